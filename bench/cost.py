@@ -63,23 +63,23 @@ def whole_course(students: int, _: int) -> Iterator[list[str]]:
         "wall / floor",
         "CPU / floor",
     ]
-    with tempfile.TemporaryDirectory() as made:
-        place = Path(made)
-        right, mixed = (
-            _hand_in(place / f"faulty_{share}", students, share) for share in (0.0, 0.5)
+    with tempfile.TemporaryDirectory() as temp_dir:
+        folder = Path(temp_dir)
+        correct, mixed = (
+            _hand_in(folder / f"faulty_{share}", students, share) for share in (0.0, 0.5)
         )
-        floor_command = [sys.executable, "-m", "bench.floor", str(REPOSITORY), str(right)]
-        done = subprocess.run(
+        floor_command = [sys.executable, "-m", "bench.floor", str(REPOSITORY), str(correct)]
+        completed = subprocess.run(
             floor_command, cwd=REPOSITORY, check=True, stdout=subprocess.PIPE, text=True
         )
-        floor = Cost(**json.loads(done.stdout))
+        floor = Cost(**json.loads(completed.stdout))
         costs = {"every check in one warm process, all right": floor}
         for name, submitted in (
-            ("`course grade`, all right", right),
+            ("`course grade`, all right", correct),
             ("`course grade`, half with a fault", mixed),
         ):
             grade = [*COURSE, "grade", str(submitted), "--course", str(REPOSITORY), "--no-lines"]
-            costs[name] = measured([*grade, "--out", f"{submitted}_results"], place, students)
+            costs[name] = measured([*grade, "--out", f"{submitted}_results"], folder, students)
         for name, cost in costs.items():
             ratios = (cost.wall / floor.wall, cost.cpu / floor.cpu)
             yield [
@@ -87,7 +87,7 @@ def whole_course(students: int, _: int) -> Iterator[list[str]]:
                 str(students),
                 f"{cost.wall:.3f}",
                 f"{cost.cpu:.3f}",
-                *(f"{each:.2f}" for each in ratios),
+                *(f"{ratio:.2f}" for ratio in ratios),
             ]
 
 
@@ -100,24 +100,24 @@ def graders(_: int, pairs: int) -> Iterator[list[str]]:
     costs: dict[str, list[Cost]] = {name: [] for name in GRADERS}
     sizes = {name: OURS if name == "course grade" else BATCH for name in GRADERS}
     for _, (name, grader) in ((n, g) for n in range(pairs) for g in GRADERS.items()):
-        with tempfile.TemporaryDirectory() as made:
+        with tempfile.TemporaryDirectory() as temp_dir:
             expected = {f"s{i:03d}": float(points) for i in range(sizes[name] - 1)} | {
                 "wrong": float(WRONG_EARNS)
             }
             texts = {name: WRONG if name == "wrong" else RIGHT for name in expected}
             signed = {name: f'{text}\n\nHANDED_IN_BY = "{name}"\n' for name, text in texts.items()}
-            laid_out = grader.laid_out(Path(made), signed)
-            costs[name].append(measured(laid_out.command, Path(made), len(expected)))
+            laid_out = grader.laid_out(Path(temp_dir), signed)
+            costs[name].append(measured(laid_out.command, Path(temp_dir), len(expected)))
             if laid_out.scores() != expected:
                 raise SystemExit(f"{name} gives other scores than {points} and {WRONG_EARNS}")
     ours = costs["course grade"]
-    for name, of in costs.items():
-        ratios = (_spread(map(of_each, of, ours)) for of_each in (_by_wall, _by_cpu))
+    for name, grader_costs in costs.items():
+        ratios = (_spread(map(of_each, grader_costs, ours)) for of_each in (_by_wall, _by_cpu))
         yield [
             name,
             str(sizes[name]),
-            _spread(c.wall for c in of),
-            _spread(c.cpu for c in of),
+            _spread(c.wall for c in grader_costs),
+            _spread(c.cpu for c in grader_costs),
             *ratios,
         ]
 
@@ -125,8 +125,8 @@ def graders(_: int, pairs: int) -> Iterator[list[str]]:
 def check(_: int, pairs: int) -> Iterator[list[str]]:
     """`course check` of a right attempt beside `import torch`."""
     yield ["", "wall s", "/ import torch"]
-    with tempfile.TemporaryDirectory() as made:
-        folder = Path(made)
+    with tempfile.TemporaryDirectory() as temp_dir:
+        folder = Path(temp_dir)
         shutil.copy(REPOSITORY / "course.yaml", folder)
         shutil.copytree(REPOSITORY / "exercises", folder / "exercises")
         (script,) = (REPOSITORY / "solutions").glob("*/*_reshape_dance.py")
@@ -173,13 +173,13 @@ def main() -> None:
         print("\n" + "\n".join(f"| {' | '.join(line)} |" for line in lines), flush=True)
 
 
-def _hand_in(place: Path, size: int, faulty: float) -> Path:
+def _hand_in(folder: Path, size: int, faulty: float) -> Path:
     for student, files in class_of(REPOSITORY, size, faulty):
-        own = place / student / "multi_head_attention"
-        own.mkdir(parents=True)
+        student_folder = folder / student / "multi_head_attention"
+        student_folder.mkdir(parents=True)
         for stem, file in files.items():
-            (own / f"{stem}{file.ending}").write_text(file.text, encoding="utf-8")
-    return place
+            (student_folder / f"{stem}{file.ending}").write_text(file.text, encoding="utf-8")
+    return folder
 
 
 def _busy() -> int:
@@ -188,18 +188,18 @@ def _busy() -> int:
     return int(user) + int(nice) + int(system)
 
 
-def _by_wall(one: Cost, other: Cost) -> float:
-    return one.wall / other.wall
+def _by_wall(cost: Cost, baseline: Cost) -> float:
+    return cost.wall / baseline.wall
 
 
-def _by_cpu(one: Cost, other: Cost) -> float:
-    return one.cpu / other.cpu
+def _by_cpu(cost: Cost, baseline: Cost) -> float:
+    return cost.cpu / baseline.cpu
 
 
 def _spread(values: Iterable[float]) -> str:
     """Return the median, and in brackets the least and the most."""
-    found = sorted(values)
-    return f"{median(found):.3g} ({found[0]:.3g} to {found[-1]:.3g})"
+    ordered = sorted(values)
+    return f"{median(ordered):.3g} ({ordered[0]:.3g} to {ordered[-1]:.3g})"
 
 
 if __name__ == "__main__":

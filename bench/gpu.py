@@ -26,12 +26,12 @@ def main() -> None:
     """Measure, print."""
     course = load_course(ROOT)
     try:
-        first, later = starts(course)
+        first_start, later = starts(course)
     except CourseFault as fault:
         sys.exit(f"bench.gpu: no box: {fault}")
     print(
-        f"An attempt's process with CUDA started in it: {first:.2f} s the first, then {later:.2f} "
-        f"s (of {STARTS})."
+        f"An attempt's process with CUDA started in it: {first_start:.2f} s the first, then"
+        f" {later:.2f} s (of {STARTS})."
     )
     on_gpu, on_cpu = (student(course, device) for device in ("cuda", "cpu"))
     print(
@@ -74,11 +74,11 @@ def student(course: Course, device: str) -> float:
             f"{folder}/out",
         ]
         started = time.perf_counter()
-        done = subprocess.run(
+        completed = subprocess.run(
             [*command, "--device", device], cwd=course.root, capture_output=True, text=True
         )
-        if done.returncode:
-            raise CourseFault(f"course grade --device {device} failed: {done.stderr.strip()}")
+        if completed.returncode:
+            raise CourseFault(f"course grade --device {device} failed: {completed.stderr.strip()}")
         return time.perf_counter() - started
 
 

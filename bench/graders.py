@@ -162,8 +162,8 @@ done
             for name in self.students
         }
         return {
-            name: sum(len(case) == 0 for case in of.iter("testcase"))
-            for name, of in reports.items()
+            name: sum(len(case) == 0 for case in report.iter("testcase"))
+            for name, report in reports.items()
         }
 
 
@@ -177,12 +177,12 @@ class Nbgrader(Class):
         """
         stub = "\n".join(f"{function} = None" for function in FUNCTIONS)
         texts = plain()
-        first = next(iter(texts))
+        first_check = next(iter(texts))
         cells = [
             _cell("attempt", f"### BEGIN SOLUTION\n{stub}\n### END SOLUTION\n", is_solution=True)
         ]
         for name, text in texts.items():
-            setup = f"{SETUP}\n" if name == first else ""
+            setup = f"{SETUP}\n" if name == first_check else ""
             cells.append(
                 _cell(name, f"### BEGIN HIDDEN TESTS\n{setup}{text}### END HIDDEN TESTS\n")
             )
@@ -248,7 +248,9 @@ def run_into_log(command: Sequence[str], folder: Path, log: BinaryIO) -> None:
         [sysconfig.get_path("scripts"), os.environ.get("PATH", os.defpath)]
     )
     environment = {**os.environ, "PYTHONPATH": str(REPOSITORY), "PATH": search_path}
-    done = subprocess.run(command, cwd=folder, env=environment, stdout=log, stderr=log, check=False)
-    if done.returncode:
+    completed = subprocess.run(
+        command, cwd=folder, env=environment, stdout=log, stderr=log, check=False
+    )
+    if completed.returncode:
         last_lines = Path(log.name).read_text(encoding="utf-8", errors="replace")[-LOG_SHOWN:]
-        raise SystemExit(f"{' '.join(command)} ended with {done.returncode}:\n{last_lines}")
+        raise SystemExit(f"{' '.join(command)} ended with {completed.returncode}:\n{last_lines}")

@@ -88,7 +88,7 @@ def class_of(
         files = {}
         for exercise in assignment.exercises:
             maker = makers[exercise.id]
-            file = maker.wrong(chance) if flags.pop() else maker.right(chance)
+            file = maker.wrong_file(chance) if flags.pop() else maker.right_file(chance)
             files[exercise.stem] = file.signed(student)
         yield student, files
 
@@ -99,8 +99,10 @@ class _Attempts:
     def __init__(self, course: Course, exercise: Exercise) -> None:
         paths = [exercise.solution, *exercise.right_attempts()]
         self._right = [path.read_text(encoding="utf-8") for path in paths]
-        wrong = course.root / "grader" / "wrong" / exercise.id
-        self._unlisted = [path.read_text(encoding="utf-8") for path in sorted(wrong.glob("*.py"))]
+        wrong_folder = course.root / "grader" / "wrong" / exercise.id
+        self._unlisted = [
+            path.read_text(encoding="utf-8") for path in sorted(wrong_folder.glob("*.py"))
+        ]
         self._untouched = exercise.script.read_text(encoding="utf-8")
         self._exercise, self._bank = exercise, load_bank(exercise)
         self._examples = list(_examples(exercise))
@@ -115,14 +117,14 @@ class _Attempts:
             "nothing written": lambda chance: File(self._untouched, is_as_given=True),
         }
 
-    def right(self, chance: random.Random) -> File:
+    def right_file(self, chance: random.Random) -> File:
         """One of those that must score full."""
         return File(chance.choice(self._right))
 
-    def wrong(self, chance: random.Random) -> File:
+    def wrong_file(self, chance: random.Random) -> File:
         """One that should not."""
-        (kind,) = chance.choices(list(KINDS), list(KINDS.values()))
-        return self._kinds[kind](chance)
+        (fault_kind,) = chance.choices(list(KINDS), list(KINDS.values()))
+        return self._kinds[fault_kind](chance)
 
     def _two(self, chance: random.Random) -> File:
         while True:
@@ -149,7 +151,7 @@ def _examples(exercise: Exercise) -> Iterator[File]:
     a setting.
     """
     for student, exercises in json.loads(GOLDEN.read_text()).items():
-        found = exercises[exercise.id]
-        if found["score"] < exercise.points and "timeout" not in found["not passed"]:
+        result = exercises[exercise.id]
+        if result["score"] < exercise.points and "timeout" not in result["not passed"]:
             for path in (EXAMPLES / student / exercise.assignment.id).glob(f"{exercise.stem}.*"):
                 yield File(path.read_text(encoding="utf-8"), path.suffix, is_as_given=True)

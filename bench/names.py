@@ -66,27 +66,27 @@ class Attempt:
     has_lines: whether it is a person's text, whose line can be searched for.
     """
 
-    kind: str
+    category: str
     label: str
     text: str
-    due: tuple[str, ...] = ()
+    expected: tuple[str, ...] = ()
     has_lines: bool = False
 
 
-def attempts(course: Course, box: Box, exercise: Exercise, every: int) -> Iterator[Attempt]:
+def attempts(course: Course, box: Box, exercise: Exercise, stride: int) -> Iterator[Attempt]:
     """Yield one of n attempts of each kind of an exercise, those with the lowest digests, and each
     of them unfinished.
     """
     for _, of_kind in itertools.groupby(
-        _whole(course, box, exercise), key=lambda attempt: attempt.kind
+        _complete_attempts(course, box, exercise), key=lambda attempt: attempt.category
     ):
         by_digest = sorted(of_kind, key=lambda attempt: digest(attempt.label))
-        for attempt in by_digest[: math.ceil(len(by_digest) / every)]:
+        for attempt in by_digest[: math.ceil(len(by_digest) / stride)]:
             yield attempt
             yield from unfinished(exercise, attempt)
 
 
-def _whole(course: Course, box: Box, exercise: Exercise) -> Iterator[Attempt]:
+def _complete_attempts(course: Course, box: Box, exercise: Exercise) -> Iterator[Attempt]:
     bank = load_bank(exercise)
     # of two ids with the same code the first
     by_code = {code_of(mutant): mutant for mutant in reversed(bank.mutants)}
@@ -98,9 +98,12 @@ def _whole(course: Course, box: Box, exercise: Exercise) -> Iterator[Attempt]:
             yield Attempt(
                 "pair", f"{code_of(first)} and {code_of(second)}", text, (first.id, second.id)
             )
-    for kind, paths in (("right", exercise.right_attempts()), ("wrong", exercise.wrong_attempts())):
+    for category, paths in (
+        ("right", exercise.right_attempts()),
+        ("wrong", exercise.wrong_attempts()),
+    ):
         for path in paths:
-            yield Attempt(kind, path.stem, path.read_text("utf-8"), has_lines=True)
+            yield Attempt(category, path.stem, path.read_text("utf-8"), has_lines=True)
     faults = FaultBench(course, box, exercise).faults()
     for fault in itertools.islice(faults, EDITS):
         yield Attempt(
@@ -108,9 +111,9 @@ def _whole(course: Course, box: Box, exercise: Exercise) -> Iterator[Attempt]:
         )
 
 
-def digest(*parts: object) -> str:
+def digest(*values: object) -> str:
     """Return eight hexadecimal digits that tell these parts from others."""
-    return hashlib.sha256(repr(parts).encode()).hexdigest()[:8]
+    return hashlib.sha256(repr(values).encode()).hexdigest()[:8]
 
 
 def code_of(mutant: Mutant) -> str:
@@ -138,23 +141,23 @@ def pairs_of(bank: Bank) -> Sequence[tuple[Mutant, Mutant]]:
 
 def text_of(exercise: Exercise, mutant: Mutant) -> str:
     """Return a mutant's text: the edited reference, or the bank with a call of its `make`."""
-    return mutant.source or _made(exercise, mutant.faults)
+    return mutant.source or _text_from_bank(exercise, mutant.faults)
 
 
 def text_of_pair(exercise: Exercise, bank: Bank, first: Mutant, second: Mutant) -> str | None:
     """Return the text with both faults; None where the two edits exclude each other."""
     if not isinstance(first.change, Edit) or not isinstance(second.change, Edit):
-        return _made(exercise, {**first.faults, **second.faults})
+        return _text_from_bank(exercise, {**first.faults, **second.faults})
     try:
         return second.change.apply(first.change.apply(bank.reference[1]))
     except EditError:
         return None
 
 
-def _made(exercise: Exercise, knobs: Mapping[str, object]) -> str:
-    given = ", ".join(f"{name}={value!r}" for name, value in knobs.items())
+def _text_from_bank(exercise: Exercise, knobs: Mapping[str, object]) -> str:
+    arguments = ", ".join(f"{name}={value!r}" for name, value in knobs.items())
     return one_file(
-        exercise.misconceptions, f"from math import inf, nan\nglobals().update(make({given}))\n"
+        exercise.misconceptions, f"from math import inf, nan\nglobals().update(make({arguments}))\n"
     )
 
 
@@ -163,45 +166,60 @@ def unfinished(exercise: Exercise, attempt: Attempt) -> Iterator[Attempt]:
     the first two, and so on.
     """
     stub = stub_of(exercise)
-    asked = {target_of(call) for call in read(exercise.fingerprints).calls}
-    parts = {part.name: part for part in _definitions(stub) if part.name in asked}
-    names = list(parts)
+    targets = {target_of(call) for call in read(exercise.fingerprints).calls}
+    definitions = {
+        definition.name: definition
+        for definition in _definitions(stub)
+        if definition.name in targets
+    }
+    names = list(definitions)
     for cut in range(1, len(names)):
         gone = names[cut:]
-        stubs = "\n\n\n".join(ast.get_source_segment(stub, parts[name]) or "" for name in gone)
+        stubs = "\n\n\n".join(
+            ast.get_source_segment(stub, definitions[name]) or "" for name in gone
+        )
         text = f"{_without(attempt.text, set(gone))}\n\n\n{stubs}\n"
         yield Attempt(
-            f"unfinished {attempt.kind}", f"{attempt.label} before {gone[0]}", text, attempt.due
+            f"unfinished {attempt.category}",
+            f"{attempt.label} before {gone[0]}",
+            text,
+            attempt.expected,
         )
 
 
 def _definitions(text: str) -> list[ast.FunctionDef | ast.ClassDef]:
     return [
-        part for part in ast.parse(text).body if isinstance(part, ast.FunctionDef | ast.ClassDef)
+        statement
+        for statement in ast.parse(text).body
+        if isinstance(statement, ast.FunctionDef | ast.ClassDef)
     ]
 
 
 def _without(text: str, names: set[str]) -> str:
     lines = text.splitlines()
-    for part in reversed([part for part in _definitions(text) if part.name in names]):
-        first = min([part.lineno, *(decorator.lineno for decorator in part.decorator_list)])
-        del lines[first - 1 : part.end_lineno]
+    for definition in reversed(
+        [definition for definition in _definitions(text) if definition.name in names]
+    ):
+        start = min(
+            [definition.lineno, *(decorator.lineno for decorator in definition.decorator_list)]
+        )
+        del lines[start - 1 : definition.end_lineno]
     return "\n".join(lines)
 
 
-def _said(result: ExerciseResult) -> dict[str, list[str]]:
+def _summary(result: ExerciseResult) -> dict[str, list[str]]:
     functions = [", ".join(filter(None, (d.function, *d.also_in))) for d in result.diagnosis]
     ids = ["|".join((d.id, *d.alternatives)) for d in result.diagnosis]
     names = [f"{id_} in {where}" for id_, where in zip(ids, functions, strict=True)]
-    said = {
+    summary = {
         "names": names,
         "also": [d.id for d in result.also],
         "lines": [str(line.line) for line in result.lines],
     }
-    return {kind: values for kind, values in said.items() if values}
+    return {field: values for field, values in summary.items() if values}
 
 
-def written(id_: str, every: int) -> list[str]:
+def written(id_: str, stride: int) -> list[str]:
     """Return a line of JSON for each attempt of one exercise."""
     course = load_course(ROOT)
     exercise = next(e for e in course.exercises if e.id == id_)
@@ -209,7 +227,7 @@ def written(id_: str, every: int) -> list[str]:
         plain = Judge(course, box, Settings(SECRET, exercises=(id_,), lines=False))
         searching = Judge(course, box, Settings(SECRET, exercises=(id_,), bounds=BY_COUNT))
         lines = []
-        for attempt in attempts(course, box, exercise, every):
+        for attempt in attempts(course, box, exercise, stride):
             judge, bounds = (searching, BY_COUNT) if attempt.has_lines else (plain, NO_LINES)
             source = AttemptSource(f"{exercise.stem}.py", attempt.text)
             home = check_source(
@@ -221,21 +239,21 @@ def written(id_: str, every: int) -> list[str]:
                 exercise,
             )
             sides = {
-                "graded": _said(judge.grade_attempt("golden", exercise, source)),
-                "home": _said(home),
+                "graded": _summary(judge.grade_attempt("golden", exercise, source)),
+                "home": _summary(home),
             }
-            label = f"{exercise.id}: {attempt.kind} {attempt.label}"
-            said = {"attempt": label, "kind": attempt.kind, "due": attempt.due, **sides}
-            lines.append(json.dumps(said, ensure_ascii=False))
+            label = f"{exercise.id}: {attempt.category} {attempt.label}"
+            record = {"attempt": label, "kind": attempt.category, "due": attempt.expected, **sides}
+            lines.append(json.dumps(record, ensure_ascii=False))
         return lines
 
 
-def write(path: Path, ids: Sequence[str], every: int) -> None:
+def write(path: Path, ids: Sequence[str], stride: int) -> None:
     """Write what both sides say to a file."""
     chosen = [e.id for e in load_course(ROOT).exercises if not ids or e.id in ids]
     with ProcessPoolExecutor(usable()) as pool, path.open("w", encoding="utf-8") as out:
-        found = pool.map(written, chosen, itertools.repeat(every))
-        for id_, lines in zip(chosen, found, strict=True):
+        results = pool.map(written, chosen, itertools.repeat(stride))
+        for id_, lines in zip(chosen, results, strict=True):
             out.writelines(f"{line}\n" for line in lines)
             print(f"{id_}: {len(lines)} attempts", file=sys.stderr, flush=True)
 
@@ -248,23 +266,25 @@ def compare(
     """
     counts: Counter[str] = Counter()
     for attempt in sorted(old.keys() & new.keys()):
-        for side, kind in itertools.product(SIDES, ("names", "also", "lines")):
-            before, after = (_values(each[attempt], side, kind) for each in (old, new))
+        for side, field in itertools.product(SIDES, ("names", "also", "lines")):
+            before, after = (_values(records[attempt], side, field) for records in (old, new))
             for change, values in _changes(before, after):
-                counts[f"{side}: {kind} {change}"] += len(values)
-                yield f"{attempt}, {side}: {kind} {change}: {', '.join(values)}"
-    yield from (f"{count} {what}" for what, count in sorted(counts.items()))
-    for label, each in (("old", old), ("new", new)):
-        apart = [said for said in each.values() if _ids(said, "graded") != _ids(said, "home")]
-        silent = sum(not _ids(said, "home") for said in apart)
+                counts[f"{side}: {field} {change}"] += len(values)
+                yield f"{attempt}, {side}: {field} {change}: {', '.join(values)}"
+    yield from (f"{count} {metric}" for metric, count in sorted(counts.items()))
+    for label, records in (("old", old), ("new", new)):
+        apart = [
+            record for record in records.values() if _ids(record, "graded") != _ids(record, "home")
+        ]
+        silent = sum(not _ids(record, "home") for record in apart)
         yield (
-            f"{label}: {len(each)} attempts; the two sides have other names, or another order, on "
-            f"{len(apart)}, and on {silent} of these the student's side has none"
+            f"{label}: {len(records)} attempts; the two sides have other names, or another order,"
+            f" on {len(apart)}, and on {silent} of these the student's side has none"
         )
     yield from (f"only in one file: {attempt}" for attempt in sorted(old.keys() ^ new.keys()))
 
 
-def figures(said: Mapping[str, Mapping[str, object]]) -> Iterator[str]:
+def figures(records: Mapping[str, Mapping[str, object]]) -> Iterator[str]:
     """Yield the rows of a table in Markdown: for each kind of attempt how many are named as they
     should be, on each side.
     """
@@ -278,44 +298,44 @@ def figures(said: Mapping[str, Mapping[str, object]]) -> Iterator[str]:
         ("unlisted wrong attempts, unnamed", "wrong"),
         ("right attempts with a small edit, named", "edit"),
     ]
-    for title, kind in rows:
-        of_kind = [attempt for attempt in said.values() if attempt["kind"] == kind]
-        if kind == "unfinished mutant":  # the mistake may stand in what is not there
+    for title, category in rows:
+        of_kind = [attempt for attempt in records.values() if attempt["kind"] == category]
+        if category == "unfinished mutant":  # the mistake may stand in what is not there
             of_kind = [attempt for attempt in of_kind if _names_more_than_the_stub(attempt)]
-        held = [sum(_is_as_due(attempt, side) for attempt in of_kind) for side in SIDES]
+        correct = [sum(_is_as_due(attempt, side) for attempt in of_kind) for side in SIDES]
         same = sum(_ids(attempt, "graded") == _ids(attempt, "home") for attempt in of_kind)
         yield (
-            f"| {title} | {held[0]} of {len(of_kind)} | {held[1]} of {len(of_kind)} | {same} "
+            f"| {title} | {correct[0]} of {len(of_kind)} | {correct[1]} of {len(of_kind)} | {same} "
             f"of {len(of_kind)} |"
         )
 
 
-def _names_more_than_the_stub(said: Mapping[str, object]) -> bool:
-    return {*_ids(said, "graded"), *_ids(said, "home")} > {"stub_untouched"}
+def _names_more_than_the_stub(record: Mapping[str, object]) -> bool:
+    return {*_ids(record, "graded"), *_ids(record, "home")} > {"stub_untouched"}
 
 
-def _is_as_due(said: Mapping[str, object], side: str) -> bool:
+def _is_as_due(record: Mapping[str, object], side: str) -> bool:
     """Return whether the first name is the one that is due, or both are there; a name of an edit,
     and else none, where none is.
     """
-    names = [{*name.split(" ")[0].split("|")} for name in _values(said, side, "names")]
-    due = said["due"]
-    assert isinstance(due, list)
-    if len(due) == 1:
-        return bool(names) and due[0] in names[0]
-    if due:
-        return all(any(id_ in alternatives for alternatives in names) for id_ in due)
-    return bool(names) is (said["kind"] == "edit")
+    names = [{*name.split(" ")[0].split("|")} for name in _values(record, side, "names")]
+    expected = record["due"]
+    assert isinstance(expected, list)
+    if len(expected) == 1:
+        return bool(names) and expected[0] in names[0]
+    if expected:
+        return all(any(id_ in alternatives for alternatives in names) for id_ in expected)
+    return bool(names) is (record["kind"] == "edit")
 
 
-def _values(said: Mapping[str, object], side: str, kind: str) -> list[str]:
-    found = said[side]
-    assert isinstance(found, dict)
-    return list(found.get(kind, []))
+def _values(record: Mapping[str, object], side: str, field: str) -> list[str]:
+    side_report = record[side]
+    assert isinstance(side_report, dict)
+    return list(side_report.get(field, []))
 
 
-def _ids(said: Mapping[str, object], side: str) -> list[str]:
-    return [name.split(" ")[0].split("|")[0] for name in _values(said, side, "names")]
+def _ids(record: Mapping[str, object], side: str) -> list[str]:
+    return [name.split(" ")[0].split("|")[0] for name in _values(record, side, "names")]
 
 
 def _changes(before: Sequence[str], after: Sequence[str]) -> Iterator[tuple[str, list[str]]]:
@@ -330,7 +350,7 @@ def _changes(before: Sequence[str], after: Sequence[str]) -> Iterator[tuple[str,
 
 def _read(path: Path) -> dict[str, Mapping[str, object]]:
     content = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
-    return {said["attempt"]: said for said in map(json.loads, content.decode().splitlines())}
+    return {record["attempt"]: record for record in map(json.loads, content.decode().splitlines())}
 
 
 def main() -> None:
@@ -342,15 +362,15 @@ def main() -> None:
     parser.add_argument("files", type=Path, nargs="+")
     parser.add_argument("--only", nargs="*", default=[])
     parser.add_argument("--every", type=int, default=1)
-    given = parser.parse_args()
-    if len(given.files) != (2 if given.command == "compare" else 1):
+    options = parser.parse_args()
+    if len(options.files) != (2 if options.command == "compare" else 1):
         parser.error("compare takes two files, write and figures one")
-    if given.command == "write":
-        write(given.files[0], given.only, given.every)
+    if options.command == "write":
+        write(options.files[0], options.only, options.every)
     else:
         print(
             "\n".join(
-                (compare if given.command == "compare" else figures)(*map(_read, given.files))
+                (compare if options.command == "compare" else figures)(*map(_read, options.files))
             )
         )
 

@@ -17,35 +17,39 @@ def one_file(path: Path, call: str) -> str:
     object with its names.
     """
     modules = dict(_loaded(path, set()))
-    wanted = {name: set[str]() for name in modules} | {path.stem: _names([ast.parse(call)])}
+    needed_names = {name: set[str]() for name in modules} | {path.stem: _names([ast.parse(call)])}
     size = -1
-    while size != (size := sum(map(len, wanted.values()))):
+    while size != (size := sum(map(len, needed_names.values()))):
         for name, (_, statements) in modules.items():
-            needed = _needed(statements, wanted[name])
-            wanted[name] |= _names(needed)
-            for own, neighbour, of in _imported(needed):
-                wanted[neighbour] |= (
-                    ({of} if of else _names(needed, ast.Attribute))
-                    if own in wanted[name]
+            needed = _needed(statements, needed_names[name])
+            needed_names[name] |= _names(needed)
+            for local_name, neighbour, imported in _imported(needed):
+                needed_names[neighbour] |= (
+                    ({imported} if imported else _names(needed, ast.Attribute))
+                    if local_name in needed_names[name]
                     else set()
                 )
-    texts = {name: _text(module, wanted[name]) for name, module in modules.items() if wanted[name]}
-    bank, kept = texts.pop(path.stem), "    return SimpleNamespace(**locals())"
-    parts = [
-        f"def {name}():\n{indent(text, '    ')}\n{kept}\n{name} = {name}()"
+    texts = {
+        name: _text(module, needed_names[name])
+        for name, module in modules.items()
+        if needed_names[name]
+    }
+    bank, ending = texts.pop(path.stem), "    return SimpleNamespace(**locals())"
+    wrappers = [
+        f"def {name}():\n{indent(text, '    ')}\n{ending}\n{name} = {name}()"
         for name, text in texts.items()
     ]
-    return "\n".join(["from types import SimpleNamespace", *parts, bank, call]) + "\n"
+    return "\n".join(["from types import SimpleNamespace", *wrappers, bank, call]) + "\n"
 
 
-def _loaded(path: Path, seen: set[str]) -> Iterator[tuple[str, Module]]:
+def _loaded(path: Path, visited: set[str]) -> Iterator[tuple[str, Module]]:
     """Yield the neighbours that a file imports, each once, and then the file."""
     lines = path.read_text(encoding="utf-8").splitlines()
     statements = ast.parse("\n".join(lines)).body
     for _, neighbour, _ in _imported(statements):
-        if neighbour not in seen:
-            seen.add(neighbour)
-            yield from _loaded(path.with_name(f"{neighbour}.py"), seen)
+        if neighbour not in visited:
+            visited.add(neighbour)
+            yield from _loaded(path.with_name(f"{neighbour}.py"), visited)
     yield path.stem, (lines, statements)
 
 
@@ -63,27 +67,29 @@ def _imported(statements: Sequence[ast.AST]) -> Iterator[tuple[str, str, str]]:
                 )
 
 
-def _needed(statements: Sequence[ast.stmt], wanted: set[str]) -> list[ast.stmt]:
-    return [each for each in statements if not wanted.isdisjoint(_bound(each))]
+def _needed(statements: Sequence[ast.stmt], names: set[str]) -> list[ast.stmt]:
+    return [statement for statement in statements if not names.isdisjoint(_bound(statement))]
 
 
-def _names(trees: Sequence[ast.AST], kind: type[ast.expr] = ast.Name) -> set[str]:
-    nodes = (node for tree in trees for node in ast.walk(tree) if isinstance(node, kind))
+def _names(trees: Sequence[ast.AST], node_type: type[ast.expr] = ast.Name) -> set[str]:
+    nodes = (node for tree in trees for node in ast.walk(tree) if isinstance(node, node_type))
     return {getattr(node, "id", "") or getattr(node, "attr", "") for node in nodes}
 
 
-def _text(module: Module, wanted: set[str]) -> str:
+def _text(module: Module, names: set[str]) -> str:
     lines, statements = module
-    parts = list[str]()
-    for node in _needed(statements, wanted):
-        first = min([node.lineno, *(each.lineno for each in getattr(node, "decorator_list", ()))])
-        given = [
-            f"{own} = {'.'.join(filter(None, name))}"
-            for own, *name in _imported([node])
-            if own in wanted
+    blocks = list[str]()
+    for node in _needed(statements, names):
+        start = min(
+            [node.lineno, *(decorator.lineno for decorator in getattr(node, "decorator_list", ()))]
+        )
+        assignments = [
+            f"{local_name} = {'.'.join(filter(None, name))}"
+            for local_name, *name in _imported([node])
+            if local_name in names
         ]
-        parts += given or lines[first - 1 : node.end_lineno]
-    return "\n".join(parts)
+        blocks += assignments or lines[start - 1 : node.end_lineno]
+    return "\n".join(blocks)
 
 
 def _bound(tree: ast.AST) -> set[str]:
@@ -93,7 +99,7 @@ def _bound(tree: ast.AST) -> set[str]:
     if isinstance(tree, ast.FunctionDef | ast.ClassDef):
         return {tree.name}
     targets = tree.targets if isinstance(tree, ast.Assign) else [tree]
-    every = (node for target in targets for node in ast.walk(target))
+    nodes = (node for target in targets for node in ast.walk(target))
     return {
-        node.id for node in every if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+        node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
     }

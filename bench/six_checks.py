@@ -93,26 +93,26 @@ def plain() -> dict[str, str]:
     functions.
     """
     return {
-        f"{f}_{kind}": _drawn(arguments, "torch.randn({}, dtype=torch.float64)")
-        + _PLAIN[kind].format(f=f)
-        for f, kind, arguments in CHECKS
+        f"{f}_{check_kind}": _drawn(arguments, "torch.randn({}, dtype=torch.float64)")
+        + _PLAIN[check_kind].format(f=f)
+        for f, check_kind, arguments in CHECKS
     }
 
 
 def hidden() -> str:
     """Return the file of hidden checks for `course grade`."""
-    parts = [_IMPORTS]
-    for f, kind, arguments in CHECKS:
+    blocks = [_IMPORTS]
+    for f, check_kind, arguments in CHECKS:
         names = ", ".join(
             f'"args.{i}"' for i, argument in enumerate(arguments) if isinstance(argument, tuple)
         )
-        body = _drawn(arguments, "draw({})") + _JUDGED[kind].format(f=f, names=names)
+        body = _drawn(arguments, "draw({})") + _JUDGED[check_kind].format(f=f, names=names)
         head = (
-            f"@check(points=1, layer=Layer.{_LAYERS[kind]})\n"
-            f"def test_{f}_{kind}(attempt, reference, draw):\n"
+            f"@check(points=1, layer=Layer.{_LAYERS[check_kind]})\n"
+            f"def test_{f}_{check_kind}(attempt, reference, draw):\n"
         )
-        parts.append(f'{head}    """{f}: {kind}"""\n{indent(body, "    ")}')
-    return "\n\n".join(parts)
+        blocks.append(f'{head}    """{f}: {check_kind}"""\n{indent(body, "    ")}')
+    return "\n\n".join(blocks)
 
 
 def _drawn(arguments: tuple[tuple[int, ...] | int, ...], tensor: str) -> str:

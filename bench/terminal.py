@@ -31,12 +31,12 @@ THEME = TerminalTheme(  # every colour at 4.5 to 1 or more on the background
     (12, 12, 12),
     (217, 217, 217),
     [
-        (*bytes.fromhex(each),)
-        for each in "1a1a1a ff6482 98e024 fd971f 9d8cff ff6ebe 58d1eb c4c5b5".split()
+        (*bytes.fromhex(colour),)
+        for colour in "1a1a1a ff6482 98e024 fd971f 9d8cff ff6ebe 58d1eb c4c5b5".split()
     ],
     [
-        (*bytes.fromhex(each),)
-        for each in "a5a08c ff6482 98e024 e0d561 9d8cff ff6ebe 58d1eb f6f6ef".split()
+        (*bytes.fromhex(colour),)
+        for colour in "a5a08c ff6482 98e024 e0d561 9d8cff ff6ebe 58d1eb f6f6ef".split()
     ],
 )
 FONTS = 'ui-monospace, "DejaVu Sans Mono", Menlo, Consolas, monospace'
@@ -45,9 +45,9 @@ FONTS = 'ui-monospace, "DejaVu Sans Mono", Menlo, Consolas, monospace'
 def picture() -> str:
     """The SVG: text, in fonts that every system has, and nothing to load."""
     console = Console(record=True, width=COLUMNS, file=io.StringIO(), force_terminal=True)
-    for arguments, said in zip(COMMANDS, printed(), strict=True):
+    for arguments, output in zip(COMMANDS, printed(), strict=True):
         console.print(Text(f"$ course {' '.join(arguments)}", style="bold"))
-        console.print(Text.from_ansi(said))
+        console.print(Text.from_ansi(output))
     return (
         console.export_svg(
             title="", theme=THEME, code_format=_without_fonts(), unique_id="terminal"
@@ -58,18 +58,18 @@ def picture() -> str:
 
 def printed() -> list[str]:
     """What the commands print, colours and all, in a folder as a student has it."""
-    with tempfile.TemporaryDirectory(prefix="bench_terminal_") as made:
-        folder = Path(made)
+    with tempfile.TemporaryDirectory(prefix="bench_terminal_") as temp_dir:
+        folder = Path(temp_dir)
         shutil.copy(REPOSITORY / "course.yaml", folder)
         shutil.copytree(REPOSITORY / "exercises", folder / "exercises")
         shutil.copy(STUDENT / ATTEMPT, folder / "exercises" / ATTEMPT)
         # as where .venv is activated
         path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-        known = {k: v for k, v in os.environ.items() if k != "NO_COLOR"} | {
+        environment = {k: v for k, v in os.environ.items() if k != "NO_COLOR"} | {
             "PYTHONPATH": str(REPOSITORY),
             "PATH": path,
         }
-        known |= {
+        environment |= {
             "FORCE_COLOR": "1",
             "COLUMNS": str(COLUMNS),
             "TERM": "xterm-256color",
@@ -77,16 +77,16 @@ def printed() -> list[str]:
         }
         commands = ([sys.executable, "-m", "manyheads", *arguments] for arguments in COMMANDS)
         return [
-            subprocess.check_output(command, cwd=folder, env=known, text=True)
+            subprocess.check_output(command, cwd=folder, env=environment, text=True)
             for command in commands
         ]
 
 
 def _without_fonts() -> str:
     """Rich's own format without the fonts that it would fetch from the network."""
-    head, rest = CONSOLE_SVG_FORMAT.split("    @font-face", 1)
-    rest = rest[rest.index("    .{unique_id}-matrix") :]
-    return re.sub(r"<!--.*?-->\s*", "", head) + rest.replace("Fira Code, monospace", FONTS)
+    head, tail = CONSOLE_SVG_FORMAT.split("    @font-face", 1)
+    tail = tail[tail.index("    .{unique_id}-matrix") :]
+    return re.sub(r"<!--.*?-->\s*", "", head) + tail.replace("Fira Code, monospace", FONTS)
 
 
 if __name__ == "__main__":

@@ -191,9 +191,9 @@ class ExerciseResult(_Model):
     def unwritten(self) -> tuple[str, ...]:
         """The functions that are not written yet."""
         return tuple(
-            each.name
-            for each in self.functions
-            if each.state in ("unwritten", "undefined", "unrun")
+            function.name
+            for function in self.functions
+            if function.state in ("unwritten", "undefined", "unrun")
         )
 
 
@@ -274,11 +274,11 @@ def with_not_readable(result: Result, names: tuple[str, ...]) -> Result:
     listed, reason = names_and_reason(names)
     evidence = f"What was handed in is {reason}: {listed}."
     exercises = []
-    for each in result.exercises:
-        if all(check.outcome == "missing" for check in each.checks):
+    for exercise in result.exercises:
+        if all(check.outcome == "missing" for check in exercise.checks):
             checks = [
                 c.model_copy(update={"outcome": "skipped", "evidence": evidence})
-                for c in each.checks
+                for c in exercise.checks
             ]
             changed = {
                 "score": None,
@@ -286,26 +286,26 @@ def with_not_readable(result: Result, names: tuple[str, ...]) -> Result:
                 "diagnosis": (),
                 "not_readable": names,
             }
-            each = each.model_copy(update=changed)
-        exercises.append(each)
+            exercise = exercise.model_copy(update=changed)
+        exercises.append(exercise)
     return with_total(result, exercises)
 
 
 def total_of(scores: Iterable[float | None]) -> float | None:
     """Return their sum; None if one of them is."""
-    known = list(scores)
-    return None if None in known else sum(each for each in known if each is not None)
+    score_list = list(scores)
+    return None if None in score_list else sum(score for score in score_list if score is not None)
 
 
 def with_total(result: Result, exercises: Iterable[ExerciseResult]) -> Result:
     """Return the result with these exercises, and the points of those that count."""
-    every = tuple(exercises)
-    counting = [each for each in every if not each.excused]
+    all_exercises = tuple(exercises)
+    counting = [exercise for exercise in all_exercises if not exercise.excused]
     score, most = (
         total_of(exercise.score for exercise in counting),
         sum(exercise.max_score for exercise in counting),
     )
-    return result.model_copy(update={"exercises": every, "score": score, "max_score": most})
+    return result.model_copy(update={"exercises": all_exercises, "score": score, "max_score": most})
 
 
 class ResultsError(CourseFault):

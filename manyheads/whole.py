@@ -46,11 +46,11 @@ def naming(path: Path) -> Iterator[None]:
 
 
 @contextmanager
-def told_where(path: Path, following: str) -> Iterator[None]:
+def told_where(path: Path, next_step: str) -> Iterator[None]:
     """Tell an OSError as CourseFault: where it was, why, and what to do next."""
     try:
         yield
     except OSError as error:
         raise CourseFault(
-            f"{path} cannot be written ({error.strerror}). Next: {following}"
+            f"{path} cannot be written ({error.strerror}). Next: {next_step}"
         ) from None

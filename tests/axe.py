@@ -11,13 +11,13 @@ OF_COLOURS = ["color-contrast"]
 SCHEMES = ("light", "dark")
 
 
-def violations(browser: Browser, scheme: str, others: Sequence[str] = ()) -> list[str]:
+def violations(browser: Browser, scheme: str, excluded: Sequence[str] = ()) -> list[str]:
     """What axe finds on the page that is open, in a light or dark scheme: the rule, and the first
     elements that break it.
 
     In the dark scheme its colours alone are looked at: the rest is the same page.
 
-    others: selectors of what is somebody else's.
+    excluded: selectors of what is somebody else's.
     """
     browser.ask(
         "Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}]
@@ -32,10 +32,10 @@ def violations(browser: Browser, scheme: str, others: Sequence[str] = ()) -> lis
         if scheme == "dark"
         else {"type": "tag", "values": RULES}
     )
-    found = browser.js(
-        f"axe.run({{exclude: {[[each] for each in others]}}}, {{runOnly: {only}}}).then(r => "
+    broken_rules = browser.js(
+        f"axe.run({{exclude: {[[css] for css in excluded]}}}, {{runOnly: {only}}}).then(r => "
         "r.violations.map(v => v.id + ': ' + v.help + ' ' + v.nodes.slice(0, 3).map(n => "
         "n.html.slice(0, 120)).join(' | ')))"
     )
-    assert isinstance(found, list)
-    return found
+    assert isinstance(broken_rules, list)
+    return broken_rules

@@ -94,11 +94,11 @@ class Browser:
 
     def press(self, key: str, code: int) -> None:
         """Press a key and let it go."""
-        for kind in ("keyDown", "keyUp"):
-            text = {"text": "\r"} if key == "Enter" and kind == "keyDown" else {}
+        for event_type in ("keyDown", "keyUp"):
+            text = {"text": "\r"} if key == "Enter" and event_type == "keyDown" else {}
             self.ask(
                 "Input.dispatchKeyEvent",
-                type=kind,
+                type=event_type,
                 key=key,
                 code=key,
                 windowsVirtualKeyCode=code,

@@ -51,8 +51,8 @@ def jupyter(folder: Path, home: Path, engine: Path = REPOSITORY) -> Iterator[str
         "OMP_NUM_THREADS": "1",
     }
     with (home / "server.log").open("w") as log:
-        own = {"cwd": folder, "env": environment, "start_new_session": True}
-        server = subprocess.Popen(command, stdout=log, stderr=log, **own)
+        options = {"cwd": folder, "env": environment, "start_new_session": True}
+        server = subprocess.Popen(command, stdout=log, stderr=log, **options)
         try:
             address = f"http://127.0.0.1:{port}"
             _wait_for(server, address, home / "server.log")

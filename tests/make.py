@@ -45,13 +45,13 @@ COURSE = (sys.executable, "-m", "manyheads")  # as a process of its own
 
 
 def run(
-    *command: object, cwd: Path | None = None, said: str = "", **environment: str
+    *command: object, cwd: Path | None = None, input_text: str = "", **environment: str
 ) -> subprocess.CompletedProcess[str]:
     """Run a program that finds this repository, tell it this, and hear it out."""
-    known = {**os.environ, "PYTHONPATH": str(REPOSITORY), "NO_COLOR": "1", **environment}
-    given = [*map(str, command)]
+    env = {**os.environ, "PYTHONPATH": str(REPOSITORY), "NO_COLOR": "1", **environment}
+    arguments = [*map(str, command)]
     return subprocess.run(
-        given, cwd=cwd, env=known, input=said, capture_output=True, text=True, check=False
+        arguments, cwd=cwd, env=env, input=input_text, capture_output=True, text=True, check=False
     )
 
 
@@ -59,10 +59,10 @@ def start(*command: object, **options: Any) -> subprocess.Popen[str]:
     """Start a program that finds this repository, as the leader of a process group of its own; its
     words go one way.
     """
-    known = {**os.environ, "PYTHONPATH": str(REPOSITORY), "COLUMNS": "200"}
-    said = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+    env = {**os.environ, "PYTHONPATH": str(REPOSITORY), "COLUMNS": "200"}
+    streams = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
     return subprocess.Popen(
-        [*map(str, command)], env=known, start_new_session=True, **said, **options
+        [*map(str, command)], env=env, start_new_session=True, **streams, **options
     )
 
 
@@ -70,12 +70,12 @@ def git(folder: Path, *arguments: str, at: str = "") -> str:
     """What git says, with nobody's configuration. at: the time of a commit, which is now where it
     is not given.
     """
-    own = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1", "PATH": os.environ["PATH"]}
-    for who in ("AUTHOR", "COMMITTER"):
-        own |= {
-            f"GIT_{who}_NAME": "school",
-            f"GIT_{who}_EMAIL": "school@example.org",
-            **({f"GIT_{who}_DATE": at} if at else {}),
+    env = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1", "PATH": os.environ["PATH"]}
+    for role in ("AUTHOR", "COMMITTER"):
+        env |= {
+            f"GIT_{role}_NAME": "school",
+            f"GIT_{role}_EMAIL": "school@example.org",
+            **({f"GIT_{role}_DATE": at} if at else {}),
         }
     command = [
         "git",
@@ -85,9 +85,9 @@ def git(folder: Path, *arguments: str, at: str = "") -> str:
         "protocol.file.allow=always",
         *arguments,
     ]
-    done = subprocess.run(command, cwd=folder, capture_output=True, env=own, check=False)
-    assert done.returncode == 0, done.stderr.decode()
-    return done.stdout.decode().strip()
+    completed = subprocess.run(command, cwd=folder, capture_output=True, env=env, check=False)
+    assert completed.returncode == 0, completed.stderr.decode()
+    return completed.stdout.decode().strip()
 
 
 def replies(
@@ -117,13 +117,13 @@ def with_last_mean(folder: Path) -> Path:
     released.
     """
     scripts = [f"{room}/averages/01_running_mean.py" for room in ("solutions", "exercises")]
-    for first in [
+    for path in [
         *scripts,
         "grader/checks/test_running_mean.py",
         "grader/misconceptions/running_mean.py",
     ]:
-        text = (folder / first).read_text(encoding="utf-8").replace("running_mean", "last_mean")
-        (folder / first.replace("01_running", "02_last").replace("running", "last")).write_text(
+        text = (folder / path).read_text(encoding="utf-8").replace("running_mean", "last_mean")
+        (folder / path.replace("01_running", "02_last").replace("running", "last")).write_text(
             text, encoding="utf-8"
         )
     course = folder / "course.yaml"
@@ -199,7 +199,7 @@ def hand_in(folder: Path, attempts: Mapping[str, str | None]) -> Path:
 
 
 def check(
-    id_: str, score: float = 0, most: float = 1, outcome: Outcome = "failed", **more: Any
+    id_: str, score: float = 0, most: float = 1, outcome: Outcome = "failed", **overrides: Any
 ) -> CheckResult:
     """With all its points it passed, whatever `outcome` says. The title is its id."""
     fields = {
@@ -208,19 +208,19 @@ def check(
         "outcome": "passed" if score == most else outcome,
         "score": score,
     }
-    return CheckResult(**{**fields, "max_score": most, **more})
+    return CheckResult(**{**fields, "max_score": most, **overrides})
 
 
-def exercise(id_: str, *checks: CheckResult, **more: Any) -> ExerciseResult:
+def exercise(id_: str, *checks: CheckResult, **overrides: Any) -> ExerciseResult:
     """Its points are those of its checks."""
     score, most = sum(check.score for check in checks), sum(check.max_score for check in checks)
     return ExerciseResult(
-        **{"id": id_, "score": score, "max_score": most, "checks": checks, **more}
+        **{"id": id_, "score": score, "max_score": most, "checks": checks, **overrides}
     )
 
 
 def result(
-    student: str, *exercises: ExerciseResult, assignment: str = "averages", **more: Any
+    student: str, *exercises: ExerciseResult, assignment: str = "averages", **overrides: Any
 ) -> Result:
     """Its points are those of its exercises."""
     fields = {
@@ -232,16 +232,18 @@ def result(
         "seed": 0,
     }
     empty = Result(**{**fields, "isolation": "namespaces", "versions": {}, "exercises": ()})
-    return with_total(empty, exercises).model_copy(update=more)
+    return with_total(empty, exercises).model_copy(update=overrides)
 
 
 def printed(
     rendered: RenderableType, width: int = 100, soft_wrap: bool = False, **options: Any
 ) -> list[str]:
     """The lines that a terminal shows of this, without blanks at the ends."""
-    said = io.StringIO()
-    Console(file=said, width=width, highlight=False, **options).print(rendered, soft_wrap=soft_wrap)
-    return [line.rstrip() for line in said.getvalue().rstrip().splitlines()]
+    buffer = io.StringIO()
+    Console(file=buffer, width=width, highlight=False, **options).print(
+        rendered, soft_wrap=soft_wrap
+    )
+    return [line.rstrip() for line in buffer.getvalue().rstrip().splitlines()]
 
 
 def besides_progress(stderr: str) -> str:

@@ -21,14 +21,14 @@ ENGINE, DOCS = ROOT / "manyheads", ROOT / "docs"
 
 def functions(folder: str) -> list[tuple[str, ast.FunctionDef]]:
     """The public functions of a room, each with its file."""
-    found = [
+    definitions = [
         (path.name, n)
         for path in (ENGINE / folder).glob("*.py")
         for n in ast.parse(path.read_text()).body
     ]
     return [
         (name, node)
-        for name, node in found
+        for name, node in definitions
         if isinstance(node, ast.FunctionDef) and node.name[0] != "_"
     ]
 
@@ -86,7 +86,7 @@ def test_the_docs_name_the_file_of_every_rule_by_which_a_mistake_is_named() -> N
         if re.search(r"\bRow\b", ast.unparse(node.args))
     ]
     page, callers = (DOCS / "diagnosis.md").read_text(), ("diagnose.py", "explain_row.py")
-    asked = "".join((ENGINE / "diagnosis" / name).read_text() for name in callers)
+    caller_source = "".join((ENGINE / "diagnosis" / name).read_text() for name in callers)
     assert rules
     assert [file for file, _ in rules if f"diagnosis/{file}`" not in page] == [], (
         "docs/diagnosis.md names no such file"
@@ -94,7 +94,7 @@ def test_the_docs_name_the_file_of_every_rule_by_which_a_mistake_is_named() -> N
     unasked = [
         file
         for file, _ in rules
-        if file not in callers and f"from .{file[:-3]} import" not in asked
+        if file not in callers and f"from .{file[:-3]} import" not in caller_source
     ]
     assert unasked == [], f"{' and '.join(callers)} import nothing of these"
 
@@ -118,10 +118,16 @@ def test_the_worker_fills_every_field_of_a_reply() -> None:
             names = fields.get(node.func.id, [])[: len(node.args)]
             for name in (*names, *(keyword.arg for keyword in node.keywords)):
                 filled |= {
-                    (each, name) for each in ([node.func.id] if node.func.id in fields else fields)
+                    (class_name, name)
+                    for class_name in ([node.func.id] if node.func.id in fields else fields)
                 }
-    wanted = {(name, field) for name, own in fields.items() for field in own if name != "Between"}
-    assert wanted - filled == set()
+    expected = {
+        (name, field)
+        for name, field_names in fields.items()
+        for field in field_names
+        if name != "Between"
+    }
+    assert expected - filled == set()
 
 
 def test_every_package_for_attempts_is_installed_as_it_was_tested() -> None:

@@ -36,7 +36,7 @@ def missing(page: Path, text: str) -> Iterator[str]:
     strict = page == ARCHITECTURE
     for line in text.splitlines():
         names, quoted = None, _QUOTED.findall(line)  # those of the file before, on the same line
-        for word in (word for each in quoted for word in each.split()):
+        for word in (word for quote in quoted for word in quote.split()):
             if (
                 (_SOURCE.fullmatch(word) or (strict and _PATH.fullmatch(word)))
                 and not _EXAMPLE.search(word)
@@ -59,20 +59,20 @@ def defined_in(file: Path) -> set[str]:
     """The functions, classes and constants at the top of a module, and the classes' methods as
     `Class.method`.
     """
-    found: set[str] = set()
+    names: set[str] = set()
     for node in ast.parse(file.read_text(encoding="utf-8")).body:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            found.add(node.name)
+            names.add(node.name)
         if isinstance(node, ast.ClassDef):
-            found |= {
-                f"{node.name}.{part.name}"
-                for part in node.body
-                if isinstance(part, ast.FunctionDef)
+            names |= {
+                f"{node.name}.{method.name}"
+                for method in node.body
+                if isinstance(method, ast.FunctionDef)
             }
         if isinstance(node, ast.Assign | ast.AnnAssign):
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-            found |= {target.id for target in targets if isinstance(target, ast.Name)}
-    return found
+            names |= {target.id for target in targets if isinstance(target, ast.Name)}
+    return names
 
 
 def headings(text: str) -> set[str]:

@@ -37,41 +37,41 @@ ROOMS = (
 
 def modules(root: Path) -> dict[str, Path]:
     """The engine's modules by their dotted names."""
-    found = {}
+    paths = {}
     for path in sorted(root.rglob("*.py")):
         if "templates" in path.parts:  # what a new course begins with is no module
             continue
-        parts = (root.name, *path.relative_to(root).with_suffix("").parts)
-        found[".".join(parts).removesuffix(".__init__")] = path
-    return found
+        segments = (root.name, *path.relative_to(root).with_suffix("").parts)
+        paths[".".join(segments).removesuffix(".__init__")] = path
+    return paths
 
 
-def imported(name: str, path: Path, known: dict[str, Path]) -> set[str]:
-    """The modules of `known` that this one imports, also within a function, where a cycle is only
+def imported(name: str, path: Path, paths: dict[str, Path]) -> set[str]:
+    """The modules of `paths` that this one imports, also within a function, where a cycle is only
     put off.
     """
     package = name if path.name == "__init__.py" else name.rpartition(".")[0]
-    found = set()
+    names = set()
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
-            found.update(alias.name for alias in node.names)
+            names.update(alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             source = resolve_name(
                 "." * node.level + (node.module or ""), package if node.level else None
             )
-            found.update(
-                inner if (inner := f"{source}.{alias.name}") in known else source
+            names.update(
+                inner if (inner := f"{source}.{alias.name}") in paths else source
                 for alias in node.names
             )
-    return found & known.keys() - {name}
+    return names & paths.keys() - {name}
 
 
 def cycle_in(root: Path) -> list[str]:
     """A cycle of imports, each module before one that it imports; empty where there is none."""
-    known = modules(root)
+    paths = modules(root)
     try:
         TopologicalSorter(
-            {name: imported(name, path, known) for name, path in known.items()}
+            {name: imported(name, path, paths) for name, path in paths.items()}
         ).prepare()
     except CycleError as error:
         cycle: list[str] = error.args[1]
@@ -81,21 +81,21 @@ def cycle_in(root: Path) -> list[str]:
 
 def room_of(name: str) -> str:
     """The room of a module such as manyheads.box.worker.wire."""
-    parts = name.split(".")[1:]
-    return "box.worker" if parts[:2] == ["box", "worker"] else parts[0]
+    segments = name.split(".")[1:]
+    return "box.worker" if segments[:2] == ["box", "worker"] else segments[0]
 
 
 def upward_in(root: Path, rooms: tuple[str, ...]) -> list[str]:
     """Every import of a module from a later room."""
-    known = modules(root)
-    found = []
-    for name, path in known.items():
+    paths = modules(root)
+    violations = []
+    for name, path in paths.items():
         if name == root.name:  # the package itself is in no room
             continue
-        for other in sorted(imported(name, path, known) - {root.name}):
-            if rooms.index(room_of(other)) > rooms.index(room_of(name)):
-                found.append(f"{name} imports {other}")
-    return found
+        for target in sorted(imported(name, path, paths) - {root.name}):
+            if rooms.index(room_of(target)) > rooms.index(room_of(name)):
+                violations.append(f"{name} imports {target}")
+    return violations
 
 
 def test_no_room_imports_from_a_later_one() -> None:

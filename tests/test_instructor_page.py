@@ -29,9 +29,9 @@ def commands() -> list[list[str]]:
 def course(tmp_path: Path) -> Path:
     """A small course, and what Canvas gives for a class of two."""
     folder = copy_course(TINY, tmp_path / "course")
-    right = (TINY / "solutions" / "averages" / "01_running_mean.py").read_text()
+    solution = (TINY / "solutions" / "averages" / "01_running_mean.py").read_text()
     with zipfile.ZipFile(folder / "submissions.zip", "w") as archive:
-        archive.writestr("lovelaceada_12345_678901_01_running_mean.py", right)
+        archive.writestr("lovelaceada_12345_678901_01_running_mean.py", solution)
         archive.writestr(
             "bartokbela_12346_678902_01_running_mean.py", "def running_mean(x):\n    return x\n"
         )
@@ -43,12 +43,14 @@ def test_every_command_for_an_instructor_runs_in_its_order(run_course, course):
     for command in [["release"], *commands()]:  # what this engine has made comes first
         if command == ["verify"]:
             command = ["verify", "--seeds", "1", "--pairs", "1"]  # the same, with less to try
-        done = run_course(*command, cwd=course)
-        assert done.returncode == 0, f"course {' '.join(command)}\n{done.stdout}{done.stderr}"
-    for made in (
+        completed = run_course(*command, cwd=course)
+        assert completed.returncode == 0, (
+            f"course {' '.join(command)}\n{completed.stdout}{completed.stderr}"
+        )
+    for path in (
         "results/report/index.html",
         "../class/course.yaml",
         "../autograder.zip",
         "../my-course/course.yaml",
     ):
-        assert (course / made).exists(), made
+        assert (course / path).exists(), path

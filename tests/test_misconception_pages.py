@@ -37,9 +37,9 @@ def pages(repository: Path) -> dict[str, str]:
 def test_every_misconception_of_every_exercise_has_its_row_and_its_words(repository, pages):
     for exercise in load_course(repository).exercises:
         bank, page = load_bank(exercise), pages[f"misconceptions-{exercise.id}"]
-        found = rows(page)
+        page_rows = rows(page)
         for id_ in {mutant.id for mutant in bank.mutants}:
-            words, mutants, caught = found[id_]
+            words, mutants, caught = page_rows[id_]
             assert words == " ".join(f"{bank.texts[id_].title} {bank.texts[id_].hints[0]}".split())
             assert int(mutants) == sum(mutant.id == id_ for mutant in bank.mutants)
             assert caught

@@ -113,15 +113,15 @@ def test_what_stops_it_leaves_every_file_as_it_was_and_nothing_beside_it(
         raise KeyboardInterrupt
 
     write(tmp_path, 1)
-    before = content(tmp_path)
+    snapshot = content(tmp_path)
     with monkeypatch.context() as patch:
         patch.setattr(Path, "replace", stop)
         with pytest.raises(KeyboardInterrupt):
             write(tmp_path, 2)
-    assert content(tmp_path) == before
+    assert content(tmp_path) == snapshot
     write(tmp_path, 2)
-    assert content(tmp_path).keys() == before.keys()
-    assert content(tmp_path) != before
+    assert content(tmp_path).keys() == snapshot.keys()
+    assert content(tmp_path) != snapshot
 
 
 @pytest.mark.parametrize(
@@ -141,11 +141,11 @@ def test_what_stops_it_leaves_every_file_as_it_was_and_nothing_beside_it(
 def test_what_is_to_last_is_on_the_disk_before_it_takes_its_place(
     tmp_path, monkeypatch, write, order
 ):
-    done: list[str] = []
+    calls: list[str] = []
     replace = Path.replace
-    monkeypatch.setattr(os, "fsync", lambda number: done.append("fsync"))
+    monkeypatch.setattr(os, "fsync", lambda number: calls.append("fsync"))
     monkeypatch.setattr(
-        Path, "replace", lambda path, target: done.append("replace") or replace(path, target)
+        Path, "replace", lambda path, target: calls.append("replace") or replace(path, target)
     )
     write(tmp_path / "file")
-    assert done == order
+    assert calls == order

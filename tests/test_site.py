@@ -70,7 +70,7 @@ e.scrollWidth > e.clientWidth + 1)
 @pytest.mark.parametrize("page", PAGES)
 def test_a_page_can_be_read_by_everybody_and_nothing_is_out_of_sight(site, browser, page, width):
     browser.open(site / f"{page}.html", width=width)
-    assert [each for scheme in SCHEMES for each in violations(browser, scheme)] == []
+    assert [violation for scheme in SCHEMES for violation in violations(browser, scheme)] == []
     assert (
         browser.js("document.documentElement.scrollWidth - document.documentElement.clientWidth")
         == 0
@@ -89,14 +89,14 @@ def test_a_picture_can_be_read_on_a_phone_and_leads_to_the_whole(
         )
         >= 600
     )
-    shown, linked = (
+    displayed, linked = (
         browser.js(
-            f"[...document.querySelectorAll('.picture {part}')].map(e => "
-            f"e.{kind}.split('/').at(-1))"
+            f"[...document.querySelectorAll('.picture {tag}')].map(e => "
+            f"e.{attribute}.split('/').at(-1))"
         )
-        for part, kind in (("img", "src"), ("a", "href"))
+        for tag, attribute in (("img", "src"), ("a", "href"))
     )
-    assert shown == linked != []
+    assert displayed == linked != []
 
 
 def test_a_page_is_found_by_its_words(site: Path, browser: Browser) -> None:

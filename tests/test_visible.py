@@ -44,11 +44,11 @@ def test_what_nobody_sees_goes(text, line):
 
 
 def test_of_all_characters_none_can_move_a_cursor_or_turn_a_line_around():
-    every = visible("".join(map(chr, range(sys.maxunicode + 1))))
-    left = {
+    text = visible("".join(map(chr, range(sys.maxunicode + 1))))
+    control_characters = {
         character
-        for character in every
+        for character in text
         if unicodedata.category(character) in ("Cc", "Cf", "Cs", "Zl", "Zp")
     }
-    assert left == {"\n", "\t", "\u200c", "\u200d"}
-    assert visible(every) == every
+    assert control_characters == {"\n", "\t", "\u200c", "\u200d"}
+    assert visible(text) == text

@@ -94,9 +94,9 @@ def run_warm(
     context = multiprocessing.get_context("forkserver")
     with tempfile.TemporaryFile("w+b") as out, tempfile.TemporaryFile("w+b") as err:
         # Paths, for a process of a fork server inherits no open file.
-        said = [f"/proc/{os.getpid()}/fd/{file.fileno()}" for file in (out, err)]
+        output_paths = [f"/proc/{os.getpid()}/fd/{file.fileno()}" for file in (out, err)]
         process = context.Process(
-            target=_become, args=(program, list(arguments), str(cwd), dict(env), *said)
+            target=_become, args=(program, list(arguments), str(cwd), dict(env), *output_paths)
         )
         with mock.patch.object(
             forkserver, "connect_to_new_process", _server(program).connect_to_new_process
@@ -116,10 +116,10 @@ def fork_judges(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         forkserver, "connect_to_new_process", _server("manyheads").connect_to_new_process
     )
-    given = SimpleNamespace(
+    stub = SimpleNamespace(
         get_context=lambda _: context, active_children=multiprocessing.active_children
     )
-    monkeypatch.setattr("manyheads.judge.judge_process.multiprocessing", given)
+    monkeypatch.setattr("manyheads.judge.judge_process.multiprocessing", stub)
 
 
 def _server(program: str) -> forkserver.ForkServer:

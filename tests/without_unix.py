@@ -80,7 +80,7 @@ def library_with_a_name(
 
 
 subprocess.Popen.__init__ = refuses_descriptors
-subprocess.Popen.wait = lambda *given, **named: EXIT_CODES.get(code := wait(*given, **named), code)
+subprocess.Popen.wait = lambda *args, **named: EXIT_CODES.get(code := wait(*args, **named), code)
 subprocess.Popen.kill = lambda process: os.kill(process.pid, KILL)
 ctypes.CDLL.__init__ = library_with_a_name
 os.dup2 = files_alone

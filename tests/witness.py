@@ -49,7 +49,7 @@ class Witnessed:
             assert self.process.poll() is None, "it ended before that moment came"
             time.sleep(0.02)
 
-    def left(self, seconds: float = PATIENCE) -> list[str]:
+    def leftovers(self, seconds: float = PATIENCE) -> list[str]:
         """Wait until the last process has ended. What is left then: cgroups, mounts, and processes
         that did not end.
         """
@@ -69,16 +69,16 @@ class Witnessed:
 def witnessed(command: list[str], log: Path, **options: Any) -> Iterator[Witnessed]:
     """Start a command under a witness, beside its log; in the end kill what is left."""
     env = {**os.environ, "PYTHONPATH": str(REPOSITORY), "COLUMNS": "200"}
-    with log.open("wb") as said:
-        own = {
+    with log.open("wb") as output:
+        popen_options = {
             "env": env,
             "cwd": log.parent,
             "start_new_session": True,
-            "stdout": said,
-            "stderr": said,
+            "stdout": output,
+            "stderr": output,
             **options,
         }
-        process = subprocess.Popen([sys.executable, __file__, *command], **own)
+        process = subprocess.Popen([sys.executable, __file__, *command], **popen_options)
     run = Witnessed(process)
     try:
         yield run
@@ -118,11 +118,11 @@ def parent_of(pid: int) -> int:
 
 def below(pid: int) -> list[int]:
     """A process and all that descend from it, each after its parent."""
-    parents = {each: parent for each in pids() if (parent := parent_of(each))}
-    found = [pid]
-    for above in found:
-        found += [each for each, parent in parents.items() if parent == above]
-    return found
+    parents = {child: parent for child in pids() if (parent := parent_of(child))}
+    process_tree = [pid]
+    for above in process_tree:
+        process_tree += [child for child, parent in parents.items() if parent == above]
+    return process_tree
 
 
 def seconds_computed(pid: int) -> float:

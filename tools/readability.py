@@ -299,9 +299,9 @@ Counts = dict[str, dict[str, int]]  # for each package, the number of each metri
 
 def package_of(path: str) -> str:
     """Return the package of a file of `FOLDERS`: each folder of the engine is one."""
-    parts = path.split("/")
-    if parts[0] == "manyheads":
-        return "/".join(parts[: min(2, len(parts) - 1)])
+    segments = path.split("/")
+    if segments[0] == "manyheads":
+        return "/".join(segments[: min(2, len(segments) - 1)])
     return next(folder for folder in FOLDERS if path.startswith(f"{folder}/"))
 
 
@@ -369,11 +369,11 @@ def read_limits(path: Path) -> Counts:
 
 def table_of(limits: Counts) -> str:
     """Return the text of the table."""
-    parts = [HEAD]
+    blocks = [HEAD]
     for package, numbers in limits.items():
         rows = [f"{name} = {number}\n" for name, number in numbers.items()]
-        parts.append("".join([f'["{package}"]\n', *rows]))
-    return "\n".join(parts)
+        blocks.append("".join([f'["{package}"]\n', *rows]))
+    return "\n".join(blocks)
 
 
 def show(root: Path) -> None:

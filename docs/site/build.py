@@ -93,13 +93,13 @@ def write_pages(source: Path) -> None:
     )
     for path in source.glob("*.md"):
         path.write_text(within(path.read_text(encoding="utf-8")), encoding="utf-8")
-    first, contributing = (_of_docs(ROOT / name) for name in ("README.md", "CONTRIBUTING.md"))
+    readme, contributing = (_of_docs(ROOT / name) for name in ("README.md", "CONTRIBUTING.md"))
     (source / "contributing.md").write_text(contributing, encoding="utf-8")
     trees = "\n".join(
         f"```{{toctree}}\n:hidden:\n:caption: {title}\n\n" + "\n".join(names) + "\n```\n"
         for title, names in GROUPS.items()
     )
-    (source / "index.md").write_text(f"{first}\n{trees}", encoding="utf-8")
+    (source / "index.md").write_text(f"{readme}\n{trees}", encoding="utf-8")
 
 
 def made_pages() -> dict[str, str]:

@@ -33,40 +33,40 @@ OTHERS = ["check", "edit", "moved"]
 
 def checks_page() -> str:
     """Return the page."""
-    parts = [HEAD, "## `attempt` and `reference`", "", _text(Implementation), ""]
-    parts += [
+    lines = [HEAD, "## `attempt` and `reference`", "", _text(Implementation), ""]
+    lines += [
         *_methods("attempt", Implementation, ["call", "module", "sequence", "asking", "device"]),
         *_options(),
     ]
-    parts += [
+    lines += [
         "## A module: `attempt.module(…)`",
         "",
         _text(Module),
         "",
         *_methods("module", Module),
     ]
-    parts += ["## Several calls: `sequence()`", "", *_methods("calls", CallSequence)]
-    parts += [
+    lines += ["## Several calls: `sequence()`", "", *_methods("calls", CallSequence)]
+    lines += [
         "## An answer",
         "",
         _text(Answer),
         "",
         *_methods("answer", Answer, leave_out=("form", "of_another_kind", "place", "returned")),
     ]
-    parts += ["## `draw`", "", _text(Draw), "", *_methods("draw", Draw)]
-    parts += [
+    lines += ["## `draw`", "", _text(Draw), "", *_methods("draw", Draw)]
+    lines += [
         "## Asserts",
         "",
         *(line for name in ASSERTS for line in _function(name, getattr(checks, name))),
     ]
-    parts += [
+    lines += [
         "## Other names",
         "",
         *(line for name in OTHERS for line in _function(name, getattr(checks, name))),
     ]
     layers = ", ".join(f"`Layer.{layer.name}`" for layer in Layer)
-    parts += ["### `Layer`", "", f"{_text(Layer)} There are {layers}.", ""]
-    return "\n".join(parts)
+    lines += ["### `Layer`", "", f"{_text(Layer)} There are {layers}.", ""]
+    return "\n".join(lines)
 
 
 def _options() -> Iterator[str]:
@@ -88,20 +88,20 @@ def _words_of(name: str, source: str) -> str:
     paragraph = re.search(
         rf"^    {name}: (.+?)(?=^    \w+: |^\s*$|^    \"\"\")", source, re.MULTILINE | re.DOTALL
     )
-    found = comment or above or paragraph
-    if found is None or " = " in found[1]:
+    match = comment or above or paragraph
+    if match is None or " = " in match[1]:
         raise LookupError(f"nothing is said of {name}")
-    return " ".join(found[1].replace("    # ", "").split()).replace("|", "\\|")
+    return " ".join(match[1].replace("    # ", "").split()).replace("|", "\\|")
 
 
 def _methods(
-    variable: str, of: type, names: list[str] | None = None, leave_out: tuple[str, ...] = ()
+    variable: str, owner: type, names: list[str] | None = None, leave_out: tuple[str, ...] = ()
 ) -> Iterator[str]:
     """Yield the public methods and properties of a class, as a check that calls the object
     `variable` writes them.
     """
-    for name in names or _public(of):
-        member: Any = vars(of)[name]
+    for name in names or _public(owner):
+        member: Any = vars(owner)[name]
         if name in leave_out or not getattr(member, "__doc__", None):
             continue
         if isinstance(member, property):
@@ -114,14 +114,14 @@ def _methods(
             yield from (f"### `{variable}.{name}{_signature(member)}`", "", _text(member), "")
 
 
-def _public(of: type) -> list[str]:
-    wanted = ("__call__", "__getitem__")
+def _public(owner: type) -> list[str]:
+    special = ("__call__", "__getitem__")
     members = {
         name: member
-        for name, member in vars(of).items()
+        for name, member in vars(owner).items()
         if callable(member) or isinstance(member, property)
     }
-    return [name for name in members if name in wanted or not name.startswith("_")]
+    return [name for name in members if name in special or not name.startswith("_")]
 
 
 def _function(name: str, function: Any) -> Iterator[str]:
@@ -132,16 +132,16 @@ def _signature(function: Any) -> str:
     """Return the names of the arguments, with their defaults."""
     signature = inspect.signature(function)
     plain = [
-        each.replace(annotation=each.empty)
-        for each in signature.parameters.values()
-        if each.name != "self"
+        parameter.replace(annotation=parameter.empty)
+        for parameter in signature.parameters.values()
+        if parameter.name != "self"
     ]
     return str(signature.replace(parameters=plain, return_annotation=signature.empty))
 
 
-def _text(of: object) -> str:
+def _text(documented: object) -> str:
     """Return a docstring as Markdown: its sections as lists."""
-    lines = inspect.cleandoc(getattr(of, "__doc__", "") or "").splitlines()
+    lines = inspect.cleandoc(getattr(documented, "__doc__", "") or "").splitlines()
     text, section = list[str](), ""
     for line in lines:
         item = re.match(r"( {4})?(\*?[a-z]\w*|[A-Z]\w*Error): (.*)", line)

@@ -13,29 +13,33 @@ from manyheads.cli.app import app
 def commands_page() -> str:
     """Return the page: each command with its usage, its help, its arguments and its options."""
     main: Any = typer.main.get_command(app)
-    parts = ["# Commands", "", "Each command has a `--help` of its own, with the same words.", ""]
+    lines = ["# Commands", "", "Each command has a `--help` of its own, with the same words.", ""]
     panels: dict[str, list[tuple[str, Any]]] = {}
     for name, command in main.commands.items():
         panels.setdefault(command.rich_help_panel or "Others", []).append(
             (f"course {name}", command)
         )
     for panel, commands in panels.items():
-        parts += [f"## {panel}", ""]
+        lines += [f"## {panel}", ""]
         for name, command in commands:
-            parts += _command(name, command)
-    return "\n".join(parts)
+            lines += _command(name, command)
+    return "\n".join(lines)
 
 
 def _command(name: str, command: Any) -> Iterator[str]:
     if hasattr(command, "commands"):
         yield from (f"### {name}", "", _help(command), "")
-        for own, inner in command.commands.items():
-            yield from _command(f"{name} {own}", inner)
+        for subname, inner in command.commands.items():
+            yield from _command(f"{name} {subname}", inner)
         return
     context = command.make_context(name, [], resilient_parsing=True)
     usage = " ".join(command.get_usage(context).removeprefix("Usage:").split())
     yield from (f"### {name}", "", f"```text\n{usage}\n```", "", _help(command), "")
-    records = [each.get_help_record(context) for each in command.params if each.name != "help"]
+    records = [
+        parameter.get_help_record(context)
+        for parameter in command.params
+        if parameter.name != "help"
+    ]
     rows = [(names.strip(), words) for names, words in filter(None, records)]
     if rows:
         yield "| | |\n|---|---|"
@@ -43,8 +47,8 @@ def _command(name: str, command: Any) -> Iterator[str]:
         yield ""
 
 
-def _help(of: Any) -> str:
-    return (of.help or "").replace("\b", "").strip()
+def _help(command: Any) -> str:
+    return (command.help or "").replace("\b", "").strip()
 
 
 def _cell(text: str) -> str:

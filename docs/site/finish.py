@@ -20,9 +20,9 @@ _TABLE = re.compile(r"<table.*?</table>", re.DOTALL)
 def finished(html: str) -> str:
     """Return the page as everybody can read it, on a phone and with a keyboard, too."""
     html = html.replace('role="heading"', 'role="heading" aria-level="2"')
-    html = _PRE.sub(lambda found: _code(found[1]), html)
+    html = _PRE.sub(lambda match: _code(match[1]), html)
     html = _PICTURE.sub(r'<span class="picture"><a href="\1">\g<0></a></span>', html)
-    return _TABLE.sub(lambda found: _table(found[0]), html).replace(
+    return _TABLE.sub(lambda match: _table(match[0]), html).replace(
         '<div class="table-wrapper', '<div tabindex="0" class="table-wrapper'
     )
 
@@ -38,9 +38,9 @@ def _line(html: str) -> str:
     """Return one line: where it is too long it goes on two columns further in, and in its comment
     below the comment.
     """
-    found = _NOTE.fullmatch(html)
-    if found and (found[1] or len(found[2]) > _FAR):
-        code, gap, note = found.groups()
+    match = _NOTE.fullmatch(html)
+    if match and (match[1] or len(match[2]) > _FAR):
+        code, gap, note = match.groups()
         html = f'{code}<span class="gap">{gap}</span><span class="note">{note}\n</span>'
         at = len(_words(code + gap))
     else:
@@ -54,18 +54,18 @@ def _table(html: str) -> str:
     more than two.
     """
     html = re.sub(
-        r'(?<=<span class="pre">)[^<]*', lambda found: found[0].replace("/", "/<wbr>"), html
+        r'(?<=<span class="pre">)[^<]*', lambda match: match[0].replace("/", "/<wbr>"), html
     )
     names = [_words(name).strip() for name in re.findall(r"<th\b[^>]*>(.*?)</th>", html, re.DOTALL)]
     if len(names) < 3:
         return html
 
-    def row(found: re.Match[str]) -> str:
-        left = iter(["", *names[1:]])
+    def row(match: re.Match[str]) -> str:
+        remaining = iter(["", *names[1:]])
         return re.sub(
             r"<td\b",
-            lambda _: f'<td data-column="{escape(name)}"' if (name := next(left)) else "<td",
-            found[0],
+            lambda _: f'<td data-column="{escape(name)}"' if (name := next(remaining)) else "<td",
+            match[0],
         )
 
     return re.sub(r"<tr\b.*?</tr>", row, html, flags=re.DOTALL)

@@ -70,8 +70,10 @@ def _first_page(banks: Banks) -> str:
             f"### {id_}\n\nNo mutant stands for it: a check, an exception or the file itself "
             f"proves it.\n\n{_words(text)}"
         )
-        for id_, own in homes.items()
-        for text in (dict.fromkeys(_text(bank, id_) for bank in banks.values()) if not own else ())
+        for id_, exercises in homes.items()
+        for text in (
+            dict.fromkeys(_text(bank, id_) for bank in banks.values()) if not exercises else ()
+        )
     ]
     return "\n".join(
         [
@@ -99,9 +101,9 @@ def _of_exercise(catalogue: Catalogue, exercise: Exercise, banks: Banks) -> str:
     for id_ in _ids(bank):
         text, places = (
             _text(bank, id_),
-            [place for place, mutant in enumerate(bank.mutants) if mutant.id == id_],
+            [index for index, mutant in enumerate(bank.mutants) if mutant.id == id_],
         )
-        caught = _checks(Counter(check for place in places for check in failed[place]), len(places))
+        caught = _checks(Counter(check for index in places for check in failed[index]), len(places))
         rows.append(
             (
                 f"[`{id_}`](#{id_})",
@@ -123,7 +125,7 @@ def _of_exercise(catalogue: Catalogue, exercise: Exercise, banks: Banks) -> str:
             f"`{check.id}`",
             _cell(check.title),
             points(check.points),
-            str(sum(check.id in each for each in failed)),
+            str(sum(check.id in failures for failures in failed)),
         )
         for check in catalogue.checks(exercise)
     ]
@@ -164,8 +166,8 @@ def _checks(failed: Counter[str], mutants: int) -> str:
         f"`{check}`" + ("" if count == mutants else f" ({count})")
         for check, count in failed.most_common(SHOWN)
     ]
-    more = len(failed) - len(named)
-    return ", ".join(named) + (f" and {more} more" if more else "")
+    remaining = len(failed) - len(named)
+    return ", ".join(named) + (f" and {remaining} more" if remaining else "")
 
 
 def _words(text: MisconceptionText, alike: str = "") -> str:

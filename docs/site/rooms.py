@@ -29,21 +29,21 @@ _WIDE, _HIGH, _GAP = 760, 44, 14
 
 def rooms_picture() -> str:
     """Return the picture as SVG: a room imports those below it, by the lines at its right."""
-    top = {room: 10 + place * (_HIGH + _GAP) for place, room in enumerate(ORDER)}
-    parts = []
-    for place, room in enumerate(ORDER):
+    top = {room: 10 + row * (_HIGH + _GAP) for row, room in enumerate(ORDER)}
+    elements = []
+    for row, room in enumerate(ORDER):
         lines = sum(len(path.read_text(encoding="utf-8").splitlines()) for path in modules_of(room))
         y, words = top[room], door_of(room)
-        parts.append(
+        elements.append(
             f'<rect x="10" y="{y}" width="{_WIDE - 220}" height="{_HIGH}" rx="6" class="room"/>'
             f'<text x="22" y="{y + 18}" class="name">{room}</text>'
             f'<text x="{_WIDE - 222}" y="{y + 18}" class="size">{lines:,} lines</text>'
             f'<text x="22" y="{y + 35}" class="door">{escape(words)}</text>'
         )
-        for other in sorted(imported_by(room) & set(ORDER[place + 1 :]), key=ORDER.index):
-            start, end = y + _HIGH / 2, top[other] + _HIGH / 2
-            bend = _WIDE - 205 + 15 * (ORDER.index(other) - place)
-            parts.append(
+        for imported in sorted(imported_by(room) & set(ORDER[row + 1 :]), key=ORDER.index):
+            start, end = y + _HIGH / 2, top[imported] + _HIGH / 2
+            bend = _WIDE - 205 + 15 * (ORDER.index(imported) - row)
+            elements.append(
                 f'<path d="M{_WIDE - 210},{start} C{bend},{start} {bend},{end} '
                 f'{_WIDE - 210},{end}"/>'
             )
@@ -56,7 +56,7 @@ def rooms_picture() -> str:
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDE} {high}" width="{_WIDE}" '
         f'height="{high}"><style>{style}</style><rect width="100%" height="100%" '
-        f'fill="white"/>{"".join(parts)}</svg>\n'
+        f'fill="white"/>{"".join(elements)}</svg>\n'
     )
 
 
@@ -88,8 +88,8 @@ def imports_of(path: Path) -> set[str]:
     """Return the names of what a module imports, also within a function: modules, and what may be
     modules.
     """
-    parts = path.relative_to(ENGINE.parent).with_suffix("").parts
-    package = ".".join(parts[:-1])
+    module_parts = path.relative_to(ENGINE.parent).with_suffix("").parts
+    package = ".".join(module_parts[:-1])
     imports = set()
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):

@@ -23,31 +23,33 @@ _WORDS = {
 }
 
 
-def schema_page(name: str, title: str, about: str) -> str:
+def schema_page(name: str, title: str, introduction: str) -> str:
     """Return the page of `<name>.schema.json`."""
-    path = next(each for each in SCHEMAS if each.name == f"{name}.schema.json")
+    path = next(schema_path for schema_path in SCHEMAS if schema_path.name == f"{name}.schema.json")
     schema = json.loads(path.read_text(encoding="utf-8"))
     file = path.relative_to(ENGINE.parent).as_posix()
-    parts = [
+    lines = [
         f"# {title}",
         "",
-        f"{about} This page is made from `{file}`, which editors read, too.",
+        f"{introduction} This page is made from `{file}`, which editors read, too.",
         "",
     ]
-    parts += ["## At the top", "", *_entry(schema, SCHEMAS[path])]
-    for kind, entry in schema.get("$defs", {}).items():
-        model = getattr(sys.modules[SCHEMAS[path].__module__], kind, None)
-        parts += [f"## {kind}", "", *_entry(entry, model)]
-    return "\n".join(parts)
+    lines += ["## At the top", "", *_entry(schema, SCHEMAS[path])]
+    for definition, entry in schema.get("$defs", {}).items():
+        model = getattr(sys.modules[SCHEMAS[path].__module__], definition, None)
+        lines += [f"## {definition}", "", *_entry(entry, model)]
+    return "\n".join(lines)
 
 
 def _entry(entry: Mapping[str, Any], model: type[BaseModel] | None) -> Iterator[str]:
     keys = entry.get("properties", {})
-    text, said = said_of_keys(entry.get("description", ""), keys)
+    text, meanings = said_of_keys(entry.get("description", ""), keys)
     for base in model.__mro__[1:] if model else ():
         if base.__module__.startswith("manyheads."):
             for key, words in said_of_keys(vars(base).get("__doc__") or "", keys)[1].items():
-                said[key] = f"{said[key]}. {words[0].upper()}{words[1:]}" if key in said else words
+                meanings[key] = (
+                    f"{meanings[key]}. {words[0].upper()}{words[1:]}" if key in meanings else words
+                )
     if text:
         yield from (text, "")
     if "properties" not in entry:
@@ -57,7 +59,7 @@ def _entry(entry: Mapping[str, Any], model: type[BaseModel] | None) -> Iterator[
     yield "| key | what stands there | default | meaning |\n|---|---|---|---|"
     for key, value in entry["properties"].items():
         default = "*needed*" if key in required else _json(value.get("default"))
-        words = " ".join((value.get("description") or said.get(key, "")).split()).replace(
+        words = " ".join((value.get("description") or meanings.get(key, "")).split()).replace(
             "|", "\\|"
         )
         yield f"| `{key}` | {_type(value)} | {default} | {words} |"
@@ -70,11 +72,11 @@ def said_of_keys(docstring: str, keys: Mapping[str, Any]) -> tuple[str, dict[str
     """
     name = "|".join(map(re.escape, keys)) or "(?!)"
     start = rf"(?:^|(?<=[.;:]\s)|(?<=\n))((?:{name})(?:, (?:{name}))*): "
-    whole, *parts = re.split(start, re.sub(r"\s*\n\s*", "\n", inspect.cleandoc(docstring)))
-    said: dict[str, str] = {}
-    for names, words in zip(parts[::2], parts[1::2], strict=True):
-        said |= dict.fromkeys(names.split(", "), " ".join(words.split()).rstrip(".;"))
-    return " ".join(whole.split()).removesuffix("Attributes:").strip(), said
+    summary, *fragments = re.split(start, re.sub(r"\s*\n\s*", "\n", inspect.cleandoc(docstring)))
+    meanings: dict[str, str] = {}
+    for names, words in zip(fragments[::2], fragments[1::2], strict=True):
+        meanings |= dict.fromkeys(names.split(", "), " ".join(words.split()).rstrip(".;"))
+    return " ".join(summary.split()).removesuffix("Attributes:").strip(), meanings
 
 
 def _json(value: object) -> str:
@@ -88,10 +90,10 @@ def _json(value: object) -> str:
 def _type(value: Mapping[str, Any]) -> str:
     """Return in words what may stand there."""
     if "$ref" in value:
-        kind = value["$ref"].rpartition("/")[2]
-        return f"[{kind}](#{kind.lower()})"
+        definition = value["$ref"].rpartition("/")[2]
+        return f"[{definition}](#{definition.lower()})"
     if "const" in value or "enum" in value:
-        return ", ".join(f"`{each}`" for each in value.get("enum", [value.get("const")]))
+        return ", ".join(f"`{choice}`" for choice in value.get("enum", [value.get("const")]))
     for several in ("anyOf", "oneOf"):
         if several in value:
             return " or ".join(dict.fromkeys(map(_type, value[several])))

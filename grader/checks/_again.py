@@ -18,38 +18,41 @@ HINT = (
 )
 
 
-def judge_again(module, first, alike, other):
+def judge_again(module, original, alike, resized):
     """One instance answers calls in two orders, and in both modes by turns, each as a fresh one
     would.
 
-    module: described, in eval mode, without dropout, for calls that return one tensor. first: the
-    arguments of a call. alike: of another with the same sizes and other numbers, and without what
-    is optional. other: of one with other sizes.
+    module: described, in eval mode, without dropout, for calls that return one tensor. original:
+    the arguments of a call. alike: of another with the same sizes and other numbers, and without
+    what is optional. resized: of one with other sizes.
     """
-    found = {}
-    for order in ((first, alike, other, first), (other, alike, first, other)):
+    outputs = {}
+    for order in ((original, alike, resized, original), (resized, alike, original, resized)):
         for n, (args, answer) in enumerate(zip(order, answers_of(module, order), strict=True), 1):
             assert_finite(answer)
-            if not same(answer.output, found.setdefault(id(args), answer.output)):
+            if not same(answer.output, outputs.setdefault(id(args), answer.output)):
                 expect(
                     fresh_one(module, args) is not None,
                     "two fresh instances answer the same call otherwise",
                 )
                 raise CheckFailed(f"call {n} of one instance {OTHERWISE}", KEPT)
-    one, another = found[id(first)], found[id(alike)]
-    assert_shape(another, one.shape)
-    expect(not torch.equal(one, another), "whatever is asked, the answer is the same")
-    expect(not torch.equal(one, first[0]), "the answer is the input itself")
-    awake, order = module.asking(random=True).training(), (first, alike, other, first, alike)
+    output, another = outputs[id(original)], outputs[id(alike)]
+    assert_shape(another, output.shape)
+    expect(not torch.equal(output, another), "whatever is asked, the answer is the same")
+    expect(not torch.equal(output, original[0]), "the answer is the input itself")
+    awake, order = (
+        module.asking(random=True).training(),
+        (original, alike, resized, original, alike),
+    )
     for n, (args, answer) in enumerate(
         zip(order, answers_of(awake, order, by_turns=True), strict=True), 1
     ):
-        if not same(answer.output, found[id(args)]):
+        if not same(answer.output, outputs[id(args)]):
             # what training mode alone changes, or chance, is another check's business
             fresh = fresh_one(awake, args)
-            kept = fresh is not None and not same(answer.output, fresh)
+            keeps_state = fresh is not None and not same(answer.output, fresh)
             expect(
-                not kept,
+                not keeps_state,
                 f"in training and in eval mode by turns, call {n} of one instance {OTHERWISE}",
                 KEPT,
             )
@@ -66,19 +69,19 @@ def answers_of(module, calls, by_turns=False):
     answers = sequence.ask()
     if answers[0].raised is not None:
         lengths = ", then ".join("{} × {}".format(*args[0].shape) for args in calls)
-        told = (
+        evidence = (
             f"one instance, asked about {lengths} tokens, raises an exception; fresh ones answer"
             " all of these"
         )
-        expect(any(module(*args).raised is not None for args in calls), told, KEPT)
+        expect(any(module(*args).raised is not None for args in calls), evidence, KEPT)
         answers[0].must_return()
     return answers
 
 
 def fresh_one(module, args):
     """What fresh instances answer; None where that is left to chance."""
-    one, other = (module.asking(random=True, seed=seed)(*args).output for seed in (0, 1))
-    return one if same(one, other) else None
+    output, repeat = (module.asking(random=True, seed=seed)(*args).output for seed in (0, 1))
+    return output if same(output, repeat) else None
 
 
 def judge_modes_again(subject, attempt, draw):
@@ -103,20 +106,22 @@ def judge_modes_again(subject, attempt, draw):
         assert_finite(asleep)
         if not same(asleep, asleep[:1].expand_as(asleep)):
             fresh = module.asking(random=True)(copies).output
-            told = (
+            evidence = (
                 "in eval mode, after training, copies of one token get different answers: dropout"
                 " is still at work"
             )
-            expect(not same(fresh, fresh[:1].expand_as(fresh)), told, KEPT)
-        before, after = (
-            float((each.abs() <= 1e-4 * asleep.abs().max()).double().mean())
-            for each in (awake, again)
+            expect(not same(fresh, fresh[:1].expand_as(fresh)), evidence, KEPT)
+        baseline, after = (
+            float((output.abs() <= 1e-4 * asleep.abs().max()).double().mean())
+            for output in (awake, again)
         )
-        told = (
-            f"in training mode {before:.0%} of a single token's answer is 0, and after a call in"
+        evidence = (
+            f"in training mode {baseline:.0%} of a single token's answer is 0, and after a call in"
             f" eval mode {after:.0%}"
         )
         # So many coins, tossed twice: a right attempt is 6.6 deviations away once in 2e10 runs.
         expect(
-            abs(before - after) <= 6.6 * (2 * P * (1 - P) / (len(copies) * s.nh)) ** 0.5, told, KEPT
+            abs(baseline - after) <= 6.6 * (2 * P * (1 - P) / (len(copies) * s.nh)) ** 0.5,
+            evidence,
+            KEPT,
         )

@@ -3,7 +3,7 @@
 from manyheads.checks.asserts import REFUSALS
 
 from ._causal_attention import Subject
-from ._modules import Sizes, held, joined
+from ._modules import Sizes, joined, round_float32
 
 
 class Cached(Subject):
@@ -18,7 +18,7 @@ class Cached(Subject):
     def weights(self, draw, s, **options):
         """Queries and keys are large, so that the weights are far from even."""
         weights = super().weights(draw, s)
-        weights["qkv.weight"][: 2 * s.C] = held(1.5 * weights["qkv.weight"][: 2 * s.C])
+        weights["qkv.weight"][: 2 * s.C] = round_float32(1.5 * weights["qkv.weight"][: 2 * s.C])
         return weights
 
 
@@ -43,9 +43,9 @@ CACHED = Cached()
 
 def fed(module, *chunks):
     """The answer to each chunk, each continued where the one before it ended."""
-    calls, known = module.sequence(), None
+    calls, previous = module.sequence(), None
     for chunk in chunks:
-        known = calls(chunk) if known is None else calls(chunk, known["cache"])
+        previous = calls(chunk) if previous is None else calls(chunk, previous["cache"])
     return calls.ask()
 
 
@@ -62,26 +62,26 @@ def keeps_in_default(attempt, s, weights, x):
     Or it is refused, as one with too many tokens would be, and does not come so far with None.
     """
     module = CACHED.module(attempt, s, weights)
-    left_out, given, again = module(x), module(x, None), module(x, None)
-    if given.raised:
-        return refuses(left_out) and not refuses(given)
-    if again.raised or differs(given["y"].output, again["y"].output).any():
+    left_out, explicit, again = module(x), module(x, None), module(x, None)
+    if explicit.raised:
+        return refuses(left_out) and not refuses(explicit)
+    if again.raised or differs(explicit["y"].output, again["y"].output).any():
         return False
-    return bool(left_out.raised) or bool(differs(left_out["y"].output, given["y"].output).any())
+    return bool(left_out.raised) or bool(differs(left_out["y"].output, explicit["y"].output).any())
 
 
 def hears_the_last(attempt, s, weights, a, b):
     """Whether one instance answers b without a cache by what the sequence before it was. Both have
     the same batch.
     """
-    found = []
-    for first in (a, -a):
+    answers = []
+    for earlier in (a, -a):
         calls = CACHED.module(attempt, s, weights).sequence()
-        calls(first, None)  # what a default keeps is another question, and every call adds to it
+        calls(earlier, None)  # what a default keeps is another question, and every call adds to it
         calls(b, None)
-        found.append(calls.ask()[-1])
-    return not any(each.raised for each in found) and bool(
-        differs(*(each["y"].output for each in found)).any()
+        answers.append(calls.ask()[-1])
+    return not any(answer.raised for answer in answers) and bool(
+        differs(*(answer["y"].output for answer in answers)).any()
     )
 
 
@@ -98,9 +98,9 @@ def forgets(module, s, draw):
     prompt, token = draw(s.B, s.block - 3, s.C), draw(s.B, 1, s.C)
     edited = prompt.clone()
     edited[:, 0] = draw(s.B, s.C)
-    before, after = (fed(module, each, token)[-1] for each in (prompt, edited))
+    baseline, after = (fed(module, chunk, token)[-1] for chunk in (prompt, edited))
     return (
-        before.raised is None
+        baseline.raised is None
         and after.raised is None
-        and not differs(before["y"].output, after["y"].output).any()
+        and not differs(baseline["y"].output, after["y"].output).any()
     )

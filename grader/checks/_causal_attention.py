@@ -15,7 +15,7 @@ from . import _modules
 from ._dropout import RARE, copies_of, expect_gradients_awake, is_dropped
 from ._functions import same
 from ._gradients import weights_without_effect
-from ._modules import Sizes, changed, held, joined, on
+from ._modules import Sizes, changed, joined, on, round_float32
 
 WATCHED = "while its operations are watched it gives another answer than otherwise"
 FOLLOWS = "follows the dtype of x, and leaves x as it was"
@@ -34,15 +34,15 @@ class Subject(_modules.Subject):
     projections = (("qkv.weight", 3, "nh"),)
     sizes = Sizes(B=[7], T=[9, 11], nh=[5], hd=[6], block=[13, 17], C=joined)
 
-    def __init__(self, others=None, paths=_modules.ONE_PATH):
-        self.others, self.paths = others, paths
+    def __init__(self, extra_shapes=None, paths=_modules.ONE_PATH):
+        self.others, self.paths = extra_shapes, paths
 
     def shapes(self, s, **options):
         return {"qkv.weight": (3 * s.C, s.C), "proj.weight": (s.C, s.C)}
 
     def module(self, implementation, s, weights, **options):
-        made = super().module(implementation, s, weights, **options)
-        return made.with_attributes(flash=options["flash"]) if "flash" in options else made
+        module = super().module(implementation, s, weights, **options)
+        return module.with_attributes(flash=options["flash"]) if "flash" in options else module
 
 
 @layer.shape(0.25)
@@ -60,10 +60,10 @@ def shape(subject, attempt, draw, s):
 def expect_unrounded(got, want, path=""):
     """The output is not the right one, rounded."""
     for decimals in range(1, 6) if got.shape == want.shape else ():
-        told = on(path, f"your output is the right one, rounded to {decimals} decimals")
+        evidence = on(path, f"your output is the right one, rounded to {decimals} decimals")
         # NaN is no rounded number
         is_rounded = (got - want.round(decimals=decimals)).abs().max() <= 1e-9
-        expect(not is_rounded, told, "output_rounded")
+        expect(not is_rounded, evidence, "output_rounded")
 
 
 @layer.causality(0.25)
@@ -73,16 +73,16 @@ def independent(subject, attempt, draw, s, weights, x):
     edited = x.clone()
     edited[-1] = draw(s.T, s.C)
     h = s.nh - 1  # the last one: with heads in another order its channels are others
-    mine = slice(h * s.hd, s.C)
+    channels = slice(h * s.hd, s.C)
     rows = weights["qkv.weight"].clone().view(3, s.C, s.C)
-    rows[:, mine] = draw.weights(3, s.hd, s.C)
+    rows[:, channels] = draw.weights(3, s.hd, s.C)
     for path, options in subject.paths.items():
         base = subject.answered(attempt, s, weights, x, **options)
         assert_finite(base, on(path, "the output"))
-        other = subject.module(attempt, s, weights, **options)(edited).output
+        edited_output = subject.module(attempt, s, weights, **options)(edited).output
         assert_same(
             base[:-1],
-            other[:-1],
+            edited_output[:-1],
             on(path, "editing the last batch entry changes the output of another"),
         )
         after = subject.module(
@@ -95,12 +95,12 @@ def independent(subject, attempt, draw, s, weights, x):
             .tolist()
         )
         should = (
-            f"another q, k, v in head {h} should move channels {mine.start}…{mine.stop - 1} of"
-            f" {s.C}"
+            f"another q, k, v in head {h} should move channels {channels.start}…{channels.stop - 1}"
+            f" of {s.C}"
         )
         does = f"{len(moved)} channels, {moved[0]}…{moved[-1]}" if moved else "none of yours"
         expect(
-            moved == list(range(s.C))[mine],
+            moved == list(range(s.C))[channels],
             on(path, f"with the identity for proj, {should}; it moves {does}"),
         )
 
@@ -120,24 +120,29 @@ def gradients(subject, attempt, reference, draw, s):
 @layer.hygiene(0.25, "What turns your dropout off when training is over?")
 def eval_is_calm(subject, attempt, draw, s):
     """drops nothing in eval mode, and nothing where dropout is not given"""
-    weights, x, asked = subject.weights(draw, s), draw(s.B, s.T, s.C), attempt.asking(random=True)
+    weights, x, implementation = (
+        subject.weights(draw, s),
+        draw(s.B, s.T, s.C),
+        attempt.asking(random=True),
+    )
 
     def output(seed, training=False, **options):
-        made = subject.module(asked.asking(seed=seed), s, weights, **options)
-        return (made.training() if training else made)(x).output.nan_to_num()
+        module = subject.module(implementation.asking(seed=seed), s, weights, **options)
+        return (module.training() if training else module)(x).output.nan_to_num()
 
     for path, options in subject.paths.items():
-        first = output(1, **options, dropout=0.5)
-        if not torch.equal(first, output(2, **options, dropout=0.5)):
-            made = subject.module(asked, s, weights, **options)
+        eval_output = output(1, **options, dropout=0.5)
+        if not torch.equal(eval_output, output(2, **options, dropout=0.5)):
+            eval_module = subject.module(implementation, s, weights, **options)
             alone = (
-                made.asking(seed=seed)(copies_of(x[:1, :1])).output.nan_to_num() for seed in (1, 2)
+                eval_module.asking(seed=seed)(copies_of(x[:1, :1])).output.nan_to_num()
+                for seed in (1, 2)
             )
             always_on = torch.equal(output(1, **options), output(2, **options)) or is_dropped(
                 *alone, heads=s.nh
             )
             deaf = not always_on and weights_without_effect(
-                lambda w, o=options: subject.module(asked, s, w, **o)(x), weights
+                lambda w, o=options: subject.module(implementation, s, w, **o)(x), weights
             )
             suspect = "dropout_always_on" if always_on else "params_not_registered" if deaf else ""
             whatever = f", whatever {deaf[0]} is" if deaf else ""
@@ -145,51 +150,53 @@ def eval_is_calm(subject, attempt, draw, s):
         awake = output(1, training=True, **options)
         if not torch.equal(awake, output(2, training=True, **options)):
             at_rate_0 = (output(seed, training=True, **options, dropout=0.0) for seed in (1, 2))
-            said = (
+            setting = (
                 "made with dropout = 0"
                 if not torch.equal(*at_rate_0)
                 else "made without a word about dropout"
             )
             expect(
-                False, on(path, f"{said} it drops in training all the same"), "dropout_rate_fixed"
+                False,
+                on(path, f"{setting} it drops in training all the same"),
+                "dropout_rate_fixed",
             )
         differs = (
             "eval mode with dropout differs from training without: eval should do nothing at all"
         )
-        assert_same(awake, first, on(path, differs))
+        assert_same(awake, eval_output, on(path, differs))
 
 
 DROP = 0.25
 COPIES = 192
 
 
-def dropped(subject, attempt, draw, *, same_values, T=12, whole=False, **options):
+def dropped(subject, attempt, draw, *, same_values, T=12, all_copies=False, **options):
     """The output in training over that in eval mode, the former for many copies of one sequence;
     position 0 sees one token.
 
-    With same_values every value is 1, so that weights which sum to 1 leave no trace. whole: eval
-    mode is asked of all copies, too. What mixes up the sequences of a batch does so in both, and
-    only what dropout does is left.
+    With same_values every value is 1, so that weights which sum to 1 leave no trace. all_copies:
+    eval mode is asked of all copies, too. What mixes up the sequences of a batch does so in both,
+    and only what dropout does is left.
     """
     s = SimpleNamespace(C=6, nh=2, block=12)
-    weights, one = subject.weights(draw, s), draw(1, T, s.C)
-    one[..., 0] = 1.0
+    weights, sequence = subject.weights(draw, s), draw(1, T, s.C)
+    sequence[..., 0] = 1.0
     # until its lowest score in any head is above 0, so that weights by scores are always judged
     # alike
     while T == 1:
-        q, k, _ = (one[0] @ weights["qkv.weight"].mT).unflatten(-1, (3, s.nh, -1)).unbind(-3)
+        q, k, _ = (sequence[0] @ weights["qkv.weight"].mT).unflatten(-1, (3, s.nh, -1)).unbind(-3)
         if float((q * k).sum(-1).min()) > 0:
             break
-        one[..., 1:] = draw(1, T, s.C - 1)
-    x = one.expand(COPIES, T, s.C).clone()
+        sequence[..., 1:] = draw(1, T, s.C - 1)
+    x = sequence.expand(COPIES, T, s.C).clone()
     if same_values:
         weights["qkv.weight"][2 * s.C :] = torch.eye(s.C, dtype=torch.float64)[0]
-    weights["proj.weight"] = held(weights["proj.weight"].abs() + 0.1)
+    weights["proj.weight"] = round_float32(weights["proj.weight"].abs() + 0.1)
     attempt = attempt.asking(random=True)
-    asked = x if whole else x[:1]
-    still = subject.module(attempt, s, weights, **options)(asked).output
+    eval_input = x if all_copies else x[:1]
+    still = subject.module(attempt, s, weights, **options)(eval_input).output
     drawn = subject.module(attempt, s, weights, dropout=DROP, **options).training()(x).output
-    assert_shape(still, asked.shape)
+    assert_shape(still, eval_input.shape)
     assert_shape(drawn, x.shape)
     assert_finite(still, "the output in eval mode")
     expect(bool((still != 0).all()), "the output in eval mode is 0 in places")
@@ -210,15 +217,17 @@ def silenced(ratio):
 
 def varies(ratio):
     """Whether what is left takes many values there."""
-    left = ratio[:, 6:9][ratio[:, 6:9] != 0]
-    return left.numel() > 0 and float(left.max() - left.min()) > 1e-3 * float(left.abs().mean())
+    survivors = ratio[:, 6:9][ratio[:, 6:9] != 0]
+    return survivors.numel() > 0 and float(survivors.max() - survivors.min()) > 1e-3 * float(
+        survivors.abs().mean()
+    )
 
 
 def expect_weights_dropped(subject, attempt, draw, ratio, path="", **options):
     """In training the weights are dropped: neither the scores, nor the output alone."""
     if not varies(ratio):
         in_scores = varies(
-            dropped(subject, attempt, draw, same_values=False, whole=True, **options)
+            dropped(subject, attempt, draw, same_values=False, all_copies=True, **options)
         )
         sums = "the weights still sum to 1 in training: it is the scores that are dropped"
         expect(not in_scores, on(path, sums), "dropout_before_softmax")
@@ -237,8 +246,8 @@ def expect_weights_dropped(subject, attempt, draw, ratio, path="", **options):
 def expect_share_dropped(ratio, path=""):
     """The share of zeros in the output is the given probability."""
     zeros, error = silenced(ratio), (DROP * (1 - DROP) / ratio[:, 6:9].numel()) ** 0.5
-    told = f"with dropout = {DROP}, {zeros:.0%} of the output is 0 in training"
-    expect(abs(zeros - DROP) <= 8 * error, on(path, told))
+    evidence = f"with dropout = {DROP}, {zeros:.0%} of the output is 0 in training"
+    expect(abs(zeros - DROP) <= 8 * error, on(path, evidence))
 
 
 def expect_scaled_up(subject, attempt, draw, dropouts, path="", **options):
@@ -262,12 +271,12 @@ def expect_scaled_up(subject, attempt, draw, dropouts, path="", **options):
         on(path, f"with dropout = {DROP}, {scaled}"),
         suspect,
     )
-    parts = (
+    evidence = (
         "in training a single token loses parts of a head: its one weight is dropped as a whole, or"
         " not at all"
     )
     for numbers in answers[:, 0].T:  # of either head, and of both: what rounding parts is one
-        expect((numbers[numbers != 0].sort().values.diff() > 1e-4).sum() < 3, on(path, parts))
+        expect((numbers[numbers != 0].sort().values.diff() > 1e-4).sum() < 3, on(path, evidence))
 
 
 def judge_written_out(subject, attempt, draw, s, fused, unseen, **options):
@@ -278,16 +287,18 @@ def judge_written_out(subject, attempt, draw, s, fused, unseen, **options):
     is watched. fused, unseen: the evidence where one does, and where no operation is seen at all.
     """
     weights, (x,) = subject.given(draw, s)
-    asked = attempt.asking(watch=True, cotangent=draw(s.B, s.T, s.C), second=True, random=True)
-    answer = subject.module(asked, s, weights, **options)(x)
-    seen = answer.reply.operations
+    implementation = attempt.asking(
+        watch=True, cotangent=draw(s.B, s.T, s.C), second=True, random=True
+    )
+    answer = subject.module(implementation, s, weights, **options)(x)
+    operations = answer.reply.operations
     in_kernel = answer.raised is not None and re.search(
         "derivative for .*(attention|flash)", answer.message
     )
-    expect(not in_kernel and not (seen and seen.fused), fused, "delegated")
+    expect(not in_kernel and not (operations and operations.fused), fused, "delegated")
     if answer.raised is not None and answer.raised.stage != "gradient":
         answer.must_return()
-    expect(seen.made, unseen, "delegated")
+    expect(operations.made, unseen, "delegated")
     plain = subject.module(attempt.asking(random=True), s, weights, **options)(x)
     if answer.raised is None and plain.raised is None:
         expect(same(answer.output, plain.output), WATCHED)

@@ -55,53 +55,53 @@ NO_INTERACTION = (
 NO_SHARES = "equal keys get more than one unit together: a softmax shares one unit out among them"
 
 
-def opposed(part):
+def opposed(keys):
     """The same with two keys that stand against each other, louder than the rest: any query prefers
     one of them.
     """
-    part = 0.5 * part
-    loud = part[FIRST, ..., :-1]  # the last channel is read by no query
-    part[FIRST, ..., :-1] = LOUD * loud / loud.norm(dim=-1, keepdim=True)
+    keys = 0.5 * keys
+    loud = keys[FIRST, ..., :-1]  # the last channel is read by no query
+    keys[FIRST, ..., :-1] = LOUD * loud / loud.norm(dim=-1, keepdim=True)
     # not its mirror image: an attempt may look at sizes alone
-    part[SECOND] = 0.6 * part[SECOND] - 0.8 * part[FIRST]
-    return part
+    keys[SECOND] = 0.6 * keys[SECOND] - 0.8 * keys[FIRST]
+    return keys
 
 
-def variants(parts, roles, axis=TWO_TOKENS, pair=(FIRST, SECOND), raised_at=()):
+def variants(qkv, roles, axis=TWO_TOKENS, pair=(FIRST, SECOND), raised_at=()):
     """The six variants of q, k and v for every role: (roles · 6, …), by name.
 
-    parts: by name, with tokens on axis 0, and heads on axis 1 where these change places. pair: what
+    qkv: by name, with tokens on axis 0, and heads on axis 1 where these change places. pair: what
     changes places. raised_at: whose values are raised; empty: those of the pair. Of a head the
     value of token 0 alone is raised: if those of all tokens were, the answer would move by the same
     whatever the weights are. Raised is the last channel, which no query reads, so that a value that
     is a key, too, keeps its score.
     """
-    stacked = {name: [] for name in parts}
+    stacked = {name: [] for name in qkv}
     places = torch.tensor(pair)
     for raised, swapped in roles:
-        after = {name: part.clone() for name, part in parts.items()}
+        after = {name: tensor.clone() for name, tensor in qkv.items()}
         if swapped == NEGATED:
             after["q"].neg_()
         else:
             after[swapped].index_copy_(
-                axis, places, parts[swapped].index_select(axis, places.flip(0))
+                axis, places, qkv[swapped].index_select(axis, places.flip(0))
             )
-        for state in (parts, after):
-            for place in (None, *(raised_at or pair)):
-                changed = {name: part.clone() for name, part in state.items()}
-                if place is not None:
-                    at = (place,) if axis == TWO_TOKENS else (0, place)
+        for state in (qkv, after):
+            for index in (None, *(raised_at or pair)):
+                changed = {name: tensor.clone() for name, tensor in state.items()}
+                if index is not None:
+                    at = (index,) if axis == TWO_TOKENS else (0, index)
                     changed[raised][(*at, ..., -1)] += 1.0
-                for name, part in changed.items():
-                    stacked[name].append(part)
-    return {name: torch.stack(each) for name, each in stacked.items()}
+                for name, edited in changed.items():
+                    stacked[name].append(edited)
+    return {name: torch.stack(tensors) for name, tensors in stacked.items()}
 
 
-def unread(parts):
+def unread(qkv):
     """The same parts, with queries that do not read the last channel."""
-    queries = parts["q"].clone()
+    queries = qkv["q"].clone()
     queries[..., -1] = 0.0
-    return {**parts, "q": queries}
+    return {**qkv, "q": queries}
 
 
 def all_alike(key, value):
@@ -112,33 +112,35 @@ def all_alike(key, value):
     """
     factors = torch.tensor(LIMIT_FACTORS, dtype=torch.float64).repeat(len(key))
     factors = factors.view(-1, *[1 for _ in key.shape[1:]])
-    repeated = [each.repeat_interleave(len(LIMIT_FACTORS), 0) for each in (key, value)]
+    repeated = [tensor.repeat_interleave(len(LIMIT_FACTORS), 0) for tensor in (key, value)]
     texts = {"q": factors * repeated[0], "k": factors * repeated[0], "v": repeated[1]}
     return {
-        name: each[:, None].expand(-1, TOKENS, *each.shape[1:]).contiguous()
-        for name, each in texts.items()
+        name: tensor[:, None].expand(-1, TOKENS, *tensor.shape[1:]).contiguous()
+        for name, tensor in texts.items()
     }
 
 
-def of_queries_keys_values(name, *rest, width=7, tokens=TOKENS):
-    """The conditions of a function of q, k and v. rest: more arguments. tokens: how many queries
-    and keys there are.
+def of_queries_keys_values(name, *extra_args, width=7, tokens=TOKENS):
+    """The conditions of a function of q, k and v. extra_args: more arguments. tokens: how many
+    queries and keys there are.
     """
 
     def conditions(attempt, draw):
         scale = SCORES  # a score is a sum of `width` products, divided by √width
-        parts = {
+        qkv = {
             "q": draw(tokens, width, scale=scale),
             "k": opposed(draw(tokens, width)),
             "v": draw(tokens, width),
         }
-        for magnitude, asked in in_all_roles(parts):
-            answer = attempt.call(name, magnitude * asked["q"], asked["k"], asked["v"], *rest)
+        for magnitude, inputs in in_all_roles(qkv):
+            answer = attempt.call(
+                name, magnitude * inputs["q"], inputs["k"], inputs["v"], *extra_args
+            )
             yield Condition(
                 "weighing", answer, NO_INTERACTION, LeftOut(rows=(FIRST, SECOND, *OTHER_PAIR))
             )
-        asked = all_alike(draw(TEXTS, width, scale=ALIKE), draw(TEXTS, width))
-        answer = attempt.call(name, asked["q"], asked["k"], asked["v"], *rest)
+        inputs = all_alike(draw(TEXTS, width, scale=ALIKE), draw(TEXTS, width))
+        answer = attempt.call(name, inputs["q"], inputs["k"], inputs["v"], *extra_args)
         yield Condition("limit", answer, NO_SHARES)
 
     return conditions
@@ -156,21 +158,21 @@ def of_tokens(name, width=7):
         tokens[:, -1] = 0.0
         # every token prefers itself, all the more the larger the scores are
         for magnitude in (0.1, *MAGNITUDES):
-            asked = variants(
+            inputs = variants(
                 {"k": magnitude**0.5 * tokens[:, :-1], "v": tokens[:, -1:]}, [("v", "k")]
             )
-            answer = attempt.call(name, torch.cat([asked["k"], asked["v"]], dim=-1))
+            answer = attempt.call(name, torch.cat([inputs["k"], inputs["v"]], dim=-1))
             yield Condition("weighing", answer, NO_INTERACTION, LeftOut(rows=(FIRST, SECOND)))
 
     return conditions
 
 
-def of_scores(name, *rest, queries=(TOKENS,)):
+def of_scores(name, *extra_args, queries=(TOKENS,)):
     """The conditions of a function that makes weights of scores.
 
     A score of the last query is raised, in turn at two keys of its past; and one of the first
-    query, at two keys that come later, for a mask may be the wrong way round. rest: more arguments.
-    queries: how many a text has; with none a text is a row of scores.
+    query, at two keys that come later, for a mask may be the wrong way round. extra_args: more
+    arguments. queries: how many a text has; with none a text is a row of scores.
     """
 
     def conditions(attempt, draw):
@@ -181,32 +183,32 @@ def of_scores(name, *rest, queries=(TOKENS,)):
             if queries:
                 raised[-1][0, key + 2] += 3.0
             raised[-1][(-1,) * len(queries) + (key,)] += 3.0
-        answer = attempt.call(name, torch.stack([*raised, scores, scores]), *rest)
+        answer = attempt.call(name, torch.stack([*raised, scores, scores]), *extra_args)
         yield Condition("interaction", answer, NO_INTERACTION, least=LEAST_OF_WEIGHTS)
         factors = torch.tensor(LIMIT_FACTORS, dtype=torch.float64).square()
         texts = draw(TEXTS, 1).abs() * factors
         alike = texts.view(-1, *[1 for _ in queries], 1).expand(-1, *queries, TOKENS).contiguous()
-        yield Condition("limit", attempt.call(name, alike, *rest), NO_SHARES)
+        yield Condition("limit", attempt.call(name, alike, *extra_args), NO_SHARES)
 
     return conditions
 
 
-def in_all_roles(parts):
+def in_all_roles(qkv):
     """Yield the variants of one call after the other, with the magnitude of their scores.
 
     The reference's own roles come first and apart, at each magnitude: who shares one unit out over
     all sequences of a call gives each of them but little.
     """
     for magnitude in MAGNITUDES:
-        yield magnitude, variants(unread(parts), ROLES[:1])
-    pairs = [variants(unread(parts), ROLES, pair=pair) for pair in ((FIRST, SECOND), OTHER_PAIR)]
-    pairs.append(variants(unread(parts), ROLES[:1], raised_at=OTHER_PAIR))
+        yield magnitude, variants(unread(qkv), ROLES[:1])
+    pairs = [variants(unread(qkv), ROLES, pair=pair) for pair in ((FIRST, SECOND), OTHER_PAIR)]
+    pairs.append(variants(unread(qkv), ROLES[:1], raised_at=OTHER_PAIR))
     yield 1.0, joined(pairs)
 
 
 def joined(several):
     """All of several sets of variants: (sum of their sizes, …), by name."""
-    return {name: torch.cat([each[name] for each in several]) for name in several[0]}
+    return {name: torch.cat([group[name] for group in several]) for name in several[0]}
 
 
 def of_module(subject, least=LEAST, **options):
@@ -220,25 +222,25 @@ def of_module(subject, least=LEAST, **options):
 
     def conditions(attempt, draw):
         readers = Readers(subject, draw, options)
-        parts = {name: draw(TOKENS, heads, readers.width) for name, heads in readers.heads.items()}
-        tokens = {**parts, "k": opposed(parts["k"])}
-        for magnitude, asked in in_all_roles(tokens):
-            answer = readers.asked(attempt, asked, magnitude)
+        qkv = {name: draw(TOKENS, heads, readers.width) for name, heads in readers.heads.items()}
+        tokens = {**qkv, "k": opposed(qkv["k"])}
+        for magnitude, inputs in in_all_roles(tokens):
+            answer = readers.answer(attempt, inputs, magnitude)
             yield Condition("weighing", answer, NO_INTERACTION, readers.two_tokens, least)
         if readers.heads["k"] > 2:
             # The reference's heads answer for themselves: what it leaves of two tokens is the
             # measure.
-            over_heads = variants(unread(parts), ROLES[:1], TWO_HEADS, (0, 1))
-            answer = readers.asked(
+            over_heads = variants(unread(qkv), ROLES[:1], TWO_HEADS, (0, 1))
+            answer = readers.answer(
                 attempt, joined([variants(unread(tokens), ROLES[:1]), over_heads])
             )
             yield Condition("weighing", answer, NO_INTERACTION, readers.two_heads, least)
         key, value = (draw(TEXTS, 1, readers.width, scale=scale) for scale in (ALIKE, 1.0))
         alike = all_alike(key, value)
         of_heads = {
-            name: part.expand(-1, -1, readers.heads[name], -1) for name, part in alike.items()
+            name: tensor.expand(-1, -1, readers.heads[name], -1) for name, tensor in alike.items()
         }
-        yield Condition("limit", readers.asked(attempt, of_heads), NO_SHARES)
+        yield Condition("limit", readers.answer(attempt, of_heads), NO_SHARES)
 
     return conditions
 
@@ -269,7 +271,9 @@ class Readers:
         self.heads = {name: heads for name, (_, heads) in rows.items()}
         queries, keys = subject.sides(subject.given(draw, s)[1])
         self.is_crossed = queries is not keys
-        self.planes = self._planes(draw, {name: each.shape[-1] for name, (each, _) in rows.items()})
+        self.planes = self._planes(
+            draw, {name: matrix.shape[-1] for name, (matrix, _) in rows.items()}
+        )
         head_dim = len(rows["q"][0]) // self.heads["q"]
         # A score adds up head_dim products of such readings, over √head_dim; a part has `width`
         # numbers.
@@ -277,10 +281,10 @@ class Readers:
         compared, mixed = draw(head_dim, self.width), draw(head_dim, self.width)
         # Channels of a part stay apart in a score: what no query reads changes none.
         compared = loudness * head_dim**0.5 * torch.linalg.qr(compared).Q
-        for name, (each, heads) in rows.items():
+        for name, (weight, heads) in rows.items():
             read = mixed if name == "v" else compared
             planes = self.planes[name].unflatten(1, (heads, self.width))  # (channels, heads, width)
-            each.copy_(torch.einsum("dw,chw->hdc", read, planes).flatten(0, 1))
+            weight.copy_(torch.einsum("dw,chw->hdc", read, planes).flatten(0, 1))
         shared = self.heads["q"] // self.heads["k"]
         # the channels of the heads whose keys change places
         of_two_heads = tuple(range(2 * shared * head_dim))
@@ -303,26 +307,26 @@ class Readers:
         name.
         """
         sizes = {name: heads * self.width for name, heads in self.heads.items()}
-        whole = torch.linalg.qr(draw(widths["k"], widths["k"])).Q
+        basis = torch.linalg.qr(draw(widths["k"], widths["k"])).Q
         if self.is_crossed:
             query = torch.linalg.qr(draw(widths["q"], widths["q"])).Q[:, : sizes["q"]]
             return {
                 "q": query,
-                "k": whole[:, : sizes["k"]],
-                "v": whole[:, sizes["k"] :][:, : sizes["v"]],
+                "k": basis[:, : sizes["k"]],
+                "v": basis[:, sizes["k"] :][:, : sizes["v"]],
             }
-        parts = whole[:, : sum(sizes.values())].split(list(sizes.values()), dim=1)
-        return dict(zip(sizes, parts, strict=True))
+        bases = basis[:, : sum(sizes.values())].split(list(sizes.values()), dim=1)
+        return dict(zip(sizes, bases, strict=True))
 
-    def asked(self, attempt, parts, magnitude=1.0):
-        """The module's answer to these parts: (n, T, heads, width), by name.
+    def answer(self, attempt, qkv, magnitude=1.0):
+        """The module's answer to these qkv: (n, T, heads, width), by name.
 
         magnitude: of the scores. It stands in the weights: in the input, rounding to float32 would
         move the other parts.
         """
         weights = {name: weight.clone() for name, weight in self.weights.items()}
         self.subject.rows(weights, self.s)[0][0].mul_(magnitude)
-        read = {name: part.flatten(-2) @ self.planes[name].T for name, part in parts.items()}
+        read = {name: tensor.flatten(-2) @ self.planes[name].T for name, tensor in qkv.items()}
         inputs = (read["q"], read["k"] + read["v"]) if self.is_crossed else (sum(read.values()),)
         return self.subject.output(
             self.subject.module(attempt, self.s, weights, **self.options)(*inputs)

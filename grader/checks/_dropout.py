@@ -24,16 +24,16 @@ def is_dropped(output, again, heads):
     """
     if output.shape != again.shape:
         return False
-    rows, others = (
-        (each[:, 0] / output.abs().max().clamp_min(1e-30)).mul(1e4).round()
-        for each in (output, again)
+    rows, again_rows = (
+        (tensor[:, 0] / output.abs().max().clamp_min(1e-30)).mul(1e4).round()
+        for tensor in (output, again)
     )
-    kinds, channels = len(rows.unique(dim=0)), [column.unique() for column in rows.T]
-    dropped = kinds <= 2**heads or all(len(c) <= 2 and bool((c == 0).any()) for c in channels)
+    outcomes, channels = len(rows.unique(dim=0)), [column.unique() for column in rows.T]
+    dropped = outcomes <= 2**heads or all(len(c) <= 2 and bool((c == 0).any()) for c in channels)
     return (
-        kinds > 1
+        outcomes > 1
         and dropped
-        and all(bool(torch.isin(c, o).any()) for c, o in zip(channels, others.T, strict=True))
+        and all(bool(torch.isin(c, o).any()) for c, o in zip(channels, again_rows.T, strict=True))
     )
 
 
@@ -45,8 +45,8 @@ def expect_gradients_awake(module, x):
     """In training with dropout gradients can be computed. module: with a cotangent, and with this
     rate of dropout.
     """
-    told = (
+    evidence = (
         "in training with dropout no gradient can be computed: what backward needs was changed in"
         " place"
     )
-    expect("inplace operation" not in module.training()(x).message, told, "dropout_in_place")
+    expect("inplace operation" not in module.training()(x).message, evidence, "dropout_in_place")

@@ -40,15 +40,15 @@ def same(got, want):
     return got.shape == want.shape and difference(got, want) <= TOLERANCE
 
 
-def is_refused(answer, what, numbers):
+def is_refused(answer, label, numbers):
     """The call is refused with a ValueError, and not by an error further down."""
     if answer.raised is not None and BROKE_LATER & set(answer.raised.bases):
-        told = (
-            f"{what} ends in an error further down: check first, and raise a ValueError that names"
+        evidence = (
+            f"{label} ends in an error further down: check first, and raise a ValueError that names"
             f" the {numbers}"
         )
-        raise CheckFailed(told, "argument_unchecked")
-    assert_refused(answer, what, suspect="argument_unchecked")
+        raise CheckFailed(evidence, "argument_unchecked")
+    assert_refused(answer, label, suspect="argument_unchecked")
 
 
 def is_cut_in_part(attempt, got, want, g):
@@ -60,17 +60,17 @@ def is_cut_in_part(attempt, got, want, g):
     if got.reply.mutated or not same(got.output, want.output):
         return False
 
-    def answer_to(others, first):
-        given = {**others, "args.0": first}
-        args = [given.get(f"args.{i}", arg) for i, arg in enumerate(got.call.args)]
+    def answer_to(other_args, first_arg):
+        named_args = {**other_args, "args.0": first_arg}
+        args = [named_args.get(f"args.{i}", arg) for i, arg in enumerate(got.call.args)]
         return attempt.call(got.call.subject, *args).output
 
-    held = {
+    tensors = {
         f"args.{i}": arg
         for i, arg in enumerate(got.call.args)
         if i and f"args.{i}" in want.reply.gradients
     }
-    return is_cut(answer_to, held, got.call.args[0], g, got, want)
+    return is_cut(answer_to, tensors, got.call.args[0], g, got, want)
 
 
 def agree(attempt, reference, name, calls, guesses=None):
@@ -79,30 +79,30 @@ def agree(attempt, reference, name, calls, guesses=None):
 
     guesses: by what the evidence says, the values that prove it.
     """
-    for what, args in calls.items():
-        got, want = (each.call(name, *args) for each in (attempt, reference))
+    for label, args in calls.items():
+        got, want = (implementation.call(name, *args) for implementation in (attempt, reference))
         for phrase, values in (guesses or {}).items():
             expect(not same(got.output, values), phrase)
-        assert_matches(got, want, what)
+        assert_matches(got, want, label)
 
 
 def are_scaled(got, want):
     """The scores are not the right ones, times a number."""
     if got.shape == want.shape:
         factor = float((got * want).sum() / (want * want).sum())
-        wrong = abs(factor - 1) > TOLERANCE and same(got, want * factor)
-        told = f"{factor:.3g} times" if abs(factor - 1) > 0.005 else "almost, but not quite,"
-        expect(not wrong, f"every score is {told} what it should be")
+        is_scaled = abs(factor - 1) > TOLERANCE and same(got, want * factor)
+        factor_text = f"{factor:.3g} times" if abs(factor - 1) > 0.005 else "almost, but not quite,"
+        expect(not is_scaled, f"every score is {factor_text} what it should be")
 
 
-def seen_in(mask, like=None):
+def seen_in(mask, example_mask=None):
     """Where a query may look: the dtype is a check of its own, so here a mask that is added to
     scores is read as it is meant.
 
-    like: a mask of the same function that hides something, where this one may not.
+    example_mask: a mask of the same function that hides something, where this one may not.
     """
-    like = mask if like is None else like
-    additive = like.dtype.is_floating_point and bool((like < -1).any())
+    example_mask = mask if example_mask is None else example_mask
+    additive = example_mask.dtype.is_floating_point and bool((example_mask < -1).any())
     return mask > -1 if additive else mask != 0
 
 
@@ -110,13 +110,13 @@ def seen_in(mask, like=None):
 def shapes(calls_of, attempt, reference, draw):
     """takes its arguments by name and gives one tensor of the right shape"""
     for name, kwargs in calls_of(draw).items():
-        answer, due = attempt.call(name, **kwargs), reference.call(name, **kwargs)
+        answer, expected = attempt.call(name, **kwargs), reference.call(name, **kwargs)
         expect(
             answer.kind == "tensor",
             f"{name} should return one tensor; yours is {answer.returned}",
             "interface",
         )
-        assert_shape(answer, due.output.shape, f"the output of {name}")
+        assert_shape(answer, expected.output.shape, f"the output of {name}")
 
 
 @layer.gradients(0.25)
@@ -184,10 +184,10 @@ def dtype(calls_of, attempt, draw):
             answers["float64"].must_return()
         expect(len(works) == 2, f"{name} works in {works[0]} only", "hard_coded_dtype")
         for dtype, answer in answers.items():
-            first = next(answer.leaves())
-            if first.kind == "tensor":
-                evidence = f"{name}: {dtype} in should give {dtype} out; yours gives {first.dtype}"
-                expect(first.dtype == dtype, evidence, "hard_coded_dtype")
+            leaf = next(answer.leaves())
+            if leaf.kind == "tensor":
+                evidence = f"{name}: {dtype} in should give {dtype} out; yours gives {leaf.dtype}"
+                expect(leaf.dtype == dtype, evidence, "hard_coded_dtype")
 
 
 @layer.hygiene(0.25)
@@ -196,16 +196,17 @@ def device(calls_of, attempt, draw):
     for name, kwargs in calls_of(draw).items():
         args, follows = (
             kwargs.values(),
-            any(isinstance(each, torch.Tensor) for each in kwargs.values()),
+            any(isinstance(arg, torch.Tensor) for arg in kwargs.values()),
         )
         # Without a tensor among them, where it is asked to by device=.
-        there, here = (
-            {} if follows else {"device": DeviceArgument(each)} for each in ("meta", attempt.device)
+        meta_options, here = (
+            {} if follows else {"device": DeviceArgument(device_name)}
+            for device_name in ("meta", attempt.device)
         )
-        answer = attempt.asking(watch=True).call(name, *on_meta(args), **there)
-        seen = answer.reply.operations
+        answer = attempt.asking(watch=True).call(name, *on_meta(args), **meta_options)
+        operations = answer.reply.operations
         # not every operation raises at that
-        mixed = TWO_DEVICES.search(answer.message) or (seen and seen.mixed)
+        mixed = TWO_DEVICES.search(answer.message) or (operations and operations.mixed)
         met = (
             f"{name}: tensors on two devices meet; one of them was made on a fixed device, or taken"
             " to one"
@@ -215,12 +216,14 @@ def device(calls_of, attempt, draw):
             # meta has no numbers: who looks at them may raise
             attempt.call(name, *args, **here).must_return()
         else:
-            on, asked = (
+            on, condition = (
                 answer.device or "meta",
                 "the arguments are" if follows else "it is asked for",
             )
             expect(
-                on == "meta", f"{name}: the output is on {on} wherever {asked}", "hard_coded_device"
+                on == "meta",
+                f"{name}: the output is on {on} wherever {condition}",
+                "hard_coded_device",
             )
 
 
@@ -230,67 +233,67 @@ def stays_on_the_device(calls_of, attempt, draw):
     for name, kwargs in calls_of(draw).items():
         plain = next(attempt.call(name, *kwargs.values()).leaves())
         answer = attempt.asking(watch=True).call(name, *on_meta(kwargs.values()))
-        for each, there in ((plain, attempt.device), (next(answer.leaves()), "meta")):
-            if each is plain or answer.raised is None:
+        for leaf, expected_device in ((plain, attempt.device), (next(answer.leaves()), "meta")):
+            if leaf is plain or answer.raised is None:
                 expect(
-                    each.kind == "tensor",
-                    f"a tensor was expected; yours returned {each.returned}",
+                    leaf.kind == "tensor",
+                    f"a tensor was expected; yours returned {leaf.returned}",
                     "interface",
                 )
-                told = (
-                    f"{name} gives a tensor on {each.device}, whatever the device of its arguments"
+                evidence = (
+                    f"{name} gives a tensor on {leaf.device}, whatever the device of its arguments"
                 )
-                expect(each.device == there, told, "hard_coded_device")
-        seen = answer.reply.operations
+                expect(leaf.device == expected_device, evidence, "hard_coded_device")
+        operations = answer.reply.operations
         mixed = re.search(r"same device|expected device", answer.message) or (
-            seen is not None and seen.mixed
+            operations is not None and operations.mixed
         )
-        told = (
+        evidence = (
             f"{name}: something stays on another device than its arguments: a tensor made without"
             " device=, perhaps"
         )
-        expect(not mixed, told, "hard_coded_device")
+        expect(not mixed, evidence, "hard_coded_device")
 
 
-def is_written_in(fault, lesson, others):
+def is_written_in(fault, lesson, other_sizes):
     """What is said where a lesson's sizes (B, T, n_head, head_dim) work and others do not, and
     which of these, each alone.
     """
-    single = [(*lesson[:i], others[i], *lesson[i + 1 :]) for i in range(4)]
-    names = zip(("B", "T", "n_head", "head_dim"), others, single, strict=True)
-    which = [f"{name} = {size}" for name, size, each in names if fault(each)]
+    single = [(*lesson[:i], other_sizes[i], *lesson[i + 1 :]) for i in range(4)]
+    names = zip(("B", "T", "n_head", "head_dim"), other_sizes, single, strict=True)
+    failing_sizes = [f"{name} = {size}" for name, size, sizes in names if fault(sizes)]
     B, T, nh, hd = lesson
-    told = f"works for (B, T, C) = ({B}, {T}, {nh * hd}) with {nh} heads, but not for"
-    return f"{told} {' or '.join(which) or 'other sizes'}", which
+    evidence = f"works for (B, T, C) = ({B}, {T}, {nh * hd}) with {nh} heads, but not for"
+    return f"{evidence} {' or '.join(failing_sizes) or 'other sizes'}", failing_sizes
 
 
 def on_meta(args):
-    def there(a):
+    def to_meta(a):
         if isinstance(a, StandIn):
             return replace(
                 a, linears={name: weight.to("meta") for name, weight in a.linears.items()}
             )
         return a.to("meta") if isinstance(a, torch.Tensor) else a
 
-    return list(map(there, args))
+    return list(map(to_meta, args))
 
 
-def treats_leading_alone(attempt, name, args, others, shape, at=(-1, -1), which="last"):
+def treats_leading_alone(attempt, name, args, other_args, shape, at=(-1, -1), position="last"):
     """What stands last of the leading dimensions gives the same as when it stands alone.
 
     Both are asked before either is looked at, and with as many queries as keys: an attempt that
     raises whatever it is asked has fixed no shape, and a mutant that raises at some calls must not
     stand for it.
 
-    args: those with leading dimensions. others: those without. at: the place that is looked at, as
-    the evidence calls it.
+    args: those with leading dimensions. other_args: those without. at: the place that is looked at,
+    as the evidence calls it.
     """
-    whole = attempt.call(name, *args, *others)
-    alone = attempt.call(name, *(t[at].clone() for t in args), *others)
-    assert_shape(whole, shape, f"the output of {name}")
+    batched = attempt.call(name, *args, *other_args)
+    alone = attempt.call(name, *(t[at].clone() for t in args), *other_args)
+    assert_shape(batched, shape, f"the output of {name}")
     assert_shape(alone, shape[len(at) :], f"the output of {name}, without leading dimensions,")
-    what = (
-        f"{name}: what stands {which} of the leading dimensions gives something else when it stands"
-        " alone"
+    evidence = (
+        f"{name}: what stands {position} of the leading dimensions gives something else when it"
+        " stands alone"
     )
-    expect(same(alone.output, whole.output[at]), what)
+    expect(same(alone.output, batched.output[at]), evidence)

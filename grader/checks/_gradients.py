@@ -33,16 +33,17 @@ def is_cut(
     """
     tensors = {**weights, "args.0": x}
     names = [name for name in tensors if name in got.reply.gradients]
-    found = ({name: each.gradient(name) for name in names} for each in (got, want))
-    mine, target = (
-        {n: torch.zeros_like(tensors[n]) if g is None else g for n, g in each.items()}
-        for each in found
+    gradients = ({name: answer.gradient(name) for name in names} for answer in (got, want))
+    actual, target = (
+        {n: torch.zeros_like(tensors[n]) if g is None else g for n, g in grads.items()}
+        for grads in gradients
     )
     if any(
-        mine[name].shape != target[name].shape or not mine[name].isfinite().all() for name in names
+        actual[name].shape != target[name].shape or not actual[name].isfinite().all()
+        for name in names
     ):
         return False
-    lacking = {name: target[name] - mine[name] for name in names}
+    lacking = {name: target[name] - actual[name] for name in names}
     size = sum(float(d.square().sum()) for d in lacking.values()) ** 0.5
     if not size:
         return False
@@ -53,13 +54,13 @@ def is_cut(
             for sign in (1, -1)
         )
         ahead, behind = (
-            output({name: each[name] for name in weights}, each["args.0"]) for each in moved
+            output({name: point[name] for name in weights}, point["args.0"]) for point in moved
         )
         return float(((ahead - behind) * g).sum() / (2 * step))
 
     near = derivative(_NEAR)
-    claimed = sum(float((mine[name] * lacking[name]).sum()) for name in names) / size
-    largest = max(float(each.norm()) for each in (*mine.values(), *target.values()))
+    claimed = sum(float((actual[name] * lacking[name]).sum()) for name in names) / size
+    largest = max(float(gradient.norm()) for gradient in (*actual.values(), *target.values()))
     if not abs(near - claimed) > 0.05 * max(abs(near), abs(claimed), 0.1 * largest):
         return False
     return abs(near - derivative(_FAR)) <= 0.01 * max(abs(near), 0.1 * largest)
@@ -92,7 +93,7 @@ def weights_without_effect(ask: Callable[[Tensors], Answer], weights: Tensors) -
     """Return the names of the matrices that do not affect the output: reversing their columns
     changes nothing, at the same seed.
     """
-    before = ask(weights).output.nan_to_num()
+    baseline = ask(weights).output.nan_to_num()
     changed = {
         name: {**weights, name: tensor.flip(-1)}
         for name, tensor in weights.items()
@@ -100,6 +101,6 @@ def weights_without_effect(ask: Callable[[Tensors], Answer], weights: Tensors) -
     }
     return [
         name
-        for name, others in changed.items()
-        if torch.equal(ask(others).output.nan_to_num(), before)
+        for name, edited in changed.items()
+        if torch.equal(ask(edited).output.nan_to_num(), baseline)
     ]

@@ -7,5 +7,5 @@ from functools import partial
 from manyheads.checks import Layer, check
 
 shape, finite, causality, values, gradients, hygiene = (
-    partial(check, layer=each) for each in Layer
+    partial(check, layer=layer) for layer in Layer
 )

@@ -49,5 +49,5 @@ def made_as(cls: str, *args: int) -> tuple[str, str]:
     makes. The module may have further attributes, and be of a class below that replaces no more
     than `__init__` and what is printed. What cannot be compared is not different.
     """
-    due = f"{cls}{args}"
-    return due, f"ASKED, DUE = {(cls, *args)!r}, {due!r}\n{_AS}"
+    expected = f"{cls}{args}"
+    return expected, f"ASKED, DUE = {(cls, *args)!r}, {expected!r}\n{_AS}"

@@ -38,8 +38,8 @@ class Sizes:
     """
 
     def __init__(self, **choices):
-        self.choices = {name: each for name, each in choices.items() if not callable(each)}
-        self.following = {name: each for name, each in choices.items() if callable(each)}
+        self.choices = {name: choice for name, choice in choices.items() if not callable(choice)}
+        self.following = {name: choice for name, choice in choices.items() if callable(choice)}
 
     def __call__(self, draw, **fixed):
         """The sizes by name. fixed: those that are no choice; what follows from them is another,
@@ -53,8 +53,8 @@ class Sizes:
     def changed(self, s, draw=None, **sizes):
         """The same sizes, but for these, and for what follows from them."""
         s = changed(s, **sizes)
-        for name, of in self.following.items():
-            setattr(s, name, of(s, draw))
+        for name, rule in self.following.items():
+            setattr(s, name, rule(s, draw))
         return s
 
 
@@ -89,9 +89,9 @@ class Subject:
         """
         raise NotImplementedError
 
-    def given_arguments(self, s, **others):
-        """The constructor's arguments by name. others: in place of those that the sizes give."""
-        return {name: getattr(s, size) for name, size in self.arguments} | others
+    def given_arguments(self, s, **overrides):
+        """The constructor's arguments by name. overrides: in place of those that the sizes give."""
+        return {name: getattr(s, size) for name, size in self.arguments} | overrides
 
     def rows(self, weights, s):
         """The rows that make queries, keys and values, each with its number of heads: (heads · hd,
@@ -136,7 +136,7 @@ class Subject:
             for name, shape in self.shapes(s, **options).items()
         }
 
-    def given(self, draw, s, scale=1.0, **options):
+    def weights_and_inputs(self, draw, s, scale=1.0, **options):
         """Weights and inputs, by sizes. scale: of the inputs."""
         return self.weights(draw, s, **options), self.inputs(draw, s, scale)
 
@@ -144,10 +144,12 @@ class Subject:
         """Weights and inputs with which all scores of all heads are near −DEEP: channel 0 is 1 in
         every token.
         """
-        weights, inputs = self.given(draw, s, **options)
+        weights, inputs = self.weights_and_inputs(draw, s, **options)
         (q, heads), (k, of_keys), _ = self.rows(weights, s)
         read = draw(of_keys, len(k) // of_keys)  # by each head's query; keys read the opposite
-        read = held(read * ((DEEP * read.shape[1] ** 0.5) ** 0.5 / read.norm(dim=-1, keepdim=True)))
+        read = round_float32(
+            read * ((DEEP * read.shape[1] ** 0.5) ** 0.5 / read.norm(dim=-1, keepdim=True))
+        )
         for rows in (q, k):
             rows *= self.calm
         q[:, 0], k[:, 0] = (
@@ -162,16 +164,16 @@ class Subject:
         """Weights and inputs whose scores climb from -44.5 to 44.5 with the key's position, in
         every head.
         """
-        weights, inputs = self.given(draw, s)
+        weights, inputs = self.weights_and_inputs(draw, s)
         (q, _), (k, _), _ = self.rows(weights, s)
-        q.zero_()[:: s.hd, 0] = held(torch.tensor(44.5 * s.hd**0.5))
+        q.zero_()[:: s.hd, 0] = round_float32(torch.tensor(44.5 * s.hd**0.5))
         k.zero_()[:: s.hd, 1] = 1.0
         x, context = self.sides(inputs)
         last = context.shape[1] - 1
         # From −1 to 1: its middle is 0 on every processor.
         x[..., 0], context[..., 1] = (
             1.0,
-            held((2 * torch.arange(last + 1, dtype=torch.float64) - last) / last),
+            round_float32((2 * torch.arange(last + 1, dtype=torch.float64) - last) / last),
         )
         return weights, inputs
 
@@ -185,8 +187,8 @@ class Subject:
 
     def module(self, implementation, s, weights, **options):
         """The module of these sizes with these weights."""
-        made = implementation.module(self.name, *self.given_arguments(s).values(), **options)
-        return made.loaded(weights)
+        module = implementation.module(self.name, *self.given_arguments(s).values(), **options)
+        return module.loaded(weights)
 
     def answered(self, implementation, s, weights, *inputs, **options):
         """The output, of the shape that is due: as wide as the input unless the sizes have a width
@@ -198,12 +200,15 @@ class Subject:
         return answer.output
 
     def both(self, attempt, reference, s, weights, inputs, **options):
-        modules = (self.module(each, s, weights, **options) for each in (attempt, reference))
+        modules = (
+            self.module(implementation, s, weights, **options)
+            for implementation in (attempt, reference)
+        )
         return [self.output(module(*inputs)) for module in modules]
 
-    def assert_matches(self, attempt, reference, s, weights, inputs, what="", **options):
+    def assert_matches(self, attempt, reference, s, weights, inputs, label="", **options):
         """The attempt gives what the reference gives."""
-        assert_matches(*self.both(attempt, reference, s, weights, inputs, **options), what)
+        assert_matches(*self.both(attempt, reference, s, weights, inputs, **options), label)
 
     def is_registered(self, answer, s):
         """Whether all weights are parameters, and were when they were loaded: a layer that is made
@@ -228,8 +233,8 @@ def asked_of(subject, judge, title="", hint=None, **mark):
     @layer.check(
         **{**vars(judge.pytestmark[0].args[0]), **mark, **({} if hint is None else {"hint": hint})}
     )
-    def asked(attempt, reference, draw):
-        given = {
+    def check(attempt, reference, draw):
+        fixtures = {
             "subject": subject,
             "calls_of": subject,
             "attempt": attempt,
@@ -238,16 +243,18 @@ def asked_of(subject, judge, title="", hint=None, **mark):
         }
         if "agree" in names:
             ask = subject.assert_matches if isinstance(subject, Subject) else agree
-            given["agree"] = partial(ask, attempt, reference)
+            fixtures["agree"] = partial(ask, attempt, reference)
         if "s" in names:
-            given["s"] = (subject if isinstance(subject, Sizes) else subject.sizes)(draw)
+            fixtures["s"] = (subject if isinstance(subject, Sizes) else subject.sizes)(draw)
         if "weights" in names:
-            given["weights"], given["inputs"] = subject.given(draw, given["s"])
-            given["x"] = given["inputs"][0]
-        judge(**{name: given[name] for name in names})
+            fixtures["weights"], fixtures["inputs"] = subject.weights_and_inputs(
+                draw, fixtures["s"]
+            )
+            fixtures["x"] = fixtures["inputs"][0]
+        judge(**{name: fixtures[name] for name in names})
 
-    asked.__doc__ = title or judge.__doc__
-    return asked
+    check.__doc__ = title or judge.__doc__
+    return check
 
 
 class Layers:
@@ -261,8 +268,8 @@ class Layers:
         self.subject = subject
 
     def __getattr__(self, name):
-        return lambda *mark, **more: (
-            lambda judge: asked_of(self.subject, getattr(layer, name)(*mark, **more)(judge))
+        return lambda *mark, **options: (
+            lambda judge: asked_of(self.subject, getattr(layer, name)(*mark, **options)(judge))
         )
 
 
@@ -276,7 +283,7 @@ def on(path, evidence):
     return f"{path}: {evidence}" if path else evidence
 
 
-def held(tensor):
+def round_float32(tensor):
     """The numbers as float32, and so a recording, holds them: what is recorded need not be asked
     again.
     """
@@ -301,20 +308,21 @@ def causal(subject, attempt, draw, s, weights, inputs):
     """does not see the future"""
     ordinary, steep = (weights, inputs), subject.steep(draw, s)
     cases = ((1, "", ordinary), (s.T - 2, "", ordinary), (s.T // 2, " of large scores", steep))
-    for start, kind, (weights, (x,)) in cases:
+    for start, suffix, (weights, (x,)) in cases:
         edited = x.clone()
         edited[:, start:, 2:] = draw(s.B, s.T - start, s.C - 2)
         for path, options in subject.paths.items():
-            before, after = (
-                subject.answered(attempt, s, weights, each, **options) for each in (x, edited)
+            baseline, after = (
+                subject.answered(attempt, s, weights, tokens, **options) for tokens in (x, edited)
             )
-            assert_finite(before, on(path, "the output"))
-            moved = (before - after).abs().amax(dim=(0, 2)) > 1e-5 * before.abs().max()
-            first = int(moved.nonzero()[0]) if moved.any() else s.T
+            assert_finite(baseline, on(path, "the output"))
+            moved = (baseline - after).abs().amax(dim=(0, 2)) > 1e-5 * baseline.abs().max()
+            earliest = int(moved.nonzero()[0]) if moved.any() else s.T
             change = (
-                f"editing positions {start}…{s.T - 1}{kind} changes the output of position {first}"
+                f"editing positions {start}…{s.T - 1}{suffix} changes the output of position"
+                f" {earliest}"
             )
-            expect(first >= start, on(path, change))
+            expect(earliest >= start, on(path, change))
             assert_finite(after, on(path, "the output"))
 
 
@@ -326,17 +334,24 @@ def judge_gradients(
 
     g: the cotangents of the output. random: whether chance may decide about them.
     """
-    x, others = inputs[0], inputs[1:]
-    asked = (each.asking(cotangent=g, random=random) for each in (attempt, reference))
-    got, want = (subject.module(each, s, weights, **options)(*inputs) for each in asked)
+    x, other_inputs = inputs[0], inputs[1:]
+    implementations = (
+        implementation.asking(cotangent=g, random=random) for implementation in (attempt, reference)
+    )
+    got, want = (
+        subject.module(implementation, s, weights, **options)(*inputs)
+        for implementation in implementations
+    )
     names = [
         f"args.{i}"
-        for i, each in enumerate(inputs)
-        if each is not None and each.is_floating_point()
+        for i, tensor in enumerate(inputs)
+        if tensor is not None and tensor.is_floating_point()
     ]
 
     def output(weights, x):
-        return subject.output(subject.module(attempt, s, weights, **options)(x, *others)).output
+        return subject.output(
+            subject.module(attempt, s, weights, **options)(x, *other_inputs)
+        ).output
 
     cotangent = g[0] if isinstance(g, tuple) else g
     expect_gradients(
@@ -351,23 +366,23 @@ def judge_gradients(
 @layer.hygiene(0.25)
 def parameters(subject, attempt, draw, s):
     """has the parameters that are asked for, and no others"""
-    made = attempt.module(subject.name, *subject.given_arguments(s).values()).built()
-    found, wanted = made.module.parameters, subject.shapes(s)
-    extra, missing = found.keys() - wanted.keys(), wanted.keys() - found.keys()
+    answer = attempt.module(subject.name, *subject.given_arguments(s).values()).built()
+    actual, expected = answer.module.parameters, subject.shapes(s)
+    extra, missing = actual.keys() - expected.keys(), expected.keys() - actual.keys()
     block = getattr(s, "block", None)
-    masks = [name for name in extra if found[name].shape[-2:] == (block, block)]
+    masks = [name for name in extra if actual[name].shape[-2:] == (block, block)]
     expect(
         not masks,
         "the mask is among the parameters: an optimiser would change it",
         "mask_is_parameter",
     )
-    layers = {name.rpartition(".")[0] for name in wanted}
+    layers = {name.rpartition(".")[0] for name in expected}
     biases = sorted(
         name for name in extra if name.endswith(".bias") and name.rpartition(".")[0] in layers
     )
     expect(not biases, f"{' and '.join(biases)} should not exist: bias=False", "proj_bias")
     unbiased = sorted(
-        name for name in missing if name.endswith(".bias") and name[:-4] + "weight" in found
+        name for name in missing if name.endswith(".bias") and name[:-4] + "weight" in actual
     )
     expect(not unbiased, f"there is no {' and '.join(unbiased)}, and there should be", "proj_bias")
     lost = (
@@ -375,15 +390,15 @@ def parameters(subject, attempt, draw, s):
         " not train it"
     )
     expect(not missing or extra, lost, "params_not_registered")
-    told = f"there are {sorted(found)}; {sorted(wanted)} are asked for"
+    evidence = f"there are {sorted(actual)}; {sorted(expected)} are asked for"
     expect(
         not extra,
-        told if len(told) < 300 else f"there are {len(extra)} parameters too many",
+        evidence if len(evidence) < 300 else f"there are {len(extra)} parameters too many",
         "params_extra",
     )
-    for name, shape in wanted.items():
-        told = f"{name} should have shape {shape}; yours has {tuple(found[name].shape)}"
-        expect(tuple(found[name].shape) == shape, told, "layer_widths")
+    for name, shape in expected.items():
+        evidence = f"{name} should have shape {shape}; yours has {tuple(actual[name].shape)}"
+        expect(tuple(actual[name].shape) == shape, evidence, "layer_widths")
     for options in subject.paths.values():
         weights, inputs = subject.given(draw, s)
         subject.module(attempt, s, weights, **options)(*inputs).must_return()
@@ -404,9 +419,9 @@ def judge_refused(subject, attempt, draw, s, *cases):
         # who refuses everything?
         subject.module(attempt, s, weights, **options)(*inputs).must_return()
     for case in cases:
-        made = attempt.module(subject.name, *subject.given_arguments(s, **case).values()).built()
-        what = " with ".join(f"{name} = {value}" for name, value in case.items())
-        assert_refused(made, what, suspect="divisibility_unchecked")
+        answer = attempt.module(subject.name, *subject.given_arguments(s, **case).values()).built()
+        label = " with ".join(f"{name} = {value}" for name, value in case.items())
+        assert_refused(answer, label, suspect="divisibility_unchecked")
 
 
 @layer.hygiene(0.25, "Take d_out % num_heads in __init__, and raise a ValueError that names both.")
@@ -424,8 +439,10 @@ def refuses_too_long(subject, attempt, draw, s):
         weights, (x,) = subject.given(draw, changed(s, T=s.block + 1))
         module = subject.module(attempt, s, weights, **options)
         module(x[:, 1:]).must_return()
-        what = f"T = {s.block + 1} with {subject.room} {s.block}" + (f" and {path}" if path else "")
-        assert_refused(module(x), what, also=("RuntimeError",), suspect="context_unchecked")
+        label = f"T = {s.block + 1} with {subject.room} {s.block}" + (
+            f" and {path}" if path else ""
+        )
+        assert_refused(module(x), label, also=("RuntimeError",), suspect="context_unchecked")
 
 
 @layer.hygiene(0.25)
@@ -434,7 +451,7 @@ def moves(subject, attempt, draw, s):
     for options in subject.paths.values():
         weights, inputs = subject.given(draw, s)
         module = subject.module(attempt.asking(watch=True), s, weights, **options)
-        on_meta = [torch.empty_like(each, device="meta") for each in inputs]
+        on_meta = [torch.empty_like(tensor, device="meta") for tensor in inputs]
         answers = [("meta", False, subject.answers(module.on("meta"), on_meta)[-1])]
         if attempt.device not in ("cpu", "meta"):
             answers.append(
@@ -460,21 +477,23 @@ def judge_moved(subject, s, answer, device, is_moved_later):
     no_gpu = re.search("CUDA|NVIDIA|HIP", answer.message)
     expect(not no_gpu, "it asks for a GPU, whatever the device of x", "hard_coded_device")
     where = answer.reply.outputs[0].device if answer.reply.outputs else None
-    seen = answer.reply.operations
-    stays = (seen is not None and seen.mixed) or where not in (None, device)
+    operations = answer.reply.operations
+    stays = (operations is not None and operations.mixed) or where not in (None, device)
     stays = stays or re.search("on the expected device|the same device", answer.message)
     shapes = (
         [t.shape for t in answer.module.plain.values()] if stays and answer.reply.modules else []
     )
     # A mask has rows and columns, and one of each for all sequences and heads. A kept input or
     # cache has more.
-    held = any(len(shape) > 1 and all(length == 1 for length in shape[:-2]) for shape in shapes)
+    holds_mask = any(
+        len(shape) > 1 and all(length == 1 for length in shape[:-2]) for shape in shapes
+    )
     behind = "a tensor that the module holds stays behind when the module moves: make it a buffer"
-    expect(not held, behind, "mask_not_moved" if registered else "")
-    kept = "a tensor that was made in an earlier call stays behind when the module moves"
-    expect(not (stays and is_moved_later), kept)
-    told = "a tensor is made on a device of its own, not on that of x"
-    expect(not stays, told, "hard_coded_device" if registered else "")
+    expect(not holds_mask, behind, "mask_not_moved" if registered else "")
+    leftover = "a tensor that was made in an earlier call stays behind when the module moves"
+    expect(not (stays and is_moved_later), leftover)
+    evidence = "a tensor is made on a device of its own, not on that of x"
+    expect(not stays, evidence, "hard_coded_device" if registered else "")
 
 
 @layer.hygiene(0.25, "Name no dtype in forward, and compute new tensors instead of x.mul_.")
@@ -486,7 +505,9 @@ def dtype_and_argument(subject, attempt, s, weights, inputs):
             for n in ("float32", "float64")
         }
         answers = {dtype: subject.answers(module, inputs) for dtype, module in modules.items()}
-        works = [dtype for dtype, (first, *_) in answers.items() if first.raised is None]
+        works = [
+            dtype for dtype, (first_answer, *_) in answers.items() if first_answer.raised is None
+        ]
         for dtype, several in answers.items():
             suspect = "hard_coded_dtype" if subject.is_registered(several[0], s) else ""
             expect(
@@ -505,7 +526,7 @@ def dtype_and_argument(subject, attempt, s, weights, inputs):
 def again(subject, attempt, draw, s):
     """answers every call as a fresh instance would"""
     weights = subject.weights(draw, s)
-    inputs = [subject.inputs(draw, each) for each in (s, s, changed(s, B=3, T=s.block))]
+    inputs = [subject.inputs(draw, sizes) for sizes in (s, s, changed(s, B=3, T=s.block))]
     for options in subject.paths.values():
         _again.judge_again(subject.module(attempt, s, weights, **options), *inputs)
 
@@ -513,30 +534,36 @@ def again(subject, attempt, draw, s):
 @layer.hygiene(0.25, "Is there a dropout, or a layer that is made anew in forward?")
 def steady(subject, attempt, s, weights, inputs):
     """gives the same at every call, in training too"""
-    asked = attempt.asking(random=True)
+    implementation = attempt.asking(random=True)
 
     def answer(seed, training=False):
-        made = subject.module(asked.asking(seed=seed), s, weights)
-        return (made.training() if training else made)(*inputs)
+        module = subject.module(implementation.asking(seed=seed), s, weights)
+        return (module.training() if training else module)(*inputs)
 
     def output(seed, training=False):
         return answer(seed, training).output.nan_to_num()
 
-    first = output(1)
+    eval_output = output(1)
     differ = "two runs on the same input differ, in eval mode"
-    if not torch.equal(first, output(2)):
-        deaf = weights_without_effect(lambda w: subject.module(asked, s, w)(*inputs), weights)
-        told = f"{differ}, whatever {deaf[0]} is" if deaf else differ
+    if not torch.equal(eval_output, output(2)):
+        deaf = weights_without_effect(
+            lambda w: subject.module(implementation, s, w)(*inputs), weights
+        )
+        evidence = f"{differ}, whatever {deaf[0]} is" if deaf else differ
         once = answer(1) if deaf else None
-        found = once.module.parameters.get(deaf[0]) if once and once.reply.modules else None
+        parameter = once.module.parameters.get(deaf[0]) if once and once.reply.modules else None
         # A layer of another width takes no given weights, so that its own stay: that is not why.
-        narrow = found is not None and tuple(found.shape) != tuple(subject.shapes(s)[deaf[0]])
+        narrow = parameter is not None and tuple(parameter.shape) != tuple(
+            subject.shapes(s)[deaf[0]]
+        )
         expect(
-            False, told, "" if narrow else "params_not_registered" if deaf else "dropout_always_on"
+            False,
+            evidence,
+            "" if narrow else "params_not_registered" if deaf else "dropout_always_on",
         )
     awake = "training mode gives another output than eval mode: no dropout is asked for here"
     expect(torch.equal(output(1, training=True), output(2, training=True)), awake, "dropout_extra")
-    expect(same(output(1, training=True), first), awake)
+    expect(same(output(1, training=True), eval_output), awake)
 
 
 @layer.hygiene(
@@ -549,7 +576,9 @@ def half_precision(subject, attempt, reference, s, weights, inputs):
     for path, options in subject.paths.items():
         exact = subject.module(reference, s, weights, **options)(*inputs)
         for dtype in HALF_PRECISION:
-            asked = attempt.asking(dtype="float32", autocast=dtype)
+            implementation = attempt.asking(dtype="float32", autocast=dtype)
             assert_near(
-                subject.module(asked, s, weights, **options)(*inputs), exact, on(path, "the output")
+                subject.module(implementation, s, weights, **options)(*inputs),
+                exact,
+                on(path, "the output"),
             )

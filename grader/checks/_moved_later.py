@@ -20,7 +20,8 @@ def moved_after_a_call(inputs):
     """What to put around a call: before it, the module answers inputs of these shapes, and is moved
     to the meta device.
     """
-    asked = [
-        (tuple(each.shape), "float" if each.is_floating_point() else "bool") for each in inputs
+    input_specs = [
+        (tuple(tensor.shape), "float" if tensor.is_floating_point() else "bool")
+        for tensor in inputs
     ]
-    return f"INPUTS = {asked!r}\n{_SOURCE}"
+    return f"INPUTS = {input_specs!r}\n{_SOURCE}"

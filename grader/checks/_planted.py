@@ -36,7 +36,7 @@ def in_forward():
 """
 
 
-def planting(amount: float, place: float, where: str = "InFused") -> str:
+def planting(amount: float, position: float, where: str = "InFused") -> str:
     """Return what to put around a call: at a place, from 0 (the first number) to below 1, the
     amount times 1 to 3 is added.
 
@@ -44,6 +44,6 @@ def planting(amount: float, place: float, where: str = "InFused") -> str:
     without fused attention.
     """
     return (
-        f"AMOUNT, PLACE = {amount!r}, {place!r}\n{_SOURCE}\naround = lambda subject, build:"
+        f"AMOUNT, PLACE = {amount!r}, {position!r}\n{_SOURCE}\naround = lambda subject, build:"
         f" {where}()\n"
     )

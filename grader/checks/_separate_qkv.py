@@ -84,19 +84,19 @@ def shape(subject, attempt, draw, s):
     ):
         answer = attempt.module(subject.name, s.C, s.d_out, T, *nh).loaded(state)(draw(B, T, s.C))
         refused = answer.raised is not None and answer.raised.stage == "build"
-        wrong = (
+        is_wrong = (
             not works(answer, (B, T, s.d_out))
             and not STRIDES.search(answer.message)
             and not refused
         )
         # familiar sizes for which it works, perhaps for one batch alone, or for one number of
         # tokens
-        found = []
-        for b, t, d_in, d_out, *heads in subject.familiar if wrong else ():
+        working_sizes = []
+        for b, t, d_in, d_out, *heads in subject.familiar if is_wrong else ():
             module = attempt.asking(random=True).module(subject.name, d_in, d_out, t, *heads)
             if works(module(draw(b, t, d_in)), (b, t, d_out)):
-                found.append((b, t))
-        if 1 in (len({b for b, _ in found}), len({t for _, t in found})):
+                working_sizes.append((b, t))
+        if 1 in (len({b for b, _ in working_sizes}), len({t for _, t in working_sizes})):
             case = f"B = {B}, T = {T}, num_heads = {nh[0]}" if nh else f"B = {B} with T = {T}"
             expect(False, f"it works for some sizes, but not for {case}", "hard_coded_shape")
         assert_shape(answer, (B, T, s.d_out))
@@ -127,8 +127,8 @@ def future(subject, attempt, draw, s):
     for cut in (1, s.T - 2):
         edited = x.clone()
         edited[:, cut:, 1:] = 2 * draw(s.B, s.T - cut, s.C - 1)
-        before, after = (subject.answered(attempt, s, state, each) for each in (x, edited))
-        early = (moved(before, after)[:, :cut] > 1e-5).any(0).nonzero().flatten().tolist()
+        baseline, after = (subject.answered(attempt, s, state, tokens) for tokens in (x, edited))
+        early = (moved(baseline, after)[:, :cut] > 1e-5).any(0).nonzero().flatten().tolist()
         expect(
             not early,
             f"the tokens from position {cut} on were edited, and the answers at positions {early}"
@@ -141,18 +141,16 @@ def sees_past(subject, attempt, draw, s, weights, x):
     """lets each token see itself and all of its past, and no other sequence"""
     edited = x.clone()
     edited[0, 1] = draw(s.C)
-    before, after = (subject.answered(attempt, s, weights, each) for each in (x, edited))
-    moves = moved(before, after)
-    others = (moves[1:] > 1e-5).any(1).nonzero().flatten().tolist()
-    expect(
-        not others, "one sequence of the batch was edited, and the answers for another one moved"
-    )
+    baseline, after = (subject.answered(attempt, s, weights, tokens) for tokens in (x, edited))
+    moves = moved(baseline, after)
+    leaks = (moves[1:] > 1e-5).any(1).nonzero().flatten().tolist()
+    expect(not leaks, "one sequence of the batch was edited, and the answers for another one moved")
     blind = (moves[0, 1:] < 1e-9).nonzero().flatten().tolist()
-    told = (
+    evidence = (
         f"the token at position 1 was edited, and the answers at positions {[t + 1 for t in blind]}"
         " stayed"
     )
-    expect(not blind, told)
+    expect(not blind, evidence)
 
 
 @layer.causality(
@@ -181,11 +179,11 @@ def values(subject, attempt, reference, draw):
     # written in. And a single sequence.
     tied = [changed(ordinary, T=ordinary.d_out // ordinary.nh), subject.tied_sizes(ordinary)]
     for s in (ordinary, low, *tied, changed(ordinary, B=1), large):
-        given = (subject.deep if s is low else subject.given)(draw, s)
-        got, want = (answer.output for answer in subject.both(attempt, reference, s, *given))
+        case = (subject.deep if s is low else subject.given)(draw, s)
+        got, want = (answer.output for answer in subject.both(attempt, reference, s, *case))
         assert_shape(got, want.shape)
-        own = (got[:, 0] - want[:, 0]).abs().max() <= 1e-5 * want.abs().max()
-        assert_matches(got, want, "the output" if own else f"token 0 {alone}; the output")
+        starts_right = (got[:, 0] - want[:, 0]).abs().max() <= 1e-5 * want.abs().max()
+        assert_matches(got, want, "the output" if starts_right else f"token 0 {alone}; the output")
 
 
 @layer.values(0.25)
@@ -228,48 +226,53 @@ def parameters_of(subject, attempt, draw, s, bias):
     """The parameters of the module as it is made, or after one call. Without a bias nothing is said
     of one.
     """
-    given = subject.given_arguments(s) | ({"dropout": 0.0, "qkv_bias": True} if bias else {})
-    module = attempt.module(subject.name, **given)
+    arguments = subject.given_arguments(s) | ({"dropout": 0.0, "qkv_bias": True} if bias else {})
+    module = attempt.module(subject.name, **arguments)
     facts = module.built().module
     if not bias and "W_query.bias" in facts.parameters:
-        told = "without a word about qkv_bias the layers have a bias: its default should be False"
-        asked = attempt.module(subject.name, **given, qkv_bias=False).built()
-        expect("W_query.bias" in asked.module.parameters, told, "interface")
+        evidence = (
+            "without a word about qkv_bias the layers have a bias: its default should be False"
+        )
+        without_bias = attempt.module(subject.name, **arguments, qkv_bias=False).built()
+        expect("W_query.bias" in without_bias.module.parameters, evidence, "interface")
     if not facts.parameters:
         module(draw(s.B, s.block, s.C)).must_return()  # perhaps nothing is written yet
     by_position = attempt.module(
         subject.name, *subject.given_arguments(s).values(), 0.0, True
     ).built()
     if bias and by_position.raised is None and "W_query.bias" in facts.parameters:
-        found = "W_query.bias" in by_position.module.parameters
+        has_bias = "W_query.bias" in by_position.module.parameters
         expect(
-            found,
+            has_bias,
             "given by position, the last two arguments are not dropout and qkv_bias",
             "interface",
         )
     return facts.parameters
 
 
-def judge_names(found, wanted, ctx, asked):
+def judge_names(actual, expected, ctx, setting):
     """Names exactly as wanted; what differs says which fault it is."""
-    missing, extra = [n for n in wanted if n not in found], [n for n in found if n not in wanted]
-    masks = [n for n in extra if found[n].shape[-2:] == (ctx, ctx)]
+    missing, extra = (
+        [n for n in expected if n not in actual],
+        [n for n in actual if n not in expected],
+    )
+    masks = [n for n in extra if actual[n].shape[-2:] == (ctx, ctx)]
     expect(
         not masks,
         "a tensor of the mask's shape is among the parameters: it would be trained",
         "mask_is_parameter",
     )
     strays = [n for n in extra if n.rpartition(".")[0] in LAYERS and n.endswith(".bias")]
-    expect(not strays, f"{asked}, and {', '.join(strays)} is there all the same", "proj_bias")
-    silent = [n for n in missing if n.endswith(".bias") and n.replace(".bias", ".weight") in found]
-    expect(not silent, f"{asked}, and there is no {', '.join(silent)}", "proj_bias")
+    expect(not strays, f"{setting}, and {', '.join(strays)} is there all the same", "proj_bias")
+    silent = [n for n in missing if n.endswith(".bias") and n.replace(".bias", ".weight") in actual]
+    expect(not silent, f"{setting}, and there is no {', '.join(silent)}", "proj_bias")
     lost = f"{', '.join(missing)} cannot be found among the parameters"
     # hidden, or never made? The values tell
     absent = all(n.startswith("out_proj") for n in missing)
     suspect = "" if absent else "params_not_registered"
     expect(not missing or extra, f"{lost}: no optimiser will see them by that name", suspect)
     expect(not missing, f"{lost}, though {len(extra)} of other names can", "params_extra")
-    layers = "four" if "out_proj.weight" in wanted else "three"
+    layers = "four" if "out_proj.weight" in expected else "three"
     expect(
         not extra,
         f"there are {len(extra)} parameters beyond those of the {layers} layers",
@@ -281,16 +284,16 @@ def judge_names(found, wanted, ctx, asked):
 def parameters(subject, attempt, draw, s):
     """learns W_query, W_key and W_value and nothing else"""
     for bias in (False, True):
-        found, wanted = parameters_of(subject, attempt, draw, s, bias), subject.shapes(s, bias)
-        if subject.several and "out_proj.weight" not in found:
+        actual, expected = parameters_of(subject, attempt, draw, s, bias), subject.shapes(s, bias)
+        if subject.several and "out_proj.weight" not in actual:
             x, state = draw(s.B, s.block, s.C), subject.weights(draw, s)
-            first, second = (
+            answer, second = (
                 subject.module(attempt.asking(seed=seed), s, state)(x) for seed in (0, 1)
             )
             differ = (
-                first.raised is None
+                answer.raised is None
                 and second.raised is None
-                and not torch.equal(first.output, second.output)
+                and not torch.equal(answer.output, second.output)
             )
             expect(
                 not differ,
@@ -298,22 +301,24 @@ def parameters(subject, attempt, draw, s):
                 "params_not_registered",
             )
             hidden = (
-                found.keys() <= wanted.keys() and "out_proj.weight" not in first.module.unloaded
+                actual.keys() <= expected.keys() and "out_proj.weight" not in answer.module.unloaded
             )
-            told = (
+            evidence = (
                 "out_proj has a weight, and no optimiser will ever see it: it is not among the"
                 " parameters"
             )
-            expect(not hidden, told, "params_not_registered")
-        judge_names(found, wanted, s.block, f"qkv_bias is {bias}")
-        for name, shape in wanted.items():
-            strange = set(found[name].shape) - {size for other in wanted.values() for size in other}
-            said = (
-                f"{name} should have shape {shape}; yours has {tuple(found[name].shape)}, whatever"
+            expect(not hidden, evidence, "params_not_registered")
+        judge_names(actual, expected, s.block, f"qkv_bias is {bias}")
+        for name, shape in expected.items():
+            strange = set(actual[name].shape) - {
+                size for dims in expected.values() for size in dims
+            }
+            message = (
+                f"{name} should have shape {shape}; yours has {tuple(actual[name].shape)}, whatever"
                 " is asked for"
             )
-            expect(subject.several or not strange, said, "hard_coded_shape")
-            assert_shape(torch.empty(found[name].shape, device="meta"), shape, name)
+            expect(subject.several or not strange, message, "hard_coded_shape")
+            assert_shape(torch.empty(actual[name].shape, device="meta"), shape, name)
         state, x = subject.weights(draw, s, bias=bias), draw(s.B, s.block, s.C)
         subject.module(attempt, s, state, bias=bias)(x).must_return()
 
@@ -339,12 +344,14 @@ def dropout_sleeps(subject, attempt, s, weights, x):
         deaf = weights_without_effect(
             lambda w: subject.module(attempt.asking(random=True), s, w)(x), weights
         )
-        told = f"; {', '.join(deaf)} changes nothing: another is made in every call" if deaf else ""
+        explanation = (
+            f"; {', '.join(deaf)} changes nothing: another is made in every call" if deaf else ""
+        )
         module = subject.module(attempt.asking(random=True), s, weights)
         alone = (module.asking(seed=seed)(copies_of(x[:1, :1])).output for seed in (0, 1))
         awake = not deaf and is_dropped(*alone, heads=s.nh)
         fault = "params_not_registered" if deaf else "dropout_always_on" if awake else ""
-        expect(False, f"even without dropout the same input gives two answers{told}", fault)
+        expect(False, f"even without dropout the same input gives two answers{explanation}", fault)
     answer = subject.module(attempt.asking(random=True, runs=2), s, weights, dropout=0.5)(x)
     for once in answer.outputs[: 1 if answer.reply.mutated else 2]:
         same = once.shape == plain.shape and bool((moved(plain, once) <= 1e-5).all())
@@ -378,20 +385,20 @@ def dropout_on_weights(subject, attempt, draw):
     # of an only head a part is left where single channels are dropped: `course check` sees that
     if subject.several:
         dropped(asking(changed(s, nh=1, hd=s.d_out)), draw(1, 1, s.C))
-    struck, kept = (near(awake, answer) for answer in (0 * asleep, asleep / (1 - P)))
-    whole = (struck | kept).all() and len(struck.flatten(1).unique(dim=0)) <= 2**s.nh
-    if not whole:
+    struck, survived = (near(awake, answer) for answer in (0 * asleep, asleep / (1 - P)))
+    drops_heads = (struck | survived).all() and len(struck.flatten(1).unique(dim=0)) <= 2**s.nh
+    if not drops_heads:
         judge_rate(ask, x, s.nh)
         twice = near(awake, asleep / (1 - P) ** 2)
-        told = (
+        evidence = (
             "what survives is scaled up twice, by 1 / (1 − p)²: two dropouts act, and one is"
             " asked for"
         )
-        expect(not twice.any() or not (struck | twice).all(), told, "dropout_extra")
+        expect(not twice.any() or not (struck | twice).all(), evidence, "dropout_extra")
         judge_misplaced(ask, x, *two, unmoved=near(awake, asleep).all(), heads=s.nh)
     of_head = "every head" if subject.several else "the head"
     expect(
-        whole,
+        drops_heads,
         f"with one token {of_head} should give all 0 or all of its value scaled up by 1 / (1 − p)",
     )
     share = float(struck.double().mean())
@@ -408,11 +415,11 @@ def dropout_on_weights(subject, attempt, draw):
         "on average training does not give what eval mode gives",
     )
     awake, asleep = (
-        made(x.expand(LONE_COPIES, -1, -1).contiguous()).output
-        for made in (ask().training(), ask())
+        module(x.expand(LONE_COPIES, -1, -1).contiguous()).output
+        for module in (ask().training(), ask())
     )
-    told = "made without a word about dropout it drops in training all the same"
-    expect(near(awake, asleep).all(), told, "dropout_rate_fixed")
+    evidence = "made without a word about dropout it drops in training all the same"
+    expect(near(awake, asleep).all(), evidence, "dropout_rate_fixed")
 
 
 def dropped(ask, x):
@@ -442,15 +449,15 @@ def judge_rate(ask, x, heads):
     Chance shows at another seed.
     """
 
-    def at_two_seeds(made):
-        return tuple(made.asking(seed=seed)(copies_of(x)).output.nan_to_num() for seed in (0, 1))
+    def at_two_seeds(module):
+        return tuple(module.asking(seed=seed)(copies_of(x)).output.nan_to_num() for seed in (0, 1))
 
     awake, asleep = at_two_seeds(ask(dropout=0.0).training()), at_two_seeds(ask(dropout=0.0))
     calm = near(*asleep).all()
     own_rate = "made with dropout = 0 it drops in training all the same"
     expect(not calm or near(*awake).all(), own_rate, "dropout_rate_fixed")
-    told = "made with dropout = 0 it drops all the same"
-    expect(calm or not is_dropped(*asleep, heads=heads), told, "dropout_rate_fixed")
+    evidence = "made with dropout = 0 it drops all the same"
+    expect(calm or not is_dropped(*asleep, heads=heads), evidence, "dropout_rate_fixed")
 
 
 def judge_misplaced(ask, x, awake, asleep, unmoved, heads):
@@ -472,8 +479,8 @@ def judge_misplaced(ask, x, awake, asleep, unmoved, heads):
         "dropout_before_softmax",
     )
     scattered = (near(awake, 0 * asleep) | near(awake, asleep / (1 - P))).all()
-    told = "single channels of the answer are dropped, not whole weights"
-    expect(unmoved or not scattered, told, "dropout_on_output_only")
+    evidence = "single channels of the answer are dropped, not whole weights"
+    expect(unmoved or not scattered, evidence, "dropout_on_output_only")
 
 
 @layer.hygiene(0.25, _again.HINT)
@@ -507,8 +514,15 @@ def judge_moved(subject, s, answer, of_fixed_device):
     of_fixed_device: what a device that is written into the code does; "" if the module moved after
     a call, which that does not need.
     """
-    seen, ends = answer.reply.operations, {out.device for out in answer.reply.outputs} - {None}
-    if not STRANDED.search(answer.message) and not (seen and seen.mixed) and ends <= {"meta"}:
+    operations, ends = (
+        answer.reply.operations,
+        {out.device for out in answer.reply.outputs} - {None},
+    )
+    if (
+        not STRANDED.search(answer.message)
+        and not (operations and operations.mixed)
+        and ends <= {"meta"}
+    ):
         return
     facts = answer.reply.modules[0] if answer.reply.modules else None
     plain = facts and [

@@ -119,8 +119,8 @@ def test_attention_weights(attempt, reference, agree, draw, s):
         "the weights of a whole table": w.sum((-2, -1)),
         "all weights": w.sum(),
     }
-    for whose, total in sums.items():
-        expect(not same(total, torch.ones_like(total)), f"{whose} sum to 1: each query's should")
+    for label, total in sums.items():
+        expect(not same(total, torch.ones_like(total)), f"{label} sum to 1: each query's should")
     expect(same(w.sum(-1), torch.ones_like(w[..., 0])), "the weights of one query do not sum to 1")
     assert_matches(got, want, "the weights")
     agree_when_large(agree, draw, "attention_weights")
@@ -144,10 +144,10 @@ def test_attend(reference, agree, draw, s):
 @layer.values(0.25)
 def test_single_token(agree, draw, s):
     """works where there is one token, one query or one key"""
-    one, keys, values = draw(s.B, 1, s.hd), draw(s.B, s.Tk, s.hd), draw(s.B, s.Tk, s.hv)
-    agree("simplified_attention", {"the output for a single token": (one,)})
-    agree("attend", {"the output for a single query": (one, keys, values)})
-    agree("attend", {"the output for a single key": (keys, one, values[:, :1].clone())})
+    token, keys, values = draw(s.B, 1, s.hd), draw(s.B, s.Tk, s.hd), draw(s.B, s.Tk, s.hv)
+    agree("simplified_attention", {"the output for a single token": (token,)})
+    agree("attend", {"the output for a single query": (token, keys, values)})
+    agree("attend", {"the output for a single key": (keys, token, values[:, :1].clone())})
 
 
 test_gradients = asked_of(calls_of, gradients)

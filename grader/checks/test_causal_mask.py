@@ -75,27 +75,27 @@ def after_softmax(scores):
     return torch.softmax(scores.double(), dim=-1)
 
 
-def assert_gradient(attempt, reference, name, cotangent, visible, scores, *rest):
+def assert_gradient(attempt, reference, name, cotangent, visible, scores, *extra_args):
     """The gradient of the scores arrives, and is right where a query may look."""
     got, want = (
-        c.asking(cotangent=cotangent).call(name, scores, *rest) for c in (attempt, reference)
+        c.asking(cotangent=cotangent).call(name, scores, *extra_args) for c in (attempt, reference)
     )
     assert_shape(got, cotangent.shape, f"the output of {name}")
-    found = got.gradient("args.0")
-    if found is None:
-        moved = after_softmax(attempt.call(name, scores.roll(1, -1) + 1, *rest).output)
-        before = after_softmax(got.output)
-        cut = bool(before.isfinite().all()) and difference(moved, before) > TOLERANCE
+    gradient = got.gradient("args.0")
+    if gradient is None:
+        moved = after_softmax(attempt.call(name, scores.roll(1, -1) + 1, *extra_args).output)
+        baseline = after_softmax(got.output)
+        cut = bool(baseline.isfinite().all()) and difference(moved, baseline) > TOLERANCE
         evidence = (
             f"{name}: no gradient reaches the scores" + ", though the output depends on them" * cut
         )
         raise CheckFailed(evidence, "gradient_cut" if cut else "")
-    assert_shape(found, scores.shape, f"the gradient of {name}")
+    assert_shape(gradient, scores.shape, f"the gradient of {name}")
     zero = torch.zeros(())
-    right = torch.where(visible, want.gradient("args.0"), zero)
+    expected = torch.where(visible, want.gradient("args.0"), zero)
     try:
         assert_matches(
-            torch.where(visible, found, zero), right, f"{name}: the gradient of the scores"
+            torch.where(visible, gradient, zero), expected, f"{name}: the gradient of the scores"
         )
     except CheckFailed as fault:
         raise CheckFailed(
@@ -114,18 +114,21 @@ def test_causal_mask(attempt, draw, s):
     masks = [attempt.call("causal_mask", size).output for size in sizes]
     for size, mask in zip(sizes, masks, strict=True):
         assert_shape(mask, (size, size), f"causal_mask({size})")
-        seen, right = seen_in(mask, masks[0]), may_look(size, size)
-        own, past = bool(seen.diagonal().all()), bool(seen[right].all())
-        at = [f"for T = {size}, row {i}, column {j}" for i, j in (seen != right).nonzero().tolist()]
+        actual, expected = seen_in(mask, masks[0]), may_look(size, size)
+        sees_itself, past = bool(actual.diagonal().all()), bool(actual[expected].all())
+        at = [
+            f"for T = {size}, row {i}, column {j}"
+            for i, j in (actual != expected).nonzero().tolist()
+        ]
         expect(
-            not at or size == 1 or not torch.equal(seen, right.mT),
+            not at or size == 1 or not torch.equal(actual, expected.mT),
             "past and future are swapped: rows look",
         )
         expect(
-            not at or not torch.equal(seen, ~right),
+            not at or not torch.equal(actual, ~expected),
             "True and False are swapped: True means may look",
         )
-        expect(own, f"for T = {size}, a token may not see itself")
+        expect(sees_itself, f"for T = {size}, a token may not see itself")
         expect(past, f"{at[0] if at else ''}: a token of the past is hidden")
         expect(not at, f"{at[0] if at else ''}: a token of the future may be seen")
 
@@ -187,12 +190,12 @@ def test_mask_scores(attempt, reference, draw, s):
             not got.isnan().any(),
             f"{int(got.isnan().sum())} of {got.numel()} masked scores are NaN",
         )
-        seen, hidden = torch.where(mask, got, 0.0), after_softmax(got) * ~mask
+        visible, hidden = torch.where(mask, got, 0.0), after_softmax(got) * ~mask
         inverted = (
             difference(torch.where(mask, 0.0, got), torch.where(mask, 0.0, scores)) <= TOLERANCE
         )
         expect(not inverted or mask.all(), "scores whose mask is False are still there")
-        assert_matches(seen, torch.where(mask, scores, 0.0), "what the mask lets through")
+        assert_matches(visible, torch.where(mask, scores, 0.0), "what the mask lets through")
         enough = bool((hidden <= TOLERANCE).all())
         where = (
             "ordinary scores"
@@ -224,13 +227,13 @@ def test_leading_dimensions(attempt, draw, s):
     )
     square = draw(s.B, s.H, s.T, s.T)
     for name, args, alone in (*calls, ("causal_weights", (square,), (square[-1, -1].clone(),))):
-        whole = attempt.call(name, *args)
-        assert_shape(whole, args[0].shape, f"the output of {name}")
-        what = (
+        batched = attempt.call(name, *args)
+        assert_shape(batched, args[0].shape, f"the output of {name}")
+        evidence = (
             f"{name}: what stands last of the leading dimensions gives something else when it"
             " stands alone"
         )
-        assert_same(whole.output[-1, -1], attempt.call(name, *alone), what)
+        assert_same(batched.output[-1, -1], attempt.call(name, *alone), evidence)
 
 
 @layer.values(0.5, "First hide, then share out.")
@@ -242,17 +245,17 @@ def test_causal_weights(attempt, reference, agree, draw, s):
         draw(s.B, *2 * (draw.integer(*LARGE),)),
     )
     with_zeros = ordinary * (torch.arange(s.T) % 3 > 0)
-    told = ("", " of low scores", " of scores of which some are 0", "")
-    for scores, which in zip((ordinary, low, with_zeros, many), told, strict=True):
+    suffixes = ("", " of low scores", " of scores of which some are 0", "")
+    for scores, suffix in zip((ordinary, low, with_zeros, many), suffixes, strict=True):
         guesses = {"the weights are those without any mask": after_softmax(scores)}
-        agree("causal_weights", {f"the weights{which}": (scores,)}, guesses)
+        agree("causal_weights", {f"the weights{suffix}": (scores,)}, guesses)
     calls = attempt.sequence("causal_weights")
-    few, more = draw(s.B, s.T - 5, s.T - 5), draw(s.B, s.T, s.T)
+    few, longer = draw(s.B, s.T - 5, s.T - 5), draw(s.B, s.T, s.T)
     calls(few)
-    calls(more)
-    for scores, answer in zip((few, more), calls.ask(), strict=True):
-        what = f"asked for {s.T - 5} tokens and then for {s.T}, the weights for {len(scores[0])}"
-        assert_matches(answer, reference.call("causal_weights", scores), what)
+    calls(longer)
+    for scores, answer in zip((few, longer), calls.ask(), strict=True):
+        label = f"asked for {s.T - 5} tokens and then for {s.T}, the weights for {len(scores[0])}"
+        assert_matches(answer, reference.call("causal_weights", scores), label)
 
 
 @layer.gradients(0.25)

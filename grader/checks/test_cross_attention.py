@@ -40,15 +40,22 @@ class Cross(_modules.Subject):
         shapes = {f"W_{name}.weight": (s.d_out, width) for name, width in read.items()}
         return {**shapes, "out_proj.weight": (s.d_out, s.d_out), "out_proj.bias": (s.d_out,)}
 
-    def given(self, draw, s, scale=1.0, **options):
+    def weights_and_inputs(self, draw, s, scale=1.0, **options):
         """Weights, and x, context and keep, which an unmasked one goes without."""
         x, context = (
             draw(s.B, s.T_q, s.d_query, scale=scale),
             draw(s.B, s.T_k, s.d_context, scale=scale),
         )
-        weights, keep, every = self.weights(draw, s), draw(s.B, s.T_k) > -0.3, torch.arange(s.B)
+        weights, keep, batch_index = (
+            self.weights(draw, s),
+            draw(s.B, s.T_k) > -0.3,
+            torch.arange(s.B),
+        )
         # In every sequence some tokens are real and some are padding, wherever they stand.
-        keep[every, every % s.T_k], keep[every, (every + 3) % s.T_k] = True, False
+        keep[batch_index, batch_index % s.T_k], keep[batch_index, (batch_index + 3) % s.T_k] = (
+            True,
+            False,
+        )
         if s.B > 1:  # what is padding in every sequence is not all that is padding
             keep[:, -2], keep[:, -1] = False, True
             keep[1::2, 0] = False  # and padding may come first
@@ -68,10 +75,12 @@ def test_shape(attempt, draw, s):
         ({"B": 1}, {"T_q": 1}, {"T_q": 17, "T_k": 9}, {"T_k": s.T_q}),
     )
     for change in (*widths, *lengths, {"d_query": 30, "d_context": 30}, {"nh": 1}):
-        each = changed(s, **change)
-        weights, (x, context, keep) = CROSS.given(draw, each)
-        for given in ((x, context), (x, context, keep), (x, context, None)):
-            assert_shape(CROSS.module(attempt, each, weights)(*given), (each.B, each.T_q, s.d_out))
+        sizes = changed(s, **change)
+        weights, (x, context, keep) = CROSS.weights_and_inputs(draw, sizes)
+        for inputs in ((x, context), (x, context, keep), (x, context, None)):
+            assert_shape(
+                CROSS.module(attempt, sizes, weights)(*inputs), (sizes.B, sizes.T_q, s.d_out)
+            )
 
 
 @layer.finite(0.25, "Is a whole row of scores hidden somewhere? And what is 0 · ∞?")
@@ -88,14 +97,14 @@ def test_finite(attempt, draw):
 def test_padding_unheard(attempt, draw):
     """gives the same whatever stands in the padding"""
     for s in (SIZES(draw), SQUARE(draw)):
-        weights, (x, context, keep) = CROSS.given(draw, s)
-        other = torch.where(keep[..., None], context, draw(s.B, s.T_k, s.d_context, scale=3.0))
-        before, after = (
-            CROSS.answered(attempt, s, weights, x, each, keep) for each in (context, other)
+        weights, (x, context, keep) = CROSS.weights_and_inputs(draw, s)
+        edited = torch.where(keep[..., None], context, draw(s.B, s.T_k, s.d_context, scale=3.0))
+        baseline, after = (
+            CROSS.answered(attempt, s, weights, x, tokens, keep) for tokens in (context, edited)
         )
-        assert_finite(before)
+        assert_finite(baseline)
         assert_same(
-            after, before, f"other padding (T_q = {s.T_q}, T_k = {s.T_k}) changes the output"
+            after, baseline, f"other padding (T_q = {s.T_q}, T_k = {s.T_k}) changes the output"
         )
 
 
@@ -105,34 +114,35 @@ def test_padding_unheard(attempt, draw):
 def test_hears_all(attempt, draw):
     """lets every query see every real token of the context"""
     for s in (SIZES(draw), SQUARE(draw)):
-        weights, (x, context, keep) = CROSS.given(draw, s)
-        for given in (keep, None):
-            real = torch.ones_like(keep) if given is None else given
-            last, first = s.T_k - 1 - real.flip(-1).int().argmax(-1), real.int().argmax(-1)
-            before = CROSS.answered(attempt, s, weights, x, context, given)
-            for place, which in ((first, "first"), (last, "last")):
-                other = context.clone()
-                other[torch.arange(s.B), place] = draw(s.B, s.d_context)
+        weights, (x, context, keep) = CROSS.weights_and_inputs(draw, s)
+        for mask in (keep, None):
+            real = torch.ones_like(keep) if mask is None else mask
+            last, first_real = s.T_k - 1 - real.flip(-1).int().argmax(-1), real.int().argmax(-1)
+            baseline = CROSS.answered(attempt, s, weights, x, context, mask)
+            for index, ordinal in ((first_real, "first"), (last, "last")):
+                edited = context.clone()
+                edited[torch.arange(s.B), index] = draw(s.B, s.d_context)
                 deaf = (
-                    moved(before, CROSS.module(attempt, s, weights)(x, other, given).output) < 1e-9
+                    moved(baseline, CROSS.module(attempt, s, weights)(x, edited, mask).output)
+                    < 1e-9
                 )
                 queries, how = (
                     deaf.any(0).nonzero().flatten().tolist()[:8],
-                    "without" if given is None else "with",
+                    "without" if mask is None else "with",
                 )
-                told = (
-                    f"{how} keep, the {which} real context token is edited, and the outputs of"
+                evidence = (
+                    f"{how} keep, the {ordinal} real context token is edited, and the outputs of"
                     f" queries {queries}"
                 )
-                expect(not queries, f"{told} stay as they were")
+                expect(not queries, f"{evidence} stay as they were")
 
 
 @layer.causality(0.25, "Does any step mix the first axis, or two queries?")
 def test_independent(attempt, draw, s):
     """keeps sequences apart, and queries apart"""
-    weights, (x, context, keep) = CROSS.given(draw, s)
-    before = CROSS.answered(attempt, s, weights, x, context, keep)
-    assert_finite(before)
+    weights, (x, context, keep) = CROSS.weights_and_inputs(draw, s)
+    baseline = CROSS.answered(attempt, s, weights, x, context, keep)
+    assert_finite(baseline)
     other_x, other_context, other_keep = x.clone(), context.clone(), keep.clone()
     other_x[-1], other_context[-1], other_keep[-1] = (
         draw(s.T_q, s.d_query),
@@ -142,14 +152,14 @@ def test_independent(attempt, draw, s):
     after = CROSS.module(attempt, s, weights)(other_x, other_context, other_keep).output
     assert_same(
         after[:-1],
-        before[:-1],
+        baseline[:-1],
         "editing the last sequence of the batch changes the output of another",
     )
     other_x = x.clone()
     other_x[:, -1] = draw(s.B, s.d_query)
     after = CROSS.module(attempt, s, weights)(other_x, context, keep).output
     assert_same(
-        after[:, :-1], before[:, :-1], "editing the last query changes the output of another"
+        after[:, :-1], baseline[:, :-1], "editing the last query changes the output of another"
     )
 
 
@@ -157,32 +167,33 @@ def test_independent(attempt, draw, s):
 def test_heads_apart(attempt, draw, s, weights, inputs):
     """gives head h the channels h·hd … (h+1)·hd − 1, and lets no head see another"""
     weights = CROSS.passing_on(weights)
-    before = CROSS.answered(attempt, s, weights, *inputs)
-    assert_finite(before)
-    own = [*range((s.nh - 1) * s.hd, s.d_out)]
-    edited = {name: each.clone() for name, each in weights.items()}
+    baseline = CROSS.answered(attempt, s, weights, *inputs)
+    assert_finite(baseline)
+    channels = [*range((s.nh - 1) * s.hd, s.d_out)]
+    edited = {name: weight.clone() for name, weight in weights.items()}
     for rows, _ in CROSS.rows(edited, s):
-        rows[own] = draw.weights(s.hd, rows.shape[-1])
+        rows[channels] = draw.weights(s.hd, rows.shape[-1])
     after = CROSS.module(attempt, s, edited)(*inputs).output
     moves = (
-        ((before - after).abs().amax((0, 1)) > 1e-5 * before.abs().max())
+        ((baseline - after).abs().amax((0, 1)) > 1e-5 * baseline.abs().max())
         .nonzero()
         .flatten()
         .tolist()
     )
-    told = (
-        f"rows {own[0]}…{own[-1]} of W_query, W_key and W_value were edited, out_proj passes"
-        " everything on, and "
+    evidence = (
+        f"rows {channels[0]}…{channels[-1]} of W_query, W_key and W_value were edited, out_proj"
+        " passes everything on, and "
     )
     expect(
-        moves == own, told + f"channels {moves[:8]} moved: head {s.nh - 1} owns those from {own[0]}"
+        moves == channels,
+        evidence + f"channels {moves[:8]} moved: head {s.nh - 1} owns those from {channels[0]}",
     )
 
 
 @layer.values(0.75, "Take one head and one query, and do it by hand.")
 def test_values(agree, draw, s):
     """attends to the whole context where there is no padding"""
-    weights, (x, context, _) = CROSS.given(draw, s, 1.5)
+    weights, (x, context, _) = CROSS.weights_and_inputs(draw, s, 1.5)
     agree(s, weights, (x, context))
     everyone = torch.ones(s.B, s.T_k, dtype=torch.bool)
     agree(s, weights, (x, context, everyone), "with a keep that is True throughout, the output")
@@ -193,18 +204,22 @@ def test_values(agree, draw, s):
         SIZES(draw, T_q=10, T_k=10, nh=3, hd=10),
     ):
         T = tied.T_q
-        weights, (x, context, _) = CROSS.given(draw, tied, 1.5)
+        weights, (x, context, _) = CROSS.weights_and_inputs(draw, tied, 1.5)
         agree(tied, weights, (x, context), f"with {T} tokens on both sides, the output")
 
 
 @layer.values(0.75, "A hidden score must be hidden before the softmax, so that the rest shares 1.")
 def test_values_with_padding(agree, draw, s):
     """shares the whole unit among the real tokens"""
-    agree(s, *CROSS.given(draw, s, 1.5))
+    agree(s, *CROSS.weights_and_inputs(draw, s, 1.5))
     alone = changed(s, B=1)
-    agree(alone, *CROSS.given(draw, alone, 1.5), "for a single sequence, the output")
+    agree(alone, *CROSS.weights_and_inputs(draw, alone, 1.5), "for a single sequence, the output")
     s = LARGE(draw)
-    agree(s, *CROSS.given(draw, s, 1.5), f"with T_q = {s.T_q} and T_k = {s.T_k}, the output")
+    agree(
+        s,
+        *CROSS.weights_and_inputs(draw, s, 1.5),
+        f"with T_q = {s.T_q} and T_k = {s.T_k}, the output",
+    )
 
 
 @layer.values(
@@ -220,7 +235,7 @@ def test_low_scores(agree, draw, s):
 def test_square(agree, draw):
     """is right where both sides have one length and one width"""
     s = SQUARE(draw)
-    agree(s, *CROSS.given(draw, s, 1.5))
+    agree(s, *CROSS.weights_and_inputs(draw, s, 1.5))
 
 
 @layer.gradients(0.25, "Is there a detach, a .data or a no_grad between input and output?")
@@ -229,8 +244,8 @@ def test_gradients(attempt, reference, draw, s):
     (weights, inputs), g = CROSS.deep(draw, s), draw(s.B, s.T_q, s.d_out)
     # Without keep first: a finite number added to a whole column swallows its scores, and no
     # difference shows a slope.
-    for given in (inputs[:2], inputs):
-        _modules.judge_gradients(CROSS, attempt, reference, s, weights, given, g)
+    for args in (inputs[:2], inputs):
+        _modules.judge_gradients(CROSS, attempt, reference, s, weights, args, g)
 
 
 test_parameters = asked_of(
@@ -256,10 +271,10 @@ test_dtype_and_argument = asked_of(
 @layer.hygiene(0.25, _again.HINT)
 def test_again(attempt, draw, s):
     """answers every call as a fresh instance would, with keep and without"""
-    weights, with_keep = CROSS.given(draw, s)
-    _, (*without, _) = CROSS.given(draw, s)
-    _, others = CROSS.given(draw, changed(s, B=3, T_q=13, T_k=9))
-    _again.judge_again(CROSS.module(attempt, s, weights), with_keep, without, others)
+    weights, with_keep = CROSS.weights_and_inputs(draw, s)
+    _, (*without, _) = CROSS.weights_and_inputs(draw, s)
+    _, resized = CROSS.weights_and_inputs(draw, changed(s, B=3, T_q=13, T_k=9))
+    _again.judge_again(CROSS.module(attempt, s, weights), with_keep, without, resized)
 
 
 test_steady = asked_of(CROSS, _modules.steady)

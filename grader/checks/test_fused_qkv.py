@@ -30,37 +30,38 @@ test_independent = asked_of(FUSED, shared.independent)
 @layer.values(0.5, "A single token can only look at itself: what is left is v, projected.")
 def test_single_token(attempt, reference, draw, s):
     """gives a single token its own value, projected"""
-    weights, (x,) = FUSED.given(draw, changed(s, T=1))
+    weights, (x,) = FUSED.weights_and_inputs(draw, changed(s, T=1))
     answer, want = FUSED.both(attempt, reference, s, weights, (x,))
     assert_shape(answer, x.shape)
     if difference(answer.output, want.output) > TOLERANCE:
         q, k, v = (x @ w.mT for w in weights["qkv.weight"].chunk(3))
         proj = weights["proj.weight"]
-        others = {
-            f"{name}, projected": each @ proj.mT for name, each in (("q", q), ("k", k), ("x", x))
+        guesses = {
+            f"{name}, projected": tensor @ proj.mT
+            for name, tensor in (("q", q), ("k", k), ("x", x))
         }
-        others |= {
+        guesses |= {
             "v as it is, not projected": v,
             "v, projected with proj's weight untransposed": v @ proj,
         }
-        for what, other in others.items():
-            same = torch.allclose(answer.output, other, atol=1e-4)
-            expect(not same, f"a token alone should get v, projected; yours gets {what}")
+        for label, guess in guesses.items():
+            same = torch.allclose(answer.output, guess, atol=1e-4)
+            expect(not same, f"a token alone should get v, projected; yours gets {label}")
     assert_matches(answer, want)
 
 
 @layer.values(0.5, "With one head, compare scores, weights and output by hand for T = 2.")
 def test_single_head(agree, draw, s):
     """attends right with a single head"""
-    one = changed(s, nh=1)
-    for given in (FUSED.given(draw, s, 1.5), FUSED.deep(draw, one)):
-        agree(one, *given)
+    one_head = changed(s, nh=1)
+    for case in (FUSED.weights_and_inputs(draw, s, 1.5), FUSED.deep(draw, one_head)):
+        agree(one_head, *case)
 
 
 @layer.values(0.75)
 def test_values(attempt, reference, agree, draw, s):
     """attends right with several heads"""
-    weights, inputs = FUSED.given(draw, s, 1.5)
+    weights, inputs = FUSED.weights_and_inputs(draw, s, 1.5)
     got, want = (answer.output for answer in FUSED.both(attempt, reference, s, weights, inputs))
     assert_shape(got, want.shape)
     # to undo proj makes rounding errors larger: only where there is a real one
@@ -71,13 +72,13 @@ def test_values(attempt, reference, agree, draw, s):
             for y in (got, want)
         )
         # (nh, B, T, hd), before proj
-        mine, right = (y.transpose(1, 2).transpose(0, 1) for y in heads)
-        close = [[bool(torch.allclose(a, b, atol=1e-4)) for b in right] for a in mine]
+        actual, expected = (y.transpose(1, 2).transpose(0, 1) for y in heads)
+        close = [[bool(torch.allclose(a, b, atol=1e-4)) for b in expected] for a in actual]
         for h, row in enumerate(close):
-            found = row.index(True) if any(row) else h
+            source = row.index(True) if any(row) else h
             expect(
-                found == h,
-                f"before proj, the channels of head {h} hold what head {found} has worked out",
+                source == h,
+                f"before proj, the channels of head {h} hold what head {source} has worked out",
             )
         right_heads = sum(row[h] for h, row in enumerate(close))
         expect(
@@ -98,7 +99,11 @@ def test_values(attempt, reference, agree, draw, s):
             f"with {tied.T} tokens, as many as channels of a head, the output",
         )
     s = shared.LARGE(draw)
-    agree(s, *FUSED.given(draw, s, 1.5), f"with {s.nh} heads and {s.T} tokens, the output")
+    agree(
+        s,
+        *FUSED.weights_and_inputs(draw, s, 1.5),
+        f"with {s.nh} heads and {s.T} tokens, the output",
+    )
 
 
 test_gradients = asked_of(FUSED, shared.gradients)
@@ -135,7 +140,7 @@ def test_drops_output(attempt, draw):
     ):
         some = shared.varies(ratio)
         some = some or shared.varies(
-            shared.dropped(FUSED, attempt, draw, same_values=False, whole=True)
+            shared.dropped(FUSED, attempt, draw, same_values=False, all_copies=True)
         )
         expect(some, "training and eval mode give the same: nothing is dropped", "dropout_missing")
         expect(False, "in training no channel of the output is ever 0", "dropout_output_missing")
@@ -165,24 +170,24 @@ def test_gpt2_sizes(attempt):
     single = attempt.asking(dtype="float32")
     for size, (C, nh) in GPT2.items():
         block = "CausalSelfAttention", C, nh, GPT2_BLOCK
-        made, twin = (
-            single.module(*each).without_init() for each in (("gpt2_attention", size), block)
+        attention, twin = (
+            single.module(*around).without_init() for around in (("gpt2_attention", size), block)
         )
-        due, beside = made_as(*block)
-        built = made.asking(around=beside).on("meta").reporting(WHAT).built()
+        args, expected = made_as(*block)
+        built = attention.asking(around=expected).on("meta").reporting(WHAT).built()
         # so it answers as other checks judge
-        alike = built.raised is None and built.module.attributes[WHAT] == due
+        alike = built.raised is None and built.module.attributes[WHAT] == args
         if not alike or size == "small":  # large weights cost time
-            expect_heads(made, twin, size, C, nh)
+            expect_heads(attention, twin, size, C, nh)
         if not alike:
-            expect_block(made, twin, size, C)
-            expect_no_dropout(made, twin, size, C)
+            expect_block(attention, twin, size, C)
+            expect_no_dropout(attention, twin, size, C)
 
 
-def expect_heads(made, twin, size, C, nh):
+def expect_heads(attention, twin, size, C, nh):
     """It takes C channels, in heads as wide as they should be: seen in what it computes."""
     weights, x = head_probe(C)
-    answer = made.loaded(weights)(x)
+    answer = attention.loaded(weights)(x)
     if answer.raised is not None and "NotImplementedError" in answer.raised.bases:
         answer.must_return()  # it is not written yet: that says nothing about sizes
     if (
@@ -196,29 +201,31 @@ def expect_heads(made, twin, size, C, nh):
             "gpt2_sizes",
         )
         wide = "RuntimeError" not in answer.raised.bases
-        fits = wide or made.on("meta")(torch.empty(1, 2, C, device="meta")).raised is None
+        fits = wide or attention.on("meta")(torch.empty(1, 2, C, device="meta")).raised is None
         expect(fits, f"{size} should take tokens of {C} channels; yours does not", "gpt2_sizes")
     width = answer.module.parameters.get("qkv.weight")
-    told = f"{size} should have n_embd = {C}; yours has {width and width.shape[-1]}"
-    expect(width is None or width.shape[-1] == C, told, "gpt2_sizes")
-    mine = channels_of_one_head(answer.output, x)
-    right = mine == C // nh or mine == channels_of_one_head(twin.loaded(weights)(x).output, x)
+    evidence = f"{size} should have n_embd = {C}; yours has {width and width.shape[-1]}"
+    expect(width is None or width.shape[-1] == C, evidence, "gpt2_sizes")
+    head_width = channels_of_one_head(answer.output, x)
+    is_right = head_width == C // nh or head_width == channels_of_one_head(
+        twin.loaded(weights)(x).output, x
+    )
     expect(
-        right,
-        f"a head of {size} should be {C // nh} channels wide; yours is {mine} wide",
+        is_right,
+        f"a head of {size} should be {C // nh} channels wide; yours is {head_width} wide",
         "gpt2_sizes",
     )
 
 
 def head_probe(C):
     """q and k read channel 0 and nothing else; v and proj are the identity. Two tokens."""
-    one, diagonal = torch.ones(C), torch.arange(C)[:, None].expand(C, 2)
+    ones, diagonal = torch.ones(C), torch.arange(C)[:, None].expand(C, 2)
     read = torch.cat([torch.tensor([[0, 0], [C, 0]]), diagonal + torch.tensor([2 * C, 0])])
-    x = torch.stack([-one, one])[None]
+    x = torch.stack([-ones, ones])[None]
     x[..., 0] *= 4.0
     qkv, proj = (
         Entries((3 * C, C), read, torch.ones(C + 2)),
-        Entries((C, C), diagonal.contiguous(), one),
+        Entries((C, C), diagonal.contiguous(), ones),
     )
     return {"qkv.weight": qkv, "proj.weight": proj}, x
 
@@ -231,38 +238,42 @@ def channels_of_one_head(output, x):
     return int((output[0, 1].abs() > 0.1).sum())
 
 
-def expect_no_dropout(made, twin, size, C):
+def expect_no_dropout(attention, twin, size, C):
     """Training mode answers as eval mode, unless the class itself is to blame."""
     weights, x = head_probe(C)
     modes = (
-        (each.training(), each)
-        for each in (made.asking(random=True).loaded(weights), twin.loaded(weights))
+        (loaded.training(), loaded)
+        for loaded in (attention.asking(random=True).loaded(weights), twin.loaded(weights))
     )
-    mine, right = (same(*(mode(x).output for mode in both)) for both in modes)
+    steady, twin_steady = (same(*(mode(x).output for mode in both)) for both in modes)
     expect(
-        mine or not right,
+        steady or not twin_steady,
         f"{size} should be made without dropout; yours drops in training mode",
         "gpt2_sizes",
     )
 
 
-def expect_block(made, twin, size, C):
+def expect_block(attention, twin, size, C):
     """1024 tokens are taken and 1025 refused, on a device that computes nothing; unless the class
     itself is to blame.
     """
 
     def takes(module, T):
-        asked = module.asking(watch=True, around=STILL_AT_WORK).on("meta")
-        answer = asked(torch.empty(1, T, C, device="meta"))
+        meta_module = module.asking(watch=True, around=STILL_AT_WORK).on("meta")
+        answer = meta_module(torch.empty(1, T, C, device="meta"))
         # nobody is asked to be fast
         return answer.raised is None or answer.raised.type == "GeneratorExit"
 
-    for T, right in ((GPT2_BLOCK, True), (GPT2_BLOCK + 1, False)):
-        told = (
+    for T, expected in ((GPT2_BLOCK, True), (GPT2_BLOCK + 1, False)):
+        evidence = (
             f"{size} should take {GPT2_BLOCK} tokens and no more; yours"
-            f" {'refuses' if right else 'takes'} {T}"
+            f" {'refuses' if expected else 'takes'} {T}"
         )
-        expect(takes(made, T) is right or takes(twin, T) is not right, told, "gpt2_sizes")
+        expect(
+            takes(attention, T) is expected or takes(twin, T) is not expected,
+            evidence,
+            "gpt2_sizes",
+        )
 
 
 @layer.hygiene(0.25)

@@ -44,8 +44,8 @@ def test_shape(attempt, draw, s):
         {"nkv": 1},
         {"nh": 1, "nkv": 1},
     ):
-        weights, (x,) = GQA.given(draw, each := SIZES.changed(s, **change))
-        assert_shape(GQA.module(attempt, each, weights)(x), x.shape)
+        weights, (x,) = GQA.weights_and_inputs(draw, sizes := SIZES.changed(s, **change))
+        assert_shape(GQA.module(attempt, sizes, weights)(x), x.shape)
 
 
 test_finite = asked_of(GQA, _modules.finite)
@@ -57,10 +57,10 @@ def test_independent(attempt, draw, s, weights, x):
     """keeps batch entries apart"""
     edited = x.clone()
     edited[-1] = draw(s.T, s.C)
-    before, after = (GQA.answered(attempt, s, weights, each) for each in (x, edited))
-    assert_finite(before)
+    baseline, after = (GQA.answered(attempt, s, weights, tokens) for tokens in (x, edited))
+    assert_finite(baseline)
     assert_same(
-        before[:-1], after[:-1], "editing the last batch entry changes the output of another"
+        baseline[:-1], after[:-1], "editing the last batch entry changes the output of another"
     )
 
 
@@ -71,33 +71,36 @@ def test_independent(attempt, draw, s, weights, x):
 def test_groups(attempt, draw, s, weights, x):
     """lets query heads h · group … read head h of keys and values, and no other"""
     weights = GQA.passing_on(weights)
-    before = GQA.answered(attempt, s, weights, x)
-    assert_finite(before)
+    baseline = GQA.answered(attempt, s, weights, x)
+    assert_finite(baseline)
     group = s.nh // s.nkv
     for h in range(s.nkv):
         edited = weights["kv.weight"].clone()
         for start in (h * s.hd, (s.nkv + h) * s.hd):
             edited[start : start + s.hd] = draw.weights(s.hd, s.C)
         after = GQA.module(attempt, s, {**weights, "kv.weight": edited})(x).output
-        moves = ((before - after).abs().amax(dim=(0, 1)) > 1e-5 * before.abs().max()).unflatten(
+        moves = ((baseline - after).abs().amax(dim=(0, 1)) > 1e-5 * baseline.abs().max()).unflatten(
             0, (s.nh, s.hd)
         )
-        heads, due = (
+        heads, expected = (
             moves.any(-1).nonzero().flatten().tolist(),
             list(range(h * group, (h + 1) * group)),
         )
-        told = (
+        evidence = (
             f"another head {h} of keys and values moves the query heads {heads}; with {s.nkv} for"
             f" {s.nh} heads it "
         )
-        expect(heads == due, told + f"should move {due[0]}…{due[-1]} (proj passes everything on)")
+        expect(
+            heads == expected,
+            evidence + f"should move {expected[0]}…{expected[-1]} (proj passes everything on)",
+        )
 
 
 @layer.values(0.5, "A single token can only look at itself: what is left is its v, projected.")
 def test_single_token(agree, draw):
     """gives a single token its own values, projected"""
     s = SIZES(draw, T=1)
-    agree(s, *GQA.given(draw, s))
+    agree(s, *GQA.weights_and_inputs(draw, s))
 
 
 @layer.values(
@@ -111,29 +114,35 @@ def test_both_ends(agree, draw):
     # sequences can be recorded.
     for nkv, hd, B in ((15, 4, 7), (1, 6, 2)):
         s = SIZES(draw, nkv=nkv, hd=hd, B=B)
-        agree(s, *GQA.given(draw, s, 1.5), f"with n_kv_head = {nkv} of {s.nh}, the output")
+        agree(
+            s,
+            *GQA.weights_and_inputs(draw, s, 1.5),
+            f"with n_kv_head = {nkv} of {s.nh}, the output",
+        )
 
 
 @layer.values(0.75, "Take n_head = 4 and n_kv_head = 2, let proj be the identity, and do T = 2.")
 def test_values(agree, draw):
     """attends right in groups"""
     s, large = SIZES(draw), LARGE(draw)
-    ordinary, low = GQA.given(draw, s, 1.5), GQA.deep(draw, s)
+    ordinary, low = GQA.weights_and_inputs(draw, s, 1.5), GQA.deep(draw, s)
     # As many tokens as channels of a head, or as heads: there these axes can be mixed up.
     tied = [changed(s, T=T, block=17) for T in (s.hd, s.nh)] + [SIZES(draw, T=6, hd=6, block=17)]
-    others = [(n, GQA.given(draw, n, 1.5), f"with {n.T} tokens, the output") for n in tied]
-    more = (
+    tied_cases = [
+        (n, GQA.weights_and_inputs(draw, n, 1.5), f"with {n.T} tokens, the output") for n in tied
+    ]
+    large_case = (
         large,
-        GQA.given(draw, large, 1.5),
+        GQA.weights_and_inputs(draw, large, 1.5),
         f"with {large.nkv} for {large.nh} heads and {large.T} tokens, the output",
     )
-    for n, given, what in (
+    for n, case, label in (
         (s, ordinary, ""),
         (s, low, "with low scores, the output"),
-        *others,
-        more,
+        *tied_cases,
+        large_case,
     ):
-        agree(n, *given, what)
+        agree(n, *case, label)
 
 
 @layer.gradients(0.25, "Is there a detach, a .data or a no_grad between x and the output?")
@@ -180,7 +189,7 @@ def test_cache_bytes(attempt, draw):
     """counts the bytes of keys and values, in all layers"""
     s = draw.sizes(n_layer=[7, 9], nh=[15], nkv=[5], hd=[6], T=[11, 13])
     sizes = (s.n_layer, s.nh, s.nkv, s.hd, s.T)
-    for args, options, each, asked in (
+    for args, options, n_bytes, label in (
         (sizes, {}, 2, "two bytes"),
         ((*sizes, 4), {}, 4, "four bytes"),
         (sizes, {"bytes_per_number": 1}, 1, "one byte"),
@@ -188,17 +197,17 @@ def test_cache_bytes(attempt, draw):
         ((4, 10, 1, 22, 19), {"bytes_per_number": 3}, 3, "three bytes"),
         ((3, 21, 21, 64, 16, 8), {}, 8, "eight bytes"),
     ):
-        n_layer, _, *others = args[:5]
+        n_layer, _, *factors = args[:5]
         answer = attempt.call("kv_cache_bytes", *args, **options)
         expect(answer.output.numel() == 1, "one number is expected")
-        times = float(answer.output) / (each * 2 * n_layer * prod(others))
-        told = (
-            f"with {asked} for a number it gives {times:.4g} times the bytes of keys and values in"
+        times = float(answer.output) / (n_bytes * 2 * n_layer * prod(factors))
+        evidence = (
+            f"with {label} for a number it gives {times:.4g} times the bytes of keys and values in"
             f" {n_layer} layers"
         )
-        expect(times == 1, told, "cache_bytes")  # any other count is one, whatever it counts
-        told = f"kv_cache_bytes should give an int; yours gives {answer.returned}"
-        expect(answer.kind in ("int", "int64"), told, "interface")
+        expect(times == 1, evidence, "cache_bytes")  # any other count is one, whatever it counts
+        evidence = f"kv_cache_bytes should give an int; yours gives {answer.returned}"
+        expect(answer.kind in ("int", "int64"), evidence, "interface")
 
 
 test_half_precision = asked_of(GQA, _modules.half_precision)

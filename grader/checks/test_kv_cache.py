@@ -24,12 +24,15 @@ from ._modules import Layers, asked_of, changed, dtype_and_argument, parameters,
 layer = Layers(CACHED)
 
 
-def compare(attempt, reference, draw, s, sizes, what, weights=None):
+def compare(attempt, reference, draw, s, sizes, label, weights=None):
     """Every chunk's y is the reference's. sizes: of the chunks."""
     chunks, weights = [draw(s.B, T, s.C) for T in sizes], weights or CACHED.weights(draw, s)
-    answers = (fed(CACHED.module(each, s, weights), *chunks) for each in (attempt, reference))
+    answers = (
+        fed(CACHED.module(implementation, s, weights), *chunks)
+        for implementation in (attempt, reference)
+    )
     for n, (got, want) in enumerate(zip(*answers, strict=True), 1):
-        assert_matches(got["y"], want["y"], f"{what}, y of call {n}")
+        assert_matches(got["y"], want["y"], f"{label}, y of call {n}")
 
 
 @layer.shape(0.25, "y is for the new tokens alone, however many the cache holds.")
@@ -55,19 +58,19 @@ def test_finite(attempt, draw, s, weights, inputs):
 )
 def test_causal(attempt, draw, s, weights, inputs):
     """lets no token see the future, in the first chunk or a later one"""
-    before = fed(CACHED.module(attempt, s, weights), *inputs)
+    baseline = fed(CACHED.module(attempt, s, weights), *inputs)
     for n, t in ((0, 3), (1, 2)):
         edited = [chunk.clone() for chunk in inputs]
         edited[n][:, t:] = draw(*edited[n][:, t:].shape)
         after = fed(CACHED.module(attempt, s, weights), *edited)
-        for a, chunk in zip((*before, *after), (*inputs, *inputs), strict=True):
+        for a, chunk in zip((*baseline, *after), (*inputs, *inputs), strict=True):
             assert_shape(a["y"], chunk.shape, "y")
-        changed = differs(before[n]["y"].output, after[n]["y"].output).amax((0, 2))
-        told = (
+        changed = differs(baseline[n]["y"].output, after[n]["y"].output).amax((0, 2))
+        evidence = (
             f"a change of the tokens from {t} on, in chunk {n + 1}, reaches the token"
             f" {int(changed.nonzero()[:1].sum())} of it"
         )
-        expect(not changed[:t].any(), told)
+        expect(not changed[:t].any(), evidence)
         expect(
             changed[t:].all(),
             f"a change of the tokens from {t} on, in chunk {n + 1}, does not reach all of these",
@@ -80,14 +83,14 @@ def test_independent(attempt, draw, s, weights, inputs):
     edited = [chunk.clone() for chunk in inputs]
     for chunk in edited:
         chunk[2] = draw(*chunk[2].shape)
-    answers = (fed(CACHED.module(attempt, s, weights), *each) for each in (inputs, edited))
-    for before, after, chunk in zip(*answers, inputs, strict=True):
-        assert_shape(before["y"], chunk.shape, "y")
+    answers = (fed(CACHED.module(attempt, s, weights), *chunks) for chunks in (inputs, edited))
+    for baseline, after, chunk in zip(*answers, inputs, strict=True):
+        assert_shape(baseline["y"], chunk.shape, "y")
         assert_shape(after["y"], chunk.shape, "y")
-        changed = differs(before["y"].output, after["y"].output).amax((1, 2)).tolist()
-        others = changed[:2] + changed[3:]
+        changed = differs(baseline["y"].output, after["y"].output).amax((1, 2)).tolist()
+        leaks = changed[:2] + changed[3:]
         expect(
-            not any(others),
+            not any(leaks),
             "a change of sequence 2 of the batch also changes what another one gives",
         )
 
@@ -110,8 +113,8 @@ def test_one_call(attempt, agree, draw, s):
         agree(changed(s, nh=nh), weights, (x,), f"with {T} tokens and {nh} heads, y")
     module = CACHED.module(attempt, s, weights)
     awake = [module.asking(random=True, seed=n).training()(x)["y"].output for n in (1, 2)]
-    told = "training mode gives another y at every call: no dropout is asked for here"
-    expect(torch.equal(*(y.nan_to_num() for y in awake)), told, "dropout_extra")
+    evidence = "training mode gives another y at every call: no dropout is asked for here"
+    expect(torch.equal(*(y.nan_to_num() for y in awake)), evidence, "dropout_extra")
     expect(same(awake[0], module(x)["y"].output), "training mode gives another y than eval mode")
 
 
@@ -128,21 +131,21 @@ def test_token_by_token(attempt, reference, draw, s):
 def test_new_queries_alone(attempt, reference, draw, s, weights, inputs):
     """computes scores for the new tokens alone"""
     got, want = (
-        fed(CACHED.module(each.asking(watch=True), s, weights), *inputs)[-1]
-        for each in (attempt, reference)
+        fed(CACHED.module(implementation.asking(watch=True), s, weights), *inputs)[-1]
+        for implementation in (attempt, reference)
     )
     assert_matches(got["y"], want["y"], "after 9 tokens, y of 4 more")
     # A mask may be square, which is one for all sequences; fused code shows no scores.
     squares = [
-        each
-        for each in got.reply.operations.shapes
-        if each[-2:] == (13, 13) and prod(each[:-2]) >= s.B
+        shape
+        for shape in got.reply.operations.shapes
+        if shape[-2:] == (13, 13) and prod(shape[:-2]) >= s.B
     ]
-    told = (
+    evidence = (
         f"with 9 tokens in the cache and 4 new ones, a tensor of shape {squares and squares[0]} is"
         " made"
     )
-    expect(not squares, f"{told}: queries of past tokens are made again", "cache_recomputed")
+    expect(not squares, f"{evidence}: queries of past tokens are made again", "cache_recomputed")
 
 
 @layer.values(
@@ -159,10 +162,14 @@ def test_chunks(attempt, reference, draw, s):
         [draw(s.B, T, s.C) for T in (9, 4)],
     )
     modes = [
-        [each["y"].output for each in fed(made, *chunks)] for made in (module.training(), module)
+        [answer["y"].output for answer in fed(instance, *chunks)]
+        for instance in (module.training(), module)
     ]
-    first, second = (same(*each) for each in zip(*modes, strict=True))
-    expect(second or not first, "in training mode a second chunk gets another y than in eval mode")
+    first_agrees, second = (same(*outputs) for outputs in zip(*modes, strict=True))
+    expect(
+        second or not first_agrees,
+        "in training mode a second chunk gets another y than in eval mode",
+    )
 
 
 @Layers(Fed(4, 3, 2, 1)).values(
@@ -171,15 +178,15 @@ def test_chunks(attempt, reference, draw, s):
 def test_two_beams(attempt, reference, draw, s, weights, inputs):
     """leaves a cache as it was, so that it can be continued twice"""
     # All calls together stay within the block: a cache that has all of them is too long for none.
-    prompt, one, two, more = inputs
+    prompt, beam, two, last_chunk = inputs
 
     def answers(implementation):
         calls = CACHED.module(implementation, s, weights).sequence()
         past = calls(prompt)["cache"]
-        first, second = calls(one, past)["cache"], calls(two, past)["cache"]
-        calls(more, first)
-        calls(one, second)
-        calls(one, past)
+        first_cache, second = calls(beam, past)["cache"], calls(two, past)["cache"]
+        calls(last_chunk, first_cache)
+        calls(beam, second)
+        calls(beam, past)
         return calls.ask()
 
     for n, (got, want) in enumerate(zip(answers(attempt), answers(reference), strict=True), 1):
@@ -196,8 +203,8 @@ def test_starts_anew(attempt, reference, draw, s, weights, inputs):
 
     def answers(implementation):
         calls = CACHED.module(implementation, s, weights).sequence()
-        first, second = calls(a)["cache"], calls(b)["cache"]
-        calls(c, first)
+        first_cache, second = calls(a)["cache"], calls(b)["cache"]
+        calls(c, first_cache)
         calls(d, second)
         calls(larger)
         calls(a, None)
@@ -207,16 +214,16 @@ def test_starts_anew(attempt, reference, draw, s, weights, inputs):
         try:
             assert_matches(got["y"], want["y"], f"where two sequences take turns, y of call {n}")
         except CheckFailed:
-            told = (
+            evidence = (
                 "a first call gives another answer without a cache than with cache=None: the"
                 " default is not None"
             )
-            expect(not shared.keeps_in_default(attempt, s, weights, a), told, "cache_shared")
-            told = (
+            expect(not shared.keeps_in_default(attempt, s, weights, a), evidence, "cache_shared")
+            evidence = (
                 "a call without a cache gives another answer when the sequence before it was"
                 " another one"
             )
-            expect(not shared.hears_the_last(attempt, s, weights, a, b), told, "cache_shared")
+            expect(not shared.hears_the_last(attempt, s, weights, a, b), evidence, "cache_shared")
             raise
 
 
@@ -238,14 +245,14 @@ def test_refuses_too_long(attempt, draw, s):
     module = CACHED.module(attempt, s, CACHED.weights(draw, s))
     full = [draw(s.B, T, s.C) for T in (s.block - 4, 3, 1)]
     fed(module, *full)[-1].must_return()
-    too_long, what = (
+    too_long, label = (
         module(draw(s.B, s.block + 2, s.C)),
         f"T = {s.block + 2} with block_size = {s.block}",
     )
-    assert_refused(too_long, what, also=("RuntimeError",), suspect="context_unchecked")
+    assert_refused(too_long, label, also=("RuntimeError",), suspect="context_unchecked")
     for past, T in ((full, 1), (full, 3), (full[:2], 3)):
         answer = fed(module, *past, draw(s.B, T, s.C))[-1]
-        what = (
+        label = (
             f"a cache of {sum(x.shape[1] for x in past)} tokens and {T} more, with block_size ="
             f" {s.block},"
         )
@@ -254,7 +261,7 @@ def test_refuses_too_long(attempt, draw, s):
             if answer.raised is None and not shared.forgets(module, s, draw)
             else ""
         )
-        assert_refused(answer, what, also=("RuntimeError",), suspect=suspect)
+        assert_refused(answer, label, also=("RuntimeError",), suspect=suspect)
 
 
 test_dtype_and_argument = asked_of(

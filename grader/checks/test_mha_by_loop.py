@@ -48,7 +48,7 @@ layer = Layers(LOOP)
 
 def calls_of(draw):
     s = LOOP.sizes(draw)
-    weights, (x,) = LOOP.given(draw, s)
+    weights, (x,) = LOOP.weights_and_inputs(draw, s)
     return {TARGET: {"mha": box(s, weights), "x": x}}
 
 
@@ -62,10 +62,10 @@ def mean_of_past(weights, x):
     )
 
 
-def where_changed(before, after, dim):
+def where_changed(baseline, after, dim):
     """Where two outputs differ: indices along `dim`."""
-    before, after = before.nan_to_num(nan=1e30), after.nan_to_num(nan=1e30)
-    differs = (before - after).abs() > 1e-5 * before.abs().max().clamp_min(1e-30)
+    baseline, after = baseline.nan_to_num(nan=1e30), after.nan_to_num(nan=1e30)
+    differs = (baseline - after).abs() > 1e-5 * baseline.abs().max().clamp_min(1e-30)
     return differs.transpose(0, dim).flatten(1).any(1).nonzero().flatten().tolist()
 
 
@@ -102,18 +102,18 @@ test_finite = asked_of(
 def test_causal(attempt, draw, s):
     """lets no token see the future"""
     weights, (x,) = LOOP.deep(draw, s)
-    before = LOOP.answered(attempt, s, weights, x)
+    baseline = LOOP.answered(attempt, s, weights, x)
     for t in (1, s.T - 2):
         edited = x.clone()
         edited[:, t, 1:] = draw(s.B, s.C - 1)
-        seen = where_changed(before, LOOP.answered(attempt, s, weights, edited), 1)
-        early = " and ".join(str(p) for p in seen if p < t)
-        told = (
+        positions = where_changed(baseline, LOOP.answered(attempt, s, weights, edited), 1)
+        early = " and ".join(str(p) for p in positions if p < t)
+        evidence = (
             f"a change of token {t} should reach the tokens {t}…{s.T - 1}; in yours it reaches"
             f" token {early}"
         )
-        expect(not early, told)
-        expect(t in seen, f"a change of token {t} does not reach token {t} itself")
+        expect(not early, evidence)
+        expect(t in positions, f"a change of token {t} does not reach token {t} itself")
 
 
 @layer.causality(
@@ -124,12 +124,11 @@ def test_sequences_apart(attempt, draw, s, weights, x):
     b = draw.integer(0, s.B - 1)
     edited = x.clone()
     edited[b] = draw(s.T, s.C)
-    before, after = (LOOP.answered(attempt, s, weights, each) for each in (x, edited))
-    others = [p for p in where_changed(before, after, 0) if p != b]
+    baseline, after = (LOOP.answered(attempt, s, weights, tokens) for tokens in (x, edited))
+    leaks = [p for p in where_changed(baseline, after, 0) if p != b]
     expect(
-        not others,
-        f"a change of sequence {b} of {s.B} also changes what sequence {others and others[0]}"
-        " gives",
+        not leaks,
+        f"a change of sequence {b} of {s.B} also changes what sequence {leaks and leaks[0]} gives",
     )
 
 
@@ -140,22 +139,25 @@ def test_heads_apart(attempt, draw, s, weights, x):
     """keeps the heads apart and in order"""
     # the last one: in another order it stands elsewhere
     weights, h = LOOP.passing_on(weights), s.nh - 1
-    own = [*range(h * s.hd, (h + 1) * s.hd)]
+    channels = [*range(h * s.hd, (h + 1) * s.hd)]
     edited = {name: weight.clone() for name, weight in weights.items()}
     for rows, _ in LOOP.rows(edited, s):
-        rows[own] = draw.weights(s.hd, s.C)
-    before, after = (LOOP.answered(attempt, s, each, x) for each in (weights, edited))
-    seen = where_changed(before, after, 2)
-    told = (
-        f"new weights for head {h} of {s.nh} should change channels {own[0]}…{own[-1]} of the"
-        " joined heads; in yours"
+        rows[channels] = draw.weights(s.hd, s.C)
+    baseline, after = (LOOP.answered(attempt, s, state, x) for state in (weights, edited))
+    moved_channels = where_changed(baseline, after, 2)
+    evidence = (
+        f"new weights for head {h} of {s.nh} should change channels {channels[0]}…{channels[-1]} of"
+        " the joined heads; in yours"
     )
-    stray, missed = [str(c) for c in seen if c not in own], [str(c) for c in own if c not in seen]
+    stray, missed = (
+        [str(c) for c in moved_channels if c not in channels],
+        [str(c) for c in channels if c not in moved_channels],
+    )
     expect(
         not stray,
-        f"{told} they change channel {' and '.join(stray[:3])}{' and more' * bool(stray[3:])}",
+        f"{evidence} they change channel {' and '.join(stray[:3])}{' and more' * bool(stray[3:])}",
     )
-    expect(not missed, f"{told} channel {' and '.join(missed[:3])} stays as it was")
+    expect(not missed, f"{evidence} channel {' and '.join(missed[:3])} stays as it was")
 
 
 @layer.values(
@@ -179,11 +181,11 @@ def test_one_of_each(attempt, draw, s, weights):
         "the output for one token",
     )
     for n in (changed(s, nh=1), changed(s, nh=13, hd=2, C=26)):
-        weights, (x,) = LOOP.given(draw, n)
+        weights, (x,) = LOOP.weights_and_inputs(draw, n)
         # every head gives the mean of its values, whatever the scale
         weights["qkv.weight"][: n.C] = 0.0
-        what = f"the output of {n.nh} {'head' if n.nh == 1 else 'heads'}"
-        assert_matches(LOOP.module(attempt, n, weights)(x), mean_of_past(weights, x), what)
+        label = f"the output of {n.nh} {'head' if n.nh == 1 else 'heads'}"
+        assert_matches(LOOP.module(attempt, n, weights)(x), mean_of_past(weights, x), label)
 
 
 @layer.values(
@@ -197,14 +199,14 @@ def test_values(agree, draw):
     large = draw.sizes(B=(2, 3), T=(40, 64), nh=(9, 12), hd=(4, 6))
     # With another head_dim, and as many tokens: there a product without the transpose fits, too.
     tied = [draw.sizes(B=[1, 5], nh=(2, 4), hd=hd) for hd in ([8, 9], [10, 11])]
-    tied = [changed(each, T=each.hd, C=joined(each)) for each in tied]
+    tied = [changed(sizes, T=sizes.hd, C=joined(sizes)) for sizes in tied]
     for s in (
         LOOP.sizes(draw),
         *tied,
         changed(LOOP.sizes(draw), B=1),
         changed(large, C=joined(large)),
     ):
-        weights, inputs = LOOP.given(draw, s)
+        weights, inputs = LOOP.weights_and_inputs(draw, s)
         weights["qkv.weight"] *= 2
         agree(s, weights, inputs, f"with {s.nh} heads and {s.T} tokens, the output")
 
@@ -216,7 +218,13 @@ def test_gradients(attempt, reference, draw, s, weights, x):
     """lets gradients reach x and the weights"""
     g = draw(s.B, s.T, s.C)
     got, want = LOOP.both(
-        *(each.asking(cotangent=g, watch=True) for each in (attempt, reference)), s, weights, (x,)
+        *(
+            implementation.asking(cotangent=g, watch=True)
+            for implementation in (attempt, reference)
+        ),
+        s,
+        weights,
+        (x,),
     )
     assert_shape(got, x.shape)
     cut = [name for name in ("args.1", *WEIGHTS) if got.gradient(name) is None]
@@ -230,17 +238,20 @@ def test_gradients(attempt, reference, draw, s, weights, x):
         edited = {**weights, "x": x}
         edited[label] = edited[label] + draw(*edited[label].shape)
         used = bool((LOOP.answered(attempt, s, edited, edited.pop("x")) != got.output).any())
-        told = "something cuts the graph on the way" if used else "it is not used"
-        expect(False, f"no gradient reaches {label}: {told}", "gradient_cut" if used else "")
-    given = {f"args.0.{name}": weight for name, weight in weights.items()}
+        reason = "something cuts the graph on the way" if used else "it is not used"
+        expect(False, f"no gradient reaches {label}: {reason}", "gradient_cut" if used else "")
+    named_weights = {f"args.0.{name}": weight for name, weight in weights.items()}
 
-    def output(given, x):
-        return LOOP.answered(attempt, s, dict(zip(weights, given.values(), strict=True)), x)
+    def output(new_weights, x):
+        return LOOP.answered(attempt, s, dict(zip(weights, new_weights.values(), strict=True)), x)
 
     # Who writes into the weights has the gradients of others.
     cut = not got.reply.mutated
     expect_gradients(
-        got, want, (*WEIGHTS, "args.1"), lambda: cut and is_cut(output, given, x, g, got, want)
+        got,
+        want,
+        (*WEIGHTS, "args.1"),
+        lambda: cut and is_cut(output, named_weights, x, g, got, want),
     )
 
 
@@ -252,19 +263,19 @@ def test_any_size(attempt, draw):
     def fault(sizes):
         B, T, nh, hd = sizes
         s = SimpleNamespace(B=B, T=T, nh=nh, C=nh * hd)
-        weights, (x,) = LOOP.given(draw, s)
+        weights, (x,) = LOOP.weights_and_inputs(draw, s)
         answer = LOOP.module(attempt, s, weights)(x)
         return None if answer.raised is None and answer.output.shape == x.shape else answer
 
-    others = tuple(vars(varied).values())
-    wrong = fault(others)
-    lesson = wrong and next((sizes for sizes in LESSONS if fault(sizes) is None), None)
+    other_sizes = tuple(vars(varied).values())
+    failure = fault(other_sizes)
+    lesson = failure and next((sizes for sizes in LESSONS if fault(sizes) is None), None)
     if lesson:
-        told, fixed = is_written_in(fault, lesson, others)
+        evidence, fixed = is_written_in(fault, lesson, other_sizes)
         # T alone may also be a mask of one size: the values tell these two apart, if anything does.
-        expect(False, told, "" if [name[:1] for name in fixed] == ["T"] else "hard_coded_shape")
-    if wrong:
-        assert_shape(wrong, (varied.B, varied.T, varied.nh * varied.hd))
+        expect(False, evidence, "" if [name[:1] for name in fixed] == ["T"] else "hard_coded_shape")
+    if failure:
+        assert_shape(failure, (varied.B, varied.T, varied.nh * varied.hd))
 
 
 @layer.hygiene(

@@ -41,14 +41,14 @@ SIZES, LARGE = (
 layer = Layers(SIZES)
 
 
-def given(name, B, T, nh, hd):
+def input_shape(name, B, T, nh, hd):
     """The shape of what a function is given."""
     return (B, T, nh * hd) if name == SPLIT else (B, nh, T, hd)
 
 
-def wanted(name, B, T, nh, hd):
+def output_shape(name, B, T, nh, hd):
     """The shape of what a function returns."""
-    return given(MERGE if name == SPLIT else SPLIT, B, T, nh, hd)
+    return input_shape(MERGE if name == SPLIT else SPLIT, B, T, nh, hd)
 
 
 def ask(candidate, name, x, nh):
@@ -58,7 +58,7 @@ def ask(candidate, name, x, nh):
 def drawn(draw, name):
     """Arguments of either function by name."""
     s = vars(SIZES(draw))
-    x = draw(*given(name, **s))
+    x = draw(*input_shape(name, **s))
     return {"x": x, "n_head": s["nh"]} if name == SPLIT else {"y": x}
 
 
@@ -70,60 +70,63 @@ def in_words(name, places):
     """Places in an input, such as "channels 4…7 of position 0"."""
     words = []
     for axis, values in zip(ADDRESSES[name], zip(*places, strict=True), strict=True):
-        found = list(dict.fromkeys(values))
-        listed = ", ".join(map(str, found[:4])) + ", …" * (len(found) > 4)
-        follow = found == list(range(found[0], found[-1] + 1))
-        several = f"{axis}s {found[0]}…{found[-1]}" if follow else f"{axis}s {listed}"
-        words.append(several if len(found) > 1 else f"{axis} {found[0]}")
+        indices = list(dict.fromkeys(values))
+        listed = ", ".join(map(str, indices[:4])) + ", …" * (len(indices) > 4)
+        follow = indices == list(range(indices[0], indices[-1] + 1))
+        several = f"{axis}s {indices[0]}…{indices[-1]}" if follow else f"{axis}s {listed}"
+        words.append(several if len(indices) > 1 else f"{axis} {indices[0]}")
     return " of ".join(reversed(words))
 
 
-def assert_moved(name, answer, x, right, blocks):
+def assert_moved(name, answer, x, expected, blocks):
     """Every number came from where it should. `blocks`: label, index in the output, right places in
     x.
 
     The values decide; where a number came from is asked only of a wrong one. Two random numbers may
     be neighbours in float32.
     """
-    assert_shape(answer, right.shape)
+    assert_shape(answer, expected.shape)
     got, flat = answer.output, x.flatten()
-    if difference(got, right) <= TOLERANCE:
+    if difference(got, expected) <= TOLERANCE:
         return
     for label, index, places in blocks:
         distance, nearest = (
             (got[index][:, None] - flat[None, :]).abs().nan_to_num(torch.inf).min(dim=1)
         )
-        found = [tuple(map(int, torch.unravel_index(i, x.shape))) for i in nearest]
-        known = distance.max() <= 1e-6
-        if found != places or not known:
-            yours = in_words(name, found) if known else "numbers that stand nowhere in the input"
+        sources = [tuple(map(int, torch.unravel_index(i, x.shape))) for i in nearest]
+        has_source = distance.max() <= 1e-6
+        if sources != places or not has_source:
+            yours = (
+                in_words(name, sources) if has_source else "numbers that stand nowhere in the input"
+            )
             raise CheckFailed(f"{label} should hold {in_words(name, places)}; yours holds {yours}")
-    assert_matches(answer, right)
+    assert_matches(answer, expected)
 
 
 @marked.causality(0.5, "Which numbers lie next to each other in memory, and which axis may be cut?")
 def keeps_positions(subject, attempt, draw):
     """keeps every position to itself when it splits"""
     s = SIZES(draw)
-    x = draw(*given(subject, **vars(s)))
+    x = draw(*input_shape(subject, **vars(s)))
     # Not in the middle, which stays where it is when an axis is reversed.
     b, t = draw.integer(0, s.B // 2 - 1), draw.integer(1, s.T // 2 - 1)
     edited = x.clone()
     edited[b, ..., t, :] += 1 + draw(1).abs()
-    before, after = (ask(attempt, subject, each, s.nh) for each in (x, edited))
-    assert_shape(before, wanted(subject, **vars(s)))
-    assert_shape(after, wanted(subject, **vars(s)))
-    differs = (before.output != after.output).any(dim=-1)  # by head, too, where these are split
+    baseline, after = (ask(attempt, subject, tokens, s.nh) for tokens in (x, edited))
+    assert_shape(baseline, output_shape(subject, **vars(s)))
+    assert_shape(after, output_shape(subject, **vars(s)))
+    differs = (baseline.output != after.output).any(dim=-1)  # by head, too, where these are split
     places = [
         tuple(p) for p in (differs.any(dim=1) if subject == SPLIT else differs).nonzero().tolist()
     ]
-    others = [f"position {j} of sequence {i}" for i, j in places if (i, j) != (b, t)]
-    there = f"a change at position {t} of sequence {b} should show there and nowhere else"
+    leaks = [f"position {j} of sequence {i}" for i, j in places if (i, j) != (b, t)]
+    evidence = f"a change at position {t} of sequence {b} should show there and nowhere else"
     expect(
-        not others,
-        f"{there}; yours shows it at {' and '.join(others[:2])}{' and more' if others[2:] else ''}",
+        not leaks,
+        f"{evidence}; yours shows it at"
+        f" {' and '.join(leaks[:2])}{' and more' if leaks[2:] else ''}",
     )
-    expect(places, f"{there}; yours does not show it")
+    expect(places, f"{evidence}; yours does not show it")
 
 
 @marked.shape(0.25, "B, T, C = x.shape; then count the dimensions that you want.")
@@ -131,14 +134,16 @@ def shape(subject, attempt, draw):
     """split_heads(x, n_head) gives (B, n_head, T, head_dim)"""
     s = vars(SIZES(draw))
     answer = attempt.call(
-        subject, draw(*given(subject, **s)), **({"n_head": s["nh"]} if subject == SPLIT else {})
+        subject,
+        draw(*input_shape(subject, **s)),
+        **({"n_head": s["nh"]} if subject == SPLIT else {}),
     )
     expect(
         answer.kind == "tensor",
         f"a tensor was expected; yours returned {answer.returned}",
         "interface",
     )
-    assert_shape(answer, wanted(subject, **s))
+    assert_shape(answer, output_shape(subject, **s))
 
 
 test_split_shape = asked_of(SPLIT, shape)
@@ -162,12 +167,12 @@ def test_split_values(attempt, draw):
     """splits channels into heads"""
     for s in (SIZES(draw), LARGE(draw)):
         x = draw(s.B, s.T, s.nh * s.hd)
-        right = torch.stack([x[:, :, h * s.hd : (h + 1) * s.hd] for h in range(s.nh)], dim=1)
+        expected = torch.stack([x[:, :, h * s.hd : (h + 1) * s.hd] for h in range(s.nh)], dim=1)
         blocks = (
             (f"head {h}, position {t}", (b, h, t), [(b, t, h * s.hd + d) for d in range(s.hd)])
             for b, h, t in product(range(s.B), range(s.nh), range(s.T))
         )
-        assert_moved(SPLIT, attempt.call(SPLIT, x, s.nh), x, right, blocks)
+        assert_moved(SPLIT, attempt.call(SPLIT, x, s.nh), x, expected, blocks)
 
 
 @layer.values(1.25, "The same dance backwards: heads back beside the channels, then join.")
@@ -175,17 +180,17 @@ def test_merge_values(attempt, draw):
     """lays the heads side by side again, in order"""
     for s in (SIZES(draw), LARGE(draw)):
         y = draw(s.B, s.nh, s.T, s.hd)
-        right = torch.cat([y[:, h] for h in range(s.nh)], dim=-1)
-        own = [slice(h * s.hd, (h + 1) * s.hd) for h in range(s.nh)]
+        expected = torch.cat([y[:, h] for h in range(s.nh)], dim=-1)
+        channels = [slice(h * s.hd, (h + 1) * s.hd) for h in range(s.nh)]
         blocks = (
             (
                 f"position {t}, channels {c.start}…{c.stop - 1}",
                 (b, t, c),
                 [(b, h, t, d) for d in range(s.hd)],
             )
-            for b, t, (h, c) in product(range(s.B), range(s.T), enumerate(own))
+            for b, t, (h, c) in product(range(s.B), range(s.T), enumerate(channels))
         )
-        assert_moved(MERGE, attempt.call(MERGE, y), y, right, blocks)
+        assert_moved(MERGE, attempt.call(MERGE, y), y, expected, blocks)
 
 
 @layer.values(0.25, "Undo the steps of split_heads, the last one first.")
@@ -206,24 +211,25 @@ def test_any_size(attempt, reference, draw):
     for name in ADDRESSES:
 
         def fault(sizes, name=name):
-            answer = ask(attempt, name, draw(*given(name, *sizes)), sizes[2])
+            answer = ask(attempt, name, draw(*input_shape(name, *sizes)), sizes[2])
             return (
                 None
-                if answer.raised is None and answer.output.shape == wanted(name, *sizes)
+                if answer.raised is None and answer.output.shape == output_shape(name, *sizes)
                 else answer
             )
 
-        others = tuple(vars(varied).values())
-        of_lesson, wrong = fault(LESSON), fault(others)
-        if wrong:
-            if not of_lesson and not (wrong.raised and "ValueError" in wrong.raised.bases):
-                told, _ = is_written_in(fault, LESSON, others)
-                raise CheckFailed(f"{name} {told}", "hard_coded_shape")
-            assert_shape(wrong, wanted(name, *others))
+        other_sizes = tuple(vars(varied).values())
+        of_lesson, failure = fault(LESSON), fault(other_sizes)
+        if failure:
+            if not of_lesson and not (failure.raised and "ValueError" in failure.raised.bases):
+                evidence, _ = is_written_in(fault, LESSON, other_sizes)
+                raise CheckFailed(f"{name} {evidence}", "hard_coded_shape")
+            assert_shape(failure, output_shape(name, *other_sizes))
         assert_shape(
-            ask(attempt, name, draw(*given(name, 2, 3, 4, 1)), 4), wanted(name, 2, 3, 4, 1)
+            ask(attempt, name, draw(*input_shape(name, 2, 3, 4, 1)), 4),
+            output_shape(name, 2, 3, 4, 1),
         )
-        x = draw(*given(name, 1, 1, 1, 5))
+        x = draw(*input_shape(name, 1, 1, 1, 5))
         assert_matches(ask(attempt, name, x, 1), ask(reference, name, x, 1))
 
 

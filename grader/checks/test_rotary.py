@@ -54,7 +54,7 @@ test_shapes = asked_of(calls_of, shared.shapes)
 def test_rotate(reference, agree, draw, s):
     """turns neighbouring channels, each pair at its own speed"""
     x, positions = draw(s.B, s.T, s.hd), torch.arange(s.T)
-    want, back = (reference.call("rotate", x, each).output for each in (positions, -positions))
+    want, back = (reference.call("rotate", x, signed).output for signed in (positions, -positions))
     guesses = {
         "nothing is turned": x,
         "the pairs turn the wrong way round": back,
@@ -80,20 +80,20 @@ def test_positions(reference, agree, draw, s):
     """turns each token by the position that is given for it"""
     x = draw(s.B, s.T, s.hd)
     counting, any_order = torch.arange(s.T), places(draw, s.T)
-    for positions, what in (
+    for positions, label in (
         (counting + 21, "positions from 21 on"),
         (any_order, "positions in any order"),
     ):
         guesses = {
-            f"with {what}, tokens are counted from 0": reference.call("rotate", x, counting).output
+            f"with {label}, tokens are counted from 0": reference.call("rotate", x, counting).output
         }
-        agree("rotate", {f"with {what}, the output of rotate": (x, positions)}, guesses)
-    for place in (37, 0):
-        what, args = (
-            f"for a single token at position {place}",
-            (x[:, :1].clone(), torch.tensor([place])),
+        agree("rotate", {f"with {label}, the output of rotate": (x, positions)}, guesses)
+    for position in (37, 0):
+        label, args = (
+            f"for a single token at position {position}",
+            (x[:, :1].clone(), torch.tensor([position])),
         )
-        agree("rotate", {f"{what}, the output of rotate": args})
+        agree("rotate", {f"{label}, the output of rotate": args})
 
 
 @layer.values(0.25, "base is an argument of both functions. Where is it handed on?")
@@ -102,25 +102,27 @@ def test_base(attempt, reference, agree, draw, s):
     base = 1000.0 * draw.integer(2, 5) + 7
     # a new width: no call before this one had its speeds
     args = draw(s.B, s.T, s.hd + 2), places(draw, s.T)
-    for given, what in (
+    for base_args, label in (
         ((base,), f"with a base of {base:,.0f}"),
         ((), "without a base, after another one"),
     ):
-        got, want = (c.call("rotate", *args, *given) for c in (attempt, reference))
-        kept = not given and same(got.output, reference.call("rotate", *args, base).output)
+        got, want = (c.call("rotate", *args, *base_args) for c in (attempt, reference))
+        keeps_state = not base_args and same(
+            got.output, reference.call("rotate", *args, base).output
+        )
         expect(
-            not kept,
+            not keeps_state,
             f"rotate turns with a base of {base:,.0f}, that of the call before this one",
             "state_kept",
         )
-        assert_matches(got, want, f"{what}, the output of rotate")
+        assert_matches(got, want, f"{label}, the output of rotate")
     for name, kwargs in turned_of(draw, s).items():
-        told, usual = (
+        evidence, usual = (
             f"{name} turns with a base of 10,000 where it is given {base:,.0f}",
             kwargs.values(),
         )
         calls = {f"with a base of {base:,.0f}, the output of {name}": (*usual, base)}
-        agree(name, calls, {told: reference.call(name, *usual).output})
+        agree(name, calls, {evidence: reference.call(name, *usual).output})
 
 
 @layer.hygiene(0.25, "With an odd number of channels, which one has no partner?")
@@ -145,12 +147,12 @@ def test_differences(attempt, draw, s):
     assert_shape(here, (s.B, s.U, s.T), "the scores")
     later = attempt.call("rotary_scores", q, k, q_positions + 23, k_positions + 23)
     assert_same(here, later, "all tokens moved on by 23 positions, and the scores changed")
-    for by_q, by_k, what in ((23, 0, "queries"), (0, 23, "keys")):
+    for by_q, by_k, side in ((23, 0, "queries"), (0, 23, "keys")):
         apart = attempt.call("rotary_scores", q, k, q_positions + by_q, k_positions + by_k)
         assert_shape(apart, (s.B, s.U, s.T), "the scores")
         expect(
             not same(apart.output, here.output),
-            f"the {what} alone moved on by 23 positions, and no score changed",
+            f"the {side} alone moved on by 23 positions, and no score changed",
         )
 
 
@@ -192,12 +194,14 @@ def test_decoding(attempt, reference, draw, s):
     last = (q[:, -1:].clone(), k, positions[-1:].clone(), positions)
     got, want = (c.call("rotary_scores", *last) for c in (attempt, reference))
     from_zero = reference.call("rotary_scores", *last[:2], positions[:1] * 0, positions)
-    told = "a single query is taken for the first token, whatever its position is"
-    expect(not same(got.output, from_zero.output), told)
+    evidence = "a single query is taken for the first token, whatever its position is"
+    expect(not same(got.output, from_zero.output), evidence)
     assert_matches(got, want, "for one query, the scores")
-    whole = attempt.call("rotary_scores", q, k, positions, positions)
-    assert_shape(whole, (s.B, s.T, s.T), "the scores")
-    assert_same(whole.output[:, -1:], got, "the last query has other scores when it stands alone")
+    all_scores = attempt.call("rotary_scores", q, k, positions, positions)
+    assert_shape(all_scores, (s.B, s.T, s.T), "the scores")
+    assert_same(
+        all_scores.output[:, -1:], got, "the last query has other scores when it stands alone"
+    )
 
 
 @layer.values(0.75, "In each head: first the first channels of all pairs, then the second ones.")
@@ -213,13 +217,15 @@ def test_pairs_to_halves(attempt, reference, draw, s):
     ):
         weight = draw(n_head * hd, C_in)
         got, want = (c.call("pairs_to_halves", weight, n_head) for c in (attempt, reference))
-        what = f"for {n_head} heads of {hd} channels{' and as many inputs' * (C_in == n_head * hd)}"
-        assert_shape(got, weight.shape, f"{what}, the output of pairs_to_halves")
+        label = (
+            f"for {n_head} heads of {hd} channels{' and as many inputs' * (C_in == n_head * hd)}"
+        )
+        assert_shape(got, weight.shape, f"{label}, the output of pairs_to_halves")
         if hd > 2:
-            expect(not same(got.output, weight), f"{what}, the rows are where they were")
-        kept = same(got.output.flatten().sort().values, weight.flatten().sort().values)
-        expect(kept, f"{what}, numbers were changed or lost: rows only change places")
-        assert_matches(got, want, f"{what}, the output of pairs_to_halves")
+            expect(not same(got.output, weight), f"{label}, the rows are where they were")
+        keeps_numbers = same(got.output.flatten().sort().values, weight.flatten().sort().values)
+        expect(keeps_numbers, f"{label}, numbers were changed or lost: rows only change places")
+        assert_matches(got, want, f"{label}, the output of pairs_to_halves")
 
 
 @layer.values(0.25, "Do pairs_to_halves and rotate mean the same pairs?")
@@ -251,18 +257,20 @@ def test_same_scores(attempt, draw, s):
 def test_leading_dimensions(attempt, draw, s):
     """gives a sequence in a batch the same as alone"""
     q, k = draw(s.B, s.H, s.U, s.hd), draw(s.B, s.H, s.U, s.hd)
-    here, there = places(draw, s.U), places(draw, s.U)
+    here, k_positions = places(draw, s.U), places(draw, s.U)
     shared.treats_leading_alone(attempt, "rotate", (q,), (here,), (s.B, s.H, s.U, s.hd))
     shared.treats_leading_alone(
-        attempt, "rotary_scores", (q, k), (here, there), (s.B, s.H, s.U, s.U)
+        attempt, "rotary_scores", (q, k), (here, k_positions), (s.B, s.H, s.U, s.U)
     )
 
 
 def turns_by_position(attempt, draw):
     """Two tokens at two positions: what a position does to a token depends on the token."""
-    one, other = draw(10), draw(10)
+    token, other_token = draw(10), draw(10)
     positions = torch.tensor([3, 3, 29, 29])
-    answer = attempt.call("rotate", torch.stack([one, other, one, other]), positions)
+    answer = attempt.call(
+        "rotate", torch.stack([token, other_token, token, other_token]), positions
+    )
     yield Condition(
         "interaction", answer, "positions decide nothing: they change no token in a way of its own"
     )

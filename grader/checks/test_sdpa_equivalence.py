@@ -58,20 +58,22 @@ def values(subject, attempt, reference, draw):
         (s.hd, "as many tokens as channels of a head"),
     )
     cases = [
-        (s, weights, BOTH.inputs(draw, changed(s, T=T), 1.5), f"{what}:") for T, what in several
+        (s, weights, BOTH.inputs(draw, changed(s, T=T), 1.5), f"{case}:") for T, case in several
     ]
     cases.append((changed(s, nh=1), weights, BOTH.inputs(draw, s, 1.5), "one head:"))
     tied = changed(s, nh=3, T=s.C // 3)
     cases.append(
         (tied, weights, BOTH.inputs(draw, tied, 1.5), "as many tokens as channels of wider heads:")
     )
-    for n, weights, inputs, what in (*cases, (s, *BOTH.deep(draw, s), "with low scores:")):
+    for n, weights, inputs, label in (*cases, (s, *BOTH.deep(draw, s), "with low scores:")):
         got, want = BOTH.both(attempt, reference, n, weights, inputs, **options)
         shared.expect_unrounded(got.output, want.output, path)
-        assert_matches(got, want, f"{path}, {what} the output")
+        assert_matches(got, want, f"{path}, {label} the output")
     s = shared.LARGE(draw)
-    what = f"{path}, {s.nh} heads and {s.T} tokens: the output"
-    BOTH.assert_matches(attempt, reference, s, *BOTH.given(draw, s, 1.5), what, **options)
+    label = f"{path}, {s.nh} heads and {s.T} tokens: the output"
+    BOTH.assert_matches(
+        attempt, reference, s, *BOTH.weights_and_inputs(draw, s, 1.5), label, **options
+    )
 
 
 test_values_fast = asked_of("flash=True", values)
@@ -83,7 +85,10 @@ test_values_by_hand = asked_of(
 @layer.values(0.25, "Feed both paths the same q, k, v. Where do they part: scale, mask or merge?")
 def test_paths_agree(attempt, draw, s):
     """gives the same on both paths, to 1e-5"""
-    for weights, inputs in (BOTH.given(draw, changed(s, T=s.block)), BOTH.steep(draw, s)):
+    for weights, inputs in (
+        BOTH.weights_and_inputs(draw, changed(s, T=s.block)),
+        BOTH.steep(draw, s),
+    ):
         fast, by_hand = (
             BOTH.module(attempt, s, weights, **options)(*inputs).output
             for options in PATHS.values()
@@ -139,29 +144,29 @@ def test_drops(attempt, draw):
 def test_flag(attempt):
     """takes flash=True as its last argument, and obeys the attribute"""
 
-    def made(*args):
+    def module(*args):
         return (
             attempt.asking(watch=True)
             .module("CausalSelfAttention", 6, 2, 8, *args)
             .reporting("flash")
         )
 
-    for args, wanted in (((), True), ((0.0, False), False), ((0.0, True), True)):
-        answer = made(*args).built()
+    for args, expected in (((), True), ((0.0, False), False), ((0.0, True), True)):
+        answer = module(*args).built()
         answer.must_return()
-        given = (
+        setting = (
             f"with flash={args[1]} as the last argument" if args else "without a word about flash"
         )
-        found = answer.module.attributes["flash"]
-        yours = found if isinstance(found, bool) else "something else"
+        actual = answer.module.attributes["flash"]
+        yours = actual if isinstance(actual, bool) else "something else"
         expect(
-            found == wanted,
-            f"{given}, module.flash should be {wanted}; yours is {yours}",
+            actual == expected,
+            f"{setting}, module.flash should be {expected}; yours is {yours}",
             "interface",
         )
 
     def fused(built, flash):
-        answer = made(0.0, built).with_attributes(flash=flash)(torch.ones(2, 3, 6))
+        answer = module(0.0, built).with_attributes(flash=flash)(torch.ones(2, 3, 6))
         answer.must_return()
         return answer.reply.operations.fused
 
@@ -188,33 +193,36 @@ def test_paths_differ(attempt, draw):
         weights, x = BOTH.weights(draw, s), draw(s.B, s.T, s.C)
         asleep = BOTH.module(attempt.asking(watch=True, random=True), s, weights, flash=True)
         # dropout is 0 in either
-        for made, when in ((asleep, ""), (asleep.training(), ", in training mode,")):
-            answer, planted = made(x), made.asking(around=planting(*PLANTED[0]))(x)
+        for module, when in ((asleep, ""), (asleep.training(), ", in training mode,")):
+            answer, planted = module(x), module.asking(around=planting(*PLANTED[0]))(x)
             assert_shape(answer, x.shape)
-            seen = answer.reply.operations
+            operations = answer.reply.operations
             expect(
-                seen.fused,
+                operations.fused,
                 f"flash=True{when} does not go through F.scaled_dot_product_attention",
                 "delegated",
             )
             squares = (
-                [n for n in seen.made if n % s.T**2 == 0 or n % s.block**2 == 0] if s.T > 40 else []
+                [n for n in operations.made if n % s.T**2 == 0 or n % s.block**2 == 0]
+                if s.T > 40
+                else []
             )
-            which = (
+            shape_name = (
                 "(T, T)" if any(n % s.T**2 == 0 for n in squares) else "(block_size, block_size)"
             )
-            told = (
-                f"flash=True{when} makes a tensor of shape {which} on the way: the squares are back"
+            evidence = (
+                f"flash=True{when} makes a tensor of shape {shape_name} on the way: the squares are"
+                " back"
             )
-            expect(not squares, told, "materialised")
+            expect(not squares, evidence, "materialised")
             # else it is called where nothing can be planted
             reached = "tanh" in planted.reply.operations.kernels
-            told = (
+            evidence = (
                 f"flash=True{when} calls F.scaled_dot_product_attention and makes nothing of its"
                 " answer"
             )
             is_used = not reached or difference(planted.output, answer.output) > PLANT_SHOWS
-            expect(is_used, f"with {s.T} tokens, {told}", "delegated")
+            expect(is_used, f"with {s.T} tokens, {evidence}", "delegated")
     s = SimpleNamespace(B=5, T=9, nh=5, C=30, block=13)
     fused = "flash=False has PyTorch's fused attention do the work: on this path it is yours"
     shared.judge_written_out(
@@ -227,76 +235,78 @@ def test_measures(attempt, draw, s):
     """max_path_difference gives the largest absolute difference, with dropout off"""
     weights = BOTH.weights(draw, s)
     for planted in PLANTED:
-        asked = attempt.asking(random=True, around=planting(*planted))
-        given, x, apart = measured_first(asked, draw, s, weights)
+        implementation = attempt.asking(random=True, around=planting(*planted))
+        answer, x, apart = measured_first(implementation, draw, s, weights)
         # the fast path does without SDPA, which is another check's business
         if not float(apart.abs().max()) > PARTED:
-            asked = attempt.asking(random=True, around=planting(*planted, "in_forward"))
-            given, x, apart = measured_first(asked, draw, s, weights)
-        judge_measure(asked, s, weights, x, given, apart)
+            implementation = attempt.asking(random=True, around=planting(*planted, "in_forward"))
+            answer, x, apart = measured_first(implementation, draw, s, weights)
+        judge_measure(implementation, s, weights, x, answer, apart)
 
 
-def measured(asked, s, weights, x, *, training=True):
-    made = BOTH.module(asked, s, weights, dropout=0.5 if training else 0.0)
-    return asked.call("max_path_difference", made.training() if training else made, x)
+def measured(implementation, s, weights, x, *, training=True):
+    module = BOTH.module(implementation, s, weights, dropout=0.5 if training else 0.0)
+    return implementation.call("max_path_difference", module.training() if training else module, x)
 
 
-def measured_first(asked, draw, s, weights):
+def measured_first(implementation, draw, s, weights):
     """What max_path_difference gives for an input that forward has not seen, the input, and how far
     the paths are apart.
     """
     x = draw(s.B, s.T, s.C)
-    given = measured(asked, s, weights, x)
-    given.must_return()  # before another function is asked, which would be held to have failed
-    is_float = given.kind in ("float", "float64")
+    answer = measured(implementation, s, weights, x)
+    answer.must_return()  # before another function is asked, which would be held to have failed
+    is_float = answer.kind in ("float", "float64")
     expect(
         is_float,
-        f"max_path_difference should give a float; yours gives {given.returned}",
+        f"max_path_difference should give a float; yours gives {answer.returned}",
         "interface",
     )
-    fast, by_hand = (BOTH.answered(asked, s, weights, x, **options) for options in PATHS.values())
+    fast, by_hand = (
+        BOTH.answered(implementation, s, weights, x, **options) for options in PATHS.values()
+    )
     assert_finite(fast)
     assert_finite(by_hand)
-    return given, x, fast - by_hand
+    return answer, x, fast - by_hand
 
 
-def judge_measure(asked, s, weights, x, answer, differences):
+def judge_measure(implementation, s, weights, x, answer, differences):
     """It gives the largest of these differences."""
 
     def is_right(answer):
         return abs(float(answer.output) - worst) <= 1e-4 * worst
 
     worst = float(differences.abs().max())
-    if is_right(answer) or not steady(asked, s, weights, x):
+    if is_right(answer) or not steady(implementation, s, weights, x):
         return
-    calm, given = measured(asked, s, weights, x, training=False), float(answer.output)
-    told = "in training mode it gives another number: dropout is at work while it compares"
-    expect(calm.raised is not None or not is_right(calm), told, "path_difference")
+    calm, actual = measured(implementation, s, weights, x, training=False), float(answer.output)
+    evidence = "in training mode it gives another number: dropout is at work while it compares"
+    expect(calm.raised is not None or not is_right(calm), evidence, "path_difference")
     expect(
-        given != 0,
+        actual != 0,
         "it gives 0, and the paths differ: is one path compared with itself?",
         "path_difference",
     )
     for signed in (float(differences.max()), float(-differences.min())):
-        told = (
+        evidence = (
             "where the other path is the larger one, another number comes out: take the absolute"
             " value"
         )
-        expect(abs(given - signed) > 1e-4 * worst, told, "path_difference")
+        expect(abs(actual - signed) > 1e-4 * worst, evidence, "path_difference")
     expect(
         False,
-        f"it gives {given / worst:.2g} times the largest absolute difference",
+        f"it gives {actual / worst:.2g} times the largest absolute difference",
         "path_difference",
     )
 
 
-def steady(asked, s, weights, x):
+def steady(implementation, s, weights, x):
     """Whether each path gives the same with another seed and with dropout, and leaves x alone: else
     none can compare them.
     """
     for options in PATHS.values():
-        was = BOTH.module(asked, s, weights, **options)(x)
-        again = BOTH.module(asked.asking(seed=1), s, weights, dropout=0.5, **options)(x)
+        was = BOTH.module(implementation, s, weights, **options)(x)
+        again = BOTH.module(implementation.asking(seed=1), s, weights, dropout=0.5, **options)(x)
         if again.reply.mutated or difference(again.output, was.output) > TOLERANCE:
             return False
     return True
@@ -305,34 +315,36 @@ def steady(asked, s, weights, x):
 @layer.hygiene(0.25, "Note the flag and the mode before, and give them back in a finally.")
 def test_leaves_no_trace(attempt, draw, s):
     """max_path_difference leaves the module as it was, and records no gradients"""
-    asked = attempt.asking(random=True, watch=True, cotangent=torch.zeros(()))
+    implementation = attempt.asking(random=True, watch=True, cotangent=torch.zeros(()))
     for flash, training in ((True, True), (False, False)):
-        made = BOTH.module(asked, s, BOTH.weights(draw, s), dropout=0.2, flash=flash).reporting(
-            "flash"
-        )
-        answer = asked.call(
-            "max_path_difference", made.training() if training else made, draw(s.B, s.T, s.C)
+        module = BOTH.module(
+            implementation, s, BOTH.weights(draw, s), dropout=0.2, flash=flash
+        ).reporting("flash")
+        answer = implementation.call(
+            "max_path_difference", module.training() if training else module, draw(s.B, s.T, s.C)
         )
         answer.must_return()
-        facts, seen = answer.module, answer.reply.operations
+        facts, operations = answer.module, answer.reply.operations
         flag = f"module.flash was {flash} and is another afterwards"
         expect(facts.attributes["flash"] == flash, flag, "path_difference")
         mode = f"module.training was {training} and is {facts.training} afterwards"
         expect(facts.training == training, mode, "path_difference")
         expect(not facts.changed, "the weights changed", "path_difference")
         expect(
-            not seen.recorded,
+            not operations.recorded,
             "gradients are recorded while it compares, and they are of no use",
             "path_difference",
         )
         assert_unmutated(answer, suspect="input_mutated")
-    made = BOTH.module(attempt, s, BOTH.weights(draw, s)).reporting("flash")
+    module = BOTH.module(attempt, s, BOTH.weights(draw, s)).reporting("flash")
     answer = attempt.asking(random=True, dtype="float32").call(
-        "max_path_difference", made, draw(s.B, s.T, s.C)
+        "max_path_difference", module, draw(s.B, s.T, s.C)
     )
     # who cannot do float32 is told so by another check
-    kept = answer.raised is not None or not answer.module.changed
-    expect(kept, "the weights were float32 and are something else afterwards", "path_difference")
+    unchanged = answer.raised is not None or not answer.module.changed
+    expect(
+        unchanged, "the weights were float32 and are something else afterwards", "path_difference"
+    )
 
 
 test_half_precision = asked_of(
@@ -349,20 +361,22 @@ def test_memory(attempt, draw):
     """holds far less than a (T, T) matrix with flash=True, for T = 4096"""
     s = SimpleNamespace(B=1, T=4096, nh=12, C=192, block=4096)
     matrix = s.B * s.nh * s.T**2 * 4  # bytes in float32; a mask that all heads share is a twelfth
-    asked = attempt.asking(dtype="float32", memory=True, random=True)
-    answer = BOTH.module(asked, s, BOTH.weights(draw, s), flash=True)(draw(s.B, s.T, s.C))
+    implementation = attempt.asking(dtype="float32", memory=True, random=True)
+    answer = BOTH.module(implementation, s, BOTH.weights(draw, s), flash=True)(draw(s.B, s.T, s.C))
     answer.must_return()
     if answer.reply.peak is None:
         pytest.skip("this device does not say how much memory a call holds")
-    held = answer.reply.peak / matrix
-    if held < 1 / 4:
+    peak_share = answer.reply.peak / matrix
+    if peak_share < 1 / 4:
         return
     module = BOTH.module(
         attempt.asking(watch=True, random=True), s, BOTH.weights(draw, s), flash=True
     )
-    seen = module(draw(s.B, 9, s.C)).reply.operations
-    told = f"flash=True holds {held:.2f} times B · nh · T² numbers at its peak"
-    raise CheckFailed(told, "materialised" if seen is not None and seen.fused else "delegated")
+    operations = module(draw(s.B, 9, s.C)).reply.operations
+    evidence = f"flash=True holds {peak_share:.2f} times B · nh · T² numbers at its peak"
+    raise CheckFailed(
+        evidence, "materialised" if operations is not None and operations.fused else "delegated"
+    )
 
 
 def on_either_path(attempt, draw):

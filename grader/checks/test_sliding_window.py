@@ -54,32 +54,32 @@ def deep_qkv(draw, s, queries, keys, loud=0):
 def assert_band(attempt, queries, keys, window):
     """The mask of these sizes, told apart by what is wrong with it."""
     mask = attempt.call("window_mask", queries, keys, window).output
-    what = f"{queries} queries, {keys} keys and a window of {window}"
-    assert_shape(mask, (queries, keys), f"the mask for {what}")
-    seen, right, square = (
+    label = f"{queries} queries, {keys} keys and a window of {window}"
+    assert_shape(mask, (queries, keys), f"the mask for {label}")
+    actual, expected, square = (
         shared.seen_in(mask),
         band(queries, keys, window),
         torch.ones(queries, keys, dtype=torch.bool),
     )
-    if torch.equal(seen, right):
+    if torch.equal(actual, expected):
         return
-    stands, in_the_corner = keys - queries, torch.equal(seen, square.tril().triu(1 - window))
-    expect(not torch.equal(seen, ~right), "True and False are swapped: True means may look")
-    expect(not in_the_corner, f"for {what} the band begins in the upper left corner")
-    own, ahead, behind = (
-        seen.diagonal(stands).all(),
-        seen.triu(stands + 1).any(),
-        seen.tril(stands - window).any(),
+    stands, in_the_corner = keys - queries, torch.equal(actual, square.tril().triu(1 - window))
+    expect(not torch.equal(actual, ~expected), "True and False are swapped: True means may look")
+    expect(not in_the_corner, f"for {label} the band begins in the upper left corner")
+    sees_itself, ahead, behind = (
+        actual.diagonal(stands).all(),
+        actual.triu(stands + 1).any(),
+        actual.tril(stands - window).any(),
     )
     expect(
-        own,
-        f"for {what} a query does not see the key it stands at; the last query stands at the"
+        sees_itself,
+        f"for {label} a query does not see the key it stands at; the last query stands at the"
         " last key",
     )
-    expect(not ahead, f"for {what} a query sees a key of its future")
-    expect(not behind, f"for {what} a query sees a key that lies {window} or more before it")
+    expect(not ahead, f"for {label} a query sees a key of its future")
+    expect(not behind, f"for {label} a query sees a key that lies {window} or more before it")
     raise CheckFailed(
-        f"for {what} a query does not see all of itself and the {window - 1} keys before it"
+        f"for {label} a query does not see all of itself and the {window - 1} keys before it"
     )
 
 
@@ -119,12 +119,12 @@ def test_refuses(attempt, s):
     """refuses a window below 1, and more queries than keys"""
     assert_shape(attempt.call("window_mask", s.U, s.T, s.W), (s.U, s.T), "the mask")
     for queries, keys, window in ((s.T, s.T, 0), (s.U, s.T, -2), (s.T, s.U, s.W)):
-        what = (
+        label = (
             f"a window of {window}"
             if window < 1
             else f"a mask for {queries} queries and {keys} keys"
         )
-        shared.is_refused(attempt.call("window_mask", queries, keys, window), what, "numbers")
+        shared.is_refused(attempt.call("window_mask", queries, keys, window), label, "numbers")
 
 
 @layer.finite(0.25, "Is there a row that sees no key, or a zero that meets an infinity?")
@@ -140,28 +140,30 @@ def test_finite(attempt, draw, s):
 def test_reach(attempt, draw, s):
     """uses nothing ahead, and nothing that slid out of the window"""
     q, k, v = qkv(draw, s, s.U, s.T)
-    before = attempt.call("local_attention", q, k, v, s.W)
-    assert_shape(before, (s.B, s.U, s.hv), "the answers")
-    seen = band(s.U, s.T, s.W)
+    baseline = attempt.call("local_attention", q, k, v, s.W)
+    assert_shape(baseline, (s.B, s.U, s.hv), "the answers")
+    visible = band(s.U, s.T, s.W)
     for key in (s.T - 2, s.T - s.W - 2):
         new_k, new_v = k.clone(), v.clone()
         new_k[:, key], new_v[:, key] = draw(s.B, s.hd, scale=2.0), draw(s.B, s.hv, scale=2.0)
         after = attempt.call("local_attention", q, new_k, new_v, s.W)
         assert_shape(after, (s.B, s.U, s.hv), "the answers")
-        moved = (before.output - after.output).abs().amax(
+        moved = (baseline.output - after.output).abs().amax(
             (0, -1)
-        ) > TOLERANCE * before.output.abs().max()
+        ) > TOLERANCE * baseline.output.abs().max()
         for i, (has_moved, may_see) in enumerate(
-            zip(moved.tolist(), seen[:, key].tolist(), strict=True)
+            zip(moved.tolist(), visible[:, key].tolist(), strict=True)
         ):
-            ago, query, which = (
+            ago, query, key_label = (
                 s.T - s.U + i - key,
                 f"query {i} of {s.U}",
                 f"key {key} of {s.T}, which",
             )
             where = "ahead of it" if ago < 0 else f"{ago} before it, and the window is {s.W}"
-            expect(not has_moved or may_see, f"{query} depends on {which} lies {where}")
-            expect(has_moved or not may_see, f"{query} does not depend on {which} it should see")
+            expect(not has_moved or may_see, f"{query} depends on {key_label} lies {where}")
+            expect(
+                has_moved or not may_see, f"{query} does not depend on {key_label} it should see"
+            )
 
 
 @layer.values(0.75, "Scores over √head_dim, hide, share out, mix: in this order.")

@@ -33,29 +33,32 @@ B, NH, HD, HD_V = 3, 5, 6, 7
 layer = Layers(TILED)
 
 
-def drawn(draw, T, *before, scale=1.5, hd=HD, hd_v=None):
+def drawn(draw, T, *leading, scale=1.5, hd=HD, hd_v=None):
     """Queries, keys and values, all as wide. Whoever takes the width of y from q is wrong where
     HD_V is asked, and only there.
     """
-    before = before or (B, NH)
+    leading = leading or (B, NH)
     return (
-        draw(*before, T, hd, scale=scale),
-        draw(*before, T, hd, scale=scale),
-        draw(*before, T, hd_v or hd),
+        draw(*leading, T, hd, scale=scale),
+        draw(*leading, T, hd, scale=scale),
+        draw(*leading, T, hd_v or hd),
     )
 
 
-def asked(implementation, qkv, block_q, block_k):
+def tiled_answer(implementation, qkv, block_q, block_k):
     return implementation.call(TILED, *qkv, block_q, block_k)
 
 
-def agree_on(part, attempt, reference, qkv, block_q, block_k, what=""):
-    """This part of tiled_attention's answer is the reference's. what: which case it is, by default
+def agree_on(field, attempt, reference, qkv, block_q, block_k, label=""):
+    """This part of tiled_attention's answer is the reference's. label: which case it is, by default
     which sizes.
     """
-    got, want = (asked(each, qkv, block_q, block_k)[part] for each in (attempt, reference))
-    what = what or f"with T = {qkv[0].shape[-2]} and tiles of {block_q} × {block_k}"
-    assert_matches(got, want, f"{what}, {part}")
+    got, want = (
+        tiled_answer(implementation, qkv, block_q, block_k)[field]
+        for implementation in (attempt, reference)
+    )
+    label = label or f"with T = {qkv[0].shape[-2]} and tiles of {block_q} × {block_k}"
+    assert_matches(got, want, f"{label}, {field}")
 
 
 def calls_of(draw):
@@ -89,14 +92,14 @@ def test_tiled_shape(attempt, draw):
     """tiled_attention gives y (…, T, hd_v) and lse (…, T), for any leading dimensions and any
     blocks
     """
-    for before, T, block_q, block_k in (
+    for leading, T, block_q, block_k in (
         ((B, NH), 24, 8, 12),
         ((B,), 23, 4, 8),
         ((B, NH), 13, 17, 19),
     ):
-        y, lse = asked(attempt, drawn(draw, T, *before, hd_v=HD_V), block_q, block_k)
-        assert_shape(y, (*before, T, HD_V), "y")
-        assert_shape(lse, (*before, T), "lse")
+        y, lse = tiled_answer(attempt, drawn(draw, T, *leading, hd_v=HD_V), block_q, block_k)
+        assert_shape(y, (*leading, T, HD_V), "y")
+        assert_shape(lse, (*leading, T), "lse")
     y, lse = attempt.call(TILED, draw(23, HD), draw(23, HD), draw(23, HD_V), 8, 4)
     assert_shape(y, (23, HD_V), "without leading dimensions, y")
     assert_shape(lse, (23,), "without leading dimensions, lse")
@@ -107,7 +110,7 @@ def test_finite(attempt, draw):
     """gives numbers, also where a row of a tile is hidden altogether"""
     assert_finite(attempt.call(ONLINE, draw(B, 24, scale=9.0), 8))
     for block_q, block_k in ((12, 4), (4, 12), (8, 8)):
-        assert_finite(asked(attempt, drawn(draw, 24), block_q, block_k))
+        assert_finite(tiled_answer(attempt, drawn(draw, 24), block_q, block_k))
 
 
 @layer.causality(0.25, "In the tile at (top, left), key j stands at left + j, query i at top + i.")
@@ -115,20 +118,20 @@ def test_causal(attempt, draw):
     """lets no query see the future, in no tile"""
     q, k, v = drawn(draw, 23)
     for block_q, block_k in ((9, 4), (4, 9)):
-        before = asked(attempt, (q, k, v), block_q, block_k)
+        baseline = tiled_answer(attempt, (q, k, v), block_q, block_k)
         for t in (1, 10, 22):
             new_k, new_v = k.clone(), v.clone()
             new_k[..., t, :] = 2 * q[..., t, :]  # which query t hears most of all
             new_v[..., t, :] += 1 + draw(B, NH, HD).abs()
-            after = asked(attempt, (q, new_k, new_v), block_q, block_k)
-            for part, shape in (("y", (B, NH, 23, HD)), ("lse", (B, NH, 23))):
-                a, b = (each[part].output for each in (before, after))
-                assert_shape(a, shape, part)
+            after = tiled_answer(attempt, (q, new_k, new_v), block_q, block_k)
+            for field, shape in (("y", (B, NH, 23, HD)), ("lse", (B, NH, 23))):
+                a, b = (answer[field].output for answer in (baseline, after))
+                assert_shape(a, shape, field)
                 changed = moved(*(x.reshape(B * NH, 23, -1) for x in (a, b))).amax(0).tolist()
-                early = [i for i in range(t) if changed[i] > rounding(before[part])]
-                told = f"with tiles of {block_q} × {block_k}, key {t} and its value"
-                expect(not early, f"{told} reach {part} of query {early and early[-1]}")
-                expect(changed[t] > 1e-9, f"{told} do not reach {part} of query {t} itself")
+                early = [i for i in range(t) if changed[i] > rounding(baseline[field])]
+                evidence = f"with tiles of {block_q} × {block_k}, key {t} and its value"
+                expect(not early, f"{evidence} reach {field} of query {early and early[-1]}")
+                expect(changed[t] > 1e-9, f"{evidence} do not reach {field} of query {t} itself")
 
 
 def rounding(answer):
@@ -141,22 +144,22 @@ def test_independent(attempt, draw):
     """keeps whatever stands in the leading dimensions apart"""
     scores, qkv = draw(B, NH, 23), drawn(draw, 23)
     online = ONLINE, lambda x: attempt.call(ONLINE, *x, 8), (scores,)
-    for what, ask, given in (online, (TILED, lambda x: asked(attempt, x, 8, 4)["y"], qkv)):
-        edited = [x.clone() for x in given]
+    for name, ask, args in (online, (TILED, lambda x: tiled_answer(attempt, x, 8, 4)["y"], qkv)):
+        edited = [x.clone() for x in args]
         for x in edited:
             x[1, 2] = draw(*x[1, 2].shape)
-        answer = ask(given)
-        before, after = answer.output, ask(edited).output
-        assert_shape(before, given[-1].shape, what)
-        assert_shape(after, before.shape, what)
-        changed = (before.nan_to_num() - after.nan_to_num()).flatten(2).abs().amax(-1) > rounding(
+        answer = ask(args)
+        baseline, after = answer.output, ask(edited).output
+        assert_shape(baseline, args[-1].shape, name)
+        assert_shape(after, baseline.shape, name)
+        changed = (baseline.nan_to_num() - after.nan_to_num()).flatten(2).abs().amax(-1) > rounding(
             answer
         )
         changed[1, 2] = False
-        told = (
-            f"{what}: what stands at (1, 2) of the leading dimensions changes what stands elsewhere"
+        evidence = (
+            f"{name}: what stands at (1, 2) of the leading dimensions changes what stands elsewhere"
         )
-        expect(not changed.any(), told)
+        expect(not changed.any(), evidence)
 
 
 @layer.values(0.25, "A single block has nothing to correct: exponentials, over their sum.")
@@ -184,15 +187,18 @@ def test_online_values(attempt, reference, agree, draw):
             far(draw(B, 24)) + torch.linspace(-999, 999, 24).round()
         ),
     }
-    for what, scores in rows.items():
+    for case, scores in rows.items():
         for block in (8, 4, 1):
-            got, want = (each.call(ONLINE, scores, block) for each in (attempt, reference))
-            told = f"with block = {block}, the weights {what}"
-            if "1,000" in what:  # float32 rounds the logarithm of a sum near 1,000 to 6e-5
-                assert_shape(got, want.output.shape, told)
-                expect((got.output - want.output).abs().max() <= 1e-3, f"{told} are others")
+            got, want = (
+                implementation.call(ONLINE, scores, block)
+                for implementation in (attempt, reference)
+            )
+            label = f"with block = {block}, the weights {case}"
+            if "1,000" in case:  # float32 rounds the logarithm of a sum near 1,000 to 6e-5
+                assert_shape(got, want.output.shape, label)
+                expect((got.output - want.output).abs().max() <= 1e-3, f"{label} are others")
             else:
-                assert_matches(got, want, told)
+                assert_matches(got, want, label)
     agree(ONLINE, {"of 60 scores, the weights": (draw(2, 60, scale=3.0), 12)})
 
 
@@ -256,18 +262,21 @@ def test_gradients(attempt, reference, draw):
     """lets gradients through y to q, k and v"""
     qkv, names, g = drawn(draw, 13), ("args.0", "args.1", "args.2"), draw(B, NH, 13, HD)
     got, want = (
-        asked(each.asking(cotangent=(g, None)), qkv, 8, 4) for each in (attempt, reference)
+        tiled_answer(implementation.asking(cotangent=(g, None)), qkv, 8, 4)
+        for implementation in (attempt, reference)
     )
 
-    def with_them(others, q):
-        return asked(attempt, (q, *others.values()), 8, 4)["y"].output
+    def with_them(other_args, q):
+        return tiled_answer(attempt, (q, *other_args.values()), 8, 4)["y"].output
 
     def cut():
         # A detached maximum is right where it cancels. In wrong values it may not: that follows
         # from these.
-        wrong = moved(got["y"].output.flatten(0, 1), want["y"].output.flatten(0, 1)).max() > 1e-5
-        others = dict(zip(names[1:], qkv[1:], strict=True))
-        return not (wrong or got.reply.mutated) and is_cut(with_them, others, qkv[0], g, got, want)
+        is_wrong = moved(got["y"].output.flatten(0, 1), want["y"].output.flatten(0, 1)).max() > 1e-5
+        other_args = dict(zip(names[1:], qkv[1:], strict=True))
+        return not (is_wrong or got.reply.mutated) and is_cut(
+            with_them, other_args, qkv[0], g, got, want
+        )
 
     expect_gradients(got, want, names, cut, missing="gradient_cut")
 
@@ -278,7 +287,8 @@ def test_not_materialised(attempt, draw):
     for T, block_q, block_k in ((draw.sizes(T=PRIMES).T, 8, 4), (draw.sizes(T=PRIMES).T, 4, 12)):
         qkv = drawn(draw, T)
         answer, plain = (
-            asked(each, qkv, block_q, block_k) for each in (attempt.asking(watch=True), attempt)
+            tiled_answer(implementation, qkv, block_q, block_k)
+            for implementation in (attempt.asking(watch=True), attempt)
         )
         assert_shape(answer["y"], (B, NH, T, HD), "y")
         assert_shape(answer["lse"], (B, NH, T), "lse")
@@ -289,16 +299,18 @@ def test_not_materialised(attempt, draw):
         expect(unchanged, WATCHED)
         # Filled up to whole blocks, too; or one axis holds both.
         long = {T, T + 1, *(-(-T // block) * block for block in (block_q, block_k))}
-        held = [
+        shapes = [
             (shape, any(size and size % T**2 == 0 for size in shape))
             for shape in answer.reply.operations.shapes
         ]
-        squares = [shape for shape, both in held if both or sum(size in long for size in shape) > 1]
-        told = (
+        squares = [
+            shape for shape, both in shapes if both or sum(size in long for size in shape) > 1
+        ]
+        evidence = (
             f"with T = {T} and tiles of {block_q} × {block_k}, a tensor of shape"
             f" {squares and tuple(squares[0])} is made"
         )
-        expect(not squares, f"{told} on the way: the square is back", "materialised")
+        expect(not squares, f"{evidence} on the way: the square is back", "materialised")
 
 
 @layer.hygiene(0.5, "exp, sum and a division are all that it takes.")
@@ -306,15 +318,18 @@ def test_written_out(attempt, draw):
     """online_softmax is written out"""
     T = draw.sizes(T=PRIMES).T
     scores = draw(B, T)
-    answer, plain = (each.call(ONLINE, scores, 8) for each in (attempt.asking(watch=True), attempt))
+    answer, plain = (
+        implementation.call(ONLINE, scores, 8)
+        for implementation in (attempt.asking(watch=True), attempt)
+    )
     assert_shape(answer, (B, T))
     expect(answer.reply.operations.shapes, UNSEEN)
     expect(same(answer.output, plain.output), WATCHED)
-    told = (
+    evidence = (
         "torch.softmax, or its logarithm, does the work: here the exponentials and their sum are"
         " yours"
     )
-    expect(not SOFTMAX & set(answer.reply.operations.kernels), told, "delegated")
+    expect(not SOFTMAX & set(answer.reply.operations.kernels), evidence, "delegated")
 
 
 test_leaves_its_arguments = asked_of(

@@ -41,23 +41,23 @@ def test_heads_apart(attempt, draw, s):
     state, x = LAYER.passing_on(LAYER.weights(draw, s)), draw(s.B, s.T, s.C)
     # the last one: in another order it stands elsewhere, and what is added up ends before it
     h = s.nh - 1
-    before = LAYER.answered(attempt, s, state, x)
+    baseline = LAYER.answered(attempt, s, state, x)
     rows, edited = slice(h * s.hd, s.d_out), dict(state)
     for name in ("W_query.weight", "W_key.weight"):
         edited[name] = state[name].clone()
         edited[name][rows] = draw.weights(s.hd, s.C)
     after = LAYER.module(attempt, s, edited)(x).output
-    moves = moved(before.transpose(1, 2), after.transpose(1, 2)).amax(0)  # (d_out,)
-    others = [c for c in range(s.d_out) if c // s.hd != h and moves[c] > 1e-5]
-    own = [c for c in range(s.d_out) if c // s.hd == h and moves[c] < 1e-9]
+    moves = moved(baseline.transpose(1, 2), after.transpose(1, 2)).amax(0)  # (d_out,)
+    leaks = [c for c in range(s.d_out) if c // s.hd != h and moves[c] > 1e-5]
+    unmoved = [c for c in range(s.d_out) if c // s.hd == h and moves[c] < 1e-9]
     of_head = (
         f"the rows of head {h} in W_query and W_key were edited (out_proj passes everything on)"
     )
     expect(
-        not others,
-        f"{of_head}, and channels {others[:8]} moved: head {h} owns {rows.start}…{rows.stop - 1}",
+        not leaks,
+        f"{of_head}, and channels {leaks[:8]} moved: head {h} owns {rows.start}…{rows.stop - 1}",
     )
-    expect(not own, f"{of_head}, and its own channels {own[:8]} stayed")
+    expect(not unmoved, f"{of_head}, and its own channels {unmoved[:8]} stayed")
 
 
 test_values = asked_of(

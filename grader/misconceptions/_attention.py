@@ -151,7 +151,7 @@ PROJS = {
 }
 
 
-def whole(w, v):
+def mix_all_heads(w, v):
     """Every head's weights with the values of all heads side by side: (B, nh, T, C)."""
     return w @ v.transpose(1, 2).flatten(2)[:, None]
 
@@ -160,6 +160,10 @@ def whole(w, v):
 MIXES = {
     "matmul": lambda w, v: w @ v,
     "einsum": lambda w, v: torch.einsum("bhqk,bhkd->bhqd", w, v),
-    "whole_mean": lambda w, v: whole(w, v).mean(1).unflatten(-1, v.shape[1::2]).transpose(1, 2),
-    "whole_sum": lambda w, v: whole(w, v).sum(1).unflatten(-1, v.shape[1::2]).transpose(1, 2),
+    "whole_mean": lambda w, v: (
+        mix_all_heads(w, v).mean(1).unflatten(-1, v.shape[1::2]).transpose(1, 2)
+    ),
+    "whole_sum": lambda w, v: (
+        mix_all_heads(w, v).sum(1).unflatten(-1, v.shape[1::2]).transpose(1, 2)
+    ),
 }

@@ -6,7 +6,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from ._attention import CUTS, MERGES, MIXES, PROJS, SOURCES, SPLITS
-from ._kept import first
+from ._kept import first_value
 from ._masking import VISIBLE, hidden, lower, of_mask, weighed
 from ._scaling import ROUNDED_SCORES, factor
 
@@ -62,12 +62,14 @@ HOLDERS = {
     "made_for_heads": lambda module, x, s: lower(s.nh, x.device),
     "made_on_default_device": lambda module, x, s: lower(x.shape[-2]),
     "made_in_forward": lambda module, x, s: lower(x.shape[-2], x.device),
-    "first_call": lambda module, x, s: first(module, "seen_first", lower(x.shape[-2], x.device)),
+    "first_call": lambda module, x, s: first_value(
+        module, "seen_first", lower(x.shape[-2], x.device)
+    ),
     "first_call_cut": lambda module, x, s: HOLDERS["first_call"](module, x, s)[
         : x.shape[-2], : x.shape[-2]
     ],
     "kept_by_length": lambda module, x, s: kept_by_length(
-        first(module, "masks", {}), x.shape[-2], x.device
+        first_value(module, "masks", {}), x.shape[-2], x.device
     ),
 }
 
@@ -79,14 +81,14 @@ def kept_by_length(masks, size, device):
     return masks[size]
 
 
-def in_heads(part, way, s):
+def in_heads(tensor, split, s):
     """A part (B, T, C) split in this way; one that has its heads already only if the way is a wrong
     one.
     """
-    has_heads = part.dim() == 4
-    if has_heads and way == "heads":
-        return part
-    return SPLITS[way](MERGES["heads"](part, s) if has_heads else part, s)
+    has_heads = tensor.dim() == 4
+    if has_heads and split == "heads":
+        return tensor
+    return SPLITS[split](MERGES["heads"](tensor, s) if has_heads else tensor, s)
 
 
 class Attention(nn.Module):
@@ -108,13 +110,13 @@ class Attention(nn.Module):
         self.qkv, self.proj = nn.Linear(C, 3 * C, bias=False), nn.Linear(C, C, bias=False)
 
     def hold_mask(self, holder, size):
-        seen = lower(size)
+        mask = lower(size)
         if holder == "attribute":
-            self.seen = seen
+            self.seen = mask
         elif holder in ("parameter", "float_parameter"):
-            self.seen = nn.Parameter(seen.float(), requires_grad=holder == "float_parameter")
+            self.seen = nn.Parameter(mask.float(), requires_grad=holder == "float_parameter")
         else:
-            self.register_buffer("seen", seen, persistent=False)
+            self.register_buffer("seen", mask, persistent=False)
 
     def mask_for(self, x, holder, s):
         """The mask for x: scores, or queries. holder: one of HOLDERS, or a number of tokens to
@@ -125,9 +127,9 @@ class Attention(nn.Module):
         size = holder if isinstance(holder, int) else x.shape[-2]
         return self.seen[:size, :size].bool()
 
-    def cut(self, place, t, k):
+    def cut(self, step, t, k):
         """The tensor, detached if this is where the graph is cut."""
-        return t.detach() if place in k.cut_gradient else t
+        return t.detach() if step in k.cut_gradient else t
 
     def knobs_now(self):
         return self.knobs
@@ -149,9 +151,9 @@ class Attention(nn.Module):
 
     def attend(self, x, s, k):
         W = self.cut("W", self.qkv.weight, k)
-        parts = CUTS[k.cut](F.linear(x, W, self.qkv.bias), x, W, s)
-        ways = [k.split if name in k.split_of else "heads" for name in "qkv"]
-        q, key, v = (in_heads(t, way, s) for t, way in zip(parts, ways, strict=True))
+        tensors = CUTS[k.cut](F.linear(x, W, self.qkv.bias), x, W, s)
+        splits = [k.split if name in k.split_of else "heads" for name in "qkv"]
+        q, key, v = (in_heads(t, split, s) for t, split in zip(tensors, splits, strict=True))
         return MERGES[k.merge](
             self.joined(*SOURCES[k.source](q, key, v, SPLITS["heads"](x, s)), s, k), s
         )
@@ -161,7 +163,7 @@ class Attention(nn.Module):
         over_heads = k.attend_over == "heads"
         q, key, v = (t.transpose(1, 2) for t in (q, key, v)) if over_heads else (q, key, v)
         y = self.gather(
-            *(self.cut(place, t, k) for place, t in zip("qkv", (q, key, v), strict=True)), s, k
+            *(self.cut(role, t, k) for role, t in zip("qkv", (q, key, v), strict=True)), s, k
         )
         return y.transpose(1, 2) if over_heads else y
 
@@ -170,30 +172,30 @@ class Attention(nn.Module):
 
     def weigh(self, q, key, v, s, k):
         """Each head's mix of the values."""
-        by, (which, how) = factor(k.scale, s), self.mask_of(k)
+        by, (pattern, how) = factor(k.scale, s), self.mask_of(k)
 
-        def at(place, t):
+        def at(step, t):
             """The scores or weights, scaled, struck out or detached if this is the place for it."""
-            t = ROUNDED_SCORES[k.scores](t * by) if place in k.scaled.split("+") else t
-            return self.cut(place, self.dropped(place, t, k), k)
+            t = ROUNDED_SCORES[k.scores](t * by) if step in k.scaled.split("+") else t
+            return self.cut(step, self.dropped(step, t, k), k)
 
         scores = q @ key.transpose(-2, -1)
         scores = at("scores", scores.mT if k.softmax_of == "keys_by_queries" else scores)
-        seen = self.mask_for(scores, k.holder_in_use, s)
-        seen = None if seen is None else VISIBLE[which](seen)
-        scores = at("hidden", hidden(scores, seen, how))
-        return MIXES[k.mix](at("weights", weighed(scores, seen, how, k.softmax)), v)
+        mask = self.mask_for(scores, k.holder_in_use, s)
+        mask = None if mask is None else VISIBLE[pattern](mask)
+        scores = at("hidden", hidden(scores, mask, how))
+        return MIXES[k.mix](at("weights", weighed(scores, mask, how, k.softmax)), v)
 
     def mask_of(self, k):
         """What may be seen, and how the rest is hidden."""
         return of_mask(k.mask)
 
-    def dropped(self, place, t, k):
-        return self.drop(t) if place == "weights" else t
+    def dropped(self, step, t, k):
+        return self.drop(t) if step == "weights" else t
 
 
 # Where gradients stop.
 CUTS_OF_GRADIENT = [
-    (place,) for place in ("x", "W", "q", "k", "v", "scores", "weights", "y", "proj", "out")
+    (step,) for step in ("x", "W", "q", "k", "v", "scores", "weights", "y", "proj", "out")
 ]
 CUTS_OF_GRADIENT += [("q", "k"), ("k", "v"), ("W", "proj")]

@@ -9,7 +9,7 @@ from ._mutants import (
     OF_HEADS,
     SCALES_TRIED,
     SUPER_INIT_LATE,
-    each,
+    variants,
     written_in,
 )
 
@@ -44,52 +44,58 @@ class Runs:
 
     # Of all modules with several heads.
     HEADS = (
-        *each("merge_wrong_axes", merge=WRONG_AXES),
-        *each("heads_interleaved", split="interleaved", merge=(..., HEADS_LAST)),
-        *each("heads_one_width", merge=("mean", "sum")),
-        *each("heads_averaged", merge=[way for way in MERGES if way.startswith(("mean", "sum"))]),
-        *each("heads_reversed", merge=("reversed", "rolled", "rolled_back")),
-        *each("view_not_contiguous", merge=("view_after_permute", "contiguous_too_early")),
+        *variants("merge_wrong_axes", merge=WRONG_AXES),
+        *variants("heads_interleaved", split="interleaved", merge=(..., HEADS_LAST)),
+        *variants("heads_one_width", merge=("mean", "sum")),
+        *variants(
+            "heads_averaged", merge=[merge for merge in MERGES if merge.startswith(("mean", "sum"))]
+        ),
+        *variants("heads_reversed", merge=("reversed", "rolled", "rolled_back")),
+        *variants("view_not_contiguous", merge=("view_after_permute", "contiguous_too_early")),
         ("proj_transposed", {"proj": "untransposed"}),
         ("proj_twice", {"proj": "twice"}),
     )
 
     OVER_AXES = (
-        *each("softmax_wrong_axis", softmax=AXES),
+        *variants("softmax_wrong_axis", softmax=AXES),
         ("softmax_query_axis", {"softmax": "queries_by_hand"}),
-        *each("softmax_wrong_axis", softmax=("heads_as_numbers", "batch_as_numbers")),
+        *variants("softmax_wrong_axis", softmax=("heads_as_numbers", "batch_as_numbers")),
     )
     WRONG_AXES_FINITE = (
-        *each("softmax_wrong_axis", softmax=("heads", "batch", "batch_and_heads"), mask=-1e9),
+        *variants("softmax_wrong_axis", softmax=("heads", "batch", "batch_and_heads"), mask=-1e9),
     )
     NO_SOFTMAX = (
-        *each(
+        *variants(
             "softmax_missing", softmax=("missing", "missing_zero_filled", "sum_zero_filled", "sum")
         ),
-        *each("softmax_missing", softmax=("sum_of_sizes_zero_filled", "exp", "sigmoid")),
-        *each(
+        *variants("softmax_missing", softmax=("sum_of_sizes_zero_filled", "exp", "sigmoid")),
+        *variants(
             "softmax_missing", softmax=("missing", "sum", "sigmoid"), mask=(0.0, -1e9, "missing")
         ),
-        *each("softmax_missing", softmax=("norm_zero_filled", "tokens_zero_filled", "exp_shifted")),
+        *variants(
+            "softmax_missing", softmax=("norm_zero_filled", "tokens_zero_filled", "exp_shifted")
+        ),
     )
     FILLED = (
-        *each("mask_zero_fill", mask=(1e-3, -1e-3, 0.01, -0.01, 0.1, -0.1)),
-        *each("mask_weak_fill", mask=(*WEAK, *added(*WEAK, -50.0))),
-        *each("mask_weak_fill", scaled=(..., "hidden"), mask=(*LOW_FILLS, *OF_HEADS)),
+        *variants("mask_zero_fill", mask=(1e-3, -1e-3, 0.01, -0.01, 0.1, -0.1)),
+        *variants("mask_weak_fill", mask=(*WEAK, *added(*WEAK, -50.0))),
+        *variants("mask_weak_fill", scaled=(..., "hidden"), mask=(*LOW_FILLS, *OF_HEADS)),
     )
     ADDED = (
-        *each("mask_added", mask=("add_seen", "add_hidden", ("reversed", "add_seen"))),
-        *each("mask_added", mask=("add_seen", "add_hidden"), scaled="hidden"),
-        *each("mask_weak_fill", mask=(*WEAK[:3], *added(*WEAK[:3])), scaled="hidden"),
+        *variants("mask_added", mask=("add_seen", "add_hidden", ("reversed", "add_seen"))),
+        *variants("mask_added", mask=("add_seen", "add_hidden"), scaled="hidden"),
+        *variants("mask_weak_fill", mask=(*WEAK[:3], *added(*WEAK[:3])), scaled="hidden"),
     )
     NOT_SLICED = (
         ("mask_not_sliced", {"holder": "rows_only", "mix": "einsum"}),
         ("mask_not_sliced", {"holder": "whole_stretched"}),
-        *each("mask_not_sliced", holder="whole", mix="einsum", merge=(..., "flattened")),
+        *variants("mask_not_sliced", holder="whole", mix="einsum", merge=(..., "flattened")),
     )
     WRONG_SIZES = (
-        *each("size_wrong_axis", mix=(..., "einsum"), holder=("cut_to_batch", "made_for_heads")),
-        *each(
+        *variants(
+            "size_wrong_axis", mix=(..., "einsum"), holder=("cut_to_batch", "made_for_heads")
+        ),
+        *variants(
             "size_wrong_axis",
             holder=("made_for_batch", "made_for_heads"),
             mix="einsum",
@@ -98,31 +104,33 @@ class Runs:
         ("size_wrong_axis", {"merge": "sizes_of_transposed"}),
     )
     ROUNDED = (
-        *each("scale_rounded", scale=("rounded_down", "rounded", "rounded_up")),
-        *each(
+        *variants("scale_rounded", scale=("rounded_down", "rounded", "rounded_up")),
+        *variants(
             "scale_rounded",
             scaled=(..., "hidden"),
             scores=("rounded_down", "rounded_down_without_gradient"),
         ),
     )
-    WITH_THE_BATCH = each(
+    WITH_THE_BATCH = variants(
         "qkv_mix_batch", cut=("batch_then_three", "batch_then_heads", "three_from_batch")
     )
     WRONG_CUTS = (
-        *each("qkv_mix_batch", cut=("three_outermost", "three_outermost_straight")),
-        *each("reshape_out_of_order", cut=("three_before_tokens", "three_before_tokens_straight")),
-        *each("reshape_out_of_order", cut=("heads_before_tokens", "heads_then_three")),
-        *each(
+        *variants("qkv_mix_batch", cut=("three_outermost", "three_outermost_straight")),
+        *variants(
+            "reshape_out_of_order", cut=("three_before_tokens", "three_before_tokens_straight")
+        ),
+        *variants("reshape_out_of_order", cut=("heads_before_tokens", "heads_then_three")),
+        *variants(
             "reshape_out_of_order",
             cut=("three_outermost_straight", "heads_before_tokens"),
             merge="straight",
         ),
     )
     HEADS_ASTRAY = (
-        *each("heads_mismatched", split=("reversed", "rolled"), split_of=("v", "q", "k", "qk")),
-        *each("heads_mix_batch", split=("batch_after_heads", "batch_swapped")),
-        *each("reshape_out_of_order", split="batch_and_tokens"),
-        *each(
+        *variants("heads_mismatched", split=("reversed", "rolled"), split_of=("v", "q", "k", "qk")),
+        *variants("heads_mix_batch", split=("batch_after_heads", "batch_swapped")),
+        *variants("reshape_out_of_order", split="batch_and_tokens"),
+        *variants(
             "heads_mix_batch",
             split=("batch_after_heads", ...),
             merge=("axes_(1, 2, 0, 3)", "heads_from_batch"),
@@ -130,29 +138,31 @@ class Runs:
         ("heads_mix_batch", {"merge": "batch_viewed"}),
     )
     PACKED = (
-        *each(
+        *variants(
             "qkv_packed_per_head",
             cut=("per_channel", "hd_first", "three_last_heads_innermost", "every_third_row"),
         ),
-        *each(
+        *variants(
             "qkv_packed_per_head",
-            cut=[way for way in CUTS if way.startswith("per_head_") and len(way) == 12],
+            cut=[cut for cut in CUTS if cut.startswith("per_head_") and len(cut) == 12],
         ),
-        *each("qkv_sliced_by_columns", cut=[way for way in CUTS if way.startswith("columns")]),
-        *each("weight_not_transposed", cut=[way for way in CUTS if way.startswith("untransposed")]),
+        *variants("qkv_sliced_by_columns", cut=[cut for cut in CUTS if cut.startswith("columns")]),
+        *variants(
+            "weight_not_transposed", cut=[cut for cut in CUTS if cut.startswith("untransposed")]
+        ),
     )
     STATE_KEPT = (
-        *each("state_kept", holder=("first_call", "first_call_cut")),
-        *each("state_kept", kept=("batch", "tokens")),
+        *variants("state_kept", holder=("first_call", "first_call_cut")),
+        *variants("state_kept", kept=("batch", "tokens")),
     )
     HARD_CODED = (
-        *each(
+        *variants(
             "hard_coded_shape",
             fixed=written_in(nh=(4, 2, 8, 12, 6, 3), hd=(64, 16, 8, 4), B=(1, 2, 4, 8)),
         ),
-        *each("hard_coded_shape", fixed=written_in(T=(4, 6, 8, 10, 16), C=(64, 12, 768))),
-        *each("hard_coded_shape", fixed=[{"T": "block"}, {"B": 2, "T": 8, "C": 64, "nh": 4}]),
-        *each("hard_coded_device", holder="made_on_default_device"),
+        *variants("hard_coded_shape", fixed=written_in(T=(4, 6, 8, 10, 16), C=(64, 12, 768))),
+        *variants("hard_coded_shape", fixed=[{"T": "block"}, {"B": 2, "T": 8, "C": 64, "nh": 4}]),
+        *variants("hard_coded_device", holder="made_on_default_device"),
         *on_a_device(SIZES),
     )
 
@@ -165,20 +175,20 @@ class Runs:
         ("mask_reversed", {"mask": "inverted"}),
         ("mask_excludes_self", {"mask": "excludes_self"}),
         ("mask_peeks_one", {"mask": "peeks_one"}),
-        *each("mask_peeks_ahead", mask=("peeks_two", "peeks_three")),
+        *variants("mask_peeks_ahead", mask=("peeks_two", "peeks_three")),
         ("view_not_contiguous", {"merge": "view"}),
         SUPER_INIT_LATE,
     )
     AXES_MASKED_OR_NOT = (
         *OVER_AXES,
-        *each("softmax_wrong_axis", softmax=("heads", "batch"), mask="missing"),
+        *variants("softmax_wrong_axis", softmax=("heads", "batch"), mask="missing"),
         *WRONG_AXES_FINITE,
     )
     HIDDEN = (
         *FILLED,
         ("mask_plus_inf", {"mask": INF}),
-        *each("mask_high_fill", mask=(1e9, ("add", 1e9))),
-        *each(
+        *variants("mask_high_fill", mask=(1e9, ("add", 1e9))),
+        *variants(
             "mask_nan",
             mask=(
                 "nan_product",
@@ -192,8 +202,8 @@ class Runs:
         *ADDED,
         ("mask_not_sliced", {"holder": "whole"}),
         *NOT_SLICED,
-        *each("mask_not_moved", holder=("attribute", "kept_by_length")),
-        *each("mask_is_parameter", holder=("parameter", "float_parameter")),
+        *variants("mask_not_moved", holder=("attribute", "kept_by_length")),
+        *variants("mask_is_parameter", holder=("parameter", "float_parameter")),
         ("context_unchecked", {"context": "open", "holder": "made_in_forward"}),
         ("context_unchecked", {"context": "cut"}),
         *WRONG_SIZES,

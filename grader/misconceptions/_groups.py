@@ -33,7 +33,7 @@ GROUPS = {
 }
 
 
-def whole(t, s):
+def kv_heads(t, s):
     return t.unflatten(-1, (s.nkv, s.hd)).transpose(1, 2)
 
 
@@ -43,8 +43,8 @@ def pair(t, s, *order):
 
 # The projection z (B, T, 2 · nkv · hd) to k and v, each (B, nkv, T, hd).
 PACKS = {
-    "keys_then_values": lambda z, s: [whole(t, s) for t in z.chunk(2, -1)],
-    "values_then_keys": lambda z, s: [whole(t, s) for t in z.chunk(2, -1)][::-1],
+    "keys_then_values": lambda z, s: [kv_heads(t, s) for t in z.chunk(2, -1)],
+    "values_then_keys": lambda z, s: [kv_heads(t, s) for t in z.chunk(2, -1)][::-1],
     "per_set": lambda z, s: pair(z.unflatten(-1, (s.nkv, 2, s.hd)), s, 3, 0, 2, 1, 4),
     "per_set_swapped": lambda z, s: pair(z.unflatten(-1, (s.nkv, 2, s.hd)), s, 3, 0, 2, 1, 4)[::-1],
     "per_channel": lambda z, s: pair(z.unflatten(-1, (s.nkv, s.hd, 2)), s, 4, 0, 2, 1, 3),

@@ -1,7 +1,7 @@
 """Modules that keep from one call to the next what they should not."""
 
 
-def first(module, name, value):
+def first_value(module, name, value):
     """What was kept under this name in the first call, which is this value if there was none
     before.
     """
@@ -10,54 +10,58 @@ def first(module, name, value):
     return vars(module)[name]
 
 
-def without_rate(module, right, *given):
+def without_rate(module, forward, *args):
     """Forget the rates of the dropouts in eval mode."""
     if not module.training:
-        for part in module.modules():
-            if hasattr(part, "p"):
-                part.p = 0.0
-    return right(*given)
+        for submodule in module.modules():
+            if hasattr(submodule, "p"):
+                submodule.p = 0.0
+    return forward(*args)
 
 
-def known_by_shape(module, right, x, *more):
-    answers = first(module, "answers", {})
+def known_by_shape(module, forward, x, *args):
+    answers = first_value(module, "answers", {})
     if x.shape not in answers:
-        answers[x.shape] = right(x, *more)
+        answers[x.shape] = forward(x, *args)
     return answers[x.shape]
 
 
-def awake_after_training(module, right, *given):
+def awake_after_training(module, forward, *args):
     module.was = getattr(module, "was", False) or module.training
-    for part in module.children():
-        part.train(module.was)
-    return right(*given)
+    for submodule in module.children():
+        submodule.train(module.was)
+    return forward(*args)
 
 
-def by_most_tokens(module, right, x, *more):
+def by_most_tokens(module, forward, x, *args):
     module.most = max(getattr(module, "most", 0), x.shape[1])
-    return right(x * x.shape[1] / module.most, *more)
+    return forward(x * x.shape[1] / module.most, *args)
 
 
-def cut_to_first_batch(module, right, x, *more):
-    batch = first(module, "batch", len(x))
-    return right(x[:batch], *(each if each is None else each[:batch] for each in more))
+def cut_to_first_batch(module, forward, x, *args):
+    batch = first_value(module, "batch", len(x))
+    return forward(x[:batch], *(arg if arg is None else arg[:batch] for arg in args))
 
 
-def last_keep(module, right, x, context, keep=None):
+def last_keep(module, forward, x, context, keep=None):
     if keep is not None:
         module.kept = keep
-    kept = getattr(module, "kept", None)
-    return right(x, context, kept if kept is not None and kept.shape == context.shape[:2] else None)
+    last_mask = getattr(module, "kept", None)
+    return forward(
+        x,
+        context,
+        last_mask if last_mask is not None and last_mask.shape == context.shape[:2] else None,
+    )
 
 
-def first_context(module, right, x, context, keep=None):
-    kept = first(module, "context", context)
-    return right(x, kept if kept.shape == context.shape else context, keep)
+def first_context(module, forward, x, context, keep=None):
+    stored = first_value(module, "context", context)
+    return forward(x, stored if stored.shape == context.shape else context, keep)
 
 
 # (module, the right forward, what it is given) -> its answer.
 KEPT = {
-    "nothing": lambda module, right, *given: right(*given),
+    "nothing": lambda module, forward, *args: forward(*args),
     "rate": without_rate,
     "answers": known_by_shape,
     "batch": cut_to_first_batch,
@@ -71,5 +75,5 @@ KEPT = {
 class Keeping:
     """Keeps what its knob `kept` says, and else answers as the class beside it."""
 
-    def forward(self, *given):
-        return KEPT[self.knobs.kept](self, super().forward, *given)
+    def forward(self, *args):
+        return KEPT[self.knobs.kept](self, super().forward, *args)

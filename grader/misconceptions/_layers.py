@@ -6,7 +6,7 @@ import torch
 from torch import nn
 
 from ._kept import Keeping
-from ._mutants import known
+from ._mutants import complete_knobs
 
 # The right value of each knob. Strings of names: what is done, and the layers to which it is.
 KNOBS = {"lost": "", "biases": "", "renamed": {}, "extra": "", "kept": "nothing"}
@@ -20,7 +20,7 @@ EXTRA = {
 }
 
 
-def like(layer):
+def new_layer(layer):
     """A new layer of the same sizes, dtype and device."""
     return nn.Linear(layer.in_features, layer.out_features, layer.bias is not None).to(layer.weight)
 
@@ -28,8 +28,8 @@ def like(layer):
 class Layered:
     """Has the layers of the class beside it, with these faults."""
 
-    def __init__(self, *args, **more):
-        super().__init__(*args, **more)
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
         k = self.knobs
         for name in k.biases.split()[1:]:
             layer, how = getattr(self, name), k.biases.split()[0]
@@ -62,25 +62,25 @@ class Layered:
         elif how == "tensor":
             setattr(self, name, layer.weight.detach())
 
-    def forward(self, *given):
+    def forward(self, *args):
         how = self.knobs.lost.split()[:1]
         used = {old: getattr(self, new) for old, new in self.knobs.renamed.items()}
         if how in (["list"], ["gone"], ["anew"]):
             used |= {
-                n: (layer if how == ["list"] else like(layer)).to(given[0])
+                n: (layer if how == ["list"] else new_layer(layer)).to(args[0])
                 for n, layer in self.away.items()
             }
         vars(self).update(used)  # where an attribute is looked for first
         try:
-            return super().forward(*given)
+            return super().forward(*args)
         finally:
             for name in used:
                 del vars(self)[name]
 
 
-def module(name, base, right, knobs):
+def module(name, base, defaults, knobs):
     """A class with these faults, under its name."""
-    k = known(knobs, right | KNOBS)
-    if "holder" in right:
+    k = complete_knobs(knobs, defaults | KNOBS)
+    if "holder" in defaults:
         k.holder_in_use = k.holder
     return {name: type(name, (Keeping, Layered, base), {"knobs": k})}

@@ -10,16 +10,16 @@ INF = math.inf
 
 # What a query may see, from the usual mask, which is True for the present and the past.
 VISIBLE = {
-    "causal": lambda seen: seen,
-    "all": lambda seen: torch.ones_like(seen),
-    "inverted": lambda seen: ~seen,
-    "reversed": lambda seen: seen.mT,  # the future, and the present
-    "excludes_self": lambda seen: seen.tril(-1),
-    "excludes_self_but_first": lambda seen: torch.cat([seen[:1], seen.tril(-1)[1:]]),
-    "excludes_self_later": lambda seen: torch.cat([torch.ones_like(seen[:1]), seen.tril(-1)[1:]]),
-    "peeks_one": lambda seen: torch.ones_like(seen).tril(1),
-    "peeks_two": lambda seen: torch.ones_like(seen).tril(2),
-    "peeks_three": lambda seen: torch.ones_like(seen).tril(3),
+    "causal": lambda mask: mask,
+    "all": lambda mask: torch.ones_like(mask),
+    "inverted": lambda mask: ~mask,
+    "reversed": lambda mask: mask.mT,  # the future, and the present
+    "excludes_self": lambda mask: mask.tril(-1),
+    "excludes_self_but_first": lambda mask: torch.cat([mask[:1], mask.tril(-1)[1:]]),
+    "excludes_self_later": lambda mask: torch.cat([torch.ones_like(mask[:1]), mask.tril(-1)[1:]]),
+    "peeks_one": lambda mask: torch.ones_like(mask).tril(1),
+    "peeks_two": lambda mask: torch.ones_like(mask).tril(2),
+    "peeks_three": lambda mask: torch.ones_like(mask).tril(3),
 }
 
 # What stands in a mask that is not boolean.
@@ -34,40 +34,40 @@ MASK_TYPES = {
 
 # How a score is hidden, given the scores and where they are visible. See `hidden` for other ways.
 HIDE = {
-    "missing": lambda scores, seen: scores + 0.0,
-    "zero_row": lambda scores, seen: scores.masked_fill(~seen, -INF),
-    "below_all": lambda scores, seen: torch.where(seen, scores, scores.min() - 1),
-    "below_row": lambda scores, seen: torch.where(seen, scores, scores.amin(-1, keepdim=True) - 1),
-    "below_head": lambda scores, seen: torch.where(
-        seen, scores, scores.amin((0, -2, -1), keepdim=True) - 1
+    "missing": lambda scores, mask: scores + 0.0,
+    "zero_row": lambda scores, mask: scores.masked_fill(~mask, -INF),
+    "below_all": lambda scores, mask: torch.where(mask, scores, scores.min() - 1),
+    "below_row": lambda scores, mask: torch.where(mask, scores, scores.amin(-1, keepdim=True) - 1),
+    "below_head": lambda scores, mask: torch.where(
+        mask, scores, scores.amin((0, -2, -1), keepdim=True) - 1
     ),
-    "below_head_fixed": lambda scores, seen: torch.where(
-        seen, scores, scores.detach().amin((0, -2, -1), keepdim=True) - 1
+    "below_head_fixed": lambda scores, mask: torch.where(
+        mask, scores, scores.detach().amin((0, -2, -1), keepdim=True) - 1
     ),
-    "lowest": lambda scores, seen: torch.where(seen, scores, scores.min()),
-    "minus_largest": lambda scores, seen: torch.where(seen, scores, -scores.abs().max() - 1),
-    "add_seen": lambda scores, seen: scores + seen,
-    "add_hidden": lambda scores, seen: scores + ~seen,
-    "nan_product": lambda scores, seen: scores + (~seen).to(scores.dtype) * -INF,
-    "nan_factor": lambda scores, seen: scores * torch.where(seen, 1.0, -INF).to(scores.dtype),
-    "nan_zero_factor": lambda scores, seen: scores * torch.where(seen, 0.0, -INF).to(scores.dtype),
-    "zero_twice": lambda scores, seen: scores.masked_fill(~seen, 0.0),
+    "lowest": lambda scores, mask: torch.where(mask, scores, scores.min()),
+    "minus_largest": lambda scores, mask: torch.where(mask, scores, -scores.abs().max() - 1),
+    "add_seen": lambda scores, mask: scores + mask,
+    "add_hidden": lambda scores, mask: scores + ~mask,
+    "nan_product": lambda scores, mask: scores + (~mask).to(scores.dtype) * -INF,
+    "nan_factor": lambda scores, mask: scores * torch.where(mask, 1.0, -INF).to(scores.dtype),
+    "nan_zero_factor": lambda scores, mask: scores * torch.where(mask, 0.0, -INF).to(scores.dtype),
+    "zero_twice": lambda scores, mask: scores.masked_fill(~mask, 0.0),
 }
 
 # What some ways of hiding do to the weights, after the softmax.
 AFTER = {
-    "zero_row": lambda weights, seen: weights.nan_to_num(0.0),
-    "after_softmax": lambda weights, seen: weights.masked_fill(~seen, 0.0),
-    "after_softmax_inf": lambda weights, seen: weights.masked_fill(~seen, -INF),
-    "after_softmax_low": lambda weights, seen: weights.masked_fill(~seen, -1e9),
-    "after_softmax_inf_added": lambda weights, seen: weights + (~seen).to(weights.dtype) * -INF,
-    "after_softmax_inf_factor": lambda weights, seen: (
-        weights * torch.where(seen, 1.0, -INF).to(weights.dtype)
+    "zero_row": lambda weights, mask: weights.nan_to_num(0.0),
+    "after_softmax": lambda weights, mask: weights.masked_fill(~mask, 0.0),
+    "after_softmax_inf": lambda weights, mask: weights.masked_fill(~mask, -INF),
+    "after_softmax_low": lambda weights, mask: weights.masked_fill(~mask, -1e9),
+    "after_softmax_inf_added": lambda weights, mask: weights + (~mask).to(weights.dtype) * -INF,
+    "after_softmax_inf_factor": lambda weights, mask: (
+        weights * torch.where(mask, 1.0, -INF).to(weights.dtype)
     ),
-    "after_softmax_whole_sum": lambda weights, seen: weights * seen / (weights * seen).sum(),
-    "zero_twice": lambda weights, seen: weights * seen,
-    "after_softmax_inf_and_sum": lambda weights, seen: SOFTMAX["sum"](
-        weights.masked_fill(~seen, -INF)
+    "after_softmax_whole_sum": lambda weights, mask: weights * mask / (weights * mask).sum(),
+    "zero_twice": lambda weights, mask: weights * mask,
+    "after_softmax_inf_and_sum": lambda weights, mask: SOFTMAX["sum"](
+        weights.masked_fill(~mask, -INF)
     ),
 }
 
@@ -120,9 +120,9 @@ def _lower(n, device):
     return torch.ones(n, n, dtype=torch.bool, device=device).tril()
 
 
-def visible(which, n, device=None):
+def visible(pattern, n, device=None):
     """(n, n): which keys each query may see."""
-    return VISIBLE[which](lower(n, device))
+    return VISIBLE[pattern](lower(n, device))
 
 
 def of_mask(mask):
@@ -132,22 +132,22 @@ def of_mask(mask):
     return (mask, -INF) if mask in VISIBLE else ("causal", mask)
 
 
-def hidden(scores, seen, how):
-    """The scores with what may not be seen hidden. seen: None if there is no mask.
+def hidden(scores, mask, how):
+    """The scores with what may not be seen hidden. mask: None if there is no mask.
 
     how: a number to fill in, ("add", a number), ("below", a number below the smallest score), or a
     name of HIDE; one of AFTER alone leaves them as they are.
     """
-    if seen is None or (how in AFTER and how not in HIDE):
+    if mask is None or (how in AFTER and how not in HIDE):
         return scores
     if isinstance(how, tuple) and how[0] == "below":
-        return scores.masked_fill(~seen, float(scores.detach().min()) - how[1])
+        return scores.masked_fill(~mask, float(scores.detach().min()) - how[1])
     if isinstance(how, tuple):
-        return scores + (~seen).to(scores.dtype) * how[1]
-    return HIDE[how](scores, seen) if isinstance(how, str) else scores.masked_fill(~seen, how)
+        return scores + (~mask).to(scores.dtype) * how[1]
+    return HIDE[how](scores, mask) if isinstance(how, str) else scores.masked_fill(~mask, how)
 
 
-def weighed(scores, seen, how, softmax, ways=SOFTMAX):
+def weighed(scores, mask, how, softmax, softmaxes=SOFTMAX):
     """Weights from hidden scores. softmax: an axis, or one of these ways."""
-    weights = scores.softmax(softmax) if isinstance(softmax, int) else ways[softmax](scores)
-    return weights if seen is None or how not in AFTER else AFTER[how](weights, seen)
+    weights = scores.softmax(softmax) if isinstance(softmax, int) else softmaxes[softmax](scores)
+    return weights if mask is None or how not in AFTER else AFTER[how](weights, mask)

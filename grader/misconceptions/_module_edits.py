@@ -9,10 +9,10 @@ from ._mutants import (
     KEYS_NOT_TRANSPOSED,
     added_mask_kept,
     at,
-    before,
     dropped_in_place,
-    each,
-    of,
+    insert_before,
+    mutants,
+    variants,
 )
 
 CASTS = ("float", "double", "half")
@@ -50,31 +50,33 @@ def cast(sizes=SIZES, paths=("",)):
     """x in a dtype that is written in. sizes: the line that reads its sizes. paths: where it is,
     `if … else x`.
     """
-    return of(
+    return mutants(
         "hard_coded_dtype",
-        *(before(sizes, f"x = x.{to}(){path}") for to in CASTS for path in paths),
+        *(insert_before(sizes, f"x = x.{to}(){path}") for to in CASTS for path in paths),
     )
 
 
-def on_a_device(sizes=SIZES, first="self.qkv(x"):
-    """x on a device that is written in. first: where the first layer is given it."""
+def on_a_device(sizes=SIZES, layer_call="self.qkv(x"):
+    """x on a device that is written in. layer_call: where the first layer is given it."""
     moved = ("x + torch.zeros(x.shape, dtype=x.dtype)", "x.cpu()")
-    return of(
+    return mutants(
         "hard_coded_device",
-        *(before(sizes, f"x = {x}") for x in moved),
-        edit(first, f"{first}.cuda()"),
+        *(insert_before(sizes, f"x = {x}") for x in moved),
+        edit(layer_call, f"{layer_call}.cuda()"),
     )
 
 
-def written_into(*ways, sizes=SIZES, out=OUT, kept=("given, x = x, x.clone()",)):
-    """x is changed once all is computed. kept: how forward keeps what is written into."""
-    for way in ways:
-        for copy in kept:
+def written_into(*writes, sizes=SIZES, out=OUT, copies=("given, x = x, x.clone()",)):
+    """x is changed once all is computed. copies: how forward keeps what is written into."""
+    for write in writes:
+        for copy in copies:
             copied = {sizes: f"{copy}\n        {sizes}"}
             yield (
                 "input_mutated",
                 edit(
-                    f"return {out}", f"out = {out}\n        given.{way}\n        return out", copied
+                    f"return {out}",
+                    f"out = {out}\n        given.{write}\n        return out",
+                    copied,
                 ),
             )
 
@@ -82,12 +84,14 @@ def written_into(*ways, sizes=SIZES, out=OUT, kept=("given, x = x, x.clone()",))
 def answers(out=OUT):
     """What forward returns in place of its answer."""
     texts = (f"return {out}, None", f"return [{out}]", out, f"return {out}.detach().numpy()")
-    return of("interface", *(edit(f"return {out}", text) for text in texts))
+    return mutants("interface", *(edit(f"return {out}", text) for text in texts))
 
 
 def rounded(out=OUT):
     """What forward returns, rounded to decimals."""
-    return of("output_rounded", *(edit(out, f"({out}).round(decimals={n})") for n in (4, 3, 2)))
+    return mutants(
+        "output_rounded", *(edit(out, f"({out}).round(decimals={n})") for n in (4, 3, 2))
+    )
 
 
 def other_rates(of_the_fast_path=None):
@@ -99,17 +103,20 @@ def other_rates(of_the_fast_path=None):
     """
     for rate in ("0.1", "1 - dropout"):
         weights, out = ((line, line.replace("dropout)", f"{rate})")) for line in RATES)
-        more = {}
+        extra_changes = {}
         if of_the_fast_path:
             fast_rate = rate.replace("dropout", "self.dropout")
-            more = {of_the_fast_path: of_the_fast_path.replace("self.dropout", fast_rate)}
-        both_places = {**dict([out]), **more}
-        yield from of(
-            "dropout_rate_fixed", edit(*weights, both_places), edit(*weights, more), edit(*out)
+            extra_changes = {of_the_fast_path: of_the_fast_path.replace("self.dropout", fast_rate)}
+        both_places = {**dict([out]), **extra_changes}
+        yield from mutants(
+            "dropout_rate_fixed",
+            edit(*weights, both_places),
+            edit(*weights, extra_changes),
+            edit(*out),
         )
 
 
-UNCHECKED = of(
+UNCHECKED = mutants(
     "divisibility_unchecked",
     *(edit(UNDIVIDED, text) for text in ("if False:", "if block_size % n_head != 0:")),
 )
@@ -118,7 +125,7 @@ UNCHECKED = of(
 ADDED_MASK_KEPT = added_mask_kept(HIDING, "~self.visible[:T, :T]")
 LAST = (*answers(), KEYS_NOT_TRANSPOSED, HEADS_NOT_JOINED, dropped_in_place("attn_dropout"))
 DROPOUT = (
-    *of(
+    *mutants(
         "dropout_always_on",
         edit(WEIGHTS, ALWAYS, {OUT: OUT_ALWAYS}),
         edit(WEIGHTS, ALWAYS),
@@ -126,12 +133,12 @@ DROPOUT = (
     ),
     *at(WEIGHTS, ("dropout_always_on", TRAINING)),
     ("dropout_missing", edit(WEIGHTS, SOFTMAX, {OUT: "self.proj(y)"})),
-    *of(
+    *mutants(
         "dropout_before_softmax", edit(WEIGHTS, EARLY), edit(WEIGHTS, EARLY, {OUT: "self.proj(y)"})
     ),
     *at(WEIGHTS, ("dropout_on_output_only", SOFTMAX)),
     *at(OUT, ("dropout_output_missing", "self.proj(y)")),
-    *of(
+    *mutants(
         "dropout_extra",
         edit(WEIGHTS, f"self.attn_dropout({WEIGHTS})"),
         edit(OUT, f"self.resid_dropout({OUT})"),
@@ -139,10 +146,10 @@ DROPOUT = (
     *other_rates(),
 )
 PARAMS = (
-    *each(
+    *variants(
         "params_not_registered", lost=("buffer qkv proj", "buffer qkv", "buffer proj", "plain qkv")
     ),
-    *each(
+    *variants(
         "params_not_registered", lost=("gone qkv proj", "gone proj", "anew qkv proj", "anew proj")
     ),
     ("params_extra", {"renamed": {"qkv": "c_attn", "proj": "c_proj"}}),
@@ -155,5 +162,5 @@ PARAMS = (
         ),
     ),
     ("params_extra", edit(QKV, BARE, {"self.qkv(x)": "nn.functional.linear(x, self.qkv)"})),
-    *each("params_extra", extra=("temperature", "norm", "positions", "query")),
+    *variants("params_extra", extra=("temperature", "norm", "positions", "query")),
 )

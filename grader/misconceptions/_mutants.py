@@ -10,19 +10,22 @@ OF_HEADS = ("below_head", "below_head_fixed")  # those of each head
 SCALES_TRIED, FILLS_TRIED = (1e-4, 1e4), (0.02, 40.0)  # the limits of a number that nobody can list
 
 
-def known(knobs, right):
-    """These knobs, and the right value for every other one. right: the knobs that there are."""
-    assert knobs.keys() <= right.keys(), knobs.keys() - right.keys()
-    return SimpleNamespace(**{**right, **knobs})
+def complete_knobs(knobs, defaults):
+    """These knobs, and the right value for every other one. defaults: the knobs that there are."""
+    assert knobs.keys() <= defaults.keys(), knobs.keys() - defaults.keys()
+    return SimpleNamespace(**{**defaults, **knobs})
 
 
-def each(id_, **knobs):
+def variants(id_, **knobs):
     """A mutant for each combination of values. A knob with several has a tuple or a list of them;
     ... leaves it right.
     """
     values = (value if isinstance(value, tuple | list) else (value,) for value in knobs.values())
-    every = (zip(knobs, chosen, strict=True) for chosen in product(*values))
-    return [(id_, {knob: value for knob, value in chosen if value is not ...}) for chosen in every]
+    combinations = (zip(knobs, chosen, strict=True) for chosen in product(*values))
+    return [
+        (id_, {knob: value for knob, value in chosen if value is not ...})
+        for chosen in combinations
+    ]
 
 
 def written_in(**sizes):
@@ -30,36 +33,36 @@ def written_in(**sizes):
     return [{name: n} for name, numbers in sizes.items() for n in numbers]
 
 
-def at(line, *groups, more=None):
-    """An edit of this line of the reference for each of these texts, (id, text, …); more: what all
-    of them change besides.
+def at(line, *groups, extra_changes=None):
+    """An edit of this line of the reference for each of these texts, (id, text, …); extra_changes:
+    what all of them change besides.
     """
     for id_, *texts in groups:
         for new in texts:
-            yield id_, edit(line, new, more)
+            yield id_, edit(line, new, extra_changes)
 
 
-def of(id_, *edits):
+def mutants(id_, *edits):
     """Mutants of one misconception."""
-    return tuple((id_, each) for each in edits)
+    return tuple((id_, mutation) for mutation in edits)
 
 
 def changed(changes):
     """An edit of all these texts."""
-    (old, new), *more = changes.items()
-    return edit(old, new, dict(more))
+    (old, new), *extra_changes = changes.items()
+    return edit(old, new, dict(extra_changes))
 
 
-def both(one, other):
+def both(edit_a, edit_b):
     """An edit of all that two edits change."""
-    return changed({**one.changes, **other.changes})
+    return changed({**edit_a.changes, **edit_b.changes})
 
 
-def before(line, text, more=None):
+def insert_before(line, text, extra_changes=None):
     """An edit that puts this text before a line of the reference, as far from the margin as lines
     of a method.
     """
-    return edit(line, f"{text}\n        {line}", more)
+    return edit(line, f"{text}\n        {line}", extra_changes)
 
 
 HEADS_NOT_JOINED = (
@@ -69,8 +72,8 @@ HEADS_NOT_JOINED = (
 KEYS_NOT_TRANSPOSED = ("keys_not_transposed", edit("q @ k.transpose(-2, -1)", "q @ k"))
 # Scores of other tensors than queries and keys.
 SCORES_WRONG_SOURCE = tuple(
-    ("scores_wrong_source", edit("q @ k.transpose(-2, -1)", f"{left} @ {right}.transpose(-2, -1)"))
-    for left, right in ("qq", "kk", "qv")
+    ("scores_wrong_source", edit("q @ k.transpose(-2, -1)", f"{a} @ {b}.transpose(-2, -1)"))
+    for a, b in ("qq", "kk", "qv")
 )
 
 SUPER_INIT_MISSING = ("super_init_missing", edit("super().__init__()", "pass"))
@@ -100,9 +103,11 @@ def added_mask_kept(hiding, hidden):
         hiding: the line of the reference that hides scores.
         hidden: what it hides, (T, T).
     """
-    made = (
+    replacement = (
         'if not hasattr(self, "kept"):\n'
         f"            self.kept = torch.zeros_like(scores[0]).masked_fill({hidden}, -torch.inf)\n"
         "        scores = scores + self.kept"
     )
-    return of("state_kept", edit(hiding, made), edit(hiding, f"{made}[..., :T, :T]"))
+    return mutants(
+        "state_kept", edit(hiding, replacement), edit(hiding, f"{replacement}[..., :T, :T]")
+    )

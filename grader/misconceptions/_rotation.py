@@ -62,20 +62,20 @@ SIGNS = {
 }
 
 
-def flipped(partner, which):
+def flipped(partner, member):
     """The partners of neighbouring pairs, the sign of the first (0) or second (1) turned over."""
     sign = torch.ones(partner.shape[-1], dtype=partner.dtype, device=partner.device)
-    sign[which::2] = -1
+    sign[member::2] = -1
     return partner * sign
 
 
-def overwritten(x, partner, cos, sin, which):
+def overwritten(x, partner, cos, sin, member):
     """The first (0) or second (1) channel of each pair is written before the other one is made of
     it.
     """
-    written, sign = (x * cos + partner * sin)[..., which::2], 1 - 2 * which
-    other = x[..., 1 - which :: 2] * cos[..., ::2] + sign * written * sin[..., ::2]
-    return torch.stack([other, written] if which else [written, other], -1).flatten(-2)
+    written, sign = (x * cos + partner * sin)[..., member::2], 1 - 2 * member
+    opposite = x[..., 1 - member :: 2] * cos[..., ::2] + sign * written * sin[..., ::2]
+    return torch.stack([opposite, written] if member else [written, opposite], -1).flatten(-2)
 
 
 def regrouped(x, how):

@@ -74,7 +74,11 @@ _SCALED = {
     "rounded": "rounded_down rounded rounded_up",
     "precedence": " ".join(PRECEDENCE),
 }
-SCALE_IDS = {way: f"scale_{kind}" for kind, ways in _SCALED.items() for way in ways.split()}
+SCALE_IDS = {
+    scale_name: f"scale_{suffix}"
+    for suffix, scale_names in _SCALED.items()
+    for scale_name in scale_names.split()
+}
 
 # What is done to the scores once they are scaled.
 ROUNDED_SCORES = {
@@ -89,6 +93,6 @@ def factor(scale, sizes):
     return SCALES[scale](sizes) if isinstance(scale, str) else scale
 
 
-def scales(*ways):
+def scales(*names):
     """A mutant for each of these scales, with the misconception behind it."""
-    return tuple((SCALE_IDS[way], {"scale": way}) for way in ways)
+    return tuple((SCALE_IDS[name], {"scale": name}) for name in names)

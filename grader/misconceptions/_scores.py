@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import torch
 
 from ._masking import SOFTMAX
-from ._mutants import each
+from ._mutants import variants
 from ._scaling import SCALES
 
 # What q kᵀ is multiplied by, for attempts that know one number of axes only.
@@ -109,14 +109,14 @@ def offered(k, *functions):
 
 
 def _offered(k, function, name):
-    def given(t):
+    def prepare_arg(t):
         if not isinstance(t, torch.Tensor) or not t.is_floating_point():
             return t
         t = t.to(getattr(torch, k.cast[0])) if name in k.cast[1] else t
         return t + torch.zeros(t.shape, dtype=t.dtype) if name in k.fixed_device else t
 
     def answered(*args):
-        out = function(*map(given, args))
+        out = function(*map(prepare_arg, args))
         out = out.round(decimals=k.decimals[1]) if name in k.decimals else out
         out = out.detach() if name in k.detached else out
         return ANSWERS[k.returns[0]](out) if k.returns and k.returns[1] == name else out
@@ -124,26 +124,28 @@ def _offered(k, function, name):
     return answered if name == k.renamed else wraps(function)(answered)
 
 
-def own(right):
+def paired_defaults(defaults):
     """The right value of each of these knobs, and of those of the second function alone, which are
     as the first one's.
     """
-    return right | dict.fromkeys((f"own_{name}" for name in right), None)
+    return defaults | dict.fromkeys((f"own_{name}" for name in defaults), None)
 
 
-def of_both(k, right):
+def of_both(k, defaults):
     """The values of these knobs in the first function, and in the second one."""
-    first = {name: getattr(k, name) for name in right}
-    second = {name: getattr(k, f"own_{name}") for name in right}
-    return first, first | {name: value for name, value in second.items() if value is not None}
+    first_knobs = {name: getattr(k, name) for name in defaults}
+    second = {name: getattr(k, f"own_{name}") for name in defaults}
+    return first_knobs, first_knobs | {
+        name: value for name, value in second.items() if value is not None
+    }
 
 
-def sides(id_, right, **knobs):
+def sides(id_, defaults, **knobs):
     """As `each`: in both functions, in the second one alone, in the first one alone if these knobs
     have a right value.
     """
-    for _, faults in each(id_, **knobs):
+    for _, faults in variants(id_, **knobs):
         yield id_, faults
         yield id_, {f"own_{knob}": value for knob, value in faults.items()}
-        if faults.keys() <= right.keys():
-            yield id_, {**faults, **{f"own_{knob}": right[knob] for knob in faults}}
+        if faults.keys() <= defaults.keys():
+            yield id_, {**faults, **{f"own_{knob}": defaults[knob] for knob in faults}}

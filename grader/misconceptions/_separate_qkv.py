@@ -20,9 +20,9 @@ from ._mutants import (
     OF_HEADS,
     SCALES_TRIED,
     at,
-    before,
-    each,
-    of,
+    insert_before,
+    mutants,
+    variants,
     written_in,
 )
 from ._scaling import PRECEDENCE, PRECEDENCE_OF_HD, ROUNDED_SCORES, scales
@@ -84,8 +84,8 @@ class OneHead(Attention):
             setattr(self, name, nn.Linear(d_in, d_out, bias=qkv_bias))
         self.hold_mask(knobs.holder, knobs.mask_size or context_length)
 
-    def split(self, t, which):
-        """(B, T, C) as heads. which: q, k or v."""
+    def split(self, t, role):
+        """(B, T, C) as heads. role: q, k or v."""
         return t
 
     def as_values(self, x, q):
@@ -101,13 +101,13 @@ class OneHead(Attention):
         if knobs.context == "checked" and x.shape[1] > self.block_size:
             raise ValueError(f"{x.shape[1]} tokens do not fit a context of {self.block_size}")
         x = self.cut("x", x, knobs)
-        found = {
+        projections = {
             c: project(getattr(self, name), self.cut(f"x_{c}", x, knobs), c in knobs.transposed)
             for c, name in zip("qkv", LAYERS, strict=True)
         }
         q, k, v = (
-            self.split(fixed(self.cut(place, found[c], knobs), self.sizes), place)
-            for c, place in zip(knobs.order, "qkv", strict=True)
+            self.split(fixed(self.cut(role, projections[c], knobs), self.sizes), role)
+            for c, role in zip(knobs.order, "qkv", strict=True)
         )
         v = self.as_values(x, q) if knobs.values == "x" else {"q": q, "k": k, "v": v}[knobs.values]
         return self.cut(
@@ -145,67 +145,69 @@ def attention_mutants(too_wide, wrong_axes, several=False):
             "times_hd",
             *(("times_c", *PRECEDENCE) if several else PRECEDENCE_OF_HD),
         ),
-        *each("scale_after_softmax", scaled=("weights", "scores+weights")),
+        *variants("scale_after_softmax", scaled=("weights", "scores+weights")),
         *scales(*(("sqrt_heads",) if several else ()), "sqrt_tokens", "sqrt_block", "sqrt_batch"),
         *scales(
             *(("sqrt_batch_and_heads",) if several else ()), "rounded_down", "rounded", "rounded_up"
         ),
-        *each("scale_rounded", scaled=(..., "hidden"), scores=tuple(ROUNDED_SCORES)[1:]),
-        *each("scale_constant", scale=constants),
-        *each(
+        *variants("scale_rounded", scaled=(..., "hidden"), scores=tuple(ROUNDED_SCORES)[1:]),
+        *variants("scale_constant", scale=constants),
+        *variants(
             "scores_ignored", scale=0.0, cut_gradient=(..., ("scores",))
         ),  # zeros, or nothing at all, in place of scores
-        *each("softmax_query_axis", softmax=("queries", "queries_by_hand")),
-        *each("softmax_wrong_axis", softmax=wrong_axes),
-        *each(
+        *variants("softmax_query_axis", softmax=("queries", "queries_by_hand")),
+        *variants("softmax_wrong_axis", softmax=wrong_axes),
+        *variants(
             "softmax_missing",
             softmax=("missing_zero_filled", "missing", "sum_zero_filled", "sum", "sigmoid"),
         ),
-        *each("softmax_missing", softmax=("exp", "exp_shifted")),
+        *variants("softmax_missing", softmax=("exp", "exp_shifted")),
         *(("softmax_missing", {"softmax": s, "how": h}) for s in softmaxes for h in (0.0, -1e9)),
-        *each("softmax_wrong_axis", softmax=wrong_axes, how=-1e9),
+        *variants("softmax_wrong_axis", softmax=wrong_axes, how=-1e9),
         # Masked before the softmax, and after it: over these axes nobody takes a share from another
         # key.
-        *each(
+        *variants(
             "softmax_wrong_axis",
             softmax=(*(("heads", "batch") if several else ("batch",)),),
             how="after_softmax",
         ),
         ("mask_missing", {"mask": "all"}),
-        *each("mask_reversed", mask=("reversed", "inverted")),
-        *each("mask_reversed", how=(-1e9, ("add", -1e9)), mask="inverted"),
-        *each(
+        *variants("mask_reversed", mask=("reversed", "inverted")),
+        *variants("mask_reversed", how=(-1e9, ("add", -1e9)), mask="inverted"),
+        *variants(
             "mask_excludes_self",
             mask=("excludes_self", "excludes_self_but_first", "excludes_self_later"),
         ),
-        *each("mask_excludes_self", how=(-1e9, "zero_row", ("add", -1e9)), mask="excludes_self"),
+        *variants(
+            "mask_excludes_self", how=(-1e9, "zero_row", ("add", -1e9)), mask="excludes_self"
+        ),
         ("mask_peeks_one", {"mask": "peeks_one"}),
-        *each("mask_peeks_ahead", mask=("peeks_two", "peeks_three")),
+        *variants("mask_peeks_ahead", mask=("peeks_two", "peeks_three")),
         ("mask_zero_fill", {"how": 0.0}),
         ("mask_plus_inf", {"how": INF}),
-        *each("mask_high_fill", how=(1e9, ("add", 1e9))),
+        *variants("mask_high_fill", how=(1e9, ("add", 1e9))),
         ("mask_after_softmax", {"how": "after_softmax"}),
-        *each(
+        *variants(
             "mask_nan",
             how=("nan_product", "nan_factor", "after_softmax_inf", "after_softmax_inf_and_sum"),
         ),
-        *each("mask_added", scaled=(..., "hidden"), how=added),
-        *each(
+        *variants("mask_added", scaled=(..., "hidden"), how=added),
+        *variants(
             "mask_weak_fill", how=(*weak[:3], *(("add", n) for n in added_weak)), scaled="hidden"
         ),
         ("mask_sdpa_inverted", {"mask": "inverted", "how": "zero_row"}),
         # the same by hand, with nan_to_num
         ("mask_reversed", {"mask": "inverted", "how": "zero_row"}),
-        *each("mask_weak_fill", how=(*weak, *(("add", n) for n in added_weak))),
-        *each("mask_weak_fill", how=(*LOW_FILLS, *(OF_HEADS if several else ()))),
-        *each("mask_weak_fill", how=LOW_FILLS, scaled="hidden"),
-        *each("mask_not_sliced", holder=("whole", "rows_only", "whole_stretched")),
-        *each(
+        *variants("mask_weak_fill", how=(*weak, *(("add", n) for n in added_weak))),
+        *variants("mask_weak_fill", how=(*LOW_FILLS, *(OF_HEADS if several else ()))),
+        *variants("mask_weak_fill", how=LOW_FILLS, scaled="hidden"),
+        *variants("mask_not_sliced", holder=("whole", "rows_only", "whole_stretched")),
+        *variants(
             "size_wrong_axis", holder=("made_for_batch", *(("made_for_heads",) if several else ()))
         ),
-        *each("size_wrong_axis", holder=("made_for_batch_stretched", "cut_to_batch")),
-        *each("mask_not_moved", holder=("attribute", "kept_by_length")),
-        *each("mask_is_parameter", holder=("parameter", "float_parameter")),
+        *variants("size_wrong_axis", holder=("made_for_batch_stretched", "cut_to_batch")),
+        *variants("mask_not_moved", holder=("attribute", "kept_by_length")),
+        *variants("mask_is_parameter", holder=("parameter", "float_parameter")),
         ("context_unchecked", {"context": "open", "holder": "made_in_forward"}),
     )
 
@@ -220,7 +222,9 @@ INIT, FIT = "super().__init__()", "if self.context_length < T:"
 
 def renamed(old, new):
     """These arguments under other names, with their annotations. An edit of either reference."""
-    names = (", ".join(part.split(":")[0] for part in text.split(", ")) for text in (old, new))
+    names = (
+        ", ".join(parameter.split(":")[0] for parameter in text.split(", ")) for text in (old, new)
+    )
     return "interface", edit(old, new, {INIT: f"{INIT}\n        {' = '.join(names)}"})
 
 
@@ -254,7 +258,7 @@ def dropouts(softmax, out):
             edit(dropped, softmax.replace("scores", "self.dropout(scores)")),
         ),
         ("dropout_on_output_only", edit(dropped, softmax, {out: f"self.dropout({out})"})),
-        *of(
+        *mutants(
             "dropout_extra",
             edit(dropped, f"self.dropout({dropped})"),
             edit(out, f"self.dropout({out})"),
@@ -274,11 +278,11 @@ def on_the_way(sizes, out):
     texts.
     """
     return (
-        *edits.written_into("detach().zero_()", sizes=sizes, out=out, kept=("given = x",)),
-        ("input_mutated", before(sizes, "x.mul_(0.5)")),
+        *edits.written_into("detach().zero_()", sizes=sizes, out=out, copies=("given = x",)),
+        ("input_mutated", insert_before(sizes, "x.mul_(0.5)")),
         *edits.rounded(out),
         ("hard_coded_dtype", edit(out, f"({out}).float()")),
-        ("hard_coded_dtype", before(sizes, "x = x.float()")),
+        ("hard_coded_dtype", insert_before(sizes, "x = x.float()")),
         ("hard_coded_dtype", edit(out, f"({out}).half()")),
     )
 
@@ -288,10 +292,10 @@ def more_layers(out, **layers):
     and what acts.
     """
     last = "self.W_value = nn.Linear(d_in, d_out, bias=qkv_bias)"
-    for name, (made, used) in layers.items():
+    for name, (definition, used) in layers.items():
         yield (
             "params_extra",
-            edit(last, f"{last}\n        self.{name} = {made}", {out: used.format(out)}),
+            edit(last, f"{last}\n        self.{name} = {definition}", {out: used.format(out)}),
         )
 
 
@@ -306,22 +310,22 @@ class Runs:
 
     # The layers.
     LAYERS = (
-        *each("qkv_order", order=("kqv", "vkq", "qvk", "kvq", "vqk")),
-        *each("values_wrong_source", values=("k", "x", "q")),
-        *each("weight_not_transposed", transposed=("qkv", "q", "k", "v", "qk", "qv", "kv")),
-        *each("proj_bias", biases=[f"{how} {some}" for how in ("on", "off") for some in SOME]),
+        *variants("qkv_order", order=("kqv", "vkq", "qvk", "kvq", "vqk")),
+        *variants("values_wrong_source", values=("k", "x", "q")),
+        *variants("weight_not_transposed", transposed=("qkv", "q", "k", "v", "qk", "qv", "kv")),
+        *variants("proj_bias", biases=[f"{how} {some}" for how in ("on", "off") for some in SOME]),
         ("proj_bias", {"biases": f"flipped {SOME[0]}"}),
     )
 
     # What is kept, the gradients, and the sizes of the input.
     INPUT = (
-        *each("state_kept", holder=("first_call", "first_call_cut")),
-        *each("state_kept", kept=("rate", "batch", "answers", "awake", "tokens")),
-        *each(
+        *variants("state_kept", holder=("first_call", "first_call_cut")),
+        *variants("state_kept", kept=("rate", "batch", "answers", "awake", "tokens")),
+        *variants(
             "gradient_cut",
-            cut_gradient=[(place,) for place in "output weights x q k v x_q x_k x_v".split()],
+            cut_gradient=[(step,) for step in "output weights x q k v x_q x_k x_v".split()],
         ),
-        *each(
+        *variants(
             "hard_coded_shape",
             sizes=written_in(B=(2, 1, 8, 4, 3, 16, 32), T=(6, 4, 8, 5, 16, 1024)),
         ),
@@ -329,20 +333,20 @@ class Runs:
 
     # Sizes of the mask, and a device, that are written in.
     WRITTEN_IN = (
-        *each("hard_coded_shape", holder=(6, 4, 8, 5, 7)),
-        *each("hard_coded_shape", mask_size=(6, 4, 5, 8)),
+        *variants("hard_coded_shape", holder=(6, 4, 8, 5, 7)),
+        *variants("hard_coded_shape", mask_size=(6, 4, 5, 8)),
         ("hard_coded_device", {"holder": "made_on_default_device"}),
     )
 
     # Edits of either reference: one layer under two names.
-    SHARED = of(
+    SHARED = mutants(
         "params_not_registered",
         *(
             edit(
                 f"self.{name} = nn.Linear(d_in, d_out, bias=qkv_bias)",
-                f"self.{name} = self.{first}",
+                f"self.{name} = self.{source}",
             )
-            for name, first in (("W_key", "W_query"), ("W_value", "W_key"), ("W_value", "W_query"))
+            for name, source in (("W_key", "W_query"), ("W_value", "W_key"), ("W_value", "W_query"))
         ),
     )
 

@@ -12,10 +12,10 @@ from ._mutants import (
     SCALES_TRIED,
     SCORES_WRONG_SOURCE,
     at,
-    each,
-    known,
-    of,
+    complete_knobs,
+    mutants,
     values_transposed,
+    variants,
 )
 from ._scaling import PRECEDENCE_OF_HD
 from ._scores import CONSTANTS, OFFERED, PRODUCTS, ROLES, SHARES, multiplier, offered
@@ -40,13 +40,13 @@ SUMS = (
 FUNCTIONS = ("simplified_attention", "attention_scores", "attention_weights", "attend")
 
 
-def only_size(out, kind, n):
+def only_size(out, axis, n):
     """The output of an attempt that was written for one size of an axis."""
-    if kind == "view":
+    if axis == "view":
         return out.view(2, n, -1, n)
     rows = torch.zeros_like(out)
     for i in range(n):
-        row = (..., i, slice(None)) if kind == "tokens" else i
+        row = (..., i, slice(None)) if axis == "tokens" else i
         rows[row] = out[row]
     return rows
 
@@ -76,7 +76,7 @@ RIGHT = {
 
 def make(**knobs):
     """The exercise's names, with these faults."""
-    faults = known(knobs, RIGHT)
+    faults = complete_knobs(knobs, RIGHT)
 
     def lose(name, t):
         return t.detach() if name in faults.cut else t
@@ -84,19 +84,25 @@ def make(**knobs):
     def rounded(name, t):
         return t.round(decimals=faults.decimals[1]) if name in faults.decimals else t
 
-    def knob(name, part):
-        own = getattr(faults, f"{name}_{part}")
-        return getattr(faults, name) if own is None else own
+    def knob(name, suffix):
+        override = getattr(faults, f"{name}_{suffix}")
+        return getattr(faults, name) if override is None else override
 
-    def scaled(kind, how, q, k, v=None):
-        return lose("scores", PRODUCTS[kind](lose("q", q), lose("k", k)) * multiplier(how, q, k, v))
+    def scaled(product, how, q, k, v=None):
+        return lose(
+            "scores", PRODUCTS[product](lose("q", q), lose("k", k)) * multiplier(how, q, k, v)
+        )
 
-    def softmax(kind, scores):
-        return torch.softmax(scores, dim=kind) if isinstance(kind, int) else SHARES[kind](scores)
+    def softmax(axis_or_name, scores):
+        return (
+            torch.softmax(scores, dim=axis_or_name)
+            if isinstance(axis_or_name, int)
+            else SHARES[axis_or_name](scores)
+        )
 
-    def shares(kind, scores):
+    def shares(axis_or_name, scores):
         scores = lose("scores", scores)
-        weights = softmax(kind, scores)
+        weights = softmax(axis_or_name, scores)
         return lose(
             "weights",
             weights / math.sqrt(scores.shape[-1]) if faults.scale_after == "weights" else weights,
@@ -142,18 +148,19 @@ def make(**knobs):
     )
 
 
-def _scales(id_, *ways):
+def _scales(id_, *scale_names):
     """In both functions, in attend alone, in attention_scores alone."""
-    for how in ways:
+    for how in scale_names:
         yield from ((id_, {"scale": how}), (id_, {"scale_attend": how}))
         yield id_, {"scale": how, "scale_attend": "sqrt_hd"}
 
 
-def _shares(id_, *ways):
+def _shares(id_, *choices):
     """Everywhere, in the pair of functions, and in each function alone."""
-    for how in ways:
+    for how in choices:
         yield from (
-            (id_, {f"softmax{part}": how}) for part in ("", "_simplified", "_weights", "_attend")
+            (id_, {f"softmax{suffix}": how})
+            for suffix in ("", "_simplified", "_weights", "_attend")
         )
         yield id_, {"softmax_weights": how, "softmax_attend": -1}
 
@@ -162,63 +169,65 @@ MUTANTS = (
     *_scales("scale_missing", "missing"),
     *_scales("scale_no_sqrt", "hd"),
     *_scales("scale_multiplied", "times_sqrt_hd", "times_hd"),
-    *each("scale_not_due", scale_simplified=("sqrt_hd", "hd", "sqrt_tokens", "times_sqrt_hd")),
+    *variants("scale_not_due", scale_simplified=("sqrt_hd", "hd", "sqrt_tokens", "times_sqrt_hd")),
     *_shares("softmax_query_axis", -2, "queries_by_hand", 1),
     *_shares("softmax_wrong_axis", 0),
     *_shares("scores_ignored", "uniform"),
     *_shares("softmax_missing", "missing", "sum"),
     *_shares("softmax_wrong_axis", "square", "everything"),
-    *each("softmax_query_axis", softmax=2),
-    *each("softmax_wrong_axis", softmax=("implicit", -3, 1, 2)),
-    *each("softmax_wrong_axis", softmax_simplified=("implicit", 1)),
-    *each("softmax_wrong_axis", softmax_weights=("implicit", -3, 1)),
-    *each("softmax_missing", softmax=(*SUMS, "exp", "exp_shifted")),
-    *each("softmax_missing", softmax_weights=("exp", "exp_shifted", *SUMS)),
-    *each("softmax_missing", softmax_simplified=("exp", "exp_shifted", "sum_of_sizes", "sum_all")),
-    *each("values_wrong_source", roles=("qkk", "qkq")),
+    *variants("softmax_query_axis", softmax=2),
+    *variants("softmax_wrong_axis", softmax=("implicit", -3, 1, 2)),
+    *variants("softmax_wrong_axis", softmax_simplified=("implicit", 1)),
+    *variants("softmax_wrong_axis", softmax_weights=("implicit", -3, 1)),
+    *variants("softmax_missing", softmax=(*SUMS, "exp", "exp_shifted")),
+    *variants("softmax_missing", softmax_weights=("exp", "exp_shifted", *SUMS)),
+    *variants(
+        "softmax_missing", softmax_simplified=("exp", "exp_shifted", "sum_of_sizes", "sum_all")
+    ),
+    *variants("values_wrong_source", roles=("qkk", "qkq")),
     *SCORES_WRONG_SOURCE[:2],
-    *each("scores_wrong_source", roles=("qqv", "kkv", "qvv")),
-    *each("scale_after_softmax", scale_after=("attend", "weights"), scale=("missing", ...)),
+    *variants("scores_wrong_source", roles=("qqv", "kkv", "qvv")),
+    *variants("scale_after_softmax", scale_after=("attend", "weights"), scale=("missing", ...)),
     ("scale_after_softmax", {"scale_attend": "missing", "scale_after": "attend"}),
     (
         "scale_twice",
         edit("attention_scores(q, k)) @ v", "attention_scores(q / math.sqrt(q.shape[-1]), k)) @ v"),
     ),
-    *each("scale_twice", scale="hd", scale_attend=(..., "sqrt_hd")),
+    *variants("scale_twice", scale="hd", scale_attend=(..., "sqrt_hd")),
     *_scales("scale_precedence", *PRECEDENCE_OF_HD),
     *_scales("scale_sqrt_tokens", "sqrt_keys", "sqrt_tokens"),
     *_scales("scale_tokens", "tokens"),
-    *each(
+    *variants(
         "scale_wrong_axis",
         scale=[f"sqrt_{n}" for n in "heads heads_or_1 heads_strict axis_1 batch".split()],
     ),
-    *each("scale_wrong_axis", scale_attend="sqrt_values"),
+    *variants("scale_wrong_axis", scale_attend="sqrt_values"),
     *_scales("scale_rounded", "rounded_down", "rounded", "rounded_up"),
     *at(
         SCORES,
         ("scale_rounded", f'torch.div({SCORES}, 1, rounding_mode="floor")', f"({SCORES}) // 1"),
     ),
-    *each("output_rounded", decimals=[(name, n) for name in FUNCTIONS for n in (4, 3, 2)]),
-    *each("scale_sqrt_tokens", scale="sqrt_axis_1"),
-    *each("scale_sqrt_c", scale=("sqrt_c", "sqrt_c_or_1", "sqrt_c_strict", "sqrt_c_axis_1")),
-    *each("scale_constant", scale=[n**-0.5 for n in CONSTANTS]),
-    *each("scale_constant", scale_attend=[n**-0.5 for n in CONSTANTS[:4]]),
-    *each("qkv_order", roles=("kqv", "qvk", "vkq", "kvq", "vqk")),
+    *variants("output_rounded", decimals=[(name, n) for name in FUNCTIONS for n in (4, 3, 2)]),
+    *variants("scale_sqrt_tokens", scale="sqrt_axis_1"),
+    *variants("scale_sqrt_c", scale=("sqrt_c", "sqrt_c_or_1", "sqrt_c_strict", "sqrt_c_axis_1")),
+    *variants("scale_constant", scale=[n**-0.5 for n in CONSTANTS]),
+    *variants("scale_constant", scale_attend=[n**-0.5 for n in CONSTANTS[:4]]),
+    *variants("qkv_order", roles=("kqv", "qvk", "vkq", "kvq", "vqk")),
     ("qkv_order", edit("q @ k.transpose", "k @ q.transpose")),
     ("axes_turned", {"product": "T"}),
-    *each("hard_coded_shape", product=tuple(PRODUCTS)[2:]),
+    *variants("hard_coded_shape", product=tuple(PRODUCTS)[2:]),
     ("axes_turned", {"product_simplified": "T"}),
-    *each(
+    *variants(
         "hard_coded_shape",
         product_simplified=("t", "mm", "transpose_01", "transpose_12", "bmm", "unpack_3"),
     ),
-    *each(
+    *variants(
         "hard_coded_shape",
         size=(*(("tokens", n) for n in (6, 4, 3, 2, 8)), ("batch", 2), ("batch", 1)),
     ),
-    *each("hard_coded_shape", size=[("view", 64)], size_in=[..., ("simplified_attention",)]),
+    *variants("hard_coded_shape", size=[("view", 64)], size_in=[..., ("simplified_attention",)]),
     ("hard_coded_shape", {"size": ("tokens", 6), "size_in": ("simplified_attention",)}),
-    *each(
+    *variants(
         "gradient_cut",
         cut=[(n,) for n in "x_weights x_keys x_query x_values q k v scores weights".split()],
     ),
@@ -228,7 +237,7 @@ MUTANTS = (
         for knob in ("softmax", "softmax_weights", "softmax_simplified")
     ),
     # Queries and keys in attention_scores alone.
-    *of(
+    *mutants(
         "input_mutated",
         *(
             edit(f"return {SCORES}", f"{t}.mul_(2.0)\n    return {SCORES} / 2.0", COPIED)
@@ -241,17 +250,20 @@ MUTANTS = (
         "input_mutated",
         edit(WEIGHTS, f"scores -= scores.amax(-1, keepdim=True)\n    {WEIGHTS}", APART),
     ),
-    *each("hard_coded_dtype", cast=[(dtype, FUNCTIONS) for dtype in ("float32", "float64")]),
-    *each("hard_coded_dtype", cast=[("float32", (name,)) for name in FUNCTIONS]),
+    *variants("hard_coded_dtype", cast=[(dtype, FUNCTIONS) for dtype in ("float32", "float64")]),
+    *variants("hard_coded_dtype", cast=[("float32", (name,)) for name in FUNCTIONS]),
     *(
         ("hard_coded_device", {knob: (name,)})
         for knob in ("fixed_device", "to_cpu")
         for name in FUNCTIONS
     ),
-    *each("interface", returns=[(kind, "attend") for kind in ("tuple", "listed", "none", "numpy")]),
-    *each("interface", returns=[("tuple", name) for name in FUNCTIONS[:3]]),
-    *each("interface", without=("simplified_attention", "attend")),
-    *each("interface", renamed="attend"),
+    *variants(
+        "interface",
+        returns=[(return_type, "attend") for return_type in ("tuple", "listed", "none", "numpy")],
+    ),
+    *variants("interface", returns=[("tuple", name) for name in FUNCTIONS[:3]]),
+    *variants("interface", without=("simplified_attention", "attend")),
+    *variants("interface", renamed="attend"),
     KEYS_NOT_TRANSPOSED,
     values_transposed("attention_weights(attention_scores(q, k)) @ v"),
 )

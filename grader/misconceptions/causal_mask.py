@@ -5,8 +5,8 @@ import torch
 from manyheads.checks import edit
 
 from ._masking import INF, MASK_TYPES, VISIBLE, hidden, of_mask, visible, weighed
-from ._mutants import FILLS_TRIED, LOW_FILLS, at, each, known, of
-from ._scores import OFFERED, SHARES, of_both, offered, own, sides
+from ._mutants import FILLS_TRIED, LOW_FILLS, at, complete_knobs, mutants, variants
+from ._scores import OFFERED, SHARES, of_both, offered, paired_defaults, sides
 
 # More ways to hide scores, beside those of HIDE.
 HIDES = {
@@ -26,7 +26,7 @@ MASKED = {
     "hide": -INF,  # as _masking.of_mask has it, or one of HIDES
 }
 RIGHT = {
-    **own(MASKED),
+    **paired_defaults(MASKED),
     **OFFERED,
     "mask_type": None,
     "mask_axes": 0,  # of size 1, in front of the mask
@@ -39,28 +39,28 @@ RIGHT = {
 
 def make(**knobs):
     """The exercise's names, with these faults."""
-    faults = known(knobs, RIGHT)
+    faults = complete_knobs(knobs, RIGHT)
     both, its_own = of_both(faults, MASKED)
 
-    def drawn(kind, T, name, device):
-        T, kind = (kind, "causal") if isinstance(kind, int) else (T, kind)
+    def drawn(pattern, T, name, device):
+        T, pattern = (pattern, "causal") if isinstance(pattern, int) else (T, pattern)
         device = "cpu" if name in faults.fixed_device else device
-        return visible(kind, T, device)
+        return visible(pattern, T, device)
 
-    def hide(way, scores, seen):
+    def hide(method, scores, mask):
         """The scores as they are hidden in this way, what may be seen of them, and how the rest is
         hidden.
         """
-        if way in HIDES:
-            return HIDES[way](scores, seen), seen, None
-        which, how = of_mask(way)
-        seen = VISIBLE[which](seen)
-        return hidden(scores, seen, how), seen, how
+        if method in HIDES:
+            return HIDES[method](scores, mask), mask, None
+        pattern, how = of_mask(method)
+        mask = VISIBLE[pattern](mask)
+        return hidden(scores, mask, how), mask, how
 
     def causal_mask(T, device=None):
-        seen = drawn(both["mask"], T, "causal_mask", device)
-        seen = MASK_TYPES[faults.mask_type](seen) if faults.mask_type else seen
-        return seen[(None,) * faults.mask_axes]
+        mask = drawn(both["mask"], T, "causal_mask", device)
+        mask = MASK_TYPES[faults.mask_type](mask) if faults.mask_type else mask
+        return mask[(None,) * faults.mask_axes]
 
     def mask_scores(scores, mask):
         out, *_ = hide(both["hide"], scores, mask)
@@ -75,10 +75,10 @@ def make(**knobs):
         scaled = scores
         if faults.scale is not None:
             scaled = scores / (T**0.5 if faults.scale == "sqrt_tokens" else faults.scale)
-        seen = drawn(its_own["mask"], T, "causal_weights", scores.device)
-        weights = weighed(*hide(its_own["hide"], scaled, seen), faults.softmax, SHARES)
+        mask = drawn(its_own["mask"], T, "causal_weights", scores.device)
+        weights = weighed(*hide(its_own["hide"], scaled, mask), faults.softmax, SHARES)
         if "weights" in faults.mutate:
-            scores.masked_fill_(~seen, -INF)
+            scores.masked_fill_(~mask, -INF)
         return weights.nan_to_num(0.0) if faults.nan == "zero" else weights
 
     functions = offered(faults, causal_mask, mask_scores, causal_weights)
@@ -87,12 +87,12 @@ def make(**knobs):
     return functions
 
 
-def _masks(id_, *kinds):
-    return sides(id_, MASKED, mask=kinds)
+def _masks(id_, *patterns):
+    return sides(id_, MASKED, mask=patterns)
 
 
-def _hides(id_, *kinds):
-    return sides(id_, MASKED, hide=kinds)
+def _hides(id_, *methods):
+    return sides(id_, MASKED, hide=methods)
 
 
 HIDDEN = 'return scores.masked_fill(~mask, float("-inf"))'
@@ -130,7 +130,7 @@ MUTANTS = (
     ),
     *_hides("mask_plus_inf", INF),
     *_hides("mask_high_fill", "largest", 1e9, ("add", 1e9)),
-    *each(
+    *variants(
         "mask_after_softmax", own_hide=("after_softmax", "zero_twice", "after_softmax_whole_sum")
     ),
     *_hides("mask_nan", "nan_product", "nan_factor", ("inverted", "nan_product")),
@@ -142,55 +142,61 @@ MUTANTS = (
     *_hides("mask_added", "add_seen", "add_hidden", "subtract_hidden"),
     *at(HIDDEN, ("mask_added", "return scores - mask * 1.0")),
     ("mask_added", {"hide": "add_one_inf", "own_hide": -INF}),
-    *each("softmax_query_axis", softmax=(-2, 1, 2, "queries_by_hand")),
-    *each("softmax_wrong_axis", softmax=(0, "square", "everything", "implicit", -3, 1, 2)),
+    *variants("softmax_query_axis", softmax=(-2, 1, 2, "queries_by_hand")),
+    *variants("softmax_wrong_axis", softmax=(0, "square", "everything", "implicit", -3, 1, 2)),
     ("scores_ignored", {"scale": INF}),
-    *each("softmax_missing", softmax=("missing", "missing_zero_filled", "sum", "sum_zero_filled")),
-    *each(
+    *variants(
+        "softmax_missing", softmax=("missing", "missing_zero_filled", "sum", "sum_zero_filled")
+    ),
+    *variants(
         "softmax_missing",
         softmax=("sum_of_sizes_zero_filled", "sum_of_sizes", "sum_queries", "exp", "exp_shifted"),
     ),
-    *each("mask_not_sliced", own_mask=ONE_SIZE),
-    *each("hard_coded_shape", mask=(4, 6, 8, 3, 2, 5, 10, 16, 64, 1024)),
-    *each("hard_coded_shape", own_mask=ONE_SIZE),
+    *variants("mask_not_sliced", own_mask=ONE_SIZE),
+    *variants("hard_coded_shape", mask=(4, 6, 8, 3, 2, 5, 10, 16, 64, 1024)),
+    *variants("hard_coded_shape", own_mask=ONE_SIZE),
     *(("hard_coded_shape", {"mask": n, "own_mask": "causal"}) for n in (4, 6, 8, 64, 1024)),
     *at("scores.shape[-1]", ("size_wrong_axis", "scores.shape[0]", "scores.shape[1]")),
     *at("scores.shape[-1]", ("hard_coded_shape", "scores.shape[2]", "scores.shape[3]")),
-    *of(
+    *mutants(
         "hard_coded_shape",
         *(edit(MASK, f"{UNPACKED.format(axes=axes)}\n    {MASK}") for axes in (2, 3, 4)),
     ),
-    *each("hard_coded_shape", hide=("unsqueezed", "unsqueezed_once")),
+    *variants("hard_coded_shape", hide=("unsqueezed", "unsqueezed_once")),
     ("hard_coded_shape", edit(HIDDEN, f"scores[..., mask]\n    {HIDDEN}")),
     ("hard_coded_shape", edit("~mask", "~mask[: scores.shape[-1], : scores.shape[-1]]")),
     ("hard_coded_shape", edit(HIDDEN, f"scores[mask]\n    {HIDDEN}")),
     ("hard_coded_shape", edit(MASK, f"scores = scores.view(2, 4, 64, 64)\n    {MASK}")),
-    *each("scale_sqrt_tokens", scale="sqrt_tokens"),
-    *each("scale_constant", scale=(8.0, 2.0, 64.0, 4.0)),
-    *each("output_rounded", decimals=[("causal_weights", n) for n in (4, 3, 2)]),
+    *variants("scale_sqrt_tokens", scale="sqrt_tokens"),
+    *variants("scale_constant", scale=(8.0, 2.0, 64.0, 4.0)),
+    *variants("output_rounded", decimals=[("causal_weights", n) for n in (4, 3, 2)]),
     ("gradient_cut", {"softmax": "detached_sum"}),
-    *each(
+    *variants(
         "gradient_cut",
         detached=(("mask_scores",), ("causal_weights",), ("mask_scores", "causal_weights")),
     ),
-    *each("input_mutated", mutate=(("scores",), ("mask",), ("weights",), ("scores", "weights"))),
+    *variants(
+        "input_mutated", mutate=(("scores",), ("mask",), ("weights",), ("scores", "weights"))
+    ),
     ("interface", {"renamed": "swapped"}),
-    *each("mask_not_bool", mask_type=tuple(MASK_TYPES)),
-    *each("interface", mask_axes=(2, 1, 3)),
+    *variants("mask_not_bool", mask_type=tuple(MASK_TYPES)),
+    *variants("interface", mask_axes=(2, 1, 3)),
     ("interface", {"mask_axes": 1, "own_hide": "unsqueezed_once"}),  # causal_weights uses it, too
     ("interface", {"mask_axes": 2, "own_hide": "unsqueezed"}),
-    *each("hard_coded_dtype", cast=[("float32", (name,)) for name in FUNCTIONS[1:]]),
-    *each("hard_coded_dtype", cast=(("float32", FUNCTIONS[1:]), ("float64", FUNCTIONS[1:]))),
-    *each(
+    *variants("hard_coded_dtype", cast=[("float32", (name,)) for name in FUNCTIONS[1:]]),
+    *variants("hard_coded_dtype", cast=(("float32", FUNCTIONS[1:]), ("float64", FUNCTIONS[1:]))),
+    *variants(
         "hard_coded_device",
         fixed_device=(*((name,) for name in FUNCTIONS), ("causal_mask", "causal_weights")),
     ),
-    *each(
+    *variants(
         "interface",
-        returns=[(kind, name) for kind in ("tuple", "list", "none") for name in FUNCTIONS],
+        returns=[
+            (return_type, name) for return_type in ("tuple", "list", "none") for name in FUNCTIONS
+        ],
     ),
-    *each("interface", without=FUNCTIONS),
-    *each("interface", renamed=FUNCTIONS),
+    *variants("interface", without=FUNCTIONS),
+    *variants("interface", renamed=FUNCTIONS),
 )
 
 # With a number that nobody can list.

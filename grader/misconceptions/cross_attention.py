@@ -21,10 +21,10 @@ from ._mutants import (
     SCORES_WRONG_SOURCE,
     SUPER_INIT_MISSING,
     at,
-    before,
-    each,
-    of,
+    insert_before,
+    mutants,
     values_transposed,
+    variants,
 )
 from ._scaling import PRECEDENCE, scales
 
@@ -65,9 +65,9 @@ def square(a, diagonal=0):
     return torch.ones(a.shape[-2:], dtype=torch.bool, device=a.device).tril(diagonal)
 
 
-def cut_or_padded(keep, a, seen):
+def cut_or_padded(keep, a, fill):
     T = a.shape[-2]
-    return F.pad(keep[:, :T], (0, max(0, T - keep.shape[1])), value=seen)[:, None, :, None]
+    return F.pad(keep[:, :T], (0, max(0, T - keep.shape[1])), value=fill)[:, None, :, None]
 
 
 # Which side queries, keys and values come from.
@@ -137,8 +137,12 @@ class Cross(Attention):
         s.block = s.T_k
         sides = dict(zip("qkv", SIDES[k.sides](self.cut("x", x, k), context), strict=True))
         layers = zip("qkv", k.layers, strict=True)
-        found = {c: self.project(LAYERS[layer], sides[c], c in k.transposed) for c, layer in layers}
-        y = self.joined(*SOURCES[k.source](*(self.split(c, found[c], s) for c in "qkv"), x), s, k)
+        projections = {
+            c: self.project(LAYERS[layer], sides[c], c in k.transposed) for c, layer in layers
+        }
+        y = self.joined(
+            *SOURCES[k.source](*(self.split(c, projections[c], s) for c in "qkv"), x), s, k
+        )
         s.T = s.T_k if k.lengths == "answer" else y.shape[2]
         y = self.cut("y", MERGES[k.merge](y, s), k)
         for _ in range({"missing": 0, "twice": 2}.get(k.proj, 1)):
@@ -151,14 +155,14 @@ class Cross(Attention):
             T = s.T_k if c == "q" else s.T
         elif k.sides != "apart" and k.fixed is None:
             T = t.shape[1]
-        way = k.split if c in k.split_of else "heads"
-        return SPLITS[way](t, SimpleNamespace(**{**vars(s), "T": T}))
+        split = k.split if c in k.split_of else "heads"
+        return SPLITS[split](t, SimpleNamespace(**{**vars(s), "T": T}))
 
     def mask_for(self, scores, holder, s):
-        seen, keep = self.knobs.seen, s.keep
-        if keep is None and seen in ALWAYS:
+        pattern, keep = self.knobs.seen, s.keep
+        if keep is None and pattern in ALWAYS:
             keep = torch.ones_like(scores[:, 0, 0], dtype=torch.bool)
-        return None if keep is None else SEEN[seen](keep, scores)
+        return None if keep is None else SEEN[pattern](keep, scores)
 
 
 def make(**knobs):
@@ -227,39 +231,39 @@ MORE = (
 MUTANTS = (
     ("mask_missing", {"mask": "missing"}),
     ("keep_inverted", {"mask": "inverted"}),
-    *each("keep_on_queries", seen=ON_QUERIES),
+    *variants("keep_on_queries", seen=ON_QUERIES),
     *scales("sqrt_c", "missing"),
-    *each("context_ignored", sides=("both_from_x", "keys_from_x", "values_from_x")),
+    *variants("context_ignored", sides=("both_from_x", "keys_from_x", "values_from_x")),
     ("wrong_view", {"split": "straight"}),
     ("wrong_view_both", {"split": "straight", "merge": "straight"}),
     ("merge_no_transpose", {"merge": "straight"}),
     ("scale_no_sqrt", {"scale": "hd"}),
     ("scale_twice", {"scale": "hd", "scaled": "scores+scores"}),
-    *each("scores_ignored", scale=0.0, cut_gradient=(..., ("scores",))),
+    *variants("scores_ignored", scale=0.0, cut_gradient=(..., ("scores",))),
     ("softmax_query_axis", {"softmax": "queries"}),
     ("product_turned", {"softmax_of": "keys_by_queries"}),
     ("mask_after_softmax", {"mask": "after_softmax"}),
     ("mask_zero_fill", {"mask": 0.0}),
     ("mask_zero_fill", {"mask": "zero_twice"}),  # the context itself set to 0
     ("proj_missing", {"proj": "missing"}),
-    *each("size_wrong_axis", lengths=("keys", "queries", "answer")),
-    *each("layer_widths", of_query=True, sides=("apart", "both_from_x")),
+    *variants("size_wrong_axis", lengths=("keys", "queries", "answer")),
+    *variants("layer_widths", of_query=True, sides=("apart", "both_from_x")),
     ("view_not_contiguous", {"merge": "view"}),
     SUPER_INIT_MISSING,
-    *each("keep_inverted", mask=(("inverted", -1e9), ("inverted", ("add", -1e9)))),
+    *variants("keep_inverted", mask=(("inverted", -1e9), ("inverted", ("add", -1e9)))),
     # Fused code answers a row that is hidden whole with zeros, and takes keep as attn_mask or as
     # key_padding_mask.
     ("keep_inverted", {"mask": "inverted", "softmax": "as_numbers"}),
     ("mask_sdpa_inverted", {"mask": "inverted", "softmax": "as_numbers"}),
-    *each("keep_on_queries", seen=ON_QUERIES, mask=(-1e9, 0.0, "after_softmax")),
-    *each("keep_on_queries", seen=ON_QUERIES, mask="causal", softmax="as_numbers"),
-    *each("size_wrong_axis", seen=("as_it_is", "one_axis", "one_axis_behind")),
-    *each("causal_extra", seen=ALWAYS),
-    *each("causal_extra", seen=("causal", "causal_from_the_end"), mask=-1e9),
-    *each("causal_extra", seen=("causal", "causal_from_the_end"), softmax="as_numbers"),
-    *each("heads_mix_batch", seen=("batch_innermost", "batch_outermost")),
+    *variants("keep_on_queries", seen=ON_QUERIES, mask=(-1e9, 0.0, "after_softmax")),
+    *variants("keep_on_queries", seen=ON_QUERIES, mask="causal", softmax="as_numbers"),
+    *variants("size_wrong_axis", seen=("as_it_is", "one_axis", "one_axis_behind")),
+    *variants("causal_extra", seen=ALWAYS),
+    *variants("causal_extra", seen=("causal", "causal_from_the_end"), mask=-1e9),
+    *variants("causal_extra", seen=("causal", "causal_from_the_end"), softmax="as_numbers"),
+    *variants("heads_mix_batch", seen=("batch_innermost", "batch_outermost")),
     ("mask_missing", {"seen": "first_head"}),
-    *each("sides_swapped", sides=("swapped", "queries_from_context")),
+    *variants("sides_swapped", sides=("swapped", "queries_from_context")),
     ("context_ignored", {"sides": "joined"}),
     ("interface", edit("if keep is not None:", "if ~keep is not None:")),
     *scales(
@@ -277,39 +281,43 @@ MUTANTS = (
         "sqrt_d_query", "sqrt_d_context", "sqrt_batch", "sqrt_batch_and_heads", "c", "three_times"
     ),
     *scales("rounded_down", "rounded_up"),
-    *each("scale_rounded", scores=("rounded_down", "rounded_down_without_gradient")),
-    *each("scale_after_softmax", scaled=("weights", "scores+weights")),
-    *each("scale_constant", scale=CONSTANTS),
-    *each("softmax_wrong_axis", softmax=AXES, mask=("causal", -1e9, "missing")),
-    *each("softmax_query_axis", softmax=("queries", "queries_by_hand"), mask=(-1e9, "missing")),
+    *variants("scale_rounded", scores=("rounded_down", "rounded_down_without_gradient")),
+    *variants("scale_after_softmax", scaled=("weights", "scores+weights")),
+    *variants("scale_constant", scale=CONSTANTS),
+    *variants("softmax_wrong_axis", softmax=AXES, mask=("causal", -1e9, "missing")),
+    *variants("softmax_query_axis", softmax=("queries", "queries_by_hand"), mask=(-1e9, "missing")),
     ("softmax_query_axis", {"softmax": "queries_as_numbers"}),
-    *each("softmax_missing", softmax=("missing", "missing_zero_filled", "sum_zero_filled", "sum")),
-    *each("softmax_missing", softmax=("sum_of_sizes_zero_filled", "exp", "sigmoid")),
-    *each("softmax_missing", softmax=("norm_zero_filled", "tokens_zero_filled")),
-    *each("softmax_missing", softmax=("missing", "sum", "sigmoid"), mask=(0.0, -1e9, "missing")),
-    *each("mask_weak_fill", mask=[*WEAK, *added(*WEAK[:3]), *LOW_FILLS, *OF_HEADS]),
-    *each("mask_weak_fill", mask=[*WEAK[:3], *added(*WEAK[:3])], scaled="hidden"),
+    *variants(
+        "softmax_missing", softmax=("missing", "missing_zero_filled", "sum_zero_filled", "sum")
+    ),
+    *variants("softmax_missing", softmax=("sum_of_sizes_zero_filled", "exp", "sigmoid")),
+    *variants("softmax_missing", softmax=("norm_zero_filled", "tokens_zero_filled")),
+    *variants(
+        "softmax_missing", softmax=("missing", "sum", "sigmoid"), mask=(0.0, -1e9, "missing")
+    ),
+    *variants("mask_weak_fill", mask=[*WEAK, *added(*WEAK[:3]), *LOW_FILLS, *OF_HEADS]),
+    *variants("mask_weak_fill", mask=[*WEAK[:3], *added(*WEAK[:3])], scaled="hidden"),
     ("mask_plus_inf", {"mask": INF}),
     ("mask_high_fill", {"mask": 1e9}),
-    *each("mask_nan", mask=("nan_product", "nan_factor", "nan_zero_factor")),
+    *variants("mask_nan", mask=("nan_product", "nan_factor", "nan_zero_factor")),
     ("mask_after_softmax", {"mask": "after_softmax_low"}),
-    *each("mask_added", scaled=(..., "hidden"), mask=("add_seen", "add_hidden")),
-    *each("wrong_view_values", split="straight", split_of=("v", "q", "k", "qk", "qv", "kv")),
-    *each("reshape_out_of_order", split=OUT_OF_ORDER),
+    *variants("mask_added", scaled=(..., "hidden"), mask=("add_seen", "add_hidden")),
+    *variants("wrong_view_values", split="straight", split_of=("v", "q", "k", "qk", "qv", "kv")),
+    *variants("reshape_out_of_order", split=OUT_OF_ORDER),
     *Runs.HEADS,
-    *each("heads_and_width_swapped", split="sizes_swapped", scale=("sqrt_hd", "sqrt_heads")),
-    *each("heads_missing_transpose", attend_over="heads", mask=(..., "missing")),
-    *each("heads_mix_batch", merge=("axes_(1, 2, 0, 3)", "heads_from_batch", "batch_viewed")),
-    *each("heads_mix_batch", split=("batch_after_heads", "batch_swapped")),
-    *each("reshape_out_of_order", split="batch_and_tokens"),
-    *each("qkv_order", layers=("qvk", "kqv", "vqk", "kvq", "vkq")),
-    *each("values_wrong_source", source=("v_is_k", "v_is_q")),
+    *variants("heads_and_width_swapped", split="sizes_swapped", scale=("sqrt_hd", "sqrt_heads")),
+    *variants("heads_missing_transpose", attend_over="heads", mask=(..., "missing")),
+    *variants("heads_mix_batch", merge=("axes_(1, 2, 0, 3)", "heads_from_batch", "batch_viewed")),
+    *variants("heads_mix_batch", split=("batch_after_heads", "batch_swapped")),
+    *variants("reshape_out_of_order", split="batch_and_tokens"),
+    *variants("qkv_order", layers=("qvk", "kqv", "vqk", "kvq", "vkq")),
+    *variants("values_wrong_source", source=("v_is_k", "v_is_q")),
     *SCORES_WRONG_SOURCE,
-    *each("weight_not_transposed", transposed=SOME),
-    *each(
+    *variants("weight_not_transposed", transposed=SOME),
+    *variants(
         "proj_bias", biases=[" ".join(["flipped", *map(LAYERS.get, some)]) for some in OTHER_BIASES]
     ),
-    *of(
+    *mutants(
         "dropout_extra",
         *(
             edit(text, f"nn.functional.dropout({text}, 0.1, self.training)")
@@ -317,28 +325,28 @@ MUTANTS = (
         ),
     ),
     ("dropout_always_on", edit(SOFTMAX, f"nn.functional.dropout({SOFTMAX}, 0.1)")),
-    *each("state_kept", kept=("last_keep", "context", "answers", "batch", "tokens")),
+    *variants("state_kept", kept=("last_keep", "context", "answers", "batch", "tokens")),
     *at(UNDIVIDED, ("divisibility_unchecked", "if False:", "if d_query % num_heads != 0:")),
     *edits.cast(SIZES),
     ("hard_coded_dtype", edit(OUT, f"{OUT}.float()")),
-    *each(
+    *variants(
         "params_not_registered",
         lost=(f"buffer {EVERY}", "buffer W_key", "buffer out_proj", f"anew {EVERY}"),
     ),
-    *each(
+    *variants(
         "params_extra",
         renamed=[{name: f"{name}_" for name in some.split()} for some in (EVERY, "out_proj")],
     ),
-    *each("params_extra", extra=("temperature", "norm")),
-    *each("gradient_cut", cut_gradient=[cut for cut in CUTS_OF_GRADIENT if "proj" not in cut]),
-    ("gradient_cut", before(SIZES, "context = context.detach()")),
+    *variants("params_extra", extra=("temperature", "norm")),
+    *variants("gradient_cut", cut_gradient=[cut for cut in CUTS_OF_GRADIENT if "proj" not in cut]),
+    ("gradient_cut", insert_before(SIZES, "context = context.detach()")),
     *edits.written_into(
         "zero_()",
         sizes=SIZES,
         out=OUT,
-        kept=[f"given, {x} = {x}, {x}.clone()" for x in ("x", "context")],
+        copies=[f"given, {x} = {x}, {x}.clone()" for x in ("x", "context")],
     ),
-    *each(
+    *variants(
         "hard_coded_shape", fixed=[{"nh": 4}, {"nh": 8}, {"hd": 64}, {"B": 2}, {"T": 8}, {"T_k": 8}]
     ),
     *edits.on_a_device(SIZES, "self.W_query(x"),

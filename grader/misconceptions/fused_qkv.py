@@ -7,7 +7,7 @@ from ._attention import ORDERS
 from ._attention_module import CUTS_OF_GRADIENT, KNOBS, Attention
 from ._attention_mutants import ATTENTION_FAMILIES, CONSTANTS, OUT_OF_ORDER, PARTS, Runs
 from ._layers import module
-from ._mutants import SCORES_WRONG_SOURCE, at, each, of, values_transposed
+from ._mutants import SCORES_WRONG_SOURCE, at, mutants, values_transposed, variants
 from ._scaling import PRECEDENCE, scales
 
 GPT2 = {"small": (768, 12), "medium": (1024, 16), "large": (1280, 20), "xl": (1600, 25)}
@@ -40,8 +40,8 @@ SAME = "torch.eye(C).to(x)"
 WEIGHTS = ", ".join(f"{name}_proj_weight={SAME}" for name in "qkv")
 WAYS = (
     *(
-        f"{way}(q, k, v, dropout_p=self.attn_dropout.p * self.training, is_causal=True)"
-        for way in (FUSED, MATH)
+        f"{function}(q, k, v, dropout_p=self.attn_dropout.p * self.training, is_causal=True)"
+        for function in (FUSED, MATH)
     ),
     (
         f"nn.functional.multi_head_attention_forward({FLAT}, self.attn_dropout.p, {SAME}, None,"
@@ -62,10 +62,10 @@ MUTANTS = (
     ("merge_no_transpose", {"merge": "straight"}),
     ("scale_no_sqrt", {"scale": "hd"}),
     ("scale_twice", {"scale": "hd", "scaled": "scores+scores"}),
-    *each("qkv_order", cut=ORDERS),
+    *variants("qkv_order", cut=ORDERS),
     ("qkv_packed_per_head", {"cut": "per_head"}),
     ("proj_missing", {"proj": "missing"}),
-    *each("scores_ignored", scale=0.0, cut_gradient=(..., ("scores",))),
+    *variants("scores_ignored", scale=0.0, cut_gradient=(..., ("scores",))),
     *Runs.LIKELY,
     *scales(
         "times_sqrt_hd",
@@ -88,57 +88,59 @@ MUTANTS = (
     ),
     *Runs.ROUNDED,
     *edits.rounded(),
-    *each("scale_after_softmax", scaled=("weights", "scores+weights")),
+    *variants("scale_after_softmax", scaled=("weights", "scores+weights")),
     ("scale_after_softmax", {"scaled": "weights", "scale": "sqrt_c"}),
-    *each("scale_constant", scale=CONSTANTS),
+    *variants("scale_constant", scale=CONSTANTS),
     *Runs.AXES_MASKED_OR_NOT,
     ("softmax_query_axis", {"softmax": "queries", "mask": "missing"}),
     *Runs.NO_SOFTMAX,
-    *each("mask_reversed", mask=(("inverted", -1e9), "reversed", ("reversed", "after_softmax"))),
-    *each("mask_excludes_self", mask=(("excludes_self", -1e9), "excludes_self_but_first")),
+    *variants(
+        "mask_reversed", mask=(("inverted", -1e9), "reversed", ("reversed", "after_softmax"))
+    ),
+    *variants("mask_excludes_self", mask=(("excludes_self", -1e9), "excludes_self_but_first")),
     ("mask_excludes_self", {"mask": "excludes_self", "softmax": "as_numbers"}),
     *Runs.HIDDEN,
-    *each("wrong_view_values", split="straight", split_of=PARTS),
-    *each("reshape_out_of_order", split=OUT_OF_ORDER),
+    *variants("wrong_view_values", split="straight", split_of=PARTS),
+    *variants("reshape_out_of_order", split=OUT_OF_ORDER),
     *Runs.WRONG_CUTS,
-    *each("reshape_out_of_order", split=OUT_OF_ORDER, merge="straight"),
-    *each("reshape_out_of_order", split=OUT_OF_ORDER, split_of=PARTS),
+    *variants("reshape_out_of_order", split=OUT_OF_ORDER, merge="straight"),
+    *variants("reshape_out_of_order", split=OUT_OF_ORDER, split_of=PARTS),
     *Runs.HEADS,
-    *each("heads_interleaved", split="interleaved", split_of=PARTS),
-    *each("heads_and_width_swapped", split="sizes_swapped", scale=("sqrt_hd", "sqrt_heads")),
-    *each(
+    *variants("heads_interleaved", split="interleaved", split_of=PARTS),
+    *variants("heads_and_width_swapped", split="sizes_swapped", scale=("sqrt_hd", "sqrt_heads")),
+    *variants(
         "heads_missing_transpose",
         attend_over="heads",
         merge=(..., "straight"),
         mask=(..., "missing"),
     ),
-    *each("heads_missing_transpose", attend_over="heads", holder=("whole", "cut_to_tokens")),
-    *each("heads_share_weights", mix=("whole_mean", "whole_sum")),
+    *variants("heads_missing_transpose", attend_over="heads", holder=("whole", "cut_to_tokens")),
+    *variants("heads_share_weights", mix=("whole_mean", "whole_sum")),
     *Runs.WITH_THE_BATCH,
     *Runs.HEADS_ASTRAY,
     *Runs.PACKED,
-    *each("values_wrong_source", source=("v_is_k", "v_is_x", "v_is_q")),
+    *variants("values_wrong_source", source=("v_is_k", "v_is_x", "v_is_q")),
     *SCORES_WRONG_SOURCE,
-    *each("proj_bias", biases=("on qkv proj", "on proj", "on qkv")),
+    *variants("proj_bias", biases=("on qkv proj", "on proj", "on qkv")),
     *edits.DROPOUT,
     *Runs.STATE_KEPT,
-    *each("state_kept", kept=("rate", "answers")),
+    *variants("state_kept", kept=("rate", "answers")),
     *edits.UNCHECKED,
     *edits.cast(),
     ("hard_coded_dtype", edit("self.proj(y)", "self.proj(y).float()")),
     *edits.PARAMS,
-    *each("gradient_cut", cut_gradient=CUTS_OF_GRADIENT),
+    *variants("gradient_cut", cut_gradient=CUTS_OF_GRADIENT),
     *edits.written_into("zero_()", "copy_(out)", "add_(out)", "mul_(C**-0.5)"),
     *Runs.HARD_CODED,
-    *of(
+    *mutants(
         "delegated",
         *(
             edit(
                 SCORES,
                 "",
-                {f"scores = {HIDDEN}": "", f"weights = {edits.WEIGHTS}": "", "weights @ v": way},
+                {f"scores = {HIDDEN}": "", f"weights = {edits.WEIGHTS}": "", "weights @ v": call},
             )
-            for way in WAYS
+            for call in WAYS
         ),
     ),
     # layers for heads

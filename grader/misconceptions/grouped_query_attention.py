@@ -17,9 +17,9 @@ from ._mutants import (
     KEYS_NOT_TRANSPOSED,
     SCORES_WRONG_SOURCE,
     at,
-    each,
-    of,
+    mutants,
     values_transposed,
+    variants,
     written_in,
 )
 from ._scaling import PRECEDENCE, factor, scales
@@ -69,8 +69,8 @@ class Grouped(Attention):
     def gather(self, q, key, v, s, k):
         if k.over == "keys":
             return super().gather(q, key, v, s, k)
-        (which, how), seen = of_mask(k.mask), self.mask_for(q, k.holder_in_use, s)
-        scores = hidden(q @ key.transpose(-2, -1) * factor(k.scale, s), VISIBLE[which](seen), how)
+        (pattern, how), mask = of_mask(k.mask), self.mask_for(q, k.holder_in_use, s)
+        scores = hidden(q @ key.transpose(-2, -1) * factor(k.scale, s), VISIBLE[pattern](mask), how)
         return OVER[k.over](scores.unflatten(1, (s.nkv, -1))).reshape(scores.shape) @ v
 
 
@@ -137,9 +137,12 @@ MORE = (
         (
             "heads_averaged",
             OUT,
-            f"{GROUPED}.{way}(2).repeat_interleave(group, 1).transpose(1, 2).reshape(B, T, C)",
+            (
+                f"{GROUPED}.{reduction}(2).repeat_interleave(group, 1).transpose(1, 2).reshape(B,"
+                " T, C)"
+            ),
         )
-        for way in ("mean", "sum")
+        for reduction in ("mean", "sum")
     ),
     (
         "heads_averaged",
@@ -180,13 +183,13 @@ MISASSIGNED = (
     "[:, [min(h // self.n_kv_head, self.n_kv_head - 1) for h in range(self.n_head)]]",
     "[:, [h // self.n_kv_head for h in range(self.n_head)]]",
 )
-REPEATED = tuple(f".{way}.reshape(B, self.n_head, T, -1)" for way in STRETCHED)
+REPEATED = tuple(f".{method}.reshape(B, self.n_head, T, -1)" for method in STRETCHED)
 
 MUTANTS = (
     ("kv_heads_tiled", {"group": "tiled"}),
     *scales("sqrt_c", "missing"),
     ("mask_missing", {"mask": "missing"}),
-    *each("scores_ignored", scale=0.0, cut_gradient=(..., ("scores",))),
+    *variants("scores_ignored", scale=0.0, cut_gradient=(..., ("scores",))),
     ("kv_packed_wrong", {"pack": "per_set"}),
     ("qkv_order", {"pack": "values_then_keys"}),
     ("kv_heads_first_only", {"group": "first_only"}),
@@ -199,16 +202,16 @@ MUTANTS = (
     ("scale_twice", {"scale": "hd", "scaled": "scores+scores"}),
     ("proj_missing", {"proj": "missing"}),
     *Runs.LIKELY,
-    *each("kv_heads_tiled", group="tiled", group_of=("k", "v")),
-    *each("query_groups_swapped", regroup=("groups_outermost", "sets_innermost")),
-    *each("heads_reversed", regroup_out=("groups_outermost", "sets_innermost")),
+    *variants("kv_heads_tiled", group="tiled", group_of=("k", "v")),
+    *variants("query_groups_swapped", regroup=("groups_outermost", "sets_innermost")),
+    *variants("heads_reversed", regroup_out=("groups_outermost", "sets_innermost")),
     ("reshape_out_of_order", {"group": "channels_cut"}),
     ("heads_mix_batch", {"group": "expanded_over_batch"}),
-    *each("kv_heads_first_only", group=("first_only", "last_only"), group_of=("kv", "k", "v")),
-    *each("kv_heads_repeated_wrong", group=ASTRAY),
-    *each("kv_heads_averaged", group=("mean", "sum"), group_of=("kv", "k", "v")),
-    *each("kv_heads_misassigned", group=("reversed", "rolled"), group_of=("kv", "k", "v")),
-    *each("kv_packed_wrong", pack=("per_set_swapped", "per_channel")),
+    *variants("kv_heads_first_only", group=("first_only", "last_only"), group_of=("kv", "k", "v")),
+    *variants("kv_heads_repeated_wrong", group=ASTRAY),
+    *variants("kv_heads_averaged", group=("mean", "sum"), group_of=("kv", "k", "v")),
+    *variants("kv_heads_misassigned", group=("reversed", "rolled"), group_of=("kv", "k", "v")),
+    *variants("kv_packed_wrong", pack=("per_set_swapped", "per_channel")),
     ("heads_interleaved", {"pack": "sets_innermost"}),
     ("wrong_view_values", {"pack": "straight"}),
     ("reshape_out_of_order", {"pack": "sets_before_tokens"}),
@@ -237,28 +240,28 @@ MUTANTS = (
     *scales("sqrt_batch", "sqrt_batch_and_heads"),
     *Runs.ROUNDED,
     *edits.rounded(PROJECTED),
-    *each("scale_after_softmax", scaled=("weights", "scores+weights")),
-    *each("scale_constant", scale=CONSTANTS),
+    *variants("scale_after_softmax", scaled=("weights", "scores+weights")),
+    *variants("scale_constant", scale=CONSTANTS),
     *Runs.AXES_MASKED_OR_NOT,
-    *each("softmax_wrong_axis", over=("sets", "group"), mask=("causal", -1e9, "missing")),
-    *each("softmax_query_axis", over="queries_of_group", mask=("causal", -1e9, "missing")),
+    *variants("softmax_wrong_axis", over=("sets", "group"), mask=("causal", -1e9, "missing")),
+    *variants("softmax_query_axis", over="queries_of_group", mask=("causal", -1e9, "missing")),
     ("softmax_query_axis", {"softmax": "queries", "mask": "missing"}),
     *Runs.NO_SOFTMAX,
-    *each("mask_reversed", mask=(("inverted", -1e9), "reversed")),
-    *each("mask_excludes_self", mask=(("excludes_self", -1e9), "excludes_self_but_first")),
+    *variants("mask_reversed", mask=(("inverted", -1e9), "reversed")),
+    *variants("mask_excludes_self", mask=(("excludes_self", -1e9), "excludes_self_but_first")),
     ("mask_sdpa_inverted", {"mask": "inverted", "softmax": "as_numbers"}),
     ("mask_reversed", {"mask": "inverted", "softmax": "as_numbers"}),  # the same by hand
     ("mask_excludes_self", {"mask": "excludes_self", "softmax": "as_numbers"}),
     *Runs.HIDDEN,
     ("wrong_view_values", {"split": "straight"}),
-    *each("reshape_out_of_order", split=("straight_hd_first", "swapped_first")),
+    *variants("reshape_out_of_order", split=("straight_hd_first", "swapped_first")),
     *Runs.HEADS,
-    *each("heads_missing_transpose", attend_over="heads", mask=("causal", "missing")),
-    *each("heads_mix_batch", merge=("axes_(1, 2, 0, 3)", "heads_from_batch", "batch_viewed")),
-    *each("values_wrong_source", source=("v_is_k", "v_is_x", "v_is_q")),
+    *variants("heads_missing_transpose", attend_over="heads", mask=("causal", "missing")),
+    *variants("heads_mix_batch", merge=("axes_(1, 2, 0, 3)", "heads_from_batch", "batch_viewed")),
+    *variants("values_wrong_source", source=("v_is_k", "v_is_x", "v_is_q")),
     *SCORES_WRONG_SOURCE,
-    *each("weight_not_transposed", untransposed=(["q"], ["kv"], ["q", "kv"])),
-    *each("proj_bias", biases=("on q kv proj", "on q", "on kv", "on proj")),
+    *variants("weight_not_transposed", untransposed=(["q"], ["kv"], ["q", "kv"])),
+    *variants("proj_bias", biases=("on q kv proj", "on q", "on kv", "on proj")),
     ("dropout_extra", edit(PROJECTED, DROPPED)),
     ("dropout_extra", edit(SOFTMAX, f"nn.functional.dropout({SOFTMAX}, 0.1, self.training)")),
     (
@@ -269,33 +272,33 @@ MUTANTS = (
     *Runs.STATE_KEPT,
     ("state_kept", {"kept": "answers"}),
     ("divisibility_unchecked", edit(edits.UNDIVIDED, "if False:", {SETS: "if False:"})),
-    *of("divisibility_unchecked", edit(SETS, "if False:"), edit(edits.UNDIVIDED, "if False:")),
+    *mutants("divisibility_unchecked", edit(SETS, "if False:"), edit(edits.UNDIVIDED, "if False:")),
     *edits.cast(),
     ("hard_coded_dtype", edit(PROJECTED, f"{PROJECTED}.float()")),
-    *each(
+    *variants(
         "params_not_registered",
         lost=("buffer q kv proj", "buffer kv", "buffer q", "anew q kv proj", "anew kv"),
     ),
-    *each(
+    *variants(
         "params_extra", renamed=[{"q": "W_query", "kv": "W_kv", "proj": "out_proj"}, {"q": "query"}]
     ),
     ("params_extra", edit(KV, APART, {"self.kv(x).chunk(2, dim=-1)": "self.k(x), self.v(x)"})),
-    *each("params_extra", extra=("temperature", "norm")),
+    *variants("params_extra", extra=("temperature", "norm")),
     ("layer_widths", {"width": "half"}),
-    *each("gradient_cut", cut_gradient=CUTS_OF_GRADIENT),
+    *variants("gradient_cut", cut_gradient=CUTS_OF_GRADIENT),
     *edits.written_into("zero_()", out=PROJECTED),
-    *each(
+    *variants(
         "hard_coded_shape",
         fixed=written_in(nh=(4, 8, 12), hd=(64, 16, 8), B=(2, 1), T=(8, "block"), C=(64,)),
     ),
     ("hard_coded_device", {"holder": "made_on_default_device"}),
-    *edits.on_a_device(first="self.kv(x"),
+    *edits.on_a_device(layer_call="self.kv(x"),
     *at(COUNT, ("cache_bytes", *(f"return {count.replace('hd', 'head_dim')}" for count in BYTES))),
     *at(
         COUNT,
         (
             "interface",
-            *(f"return {kind}(numbers * bytes_per_number)" for kind in NUMBERS),
+            *(f"return {conversion}(numbers * bytes_per_number)" for conversion in NUMBERS),
             "return None",
         ),
     ),
@@ -305,8 +308,8 @@ MUTANTS = (
     KEYS_NOT_TRANSPOSED,
     HEADS_NOT_JOINED,
     *((id_, edit(old, new)) for id_, old, new in MORE),
-    *(("kv_heads_misassigned", edit(K, f"k{way}", {V: f"v{way}"})) for way in MISASSIGNED),
-    *(("kv_heads_repeated_wrong", edit(K, f"k{way}", {V: f"v{way}"})) for way in REPEATED),
+    *(("kv_heads_misassigned", edit(K, f"k{suffix}", {V: f"v{suffix}"})) for suffix in MISASSIGNED),
+    *(("kv_heads_repeated_wrong", edit(K, f"k{suffix}", {V: f"v{suffix}"})) for suffix in REPEATED),
 )
 
 FAMILIES = ATTENTION_FAMILIES

@@ -8,9 +8,9 @@ from ._mutants import (
     SCALES_TRIED,
     SCORES_WRONG_SOURCE,
     at,
-    before,
     changed,
-    of,
+    insert_before,
+    mutants,
     values_transposed,
 )
 
@@ -51,12 +51,12 @@ PAST_OF_LIST = {
 }
 
 
-def split(way, names="qkv", more=None):
+def split(template, names="qkv", extra_changes=None):
     """These of q, k and v cut into heads in this way."""
     lines = {"q": Q, "k": K, "v": V}
     return changed(
-        {lines[name]: way.format(name) + ("" if name == "q" else "\n") for name in names}
-        | (more or {})
+        {lines[name]: template.format(name) + ("" if name == "q" else "\n") for name in names}
+        | (extra_changes or {})
     )
 
 
@@ -84,32 +84,34 @@ def kept_whole(axis):
     )
 
 
-def x_kept(cached, parts, answer):
+def x_kept(cached, cat_args, answer):
     """x is kept in place of keys and values."""
-    whole = f"{cached} x if cache is None else torch.cat({parts})\n        x, cache = cached, None"
-    return before(SIZES, whole, {RETURNED: f"return self.proj(y){answer}, cached"})
+    line = (
+        f"{cached} x if cache is None else torch.cat({cat_args})\n        x, cache = cached, None"
+    )
+    return insert_before(SIZES, line, {RETURNED: f"return self.proj(y){answer}, cached"})
 
 
-def by_default(more):
+def by_default(extra_changes):
     """The cache is a list in the signature, which outlives the call."""
-    return edit("x: torch.Tensor, cache=None", "x: torch.Tensor, cache=[]", more)
+    return edit("x: torch.Tensor, cache=None", "x: torch.Tensor, cache=[]", extra_changes)
 
 
 MUTANTS = (
     # What a call may see of its own chunk, and of the past.
-    *of(
+    *mutants(
         "cache_mask_top_left",
         edit(QUERY, "query = torch.arange(T, device=x.device)[:, None]"),
         edit(GATHER, SDPA.format("is_causal=True")),
         edit(GATHER, SDPA.format("is_causal=T > 1")),
         edit(QUERY, "query = torch.arange(T, device=x.device)[:, None] + (past if T == 1 else 0)"),
     ),
-    *of(
+    *mutants(
         "cache_not_causal_in_chunk",
         edit(MASK, ".masked_fill((key > query) & (past == 0), -math.inf)"),
         edit(GATHER, SDPA.format("is_causal=cache is None")),
     ),
-    *of("mask_missing", edit(MASK, ""), edit(GATHER, SDPA.format("is_causal=False"))),
+    *mutants("mask_missing", edit(MASK, ""), edit(GATHER, SDPA.format("is_causal=False"))),
     *at(
         QUERY,
         (
@@ -128,7 +130,7 @@ MUTANTS = (
             *(f"past = 0 if cache is None else cache[0].shape[2] {step} 1" for step in "-+"),
         ),
     ),
-    *of(
+    *mutants(
         "cache_wrong_axis",
         *(
             joined(f"[cache[0], k], dim={axis}", f"[cache[1], v], dim={axis}")
@@ -187,9 +189,9 @@ MUTANTS = (
         )
         for slot in ("T if past == 0 else slot", "0")
     ),
-    *of(
+    *mutants(
         "cache_ignored",
-        before(SIZES, "cache = None"),
+        insert_before(SIZES, "cache = None"),
         # The same, but the tokens are counted.
         edit(
             JOINED_IF,
@@ -201,7 +203,7 @@ MUTANTS = (
             },
         ),
     ),
-    *of(
+    *mutants(
         "cache_order",
         x_kept("new, cached = x.shape[1],", "[x, cache], dim=1", "[:, -new:]"),
         joined("[k, cache[0]], dim=2", "[v, cache[1]], dim=2"),
@@ -217,12 +219,14 @@ MUTANTS = (
         ("cache_length_unchecked", "if T > self.block_size:"),
         ("context_unchecked", "if False:", "if past and past + T > self.block_size:"),
     ),
-    *of(
+    *mutants(
         "cache_shared",
         # Kept on the module, or in a default.
-        before(SIZES, 'cache = getattr(self, "kept", None)', {RETURNED: f"{KEEP}(k, v)"}),
-        before(SIZES, 'cache = cache or getattr(self, "kept", None)', {RETURNED: f"{KEEP}(k, v)"}),
-        before(
+        insert_before(SIZES, 'cache = getattr(self, "kept", None)', {RETURNED: f"{KEEP}(k, v)"}),
+        insert_before(
+            SIZES, 'cache = cache or getattr(self, "kept", None)', {RETURNED: f"{KEEP}(k, v)"}
+        ),
+        insert_before(
             SIZES, "cache = None if cache is None else self.kept", {RETURNED: f"{KEEP}self.kept"}
         ),
         by_default(
@@ -233,7 +237,7 @@ MUTANTS = (
         ),
         # The same, and nothing is returned to go on from; a mask of the longest context then
         # refuses what is too long.
-        before(
+        insert_before(
             SIZES,
             'cache = getattr(self, "kept", None)',
             {
@@ -289,14 +293,14 @@ MUTANTS = (
         ),
     ),
     # Kept on the module: the mask of the first call, and its batch.
-    *of(
+    *mutants(
         "state_kept",
         edit(
             MASK,
             ".masked_fill(self.hidden, -math.inf)",
             {KEY: KEY + '\n        self.hidden = getattr(self, "hidden", key > query)'},
         ),
-        before(SIZES, 'x = x[: getattr(self, "size", len(x))]\n        self.size = len(x)'),
+        insert_before(SIZES, 'x = x[: getattr(self, "size", len(x))]\n        self.size = len(x)'),
     ),
     # The mask of the first call once more, added to the scores.
     (
@@ -314,7 +318,7 @@ MUTANTS = (
         ),
     ),
     # Changed in place.
-    *of(
+    *mutants(
         "cache_changed",
         edit(
             PAST,
@@ -360,7 +364,10 @@ MUTANTS = (
         ("scale_wrong_axis", "/ math.sqrt(B)", "/ math.sqrt(B * self.n_head)"),
         (
             "scale_rounded",
-            *(f"/ {whole}(math.sqrt(self.head_dim))" for whole in ("int", "round", "math.ceil")),
+            *(
+                f"/ {rounding}(math.sqrt(self.head_dim))"
+                for rounding in ("int", "round", "math.ceil")
+            ),
             "// math.sqrt(self.head_dim)",
         ),
         (
@@ -402,8 +409,8 @@ MUTANTS = (
     *at(
         MASK,
         *(
-            (id_, *(f".masked_fill({way})" for way in ways))
-            for id_, *ways in (
+            (id_, *(f".masked_fill({fill})" for fill in fills))
+            for id_, *fills in (
                 (
                     "mask_reversed",
                     "key < query, -math.inf",
@@ -442,8 +449,8 @@ MUTANTS = (
         (
             "mask_nan",
             *(
-                f"weights = (scores {way})"
-                for way in (
+                f"weights = (scores {operation})"
+                for operation in (
                     "+ (key > query) * -math.inf",
                     "* torch.where(key > query, -math.inf, 1.0)",
                 )
@@ -492,8 +499,8 @@ MUTANTS = (
         ),
     ),
     ("wrong_view", split(STRAIGHT)),
-    ("wrong_view_both", split(STRAIGHT, more={MERGE: "y = y.reshape(B, T, C)"})),
-    *of("wrong_view_values", *(split(STRAIGHT, names) for names in ("v", "k", "q", "kv"))),
+    ("wrong_view_both", split(STRAIGHT, extra_changes={MERGE: "y = y.reshape(B, T, C)"})),
+    *mutants("wrong_view_values", *(split(STRAIGHT, names) for names in ("v", "k", "q", "kv"))),
     *at(
         MERGE,
         ("merge_no_transpose", "y = y.reshape(B, T, C)"),
@@ -507,31 +514,34 @@ MUTANTS = (
         (
             "heads_reversed",
             *(
-                f"y = y.{way}.transpose(1, 2).reshape(B, T, C)"
-                for way in ("flip(1)", "roll(1, 1)", "roll(-1, 1)")
+                f"y = y.{method}.transpose(1, 2).reshape(B, T, C)"
+                for method in ("flip(1)", "roll(1, 1)", "roll(-1, 1)")
             ),
         ),
-        ("heads_one_width", *(f"y = y{one}" for one in (".mean(1)", ".sum(1)", "[:, -1]"))),
+        (
+            "heads_one_width",
+            *(f"y = y{reduction}" for reduction in (".mean(1)", ".sum(1)", "[:, -1]")),
+        ),
         (
             "heads_averaged",
             *(
-                f"y = y.{mix}(1).repeat{ways}"
-                for ways in ("(1, 1, self.n_head)", "_interleave(self.n_head, -1)")
+                f"y = y.{mix}(1).repeat{suffix}"
+                for suffix in ("(1, 1, self.n_head)", "_interleave(self.n_head, -1)")
                 for mix in ("mean", "sum")
             ),
         ),
         (
             "heads_mix_batch",
             *(
-                f"y = y.{first}permute(1, 2, 0, 3).reshape(B, T, C)"
-                for first in ("", "reshape(self.n_head, B, T, -1).")
+                f"y = y.{prefix}permute(1, 2, 0, 3).reshape(B, T, C)"
+                for prefix in ("", "reshape(self.n_head, B, T, -1).")
             ),
         ),
     ),
-    *of(
+    *mutants(
         "heads_interleaved",
         split(DEALT),
-        split(DEALT, more={MERGE: "y = y.permute(0, 2, 3, 1).reshape(B, T, C)"}),
+        split(DEALT, extra_changes={MERGE: "y = y.permute(0, 2, 3, 1).reshape(B, T, C)"}),
         *(split(DEALT, name) for name in "kv"),
     ),
     (
@@ -555,7 +565,7 @@ MUTANTS = (
             ),
         ),
     ),
-    *of(
+    *mutants(
         "values_wrong_source",
         edit(GATHER, "y = weights @ k"),
         edit(JOINED_V, "v = torch.cat([cache[0], v], dim=2)"),
@@ -570,7 +580,7 @@ MUTANTS = (
         ("proj_twice", "self.proj(self.proj(y)), (k, v)"),
         ("proj_transposed", "y @ self.proj.weight, (k, v)"),
     ),
-    *of(
+    *mutants(
         "proj_bias",
         *(edit(line, line.replace(", bias=False", "")) for line in (QKV_LAYER, PROJ_LAYER)),
     ),
@@ -589,28 +599,28 @@ MUTANTS = (
             {PROJECTED: "self.layers[0](y), (k, v)"},
         ),
     ),
-    *of(
+    *mutants(
         "gradient_cut",
         edit(CUT, "q, k, v = self.qkv(x).detach().split(C, dim=-1)"),
         edit(GATHER, "y = weights.detach() @ v"),
-        before(PAST, "k, v = k.detach(), v.detach()"),
+        insert_before(PAST, "k, v = k.detach(), v.detach()"),
     ),
     ("input_mutated", edit(SIZES, SIZES + "\n        x *= 1.0\n        x += 1e-3")),
-    *of(
+    *mutants(
         "hard_coded_dtype",
         edit(CUT, "q, k, v = self.qkv(x).float().split(C, dim=-1)"),
         edit(PROJECTED, "self.proj(y).float(), (k, v)"),
     ),
-    *of(
+    *mutants(
         "hard_coded_device",
         edit(
             QUERY,
             "query = torch.arange(past, past + T)[:, None]",
             {KEY: "key = torch.arange(past + T)"},
         ),
-        before(SIZES, "x = x.cpu()"),
+        insert_before(SIZES, "x = x.cpu()"),
     ),
-    ("hard_coded_shape", before(SIZES, "x = x[:1]")),
+    ("hard_coded_shape", insert_before(SIZES, "x = x[:1]")),
     ("keys_not_transposed", edit("scores = q @ k.transpose(-2, -1)", "scores = q @ k")),
     values_transposed(),
     *at(
@@ -685,7 +695,7 @@ MUTANTS = (
             {PROJ_LAYER: "self.proj = nn.Linear(n_embd, n_embd)"},
         ),
     ),
-    *of(
+    *mutants(
         "params_extra",
         edit(
             PROJ_LAYER,

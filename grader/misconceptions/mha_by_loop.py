@@ -2,7 +2,7 @@
 
 from manyheads.checks import edit
 
-from ._mutants import FILLS_TRIED, SCALES_TRIED, at, both, changed, of, written_in
+from ._mutants import FILLS_TRIED, SCALES_TRIED, at, both, changed, mutants, written_in
 
 SOME = ("v", "qk", "q", "k", "qv", "kv")
 WEAK = (-10.0, -5.0, -12.0, -1.0)  # −1 added: mask_added
@@ -21,7 +21,7 @@ ROWS, EVERY, HD, LOOPS = (
 )
 QKV = [f"x @ w_{name}[own].T" for name in "qkv"]
 COMPARED = "q @ k.transpose(1, 2)"
-COMPARED_WRONGLY = [f"{left} @ {right}.transpose(1, 2)" for left, right in ("qq", "kk", "qv")]
+COMPARED_WRONGLY = [f"{a} @ {b}.transpose(1, 2)" for a, b in ("qq", "kk", "qv")]
 ASSIGNED = f"q, k, v = {', '.join(QKV)}"
 SCALE, SHARES, SAID = "/ math.sqrt(hd)", "scores.softmax(dim=-1)", " @ v)"
 THEN = f"{SCALE}\n        scores ="  # what is done to the scores before the mask
@@ -44,14 +44,14 @@ CHANGES = (
 )
 
 
-def projected(text, names="qkv", more=None):
+def projected(text, names="qkv", extra_changes=None):
     """These of q, k and v made in another way, {0}: the layer's weight."""
     return changed(
-        {QKV["qkv".index(name)]: text.format(f"w_{name}") for name in names} | (more or {})
+        {QKV["qkv".index(name)]: text.format(f"w_{name}") for name in names} | (extra_changes or {})
     )
 
 
-def dealt(text, more=None):
+def dealt(text, extra_changes=None):
     """Heads of q, k and v made before the loop. text: what stands behind the projection for one
     head.
     """
@@ -59,12 +59,14 @@ def dealt(text, more=None):
         f"{EVERY}\n    dealt = [[(x @ w.T){text} for h in range(mha.n_head)] for w in (w_q, w_k,"
         " w_v)]"
     )
-    return edit(EVERY, heads, {ASSIGNED: "q, k, v = (part[h] for part in dealt)"} | (more or {}))
+    return edit(
+        EVERY, heads, {ASSIGNED: "q, k, v = (part[h] for part in dealt)"} | (extra_changes or {})
+    )
 
 
-def rows(*texts, more=None):
+def rows(*texts, extra_changes=None):
     """The stacked weight w cut in another way into those of q, k and v."""
-    return [edit(ROWS, text.replace("w.", "mha.qkv.weight."), more) for text in texts]
+    return [edit(ROWS, text.replace("w.", "mha.qkv.weight."), extra_changes) for text in texts]
 
 
 turned = "[part.T for part in {}]".format
@@ -127,9 +129,9 @@ def late(shares=SHARES, hide=HIDDEN, fill="0.0"):
     return edit(HIDING, "", {SHARES: f"({shares}).masked_fill({hide}, {fill})"})
 
 
-def joined(way):
+def joined(method):
     """The heads joined in another way."""
-    return edit(JOINED, f"torch.stack(heads, 1).{way}")
+    return edit(JOINED, f"torch.stack(heads, 1).{method}")
 
 
 def sizes(T="x.shape[1]", C="x.shape[2]", hd=HD, loops=LOOPS):
@@ -175,7 +177,7 @@ MUTANTS = (
         ("proj_twice", "nn.Sequential(mha.proj, mha.proj)("),
     ),
     ("weight_not_transposed", projected(AS_STORED)),
-    *of("qkv_packed_per_head", *rows(PACKED)),
+    *mutants("qkv_packed_per_head", *rows(PACKED)),
     *at(
         "w_q, w_k, w_v",
         (
@@ -184,7 +186,7 @@ MUTANTS = (
         ),
     ),
     *at(SCALE, ("scale_multiplied", "* math.sqrt(hd)")),
-    *of(
+    *mutants(
         "scale_after_softmax",
         edit(SCALE, "", {SHARES: f"{SHARES} {SCALE}"}),
         edit(SHARES, f"{SHARES} {SCALE}"),
@@ -196,7 +198,7 @@ MUTANTS = (
         ("scale_wrong_axis", "/ math.sqrt(len(x))"),
         (
             "scale_rounded",
-            *(f"/ {whole}(math.sqrt(hd))" for whole in ("int", "round", "math.ceil")),
+            *(f"/ {rounding}(math.sqrt(hd))" for rounding in ("int", "round", "math.ceil")),
             f"{THEN} scores.div(1, rounding_mode='floor')",
             f"{SCALE} // 1",
         ),
@@ -204,8 +206,8 @@ MUTANTS = (
     *at(SHARES, ("softmax_query_axis", "scores.softmax(dim=-2)", BY_HAND)),
     ("mask_after_softmax", late()),
     *at(HIDDEN, ("mask_reversed", "~visible.mT", "visible")),
-    *of("mask_reversed", edit(HIDDEN, "visible", {WITH: "-1e9"}), late(hide="~visible.mT")),
-    *of(
+    *mutants("mask_reversed", edit(HIDDEN, "visible", {WITH: "-1e9"}), late(hide="~visible.mT")),
+    *mutants(
         "mask_excludes_self",
         edit(HIDDEN, NO_SELF),
         edit(HIDDEN, NO_SELF, {WITH: "-1e9"}),
@@ -254,11 +256,13 @@ MUTANTS = (
             "scores.flatten().softmax(0).view_as(scores)",
         ),
     ),
-    *of("softmax_wrong_axis", edit(SHARES, OVER_BATCH_AXIS, {WITH: "-1e9"}), late(OVER_BATCH_AXIS)),
+    *mutants(
+        "softmax_wrong_axis", edit(SHARES, OVER_BATCH_AXIS, {WITH: "-1e9"}), late(OVER_BATCH_AXIS)
+    ),
     *at(SHARES, ("softmax_missing", *NO_SOFTMAX)),
-    *at(SHARES, ("softmax_missing", *NO_SOFTMAX, *SUMS), more={WITH: "0.0"}),
-    *of("softmax_missing", *map(late, (*NO_SOFTMAX, *SUMS))),
-    *at(SHARES, ("softmax_missing", *NO_SOFTMAX, *SUMS), more=UNMASKED),
+    *at(SHARES, ("softmax_missing", *NO_SOFTMAX, *SUMS), extra_changes={WITH: "0.0"}),
+    *mutants("softmax_missing", *map(late, (*NO_SOFTMAX, *SUMS))),
+    *at(SHARES, ("softmax_missing", *NO_SOFTMAX, *SUMS), extra_changes=UNMASKED),
     *at(
         SHARES,
         (
@@ -273,25 +277,25 @@ MUTANTS = (
     *at(COMPARED, ("scores_wrong_source", *COMPARED_WRONGLY)),
     ("wrong_view_both", both(projected(STRAIGHT), joined(AS_X))),
     ("wrong_view", projected(STRAIGHT)),
-    *of("wrong_view_values", *(projected(STRAIGHT, names) for names in SOME)),
+    *mutants("wrong_view_values", *(projected(STRAIGHT, names) for names in SOME)),
     (
         "reshape_out_of_order",
         projected("(x @ {0}.T).transpose(1, 2).reshape(len(x), mha.n_head, T, hd)[:, h]"),
     ),
-    *of("merge_no_transpose", joined(AS_X), edit(JOINED, "torch.cat(heads, dim=1)")),
-    *of(
+    *mutants("merge_no_transpose", joined(AS_X), edit(JOINED, "torch.cat(heads, dim=1)")),
+    *mutants(
         "heads_interleaved",
         projected(DEALT),
         both(projected(DEALT), joined(HEADS_LAST)),
         *(projected(DEALT, names) for names in SOME),
     ),
-    *of(
+    *mutants(
         "heads_and_width_swapped",
         changed(SWAPPED),
         changed(SWAPPED | {SCALE: "/ math.sqrt(mha.n_head)"}),
     ),
     ("heads_interleaved", joined(HEADS_LAST)),
-    *of(
+    *mutants(
         "merge_wrong_axes",
         joined(HEADS_LAST),
         *(
@@ -299,13 +303,13 @@ MUTANTS = (
             for order in ("0, 1, 3, 2", "0, 3, 2, 1", "1, 2, 0, 3", "2, 0, 1, 3")
         ),
     ),
-    *of(
+    *mutants(
         "heads_reversed",
-        *(joined(f"{way}.{TO_TOKENS}") for way in ("flip(1)", "roll(1, 1)", "roll(-1, 1)")),
+        *(joined(f"{method}.{TO_TOKENS}") for method in ("flip(1)", "roll(1, 1)", "roll(-1, 1)")),
     ),
     ("heads_one_width", edit("    return ", "        return ")),  # inside the loop
-    *of("heads_one_width", *(joined(f"{mix}(1)") for mix in ("mean", "sum"))),
-    *of(
+    *mutants("heads_one_width", *(joined(f"{mix}(1)") for mix in ("mean", "sum"))),
+    *mutants(
         "heads_averaged",
         *(
             joined(f"{mix}(1){again}")
@@ -313,13 +317,16 @@ MUTANTS = (
             for mix in ("mean", "sum")
         ),
     ),
-    *of(
+    *mutants(
         "heads_missing_transpose",
-        *(projected(OF_TOKEN, more=OVER_HEADS | more) for more in ({}, UNMASKED)),
+        *(
+            projected(OF_TOKEN, extra_changes=OVER_HEADS | extra_changes)
+            for extra_changes in ({}, UNMASKED)
+        ),
         dealt(BY_TOKEN),
         dealt(BY_TOKEN, UNMASKED),
     ),
-    *of(
+    *mutants(
         "heads_mix_batch",
         projected(OVER_BATCH),
         both(projected(OVER_BATCH), joined(BATCH_FIRST)),
@@ -338,24 +345,24 @@ MUTANTS = (
             "q, k, v = (x @ mha.qkv.weight.T).reshape(3, len(x), T, -1, hd)[..., h, :]",
         ),
     ),
-    *of(
+    *mutants(
         "heads_mix_batch",
         *map(
             joined,
             (BATCH_FIRST, BATCH_THIRD, FROM_BATCH, f"reshape(-1, len(x), T, hd).{BATCH_THIRD}"),
         ),
     ),
-    *of("weight_not_transposed", *(projected(AS_STORED, names) for names in SOME)),
-    *of("weight_not_transposed", projected("x @ {0}[own]"), projected("x @ {0}[own]", "qk")),
-    *of("qkv_packed_per_head", *rows("w.view(C, 3, C).unbind(1)", INTERLEAVED)),
+    *mutants("weight_not_transposed", *(projected(AS_STORED, names) for names in SOME)),
+    *mutants("weight_not_transposed", projected("x @ {0}[own]"), projected("x @ {0}[own]", "qk")),
+    *mutants("qkv_packed_per_head", *rows("w.view(C, 3, C).unbind(1)", INTERLEAVED)),
     ("heads_one_for_all", dealt("[..., :hd]")),
     ("qkv_sliced_by_columns", projected(AS_STORED)),
-    *of(
+    *mutants(
         "qkv_sliced_by_columns",
         *rows(COLUMNS, turned(COLUMNS), VIEWED, turned(VIEWED), THIRD, turned(THIRD), BLOCKS),
     ),
-    *of("qkv_sliced_by_columns", *rows(*TOO_WIDE, more=WHOLE)),
-    *of(
+    *mutants("qkv_sliced_by_columns", *rows(*TOO_WIDE, extra_changes=WHOLE)),
+    *mutants(
         "view_not_contiguous",
         joined("transpose(1, 2).view(x.shape)"),
         edit(JOINED, "torch.stack(heads).permute(1, 2, 0, 3).view(len(x), T, C)"),
@@ -376,35 +383,35 @@ MUTANTS = (
         ("scale_multiplied", "* hd", "* math.sqrt(C)"),
     ),
     ("proj_bias", edit(END, ") + 1")),
-    *of(
+    *mutants(
         "hard_coded_shape",
         *one_size(nh=[4], hd=[16, 64], C=[64], T=[8]),
         sizes(hd=16, loops="range(4)"),
     ),
-    *of("hard_coded_shape", *one_size(nh=[2, 3, 8, 12], hd=[4, 8], C=[12], T=[5, 3])),
-    *of(
+    *mutants("hard_coded_shape", *one_size(nh=[2, 3, 8, 12], hd=[4, 8], C=[12], T=[5, 3])),
+    *mutants(
         "hard_coded_shape",
         sizes(T=8, C=64, hd="64 // mha.n_head"),
         *one_size(T=[1024], loops=[4, 2, 3, 8, 12]),
     ),
-    *of(
+    *mutants(
         "hard_coded_shape",
         *(
             projected(
                 f"(x @ {{0}}.T).view(len(x), T, {n}, hd)[:, :, h]",
-                more={LOOPS: f"range({n})", HD: f"x.shape[2] // {n}"},
+                extra_changes={LOOPS: f"range({n})", HD: f"x.shape[2] // {n}"},
             )
             for n in (4, 2, 8, 12, 6, 3)
         ),
     ),
-    *of(
+    *mutants(
         "hard_coded_shape",
         *(dealt(".view(len(x), T, mha.n_head, hd)[:, :, h]", {HD: str(n)}) for n in (64, 16)),
     ),
-    *of("hard_coded_shape", *(projected(STRAIGHT.replace("len(x)", str(n))) for n in (2, 1))),
+    *mutants("hard_coded_shape", *(projected(STRAIGHT.replace("len(x)", str(n))) for n in (2, 1))),
     *(
-        ("gradient_cut", edit("qkv.weight", "qkv.weight.detach()", more))
-        for more in ({}, {PROJ: BY_LINEAR.format(".detach()")})
+        ("gradient_cut", edit("qkv.weight", "qkv.weight.detach()", extra_changes))
+        for extra_changes in ({}, {PROJ: BY_LINEAR.format(".detach()")})
     ),
     *at(DEF, ("gradient_cut", f"@torch.no_grad()\n{DEF}")),
     *at("T, C, hd =", ("gradient_cut", "x = x.detach()\n    T, C, hd =")),
@@ -412,21 +419,23 @@ MUTANTS = (
     *at(END, ("gradient_cut", ").detach()")),
     *at(SCALE, ("gradient_cut", f"{THEN} scores.detach()")),
     *at(SHARES, ("gradient_cut", f"{SHARES}.detach()")),
-    *of(
+    *mutants(
         "gradient_cut",
         *(
             changed(dict(DETACHED[n] for n in names))
             for names in ("q", "k", "v", "qk", "kv", "qkv")
         ),
     ),
-    *of("gradient_cut", *(projected("x.detach() @ {0}[own].T", name) for name in "qkv")),
-    *of("params_not_registered", edit(*NEW_QKV), edit(*NEW_PROJ), edit(*NEW_QKV, dict([NEW_PROJ]))),
-    *of(
+    *mutants("gradient_cut", *(projected("x.detach() @ {0}[own].T", name) for name in "qkv")),
+    *mutants(
+        "params_not_registered", edit(*NEW_QKV), edit(*NEW_PROJ), edit(*NEW_QKV, dict([NEW_PROJ]))
+    ),
+    *mutants(
         "dropout_always_on",
         *(edit(text, f"nn.functional.dropout({text}, 0.1)") for text in (SHARES, JOINED)),
     ),
     *at(SCALE, ("dropout_always_on", f"{THEN} nn.functional.dropout(scores, 0.1)")),
-    *of(
+    *mutants(
         "input_mutated",
         *(
             edit("return ", "out = ", {END: f")\n    {change}\n    return out"})

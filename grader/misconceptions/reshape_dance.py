@@ -2,7 +2,7 @@
 
 from manyheads.checks import edit
 
-from ._mutants import both, of
+from ._mutants import both, mutants
 
 # Lines of the reference.
 OF_X, OF_Y = "B, T, C = x.shape", "B, nh, T, hd = y.shape"
@@ -42,24 +42,24 @@ def permuted(*order):
     return merge(f"y.permute{order}{TO_TOKENS}")
 
 
-def moved(way):
+def moved(method):
     """The heads in another order when they are split, and when they are merged."""
-    return split(f"{HEADS}.{way}"), merge(f"y.{way}.transpose(1, 2){TO_TOKENS}")
+    return split(f"{HEADS}.{method}"), merge(f"y.{method}.transpose(1, 2){TO_TOKENS}")
 
 
 def splits(id_, *texts):
-    return of(id_, *map(split, texts))
+    return mutants(id_, *map(split, texts))
 
 
 def merges(id_, *texts):
-    return of(id_, *map(merge, texts))
+    return mutants(id_, *map(merge, texts))
 
 
-def sizes_in(line, sizes, viewed, **right):
+def sizes_in(line, sizes, viewed, **defaults):
     """Sizes that are written in, in place of a line that reads them. viewed: by what the view is
     replaced.
     """
-    B, T, C, nh = (sizes.get(name, size) for name, size in right.items())
+    B, T, C, nh = (sizes.get(name, size) for name, size in defaults.items())
     heads = "n_head" if viewed else "nh"
     hd, then = sizes.get("hd", f"C // {heads}"), sizes.get("viewed_nh", heads)
     return edit(
@@ -71,10 +71,10 @@ def fixed(*choices):
     """Sizes that are written in, in both functions, in the first and in the second."""
     for sizes in choices:
         viewed = {VIEWED: "x.view(B, T, n_head, hd)"}
-        one = sizes_in(
+        split_edit = sizes_in(
             OF_X, sizes, viewed, B="x.shape[0]", T="x.shape[1]", C="x.shape[2]", nh="n_head"
         )
-        other = sizes_in(
+        merge_edit = sizes_in(
             OF_Y,
             sizes,
             {},
@@ -83,27 +83,30 @@ def fixed(*choices):
             C="y.shape[1] * y.shape[3]",
             nh="y.shape[1]",
         )
-        yield from of("hard_coded_shape", both(one, other), one, other)
+        yield from mutants("hard_coded_shape", both(split_edit, merge_edit), split_edit, merge_edit)
 
 
 def in_either(id_, *pairs):
     """The same fault in one function (the likeliest way) or in both."""
-    return of(id_, *pairs[0], *(both(*pair) for pair in pairs))
+    return mutants(id_, *pairs[0], *(both(*pair) for pair in pairs))
 
 
-def returned(*ways):
+def returned(*templates):
     """What either function returns. {0}: what it should."""
     return [
-        (edit(f"return {SPLIT}", f"return {way.format(SPLIT)}"), merge(way.format(MERGED)))
-        for way in ways
+        (
+            edit(f"return {SPLIT}", f"return {template.format(SPLIT)}"),
+            merge(template.format(MERGED)),
+        )
+        for template in templates
     ]
 
 
-def written_into(*ways):
+def written_into(*writes):
     """What either function does to its argument."""
-    for way in ways:
+    for write in writes:
         lines = (("x", OF_X, SPLIT), ("y", OF_Y, MERGED))
-        after = f"\n    given{way}\n    return z"
+        after = f"\n    given{write}\n    return z"
         yield [
             edit(line, f"given = {t}\n    {line}", {f"return {z}": f"z = {z}{after}"})
             for t, line, z in lines
@@ -112,8 +115,8 @@ def written_into(*ways):
 
 def unpacked(n):
     """`first, second, … = y.unbind(1)`."""
-    said = f"not enough values to unpack (expected {n}, got {{y.shape[1]}})"
-    return edit(OF_Y, f'{OF_Y}\n    if nh != {n}:\n        raise ValueError(f"{said}")')
+    message = f"not enough values to unpack (expected {n}, got {{y.shape[1]}})"
+    return edit(OF_Y, f'{OF_Y}\n    if nh != {n}:\n        raise ValueError(f"{message}")')
 
 
 def joined(n):
@@ -132,11 +135,13 @@ MUTANTS = (
     ("heads_interleaved", both(split(INTERLEAVED), permuted(0, 2, 3, 1))),
     *splits("heads_interleaved", INTERLEAVED),
     *splits("heads_missing_transpose", BEHIND),
-    *of("heads_missing_transpose", *(both(split(BEHIND), merge(text)) for text in (FLAT, JOINED))),
+    *mutants(
+        "heads_missing_transpose", *(both(split(BEHIND), merge(text)) for text in (FLAT, JOINED))
+    ),
     *merges("view_not_contiguous", IN_VIEW, "y.transpose(2, 3).view(B, T, nh * hd)"),
     *splits("view_not_contiguous", SWAPPED_VIEWED, f"{HEADS}.view(B * n_head, T, hd)"),
     ("view_not_contiguous", both(split(SWAPPED_VIEWED), merge(IN_VIEW))),
-    *of(
+    *mutants(
         "divisibility_unchecked",
         edit(REFUSED, "if False:"),
         edit(REFUSED, "x = x[..., : C // n_head * n_head]\n    if False:"),
@@ -148,7 +153,9 @@ MUTANTS = (
         edit(REFUSED, "if n_head > C:"),
     ),
     ("refuses_allowed", edit(REFUSED, "if n_head % C != 0:")),
-    *of("divisibility_unchecked", *(edit(REFUSED, f"if {size} % n_head != 0:") for size in "TB")),
+    *mutants(
+        "divisibility_unchecked", *(edit(REFUSED, f"if {size} % n_head != 0:") for size in "TB")
+    ),
     *merges("size_wrong_axis", "y.transpose(1, 2).reshape(B, nh, T * hd)"),
     *splits(
         "reshape_out_of_order",
@@ -181,7 +188,7 @@ MUTANTS = (
         "y.mean(1).repeat(1, 1, nh)",
         "y.sum(1).repeat(1, 1, nh)",
     ),
-    *of(
+    *mutants(
         "heads_reversed",
         both(*TURNED),
         *TURNED,
@@ -193,7 +200,7 @@ MUTANTS = (
         BACK[1],
     ),
     *((id_, permuted(0, 2, 3, 1)) for id_ in ("merge_wrong_axes", "heads_interleaved")),
-    *of(
+    *mutants(
         "merge_wrong_axes",
         permuted(0, 1, 3, 2),
         merge("y.transpose(2, 3).flatten(2)"),
@@ -202,8 +209,8 @@ MUTANTS = (
         permuted(0, 3, 1, 2),
         merge("y.permute(0, 3, 1, 2).flatten(2)"),
     ),
-    *of("heads_mix_batch", permuted(1, 0, 2, 3), permuted(1, 2, 0, 3)),
-    *of(
+    *mutants("heads_mix_batch", permuted(1, 0, 2, 3), permuted(1, 2, 0, 3)),
+    *mutants(
         "merge_wrong_axes",
         permuted(1, 0, 2, 3),
         permuted(1, 2, 0, 3),
@@ -228,7 +235,7 @@ MUTANTS = (
     ),
     *fixed({"nh": 4}, {"viewed_nh": 4}, {"nh": 2}, {"viewed_nh": 2}, {"nh": 8}, {"nh": 12}),
     *fixed({"hd": 16}, {"hd": 64}, {"hd": 8}, {"C": 64}, {"C": 768}),
-    *of(
+    *mutants(
         "hard_coded_shape",
         *map(unpacked, (4, 2, 3, 8)),
         *map(joined, (12, 4, 2, 8)),
@@ -254,7 +261,7 @@ MUTANTS = (
     *in_either(
         "interface", *returned("({0},)", "{0}.tolist()", "{0}.detach().cpu().numpy()", "None")
     ),
-    *of(
+    *mutants(
         "interface",
         edit(DEF_SPLIT, "def split_heads(x, num_heads)", {OF_X: f"n_head = num_heads\n    {OF_X}"}),
         *(

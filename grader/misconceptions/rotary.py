@@ -4,10 +4,19 @@ import torch
 
 from manyheads.checks import edit
 
-from ._mutants import KEYS_NOT_TRANSPOSED, SCALES_TRIED, at, each, known
+from ._mutants import KEYS_NOT_TRANSPOSED, SCALES_TRIED, at, complete_knobs, variants
 from ._rotation import POSITIONS, SPEEDS, turned
 from ._scaling import PRECEDENCE_OF_HD, scales
-from ._scores import CONSTANTS, OFFERED, PRODUCTS, multiplier, of_both, offered, own, sides
+from ._scores import (
+    CONSTANTS,
+    OFFERED,
+    PRODUCTS,
+    multiplier,
+    of_both,
+    offered,
+    paired_defaults,
+    sides,
+)
 
 # The rows of pairs_to_halves before its last reshape.
 ROWS = (
@@ -39,7 +48,7 @@ TURNS = {
     "base_used": "given",  # or a number
 }
 RIGHT = {
-    **own(TURNS),
+    **paired_defaults(TURNS),
     **OFFERED,
     "q_place": None,
     "k_place": None,  # of one side in rotary_scores
@@ -56,32 +65,32 @@ RIGHT = {
 
 def make(**knobs):
     """The exercise's names, with these faults."""
-    faults = known(knobs, RIGHT)
+    faults = complete_knobs(knobs, RIGHT)
     both, its_own = of_both(faults, TURNS)
 
     def lose(name, t):
         return t.detach() if name in faults.cut else t
 
     def rotate(x, positions, base=10000.0):
-        given, hd = x, x.shape[-1]
+        original, hd = x, x.shape[-1]
         if hd % 2 and faults.odd == "refused":
             raise ValueError(f"{hd} channels")
         if hd % 2 and faults.odd == "raises":
             raise RuntimeError(
                 f"The size of tensor a ({hd // 2 + 1}) must match the size of tensor b ({hd // 2})"
             )
-        left, x = (x[..., -1:], x[..., :-1]) if hd % 2 else (x[..., :0], x)
+        odd_channel, x = (x[..., -1:], x[..., :-1]) if hd % 2 else (x[..., :0], x)
         out = turned(lose("x", x), positions, base, **both) if faults.turns else x + 0.0
         if faults.odd == "kept":
-            out = torch.cat([out, left], -1)
+            out = torch.cat([out, odd_channel], -1)
         elif faults.odd == "padded" and hd % 2:
             out = torch.nn.functional.pad(out, (0, 2))
         if "x" in faults.mutate:
-            given.mul_(2.0)
+            original.mul_(2.0)
         return out
 
     def rotary_scores(q, k, q_positions, k_positions, base=10000.0):
-        given = {"q": q, "k": k}
+        originals = {"q": q, "k": k}
         if faults.swapped_places:
             q_positions, k_positions = k_positions, q_positions
         q, k = lose("q", q), lose("k", k)
@@ -94,7 +103,7 @@ def make(**knobs):
                 k, k_positions, base, **(its_own | {"place": faults.k_place or its_own["place"]})
             )
         out = PRODUCTS[faults.product](q, k) * multiplier(faults.scale, q, k)
-        for name, t in given.items():
+        for name, t in originals.items():
             if name in faults.mutate:
                 t.mul_(2.0)
         return lose("scores", out)
@@ -155,19 +164,19 @@ MUTANTS = (
     *_turns("rope_mixed_layouts", spread="halves"),
     *_turns("rope_mixed_layouts", layout="halves", spread="pairs"),
     ("rope_mixed_layouts", {"written": "halves"}),
-    *each("rope_mixed_layouts", layout="halves", written="pairs", own_layout=(..., "pairs")),
+    *variants("rope_mixed_layouts", layout="halves", written="pairs", own_layout=(..., "pairs")),
     *_turns("rope_angle", speed=tuple(SPEEDS)[1:]),
     *_turns("rope_angle", per_channel=(1.0, 2.0)),
     *_turns("rope_sign", sign=("backwards", "plus", "minus")),
     ("rope_sign", edit("k_positions, base)", "-k_positions, base)")),
     *_turns("rope_sin_cos", sign="sin_cos"),
     *_turns("rope_overwritten", sign=("first_overwritten", "second_overwritten")),
-    *each("rope_missing", turns="", own_turns=("", ...)),
-    *each("rope_missing", own_turns=("q", "k", "")),
+    *variants("rope_missing", turns="", own_turns=("", ...)),
+    *variants("rope_missing", own_turns=("q", "k", "")),
     *_turns("rope_positions", place=tuple(POSITIONS)[1:-1]),
     ("rope_positions", {"place": "from_one"}),
-    *each("rope_positions", q_place=("counted", "from_one", "from_first", "counted_down")),
-    *each("rope_positions", k_place=("counted", "from_one", "from_first", "counted_down")),
+    *variants("rope_positions", q_place=("counted", "from_one", "from_first", "counted_down")),
+    *variants("rope_positions", k_place=("counted", "from_one", "from_first", "counted_down")),
     ("rope_positions", {"swapped_places": True}),
     *_turns("rope_base_fixed", base_used=(10000.0, 1000.0, 500000.0, 100.0, 1000000.0)),
     *at("pairs.transpose(1, 2)", ("halves_order", *ROWS)),
@@ -193,30 +202,34 @@ MUTANTS = (
     *scales(
         "sqrt_axis_1", "sqrt_c", "sqrt_batch", "sqrt_pairs", "rounded_down", "rounded", "rounded_up"
     ),
-    *each("scale_constant", scale=[n**-0.5 for n in CONSTANTS]),
+    *variants("scale_constant", scale=[n**-0.5 for n in CONSTANTS]),
     ("qkv_order", edit("q @ k.transpose", "k @ q.transpose")),
     ("scores_already_shared", edit(f"return {SCORES}", f"return ({SCORES}).softmax(-1)")),
-    *each("argument_unchecked", odd=("raises", "dropped", "kept", "padded")),
-    *each("output_rounded", decimals=[(name, n) for name in FUNCTIONS for n in (4, 3, 2)]),
+    *variants("argument_unchecked", odd=("raises", "dropped", "kept", "padded")),
+    *variants("output_rounded", decimals=[(name, n) for name in FUNCTIONS for n in (4, 3, 2)]),
     ("axes_turned", {"product": "T"}),
-    *each(
+    *variants(
         "hard_coded_shape", product=("transpose_12", "transpose_23", "bmm", "unpack_3", "unpack_4")
     ),
-    *each("gradient_cut", cut=[(name,) for name in ("x", "q", "k", "scores")]),
-    *each("input_mutated", mutate=(("x",), ("q",), ("k",), ("weight",))),
-    *each(
+    *variants("gradient_cut", cut=[(name,) for name in ("x", "q", "k", "scores")]),
+    *variants("input_mutated", mutate=(("x",), ("q",), ("k",), ("weight",))),
+    *variants(
         "hard_coded_dtype",
         cast=(*(("float32", (name,)) for name in FUNCTIONS), ("float32", FUNCTIONS)),
     ),
-    *each("hard_coded_dtype", cast=[("float64", (name,)) for name in FUNCTIONS]),
-    *each("hard_coded_dtype", cast=(("float64", FUNCTIONS[:2]), ("float64", FUNCTIONS))),
-    *each("hard_coded_device", fixed_device=(*((name,) for name in FUNCTIONS), FUNCTIONS[:2])),
-    *each(
+    *variants("hard_coded_dtype", cast=[("float64", (name,)) for name in FUNCTIONS]),
+    *variants("hard_coded_dtype", cast=(("float64", FUNCTIONS[:2]), ("float64", FUNCTIONS))),
+    *variants("hard_coded_device", fixed_device=(*((name,) for name in FUNCTIONS), FUNCTIONS[:2])),
+    *variants(
         "interface",
-        returns=[(kind, name) for kind in ("tuple", "list", "numpy", "none") for name in FUNCTIONS],
+        returns=[
+            (return_type, name)
+            for return_type in ("tuple", "list", "numpy", "none")
+            for name in FUNCTIONS
+        ],
     ),
-    *each("interface", without=FUNCTIONS),
-    *each("interface", renamed=FUNCTIONS),
+    *variants("interface", without=FUNCTIONS),
+    *variants("interface", renamed=FUNCTIONS),
     KEYS_NOT_TRANSPOSED,
     *((id_, edit(old, new)) for id_, old, new in MORE),
 )

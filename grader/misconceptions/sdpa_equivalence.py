@@ -23,22 +23,22 @@ from ._mutants import (
     SUPER_INIT_LATE,
     at,
     both,
-    each,
-    known,
-    of,
+    complete_knobs,
+    mutants,
     values_transposed,
+    variants,
 )
 from ._scaling import PRECEDENCE, SCALE_IDS, factor
 
 
-def fast_mask(seen, mask):
-    """attn_mask, from what may be seen: booleans, or numbers that are added."""
+def fast_mask(visible, mask):
+    """attn_mask, from what may be visible: booleans, or numbers that are added."""
     if mask == "given":
-        return seen
+        return visible
     if mask in VISIBLE:
-        return VISIBLE[mask](seen)
-    which, how = of_mask(mask)
-    return hidden(torch.zeros(seen.shape, device=seen.device), VISIBLE[which](seen), how)
+        return VISIBLE[mask](visible)
+    pattern, how = of_mask(mask)
+    return hidden(torch.zeros(visible.shape, device=visible.device), VISIBLE[pattern](visible), how)
 
 
 class TwoPaths(Attention):
@@ -78,15 +78,15 @@ BY_PATH = KNOBS | {"fast_mask": "causal"}
 def make(**knobs):
     """The exercise's names, with these faults."""
     by_path = {f"{path}_{name}": None for path in ("flash", "manual") for name in BY_PATH}
-    k = known(knobs, BY_PATH | by_path | LAYERS)
+    k = complete_knobs(knobs, BY_PATH | by_path | LAYERS)
     paths = {}
     for path in ("flash", "manual"):
-        own = known(
+        path_knobs = complete_knobs(
             {name: knobs.get(f"{path}_{name}", getattr(k, name)) for name in BY_PATH}, BY_PATH
         )
         if k.holder not in ("buffer", "parameter", "float_parameter", "attribute"):
-            own.holder_in_use = k.holder
-        paths[f"{path}_knobs"] = own
+            path_knobs.holder_in_use = k.holder
+        paths[f"{path}_knobs"] = path_knobs
     cls = type("CausalSelfAttention", (Keeping, Layered, TwoPaths), {"knobs": k, **paths})
     return {"CausalSelfAttention": cls, "max_path_difference": max_path_difference}
 
@@ -102,21 +102,21 @@ def max_path_difference(module, x):
     return (outputs[0] - outputs[1]).abs().max().item()
 
 
-def ways(id_, **knobs):
+def path_variants(id_, **knobs):
     """As `each`, with every combination three times: on both paths, by hand only, on the fast path
     only.
     """
-    for _, chosen in each(id_, **knobs):
+    for _, chosen in variants(id_, **knobs):
         for prefix in ("", "manual_", "flash_"):
             yield id_, {prefix + name: value for name, value in chosen.items()}
 
 
 def peeks(id_, *edges):
     """A mask whose edge lies too far to the right: by hand, on the fast path, and on both."""
-    for seen in edges:
-        yield id_, {"mask": seen}
-        yield id_, {"fast_mask": seen}
-        yield id_, {"mask": seen, "fast_mask": seen}
+    for edge in edges:
+        yield id_, {"mask": edge}
+        yield id_, {"fast_mask": edge}
+        yield id_, {"mask": edge, "fast_mask": edge}
 
 
 # On both paths, and on each.
@@ -181,101 +181,103 @@ def measured(id_, *texts):
     return at(f"return {DIFFERENCE}", (id_, *(f"return {text}" for text in texts)))
 
 
-def left(text):
+def insert_at_end(text):
     """What is done to the module once its paths are compared."""
     return edit(f"return {DIFFERENCE}", f"{text}\n    return {DIFFERENCE}")
 
 
 MUTANTS = (
     *(("scale_twice", {f"{path}scale": "hd"}) for path in ("flash_", "manual_", "")),
-    *(mutant for way in SCALED for mutant in ways(SCALE_IDS[way], scale=way)),
+    *(mutant for scale in SCALED for mutant in path_variants(SCALE_IDS[scale], scale=scale)),
     ("scale_twice", {"flash_scale": "sqrt_c_and_hd"}),
-    *each("scale_precedence", manual_scale=PRECEDENCE[2:]),
+    *variants("scale_precedence", manual_scale=PRECEDENCE[2:]),
     ("mask_missing", {"flash_fast_mask": "missing"}),
     ("mask_missing", {"manual_mask": "missing"}),
     ("mask_missing", {"mask": "missing", "fast_mask": "missing"}),
     ("mask_missing", edit("is_causal=True", "is_causal=T == self.block_size")),
     ("mask_sdpa_inverted", {"fast_mask": "inverted"}),
     ("mask_sdpa_inverted", {"fast_mask": "inverted", "mask": "inverted"}),
-    *ways("wrong_view", split="straight"),
-    *ways("wrong_view_both", split="straight", merge="straight"),
-    *ways("merge_no_transpose", merge="straight"),
-    *ways("qkv_order", cut=ORDERS),
-    *ways("qkv_packed_per_head", cut="per_head"),
-    *ways("proj_missing", proj="missing"),
+    *path_variants("wrong_view", split="straight"),
+    *path_variants("wrong_view_both", split="straight", merge="straight"),
+    *path_variants("merge_no_transpose", merge="straight"),
+    *path_variants("qkv_order", cut=ORDERS),
+    *path_variants("qkv_packed_per_head", cut="per_head"),
+    *path_variants("proj_missing", proj="missing"),
     ("softmax_query_axis", {"softmax": "queries"}),
     ("product_turned", {"softmax_of": "keys_by_queries"}),
     ("mask_zero_fill", {"mask": 0.0}),
     ("mask_missing", {"fast_mask": 0.0}),  # to scores without a mask zeros are added
     ("mask_zero_fill", {"mask": 0.0, "fast_mask": 0.0}),
     ("mask_after_softmax", {"mask": "after_softmax"}),
-    *each(
+    *variants(
         "mask_reversed",
         mask=("inverted", ("inverted", -1e9), "reversed", ("reversed", "after_softmax")),
     ),
-    *each("mask_reversed", fast_mask=["reversed", ("inverted", -INF)]),
+    *variants("mask_reversed", fast_mask=["reversed", ("inverted", -INF)]),
     ("mask_reversed", {"fast_mask": ("inverted", -INF), "mask": "inverted"}),
     ("mask_reversed", {"fast_mask": ("inverted", -1e9)}),
     ("mask_reversed", {"mask": "reversed", "fast_mask": "reversed"}),
-    *each(
+    *variants(
         "mask_excludes_self",
         mask=("excludes_self", ("excludes_self", -1e9), "excludes_self_but_first"),
     ),
     ("mask_excludes_self", {"mask": "excludes_self", "softmax": "as_numbers"}),
-    *each("mask_excludes_self", fast_mask="excludes_self", mask=(..., "excludes_self")),
+    *variants("mask_excludes_self", fast_mask="excludes_self", mask=(..., "excludes_self")),
     *peeks("mask_peeks_one", "peeks_one"),
     *peeks("mask_peeks_ahead", "peeks_two", "peeks_three"),
-    *each("mask_added", fast_mask=("add_seen", "add_hidden")),
+    *variants("mask_added", fast_mask=("add_seen", "add_hidden")),
     *Runs.ADDED,
     ("mask_added", {"mask": "add_seen", "fast_mask": "add_seen"}),
     *Runs.FILLED,
-    *each("mask_weak_fill", fast_mask=added(*FAST_WEAK)),
+    *variants("mask_weak_fill", fast_mask=added(*FAST_WEAK)),
     *(("mask_weak_fill", {"mask": mask, "fast_mask": mask}) for mask in added(*FAST_WEAK)),
     ("mask_plus_inf", {"mask": INF}),
     ("mask_plus_inf", {"fast_mask": INF}),
-    *each("mask_high_fill", mask=(1e9, ("add", 1e9))),
-    *each("mask_high_fill", fast_mask=1e9),
+    *variants("mask_high_fill", mask=(1e9, ("add", 1e9))),
+    *variants("mask_high_fill", fast_mask=1e9),
     ("mask_high_fill", {"mask": 1e9, "fast_mask": 1e9}),
-    *each("mask_nan", mask=("nan_product", "nan_factor", "nan_zero_factor", "after_softmax_inf")),
+    *variants(
+        "mask_nan", mask=("nan_product", "nan_factor", "nan_zero_factor", "after_softmax_inf")
+    ),
     ("mask_after_softmax", {"mask": "after_softmax_low"}),
-    *each("mask_nan", fast_mask=("nan_product", ("inverted", "nan_product"))),
+    *variants("mask_nan", fast_mask=("nan_product", ("inverted", "nan_product"))),
     ("mask_nan", {"mask": "nan_product", "fast_mask": "nan_product"}),
-    *ways("scale_wrong_axis", scale=("sqrt_batch", "sqrt_batch_and_heads")),
-    *ways("scale_rounded", scale=("rounded_down", "rounded", "rounded_up")),
+    *path_variants("scale_wrong_axis", scale=("sqrt_batch", "sqrt_batch_and_heads")),
+    *path_variants("scale_rounded", scale=("rounded_down", "rounded", "rounded_up")),
     *Runs.ROUNDED[3:],
     *edits.rounded(),
-    *each("scale_after_softmax", scaled=("weights", "scores+weights")),
+    *variants("scale_after_softmax", scaled=("weights", "scores+weights")),
     ("scale_after_softmax", {"scaled": "weights", "manual_scale": "sqrt_c"}),
-    *ways("scale_constant", scale=CONSTANTS[:6]),
-    *each("scale_constant", scale=CONSTANTS[6:]),
+    *path_variants("scale_constant", scale=CONSTANTS[:6]),
+    *variants("scale_constant", scale=CONSTANTS[6:]),
     *Runs.OVER_AXES,
     *Runs.WRONG_AXES_FINITE,
     *Runs.NO_SOFTMAX,
     ("mask_not_sliced", {"holder": "whole"}),
     ("mask_not_sliced", {"holder": "whole", "fast_mask": "given"}),
     *Runs.NOT_SLICED,
-    *each("mask_not_moved", holder=("attribute", "kept_by_length")),
+    *variants("mask_not_moved", holder=("attribute", "kept_by_length")),
     ("mask_not_moved", {"holder": "attribute", "fast_mask": "given"}),
-    *each("mask_is_parameter", holder=("parameter", "float_parameter")),
-    *ways("context_unchecked", context="open", holder_in_use="made_in_forward"),
-    *ways("context_unchecked", context="cut"),
+    *variants("mask_is_parameter", holder=("parameter", "float_parameter")),
+    *path_variants("context_unchecked", context="open", holder_in_use="made_in_forward"),
+    *path_variants("context_unchecked", context="cut"),
     *Runs.WRONG_SIZES,
-    *ways("wrong_view_values", split="straight", split_of=PARTS),
-    *ways("reshape_out_of_order", split=OUT_OF_ORDER[:2]),
-    *each("reshape_out_of_order", split=OUT_OF_ORDER[2:]),
+    *path_variants("wrong_view_values", split="straight", split_of=PARTS),
+    *path_variants("reshape_out_of_order", split=OUT_OF_ORDER[:2]),
+    *variants("reshape_out_of_order", split=OUT_OF_ORDER[2:]),
     *Runs.WRONG_CUTS,
-    *each("reshape_out_of_order", split=OUT_OF_ORDER[0], split_of=PARTS),
-    *each("merge_wrong_axes", merge=WRONG_AXES),
-    *each("merge_wrong_axes", flash_merge=(HEADS_LAST, "axes_(0, 3, 2, 1)")),
-    *each("merge_wrong_axes", manual_merge=(HEADS_LAST, "axes_(0, 3, 2, 1)")),
-    *ways("heads_interleaved", split="interleaved"),
+    *variants("reshape_out_of_order", split=OUT_OF_ORDER[0], split_of=PARTS),
+    *variants("merge_wrong_axes", merge=WRONG_AXES),
+    *variants("merge_wrong_axes", flash_merge=(HEADS_LAST, "axes_(0, 3, 2, 1)")),
+    *variants("merge_wrong_axes", manual_merge=(HEADS_LAST, "axes_(0, 3, 2, 1)")),
+    *path_variants("heads_interleaved", split="interleaved"),
     ("heads_interleaved", {"split": "interleaved", "merge": HEADS_LAST}),
-    *each("heads_interleaved", split="interleaved", split_of=PARTS),
-    *ways("heads_and_width_swapped", split="sizes_swapped"),
-    *ways("scores_ignored", scale=0.0),
+    *variants("heads_interleaved", split="interleaved", split_of=PARTS),
+    *path_variants("heads_and_width_swapped", split="sizes_swapped"),
+    *path_variants("scores_ignored", scale=0.0),
     ("scores_ignored", {"manual_scale": 0.0, "manual_cut_gradient": ("scores",)}),
-    *ways("heads_missing_transpose", attend_over="heads"),
-    *ways(
+    *path_variants("heads_missing_transpose", attend_over="heads"),
+    *path_variants(
         "heads_missing_transpose", attend_over="heads", merge=("straight", "sizes_of_transposed")
     ),
     (
@@ -284,57 +286,63 @@ MUTANTS = (
     ),
     ("heads_missing_transpose", {"manual_attend_over": "heads", "manual_mask": "missing"}),
     ("heads_missing_transpose", {"flash_attend_over": "heads", "flash_fast_mask": "missing"}),
-    *ways("heads_one_width", merge="mean"),
-    *each("heads_one_width", merge="sum"),
-    *ways("heads_averaged", merge=("mean_repeated", "mean")),
-    *each("heads_averaged", merge=("sum", "sum_repeated", "mean_interleaved", "sum_interleaved")),
-    *each("heads_averaged", merge=("mean_padded", "sum_padded")),
-    *ways("heads_reversed", merge="reversed"),
-    *each("heads_reversed", merge=("rolled", "rolled_back")),
-    *each("heads_share_weights", manual_mix=("whole_mean", "whole_sum")),
+    *path_variants("heads_one_width", merge="mean"),
+    *variants("heads_one_width", merge="sum"),
+    *path_variants("heads_averaged", merge=("mean_repeated", "mean")),
+    *variants(
+        "heads_averaged", merge=("sum", "sum_repeated", "mean_interleaved", "sum_interleaved")
+    ),
+    *variants("heads_averaged", merge=("mean_padded", "sum_padded")),
+    *path_variants("heads_reversed", merge="reversed"),
+    *variants("heads_reversed", merge=("rolled", "rolled_back")),
+    *variants("heads_share_weights", manual_mix=("whole_mean", "whole_sum")),
     *Runs.WITH_THE_BATCH,
     *Runs.HEADS_ASTRAY,
-    *each("heads_mix_batch", flash_merge=("axes_(1, 2, 0, 3)", "heads_from_batch", "batch_viewed")),
-    *each(
+    *variants(
+        "heads_mix_batch", flash_merge=("axes_(1, 2, 0, 3)", "heads_from_batch", "batch_viewed")
+    ),
+    *variants(
         "heads_mix_batch", manual_merge=("axes_(1, 2, 0, 3)", "heads_from_batch", "batch_viewed")
     ),
     *Runs.PACKED,
-    *ways("values_wrong_source", source=("v_is_k", "v_is_x", "v_is_q")),
+    *path_variants("values_wrong_source", source=("v_is_k", "v_is_x", "v_is_q")),
     *SCORES_WRONG_SOURCE,
     *at(
         "attention(q, k, v,",
         ("scores_wrong_source", *(f"attention({a}, {b}, v," for a, b in ("qq", "kk", "qv"))),
     ),
-    *ways("proj_transposed", proj="untransposed"),
-    *ways("proj_twice", proj="twice"),
-    *each("proj_bias", biases=("on qkv proj", "on proj", "on qkv")),
-    *of("dropout_always_on", *weights(edits.ALWAYS, "self.dropout"), *out(edits.OUT_ALWAYS)),
+    *path_variants("proj_transposed", proj="untransposed"),
+    *path_variants("proj_twice", proj="twice"),
+    *variants("proj_bias", biases=("on qkv proj", "on proj", "on qkv")),
+    *mutants("dropout_always_on", *weights(edits.ALWAYS, "self.dropout"), *out(edits.OUT_ALWAYS)),
     ("dropout_always_on", edit(WEIGHTS, edits.ALWAYS, out(edits.OUT_ALWAYS)[1].changes)),
     *at(WEIGHTS, ("dropout_always_on", edits.TRAINING)),
-    *of("dropout_missing", *map(both, weights(SOFTMAX, "0.0"), out("self.proj(y)"))),
+    *mutants("dropout_missing", *map(both, weights(SOFTMAX, "0.0"), out("self.proj(y)"))),
     *at(WEIGHTS, ("dropout_before_softmax", edits.EARLY)),
-    *of("dropout_on_output_only", *weights(SOFTMAX, "0.0")),
-    *of("dropout_output_missing", *out("self.proj(y)")),
-    *of("dropout_extra", *out(f"self.resid_dropout({OUT})")),
+    *mutants("dropout_on_output_only", *weights(SOFTMAX, "0.0")),
+    *mutants("dropout_output_missing", *out("self.proj(y)")),
+    *mutants("dropout_extra", *out(f"self.resid_dropout({OUT})")),
     *edits.other_rates(f"dropout_p = {P}"),
     *Runs.STATE_KEPT,
     ("state_kept", {"kept": "rate"}),
-    *ways("view_not_contiguous", merge=("view", "view_after_permute", "contiguous_too_early")),
+    *path_variants(
+        "view_not_contiguous", merge=("view", "view_after_permute", "contiguous_too_early")
+    ),
     SUPER_INIT_LATE,
     *edits.UNCHECKED,
     *edits.cast(paths=PATHS),
-    *of("hard_coded_dtype", *out(f"{OUT}.float()")),
+    *mutants("hard_coded_dtype", *out(f"{OUT}.float()")),
     *edits.PARAMS,
-    *each(
+    *variants(
         "gradient_cut",
         cut_gradient=[cut for cut in CUTS_OF_GRADIENT if cut not in (("scores",), ("weights",))],
     ),
-    *each("gradient_cut", manual_cut_gradient=CUTS_OF_GRADIENT),
-    *each(
+    *variants("gradient_cut", manual_cut_gradient=CUTS_OF_GRADIENT),
+    *variants(
         "gradient_cut",
-        flash_cut_gradient=[(place,) for place in ("q", "k", "v", "x", "W", "y", "out")],
+        flash_cut_gradient=[(step,) for step in ("q", "k", "v", "x", "W", "y", "out")],
     ),
-    *edits.written_into("zero_()", "copy_(out)", "add_(out)", kept=COPIES),
+    *edits.written_into("zero_()", "copy_(out)", "add_(out)", copies=COPIES),
     *edits.written_into("mul_(C**-0.5)"),
     *Runs.HARD_CODED,
     *at(FLASH, ("delegated", "if False:", "if True:")),
@@ -351,14 +359,15 @@ MUTANTS = (
         edit(FLASH, "if self.chosen:", {"self.flash = flash": "self.flash = self.chosen = flash"}),
     ),
     *at("self.flash = flash", ("interface", "self.flash = True", "self.flash = False")),
-    *of(
+    *mutants(
         "path_difference",
         edit(BY_HAND, ON_FAST),
         edit(ON_FAST, BY_HAND),
         edit(BY_HAND, "pass", {ON_FAST: "pass"}),
     ),
     *measured(
-        "path_difference", *(f"(fast - by_hand).abs().{way}().item()" for way in ("mean", "sum"))
+        "path_difference",
+        *(f"(fast - by_hand).abs().{reduction}().item()" for reduction in ("mean", "sum")),
     ),
     *measured(
         "path_difference",
@@ -366,7 +375,8 @@ MUTANTS = (
     ),
     *measured("path_difference", "(fast - by_hand).abs().min().item()"),
     *measured(
-        "path_difference", *(f"((fast - by_hand) ** 2).{way}().item()" for way in ("max", "mean"))
+        "path_difference",
+        *(f"((fast - by_hand) ** 2).{reduction}().item()" for reduction in ("max", "mean")),
     ),
     *measured(
         "path_difference",
@@ -384,12 +394,12 @@ MUTANTS = (
         ("path_difference", "pass", "part.training = True", "part.training = not training"),
     ),
     *at(KEPT_FLASH, ("path_difference", "pass", "module.flash = True", "module.flash = not flash")),
-    *of(
+    *mutants(
         "path_difference",
         edit("module.eval()", "pass"),
         edit("with torch.inference_mode():", "if True:"),
     ),
-    *of("path_difference", *map(left, (ZEROED, "module.float()", "module.double()"))),
+    *mutants("path_difference", *map(insert_at_end, (ZEROED, "module.float()", "module.double()"))),
     *measured(
         "interface",
         DIFFERENCE[:-7],

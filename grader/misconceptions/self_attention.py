@@ -9,8 +9,8 @@ from ._mutants import (
     SCORES_WRONG_SOURCE,
     added_mask_kept,
     dropped_in_place,
-    each,
     values_transposed,
+    variants,
     written_in,
 )
 
@@ -29,9 +29,9 @@ MUTANTS = (
     *head.dropouts(SOFTMAX, OUT),
     *head.Runs.INPUT,
     *head.on_the_way("T = x.shape[1]", OUT),
-    *each("hard_coded_shape", sizes=written_in(C=(2, 4, 64, 3, 8, 768))),
+    *variants("hard_coded_shape", sizes=written_in(C=(2, 4, 64, 3, 8, 768))),
     *head.Runs.WRITTEN_IN,
-    *each(
+    *variants(
         "params_not_registered",
         lost=[f"{how} {head.SOME[0]}" for how in ("list", "tensor", "plain", "gone", "anew")],
     ),
@@ -42,10 +42,11 @@ MUTANTS = (
         norm=head.NORM,
         temperature=head.TEMPERATURE,
     ),
-    *each(
+    *variants(
         "params_extra",
         renamed=[
-            {name: way.format(name[2]) for name in head.LAYERS} for way in ("w_{0}", "{0}_proj")
+            {name: template.format(name[2]) for name in head.LAYERS}
+            for template in ("w_{0}", "{0}_proj")
         ],
     ),
     ("interface", edit("class CausalAttention(", "class SelfAttention(")),

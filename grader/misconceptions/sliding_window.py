@@ -8,9 +8,28 @@ import torch
 from manyheads.checks import edit
 
 from ._masking import INF, MASK_TYPES, hidden, weighed
-from ._mutants import FILLS_TRIED, LOW_FILLS, SCALES_TRIED, at, each, known, of, values_transposed
+from ._mutants import (
+    FILLS_TRIED,
+    LOW_FILLS,
+    SCALES_TRIED,
+    at,
+    complete_knobs,
+    mutants,
+    values_transposed,
+    variants,
+)
 from ._scaling import PRECEDENCE_OF_HD, scales
-from ._scores import CONSTANTS, OFFERED, PRODUCTS, ROLES, multiplier, of_both, offered, own, sides
+from ._scores import (
+    CONSTANTS,
+    OFFERED,
+    PRODUCTS,
+    ROLES,
+    multiplier,
+    of_both,
+    offered,
+    paired_defaults,
+    sides,
+)
 
 # Which keys are not too far behind, and which not ahead, from (behind: query − key, window).
 PAST = {
@@ -67,17 +86,17 @@ def table(
     """(T_q, T_k): who may see whom, with these faults."""
     key = torch.arange(T_k if rows != "queries" else T_q, device=device)
     count = {"queries": T_q, "keys": T_k}.get(rows, T_q)
-    first = 0 if rows in ("queries", "keys") else ALIGN[align](T_q, T_k)
+    start = 0 if rows in ("queries", "keys") else ALIGN[align](T_q, T_k)
     window, later = (
         fixed or window,
-        ALIGN[past_align](T_q, T_k) - first if past_align != "as_align" else 0,
+        ALIGN[past_align](T_q, T_k) - start if past_align != "as_align" else 0,
     )
-    query = torch.arange(first, first + count, device=device)[:, None]
+    query = torch.arange(start, start + count, device=device)[:, None]
     behind = key - query if mirrored else query - key
-    seen = PAST[past](behind + later, window) & FUTURE[future](behind, window)
+    mask = PAST[past](behind + later, window) & FUTURE[future](behind, window)
     if blocks:
-        seen = (query // window == key // window) & FUTURE[future](behind, window)
-    return ~seen if inverted else seen
+        mask = (query // window == key // window) & FUTURE[future](behind, window)
+    return ~mask if inverted else mask
 
 
 # Who may see whom, in both functions; with own_ before the name, in local_attention alone.
@@ -94,7 +113,7 @@ BANDS = {
     "fixed": 0,  # a window that is written into the code
 }
 RIGHT = {
-    **own(BANDS),
+    **paired_defaults(BANDS),
     **OFFERED,
     "mask_type": None,
     # "window", "queries", or both: what window_mask does not refuse; "later": it fails further down
@@ -110,7 +129,7 @@ RIGHT = {
 
 def make(**knobs):
     """The exercise's names, with these faults."""
-    faults = known(knobs, RIGHT)
+    faults = complete_knobs(knobs, RIGHT)
     both, its_own = of_both(faults, BANDS)
 
     def window_mask(T_q, T_k, window, device=None):
@@ -120,34 +139,34 @@ def make(**knobs):
             raise RuntimeError(f"start ({T_k - T_q}) must be within [0, {T_k}]")
         if T_q > T_k and "queries" not in faults.unchecked:
             raise ValueError(f"{T_q} queries and {T_k} keys")
-        seen = table(
+        mask = table(
             T_q,
             T_k,
             window,
             **both,
             device="cpu" if "window_mask" in faults.fixed_device else device,
         )
-        return MASK_TYPES[faults.mask_type](seen) if faults.mask_type else seen
+        return MASK_TYPES[faults.mask_type](mask) if faults.mask_type else mask
 
     def local_attention(q, k, v, window):
         q, k, v = ((q, k, v)[i] for i in ROLES[faults.roles])
-        seen = table(q.shape[-2], k.shape[-2], window, **its_own, device=q.device)
+        mask = table(q.shape[-2], k.shape[-2], window, **its_own, device=q.device)
         scores, hide = (
             PRODUCTS[faults.product](q, k) * multiplier(faults.scale, q, k, v),
             faults.hide,
         )
-        weights = weighed(hidden(scores, seen, hide), seen, hide, faults.softmax)
+        weights = weighed(hidden(scores, mask, hide), mask, hide, faults.softmax)
         return (weights.nan_to_num(0.0) if faults.nan == "zero" else weights) @ v
 
     functions = offered(faults, window_mask, local_attention)
     if faults.renamed == "window_mask":  # of the arguments by name it takes the device alone
-        functions["window_mask"] = lambda *args, **more: window_mask(
-            *args, **(more and {"device": more.get("device")})
+        functions["window_mask"] = lambda *args, **kwargs: window_mask(
+            *args, **(kwargs and {"device": kwargs.get("device")})
         )
     return functions
 
 
-_bands = partial(sides, right=BANDS)
+_bands = partial(sides, defaults=BANDS)
 # −1 added is a mask of ones: mask_added
 WEAK = (-10.0, -1.0, -20.0, -5.0, -50.0, -30.0, -12.0)
 OUT = "weights @ v"
@@ -191,8 +210,8 @@ MUTANTS = (
     *_bands("mask_reversed", mirrored=True),
     *_bands("mask_reversed", inverted=True),
     *(("mask_reversed", {knob: True, "hide": -1e9}) for knob in ("inverted", "own_inverted")),
-    *each("mask_sdpa_inverted", nan="zero", own_inverted=True),
-    *each("mask_reversed", nan="zero", own_inverted=True),  # the same by hand
+    *variants("mask_sdpa_inverted", nan="zero", own_inverted=True),
+    *variants("mask_reversed", nan="zero", own_inverted=True),  # the same by hand
     *_bands("mask_excludes_self", future="not_self"),
     *(
         ("mask_excludes_self", {knob: "not_self", **row})
@@ -202,19 +221,19 @@ MUTANTS = (
     *_bands("mask_peeks_one", future="one"),
     *_bands("mask_peeks_ahead", future=("two", "three")),
     ("mask_zero_fill", {"hide": 0.0}),
-    *each(
+    *variants(
         "mask_weak_fill",
         hide=(*WEAK, *(("add", fill) for fill in WEAK if fill != -1.0), *LOW_FILLS),
     ),
     ("mask_plus_inf", {"hide": INF}),
-    *each("mask_high_fill", hide=(1e9, ("add", 1e9))),
-    *each("mask_after_softmax", hide="after_softmax"),
-    *each("mask_nan", hide=("nan_product", "nan_factor", math.nan, "after_softmax_inf")),
-    *each("mask_added", hide=("add_seen", "add_hidden")),
+    *variants("mask_high_fill", hide=(1e9, ("add", 1e9))),
+    *variants("mask_after_softmax", hide="after_softmax"),
+    *variants("mask_nan", hide=("nan_product", "nan_factor", math.nan, "after_softmax_inf")),
+    *variants("mask_added", hide=("add_seen", "add_hidden")),
     *scales("missing", "hd"),
     ("scale_twice", {"scale": "hd"}),
     *scales("times_sqrt_hd", "times_hd", *PRECEDENCE_OF_HD),
-    *of(
+    *mutants(
         "scale_after_softmax",
         edit(SCALE, "", {"return weights": f"return weights {SCALE}"}),
         edit("return weights", f"return weights {SCALE}"),
@@ -234,35 +253,35 @@ MUTANTS = (
         SCORES,
         ("scale_rounded", f'torch.div({SCORES}, 1, rounding_mode="floor")', f"({SCORES}) // 1"),
     ),
-    *each("scale_constant", scale=[n**-0.5 for n in CONSTANTS]),
-    *each("softmax_query_axis", softmax=("queries", "queries_by_hand")),
-    *each("softmax_wrong_axis", softmax=("heads", "batch", "square", "everything")),
-    *each("softmax_query_axis", softmax="queries", hide=-1e9),
+    *variants("scale_constant", scale=[n**-0.5 for n in CONSTANTS]),
+    *variants("softmax_query_axis", softmax=("queries", "queries_by_hand")),
+    *variants("softmax_wrong_axis", softmax=("heads", "batch", "square", "everything")),
+    *variants("softmax_query_axis", softmax="queries", hide=-1e9),
     *(
         ("softmax_wrong_axis", {"softmax": axis, **row})
         for row in FINITE
         for axis in ("heads", "batch")
     ),
-    *each("scores_ignored", scale=0.0),
-    *each(
+    *variants("scores_ignored", scale=0.0),
+    *variants(
         "softmax_missing",
         softmax=("missing", "missing_zero_filled", "sum", "sum_zero_filled", "exp", "sigmoid"),
     ),
-    *each("values_wrong_source", roles=("qkk", "qkq")),
-    *each("scores_wrong_source", roles=("qqv", "kkv", "qvv")),
-    *each("qkv_order", roles=("kqv", "qvk", "vkq", "kvq", "vqk")),
-    *each("output_rounded", decimals=[("local_attention", n) for n in (4, 3, 2)]),
-    *each(
+    *variants("values_wrong_source", roles=("qkk", "qkq")),
+    *variants("scores_wrong_source", roles=("qqv", "kkv", "qvv")),
+    *variants("qkv_order", roles=("kqv", "qvk", "vkq", "kvq", "vqk")),
+    *variants("output_rounded", decimals=[("local_attention", n) for n in (4, 3, 2)]),
+    *variants(
         "argument_unchecked",
         unchecked=(("window",), ("queries",), ("window", "queries"), ("later",)),
     ),
-    *each("mask_not_bool", mask_type=tuple(MASK_TYPES)),
+    *variants("mask_not_bool", mask_type=tuple(MASK_TYPES)),
     ("axes_turned", {"product": "T"}),
-    *each(
+    *variants(
         "hard_coded_shape", product=("transpose_12", "transpose_23", "bmm", "unpack_3", "unpack_4")
     ),
     ("gradient_cut", {"softmax": "detached_sum"}),
-    *of("gradient_cut", edit("q @ k", "q.detach() @ k"), edit("q @ k", "q @ k.detach()")),
+    *mutants("gradient_cut", edit("q @ k", "q.detach() @ k"), edit("q @ k", "q @ k.detach()")),
     *at(
         OUT,
         ("gradient_cut", "weights @ v.detach()", "(weights @ v).detach()", "weights.detach() @ v"),
@@ -272,16 +291,20 @@ MUTANTS = (
         f"return {OUT}",
         ("input_mutated", *(f"out = {OUT}\n    {t}.mul_(2.0)\n    return out" for t in "qkv")),
     ),
-    *each(
+    *variants(
         "hard_coded_dtype", cast=[(dtype, ("local_attention",)) for dtype in ("float32", "float64")]
     ),
-    *each("hard_coded_device", fixed_device=(*((name,) for name in FUNCTIONS), FUNCTIONS)),
-    *each(
+    *variants("hard_coded_device", fixed_device=(*((name,) for name in FUNCTIONS), FUNCTIONS)),
+    *variants(
         "interface",
-        returns=[(kind, name) for kind in ("tuple", "list", "numpy", "none") for name in FUNCTIONS],
+        returns=[
+            (return_type, name)
+            for return_type in ("tuple", "list", "numpy", "none")
+            for name in FUNCTIONS
+        ],
     ),
-    *each("interface", without=FUNCTIONS),
-    *each("interface", renamed=FUNCTIONS),
+    *variants("interface", without=FUNCTIONS),
+    *variants("interface", renamed=FUNCTIONS),
     ("keys_not_transposed", edit("q @ k.transpose(-2, -1)", "q @ k")),
     values_transposed(),
     *_bands("window_halved", past=("half", "less_than_half")),

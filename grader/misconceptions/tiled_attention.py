@@ -2,7 +2,7 @@
 
 from manyheads.checks import edit
 
-from ._mutants import FILLS_TRIED, SCALES_TRIED, at, of
+from ._mutants import FILLS_TRIED, SCALES_TRIED, at, mutants
 
 # Lines of the reference. First online_softmax.
 PIECES = "for piece in scores.split(block, dim=-1):  # (..., block), the last one may be shorter"
@@ -55,22 +55,24 @@ ONE_FULL_ROW = "for top in range(0, max(T // block_q, 1) * block_q, block_q):"
 TO_HALVES = ("half().to(t)", "bfloat16().to(t)")
 
 
-def swapped(line, old, new, more=None):
+def swapped(line, old, new, extra_changes=None):
     """An edit of a part of this line."""
-    return edit(line, line.replace(old, new), more)
+    return edit(line, line.replace(old, new), extra_changes)
 
 
-def before(line, text, more=None):
-    return edit(line, f"{text}\n    {line}", more)
+def insert_before(line, text, extra_changes=None):
+    return edit(line, f"{text}\n    {line}", extra_changes)
 
 
 def of_the_block(total, gathered):
     """What a block holds is measured from its own maximum. total, gathered: its factor for the new
     one.
     """
-    own = "fix, shares, new = (highest - higher).exp(), (tile - own).exp(), (own - higher).exp()"
+    shares_line = (
+        "fix, shares, new = (highest - higher).exp(), (tile - own).exp(), (own - higher).exp()"
+    )
     lines = {
-        BOTH: f"own = {TILE_MAX}\n            {own}",
+        BOTH: f"own = {TILE_MAX}\n            {shares_line}",
         TOTAL: TOTAL + total,
         GATHERED: GATHERED + gathered,
     }
@@ -83,21 +85,22 @@ def of_the_block(total, gathered):
 
 def masked_where(mask, *places):
     """The mask in some tiles only."""
-    for place in places:
+    for condition in places:
         yield edit(
             TILE,
-            f"tile = {PRODUCT[1:-1]}\n            if {place}:\n                tile = tile{mask}",
+            f"tile = {PRODUCT[1:-1]}\n            if {condition}:\n                tile ="
+            f" tile{mask}",
         )
 
 
-def with_zeros(tops, rest):
+def with_zeros(tops, remainder):
     """Rows up to here, and zeros for the rest."""
     return edit(
         TOPS,
         tops,
         {
             RETURNED: (
-                f"rest = {rest}\n    answers.append(v.new_zeros(*v.shape[:-2], rest,"
+                f"rest = {remainder}\n    answers.append(v.new_zeros(*v.shape[:-2], rest,"
                 f" v.shape[-1]))\n    sums.append(q.new_zeros(*q.shape[:-2], rest))\n    {RETURNED}"
             )
         },
@@ -105,7 +108,7 @@ def with_zeros(tops, rest):
 
 
 MUTANTS = (
-    *of(
+    *mutants(
         "tile_no_rescale",
         edit(TOTAL, TOTAL_ADDED, {GATHERED: ADDED}),
         edit(GATHERED, ADDED),
@@ -113,7 +116,7 @@ MUTANTS = (
         edit(TOTAL, TOTAL_ADDED),
         edit(ONLINE_TOTAL, ONLINE_ADDED),
         # The weights are kept as the first pass made them.
-        before(
+        insert_before(
             HIGHEST,
             "made = []",
             {
@@ -125,7 +128,7 @@ MUTANTS = (
         ),
     ),
     # The factor turned over, or for the new block as well.
-    *of(
+    *mutants(
         "tile_rescaled_wrong",
         edit(
             "fix, shares = (highest - higher).exp()",
@@ -143,7 +146,7 @@ MUTANTS = (
             "total = (total + (piece - higher).exp().sum(-1, True)) * (highest - higher).exp()",
         ),
     ),
-    *of(
+    *mutants(
         "tile_max_not_carried",
         edit(
             BOTH,
@@ -157,7 +160,7 @@ MUTANTS = (
     *of_the_block("", " * new"),
     ("tile_diagonal_unmasked", edit(MASK, "")),
     ("mask_missing", edit(MASK, "", FUTURE_TOO)),
-    *of(
+    *mutants(
         "tile_max_not_carried",
         edit(KEPT, "        answers", {SUMS: "sums.append((higher + total.log()).squeeze(-1))"}),
         edit(ONLINE_KEPT, ".sum(-1, keepdim=True)\n    highest = higher\n    parts"),
@@ -194,7 +197,7 @@ MUTANTS = (
     ),
     # What large scores are held against: zero or more, nothing, the first block, or the first
     # score.
-    *of(
+    *mutants(
         "tile_overflow",
         edit(HIGHEST, "highest = torch.zeros_like(scores[..., :1])"),
         edit(
@@ -211,7 +214,7 @@ MUTANTS = (
         # Each block's own maximum, with the right factor for what came before.
         edit(ONLINE_HIGHER, f"higher = {PIECE_MAX}"),
     ),
-    *of(
+    *mutants(
         "tile_divided_each",
         edit(ANSWERS, "answers.append(gathered)", {GATHERED: f"{GATHERED} / total"}),
         edit(
@@ -234,7 +237,7 @@ MUTANTS = (
             for high in (PIECE_MAX, "highest")
         ),
         # Divided in the first pass, by the sum so far.
-        before(
+        insert_before(
             HIGHEST,
             "made = []",
             {
@@ -288,17 +291,17 @@ MUTANTS = (
         ),
         swapped(PARTS, "(piece - highest).exp()", "piece.softmax(-1)"),
     ),
-    *of(
+    *mutants(
         "tile_not_divided",
         edit(ANSWERS, "answers.append(gathered)"),
         swapped(PARTS, " / total", ""),
     ),
-    *of(
+    *mutants(
         "tile_divided_twice",
         edit(ANSWERS, "answers.append(gathered / total / total)"),
         swapped(PARTS, "/ total", "/ total / total"),
     ),
-    *of(
+    *mutants(
         "tile_diagonal_unmasked",
         *masked_where(MASK, *AT_EACH),
         edit(MASK, ".masked_fill(key >= bottom, -math.inf)", FUTURE_TOO),
@@ -319,7 +322,7 @@ MUTANTS = (
             ),
         ),
     ),
-    *of(
+    *mutants(
         "tile_mask_local",
         *masked_where(
             ".masked_fill(key - left > query - top, -math.inf)",
@@ -329,7 +332,7 @@ MUTANTS = (
             AT_EACH[2],
         ),
     ),
-    *of(
+    *mutants(
         "tile_skipped",
         edit(LEFTS, "for left in range(0, top + 1, block_k):"),
         edit(LEFTS, "for left in range(0, max(top, 1), block_k):"),
@@ -349,14 +352,14 @@ MUTANTS = (
         ),
         edit(LEFTS, "for left in range(0, bottom - 1 if bottom > 1 else 1, block_k):"),
     ),
-    *of(
+    *mutants(
         "tile_step_wrong",
         edit(LEFTS, "for left in range(0, bottom, block_q):"),
         edit(KEYS, KEYS.replace("block_k", "block_q")),
         edit(TOPS, TOPS.replace("block_q", "block_k")),
     ),
     # The last block is a whole one, and begins earlier.
-    *of(
+    *mutants(
         "tile_overlap",
         *(
             edit(
@@ -373,7 +376,7 @@ MUTANTS = (
             "        piece = scores[..., start : start + block]",
         ),
     ),
-    *of(
+    *mutants(
         "tile_ragged_dropped",
         edit(PIECES, WHOLE_PIECES),
         edit(PIECES, ONE_BLOCK),
@@ -417,17 +420,17 @@ MUTANTS = (
             },
         ),
     ),
-    *of(
+    *mutants(
         "tile_ragged_refused",
         edit(PIECES, "for piece in scores.unflatten(-1, (-1, block)).unbind(-2):"),
-        before(TOPS, "q.unflatten(-2, (-1, block_q))"),
-        before(TOPS, "k.unflatten(-2, (-1, block_k))"),
-        before(PIECES, "if scores.shape[-1] % block != 0:\n        raise ValueError(block)"),
-        before(TOPS, "if T % block_q != 0:\n        raise ValueError(block_q)"),
+        insert_before(TOPS, "q.unflatten(-2, (-1, block_q))"),
+        insert_before(TOPS, "k.unflatten(-2, (-1, block_k))"),
+        insert_before(PIECES, "if scores.shape[-1] % block != 0:\n        raise ValueError(block)"),
+        insert_before(TOPS, "if T % block_q != 0:\n        raise ValueError(block_q)"),
     ),
     (
         "tile_padding_counted",
-        before(
+        insert_before(
             HIGHEST,
             "length = scores.shape[-1]\n"
             "    scores = torch.nn.functional.pad(scores, (0, -scores.shape[-1] % block))",
@@ -478,7 +481,7 @@ MUTANTS = (
         ),
         (
             "scale_rounded",
-            *(f"/ {whole}(math.sqrt(hd))" for whole in ("int", "round", "math.ceil")),
+            *(f"/ {rounding}(math.sqrt(hd))" for rounding in ("int", "round", "math.ceil")),
             "// math.sqrt(hd)",
         ),
         (
@@ -487,7 +490,7 @@ MUTANTS = (
         ),
     ),
     ("scale_twice", swapped(TILE, "keys.transpose", "(keys / math.sqrt(hd)).transpose")),
-    *of(
+    *mutants(
         "scale_after_softmax",
         edit(SCALE, "", {ANSWERS: "answers.append(gathered / total / math.sqrt(hd))"}),
         edit(ANSWERS, "answers.append(gathered / total / math.sqrt(hd))"),
@@ -503,7 +506,7 @@ MUTANTS = (
         ("mask_added", " + (key <= query)", " + (key > query)"),
         ("mask_zero_fill", " * (key <= query)"),
         ("mask_nan", " + (key > query) * -math.inf", " * torch.where(key > query, -math.inf, 1.0)"),
-        more=FUTURE_TOO,
+        extra_changes=FUTURE_TOO,
     ),
     *at(
         MASK,
@@ -565,11 +568,11 @@ MUTANTS = (
         ),
     ),
     ("softmax_query_axis", edit(BOTH, "fix, shares = 1.0, tile.softmax(-2).nan_to_num(0.0)")),
-    *of(
+    *mutants(
         "softmax_wrong_axis",
-        before(ONLINE_BODY, "return scores.transpose(0, -1).softmax(-1).transpose(0, -1)"),
+        insert_before(ONLINE_BODY, "return scores.transpose(0, -1).softmax(-1).transpose(0, -1)"),
         *(
-            before(ONLINE_BODY, f"return scores.exp() / scores.exp().sum({axis})")
+            insert_before(ONLINE_BODY, f"return scores.exp() / scores.exp().sum({axis})")
             for axis in ("", "0, keepdim=True")
         ),
         edit(
@@ -579,23 +582,27 @@ MUTANTS = (
         ),
         edit(TOTAL, "total = total * fix + shares.sum()"),
     ),
-    *of(
+    *mutants(
         "softmax_missing",
         edit(WEIGHTS, "return scores / scores.sum(-1, keepdim=True)"),
         edit(BOTH, "fix, shares = 1.0, tile.masked_fill(key > query, 0.0)"),
     ),
-    *of("values_wrong_source", *(swapped(KEYS, "v[...", f"{other}[...") for other in "kq")),
-    *of("scores_wrong_source", *(swapped(KEYS, "= k[...", f"= {other}[...") for other in "qv")),
-    *of("qkv_order", *(before(SIZES, order) for order in ("q, k = k, q", "k, v = v, k"))),
-    *of(
+    *mutants("values_wrong_source", *(swapped(KEYS, "v[...", f"{source}[...") for source in "kq")),
+    *mutants(
+        "scores_wrong_source", *(swapped(KEYS, "= k[...", f"= {source}[...") for source in "qv")
+    ),
+    *mutants(
+        "qkv_order", *(insert_before(SIZES, order) for order in ("q, k = k, q", "k, v = v, k"))
+    ),
+    *mutants(
         "materialised",
-        before(
+        insert_before(
             TOPS,
             "seen = torch.ones(T, T, dtype=torch.bool, device=q.device).tril()",
             {MASK: ".masked_fill(~seen[top:bottom, left : left + block_k], -math.inf)"},
         ),
         # Filled up to whole blocks; and all at once after the tiles.
-        before(
+        insert_before(
             TOPS,
             "filled_q, filled_k = (torch.nn.functional.pad(x, (0, 0, 0, -T % block)) for x, block"
             " in ((q, block_q), (k, block_k)))\n    square = filled_q @ filled_k.transpose(-2, -1)"
@@ -609,40 +616,43 @@ MUTANTS = (
             " -math.inf)\n    return square.softmax(-1) @ v, square.logsumexp(-1)",
         ),
     ),
-    ("delegated", before(ONLINE_BODY, "return torch.softmax(scores, dim=-1)")),
+    ("delegated", insert_before(ONLINE_BODY, "return torch.softmax(scores, dim=-1)")),
     *at(
         SIZES,
         ("hard_coded_shape", "B, nh, T, hd = q.shape", "B, T, hd = q.shape", "T, hd = q.shape"),
     ),
-    *of(
+    *mutants(
         "hard_coded_shape",
-        *(before(PIECES, f"{sizes} = scores.shape") for sizes in ("B, T", "(T,)", "B, nh, T")),
-        before(SIZES, "q, k, v = q[:1], k[:1], v[:1]"),
+        *(
+            insert_before(PIECES, f"{sizes} = scores.shape")
+            for sizes in ("B, T", "(T,)", "B, nh, T")
+        ),
+        insert_before(SIZES, "q, k, v = q[:1], k[:1], v[:1]"),
     ),
-    *of(
+    *mutants(
         "hard_coded_dtype",
         *(
-            before(SIZES, f"q, k, v = (t.{to} for t in (q, k, v))")
+            insert_before(SIZES, f"q, k, v = (t.{to} for t in (q, k, v))")
             for to in ("float()", "double()", *TO_HALVES)
         ),
         swapped(RETURNED, "dim=-2)", "dim=-2).float()"),
         swapped("torch.full_like(rows[..., :1], -math.inf)", ")", ", dtype=torch.float64)"),
         swapped(WEIGHTS, "dim=-1)", "dim=-1).float()"),
-        before(HIGHEST, "scores = scores.double()"),
+        insert_before(HIGHEST, "scores = scores.double()"),
         edit(GATHERED, "gathered = (gathered * fix + shares @ values).half().to(q)"),
     ),
-    *of(
+    *mutants(
         "hard_coded_device",
         edit(
             "bottom, device=q.device)",
             "bottom)",
             {"keys.shape[-2], device=q.device": "keys.shape[-2]"},
         ),
-        before(SIZES, "q, k, v = q.cpu(), k.cpu(), v.cpu()"),
+        insert_before(SIZES, "q, k, v = q.cpu(), k.cpu(), v.cpu()"),
         edit(HIGHEST, "highest = torch.full(scores[..., :1].shape, -math.inf, dtype=scores.dtype)"),
-        before(HIGHEST, "scores = scores.cpu()"),
+        insert_before(HIGHEST, "scores = scores.cpu()"),
     ),
-    *of(
+    *mutants(
         "gradient_cut",
         swapped(BOTH, "(tile -", "(tile.detach() -"),
         edit(ANSWERS, "answers.append((gathered / total).detach())"),
@@ -658,10 +668,10 @@ MUTANTS = (
             " torch.cat(sums, dim=-1)",
         ),
     ),
-    *of(
+    *mutants(
         "input_mutated",
         edit(f" {SCALE}", ".div_(math.sqrt(hd))"),
-        before(HIGHEST, "scores -= scores.amax(-1, keepdim=True)"),
+        insert_before(HIGHEST, "scores -= scores.amax(-1, keepdim=True)"),
     ),
     *at(
         RETURNED,
@@ -683,10 +693,10 @@ MUTANTS = (
     *at(WEIGHTS, ("interface", "return torch.cat(parts, dim=-1), highest, total")),
     ("keys_not_transposed", edit("rows @ keys.transpose(-2, -1)", "rows @ keys")),
     ("values_transposed", swapped(GATHERED, "values", "values.transpose(-2, -1)")),
-    *of(
+    *mutants(
         "values_width",
         swapped(START, "0.0, 0.0", "0.0, torch.zeros_like(rows)"),
-        before(
+        insert_before(
             TOPS,
             "whole = torch.zeros_like(q)",
             {
@@ -697,7 +707,7 @@ MUTANTS = (
             },
         ),
     ),
-    *of(
+    *mutants(
         "output_rounded",
         *(
             swapped(line, f"dim={axis})", f"dim={axis}).round(decimals={n})")

@@ -18,8 +18,8 @@ from ._mutants import (
     added_mask_kept,
     at,
     dropped_in_place,
-    each,
     values_transposed,
+    variants,
     written_in,
 )
 
@@ -55,9 +55,9 @@ class Heads(head.OneHead):
         self.out_proj = nn.Linear(d_out, d_out)
         self.num_heads = sizes.get("nh", d_out // sizes["hd"] if "hd" in sizes else num_heads)
 
-    def split(self, t, which):
-        way = self.knobs.split if which in self.knobs.split_only else "heads"
-        return SPLIT[way](t, SimpleNamespace(B=len(t), T=t.shape[1], nh=self.num_heads, hd=-1))
+    def split(self, t, role):
+        split = self.knobs.split if role in self.knobs.split_only else "heads"
+        return SPLIT[split](t, SimpleNamespace(B=len(t), T=t.shape[1], nh=self.num_heads, hd=-1))
 
     def as_values(self, x, q):
         return x.reshape(*x.shape[:2], self.num_heads, q.shape[-1]).transpose(1, 2)
@@ -87,46 +87,46 @@ HIDING = 'scores = scores.masked_fill(self.future[:T, :T], float("-inf"))'
 
 MUTANTS = (
     *head.attention_mutants(("sqrt_c", "sqrt_d_query"), AXES, several=True),
-    *each("divisibility_unchecked", divides=("nothing", "d_in", "context")),
+    *variants("divisibility_unchecked", divides=("nothing", "d_in", "context")),
     ("wrong_view", {"split": "straight"}),
     ("wrong_view_both", {"split": "straight", "merge": "straight"}),
-    *each("wrong_view_values", split="straight", merge=(..., "straight"), split_only=PARTS),
-    *each("reshape_out_of_order", split_only=("k", "q", "v"), split="straight_hd_first"),
+    *variants("wrong_view_values", split="straight", merge=(..., "straight"), split_only=PARTS),
+    *variants("reshape_out_of_order", split_only=("k", "q", "v"), split="straight_hd_first"),
     ("merge_no_transpose", {"merge": "straight"}),
-    *each("merge_wrong_axes", merge=("axes_(0, 3, 2, 1)", "axes_(0, 1, 3, 2)", HEADS_LAST)),
+    *variants("merge_wrong_axes", merge=("axes_(0, 3, 2, 1)", "axes_(0, 1, 3, 2)", HEADS_LAST)),
     ("heads_interleaved", {"merge": HEADS_LAST}),
-    *each(
+    *variants(
         "merge_wrong_axes", merge=("axes_(0, 3, 1, 2)", "axes_(2, 0, 1, 3)", "axes_(1, 0, 2, 3)")
     ),
-    *each("merge_wrong_axes", merge=("axes_(1, 2, 0, 3)", "axes_(2, 1, 0, 3)")),
-    *each("heads_interleaved", split="interleaved", merge=(..., HEADS_LAST)),
-    *each("heads_interleaved", split_only=PARTS, split="interleaved"),
-    *each("heads_and_width_swapped", scale=("sqrt_hd", "sqrt_heads"), split="sizes_swapped"),
-    *each(
+    *variants("merge_wrong_axes", merge=("axes_(1, 2, 0, 3)", "axes_(2, 1, 0, 3)")),
+    *variants("heads_interleaved", split="interleaved", merge=(..., HEADS_LAST)),
+    *variants("heads_interleaved", split_only=PARTS, split="interleaved"),
+    *variants("heads_and_width_swapped", scale=("sqrt_hd", "sqrt_heads"), split="sizes_swapped"),
+    *variants(
         "heads_missing_transpose",
         split="tokens_first",
         holder="cut_to_scores",
         mask=(..., "all"),
         merge=("straight", ...),
     ),
-    *each(
+    *variants(
         "heads_missing_transpose",
         split="tokens_first",
         holder="cut_to_tokens",
         split_only=(..., "v", "q", "k", "qk"),
     ),
-    *each("heads_one_width", merge=("mean", "sum")),
-    *each(
+    *variants("heads_one_width", merge=("mean", "sum")),
+    *variants(
         "heads_averaged",
         merge=[
             f"{how}{then}" for then in ("", "_repeated", "_interleaved") for how in ("mean", "sum")
         ],
     ),
-    *each("heads_share_weights", mix=("whole_mean", "whole_sum")),
+    *variants("heads_share_weights", mix=("whole_mean", "whole_sum")),
     ("size_wrong_axis", {"merge": "sizes_of_transposed"}),
-    *each("heads_reversed", merge=("reversed", "rolled", "rolled_back")),
-    *each("heads_mix_batch", split=("straight", "batch_after_heads", "batch_swapped")),
-    *each("heads_mix_batch", split=(..., "batch_after_heads"), merge="batch_viewed"),
+    *variants("heads_reversed", merge=("reversed", "rolled", "rolled_back")),
+    *variants("heads_mix_batch", split=("straight", "batch_after_heads", "batch_swapped")),
+    *variants("heads_mix_batch", split=(..., "batch_after_heads"), merge="batch_viewed"),
     ("heads_mix_batch", {"split": "batch_after_heads", "merge": "straight"}),
     ("proj_missing", {"proj": "missing"}),
     ("proj_missing", edit(PROJ, "", {OUT: "context"})),
@@ -142,16 +142,16 @@ MUTANTS = (
     *head.Runs.INPUT,
     *head.on_the_way("B, T, _ = x.shape", OUT),
     ("hard_coded_shape", {"sizes": {"context": True}}),
-    *each(
+    *variants(
         "hard_coded_shape", sizes=written_in(C=(4, 12, 64, 8, 16, 768), nh=(2, 4, 3, 8, 12, 6, 1))
     ),
-    *each("hard_coded_shape", sizes=written_in(hd=(64, 2, 4, 8, 3, 16))),
+    *variants("hard_coded_shape", sizes=written_in(hd=(64, 2, 4, 8, 3, 16))),
     *head.Runs.WRITTEN_IN,
-    *each(
+    *variants(
         "params_not_registered",
         lost=[f"{how} {EVERY}" for how in ("list", "tensor", "plain", "gone", "anew")],
     ),
-    *each("params_not_registered", lost=("anew out_proj", "plain out_proj")),
+    *variants("params_not_registered", lost=("anew out_proj", "plain out_proj")),
     ("params_not_registered", {"split": "first_shared"}),
     *head.Runs.SHARED,
     *head.more_layers(
@@ -160,7 +160,7 @@ MUTANTS = (
         norm=head.NORM,
         temperature=head.TEMPERATURE,
     ),
-    *each(
+    *variants(
         "params_extra",
         renamed=[dict(zip(EVERY.split(), names.split(), strict=True)) for names in OTHER_NAMES],
     ),

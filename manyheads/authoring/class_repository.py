@@ -53,15 +53,17 @@ def bundle(course: Course, exercises: Iterable[Path], owner: str) -> dict[str, b
     exercises: the paths of the files that `write_release` returned.
     """
     if not OWNER.fullmatch(owner):
-        said = f"{owner!r} is not a login or team"
-        raise CourseError(f"{said}. Next: course release --out DIR --owner @ada, or @school/team")
-    own = [
+        problem = f"{owner!r} is not a login or team"
+        raise CourseError(
+            f"{problem}. Next: course release --out DIR --owner @ada, or @school/team"
+        )
+    paths = [
         *exercises,
         *linked_pages(course),
         course.root / "course.yaml",
         *course.root.glob("LICENSE"),
     ]
-    files = {str(path.relative_to(course.root)): path.read_bytes() for path in own}
+    files = {str(path.relative_to(course.root)): path.read_bytes() for path in paths}
     files |= {name: text.encode() for name, text in finished_modules(course).items()}
     wheel = engine_wheel()
     words = _words(course, owner, min(wheel.keys() - {HASH_FILE}))
@@ -87,7 +89,7 @@ def linked_pages(course: Course) -> set[Path]:
 
 
 def _words(course: Course, owner: str, wheel: str) -> dict[str, str]:
-    first, questions = course.exercises[0], course.root / QUESTIONS
+    first_exercise, questions = course.exercises[0], course.root / QUESTIONS
     attempts = [
         file.relative_to(course.root) for e in course.exercises for file in (e.script, e.notebook)
     ]
@@ -101,14 +103,14 @@ def _words(course: Course, owner: str, wheel: str) -> dict[str, str]:
         "title": course.title,
         "limit": str(course.limits.source_kib),
         "notebook_limit": str(largest(".ipynb", course.limits.source_kib)),
-        "first": first.id,
-        "first_file": str(first.script.relative_to(course.root)),
-        "first_notebook": str(first.notebook.relative_to(course.root)),
-        "first_folder": str(first.assignment.exercises_folder.relative_to(course.root)),
+        "first": first_exercise.id,
+        "first_file": str(first_exercise.script.relative_to(course.root)),
+        "first_notebook": str(first_exercise.notebook.relative_to(course.root)),
+        "first_folder": str(first_exercise.assignment.exercises_folder.relative_to(course.root)),
         "call_seconds": f"{course.limits.seconds_per_call:g}",
         "attempt_seconds": f"{course.limits.seconds_per_attempt:g}",
-        "name": _name_of(course, first),
-        "commands": _command_lines(course, _name_of(course, first)),
+        "name": _name_of(course, first_exercise),
+        "commands": _command_lines(course, _name_of(course, first_exercise)),
         "attempts": "\n".join(f"/{file}" for file in attempts),
         "exercises": "\n".join(f"| `{file}` | {title} | {worth} |" for file, title, worth in rows),
     }
@@ -121,21 +123,23 @@ def _name_of(course: Course, exercise: Exercise) -> str:
     number = f"{exercise.number:02d}"
     return (
         number
-        if sum(other.number == exercise.number for other in course.exercises) == 1
+        if sum(peer.number == exercise.number for peer in course.exercises) == 1
         else exercise.id
     )
 
 
-def _command_lines(course: Course, first: str) -> str:
+def _command_lines(course: Course, exercise_name: str) -> str:
     """Return the README's table of what a student can ask for, as far as the course has something
     for it.
     """
     lines = {
         "status": "the ladder: done, in progress, untouched, what is next",
         "check --watch": "check again at every save",
-        f"hint {first}": "a question, then a pointer, then nearly the answer",
-        f"trace {first}": "your own lines: what each does to shapes, and where every number goes",
-        f"plot {first}": "expected, yours and the difference, as a picture",
+        f"hint {exercise_name}": "a question, then a pointer, then nearly the answer",
+        f"trace {exercise_name}": (
+            "your own lines: what each does to shapes, and where every number goes"
+        ),
+        f"plot {exercise_name}": "expected, yours and the difference, as a picture",
     }
     if able := [exercise for exercise in course.exercises if exercise.train is not None]:
         lines[f"train {_name_of(course, able[0])}"] = (
@@ -163,8 +167,8 @@ def try_out(
     and handed over before, with an engine and recordings that are the same to the byte: then only
     the stubs are tried again, for hidden checks may have changed.
     """
-    with tempfile.TemporaryDirectory(prefix="course-release-") as made:
-        folder, engine = Path(made).resolve() / "class", Path(made).resolve() / "engine"
+    with tempfile.TemporaryDirectory(prefix="course-release-") as temp_dir:
+        folder, engine = Path(temp_dir).resolve() / "class", Path(temp_dir).resolve() / "engine"
         for name, content in files.items():
             write_whole(folder / name, content)
         pairs = list(zip(course.exercises, Course(folder, course.file).exercises, strict=True))
@@ -181,7 +185,9 @@ def try_out(
             yaml.safe_dump(file.model_dump(mode="json")), encoding="utf-8"
         )
         with zipfile.ZipFile(
-            io.BytesIO(next(each for name, each in files.items() if name.endswith(".whl")))
+            io.BytesIO(
+                next(wheel_bytes for name, wheel_bytes in files.items() if name.endswith(".whl"))
+            )
         ) as wheel:
             wheel.extractall(engine)
         shares = [[exercise.id for exercise in course.exercises[job::jobs]] for job in range(jobs)]
@@ -196,7 +202,7 @@ def standalone_command(folder: Path, *arguments: str) -> list[str]:
     Without the module `site`, an editable installation cannot provide modules that the folder
     lacks.
     """
-    sites = [each for each in sys.path if Path(each).name in ("site-packages", "dist-packages")]
+    sites = [entry for entry in sys.path if Path(entry).name in ("site-packages", "dist-packages")]
     code = (
         f"import runpy, sys; sys.path[:0] = [{str(folder)!r}]; sys.path += {sites!r}; "
         "runpy.run_module('manyheads', run_name='__main__', alter_sys=True)"
@@ -231,19 +237,19 @@ def _try_engine(folder: Path, engine: Path, ids: Sequence[str]) -> None:
     """
     environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
     command = standalone_command(engine, "check", *ids)
-    done = subprocess.run(
+    completed = subprocess.run(
         command, cwd=folder, env=environment, capture_output=True, text=True, timeout=SECONDS
     )
-    if done.returncode:
-        said = [
+    if completed.returncode:
+        messages = [
             line
-            for line in (done.stdout + done.stderr).splitlines()
+            for line in (completed.stdout + completed.stderr).splitlines()
             if line.startswith(("✗", "course:"))
         ]
-        said = said or done.stderr.strip().splitlines()[-1:] or ["no reason given"]
+        messages = messages or completed.stderr.strip().splitlines()[-1:] or ["no reason given"]
         raise CourseError(
-            f"not every solution passes `course check` as it is released: {said[0]}. Next: course "
-            "verify"
+            f"not every solution passes `course check` as it is released: {messages[0]}. Next:"
+            " course verify"
         )
 
 
@@ -285,12 +291,14 @@ def earlier_release(folder: Path) -> Earlier:
     except FileNotFoundError:
         if {path.name for path in folder.iterdir()} <= {".git"}:
             return Earlier({})
-        said = f"{folder} holds other things than an earlier release: nothing is written"
-        raise CourseFault(f"{said}. Next: course release --out with a new folder's name") from None
-    except (OSError, ValueError, LookupError, TypeError, AttributeError):
-        following = f"git -C {quote(str(folder))} checkout {MANIFEST}"
+        problem = f"{folder} holds other things than an earlier release: nothing is written"
         raise CourseFault(
-            f"{folder / MANIFEST} cannot be read: nothing is written. Next: {following}"
+            f"{problem}. Next: course release --out with a new folder's name"
+        ) from None
+    except (OSError, ValueError, LookupError, TypeError, AttributeError):
+        next_step = f"git -C {quote(str(folder))} checkout {MANIFEST}"
+        raise CourseFault(
+            f"{folder / MANIFEST} cannot be read: nothing is written. Next: {next_step}"
         ) from None
 
 
@@ -304,8 +312,8 @@ def hand_over(course: Course, folder: Path, files: Mapping[str, bytes]) -> list[
     """
     earlier = earlier_release(folder)
     for sentence in leaks(course, files):
-        following = f"take it out, then course release --out {quote(str(folder))}"
-        raise CourseFault(f"{sentence}: nothing is written. Next: {following}")
+        next_step = f"take it out, then course release --out {quote(str(folder))}"
+        raise CourseFault(f"{sentence}: nothing is written. Next: {next_step}")
     for name in sorted({*files, *earlier.files}):
         _demand_unchanged(folder, name, earlier.files.get(name), files.get(name))
     return _write(folder, files, earlier)
@@ -316,23 +324,23 @@ def _demand_unchanged(folder: Path, name: str, released: str | None, new: bytes 
     released.
     """
     path = folder / name
-    for part in (path, *path.relative_to(folder).parents):
-        if (folder / part).is_symlink():
+    for component in (path, *path.relative_to(folder).parents):
+        if (folder / component).is_symlink():
             raise CourseFault(
-                f"{folder / part} is a link: nothing is written. Next: rm "
-                f"{quote(str(folder / part))}"
+                f"{folder / component} is a link: nothing is written. Next: rm "
+                f"{quote(str(folder / component))}"
             )
     if not path.exists() or name == MANIFEST:
         return
     content = path.read_bytes() if path.is_file() else None
     if content is not None and (content == new or _is_as_released(content, released)):
         return
-    said = (
+    problem = (
         f"{path} has changed since it was released: nothing is written, because it may be "
         "somebody's work"
     )
     raise CourseFault(
-        f"{said}. Next: mv {quote(str(path))} elsewhere, then course release --out "
+        f"{problem}. Next: mv {quote(str(path))} elsewhere, then course release --out "
         f"{quote(str(folder))}"
     )
 
@@ -349,10 +357,10 @@ def _write(folder: Path, files: Mapping[str, bytes], earlier: Earlier) -> list[s
     """Write the files, the manifest last, so that an interrupted release can be repeated; remove
     folders that become empty.
     """
-    others = {name: content for name, content in files.items() if name != MANIFEST}
-    changed = [name for name, content in others.items() if write_changed(folder / name, content)]
+    contents = {name: content for name, content in files.items() if name != MANIFEST}
+    changed = [name for name, content in contents.items() if write_changed(folder / name, content)]
     gone = [
-        name for name in sorted(earlier.files.keys() - others.keys()) if (folder / name).exists()
+        name for name in sorted(earlier.files.keys() - contents.keys()) if (folder / name).exists()
     ]
     for name in gone:
         (folder / name).unlink()

@@ -21,20 +21,20 @@ from ..course import CourseError, Exercise
 from ..diagnosis.bank import Bank, MisconceptionText, load_bank
 from ..diagnosis.family import Namespace
 from ..diagnosis.fingerprint import (
-    FACETS,
-    Facet,
+    REPLY_FIELDS,
+    ReplyField,
     ReplyFingerprint,
     fingerprint_beside,
     has_no_numbers,
 )
 from ..diagnosis.guards import REFUSES
-from ..diagnosis.observe import Observed, settled
-from ..diagnosis.recording import PublicCheck, RecordedMutant, Recording
+from ..diagnosis.observe import ObservedReply, settled
+from ..diagnosis.recording import FaultDictionary, PublicCheck, RecordedMutant
 from ..diagnosis.recording_file import key_of, save
-from ..judge.attempt_runner import Memory
+from ..judge.attempt_runner import ReplayCache
 from ..judge.run_checks import Catalogue
 from ..submission.source_text import code_digest
-from .asked_aspects import Broken, Subject, broken_aspects, choose_all, within
+from .asked_aspects import LabelledProgram, ViolatedOracles, broken_aspects, choose_all, within
 from .record_calls import RecordedCall, RecordedCalls, Replies, evidence_for_author, recorded_calls
 from .record_conditions import PUBLIC
 from .record_unlisted import recorded_curves, recorded_pairs
@@ -44,7 +44,11 @@ from .time_limit import must_end
 # for each call the different replies, the reference's first
 Every = Sequence[Sequence[ReplyFingerprint]]
 # An exception, a guard or an unreadable file may prove them.
-ALWAYS = {"load_error", REFUSES, *(kind.misconception for kind in KINDS if kind.misconception)}
+ALWAYS = {
+    "load_error",
+    REFUSES,
+    *(error_kind.misconception for error_kind in KINDS if error_kind.misconception),
+}
 # Of a reply: where it is stored; itself if rounding may decide it; None: chance does.
 Place = int | ReplyFingerprint | None
 
@@ -56,8 +60,8 @@ class Asked:
     whole: of many copies all answers. call: in float32 where float64 raised.
     """
 
-    told: Observed
-    whole: Reply
+    observed: ObservedReply
+    full_reply: Reply
     call: RecordedCall
 
 
@@ -67,23 +71,25 @@ class _Witness(LocalRecordingRunner):
     It has answered the calls that are recorded.
     """
 
-    def __init__(self, namespace: Namespace, memory: Memory, known: Mapping[int, Reply]) -> None:
+    def __init__(
+        self, namespace: Namespace, memory: ReplayCache, recorded_replies: Mapping[int, Reply]
+    ) -> None:
         super().__init__(namespace)
-        self._memory, self._known = memory, known  # its replies, by the ids of the calls
+        self._memory, self._known = memory, recorded_replies  # its replies, by the ids of the calls
 
     def execute(self, call: Call) -> Reply:
         """Return the reply; of equal ones the same object, by which the memory knows what a check
         does next.
         """
-        told = self._known.get(id(call)) or as_an_attempts(
+        reply = self._known.get(id(call)) or as_an_attempts(
             self._runner, call, self._runner.execute(call)
         )
-        read = self._memory.read(wire.encode(told)[wire.LENGTH.size :])
+        read = self._memory.read(wire.encode(reply)[wire.LENGTH.size :])
         self.transcript.append(Exchange(self.check, call, read))
         return read
 
 
-class Hearing:
+class MutantRun:
     """Asks trusted code that has answered the recorded calls what the hidden checks ask on public
     inputs.
     """
@@ -92,7 +98,7 @@ class Hearing:
         self._catalogue, self._exercise, self._held = catalogue, exercise, recorded.calls
         self._reference = catalogue.remembering(exercise)
 
-    def of(self, namespace: Namespace, answers: Sequence[Asked]) -> str:
+    def kill_row(self, namespace: Namespace, answers: Sequence[Asked]) -> str:
         """Return for each hidden check 1 where it failed, 2 where it passed and a condition did
         not, else 0.
         """
@@ -100,33 +106,47 @@ class Hearing:
         memory.begin_attempt()  # before calls are held, for it may forget them
         self._held = tuple(map(memory.hold, self._held))
         witness = _Witness(
-            namespace, memory, {id(c): a.whole for c, a in zip(self._held, answers, strict=True)}
+            namespace,
+            memory,
+            {id(c): a.full_reply for c, a in zip(self._held, answers, strict=True)},
         )
         # prints and warnings cost nothing
         with redirect_stdout(StringIO()), redirect_stderr(StringIO()):
             ends = self._catalogue.run(
                 self._exercise, witness, self._reference, PUBLIC, self._exercise.id
             )
-        return "".join("0" if each.outcome == "passed" else "12"[each.unmet] for each in ends)
+        return "".join(
+            "0" if outcome.outcome == "passed" else "12"[outcome.trivial_answer] for outcome in ends
+        )
 
 
 def answers_of(recorded: RecordedCalls, namespace: Namespace) -> list[Asked]:
     """Return the answer of trusted code to each recorded call."""
     answers = []
     with redirect_stdout(StringIO()), redirect_stderr(StringIO()):
-        for i, asked in enumerate(recorded.every):
-            call, first = asked.call, asked.whole(namespace)
-            whole = as_an_attempts(LocalRunner(namespace), call, first)
-            reply, right = settled(call, whole), recorded.right[i]
-            told = Observed(
-                call, right, recorded.expected[i], reply, fingerprint_beside(right, call, reply)
+        for i, recorded_call in enumerate(recorded.entries):
+            call, raw_reply = recorded_call.call, recorded_call.full_reply(namespace)
+            full_reply = as_an_attempts(LocalRunner(namespace), call, raw_reply)
+            reply, expected = settled(call, full_reply), recorded.fingerprints[i]
+            observed = ObservedReply(
+                call,
+                expected,
+                recorded.expected[i],
+                reply,
+                fingerprint_beside(expected, call, reply),
             )
-            answers.append(Asked(told, whole, asked if whole is first else asked.in_single()))
+            answers.append(
+                Asked(
+                    observed,
+                    full_reply,
+                    recorded_call if full_reply is raw_reply else recorded_call.in_single(),
+                )
+            )
     return answers
 
 
 def places_of(
-    known: Sequence[Replies], namespace: Namespace, answers: Sequence[Asked]
+    stored_replies: Sequence[Replies], namespace: Namespace, answers: Sequence[Asked]
 ) -> list[Place]:
     """Return for each call where the reply of this code is stored.
 
@@ -136,47 +156,59 @@ def places_of(
     nothing is left then by which the code differs from the reference, it may be about
     equal numbers: they are kept.
 
-    known: the different replies to every call, the reference's first, each stored once.
+    stored_replies: the different replies to every call, the reference's first, each stored once.
     """
-    places = _places_if_nudged(known, namespace, answers, keep_equal=False)
-    if differs_for_sure(places) or not any(isinstance(place, ReplyFingerprint) for place in places):
+    places = _places_if_nudged(stored_replies, namespace, answers, keep_equal=False)
+    if differs_for_sure(places) or not any(
+        isinstance(position, ReplyFingerprint) for position in places
+    ):
         return places
-    return _places_if_nudged(known, namespace, answers, keep_equal=True)
+    return _places_if_nudged(stored_replies, namespace, answers, keep_equal=True)
 
 
 def differs_for_sure(places: Sequence[Place]) -> bool:
     """Return whether a stored reply is another one than the reference's, which is stored first."""
-    return any(isinstance(place, int) and place > 0 for place in places)
+    return any(isinstance(position, int) and position > 0 for position in places)
 
 
 def _places_if_nudged(
-    known: Sequence[Replies], namespace: Namespace, answers: Sequence[Asked], keep_equal: bool
+    stored_replies: Sequence[Replies],
+    namespace: Namespace,
+    answers: Sequence[Asked],
+    keep_equal: bool,
 ) -> list[Place]:
     places = list[Place]()
-    for replies, asked in zip(known, answers, strict=True):
+    for replies, answer in zip(stored_replies, answers, strict=True):
         # the same as one that is known to be fixed
-        found, place = asked.told.found, replies.find(asked.told.found)
-        if place is None and asked.call.is_fixed(namespace, found, asked.told.right, keep_equal):
-            place = replies.add(found)
-        places.append(found if place is None and not asked.call.is_drawn else place)
+        actual, position = answer.observed.actual, replies.find(answer.observed.actual)
+        if position is None and answer.call.is_fixed(
+            namespace, actual, answer.observed.expected, keep_equal
+        ):
+            position = replies.add(actual)
+        places.append(actual if position is None and not answer.call.is_drawn else position)
     return places
 
 
 def without_rounding(
-    known: Sequence[Replies], places: Sequence[Place], broken: Broken
-) -> tuple[tuple[int | None, ...], Broken]:
+    stored_replies: Sequence[Replies], places: Sequence[Place], broken: ViolatedOracles
+) -> tuple[tuple[int | None, ...], ViolatedOracles]:
     """Return the places and the aspects that are sure, once all mutants have answered.
 
     A reply that rounding may decide is none, unless another mutant gives it for sure: other
     processors compute others. What chance decides is drawn from the call's seed, and is the same
     everywhere.
     """
-    pairs = zip(known, places, strict=True)
+    pairs = zip(stored_replies, places, strict=True)
     sure = tuple(
-        each.find(place) if isinstance(place, ReplyFingerprint) else place for each, place in pairs
+        call_replies.find(position) if isinstance(position, ReplyFingerprint) else position
+        for call_replies, position in pairs
     )
-    of_rounding = {i for i, place in enumerate(places) if place is not None and sure[i] is None}
-    return sure, frozenset(each for each in broken if of_rounding.isdisjoint(each[1]))
+    of_rounding = {
+        i for i, position in enumerate(places) if position is not None and sure[i] is None
+    }
+    return sure, frozenset(
+        violation for violation in broken if of_rounding.isdisjoint(violation[1])
+    )
 
 
 def recorded_file(catalogue: Catalogue, exercise: Exercise) -> bytes:
@@ -187,57 +219,57 @@ def recorded_file(catalogue: Catalogue, exercise: Exercise) -> bytes:
     recorded, bank = recorded_calls(catalogue, exercise), load_bank(exercise)
     demand_right_attempts(catalogue, exercise)
     hearing, hidden = (
-        Hearing(catalogue, exercise, recorded),
+        MutantRun(catalogue, exercise, recorded),
         [outcome.id for outcome in recorded.outcomes],
     )
-    known, groups = [*map(Replies, recorded.right)], list(recorded.groups.values())
+    stored_replies, groups = [*map(Replies, recorded.fingerprints)], list(recorded.groups.values())
 
-    def broken(answers: Sequence[Asked]) -> Broken:
-        return broken_aspects([each.told for each in answers], groups)
+    def broken(answers: Sequence[Asked]) -> ViolatedOracles:
+        return broken_aspects([answer.observed for answer in answers], groups)
 
-    subjects = list[Subject]()
+    subjects = list[LabelledProgram]()
     # what no check compares: a right attempt differs in it from the reference
-    disputed = set[tuple[int, Facet]]()
+    disputed = set[tuple[int, ReplyField]]()
     for path in exercise.right_attempts():
         with _must_end(exercise, f"the right attempt {path.name}", path, path):
             answers = answers_of(recorded, namespace_of(path))
-        told = [each.told for each in answers]
+        observed_replies = [answer.observed for answer in answers]
         disputed |= {
             (i, f)
-            for i, each in enumerate(told)
-            for f in FACETS
-            if not each.found.agrees(each.right, (f,))
+            for i, observed in enumerate(observed_replies)
+            for f in REPLY_FIELDS
+            if not observed.actual.agrees(observed.expected, (f,))
         }
-        subjects.append(Subject(frozenset(), True, broken(answers)))
+        subjects.append(LabelledProgram(frozenset(), True, broken(answers)))
     for path in exercise.wrong_attempts():  # no mutant stands for them
         namespace = namespace_of(path)
         with _must_end(exercise, f"the wrong attempt {path.name}", path, path):
             answers = answers_of(recorded, namespace)
-            failed = _failed(hidden, hearing.of(namespace, answers))
-        subjects.append(Subject(failed, False, broken(answers)))
-    heard = list[tuple[object, tuple[str, list[Place], Broken]]]()
+            failed = _failed(hidden, hearing.kill_row(namespace, answers))
+        subjects.append(LabelledProgram(failed, False, broken(answers)))
+    heard = list[tuple[object, tuple[str, list[Place], ViolatedOracles]]]()
     for mutant in bank.mutants:
         with _must_end(
             exercise, f"the mutant {mutant.id}", exercise.solution, exercise.misconceptions
         ):
             answers = answers_of(recorded, mutant.namespace)
-            seen = mutant.id, [each.told.found for each in answers]
-            result = next((result for other, result in heard if other == seen), None)
+            behaviour = mutant.id, [answer.observed.actual for answer in answers]
+            result = next((result for earlier, result in heard if earlier == behaviour), None)
             # else what is known of the other one is known of this one
             if result is None or not any(result[1]):
                 row, places = (
-                    hearing.of(mutant.namespace, answers),
-                    places_of(known, mutant.namespace, answers),
+                    hearing.kill_row(mutant.namespace, answers),
+                    places_of(stored_replies, mutant.namespace, answers),
                 )
                 result = row, places, broken(answers)
-        heard.append((seen, result))
+        heard.append((behaviour, result))
     mutants = list[RecordedMutant]()
     for mutant, (_, (row, places, aspects)) in zip(bank.mutants, heard, strict=True):
-        answers_for_sure, sure = without_rounding(known, places, aspects)
+        answers_for_sure, sure = without_rounding(stored_replies, places, aspects)
         mutants.append(RecordedMutant(mutant.id, answers_for_sure))
-        subjects.append(Subject(_failed(hidden, row), False, sure, mutant.id))
-    replies = tuple(tuple(each.every) for each in known)
-    recording = Recording(
+        subjects.append(LabelledProgram(_failed(hidden, row), False, sure, mutant.id))
+    replies = tuple(tuple(call_replies.every) for call_replies in stored_replies)
+    recording = FaultDictionary(
         exercise=exercise.id,
         stub=code_digest(stub_of(exercise)),
         checks=_checks(recorded, replies, disputed, subjects),
@@ -249,7 +281,7 @@ def recorded_file(catalogue: Catalogue, exercise: Exercise) -> bytes:
         hidden=tuple(hidden),
         kills=tuple(row for _, (row, _, _) in heard),
         pairs=recorded_pairs(bank, recorded.calls, replies, mutants),
-        curves=recorded_curves(bank, recorded),
+        sweeps=recorded_curves(bank, recorded),
         key=key_of(exercise),
         drawn=recorded.drawn,
         conditions=recorded.conditions,
@@ -286,10 +318,10 @@ def demand_right_attempts(catalogue: Catalogue, exercise: Exercise) -> None:
 
 
 def _must_end(
-    exercise: Exercise, who: str, compiled_as: Path, source: Path
+    exercise: Exercise, label: str, compiled_as: Path, source: Path
 ) -> AbstractContextManager[None]:
     next_step = f"mend it in {source.relative_to(exercise.root)}, then course release {exercise.id}"
-    return must_end(who, compiled_as, next_step)
+    return must_end(label, compiled_as, next_step)
 
 
 def _failed(hidden: Sequence[str], row: str) -> frozenset[str]:
@@ -303,55 +335,62 @@ def words_of(bank: Bank) -> dict[str, MisconceptionText]:
     """Return what students may read about misconceptions: those of the mutants, and those that
     speak for themselves.
     """
-    wanted = ALWAYS | {mutant.id for mutant in bank.mutants}
-    return {id_: bank.texts[id_] for id_ in sorted(wanted & bank.texts.keys())}
+    ids = ALWAYS | {mutant.id for mutant in bank.mutants}
+    return {id_: bank.texts[id_] for id_ in sorted(ids & bank.texts.keys())}
 
 
 def _checks(
     recorded: RecordedCalls,
     replies: Every,
-    disputed: set[tuple[int, Facet]],
-    subjects: Sequence[Subject],
+    disputed: set[tuple[int, ReplyField]],
+    subjects: Sequence[LabelledProgram],
 ) -> tuple[PublicCheck, ...]:
     """Return a public check for every hidden one that has recorded calls."""
-    every = {outcome: found for outcome in recorded.outcomes if (found := recorded.of(outcome.id))}
-    asked = {
-        outcome.id: tuple(i for i in found if (i, "outputs") not in disputed)
-        for outcome, found in every.items()
+    calls_by_outcome = {
+        outcome: check_calls
+        for outcome in recorded.outcomes
+        if (check_calls := recorded.call_indices(outcome.id))
+    }
+    undisputed = {
+        outcome.id: tuple(i for i in calls if (i, "outputs") not in disputed)
+        for outcome, calls in calls_by_outcome.items()
     }
     # Who looks at numbers that are not there raises, and may.
-    without_numbers = {i for i, right in enumerate(recorded.right) if has_no_numbers(right)}
+    without_numbers = {
+        i for i, expected in enumerate(recorded.fingerprints) if has_no_numbers(expected)
+    }
     groups = {
         outcome.id: within(
-            recorded.groups[outcome.id], [*asked[outcome.id], *without_numbers.intersection(found)]
+            recorded.groups[outcome.id],
+            [*undisputed[outcome.id], *without_numbers.intersection(calls)],
         )
-        for outcome, found in every.items()
+        for outcome, calls in calls_by_outcome.items()
     }
     chosen = choose_all(groups, subjects)
     return tuple(
         PublicCheck(
             **{name: getattr(outcome, name) for name in ("id", "title", "layer", "hint", "points")},
-            calls=asked[outcome.id],
-            facets=_facets(asked[outcome.id], replies, disputed),
+            calls=undisputed[outcome.id],
+            facets=_facets(undisputed[outcome.id], replies, disputed),
             **vars(chosen[outcome.id]),
         )
-        for outcome in every
+        for outcome in calls_by_outcome
     )
 
 
 def _facets(
-    calls: Sequence[int], replies: Every, disputed: set[tuple[int, Facet]]
-) -> tuple[Facet, ...]:
+    calls: Sequence[int], replies: Every, disputed: set[tuple[int, ReplyField]]
+) -> tuple[ReplyField, ...]:
     """Return "outputs", and the other facets that distinguish a mutant from the reference in these
     calls if outputs do not.
     """
-    facets: list[Facet] = ["outputs"]
-    others = [(other, replies[i][0]) for i in calls for other in replies[i][1:]]
-    for facet in FACETS[1:]:
+    facets: list[ReplyField] = ["outputs"]
+    reply_pairs = [(reply, replies[i][0]) for i in calls for reply in replies[i][1:]]
+    for facet in REPLY_FIELDS[1:]:
         unseen = (
             o
-            for o, right in others
-            if o.agrees(right, tuple(facets)) and not o.agrees(right, (facet,))
+            for o, expected in reply_pairs
+            if o.agrees(expected, tuple(facets)) and not o.agrees(expected, (facet,))
         )
         if not any((i, facet) in disputed for i in calls) and any(unseen):
             facets.append(facet)

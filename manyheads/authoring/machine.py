@@ -54,7 +54,7 @@ class Finding(NamedTuple):
     `good`: None if it is neutral. `command`: what would improve it.
     """
 
-    about: str
+    subject: str
     says: str
     good: bool | None = True
     command: str = ""
@@ -87,7 +87,7 @@ def _output(bwrap: str, command: str, uid: int | None) -> str | None:
     """Return what the command writes in a box of bubblewrap's; None if it fails."""
     line, groups = [bwrap, *_BOX.split(), *command.split()], None if uid is None else list[int]()
     with suppress(OSError, SubprocessError):
-        told = check_output(
+        output = check_output(
             line,
             stdin=DEVNULL,
             stderr=DEVNULL,
@@ -96,7 +96,7 @@ def _output(bwrap: str, command: str, uid: int | None) -> str | None:
             group=uid,
             extra_groups=groups,
         )
-        return told.decode(errors="replace").strip()
+        return output.decode(errors="replace").strip()
     return None
 
 
@@ -129,17 +129,17 @@ def findings(course: Course) -> Iterator[Finding]:
         yield Finding("bubblewrap", version or bwrap)
         if confined := confinement(bwrap, uid_for_box()):
             yield Finding("bubblewrap", confined[0], False, confined[1])
-    for switch, value, about, says, mend in _SWITCHES:
+    for switch, value, subject, says, mend in _SWITCHES:
         with suppress(OSError):
             if Path("/proc/sys", switch).read_text().strip() == value:
                 yield Finding(
-                    about, says, False, f"sudo sysctl -w {switch.replace('/', '.')}={mend}"
+                    subject, says, False, f"sudo sysctl -w {switch.replace('/', '.')}={mend}"
                 )
-    known = machine in seccomp.ARCHITECTURES
+    is_supported = machine in seccomp.ARCHITECTURES
     yield Finding(
         "seccomp",
-        f"a filter for {machine}" if known else f"no filter is written for {machine}",
-        known,
+        f"a filter for {machine}" if is_supported else f"no filter is written for {machine}",
+        is_supported,
     )
     yield _cgroups(course)
     yield _level(course, Device.CPU)
@@ -166,16 +166,16 @@ def _cgroups(course: Course) -> Finding:
 
 def _level(course: Course, device: Device) -> Finding:
     limits = course.limits.for_worker(device)
-    about = f"{Level.NAMESPACES}, {device}" if device is Device.CUDA else str(Level.NAMESPACES)
+    subject = f"{Level.NAMESPACES}, {device}" if device is Device.CUDA else str(Level.NAMESPACES)
     try:
         with open_box(Level.NAMESPACES, limits, course.root) as box:
             report = run_canary(box, limits, course.root)
     except BoxUnavailable as error:
         says, _, command = str(error).partition(" Next: ")
-        return Finding(about, says, False, "" if command == "course doctor" else command)
+        return Finding(subject, says, False, "" if command == "course doctor" else command)
     if report.holds:
-        return Finding(about, "holds: the canary tried every way out and found none")
-    return Finding(about, f"does not hold: {'; '.join(report.leaks) or report.error}", False)
+        return Finding(subject, "holds: the canary tried every way out and found none")
+    return Finding(subject, f"does not hold: {'; '.join(report.leaks) or report.error}", False)
 
 
 def gpu_findings(course: Course) -> Iterator[Finding]:

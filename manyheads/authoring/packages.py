@@ -39,29 +39,36 @@ def engine_wheel(*, templates: bool = False) -> dict[str, bytes]:
     Raises CourseError if the engine is not installed.
     """
     distribution = next(
-        (each for each in metadata.distributions(name=NAME) if each.read_text("METADATA")), None
+        (
+            candidate
+            for candidate in metadata.distributions(name=NAME)
+            if candidate.read_text("METADATA")
+        ),
+        None,
     )
     if distribution is None:
-        following = "pip install -e . in its repository, or pip install its wheel"
-        raise CourseError(f"{NAME} is not installed here. Next: {following}")
-    about = f"{NAME}-{distribution.version}.dist-info"
+        next_step = "pip install -e . in its repository, or pip install its wheel"
+        raise CourseError(f"{NAME} is not installed here. Next: {next_step}")
+    dist_info = f"{NAME}-{distribution.version}.dist-info"
     paths = [
         path
         for path in sorted(ENGINE.rglob("*"))
         if templates or HERE not in path.parents or path.parent == HERE
     ]
-    own = (
+    engine_files = (
         p
         for p in paths
         if p.is_file() and "__pycache__" not in p.parts and p.suffix not in (".pyc", ".partial")
     )
-    files = {f"{NAME}/{path.relative_to(ENGINE).as_posix()}": path.read_bytes() for path in own}
+    files = {
+        f"{NAME}/{path.relative_to(ENGINE).as_posix()}": path.read_bytes() for path in engine_files
+    }
     files |= {
-        f"{about}/{name}": text.encode()
+        f"{dist_info}/{name}": text.encode()
         for name in _ABOUT
         if (text := distribution.read_text(name)) is not None
     }
-    files[f"{about}/WHEEL"] = _WHEEL
+    files[f"{dist_info}/WHEEL"] = _WHEEL
     digests = {
         name: base64.urlsafe_b64encode(hashlib.sha256(content).digest())
         for name, content in files.items()
@@ -70,7 +77,7 @@ def engine_wheel(*, templates: bool = False) -> dict[str, bytes]:
         f"{name},sha256={digest.rstrip(b'=').decode()},{len(files[name])}"
         for name, digest in digests.items()
     ]
-    files[f"{about}/RECORD"] = "\n".join([*record, f"{about}/RECORD,,", ""]).encode()
+    files[f"{dist_info}/RECORD"] = "\n".join([*record, f"{dist_info}/RECORD,,", ""]).encode()
     name = f"{NAME}-{distribution.version}-py3-none-any.whl"
     content = zipped(files)
     return {name: content, HASH_FILE: f"{hashlib.sha256(content).hexdigest()}  {name}\n".encode()}

@@ -27,8 +27,8 @@ from ..checks.transcript import Exchange, target_of
 from ..course import CourseError, Exercise
 from ..diagnosis.family import Namespace
 from ..diagnosis.fingerprint import (
-    FACETS,
-    Facet,
+    REPLY_FIELDS,
+    ReplyField,
     ReplyFingerprint,
     fingerprint_beside,
     fingerprint_of,
@@ -44,7 +44,7 @@ from .time_limit import must_end
 
 ELEMENTS_LIMIT = 20_000  # a call with more elements is not recorded
 FEW = 2  # copies
-VALUES: tuple[Facet, ...] = ("outputs", "gradients")
+VALUES: tuple[ReplyField, ...] = ("outputs", "gradients")
 # Relative changes of the inputs, larger than a rounding error, in float64 and in float32, each with
 # a seed: up or down, a number near the middle between two roundings is moved to the other side.
 NUDGES = ((1e-9, 0),)
@@ -63,21 +63,21 @@ class RecordedCall:
         self._nudged, self._of = cache(self._nudge), cache(self._cut)
         self.in_single = cache(lambda: RecordedCall(replace(call, dtype="float32")))
 
-    def whole(self, namespace: Namespace, only_values: bool = False) -> Reply:
+    def full_reply(self, namespace: Namespace, only_values: bool = False) -> Reply:
         """Return the reply, about all copies.
 
         Code that raises for two copies is not asked for hundreds: it raises there, too, and a mask
         sized by the batch takes 2 GiB.
         """
         if self._is_of_copies and self.call.cotangent is None:
-            few = self._of(FEW).whole(namespace, only_values)
+            few = self._of(FEW).full_reply(namespace, only_values)
             if few.raised is not None:
                 return few
         return execute(namespace, self._cast, "", only_values=only_values)
 
     def answer(self, namespace: Namespace, only_values: bool = False) -> Reply:
         """Return what is recorded of the reply: of many copies, the extremes."""
-        return settled(self.call, self.whole(namespace, only_values))
+        return settled(self.call, self.full_reply(namespace, only_values))
 
     @property
     def is_drawn(self) -> bool:
@@ -98,8 +98,8 @@ class RecordedCall:
     def is_fixed(
         self,
         namespace: Namespace,
-        found: ReplyFingerprint,
-        right: ReplyFingerprint,
+        actual: ReplyFingerprint,
+        expected: ReplyFingerprint,
         keep_equal: bool = False,
     ) -> bool:
         """Return whether neither chance nor rounding decides this reply, as in a division by a sum
@@ -109,30 +109,31 @@ class RecordedCall:
 
         Args:
             namespace: the code that replied.
-            found: its reply.
-            right: the reference's reply.
+            actual: its reply.
+            expected: the reference's reply.
             keep_equal: do not nudge equal numbers (`has_exact_sums`), which would be equal no more.
         """
-        if (found.raised or self.call.only_build) and not self.is_drawn:  # there are no numbers
+        if (actual.raised or self.call.only_build) and not self.is_drawn:  # there are no numbers
             return True
-        if found.raised == "other":  # it agrees with nothing
+        if actual.raised == "other":  # it agrees with nothing
             return False
         # Where sizes depend on how many copies there are, they are others.
-        asked = self._of(FEW + 1) if found.raised and self._is_of_copies else self
+        recorded_call = self._of(FEW + 1) if actual.raised and self._is_of_copies else self
         has_report = isinstance(self.call.subject, Build) and bool(self.call.subject.report)
-        only_values = not has_report and not has_no_numbers(right)
+        only_values = not has_report and not has_no_numbers(expected)
         facets = VALUES if only_values else None
-        is_wide = self.call.autocast is None and {self.call.dtype, *found.dtype} <= {
+        is_wide = self.call.autocast is None and {self.call.dtype, *actual.dtype} <= {
             "float64",
             None,
         }
         nudges = NUDGES if is_wide else NARROW_NUDGES
         replies = (
-            asked._nudged(seed, by, only_values, keep_equal).answer(namespace, only_values)
+            recorded_call._nudged(seed, by, only_values, keep_equal).answer(namespace, only_values)
             for by, seed in nudges
         )
         return all(
-            found.is_same(fingerprint_beside(right, self.call, reply), facets) for reply in replies
+            actual.is_same(fingerprint_beside(expected, self.call, reply), facets)
+            for reply in replies
         )
 
     def _nudge(self, seed: int, by: float, only_values: bool, keep_equal: bool) -> RecordedCall:
@@ -173,8 +174,8 @@ class RecordedCalls:
 
     outcomes: tuple[CheckOutcome, ...]
     asked_by: tuple[str, ...]
-    every: tuple[RecordedCall, ...]
-    right: tuple[ReplyFingerprint, ...]
+    entries: tuple[RecordedCall, ...]
+    fingerprints: tuple[ReplyFingerprint, ...]
     expected: tuple[Expected, ...]
     groups: Mapping[str, Groups]
     drawn: tuple[Drawn, ...] = ()
@@ -183,9 +184,9 @@ class RecordedCalls:
     @property
     def calls(self) -> tuple[Call, ...]:
         """The calls themselves."""
-        return tuple(each.call for each in self.every)
+        return tuple(entry.call for entry in self.entries)
 
-    def of(self, check: str) -> list[int]:
+    def call_indices(self, check: str) -> list[int]:
         """Return the indices of a check's calls."""
         return [i for i, asking in enumerate(self.asked_by) if asking == check]
 
@@ -199,10 +200,13 @@ def recorded_calls(catalogue: Catalogue, exercise: Exercise) -> RecordedCalls:
         for e in transcript
         if elements(e.call) <= ELEMENTS_LIMIT
     ]
-    asked = [(check, each) for check, each in small if each.is_deterministic(reference)]
-    asked_by, every = tuple(check for check, _ in asked), tuple(each for _, each in asked)
-    calls = [each.call for each in every]
-    replies = tuple(each.answer(reference) for each in every)
+    deterministic = [(check, entry) for check, entry in small if entry.is_deterministic(reference)]
+    asked_by, entries = (
+        tuple(check for check, _ in deterministic),
+        tuple(entry for _, entry in deterministic),
+    )
+    calls = [entry.call for entry in entries]
+    replies = tuple(entry.answer(reference) for entry in entries)
     outputs = [len(call.steps) * call.form.count for call in calls]  # of the first run
     expected = tuple(
         tuple(o.tensor for o in reply.outputs[:n])
@@ -211,14 +215,16 @@ def recorded_calls(catalogue: Catalogue, exercise: Exercise) -> RecordedCalls:
     copies = {i for i, call in enumerate(calls) if is_of_copies(call)}
     groups = dict[str, Groups]()
     for outcome in outcomes:
-        own = [i for i, check in enumerate(asked_by) if check == outcome.id]
-        edits = {(a, b) for a, b in combinations(own, 2) if is_an_edit(calls[a], calls[b])}
-        groups[outcome.id] = groups_of(own, expected, copies.intersection(own), edits)
-    right = tuple(map(fingerprint_of, replies))
+        check_calls = [i for i, check in enumerate(asked_by) if check == outcome.id]
+        edits = {(a, b) for a, b in combinations(check_calls, 2) if is_an_edit(calls[a], calls[b])}
+        groups[outcome.id] = groups_of(
+            check_calls, expected, copies.intersection(check_calls), edits
+        )
+    fingerprints = tuple(map(fingerprint_of, replies))
     conditions = recorded_conditions(catalogue, exercise, transcript)
     drawn_once = tuple(sorted(drawn))
     return RecordedCalls(
-        tuple(outcomes), asked_by, every, right, expected, groups, drawn_once, conditions
+        tuple(outcomes), asked_by, entries, fingerprints, expected, groups, drawn_once, conditions
     )
 
 
@@ -268,25 +274,25 @@ def right_answers(
     subject, again = LocalRecordingRunner(reference.namespace), f"then course release {exercise.id}"
     with must_end(f"the reference of {exercise.id}", exercise.solution, f"mend it, {again}"):
         outcomes = catalogue.run(exercise, subject, reference, PUBLIC, exercise.id, drawn=drawn)
-    if failed := next((each for each in outcomes if each.outcome != "passed"), None):
+    if failed := next((outcome for outcome in outcomes if outcome.outcome != "passed"), None):
         if failed.fault:
-            said = f"a check of {exercise.id} raises an error of its own, {failed.fault}"
-            raise CourseError(f"{said}. Next: mend it in {exercise.checks.name}, {again}")
-        said = (
+            problem = f"a check of {exercise.id} raises an error of its own, {failed.fault}"
+            raise CourseError(f"{problem}. Next: mend it in {exercise.checks.name}, {again}")
+        problem = (
             f"the reference of {exercise.id} fails {failed.id}: "
             f"{evidence_for_author(failed, subject.transcript, exercise.solution)}"
         )
         mend = f"mend it in {exercise.solution.name}, or that check in {exercise.checks.name}"
-        raise CourseError(f"{said}. Next: {mend}, {again}")
-    asked = dict.fromkeys(target_of(exchange.call) for exchange in subject.transcript)
+        raise CourseError(f"{problem}. Next: {mend}, {again}")
+    targets = dict.fromkeys(target_of(exchange.call) for exchange in subject.transcript)
     if unknown := next(
-        (name for name in catalogue.conditions(exercise) if name not in asked), None
+        (name for name in catalogue.conditions(exercise) if name not in targets), None
     ):
-        said = (
+        problem = (
             f"{CONDITIONS} in {exercise.checks.name} names {unknown}, and its checks ask "
-            f"{', '.join(asked)}"
+            f"{', '.join(targets)}"
         )
-        raise CourseError(f"{said}. Next: mend that name, {again}")
+        raise CourseError(f"{problem}. Next: mend that name, {again}")
     return outcomes, subject.transcript
 
 
@@ -298,13 +304,13 @@ def evidence_for_author(failed: CheckOutcome, transcript: Sequence[Exchange], pa
     path: the file of the code.
     """
     namespace = namespace_of(path)
-    asked = [exchange.call for exchange in transcript if exchange.check == failed.id]
-    missing = next((name for call in asked if (name := target_of(call)) not in namespace), None)
+    calls = [exchange.call for exchange in transcript if exchange.check == failed.id]
+    missing = next((name for call in calls if (name := target_of(call)) not in namespace), None)
     if missing is not None:
         return f"it asks for {missing}, which {path.name} does not define"
     if failed.raised is None:
         return failed.fault or failed.evidence
-    replies = (execute(namespace, cast(call, call.dtype or "float64"), str(path)) for call in asked)
+    replies = (execute(namespace, cast(call, call.dtype or "float64"), str(path)) for call in calls)
     raised = next((reply.raised for reply in replies if reply.raised is not None), failed.raised)
     line = f" ({path.name}, line {raised.line})" if raised.line else ""
     return f"raised {raised.type}: {raised.message}{line}"
@@ -319,16 +325,18 @@ def elements(call: Call) -> int:
 class Replies:
     """Different replies to one call, in the order in which they were added."""
 
-    def __init__(self, *first: ReplyFingerprint, facets: tuple[Facet, ...] = FACETS) -> None:
+    def __init__(
+        self, *fingerprints: ReplyFingerprint, facets: tuple[ReplyField, ...] = REPLY_FIELDS
+    ) -> None:
         """facets: in which replies must agree to be the same."""
-        self._facets, self.every = facets, [*first]
+        self._facets, self.every = facets, [*fingerprints]
 
     def find(self, fingerprint: ReplyFingerprint) -> int | None:
         """Return the index of the first reply that is the same, numbers to rounding; None if there
         is none.
         """
         return next(
-            (i for i, each in enumerate(self.every) if each.is_same(fingerprint, self._facets)),
+            (i for i, reply in enumerate(self.every) if reply.is_same(fingerprint, self._facets)),
             None,
         )
 

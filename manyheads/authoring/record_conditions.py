@@ -36,9 +36,9 @@ def recorded_conditions(
     conditions: list[RecordedCondition] = []
     for function in functions:
         exchanges = [exchange for exchange in transcript if target_of(exchange.call) == function]
-        asked = asked_of(exchanges, reference, lambda call, make: make(call))
-        if asked is not None:
-            calls = tuple(rounded(call) for call in asked.calls)
+        chosen = asked_of(exchanges, reference, lambda call, make: make(call))
+        if chosen is not None:
+            calls = tuple(rounded(call) for call in chosen.calls)
             expected = tuple(first_tensor(reference.execute(call)) for call in calls)
             conditions.append(RecordedCondition(function, "answers", calls, expected))
     for function, make in catalogue.conditions(exercise).items():

@@ -55,7 +55,7 @@ def write_release(
     catalogue: Catalogue,
     exercises: Sequence[Exercise] | None = None,
     jobs: int = 1,
-    shown: Shown = lambda _: nullcontext(lambda: None),
+    show_progress: Shown = lambda _: nullcontext(lambda: None),
 ) -> dict[Path, bool]:
     """Write exercises/, and remove files that no longer belong there.
 
@@ -81,9 +81,9 @@ def write_release(
 
     for exercise in (exercise for exercise in named if exercise not in stale):
         write(texts[exercise.id])
-    with shown(len(stale)) as one_more:
-        for exercise, made in _record_all(course, catalogue, stale, jobs):
-            write({**texts[exercise.id], **made})
+    with show_progress(len(stale)) as one_more:
+        for exercise, computed in _record_all(course, catalogue, stale, jobs):
+            write({**texts[exercise.id], **computed})
             one_more()
     for stray in stray_files(course, [*written]) if exercises is None else ():
         stray.unlink()
@@ -115,14 +115,16 @@ def stray_files(course: Course, files: Sequence[Path]) -> list[Path]:
     """Return the files in exercises/ that have no source: neither in solutions/ nor, for another
     nbgrader assignment, in source/.
     """
-    known, root = set(files), course.root / "exercises"
+    expected_files, root = set(files), course.root / "exercises"
     ours = {assignment.id for assignment in course.assignments}
-    others = {path.name for path in (course.root / "source").glob("*") if path.is_dir()} - ours
-    found = (p for p in root.rglob("*") if p.is_file() and "__pycache__" not in p.parts)
+    other_assignments = {
+        path.name for path in (course.root / "source").glob("*") if path.is_dir()
+    } - ours
+    candidates = (p for p in root.rglob("*") if p.is_file() and "__pycache__" not in p.parts)
     return [
         path
-        for path in found
-        if path not in known and path.relative_to(root).parts[0] not in others
+        for path in candidates
+        if path not in expected_files and path.relative_to(root).parts[0] not in other_assignments
     ]
 
 
@@ -144,8 +146,10 @@ def _check_bank(catalogue: Catalogue, exercise: Exercise) -> None:
         right_answers(catalogue, exercise)
         raise
     if not bank.mutants:
-        said = f"{exercise.misconceptions} lists no mutant, so no mistake can be named"
-        raise CourseFault(f"{said}. Next: write one in MUTANTS, then course release {exercise.id}")
+        problem = f"{exercise.misconceptions} lists no mutant, so no mistake can be named"
+        raise CourseFault(
+            f"{problem}. Next: write one in MUTANTS, then course release {exercise.id}"
+        )
 
 
 def record(catalogue: Catalogue, exercise: Exercise) -> Files:
@@ -153,10 +157,10 @@ def record(catalogue: Catalogue, exercise: Exercise) -> Files:
 
     What was trained is kept: to make it takes twenty seconds.
     """
-    made = {exercise.fingerprints: recorded_file(catalogue, exercise)}
+    computed = {exercise.fingerprints: recorded_file(catalogue, exercise)}
     if exercise.train is not None and not exercise.trained.exists():
-        made[exercise.trained] = trained_blocks(exercise, exercise.train)
-    return made
+        computed[exercise.trained] = trained_blocks(exercise, exercise.train)
+    return computed
 
 
 def trained_blocks(exercise: Exercise, trainable: Trainable, steps: int = STEPS) -> bytes:
@@ -174,23 +178,23 @@ def trained_blocks(exercise: Exercise, trainable: Trainable, steps: int = STEPS)
         for step in range(1, steps + 1):
             run.step(step)
     except TrainingStopped as stopped:
-        said = f"the reference of {exercise.id} does not train: {stopped}"
-        raise CourseError(f"{said} Next: mend it, or `train` in course.yaml") from None
-    seen = list[tuple[nn.Module, TrainedBlock]]()
+        problem = f"the reference of {exercise.id} does not train: {stopped}"
+        raise CourseError(f"{problem} Next: mend it, or `train` in course.yaml") from None
+    captured = list[tuple[nn.Module, TrainedBlock]]()
     with torch.no_grad():
         for parameter in trainer.model.parameters():  # rounded as they are saved
             parameter.copy_(parameter.half())
         for block in trainer.model.blocks:
             block.get_submodule("attention").register_forward_hook(
-                lambda module, args, given: seen.append(
-                    (module, TrainedBlock(args[0], given, dict(module.named_parameters())))
+                lambda module, args, output: captured.append(
+                    (module, TrainedBlock(args[0], output, dict(module.named_parameters())))
                 )
             )
         trainer.model.eval()(run.numbers(SENTENCE).long()[None])
     shown_with = trainable.shown_with
     blocks = [
-        replace(block, shares=shares_of(module, block.taken, shown_with))
-        for module, block in [*seen]
+        replace(block, shares=shares_of(module, block.module_input, shown_with))
+        for module, block in [*captured]
     ]
     return save_blocks(blocks)
 

@@ -47,19 +47,19 @@ class _Shares(TorchFunctionMode):
         return result
 
 
-def shares_of(module: nn.Module, taken: Tensor, attributes: Mapping[str, bool]) -> Tensor | None:
+def shares_of(module: nn.Module, inputs: Tensor, attributes: Mapping[str, bool]) -> Tensor | None:
     """Return the weights of each head for one sequence, (nh, T, T); None if the module shows none.
 
     Args:
         module: The reference's, in eval mode.
-        taken: Its input, (1, T, C).
+        inputs: Its input, (1, T, C).
         attributes: Those with which its weights can be seen, such as flash=False. They stay set.
     """
     for name, value in attributes.items():
         setattr(module, name, value)
-    with torch.no_grad(), _Shares(taken.shape[1]) as seen:
-        module(taken)
-    if seen.last is None:
+    with torch.no_grad(), _Shares(inputs.shape[1]) as shares:
+        module(inputs)
+    if shares.last is None:
         return None
-    whole: Tensor = seen.last[0]
-    return whole if whole.dim() == 3 else whole[None]
+    weights: Tensor = shares.last[0]
+    return weights if weights.dim() == 3 else weights[None]

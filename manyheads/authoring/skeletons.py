@@ -43,19 +43,21 @@ def new_exercise(
     Raises CourseError, without having written anything, if an id is invalid, the exercise or one of
     its files exists, or the form of course.yaml does not allow adding a row.
     """
-    if wrong := [id_ for id_ in (assignment, exercise) if not _ID.fullmatch(id_)]:
-        said = f"{wrong[0]!r} is not an id: use lower case letters, digits and underscores"
-        raise CourseError(f"{said}. Next: course new {_as_id(assignment)}/{_as_id(exercise)}")
+    if invalid := [id_ for id_ in (assignment, exercise) if not _ID.fullmatch(id_)]:
+        problem = f"{invalid[0]!r} is not an id: use lower case letters, digits and underscores"
+        raise CourseError(f"{problem}. Next: course new {_as_id(assignment)}/{_as_id(exercise)}")
     if exercise in _names_taken(library):
-        said = (
+        problem = (
             f"no function can be called {exercise} here: Python or the skeleton has that name "
             "already"
         )
-        raise CourseError(f"{said}. Next: course new {assignment}/{exercise}_of")
-    if any(other.id == exercise for other in course.exercises):
+        raise CourseError(f"{problem}. Next: course new {assignment}/{exercise}_of")
+    if any(peer.id == exercise for peer in course.exercises):
         raise CourseError(f"the exercise {exercise} exists already. Next: course verify {exercise}")
-    there = next((other for other in course.assignments if other.id == assignment), None)
-    number = len(there.exercises) + 1 if there else 1
+    existing = next(
+        (candidate for candidate in course.assignments if candidate.id == assignment), None
+    )
+    number = len(existing.exercises) + 1 if existing else 1
     words = {
         "id": exercise,
         "title": exercise.replace("_", " ").capitalize(),
@@ -65,23 +67,27 @@ def new_exercise(
         "assignment_title": assignment.replace("_", " ").capitalize(),
         **LIBRARIES[library],
     }
-    made = {name: content.decode() for name, content in filled("exercise", words)}
+    rendered = {name: content.decode() for name, content in filled("exercise", words)}
     files = {
-        course.root / "solutions" / assignment / f"{words['stem']}.py": made["solution.py"],
-        course.root / "grader" / "checks" / f"test_{exercise}.py": made["checks.py"],
-        course.root / "grader" / "misconceptions" / f"{exercise}.py": made["misconceptions.py"],
-        course.root / "grader" / "right" / exercise / "another_way.py": made["right.py"],
+        course.root / "solutions" / assignment / f"{words['stem']}.py": rendered["solution.py"],
+        course.root / "grader" / "checks" / f"test_{exercise}.py": rendered["checks.py"],
+        course.root / "grader" / "misconceptions" / f"{exercise}.py": rendered["misconceptions.py"],
+        course.root / "grader" / "right" / exercise / "another_way.py": rendered["right.py"],
     }
     if (path := next(filter(Path.exists, files), None)) is not None:
         raise CourseError(
             f"{path} exists already: nothing is written. Next: mv {quote(str(path))} elsewhere"
         )
-    row = made["row.yaml"] if there else made["assignment.yaml"] + indent(made["row.yaml"], " " * 4)
+    row = (
+        rendered["row.yaml"]
+        if existing
+        else rendered["assignment.yaml"] + indent(rendered["row.yaml"], " " * 4)
+    )
     settings, texts = course.root / "course.yaml", course.root / "grader" / "texts.yaml"
     files[settings] = _with_row(
-        settings.read_text(encoding="utf-8"), assignment if there else None, row
+        settings.read_text(encoding="utf-8"), assignment if existing else None, row
     )
-    files[texts] = (texts.read_text(encoding="utf-8") if texts.exists() else "") + made[
+    files[texts] = (texts.read_text(encoding="utf-8") if texts.exists() else "") + rendered[
         "texts.yaml"
     ]
     for path, text in files.items():
@@ -103,11 +109,11 @@ def _names_taken(library: str) -> set[str]:
     """
     own_name = "the_function"
     words = dict.fromkeys(("title", "number", "stem", "assignment", "assignment_title"), own_name)
-    taken = {*keyword.kwlist}
+    reserved = {*keyword.kwlist}
     for name, content in filled("exercise", {**words, "id": own_name, **LIBRARIES[library]}):
         if name.endswith(".py"):
-            taken |= _names_in(symtable.symtable(content.decode(), name, "exec"))
-    return taken - {own_name}
+            reserved |= _names_in(symtable.symtable(content.decode(), name, "exec"))
+    return reserved - {own_name}
 
 
 def _names_in(scope: symtable.SymbolTable) -> set[str]:
@@ -121,13 +127,13 @@ def remove_assignment(course: Course, assignment: Assignment) -> None:
     """Take an assignment out: its rows, its files, examples of it, and the words that no other
     exercise has.
     """
-    root, others = (
+    root, remaining = (
         course.root,
-        [other for other in course.exercises if other.assignment is not assignment],
+        [peer for peer in course.exercises if peer.assignment is not assignment],
     )
     ids, shared = (
         {m.id for e in some for m in load_bank(e).mutants}
-        for some in (assignment.exercises, others)
+        for some in (assignment.exercises, remaining)
     )
     settings, texts = root / "course.yaml", root / "grader" / "texts.yaml"
     row = _child(
@@ -147,7 +153,9 @@ def remove_assignment(course: Course, assignment: Assignment) -> None:
         *root.glob(f"examples/submitted/*/{assignment.id}"),
     ]
     folders += [
-        root / "grader" / kind / e.id for kind in ("right", "wrong") for e in assignment.exercises
+        root / "grader" / verdict / e.id
+        for verdict in ("right", "wrong")
+        for e in assignment.exercises
     ]
     for folder in (*folders, assignment.exercises_folder):
         shutil.rmtree(folder, ignore_errors=True)
@@ -156,13 +164,13 @@ def remove_assignment(course: Course, assignment: Assignment) -> None:
         exercise.misconceptions.unlink(missing_ok=True)
 
 
-def _leave_out(path: Path, parts: Sequence[tuple[Node, Node]]) -> None:
+def _leave_out(path: Path, spans: Sequence[tuple[Node, Node]]) -> None:
     """Write the file without the lines of these parts, each from the first node to the last.
 
     Remarks are kept.
     """
     lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
-    gone = {n for first, last in parts for n in range(first.start_mark.line, _end(lines, last))}
+    gone = {n for first, last in spans for n in range(first.start_mark.line, _end(lines, last))}
     write_whole(path, "".join(line for n, line in enumerate(lines) if n not in gone).encode())
 
 

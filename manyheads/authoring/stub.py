@@ -42,8 +42,8 @@ def stub_of(exercise: Exercise) -> str:
     try:
         source = path.read_text(encoding="utf-8")
     except OSError:
-        said = f"{path} is missing, which course.yaml requires"
-        raise CourseError(f"{said}. Next: write it, or mend course.yaml") from None
+        problem = f"{path} is missing, which course.yaml requires"
+        raise CourseError(f"{problem}. Next: write it, or mend course.yaml") from None
     name = str(path.relative_to(exercise.root))
     _demand_tags(source, name)
     return strip(source, name)
@@ -83,12 +83,12 @@ def _parts_of(source: str, name: str) -> tuple[list[str], list[str]]:
 
     Raises CourseFault.
     """
-    kept, hidden, opened = list[str](), list[str](), 0
+    stub_lines, hidden, opened = list[str](), list[str](), 0
     for number, line in enumerate(source.splitlines(), 1):
         marker = line.strip()
         if marker == BEGIN and not opened:
             opened = number
-            kept += [line.replace(BEGIN, text).rstrip() for text in STUB]
+            stub_lines += [line.replace(BEGIN, text).rstrip() for text in STUB]
         elif marker == END and opened:
             opened = 0
         elif "BEGIN SOLUTION" in line or "END SOLUTION" in line:
@@ -100,12 +100,12 @@ def _parts_of(source: str, name: str) -> tuple[list[str], list[str]]:
         elif opened:
             hidden.append(marker)
         else:
-            kept.append(line)
+            stub_lines.append(line)
     if opened:
         raise _fault(name, opened, f"{BEGIN} is never closed")
-    if STUB[0] not in map(str.strip, kept):
+    if STUB[0] not in map(str.strip, stub_lines):
         raise _fault(name, 1, "no solution part at all")
-    return kept, hidden
+    return stub_lines, hidden
 
 
 def _fault(name: str, line: int, problem: str) -> CourseFault:
@@ -117,14 +117,14 @@ def finished_modules(course: Course) -> dict[str, str]:
     `show_solutions` says so.
     """
     dates, now = dates_of(course), datetime.now(UTC)
-    shown = (
+    published = (
         a
         for a in course.assignments
-        if a.row.show_solutions and (a.id not in dates or dates[a.id].due < now)
+        if a.row.show_solutions and (a.id not in dates or dates[a.id].due_date < now)
     )
     solutions = [
         (f"model-solutions/{a.id}/{e.solution.name}", e.solution)
-        for a in shown
+        for a in published
         for e in a.exercises
     ]
     lines = {
@@ -140,10 +140,10 @@ def leaks(course: Course, files: Mapping[str, bytes]) -> tuple[str, ...]:
     """Return a sentence for every released file that contains something hidden."""
     path = course.root / FOLDER / "secret"
     lines, secret = hidden_lines(course), path.read_bytes().strip() if path.exists() else None
-    found = (
+    sentences = (
         next(_sentences(name, content, lines, secret), None) for name, content in files.items()
     )
-    return tuple(filter(None, found))
+    return tuple(filter(None, sentences))
 
 
 def hidden_lines(course: Course) -> Lines:
@@ -153,14 +153,14 @@ def hidden_lines(course: Course) -> Lines:
     public, forms = list(finished_modules(course).values()), dict[str, tuple[str, str]]()
     for exercise in course.exercises:
         name = str(exercise.solution.relative_to(course.root))
-        kept, hidden = _parts_of(exercise.solution.read_text(encoding="utf-8"), name)
-        public.append("\n".join(kept))
+        stub_lines, hidden = _parts_of(exercise.solution.read_text(encoding="utf-8"), name)
+        public.append("\n".join(stub_lines))
         forms |= {_normalised(line.split("#")[0]): (line, name) for line in hidden}
-    shown = "".join(map(_normalised, public))
+    public_text = "".join(map(_normalised, public))
     telling = (
         f for f in forms if len(f.replace(" ", "")) >= SHORTEST and not f[1:].startswith(_NOTHING)
     )
-    return {form: forms[form] for form in telling if form not in shown}
+    return {form: forms[form] for form in telling if form not in public_text}
 
 
 def _normalised(text: str) -> str:
@@ -186,5 +186,5 @@ def _sentences(name: str, content: bytes, lines: Lines, secret: bytes | None) ->
     if name.endswith(".safetensors"):  # what follows its header is numbers
         content = content[8 : 8 + int.from_bytes(content[:8], "little")]
     text = _normalised(content.decode("utf-8", "replace"))
-    found = (lines[form] for form in lines if form in text)
-    yield from (f"{name} holds a hidden line: {line!r} of {path}" for line, path in found)
+    leaked = (lines[form] for form in lines if form in text)
+    yield from (f"{name} holds a hidden line: {line!r} of {path}" for line, path in leaked)

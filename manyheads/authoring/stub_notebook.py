@@ -83,7 +83,7 @@ def stub_notebook(stub: str, exercise: str, hidden: Iterable[CheckOutcome]) -> s
             "solution" if "solution" in tags else "locked" if tags & LOCKED else "",
         )
     # It loads the magics, and tells them which exercise this notebook is.
-    first = _finish(
+    magics_cell = _finish(
         new_code_cell(_FIRST.replace("EXERCISE", exercise)), f"{exercise}-{MAGICS}", "locked"
     )
     # Without points, because `nbgrader validate` runs autograded cells only. Where the engine is
@@ -95,7 +95,7 @@ def stub_notebook(stub: str, exercise: str, hidden: Iterable[CheckOutcome]) -> s
     graded = [
         _graded_cell(f"{exercise}-{layer.name.lower()}", list(checks)) for layer, checks in by_layer
     ]
-    notebook.cells = [first, *notebook.cells, visible, *graded]
+    notebook.cells = [magics_cell, *notebook.cells, visible, *graded]
     notebook.metadata = NotebookNode(kernelspec=KERNEL)
     notebook.nbformat, notebook.nbformat_minor = 4, 5
     return str(nbformat.writes(notebook)) + "\n"
@@ -111,13 +111,13 @@ def _graded_cell(id_: str, checks: Sequence[CheckOutcome]) -> NotebookNode:
 
 
 def _finish(
-    cell: NotebookNode, id_: str, role: str = "", points: float | None = None, **about: object
+    cell: NotebookNode, id_: str, role: str = "", points: float | None = None, **metadata: object
 ) -> NotebookNode:
     """Give a cell its id, and nbgrader's metadata (schema 3).
 
     role: students write in a "solution"; what is "locked" is read-only. points: of an autograded
-    cell. about: what a grader reads of it. The checksum, by which nbgrader sees edits, is computed
-    here, so a release needs no nbgrader.
+    cell. metadata: what a grader reads of it. The checksum, by which nbgrader sees edits, is
+    computed here, so a release needs no nbgrader.
     """
     cell["id"], cell.metadata = id_.replace("_", "-"), NotebookNode()
     if role:
@@ -127,17 +127,19 @@ def _finish(
             "locked": role == "locked",
         }
         worth = {} if points is None else {"points": points}
-        parts = [cell.source, cell.cell_type, *marks.values(), id_, *map(float, worth.values())]
-        checksum = hashlib.md5("".join(map(str, parts)).encode(), usedforsecurity=False).hexdigest()
-        known = {
+        hashed = [cell.source, cell.cell_type, *marks.values(), id_, *map(float, worth.values())]
+        checksum = hashlib.md5(
+            "".join(map(str, hashed)).encode(), usedforsecurity=False
+        ).hexdigest()
+        grade_fields = {
             "grade_id": id_,
             "checksum": checksum,
             "cell_type": cell.cell_type,
             "task": False,
             "schema_version": 3,
         }
-        cell.metadata = NotebookNode(nbgrader={**marks, **known, **worth}, deletable=False)
+        cell.metadata = NotebookNode(nbgrader={**marks, **grade_fields, **worth}, deletable=False)
         cell.metadata |= ({"editable": False} if role == "locked" else {}) | (
-            {METADATA_KEY: about} if about else {}
+            {METADATA_KEY: metadata} if metadata else {}
         )
     return cell

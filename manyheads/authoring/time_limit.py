@@ -27,18 +27,18 @@ class DoesNotEnd(CourseFault):
     observation: that, as the end of a sentence about the code.
     """
 
-    def __init__(self, who: str, observation: str, next_step: str) -> None:
-        super().__init__(f"{who} {observation}. Next: {next_step}")
+    def __init__(self, label: str, observation: str, next_step: str) -> None:
+        super().__init__(f"{label} {observation}. Next: {next_step}")
         self.observation = observation
 
 
 @contextmanager
-def must_end(who: str, path: Path, next_step: str) -> Iterator[None]:
+def must_end(label: str, path: Path, next_step: str) -> Iterator[None]:
     """Raise DoesNotEnd if the block computes for more than SECONDS. Without such timers, as on
     Windows, there is no limit.
 
     Args:
-        who: runs in the block; the beginning of a sentence.
+        label: runs in the block; the beginning of a sentence.
         path: the file that it was compiled as, whose line is told.
         next_step: what stands behind "Next: ".
     """
@@ -54,7 +54,7 @@ def must_end(who: str, path: Path, next_step: str) -> Iterator[None]:
         # the engine takes it for an answer of the code, which is why it is noted, too
         raise TimeoutError
 
-    before = signal.signal(signal.SIGVTALRM, stop)
+    previous_handler = signal.signal(signal.SIGVTALRM, stop)
     signal.setitimer(signal.ITIMER_VIRTUAL, SECONDS, _AGAIN)
     try:
         yield
@@ -63,10 +63,10 @@ def must_end(who: str, path: Path, next_step: str) -> Iterator[None]:
             raise
     finally:
         signal.setitimer(signal.ITIMER_VIRTUAL, 0)
-        signal.signal(signal.SIGVTALRM, before)
+        signal.signal(signal.SIGVTALRM, previous_handler)
     if stopped_at:
         line = stopped_at[0]
-        place = f" on line {line} of {path.name}" if line else ""
+        location = f" on line {line} of {path.name}" if line else ""
         raise DoesNotEnd(
-            who, f"does not end: it still computes{place} after {SECONDS:g} s", next_step
+            label, f"does not end: it still computes{location} after {SECONDS:g} s", next_step
         )

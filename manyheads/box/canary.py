@@ -52,7 +52,7 @@ def run_canary(box: Box, limits: Limits, root: Path, hidden: Sequence[Path] = ()
     """
     source = Path(__file__).with_name("canary_tricks.py").read_text(encoding="utf-8")
     described = "\n".join(_described(path) for path in hidden)
-    own: dict[str, object] = {
+    arguments: dict[str, object] = {
         "course_files": described,
         "processes": limits.processes,
         "files_mib": limits.files_mib,
@@ -61,7 +61,7 @@ def run_canary(box: Box, limits: Limits, root: Path, hidden: Sequence[Path] = ()
         connection = box.attempt(limits)
         try:
             loaded = connection.ask(Load(source, "canary.py"), SECONDS)
-            reply = connection.ask(Call("escapes", kwargs=own | bait), SECONDS)
+            reply = connection.ask(Call("escapes", kwargs=arguments | bait), SECONDS)
         except AttemptEnded as ended:
             return CanaryReport((), f"the canary ended early: {ended}", ended.end)
         finally:

@@ -121,8 +121,8 @@ def _digest(path):
         return ""
 
 
-def _connects(family, kind, address):
-    with socket.socket(family, kind) as sock:
+def _connects(family, socket_type, address):
+    with socket.socket(family, socket_type) as sock:
         sock.settimeout(1)
         sock.connect(address)
     return True
@@ -141,15 +141,15 @@ def _opens(path):
 
 def _starts_more_than(processes):
     """Return whether more threads start than allowed, which the limit on processes counts, too."""
-    done, started = threading.Event(), 0
+    finished, started = threading.Event(), 0
     try:
         for _ in range(processes + 2):
-            threading.Thread(target=done.wait, args=(5,), daemon=True).start()
+            threading.Thread(target=finished.wait, args=(5,), daemon=True).start()
             started += 1
     except RuntimeError:
         pass
     finally:
-        done.set()
+        finished.set()
     return started > processes
 
 

@@ -76,8 +76,8 @@ def plan_cgroup(limits: Limits) -> Plan:
 
 def make_cgroup(plan: Plan) -> Cgroup:
     """Make a cgroup. It has no folders if this machine does not allow one."""
-    made = [_make(Path(folder), settings) for folder, settings in plan.items()]
-    return Cgroup(tuple(folder for folder in made if folder is not None))
+    folders = [_make(Path(folder), settings) for folder, settings in plan.items()]
+    return Cgroup(tuple(folder for folder in folders if folder is not None))
 
 
 def remove_abandoned() -> None:
@@ -126,5 +126,5 @@ def _parent_v2() -> Path:
         with contextlib.suppress(OSError):
             (ROOT / "cgroup.subtree_control").write_text("+memory +pids")
         return ROOT
-    own = Path("/proc/self/cgroup").read_text().strip().rpartition(":")[2]
-    return ROOT / own.lstrip("/")
+    cgroup_path = Path("/proc/self/cgroup").read_text().strip().rpartition(":")[2]
+    return ROOT / cgroup_path.lstrip("/")

@@ -104,9 +104,11 @@ class OwnTime:
         """Begin to count anew, for the next answer."""
         self._before = self._now()
 
-    def of(self, seconds: float) -> float:
+    def own_seconds(self, seconds: float) -> float:
         """Return how much of these seconds was its own."""
-        waited, busy = (now - before for now, before in zip(self._now(), self._before, strict=True))
+        waited, busy = (
+            now - earlier for now, earlier in zip(self._now(), self._before, strict=True)
+        )
         return min(seconds, max(seconds - waited, busy))
 
     def close(self) -> None:
@@ -136,7 +138,7 @@ class _Deadline:
         """The seconds that have passed."""
         return time.monotonic() - self._started
 
-    def left(self) -> float:
+    def wait_seconds(self) -> float:
         """Return how long to wait before this is asked again.
 
         Raises TimeoutError, which says what limit was met.
@@ -144,12 +146,12 @@ class _Deadline:
         seconds, passed = self._seconds, self.passed
         if passed < seconds:
             return seconds - passed
-        if (own := self._own_time.of(passed)) >= seconds:
+        if (own_seconds := self._own_time.own_seconds(passed)) >= seconds:
             raise TimeoutError(f"No answer within {seconds:.2g} seconds: is there an endless loop?")
         if passed >= WALL * seconds:
-            whole = f"No answer within {WALL * seconds:.2g} seconds"
-            raise TimeoutError(f"{whole}, for most of which it waited for a processor.")
-        return max(_SOON, min(seconds - own, WALL * seconds - passed))
+            message = f"No answer within {WALL * seconds:.2g} seconds"
+            raise TimeoutError(f"{message}, for most of which it waited for a processor.")
+        return max(_SOON, min(seconds - own_seconds, WALL * seconds - passed))
 
 
 @dataclass
@@ -214,7 +216,7 @@ class Connection:
         """
         data = b"".join([wire.encode(Batch(len(packed))), *packed])
         return self._exchange(
-            lambda payload: [read(each) for each in split(payload, len(packed))], data, seconds
+            lambda payload: [read(reply) for reply in split(payload, len(packed))], data, seconds
         )
 
     def ask_for(self, read: Callable[[bytes], Answer], message: Message, seconds: float) -> Answer:
@@ -260,14 +262,14 @@ class Connection:
             if self._data.receive(1, 0.0):
                 raise BadReply("it answered before it was asked")
             while view:
-                view = view[self._data.send(view, deadline.left()) :]
+                view = view[self._data.send(view, deadline.wait_seconds()) :]
             (length,) = wire.LENGTH.unpack(self._receive(wire.LENGTH.size, deadline))
             if length > most * MIB:
                 raise BadReply(f"its answer is larger than {most} MiB")
             self._count_received(length)
             return self._receive(length, deadline)
         finally:
-            self.spent.seconds += self._own_time.of(deadline.passed)
+            self.spent.seconds += self._own_time.own_seconds(deadline.passed)
             self._own_time.begin()
 
     def _count_widened(self, answer: object) -> None:
@@ -299,7 +301,7 @@ class Connection:
     def _receive(self, count: int, deadline: _Deadline) -> bytes:
         received = bytearray()
         while len(received) < count:
-            received += self._data.receive(min(count - len(received), MIB), deadline.left())
+            received += self._data.receive(min(count - len(received), MIB), deadline.wait_seconds())
         return bytes(received)
 
     def _how_it_ended(self) -> str:
@@ -333,7 +335,7 @@ class Box(Protocol):
 
     def __exit__(
         self,
-        kind: type[BaseException] | None,
+        exc_type: type[BaseException] | None,
         error: BaseException | None,
         tb: TracebackType | None,
     ) -> None: ...

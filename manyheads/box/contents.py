@@ -57,12 +57,12 @@ def places_in_box(path: Path, binds: Iterable[Bind]) -> tuple[str, ...]:
     lead there.
     """
     real = path.resolve()
-    found: dict[str, None] = {}
+    paths: dict[str, None] = {}
     for bind in binds:
         source = Path(os.path.realpath(bind.source))
         if real.is_relative_to(source):
-            found[os.path.normpath(Path(bind.target, real.relative_to(source)))] = None
-    return tuple(found)
+            paths[os.path.normpath(Path(bind.target, real.relative_to(source)))] = None
+    return tuple(paths)
 
 
 @cache
@@ -86,7 +86,7 @@ def contents() -> Contents:
     else:
         binds.append(Bind(base, _PYTHON))
     emptied = tuple(
-        place for folder in _installed_packages(base) for place in places_in_box(folder, binds)
+        path for folder in _installed_packages(base) for path in places_in_box(folder, binds)
     )
     for path in _package_paths(PACKAGES):
         binds.append(Bind(str(path), f"{SITE}/{path.name}"))
@@ -153,12 +153,12 @@ def box_modules() -> frozenset[str]:
 def _package_paths(names: tuple[str, ...]) -> list[Path]:
     """Top-level files and folders of these distributions and of all that they require."""
     paths: dict[str, Path] = {}  # by name: each stands in the box once
-    todo, seen = list(names), set()
+    todo, visited = list(names), set()
     while todo:
         name = re.sub(r"[-_.]+", "-", todo.pop()).lower()
-        if name in seen:
+        if name in visited:
             continue
-        seen.add(name)
+        visited.add(name)
         try:
             distribution = metadata.distribution(name)
         except metadata.PackageNotFoundError:  # an optional requirement

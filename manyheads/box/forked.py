@@ -122,13 +122,13 @@ class UserBox(WarmBox):
     def _start(self) -> None:
         self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
-            who = {"user": self._uid, "group": self._uid, "extra_groups": []}
+            identity = {"user": self._uid, "group": self._uid, "extra_groups": []}
             alone = {
                 "stdin": subprocess.DEVNULL,
                 "pass_fds": [theirs.fileno()],
                 "start_new_session": True,
             }
-            self._zygote = start(_code(theirs.fileno()), "/", ENVIRONMENT, **who, **alone)
+            self._zygote = start(_code(theirs.fileno()), "/", ENVIRONMENT, **identity, **alone)
         if not self._has_started():
             self._close()
             raise BoxUnavailable(

@@ -46,8 +46,8 @@ class GpuLock:
             self.gpu = gpu
             return
         self._socket.close()
-        said = "another grader uses the GPU, which takes one attempt at a time"
-        raise BoxUnavailable(f"{said}. Next: run the same command again when that one has ended")
+        problem = "another grader uses the GPU, which takes one attempt at a time"
+        raise BoxUnavailable(f"{problem}. Next: run the same command again when that one has ended")
 
     def release(self) -> None:
         """Let other processes have the GPU."""
@@ -82,11 +82,11 @@ class GpuBox(NamespaceBox):
 
     def __exit__(
         self,
-        kind: type[BaseException] | None,
+        exc_type: type[BaseException] | None,
         error: BaseException | None,
         tb: TracebackType | None,
     ) -> None:
-        super().__exit__(kind, error, tb)
+        super().__exit__(exc_type, error, tb)
         self._lock.release()
 
 
@@ -109,11 +109,11 @@ def start_cuda(connection: Connection) -> None:
         or answer.tensor.item() != _ANSWER
     ):
         connection.close()
-        said = (
+        problem = (
             (reply.raised.message.strip() or reply.raised.type)
             if reply.raised
             else "it computed something else"
         )
         raise BoxUnavailable(
-            f"CUDA does not start in the box ({said.splitlines()[0]}). Next: course doctor"
+            f"CUDA does not start in the box ({problem.splitlines()[0]}). Next: course doctor"
         )

@@ -81,7 +81,7 @@ def load(
         if ended.end is End.BAD_REPLY:
             raise
         return _load_stepwise(box, limits, message, spent, lines)
-    return Loaded(connection, reply.raised, _of(reply), message.skipped)
+    return Loaded(connection, reply.raised, _stopped_parts(reply), message.skipped)
 
 
 def start_again(box: Box, limits: Limits, spent: Spent) -> Connection:
@@ -104,13 +104,13 @@ def _load_stepwise(box: Box, limits: Limits, message: Load, spent: Spent, lines:
         stopped: list[Stopped] = []
         for number in (number for number in range(len(begins)) if number not in skipped):
             shorter = limits.seconds_per_call / SHORTER ** (1 + len(skipped))
-            given = min(max(SHORTEST, shorter), limits.seconds_per_attempt - spent.seconds)
+            seconds = min(max(SHORTEST, shorter), limits.seconds_per_attempt - spent.seconds)
             try:
-                stopped += _of(_ask(connection, Part(number), given, lines))
+                stopped += _stopped_parts(_ask(connection, Part(number), seconds, lines))
             except AttemptEnded as ended:
-                if ended.end is End.BAD_REPLY or given <= 0 or len(skipped) >= MOST_SKIPPED:
+                if ended.end is End.BAD_REPLY or seconds <= 0 or len(skipped) >= MOST_SKIPPED:
                     raise
-                skipped[number] = Stopped(begins[number], ended=ended.end, seconds=given)
+                skipped[number] = Stopped(begins[number], ended=ended.end, seconds=seconds)
                 break
         else:
             stopped += filter(None, skipped.values())
@@ -123,5 +123,5 @@ def _ask(connection: Connection, message: Load | Part, seconds: float, lines: in
     return within_file(connection.ask(message, max(0.0, seconds)), lines)
 
 
-def _of(reply: Reply) -> tuple[Stopped, ...]:
+def _stopped_parts(reply: Reply) -> tuple[Stopped, ...]:
     return tuple(Stopped(raised.part or 1, raised) for raised in reply.stopped)

@@ -81,12 +81,12 @@ class NamespaceBox(WarmBox):
             if not self._has_started():
                 self._close()
                 errors.seek(0)
-                said = errors.read(2000).decode(errors="replace").strip().splitlines() or [
+                error_lines = errors.read(2000).decode(errors="replace").strip().splitlines() or [
                     "no message"
                 ]
                 raise BoxUnavailable(
-                    f"a box of level namespaces does not start here ({said[-1]}). Next: course "
-                    "doctor"
+                    f"a box of level namespaces does not start here ({error_lines[-1]}). Next:"
+                    " course doctor"
                 )
 
     def _is_there(self) -> bool:
@@ -112,7 +112,10 @@ def launch_request(
     # read-only: or attempts leave files there for others
     empty = (*inside.emptied, *places_in_box(hidden, binds))
     arguments += [
-        part for does in ("--tmpfs", "--remount-ro") for place in empty for part in (does, place)
+        argument
+        for does in ("--tmpfs", "--remount-ro")
+        for path in empty
+        for argument in (does, path)
     ]
     for says, stands in inside.symlinks:
         arguments += ["--symlink", says, stands]

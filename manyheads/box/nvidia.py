@@ -79,7 +79,7 @@ class Driver:
     places: Places
     gpus: tuple[Gpu, ...]
     library: str
-    known: bool
+    in_linker_cache: bool
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ def find_driver(
 ) -> Driver:
     """Look for GPUs and for the driver's library."""
     places = places or Places()
-    found = {
+    gpus_by_node = {
         path.name: Gpu(path.name)
         for path in places.dev.glob("nvidia[0-9]*")
         if path.name[6:].isdigit()
@@ -107,9 +107,9 @@ def find_driver(
     for path in places.proc.glob("gpus/*/information"):
         says = dict(_FIELD.findall(path.read_text(errors="replace")))
         node = f"nvidia{says.get('Device Minor', '')}"
-        if node in found:
-            found[node] = Gpu(node, says.get("GPU UUID", ""), path.parent.name)
-    gpus = tuple(sorted(found.values(), key=lambda gpu: int(gpu.node[6:])))
+        if node in gpus_by_node:
+            gpus_by_node[node] = Gpu(node, says.get("GPU UUID", ""), path.parent.name)
+    gpus = tuple(sorted(gpus_by_node.values(), key=lambda gpu: int(gpu.node[6:])))
     cached = _in_linker_cache(places.ldconfig)
     set_here = [folder for folder in environment.get("LD_LIBRARY_PATH", "").split(":") if folder]
     # the linker's own order
@@ -193,7 +193,7 @@ def equipment(driver: Driver, gpu: Gpu, environment: Mapping[str, str] = os.envi
     libraries = tuple(_libraries(driver.library))
     if libraries:
         variables["LD_LIBRARY_PATH"] = LIBRARY_FOLDER
-    elif driver.library and not driver.known:
+    elif driver.library and not driver.in_linker_cache:
         variables["LD_LIBRARY_PATH"] = os.path.dirname(driver.library)
     binds = (*libraries, *_sysfs(places.sys, [g.bus for g in gpus if g.bus]))
     return Equipment(devices, binds, tuple(variables.items()))
@@ -231,5 +231,5 @@ def _may_open(path: Path, uid: int | None, write: bool = True) -> bool:
     """
     if uid is None:
         return os.access(path, os.R_OK | (os.W_OK if write else 0))
-    wanted = stat.S_IROTH | (stat.S_IWOTH if write else 0)
-    return path.stat().st_mode & wanted == wanted
+    mode_bits = stat.S_IROTH | (stat.S_IWOTH if write else 0)
+    return path.stat().st_mode & mode_bits == mode_bits

@@ -86,7 +86,7 @@ class ProcessBox:
 
     def __exit__(
         self,
-        kind: type[BaseException] | None,
+        exc_type: type[BaseException] | None,
         error: BaseException | None,
         tb: TracebackType | None,
     ) -> None:
@@ -109,15 +109,17 @@ def site_packages() -> list[str]:
 
 def _caller(server: socket.socket, password: bytes, deadline: float) -> socket.socket:
     """Return the first connection that sends the password. Raises TimeoutError."""
-    while (left := deadline - time.monotonic()) > 0:
-        server.settimeout(left)
+    while (seconds_left := deadline - time.monotonic()) > 0:
+        server.settimeout(seconds_left)
         connected = server.accept()[0]
-        connected.settimeout(left)
+        connected.settimeout(seconds_left)
         connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         with contextlib.suppress(ConnectionError):
             sent = b""
-            while len(sent) < len(password) and (more := connected.recv(len(password) - len(sent))):
-                sent += more
+            while len(sent) < len(password) and (
+                chunk := connected.recv(len(password) - len(sent))
+            ):
+                sent += chunk
             if hmac.compare_digest(sent, password):
                 return connected
         connected.close()

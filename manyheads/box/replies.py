@@ -47,7 +47,7 @@ def read_reply(payload: bytes) -> Reply:
 def read_traced(payload: bytes) -> Traced:
     """Read a traced call. Raises BadReply, and nothing else, for anything that is not one."""
     traced = cast(Traced, _read(Traced, payload))
-    if any(place >= len(traced.steps) for place in traced.order):
+    if any(index >= len(traced.steps) for index in traced.order):
         raise BadReply("it names a step that is not in it")
     _consistent(traced.reply)
     return traced
@@ -56,8 +56,10 @@ def read_traced(payload: bytes) -> Traced:
 def _consistent(reply: Reply) -> Reply:
     if any(o.tensor is not None and tuple(o.tensor.shape) != o.shape for o in reply.outputs):
         raise BadReply("a tensor's shape is not the one it states")
-    for held in (entries for facts in reply.modules for entries in (facts.buffers, facts.plain)):
-        if [*held] != [str(place) for place in range(len(held))]:
+    for entry_map in (
+        entries for facts in reply.modules for entries in (facts.buffers, facts.plain)
+    ):
+        if [*entry_map] != [str(index) for index in range(len(entry_map))]:
             raise BadReply("it counts tensors of a module in another way than agreed")
     return reply
 
@@ -88,23 +90,25 @@ def within_file(reply: Reply, lines: int) -> Reply:
         return reply
 
     def within(raised: Raised) -> Raised:
-        kept = {
+        line_numbers = {
             name: n
             for name in ("line", "part")
             if (n := getattr(raised, name)) is not None and n <= lines
         }
-        return dataclasses.replace(raised, line=kept.get("line"), part=kept.get("part"))
+        return dataclasses.replace(
+            raised, line=line_numbers.get("line"), part=line_numbers.get("part")
+        )
 
-    stopped, parts = (
+    stopped, part_lines = (
         tuple(map(within, reply.stopped)),
         tuple(min(line, lines) for line in reply.parts),
     )
     return dataclasses.replace(
-        reply, raised=reply.raised and within(reply.raised), stopped=stopped, parts=parts
+        reply, raised=reply.raised and within(reply.raised), stopped=stopped, parts=part_lines
     )
 
 
-def _read(kind: type, payload: bytes) -> object:
+def _read(message_type: type, payload: bytes) -> object:
     if struct.unpack("<Q", payload[:8].ljust(8, b"\xff"))[0] > min(HEADER_LIMIT, len(payload) - 8):
         raise BadReply("its header is too long")
     try:
@@ -116,39 +120,39 @@ def _read(kind: type, payload: bytes) -> object:
             head
         ):
             raise BadReply("it is not written as agreed")
-        return _reader(kind)(body, tensors)
+        return _reader(message_type)(body, tensors)
     except BadReply:
         raise
     except _NotAsAgreed as error:
-        place = f"its field {'.'.join(error.args)!r}" if error.args else "it"
-        raise BadReply(f"{place} is not as agreed") from None
+        subject = f"its field {'.'.join(error.args)!r}" if error.args else "it"
+        raise BadReply(f"{subject} is not as agreed") from None
     except Exception as error:  # the bytes are hostile: a parser may raise anything
         raise BadReply(f"it cannot be read ({type(error).__name__})") from None
 
 
 @cache
-def _reader(kind: Any) -> _Read:
+def _reader(annotation: Any) -> _Read:
     """Return what reads a value of this annotation."""
-    origin, parts = get_origin(kind), get_args(kind)
+    origin, arguments = get_origin(annotation), get_args(annotation)
     if origin is Annotated:
-        unbounded, bound = parts
+        unbounded, bound = arguments
         return _bounded(_reader(unbounded), bound)
     if origin in (Union, types.UnionType):
         # what is wrong is told of the last
-        none_first = sorted(parts, key=lambda part: part is not types.NoneType)
-        return _either([_reader(part) for part in none_first])
+        none_first = sorted(arguments, key=lambda argument: argument is not types.NoneType)
+        return _either([_reader(argument) for argument in none_first])
     if origin is tuple:
-        return _list(_reader(parts[0]))
+        return _list(_reader(arguments[0]))
     if origin is Mapping:
-        return _map(_reader(parts[0]), _reader(parts[1]))
-    if kind in (Tensor, str):
-        return _tensor if kind is Tensor else _text
-    return _record(kind) if dataclasses.is_dataclass(kind) else _plain(kind)
+        return _map(_reader(arguments[0]), _reader(arguments[1]))
+    if annotation in (Tensor, str):
+        return _tensor if annotation is Tensor else _text
+    return _record(annotation) if dataclasses.is_dataclass(annotation) else _plain(annotation)
 
 
-def _plain(kind: type) -> _Read:
+def _plain(expected_type: type) -> _Read:
     def read(value: Any, tensors: Sequence[Tensor]) -> Any:
-        if type(value) is not kind:
+        if type(value) is not expected_type:
             raise _NotAsAgreed
         return value
 
@@ -164,23 +168,23 @@ def _text(value: Any, tensors: Sequence[Tensor]) -> str:
 
 def _bounded(unbounded: _Read, bound: Between | frozenset[object] | re.Pattern[str]) -> _Read:
     def read(value: Any, tensors: Sequence[Tensor]) -> Any:
-        found = unbounded(value, tensors)
+        parsed = unbounded(value, tensors)
         if isinstance(bound, frozenset):
-            is_within = found in bound
+            is_within = parsed in bound
         elif isinstance(bound, re.Pattern):
-            is_within = bound.fullmatch(found) is not None
+            is_within = bound.fullmatch(parsed) is not None
         else:
             size = (
-                found
-                if type(found) is int
-                else found.numel()
-                if type(found) is Tensor
-                else len(found)
+                parsed
+                if type(parsed) is int
+                else parsed.numel()
+                if type(parsed) is Tensor
+                else len(parsed)
             )
             is_within = bound.least <= size <= bound.most
         if not is_within:
             raise _NotAsAgreed
-        return found
+        return parsed
 
     return read
 
@@ -197,21 +201,21 @@ def _either(readers: Sequence[_Read]) -> _Read:
     return read
 
 
-def _list(part: _Read) -> _Read:
+def _list(read_element: _Read) -> _Read:
     def read(value: Any, tensors: Sequence[Tensor]) -> Any:
         if type(value) is not list:
             raise _NotAsAgreed
-        return tuple([part(each, tensors) for each in value])
+        return tuple([read_element(element, tensors) for element in value])
 
     return read
 
 
-def _map(key: _Read, part: _Read) -> _Read:
+def _map(key: _Read, read_value: _Read) -> _Read:
     def read(value: Any, tensors: Sequence[Tensor]) -> Any:
         items = _fields(value, "map").get("items")
         if type(items) is not dict or len(value) != 2:
             raise _NotAsAgreed
-        return {key(name, tensors): part(each, tensors) for name, each in items.items()}
+        return {key(name, tensors): read_value(entry, tensors) for name, entry in items.items()}
 
     return read
 
@@ -223,29 +227,32 @@ def _tensor(value: Any, tensors: Sequence[Tensor]) -> Tensor:
     return tensors[index]
 
 
-def _record(kind: Any) -> _Read:
-    readers = {name: _reader(of) for name, of in get_type_hints(kind, include_extras=True).items()}
+def _record(record_type: Any) -> _Read:
+    readers = {
+        name: _reader(annotation)
+        for name, annotation in get_type_hints(record_type, include_extras=True).items()
+    }
 
     def read(value: Any, tensors: Sequence[Tensor]) -> Any:
         values = {}
-        for name, part in _fields(value, kind.__name__).items():
+        for name, field_body in _fields(value, record_type.__name__).items():
             if name == "$":
                 continue
             if name not in readers:
                 raise BadReply("it has a field that is not agreed")
             try:
-                values[name] = readers[name](part, tensors)
+                values[name] = readers[name](field_body, tensors)
             except _NotAsAgreed as error:
                 raise _NotAsAgreed(name, *error.args) from None
         try:
-            return kind(**values)
+            return record_type(**values)
         except TypeError:  # a field is missing that has no default
             raise _NotAsAgreed from None
 
     return read
 
 
-def _fields(value: Any, kind: str) -> dict[str, Any]:
-    if type(value) is not dict or value.get("$") != kind:
+def _fields(value: Any, tag: str) -> dict[str, Any]:
+    if type(value) is not dict or value.get("$") != tag:
         raise _NotAsAgreed
     return value

@@ -57,7 +57,7 @@ class WarmBox(ABC):
 
     def __exit__(
         self,
-        kind: type[BaseException] | None,
+        exc_type: type[BaseException] | None,
         error: BaseException | None,
         tb: TracebackType | None,
     ) -> None:
@@ -173,5 +173,9 @@ def refuse_alone() -> None:
     except (OSError, ValueError, IndexError):
         return
     if os.geteuid() == 0 and mapped == 1:
-        said = "root is the only user of this user namespace, and an attempt has to be another one"
-        raise BoxUnavailable(f"{said}. Next: the same command outside of it, as an ordinary user")
+        problem = (
+            "root is the only user of this user namespace, and an attempt has to be another one"
+        )
+        raise BoxUnavailable(
+            f"{problem}. Next: the same command outside of it, as an ordinary user"
+        )

@@ -41,12 +41,12 @@ class Answer:
     @property
     def label(self) -> str:
         """What a student calls it: "the output", "lse", "mean of call 2"."""
-        said = self.call.form.label(self.path)
-        return f"{said} of call {self.step + 1}" if self.call.then else said
+        name = self.call.form.label(self.path)
+        return f"{name} of call {self.step + 1}" if self.call.then else name
 
-    def __getitem__(self, part: int | str) -> Answer:
+    def __getitem__(self, key: int | str) -> Answer:
         """Return a part of the answer. Raises IndexError or KeyError where none is called so."""
-        return replace(self, path=(*self.path, self.form.place(part)))
+        return replace(self, path=(*self.path, self.form.index_of(key)))
 
     def leaves(self) -> Iterator[Answer]:
         """Its parts that have no parts themselves, without those that are opaque."""
@@ -64,43 +64,46 @@ class Answer:
     @property
     def outputs(self) -> list[Tensor]:
         """The outputs of all runs, as tensors. Raises CheckFailed if one holds no plain numbers."""
-        found = self._found()
-        for out in found:
+        raw_outputs = self._raw_outputs()
+        for out in raw_outputs:
             if out.tensor is None:
                 raise self._no_tensor(out)
-        return [wide(out.tensor) for out in found if out.tensor is not None]
+        return [wide(out.tensor) for out in raw_outputs if out.tensor is not None]
 
     @property
     def dtype(self) -> str:
         """The dtype of the output as the attempt returned it, for example "float32". Raises
         CheckFailed if it has none.
         """
-        found = self._found()[0]
-        if found.dtype is None:
-            raise self._no_tensor(found)
-        return found.dtype
+        output = self._raw_outputs()[0]
+        if output.dtype is None:
+            raise self._no_tensor(output)
+        return output.dtype
 
     @property
     def device(self) -> str:
         """The device of the output as the attempt returned it."""
-        return self._found()[0].device or ""
+        return self._raw_outputs()[0].device or ""
 
     @property
     def kind(self) -> str:
         """What was returned: "tensor", or the type's name."""
-        return self._found()[0].kind
+        return self._raw_outputs()[0].kind
 
-    def of_another_kind(self, due: str, came: str) -> CheckFailed:
+    def wrong_type(self, expected: str, came: str) -> CheckFailed:
         """Return the failure of an answer that is not of the kind that is due, or holds no numbers
         where it has to.
         """
-        asked, yours = "None" if due == "NoneType" else kind_name(due), kind_name(came)
-        if due == came:
-            asked, yours = (
-                f"{asked} of numbers",
+        expected_type, yours = (
+            "None" if expected == "NoneType" else kind_name(expected),
+            kind_name(came),
+        )
+        if expected == came:
+            expected_type, yours = (
+                f"{expected_type} of numbers",
                 f"{yours} of other things, or of rows of different lengths",
             )
-        return CheckFailed(f"{asked} was expected{self._where()}; yours returned {yours}")
+        return CheckFailed(f"{expected_type} was expected{self._where()}; yours returned {yours}")
 
     @property
     def returned(self) -> str:
@@ -130,8 +133,8 @@ class Answer:
     def gradient(self, name: str) -> Tensor | None:
         """Return the gradient of "args.0" or of a parameter; None if it has none."""
         self.must_return()
-        found = self.reply.gradients.get(name)
-        return None if found is None else wide(found)
+        gradient = self.reply.gradients.get(name)
+        return None if gradient is None else wide(gradient)
 
     def must_return(self) -> None:
         """Raise AttemptRaised if the attempt raised, CheckFailed if it returned another structure
@@ -142,29 +145,32 @@ class Answer:
         for out, leaf in zip(self.reply.outputs, answers_of(self.call, self.reply), strict=False):
             if misfit := read_misfit(out.kind):
                 depth, came = misfit
-                part = replace(leaf, path=leaf.path[:depth])
-                asked = form_name(part.form)
+                structure = replace(leaf, path=leaf.path[:depth])
+                expected_form = form_name(structure.form)
                 alone = " alone" if came == "tensor" else ""
                 raise CheckFailed(
-                    f"{asked} was expected{part._where()}; yours returned {kind_name(came)}{alone}"
+                    f"{expected_form} was expected{structure._where()}; yours returned"
+                    f" {kind_name(came)}{alone}"
                 )
 
-    def _found(self) -> list[Output]:
+    def _raw_outputs(self) -> list[Output]:
         self.must_return()
         if not self.form.is_leaf or self.form.kind == "opaque":
             raise TypeError(
                 f"{self.label} is {form_name(self.form)}, not one tensor: ask for one of its parts"
             )
-        return list(self.reply.outputs[self.place :: len(self.call.steps) * self.call.form.count])
+        return list(
+            self.reply.outputs[self.output_index :: len(self.call.steps) * self.call.form.count]
+        )
 
     def _no_tensor(self, out: Output) -> CheckFailed:
         if out.device == "meta":
             got = "one on the meta device, without numbers"
             return CheckFailed(f"a tensor was expected{self._where()}; yours returned {got}")
-        return self.of_another_kind(out.kind if out.kind in TABLES else "tensor", out.kind)
+        return self.wrong_type(out.kind if out.kind in TABLES else "tensor", out.kind)
 
     @property
-    def place(self) -> int:
+    def output_index(self) -> int:
         """The place of its output in a run."""
         leaves = [path for path, _ in self.call.form.leaves()]
         return self.step * len(leaves) + leaves.index(self.path)

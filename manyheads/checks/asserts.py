@@ -34,7 +34,7 @@ def expect(condition: object, evidence: str, suspect: str = "") -> None:
         raise CheckFailed(evidence, suspect)
 
 
-def assert_matches(got: Answer | Tensor, want: object, what: str = "") -> None:
+def assert_matches(got: Answer | Tensor, want: object, name: str = "") -> None:
     """Assert that the values agree to 1e-5 of the largest expected value. Infinities must be equal.
 
     Of two answers with several parts, all parts agree that are not opaque.
@@ -43,77 +43,80 @@ def assert_matches(got: Answer | Tensor, want: object, what: str = "") -> None:
         got: an answer of the attempt.
         want: an answer of the reference, or what a check computed: a tensor, an ndarray, a list of
             numbers, a text, a number.
-        what: what a student calls the answer; by default "the output", or the name of the part.
+        name: what a student calls the answer; by default "the output", or the name of the part.
     """
     if isinstance(got, Answer) and isinstance(want, Answer) and not got.form.is_leaf:
-        for leaf, due in zip(got.leaves(), want.leaves(), strict=True):
-            _assert_leaf(leaf, due)
+        for leaf, expected_leaf in zip(got.leaves(), want.leaves(), strict=True):
+            _assert_leaf(leaf, expected_leaf)
         return
-    what = what or _label_of(got)
-    mine, expected = _tensor(got), _tensor(want)
-    assert_shape(mine, expected.shape, what)
-    if mine.dtype != expected.dtype:
-        mine, expected = mine.double(), expected.double()
-    error = difference(mine, expected)
+    name = name or _label_of(got)
+    actual, expected = _tensor(got), _tensor(want)
+    assert_shape(actual, expected.shape, name)
+    if actual.dtype != expected.dtype:
+        actual, expected = actual.double(), expected.double()
+    error = difference(actual, expected)
     if error > TOLERANCE:
-        where, count = _where(mine, expected)
-        told = (
-            f"{what} {_shape(mine.shape)}: {count} of {mine.numel()} values differ, the most "
+        where, count = _where(actual, expected)
+        evidence = (
+            f"{name} {_shape(actual.shape)}: {count} of {actual.numel()} values differ, the most "
             f"at {where}{_by(error)}"
         )
-        if not mine.dim():
-            told = f"{what} is a single number, and not the one that is due{_by(error)}"
-        raise CheckFailed(told, expected=(*expected.shape, expected.numel()))
+        if not actual.dim():
+            evidence = f"{name} is a single number, and not the one that is due{_by(error)}"
+        raise CheckFailed(evidence, expected=(*expected.shape, expected.numel()))
 
 
-def _assert_leaf(mine: Answer, due: Answer) -> None:
+def _assert_leaf(actual: Answer, expected: Answer) -> None:
     """One part matches; where the reference has None, so has the attempt."""
-    if due.kind == NONE or mine.kind == NONE:
-        if mine.kind != due.kind:
-            asked, yours = ("None" if side.kind == NONE else side.returned for side in (due, mine))
-            raise CheckFailed(f"{mine.label} should be {asked}; yours is {yours}")
+    if expected.kind == NONE or actual.kind == NONE:
+        if actual.kind != expected.kind:
+            expected_type, yours = (
+                "None" if side.kind == NONE else side.returned for side in (expected, actual)
+            )
+            raise CheckFailed(f"{actual.label} should be {expected_type}; yours is {yours}")
         return
-    assert_matches(mine, due)
+    assert_matches(actual, expected)
 
 
-def assert_same(got: Answer | Tensor, other: Answer | Tensor, evidence: str) -> None:
+def assert_same(got: Answer | Tensor, second: Answer | Tensor, evidence: str) -> None:
     """Assert that two answers of the attempt agree with each other. If not, `evidence` is shown."""
-    a, b = _tensor(got), _tensor(other)
+    a, b = _tensor(got), _tensor(second)
     if a.shape != b.shape or difference(a.double(), b.double()) > TOLERANCE:
         raise CheckFailed(evidence)
 
 
-def assert_shape(got: Answer | Tensor, shape: torch.Size | tuple[int, ...], what: str = "") -> None:
+def assert_shape(got: Answer | Tensor, shape: torch.Size | tuple[int, ...], name: str = "") -> None:
     """Assert that the shape is as stated.
 
     Args:
         got: an answer of the attempt.
         shape: as Python writes it: `(B, T, C)`.
-        what: what a student calls the answer; by default "the output", or the name of the part.
+        name: what a student calls the answer; by default "the output", or the name of the part.
     """
-    mine = _tensor(got)
-    what = what or _label_of(got)
-    if tuple(mine.shape) != tuple(shape):
-        evidence = f"{what} should have shape {_shape(shape)}; yours has {_shape(mine.shape)}"
+    actual = _tensor(got)
+    name = name or _label_of(got)
+    if tuple(actual.shape) != tuple(shape):
+        evidence = f"{name} should have shape {_shape(shape)}; yours has {_shape(actual.shape)}"
         # in grading, sizes that a student chose are withheld from it
         raise CheckFailed(evidence, expected=shape)
 
 
-def assert_finite(got: Answer | Tensor, what: str = "") -> None:
+def assert_finite(got: Answer | Tensor, name: str = "") -> None:
     """Assert that there is no NaN and no infinity, in no part of an answer that has several."""
     if isinstance(got, Answer) and not got.form.is_leaf:
         for leaf in got.leaves():
             if leaf.kind != NONE:
                 assert_finite(leaf)
         return
-    mine = _tensor(got).double()
-    what = what or _label_of(got)
-    bad = ~mine.isfinite()
+    actual = _tensor(got).double()
+    name = name or _label_of(got)
+    bad = ~actual.isfinite()
     if bad.any():
-        kind = "NaN" if mine.isnan().any() else "infinite"
-        first = tuple(int(i) for i in bad.nonzero()[0])
+        anomaly = "NaN" if actual.isnan().any() else "infinite"
+        first_index = tuple(int(i) for i in bad.nonzero()[0])
         raise CheckFailed(
-            f"{what}: {int(bad.sum())} of {mine.numel()} values are {kind}, the first at {first}"
+            f"{name}: {int(bad.sum())} of {actual.numel()} values are {anomaly}, the first at"
+            f" {first_index}"
         )
 
 
@@ -140,22 +143,29 @@ def assert_gradients_match(
     for leaf, cotangent in zip(answers_of(got.call, got.reply), got.call.cotangents, strict=False):
         if cotangent is not None:
             assert_shape(leaf, cotangent.shape)  # else no gradient was asked for
-    wanted = {name: want.gradient(name) for name in names}
-    scale = max((float(g.abs().max()) for g in wanted.values() if g is not None), default=0.0)
-    for name, expected in wanted.items():
-        mine = got.gradient(name)
-        which = label(name)
-        if mine is None:
+    expected_gradients = {name: want.gradient(name) for name in names}
+    scale = max(
+        (float(g.abs().max()) for g in expected_gradients.values() if g is not None), default=0.0
+    )
+    for name, expected in expected_gradients.items():
+        actual = got.gradient(name)
+        tensor_name = label(name)
+        if actual is None:
             raise CheckFailed(
-                f"no gradient reaches {which}: something cuts the graph on the way", suspect_if_cut
+                f"no gradient reaches {tensor_name}: something cuts the graph on the way",
+                suspect_if_cut,
             )
         assert_shape(
-            mine, expected.shape if expected is not None else mine.shape, f"the gradient of {which}"
+            actual,
+            expected.shape if expected is not None else actual.shape,
+            f"the gradient of {tensor_name}",
         )
-        target = torch.zeros_like(mine) if expected is None else expected
-        error = difference(mine, target, scale)
+        target = torch.zeros_like(actual) if expected is None else expected
+        error = difference(actual, target, scale)
         if error > TOLERANCE:
-            raise CheckFailed(f"the gradient of {which} is not the one that is due{_by(error)}")
+            raise CheckFailed(
+                f"the gradient of {tensor_name} is not the one that is due{_by(error)}"
+            )
 
 
 def _demand_gradients(want: Answer, names: Sequence[str]) -> None:
@@ -172,21 +182,21 @@ def _demand_gradients(want: Answer, names: Sequence[str]) -> None:
         raise ValueError(
             "the reference was asked for no gradient: ask both of them with asking(cotangent=…)"
         )
-    known = want.reply.gradients
-    if known and (unknown := [name for name in names if name not in known]):
+    gradients = want.reply.gradients
+    if gradients and (unknown := [name for name in names if name not in gradients]):
         raise ValueError(
-            f'the reference has no gradient called "{unknown[0]}"; it has: {", ".join(known)}'
+            f'the reference has no gradient called "{unknown[0]}"; it has: {", ".join(gradients)}'
         )
 
 
 def assert_refused(
-    got: Answer, what: str, *, also: tuple[str, ...] = (), suspect: str = ""
+    got: Answer, subject: str, *, also: tuple[str, ...] = (), suspect: str = ""
 ) -> None:
     """Assert that the attempt raised ValueError or AssertionError.
 
     Args:
         got: an answer of the attempt to what it should refuse.
-        what: what that was, as the beginning of a sentence: "T = 0" gives "T = 0 is accepted in
+        subject: what that was, as the beginning of a sentence: "T = 0" gives "T = 0 is accepted in
             silence".
         also: names of further exceptions that will do, such as `("RuntimeError",)`.
         suspect: the id of a misconception that is proved if nothing is raised.
@@ -194,7 +204,7 @@ def assert_refused(
     raised = got.raised
     if raised is None:
         raise CheckFailed(
-            f"{what} is accepted in silence: raise a ValueError that names the numbers", suspect
+            f"{subject} is accepted in silence: raise a ValueError that names the numbers", suspect
         )
     if "NotImplementedError" in raised.bases or not set(raised.bases) & {*REFUSALS, *also}:
         raise AttemptRaised(raised, REFUSAL_DUE)
@@ -285,17 +295,17 @@ def _shape(shape: torch.Size | tuple[int, ...]) -> str:
 
 def label(name: str) -> str:
     """Return what the student calls "args.0"."""
-    kind, _, rest = name.partition(".")
-    if kind == "then":
-        step, _, argument = rest.partition(".")
+    prefix, _, suffix = name.partition(".")
+    if prefix == "then":
+        step, _, argument = suffix.partition(".")
         return f"{label(argument)} of call {int(step) + 2}"
-    if kind == "args":
-        index, _, part = rest.partition(".")
+    if prefix == "args":
+        index, _, key = suffix.partition(".")
         ordinals = "first second third fourth fifth sixth".split()
         ordinal = ordinals[int(index)] if int(index) < len(ordinals) else "last"
-        return f"the {ordinal} argument" + (f"'s {part}" if part else "")
-    if kind == "kwargs":
-        return f"the argument {rest}"
+        return f"the {ordinal} argument" + (f"'s {key}" if key else "")
+    if prefix == "kwargs":
+        return f"the argument {suffix}"
     return name
 
 
@@ -306,13 +316,13 @@ TOLERANCES = {"float16": 0.005, "bfloat16": 0.05}
 HALF_PRECISION = tuple(TOLERANCES)
 
 
-def assert_near(got: Answer, want: Answer, what: str = "the output") -> None:
+def assert_near(got: Answer, want: Answer, name: str = "the output") -> None:
     """Assert that an answer under autocast is finite, and differs by no more than rounding in that
     precision explains.
     """
     dtype = got.call.autocast
     assert dtype is not None
-    label = f"under autocast in {dtype}, {what}"
+    label = f"under autocast in {dtype}, {name}"
     assert_shape(got, want.output.shape, label)
     assert_finite(got, label)
     error = difference(got.output, want.output)

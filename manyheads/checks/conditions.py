@@ -138,25 +138,25 @@ def leaves_enough(condition: Judged) -> bool:
         if condition.actual.shape == condition.expected.shape
         else NOTHING_LEFT_OUT
     )
-    mine = what_is_left(condition.rule, condition.actual, left_out)
+    actual = what_is_left(condition.rule, condition.actual, left_out)
     expected = what_is_left(condition.rule, condition.expected, NOTHING_LEFT_OUT)
-    finite = mine.isfinite()
+    finite = actual.isfinite()
     if not bool(finite.any()):
         return True
     if not float(expected[0]) > NOTHING:
         return False
-    return float(mine[finite].max()) > condition.least * float(expected[0])
+    return float(actual[finite].max()) > condition.least * float(expected[0])
 
 
 def what_is_left(rule: Rule, answer: Tensor, left_out: LeftOut) -> Tensor:
     """Return (groups,): how large it is, of each group."""
     variants = answer.unflatten(0, (-1, VARIANTS[rule])).unbind(1)
-    left = _weighing(*variants) if rule == "weighing" else _interaction(*variants)
+    effect = _weighing(*variants) if rule == "weighing" else _interaction(*variants)
     if left_out.rows:
-        left[..., list(left_out.rows), :] = 0.0
+        effect[..., list(left_out.rows), :] = 0.0
     if left_out.columns:
-        left[..., list(left_out.columns)] = 0.0
-    sizes: Tensor = left.flatten(1).square().sum(1).sqrt()
+        effect[..., list(left_out.columns)] = 0.0
+    sizes: Tensor = effect.flatten(1).square().sum(1).sqrt()
     return sizes
 
 
@@ -175,7 +175,8 @@ def exceeds_one_unit(condition: Judged) -> bool:
     one unit.
     """
     small, twice, large, larger = (
-        each.flatten(1) for each in condition.actual.unflatten(0, (-1, VARIANTS["limit"])).unbind(1)
+        variant.flatten(1)
+        for variant in condition.actual.unflatten(0, (-1, VARIANTS["limit"])).unbind(1)
     )
     expected = condition.expected.unflatten(0, (-1, VARIANTS["limit"]))[:, 2].flatten(1)
     size = small.norm(dim=1)

@@ -14,9 +14,9 @@ import torch
 from torch import Tensor
 
 
-def input_seed(secret: bytes, *parts: str) -> int:
+def input_seed(secret: bytes, *labels: str) -> int:
     """Return a 63-bit seed: HMAC-SHA256 of the parts under the course secret."""
-    digest = hmac.new(secret, "\0".join(parts).encode(), hashlib.sha256).digest()
+    digest = hmac.new(secret, "\0".join(labels).encode(), hashlib.sha256).digest()
     return int.from_bytes(digest[:8], "big") >> 1
 
 
@@ -28,7 +28,7 @@ class Drawn(NamedTuple):
     """
 
     seed: int
-    place: int
+    position: int
     length: int
     scale: float
 
@@ -47,9 +47,9 @@ class Drawn(NamedTuple):
 def _numbers(drawn: Drawn) -> Tensor:
     if not drawn.length:
         return torch.zeros(0, dtype=torch.float64)
-    digest = hashlib.shake_128(f"{drawn.seed} {drawn.place}".encode()).digest(16 * drawn.length)
-    parts = torch.frombuffer(bytearray(digest), dtype=torch.int32).view(-1, 4)
-    return (parts.sum(1).double() * (math.sqrt(3) / 2**32) * drawn.scale).float().double()
+    digest = hashlib.shake_128(f"{drawn.seed} {drawn.position}".encode()).digest(16 * drawn.length)
+    summands = torch.frombuffer(bytearray(digest), dtype=torch.int32).view(-1, 4)
+    return (summands.sum(1).double() * (math.sqrt(3) / 2**32) * drawn.scale).float().double()
 
 
 class Draw:
@@ -80,8 +80,8 @@ class Draw:
         A tuple is a range with both ends included; a list contains the integers to choose from.
         """
         allowed = {
-            name: each if isinstance(each, list) else range(each[0], each[1] + 1)
-            for name, each in choices.items()
+            name: choice if isinstance(choice, list) else range(choice[0], choice[1] + 1)
+            for name, choice in choices.items()
         }
         while True:
             picked = {name: self._random.choice(numbers) for name, numbers in allowed.items()}

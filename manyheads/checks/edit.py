@@ -24,16 +24,16 @@ class Edit:
         nor between the solution's marks.
         """
         for old, new in self.changes.items():
-            place = _place(source, old)
-            source = source[:place] + new + source[place + len(old) :]
+            offset = _offset(source, old)
+            source = source[:offset] + new + source[offset + len(old) :]
         return source
 
 
-def _place(source: str, old: str) -> int:
+def _offset(source: str, old: str) -> int:
     """Return where the text stands. A text of the lesson may have it, too: then the one between the
     solution's marks counts.
     """
-    spans = [(0, len(source)), *(found.span() for found in _SOLUTIONS.finditer(source))]
+    spans = [(0, len(source)), *(match.span() for match in _SOLUTIONS.finditer(source))]
     counts = [source.count(old, *span) for span in spans]
     if counts[0] == 1:
         return source.index(old)
@@ -42,7 +42,7 @@ def _place(source: str, old: str) -> int:
     raise EditError(f"{old!r} occurs {counts[0]} times, and an edit needs it exactly once")
 
 
-def edit(old: str, new: str, more: Mapping[str, str] | None = None) -> Edit:
+def edit(old: str, new: str, more_changes: Mapping[str, str] | None = None) -> Edit:
     """Return an edit of the reference, for MUTANTS.
 
     Example: `("scale_missing", edit("/ math.sqrt(head_dim)", ""))`
@@ -51,6 +51,6 @@ def edit(old: str, new: str, more: Mapping[str, str] | None = None) -> Edit:
         old: a text of the solution file, with its blanks. It must occur exactly once, in the file
             or between the solution's marks.
         new: its replacement in the mutant.
-        more: further replacements of the same fault.
+        more_changes: further replacements of the same fault.
     """
-    return Edit({old: new, **(more or {})})
+    return Edit({old: new, **(more_changes or {})})

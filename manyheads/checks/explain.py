@@ -58,27 +58,31 @@ class Kind:
 
 def _read() -> tuple[Kind, ...]:
     text = Path(__file__).with_name("kinds.yaml").read_bytes()
-    kinds = []
+    exception_kinds = []
     for row in yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
         pattern = re.compile("|".join(row.pop("says", ())).replace(*_LAYER), re.DOTALL)
-        kinds.append(Kind(row.pop("type"), pattern, row.pop("means"), **row))
-    return tuple(kinds)
+        exception_kinds.append(Kind(row.pop("type"), pattern, row.pop("means"), **row))
+    return tuple(exception_kinds)
 
 
 KINDS = _read()
-_IN_ORDER = sorted(KINDS, key=lambda kind: not kind.first)
-_LEFT_OPEN = next(kind for kind in KINDS if kind.id == "left_open")
+_IN_ORDER = sorted(KINDS, key=lambda exception_kind: not exception_kind.first)
+_LEFT_OPEN = next(exception_kind for exception_kind in KINDS if exception_kind.id == "left_open")
 
 
 def kind_of(raised: Raised) -> Kind | None:
     """Return the first kind that matches; None if none does."""
-    kind = next((each for each in _IN_ORDER if each.fits(raised)), None)
-    return _LEFT_OPEN if kind and kind.id == "unwritten" and raised.in_written else kind
+    exception_kind = next((candidate for candidate in _IN_ORDER if candidate.fits(raised)), None)
+    return (
+        _LEFT_OPEN
+        if exception_kind and exception_kind.id == "unwritten" and raised.in_written
+        else exception_kind
+    )
 
 
 def _is_one_of(raised: Raised | None, *ids: str) -> bool:
-    kind = kind_of(raised) if raised else None
-    return kind is not None and kind.id in ids
+    exception_kind = kind_of(raised) if raised else None
+    return exception_kind is not None and exception_kind.id in ids
 
 
 def is_refusal(raised: Raised) -> bool:
@@ -139,33 +143,39 @@ def is_dtype_fault(raised: Raised) -> bool:
     """Return whether an operation got tensors of different dtypes. Then the answer in the other
     dtype says more.
     """
-    kind = kind_of(raised)
-    return kind is not None and kind.misconception == "hard_coded_dtype"
+    exception_kind = kind_of(raised)
+    return exception_kind is not None and exception_kind.misconception == "hard_coded_dtype"
 
 
 def explain(raised: Raised) -> str:
     """Return one sentence: what was raised, where, and what that means."""
     name = next((base for base in raised.bases if base in _KNOWN), "an exception of its own")
-    kind = kind_of(raised)
+    exception_kind = kind_of(raised)
     # not what the kind means
     misread = {"UnboundLocalError": "", "SyntaxError": "nested"}.get(raised.type)
     meaning = (
-        f": {kind.meaning}" if kind and (misread is None or misread not in raised.message) else ""
+        f": {exception_kind.meaning}"
+        if exception_kind and (misread is None or misread not in raised.message)
+        else ""
     )
-    if meaning and kind and kind.type == "SyntaxError":
+    if meaning and exception_kind and exception_kind.type == "SyntaxError":
         # a newer version may read it, and recordings depend on what stands in kinds.yaml
         meaning += f" {PYTHON}"
     return f"raised {name}{f' on line {raised.line}' if raised.line else ''}{meaning}"
 
 
-def describe_exception(raised: Raised, due: str = "", *, is_shown: bool = True) -> str:
+def describe_exception(raised: Raised, requirement: str = "", *, is_shown: bool = True) -> str:
     """Return one sentence, with the exception's message where it is shown: to its student alone,
     where nothing is hidden.
 
-    due: a sentence about what is due in its place.
+    requirement: a sentence about what is due in its place.
     """
     # whose message is a number, or None
     says_nothing = says_unwritten(raised) or raised.type == "SystemExit"
     message, *_ = raised.message.split(_OVERLOADS)
-    own = sanitize(message) if is_shown and not says_nothing else ""
-    return joined(explain(raised), own and f"Python says: {own}".removesuffix("."), due)
+    safe_message = sanitize(message) if is_shown and not says_nothing else ""
+    return joined(
+        explain(raised),
+        safe_message and f"Python says: {safe_message}".removesuffix("."),
+        requirement,
+    )

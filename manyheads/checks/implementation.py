@@ -36,9 +36,9 @@ class Part:
     form: Form = field(repr=False)
     path: Path = ()
 
-    def __getitem__(self, part: int | str) -> Part:
+    def __getitem__(self, key: int | str) -> Part:
         """Return a part of it. Raises IndexError or KeyError where none is called so."""
-        return replace(self, path=(*self.path, self.form.at(self.path).place(part)))
+        return replace(self, path=(*self.path, self.form.at(self.path).index_of(key)))
 
 
 class CallSequence:
@@ -247,5 +247,5 @@ class LocalRunner:
 
     def execute(self, call: Call) -> Reply:
         """Return the reply, computed in the call's dtype, by default float64."""
-        asked = cast(call, call.dtype or "float64", self.device)
-        return execute(self.namespace, asked, "", only_values=self.only_values)
+        cast_call = cast(call, call.dtype or "float64", self.device)
+        return execute(self.namespace, cast_call, "", only_values=self.only_values)

@@ -69,12 +69,12 @@ def as_an_attempts(runner: Runner, call: Call, reply: Reply) -> Reply:
     is known to raise, too.
     """
     raised = reply.raised
-    kind = kind_of(raised) if raised else None
+    exception_kind = kind_of(raised) if raised else None
     if (
         call.dtype is None
         and raised
         and not is_refusal(raised)
-        and (kind is None or "dtype" in kind.meaning)
+        and (exception_kind is None or "dtype" in exception_kind.meaning)
     ):
         in_single = runner.execute(dataclasses.replace(call, dtype="float32"))
         if in_single.raised is None or is_dtype_fault(raised):
@@ -112,10 +112,10 @@ def namespace_of_source(source: str, path: Path) -> Mapping[str, object]:
 
 def _why_broken(path: Path, error: Exception) -> str:
     # a neighbour that it imports may be what fails
-    place = place_of(error, lambda file: file.parent == path.parent)
-    if place is None:
+    location = place_of(error, lambda file: file.parent == path.parent)
+    if location is None:
         return f"{path}: {described(error)}. Next: python {quote(str(path))}"
-    file, line = place
+    file, line = location
     return f"{file}:{line}: {described(error)}. Next: mend that line, then course verify"
 
 

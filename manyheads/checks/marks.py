@@ -55,7 +55,7 @@ def check(
     if not isinstance(layer, Layer):
         raise ValueError(
             f"layer={layer!r}: a check has one of "
-            f"{', '.join(f'Layer.{each.name}' for each in Layer)}"
+            f"{', '.join(f'Layer.{member.name}' for member in Layer)}"
         )
     if device and points:
         raise ValueError(f"a check that runs on {device} alone gives no points")

@@ -37,8 +37,8 @@ class CheckOutcome:
     suspect: str = ""
     raised: Any = None
     fault: str = ""
-    place: str = ""
-    unmet: bool = False
+    function: str = ""
+    trivial_answer: bool = False
 
     @property
     def score(self) -> float:
@@ -71,7 +71,7 @@ class AttemptRaised(CheckFailed):
     due: a sentence about what is due in its place; empty for an answer.
     """
 
-    def __init__(self, raised: Raised, due: str = "") -> None:
+    def __init__(self, raised: Raised, requirement: str = "") -> None:
         super().__init__(raised.type)
         self.raised = raised
-        self.due = "" if is_unfinished(raised) else due
+        self.due = "" if is_unfinished(raised) else requirement

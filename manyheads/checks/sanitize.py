@@ -19,7 +19,8 @@ _KINDS = frozenset(
     ).split()
 )
 _LAYOUTS, _DTYPES = (
-    [v for v in vars(torch).values() if isinstance(v, kind)] for kind in (torch.layout, torch.dtype)
+    [v for v in vars(torch).values() if isinstance(v, torch_type)]
+    for torch_type in (torch.layout, torch.dtype)
 )
 # What the worker calls a tensor that is not sent, word for word: its type's name is no word.
 _OTHER_TENSORS = frozenset(
@@ -42,26 +43,29 @@ def joined(*sentences: str) -> str:
     """Return sentences in a line, those that are not empty, each with one mark between it and the
     next.
     """
-    *before, last = [*filter(None, sentences)] or [""]
+    *earlier, last = [*filter(None, sentences)] or [""]
     return (
-        "".join(f"{said.removesuffix('.')}{'' if said.endswith('?') else '.'} " for said in before)
+        "".join(
+            f"{sentence.removesuffix('.')}{'' if sentence.endswith('?') else '.'} "
+            for sentence in earlier
+        )
         + last
     )
 
 
-def kind_name(kind: str) -> str:
+def kind_name(type_name: str) -> str:
     """Return the type of a return value in words that may be shown: the name of a common type, or
     no name.
     """
-    if kind == "NoneType":
+    if type_name == "NoneType":
         return "None: is a return missing at its end?"
-    if kind == OPAQUE:
+    if type_name == OPAQUE:
         return "a part that nobody looks at"
     # one digit: an attempt chose it, knowing its hidden inputs
-    if re.fullmatch(r"(tuple|list) of [0-9]", kind):
-        return f"a {kind}{' or more' if kind.endswith('9') else ''}"
-    if kind in _KINDS or kind in _OTHER_TENSORS:
-        return f"{'an' if kind[0] in 'aeiou' or kind == 'ndarray' else 'a'} {kind}"
+    if re.fullmatch(r"(tuple|list) of [0-9]", type_name):
+        return f"a {type_name}{' or more' if type_name.endswith('9') else ''}"
+    if type_name in _KINDS or type_name in _OTHER_TENSORS:
+        return f"{'an' if type_name[0] in 'aeiou' or type_name == 'ndarray' else 'a'} {type_name}"
     return "an object of another type"
 
 

@@ -31,8 +31,8 @@ def main() -> None:
                 stream.reconfigure(encoding="utf-8", errors="backslashreplace")
         if sys.stdout is None:  # as by `course … >&-`: then nothing is done
             sys.stdout = open(os.devnull, "w")  # noqa: SIM115
-            following = "the same command, with its output to a file or to /dev/null"
-            status = _say(f"course: standard output is closed. Next: {following}")
+            next_step = "the same command, with its output to a file or to /dev/null"
+            status = _say(f"course: standard output is closed. Next: {next_step}")
         else:
             status = _flushed(_run())
     except KeyboardInterrupt:  # no traceback after Ctrl-C, also while modules are imported
@@ -83,8 +83,8 @@ def _flushed(status: int) -> int:
     except BrokenPipeError:
         status = NOBODY_READS
     except OSError as error:
-        said = f"course: standard output cannot be written ({error.strerror or error})"
-        status = _say(f"{said}. Next: the same command, with its output to a file")
+        problem = f"course: standard output cannot be written ({error.strerror or error})"
+        status = _say(f"{problem}. Next: the same command, with its output to a file")
     with suppress(OSError):
         sys.stderr.flush()
     return status
@@ -105,18 +105,18 @@ def _run() -> int:
         name = (error.name or "").partition(".")[0]
         if name in ("", __package__.partition(".")[0]):
             return _fault(error)
-        said = (
+        problem = (
             f"this Python ({sys.executable}) has no {name}, which course needs and make check "
             "installs"
         )
-        return _say(f"course: {said}. Next: make check")
+        return _say(f"course: {problem}. Next: make check")
     except OSError as error:
-        following, where = (
+        next_step, where = (
             _next_after(error),
             error.filename2 or error.filename or "standard output",
         )
         return (
-            _say(f"course: {where}: {error.strerror}: {following}") if following else _fault(error)
+            _say(f"course: {where}: {error.strerror}: {next_step}") if next_step else _fault(error)
         )
     except Exception as error:
         return _fault(error)
@@ -133,11 +133,11 @@ def _next_after(error: OSError) -> str | None:
         "make room there, and run the same command again: what is written is whole. Next: df -h ."
     )
     closed = "let this user read and write there, or name another place. Next: id"
-    taken = "move it elsewhere, or name another place. Next: ls -l"
+    occupied = "move it elsewhere, or name another place. Next: ls -l"
     return {
         **dict.fromkeys((errno.ENOSPC, errno.EDQUOT, errno.EFBIG), full),
         **dict.fromkeys((errno.EACCES, errno.EPERM, errno.EROFS), closed),
-        **dict.fromkeys((errno.EISDIR, errno.ENOTDIR, errno.EEXIST, errno.ELOOP), taken),
+        **dict.fromkeys((errno.EISDIR, errno.ENOTDIR, errno.EEXIST, errno.ELOOP), occupied),
     }.get(error.errno or 0)
 
 

@@ -34,9 +34,9 @@ def init(
     """
     from ..authoring.skeletons import init_course
 
-    made = init_course(folder, title)
+    paths = init_course(folder, title)
     open_console().say(
-        f"{len(made)} files in {folder}. Next: course release --course {quote(str(folder))}"
+        f"{len(paths)} files in {folder}. Next: course release --course {quote(str(folder))}"
     )
 
 
@@ -64,14 +64,14 @@ def new(
 
     loaded = instructors_course_of(course, "new")
     assignment, _, exercise = name.partition("/")
-    there = [other.id for other in loaded.assignments]
-    if not exercise and assignment in there:
+    ids = [candidate.id for candidate in loaded.assignments]
+    if not exercise and assignment in ids:
         raise CourseError(
             f"{name} is an assignment: what is the exercise called? Next: course new {name}/NAME"
         )
     if not exercise:
-        raise CourseError(f"{name!r} names no assignment. Next: course new {there[0]}/{name}")
-    gone = next((other for other in loaded.assignments if other.id == instead), None)
+        raise CourseError(f"{name!r} names no assignment. Next: course new {ids[0]}/{name}")
+    gone = next((candidate for candidate in loaded.assignments if candidate.id == instead), None)
     if instead is not None and (gone is None or instead == assignment):
         raise CourseError(
             f"{instead} is no other assignment that is there. Next: course new --help"
@@ -79,9 +79,9 @@ def new(
     written = new_exercise(loaded, assignment, exercise, "numpy" if numpy else "torch")
     if gone:
         remove_assignment(loaded, gone)
-    console, others = open_console(), [id_ for id_ in there if id_ != instead]
-    if assignment not in there and others:  # which may be meant, or a slip of the pen
-        console.say(f"{assignment} is a new assignment, beside {', '.join(others)}")
+    console, remaining = open_console(), [id_ for id_ in ids if id_ != instead]
+    if assignment not in ids and remaining:  # which may be meant, or a slip of the pen
+        console.say(f"{assignment} is a new assignment, beside {', '.join(remaining)}")
     console.say(*(str(path.relative_to(loaded.root)) for path in written))
     console.say(
         f"Next: fill what says {FILL} there, then: course release {exercise} && course verify "
@@ -112,14 +112,14 @@ def verify(
     console, marks = open_console(), {True: ("✓", "green"), False: ("✗", "red"), None: ("·", "dim")}
 
     def show(line: Line) -> None:
-        mark, style = marks[line.kept]
+        mark, style = marks[line.is_satisfied]
         console.say(
-            f"{mark} {line.about:<18} {as_called(line.says):<72} {line.figures:>5}", style=style
+            f"{mark} {line.subject:<18} {as_called(line.says):<72} {line.figures:>5}", style=style
         )
-        console.say(*(f"    {each}" for each in line.lines))
+        console.say(*(f"    {text}" for text in line.lines))
 
     lines = verify_course(loaded, named, show, seeds=seeds, pairs=pairs, jobs=usable())
-    broken = sum(line.kept is False for line in lines)
+    broken = sum(line.is_satisfied is False for line in lines)
     fallen = counted(broken, "claim does", "claims do")
     console.print(f"{fallen} not hold." if broken else "Every claim holds.")
     if broken:
@@ -137,10 +137,10 @@ def doctor(course: CourseOption = None) -> None:
     console, graded = open_console(), False
     for finding in findings(course_of(course)):
         mark = {True: "✓", False: "✗", None: "·"}[finding.good]
-        console.say(f"{mark} {finding.about:<18} {finding.says}")
+        console.say(f"{mark} {finding.subject:<18} {finding.says}")
         if finding.command:
             console.say(f"    Next: {finding.command}")
-        graded |= finding.about == Level.NAMESPACES and finding.good is True
+        graded |= finding.subject == Level.NAMESPACES and finding.good is True
     console.print(
         "This machine can grade."
         if graded

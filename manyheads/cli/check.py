@@ -57,7 +57,7 @@ def check(
         )
     names, is_text = exercises or [], format == "text" and not json
     desk, console = desk_of(course, fresh=fresh, quiet=not is_text)
-    every, named = desk.course.exercises, exercises_named(desk.course, names, assignment)
+    all_exercises, named = desk.course.exercises, exercises_named(desk.course, names, assignment)
     with desk:
         if watch:
             desk.box()  # before there are threads
@@ -65,16 +65,16 @@ def check(
                 watch_saves(desk, console if is_text else None, named)
             return
         owns = [read_own(desk.course, exercise) for exercise in named]
-        begun = [own for own in owns if own.is_begun]
+        begun = [attempt for attempt in owns if attempt.is_begun]
         if not names:
             owns = begun
-        elif len(names) == 1 and len(exercises_called(every, names[0])) > 1:
+        elif len(names) == 1 and len(exercises_called(all_exercises, names[0])) > 1:
             owns = begun or owns  # of one number in two assignments, what is begun is meant
         if not is_text:
-            results = [told_of(desk, own) for own in owns]
+            results = [told_of(desk, attempt) for attempt in owns]
             is_done = all(result and result.is_done for result in results)
-            for said in [as_json(owns, results)] if json else as_lines(owns, results):
-                print(said)
+            for text in [as_json(owns, results)] if json else as_lines(owns, results):
+                print(text)
         elif owns:
             is_done = show(desk, console, owns, names)
         else:
@@ -104,46 +104,51 @@ def show(
         names: Those that were given.
         is_last: Whether nothing follows; else what follows says what comes after a ✓.
     """
-    course, done, next_ = desk.course, set[Exercise](), ""
-    for own in owns:
-        console.tell((said := own.judged_instead(names)) and f"note: {said}", style="dim")
-        if own.source.missing:
-            said, mends = own.source.problem.splitlines()
-            console.tell(said, style="red")
+    course, finished, next_ = desk.course, set[Exercise](), ""
+    for attempt in owns:
+        console.tell((message := attempt.judged_instead(names)) and f"note: {message}", style="dim")
+        if attempt.source.missing:
+            message, mends = attempt.source.problem.splitlines()
+            console.tell(message, style="red")
             next_ = next_ or mends
             continue
-        result = desk.result(own)
+        result = desk.result(attempt)
         is_whole = not console.is_terminal or (
-            not next_ and (not result.is_done or own is owns[-1])
+            not next_ and (not result.is_done or attempt is owns[-1])
         )
-        after = after_done(own.exercise) if result.is_done else ()
-        report = fitted_report(console, result, label_of(own.exercise), after, len(owns) + BELOW)
+        after = after_done(attempt.exercise) if result.is_done else ()
+        report = fitted_report(
+            console, result, label_of(attempt.exercise), after, len(owns) + BELOW
+        )
         console.print(report if is_whole else report.renderables[0])
         if is_whole or result.is_done:
             note_shown(result, course.root)
         if is_whole:
-            is_old = own.exercise not in desk.ran
+            is_old = attempt.exercise not in desk.ran
             console.tell(
                 "  unchanged since its last check; --fresh runs it again" if is_old else "",
                 style="dim",
             )
         if result.is_done:
-            done.add(own.exercise)
+            finished.add(attempt.exercise)
         else:
-            next_ = next_ or next_of(own, result)
+            next_ = next_ or next_of(attempt, result)
     console.tell(class_news(course), style="dim")
     console.tell(said_of_a_newer_python(course.root), style="dim")
-    if done:
-        kept = done_exercises(course)
-        if done - kept:
-            said = "note: this result cannot be kept here, and course status will not know of it"
+    if finished:
+        recorded = done_exercises(course)
+        if finished - recorded:
+            message = "note: this result cannot be kept here, and course status will not know of it"
             console.tell(
-                f"{said}. Free some space, or copy the folder to where you may write.", style="dim"
+                f"{message}. Free some space, or copy the folder to where you may write.",
+                style="dim",
             )
-        console.tell(f"{len(kept | done)} of {len(course.exercises)} done.")
-        next_ = next_ or (going_on(course, kept | done, owns[-1].exercise) if is_last else "")
+        console.tell(f"{len(recorded | finished)} of {len(course.exercises)} done.")
+        next_ = next_ or (
+            going_on(course, recorded | finished, owns[-1].exercise) if is_last else ""
+        )
     console.tell(next_)
-    return len(done) == len(owns)
+    return len(finished) == len(owns)
 
 
 def class_news(course: Course) -> str:
@@ -171,17 +176,18 @@ def class_news(course: Course) -> str:
     if not (names := changed()):
         return ""
     scripts = {
-        each.script.relative_to(course.root).as_posix(): each.stem for each in course.exercises
+        exercise.script.relative_to(course.root).as_posix(): exercise.stem
+        for exercise in course.exercises
     }
     # a line of code, and not of the lesson's text alone
     stubs = changed("-G", "^[[:space:]]*[^#[:space:]]")
-    told = [
+    changes = [
         f"{stem}'s {'stub' if name in stubs else 'lesson'}"
         for name, stem in scripts.items()
         if name in names
     ]
     return (
-        f"note: the class repository is newer: {', '.join(told) or 'other files'}. Your work "
+        f"note: the class repository is newer: {', '.join(changes) or 'other files'}. Your work "
         "stays: git pull"
     )
 
@@ -199,13 +205,17 @@ def watch_saves(desk: Checks, console: Console | None, named: Sequence[Exercise]
         console: Prints for a student; None for editors.
         named: The exercises that were asked for.
     """
-    course, done = desk.course, done_exercises(desk.course)
-    first = next((exercise for exercise in named if exercise not in done), named[-1])
-    for exercise in _saves(course.exercises if console else named, first):
+    course, finished = desk.course, done_exercises(desk.course)
+    first_exercise = next((exercise for exercise in named if exercise not in finished), named[-1])
+    for exercise in _saves(course.exercises if console else named, first_exercise):
         if console is None:
             print("checking what is saved", flush=True)
-            owns = [own for each in named if (own := read_own(course, each)).is_started]
-            lines = list(as_lines(owns, [told_of(desk, own) for own in owns]))
+            owns = [
+                attempt
+                for candidate in named
+                if (attempt := read_own(course, candidate)).is_started
+            ]
+            lines = list(as_lines(owns, [told_of(desk, attempt) for attempt in owns]))
             print(
                 *lines,
                 f"checked {len(owns)} of {len(named)}: {len(lines)} to mend",
@@ -224,23 +234,23 @@ def _show_and_go_on(desk: Checks, console: Console, exercise: Exercise) -> None:
     else what to write.
     """
     course, names = desk.course, [exercise.id]
-    own = read_own(course, exercise)
-    done = set[Exercise]()
-    while show(desk, console, [own], names, is_last=False):
-        done.add(own.exercise)
-        upcoming = next_exercise(course, done | done_exercises(course), own.exercise)
+    attempt = read_own(course, exercise)
+    finished = set[Exercise]()
+    while show(desk, console, [attempt], names, is_last=False):
+        finished.add(attempt.exercise)
+        upcoming = next_exercise(course, finished | done_exercises(course), attempt.exercise)
         if upcoming is None:
             console.tell(ALL_DONE)
             return
-        own, names = read_own(course, upcoming), [upcoming.id]
+        attempt, names = read_own(course, upcoming), [upcoming.id]
         console.print()
-        if not own.is_begun:
-            stub = to_write(own, next(iter(upcoming.shapes), ""))
+        if not attempt.is_begun:
+            stub = to_write(attempt, next(iter(upcoming.shapes), ""))
             console.tell(f"Go on with {label_of(upcoming)}: write {stub}.")
             return
 
 
-def _saves(named: Sequence[Exercise], first: Exercise) -> Iterator[Exercise]:
+def _saves(named: Sequence[Exercise], first_exercise: Exercise) -> Iterator[Exercise]:
     """Yield the first, then each exercise whose script or notebook has changed since.
 
     What the operating system tells only says when to look, and it is looked at every second, too:
@@ -249,15 +259,17 @@ def _saves(named: Sequence[Exercise], first: Exercise) -> Iterator[Exercise]:
     from watchfiles import watch
 
     def state() -> dict[Exercise, str]:
-        return {each: state_of(each.script) + state_of(each.notebook) for each in named}
+        return {
+            exercise: state_of(exercise.script) + state_of(exercise.notebook) for exercise in named
+        }
 
     saved = state()  # before the first check: a save meanwhile counts
-    yield first
+    yield first_exercise
     quiet = dict[str, Any](debounce=10 * QUIET_MS, step=QUIET_MS, rust_timeout=1000)
     folders = {exercise.script.parent for exercise in named if exercise.script.parent.is_dir()}
     for _ in watch(*folders, **quiet, yield_on_timeout=True, recursive=False):
-        before, saved = saved, state()
-        yield from (each for each in named if saved[each] != before[each])
+        previous, saved = saved, state()
+        yield from (exercise for exercise in named if saved[exercise] != previous[exercise])
 
 
 def lsp() -> None:

@@ -13,8 +13,10 @@ from .options import CourseOption, course_of
 
 ci = typer.Typer(
     no_args_is_help=True,
-    help="The steps of the workflow that grades pull requests, and Gradescope's autograder.\n\n"
-    "Example: `course ci grade`, after `course ci collect`.",
+    help=(
+        "The steps of the workflow that grades pull requests, and Gradescope's autograder.\n\n"
+        "Example: `course ci grade`, after `course ci collect`."
+    ),
 )
 
 Submitted = Annotated[Path, typer.Option(help="What `course ci collect` wrote.")]
@@ -32,16 +34,16 @@ def collect(
     """
     from ..platforms import github
 
-    asked = github.pull_request(os.environ)
-    found = github.collect(
-        course_of(course), asked, github.api_of(os.environ, asked.repository), out
+    pull_request = github.pull_request(os.environ)
+    collected = github.collect(
+        course_of(course), pull_request, github.api_of(os.environ, pull_request.repository), out
     )
     files = sum(path.suffix != ".json" for path in out.rglob("*") if path.is_file())
     print(
-        f"{files} files of commit {asked.head[:10]}, by {found.student}. Next: course ci grade "
-        f"--submitted {out}"
+        f"{files} files of commit {pull_request.head[:10]}, by {collected.student}. Next: course ci"
+        f" grade --submitted {out}"
     )
-    for sentence in found.refused:
+    for sentence in collected.refused:
         print(f"not taken: {sentence}")
 
 
@@ -64,15 +66,15 @@ def grade(
     from ..report.words import out_of_all
 
     loaded, collected = course_of(course), read_collected(submitted)
-    done = one.grade_collected(loaded, collected, submitted, device, out)
-    one.write_artifact(out, done)
-    why_not = one.why_not_on_a_gpu(done.results, collected.refused, labels_of(loaded))
+    graded = one.grade_collected(loaded, collected, submitted, device, out)
+    one.write_artifact(out, graded)
+    why_not = one.why_not_on_a_gpu(graded.results, collected.refused, labels_of(loaded))
     tell(os.environ, "GITHUB_OUTPUT", f"hygiene={'not clean' if why_not else one.CLEAN}")
-    spared = one.not_started(loaded, done.started)
-    said = one.body(loaded, done.results, None, collected.refused, spared, collected.head)
-    tell(os.environ, "GITHUB_STEP_SUMMARY", said)
+    spared = one.not_started(loaded, graded.started)
+    summary = one.body(loaded, graded.results, None, collected.refused, spared, collected.head)
+    tell(os.environ, "GITHUB_STEP_SUMMARY", summary)
     print(
-        f"{out_of_all(done.results)}, on {device}. Results: {out}. "
+        f"{out_of_all(graded.results)}, on {device}. Results: {out}. "
         f"{why_not or 'It may run on a GPU.'}"
     )
 

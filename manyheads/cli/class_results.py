@@ -41,11 +41,11 @@ def course_near(option: Path | None, results: Path) -> Course | None:
         except CourseError:
             continue
         return load_course(root)
-    said = (
+    message = (
         "no course.yaml is near: due dates and overrides.yaml are not applied. Next: the same "
         "with --course FOLDER"
     )
-    print(f"course: {said}", file=sys.stderr)
+    print(f"course: {message}", file=sys.stderr)
     return None
 
 
@@ -58,7 +58,7 @@ def roster_of(course: Course | None, option: Path | None) -> Path | None:
     return None if option == Path("none") else option
 
 
-def class_list(course: Course | None, option: Path | None, present: Iterable[str]) -> ClassList:
+def class_list(course: Course | None, option: Path | None, names: Iterable[str]) -> ClassList:
     """Return the roster in this file; without one, nobody. Raises CourseFault where it knows nobody
     of these present.
     """
@@ -67,10 +67,10 @@ def class_list(course: Course | None, option: Path | None, present: Iterable[str
         return NOBODY
     roster = read_roster(path)
     members = ClassList(roster, course is not None and course.file.not_handed_in == "zero")
-    students = sorted({*map(members.named, present)})
+    students = sorted({*map(members.named, names)})
     if students and not members.by_name.keys() & students:
-        following = "give --roster the file that course collect had, or --roster none"
-        raise CourseFault(f"{roster.knows_nobody(students)}. Next: {following}")
+        next_step = "give --roster the file that course collect had, or --roster none"
+        raise CourseFault(f"{roster.knows_nobody(students)}. Next: {next_step}")
     return members
 
 
@@ -94,17 +94,20 @@ def of_absent(counted: Sequence[Result], decisions: Decisions, members: ClassLis
     """Return results of those on the roster who handed in nothing, and about whom something is
     decided.
     """
-    own: dict[str, list[Result]] = {}
+    by_assignment: dict[str, list[Result]] = {}
     for result in counted:
-        own.setdefault(result.assignment, []).append(result)
+        by_assignment.setdefault(result.assignment, []).append(result)
     absent = (
-        (results[-1], members.absent(each.student for each in results)) for results in own.values()
+        (results[-1], members.absent(entry.student for entry in results))
+        for results in by_assignment.values()
     )
-    return [result for like, names in absent for result in of_the_absent(like, decisions, names)]
+    return [
+        result for template, names in absent for result in of_the_absent(template, decisions, names)
+    ]
 
 
 def class_of(
-    found: Sequence[Result],
+    results: Sequence[Result],
     course: Course | None,
     roster: Path | None,
     assignment: str | None = None,
@@ -117,42 +120,51 @@ def class_of(
 
     assignment, section: only these. is_decided: whether what is decided is in the results already.
     """
-    members = class_list(course, roster, (each.student for each in found))
-    found = _by_roster(found, members)
+    members = class_list(course, roster, (result.student for result in results))
+    results = _by_roster(results, members)
     if course is not None and not is_decided:
         decisions = Decisions.of_course(course)
-        counted = [final(result, decisions) for result in found]
-        names = {*members.by_name, *(result.student for result in found)}
-        if wrong := decisions.of_nobody(names, {result.assignment for result in found}):
-            raise CourseFault(wrong[0])
+        counted = [final(result, decisions) for result in results]
+        names = {*members.by_name, *(result.student for result in results)}
+        if problems := decisions.of_nobody(names, {result.assignment for result in results}):
+            raise CourseFault(problems[0])
         absent = of_absent(counted, decisions, members)
-        found = sorted([*counted, *absent], key=lambda each: each.student) if absent else counted
+        results = (
+            sorted([*counted, *absent], key=lambda result: result.student) if absent else counted
+        )
     if assignment is not None:
-        found = _of_assignment(found, course, assignment)
+        results = _of_assignment(results, course, assignment)
     if section is not None:
         members = _of_section(members, section)
-        found = [result for result in found if result.student in members.by_name]
-        if not found:
+        results = [result for result in results if result.student in members.by_name]
+        if not results:
             raise CourseFault(
                 f"nobody of section {section} has a result. Next: course grade SUBMITTED"
             )
-    kept = {(result.student, result.assignment) for result in found}
-    changed = [each for each in changed if (each.student, each.assignment) in kept]
-    return ClassView(found, members, labels_of(course), changed, date.today())
+    included = {(result.student, result.assignment) for result in results}
+    changed = [change for change in changed if (change.student, change.assignment) in included]
+    return ClassView(results, members, labels_of(course), changed, date.today())
 
 
-def _by_roster(found: Sequence[Result], members: ClassList) -> list[Result]:
+def _by_roster(results: Sequence[Result], members: ClassList) -> list[Result]:
     """Return the results by the roster's students: those that came by pull request are of a GitHub
     account, which it knows.
     """
-    folders, named = dict[tuple[str, str], str](), [members.named(each.student) for each in found]
-    for student, each in zip(named, found, strict=True):
-        if (folder := folders.setdefault((student, each.assignment), each.student)) != each.student:
-            said = f"{folder} and {each.student} are one student by the roster"
-            raise CourseFault(f"{said}. Next: take the results that do not count out of the folder")
+    folders, named = (
+        dict[tuple[str, str], str](),
+        [members.named(result.student) for result in results],
+    )
+    for student, result in zip(named, results, strict=True):
+        if (
+            folder := folders.setdefault((student, result.assignment), result.student)
+        ) != result.student:
+            problem = f"{folder} and {result.student} are one student by the roster"
+            raise CourseFault(
+                f"{problem}. Next: take the results that do not count out of the folder"
+            )
     return [
-        each.model_copy(update={"student": student})
-        for student, each in zip(named, found, strict=True)
+        result.model_copy(update={"student": student})
+        for student, result in zip(named, results, strict=True)
     ]
 
 
@@ -167,28 +179,32 @@ def gradebooks() -> Any:
     return nbgrader_gradebook
 
 
-def _of_assignment(found: Sequence[Result], course: Course | None, assignment: str) -> list[Result]:
+def _of_assignment(
+    results: Sequence[Result], course: Course | None, assignment: str
+) -> list[Result]:
     if course is None:
         raise CourseFault("--assignment needs the course. Next: the same with --course FOLDER")
-    wanted = assignment_of(course, assignment)
-    if not (own := [result for result in found if result.assignment == wanted.id]):
-        following = f"Next: course grade SUBMITTED --assignment {wanted.id}"
-        raise CourseFault(f"there is no result of {wanted.title}. {following}")
-    return own
+    chosen = assignment_of(course, assignment)
+    if not (matching := [result for result in results if result.assignment == chosen.id]):
+        next_step = f"Next: course grade SUBMITTED --assignment {chosen.id}"
+        raise CourseFault(f"there is no result of {chosen.title}. {next_step}")
+    return matching
 
 
 def _of_section(members: ClassList, section: str) -> ClassList:
     students = members.roster.students
-    known = sorted({student.section for student in students} - {""})
-    if not known:
+    sections = sorted({student.section for student in students} - {""})
+    if not sections:
         raise CourseFault(
             "--section needs a roster with sections. Next: the same with --roster FILE"
         )
-    own = tuple(student for student in students if student.section.casefold() == section.casefold())
-    if not own:
-        there = f"there is no section {section!a}; there are: {', '.join(known)}"
-        raise CourseFault(f"{there}. Next: the same with --section {quote(known[0])}")
-    return replace(members, roster=replace(members.roster, students=own))
+    matching = tuple(
+        student for student in students if student.section.casefold() == section.casefold()
+    )
+    if not matching:
+        problem = f"there is no section {section!a}; there are: {', '.join(sections)}"
+        raise CourseFault(f"{problem}. Next: the same with --section {quote(sections[0])}")
+    return replace(members, roster=replace(members.roster, students=matching))
 
 
 def tell(console: Console, view: ClassView, how: str) -> bool:
@@ -204,7 +220,9 @@ def tell(console: Console, view: ClassView, how: str) -> bool:
     )
     name(console, "decided", _with_whose(decided), style="cyan")
     untimed = sorted(
-        r.student for r in view.results if any(each.words == UNKNOWN_TIME for each in r.adjustments)
+        r.student
+        for r in view.results
+        if any(adjustment.words == UNKNOWN_TIME for adjustment in r.adjustments)
     )
     if untimed:
         unknown = (
@@ -214,12 +232,17 @@ def tell(console: Console, view: ClassView, how: str) -> bool:
         console.say(
             f"{unknown}. Next: a score in overrides.yaml for whoever was late", style="yellow"
         )
-    for part in (part for part in view.parts if part.changed):
-        said = [
-            f"{each.student} {score_words(each.before)} → {score_words(each.after)}"
-            for each in part.changed
+    for assignment_part in (
+        assignment_part for assignment_part in view.assignments if assignment_part.changed
+    ):
+        changes = [
+            f"{change.student} {score_words(change.before)} → {score_words(change.after)}"
+            for change in assignment_part.changed
         ]
-        console.say(f"{part.title}: points changed since the last run: {some(said)}", style="cyan")
+        console.say(
+            f"{assignment_part.title}: points changed since the last run: {some(changes)}",
+            style="cyan",
+        )
     if absent := view.members.absent(view.by_student):
         console.say(
             f"Handed in nothing: {len(absent)} of {len(view.members.by_name)} on the roster: "
@@ -238,51 +261,52 @@ def name_not_graded(console: Console, view: ClassView) -> bool:
     """Name who is not graded in which exercise, with the reason. Returns whether there is
     nobody.
     """
-    found = sorted(
-        (each for part in view.parts for each in part.not_graded), key=lambda each: each[0]
+    ungraded = sorted(
+        (pair for assignment_part in view.assignments for pair in assignment_part.not_graded),
+        key=lambda pair: pair[0],
     )
-    name(console, "not graded", _with_whose((why, student) for student, why in found))
-    following = "the same course grade again, which tries that alone"
+    name(console, "not graded", _with_whose((why, student) for student, why in ungraded))
+    next_step = "the same course grade again, which tries that alone"
     if any(
-        each.not_readable and each.id in of.not_graded
-        for of in view.results
-        for each in of.exercises
+        exercise.not_readable and exercise.id in result.not_graded
+        for result in view.results
+        for exercise in result.exercises
     ):
         mend = (
             "put what cannot be read into the student's folder, opened, or decide in overrides.yaml"
         )
-        following = f"{mend}; then the same course grade again"
-    if found:
+        next_step = f"{mend}; then the same course grade again"
+    if ungraded:
         console.say(
-            f"There are no points for that, and no total. Next: {following}", style="yellow"
+            f"There are no points for that, and no total. Next: {next_step}", style="yellow"
         )
-    return not found
+    return not ungraded
 
 
 def name(
     console: Console,
-    kind: str,
-    said: Sequence[str],
-    following: str = ON_THE_PAGE,
+    label: str,
+    messages: Sequence[str],
+    next_step: str = ON_THE_PAGE,
     style: str = "yellow",
     most: int | None = MOST_NAMED,
 ) -> None:
-    """Name what is of one kind, as far as a terminal has room for it. following: what shows the
+    """Name what is of one kind, as far as a terminal has room for it. next_step: what shows the
     rest.
     """
-    console.say(*(f"{kind}: {each}" for each in said[:most]), style=style)
-    if left := len(said) - len(said[:most]):
-        console.say(f"{kind}: and {left} more. {following}", style=style)
+    console.say(*(f"{label}: {message}" for message in messages[:most]), style=style)
+    if remaining := len(messages) - len(messages[:most]):
+        console.say(f"{label}: and {remaining} more. {next_step}", style=style)
 
 
-def _with_whose(said: Iterable[tuple[str, str]]) -> list[str]:
-    whose: dict[str, list[str]] = {}
-    for sentence, student in said:
-        whose.setdefault(sentence, []).append(student)
-    return [f"{some(students)}: {sentence}" for sentence, students in whose.items()]
+def _with_whose(pairs: Iterable[tuple[str, str]]) -> list[str]:
+    by_sentence: dict[str, list[str]] = {}
+    for sentence, student in pairs:
+        by_sentence.setdefault(sentence, []).append(student)
+    return [f"{some(students)}: {sentence}" for sentence, students in by_sentence.items()]
 
 
 def some(names: Sequence[str]) -> str:
     """Return the first of these names, and how many there are more."""
-    more = f", and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
-    return ", ".join(names[:MOST_NAMED]) + more
+    suffix = f", and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+    return ", ".join(names[:MOST_NAMED]) + suffix

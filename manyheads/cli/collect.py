@@ -60,43 +60,49 @@ def collect(
 
     loaded, console = course_of(course), open_console()
     roster = roster_of(loaded, roster)
-    known = None if roster is None else read_roster(roster)
-    done = collect_all(
+    class_roster = None if roster is None else read_roster(roster)
+    collected = collect_all(
         loaded,
         downloads,
         out,
-        known,
+        class_roster,
         only=assignment_of(loaded, assignment) if assignment else None,
     )
-    for names in dict.fromkeys(map(tuple, done.platforms.values())):
-        own = [ascii(download) for download, its in done.platforms.items() if tuple(its) == names]
-        console.say(f"{some(own)} {'is' if len(own) == 1 else 'are'} read as: {', '.join(names)}")
-    laid = sorted(done.laid, key=lambda each: each.path)
+    for names in dict.fromkeys(map(tuple, collected.platforms.values())):
+        sources = [
+            ascii(download) for download, its in collected.platforms.items() if tuple(its) == names
+        ]
+        console.say(
+            f"{some(sources)} {'is' if len(sources) == 1 else 'are'} read as: {', '.join(names)}"
+        )
+    files = sorted(collected.candidates, key=lambda file: file.path)
     if verbose:  # a line each, which no terminal cuts in the middle of a path
-        console.say(*(f"{each.path}: {_state(each)}, from {each.origin.path}" for each in laid))
-    elif laid:
-        console.print(_table(laid))
-    students = counted(len({file.student for file in laid}), "student", "students")
-    console.say(f"{students}: {_counts(file.state for file in laid) or 'nothing'}")
-    if known is not None and known.unread:
-        unread = some([repr(name) for name in known.unread])
+        console.say(*(f"{file.path}: {_state(file)}, from {file.origin.path}" for file in files))
+    elif files:
+        console.print(_table(files))
+    students = counted(len({file.student for file in files}), "student", "students")
+    console.say(f"{students}: {_counts(file.state for file in files) or 'nothing'}")
+    if class_roster is not None and class_roster.unread:
+        unread = some([repr(name) for name in class_roster.unread])
         console.say(f"note: {roster}: not read: {unread}. {FORM}.", style="bright_black")
-    most, more = (None, "") if verbose else (MOST_TOLD, "Next: the same command with --verbose")
-    name(console, "note", done.said, more, "bright_black", most)
+    most, verbose_hint = (
+        (None, "") if verbose else (MOST_TOLD, "Next: the same command with --verbose")
+    )
+    name(console, "note", collected.notes, verbose_hint, "bright_black", most)
     changed = [
-        f"{each.path}: {each.state.removeprefix('not taken: ')}"
-        for each in laid
-        if each.state is State.BY_HAND
+        f"{file.path}: {file.state.removeprefix('not taken: ')}"
+        for file in files
+        if file.state is State.BY_HAND
     ]
-    following = (
+    next_step = (
         "Next: remove what is there, then the same command again, if the download's is to count"
     )
-    not_taken = [*done.not_taken, *(f"{sentence}. {following}" for sentence in changed)]
-    name(console, "not taken", not_taken, more, most=most)
+    not_taken = [*collected.not_taken, *(f"{sentence}. {next_step}" for sentence in changed)]
+    name(console, "not taken", not_taken, verbose_hint, most=most)
     again = (
         f"collect DOWNLOAD --out {quote(str(out))}, with a download that holds what students wrote"
     )
-    console.say(f"Next: course {f'grade {quote(str(out))}' if laid else again}")
+    console.say(f"Next: course {f'grade {quote(str(out))}' if files else again}")
     if not_taken:
         raise Exit(1)
 
@@ -109,10 +115,10 @@ def _state(file: Candidate) -> str:
     return f"{file.state} (late)" if file.origin.late else file.state
 
 
-def _table(laid: Sequence[Candidate]) -> Table:
+def _table(files: Sequence[Candidate]) -> Table:
     states: dict[str, list[str]] = {}
-    for each in laid:
-        states.setdefault(each.student, []).append(_state(each))
+    for file in files:
+        states.setdefault(file.student, []).append(_state(file))
     table = Table(
         "student",
         "files",
@@ -122,8 +128,8 @@ def _table(laid: Sequence[Candidate]) -> Table:
         padding=(0, 2, 0, 0),
         pad_edge=False,
     )
-    for student, own in list(states.items())[:MOST_ROWS]:
-        table.add_row(escape(student), str(len(own)), escape(_counts(own)))
+    for student, file_states in list(states.items())[:MOST_ROWS]:
+        table.add_row(escape(student), str(len(file_states)), escape(_counts(file_states)))
     if len(states) > MOST_ROWS:
         table.add_row(f"and {len(states) - MOST_ROWS} more", "", "")
     return table

@@ -113,18 +113,22 @@ def grade(
     Example: `course grade submitted --out results`
     """
     loaded, console = instructors_course_of(course, "grade"), open_console()
-    wanted = loaded.assignments if assignment is None else (assignment_of(loaded, assignment),)
+    assignments = loaded.assignments if assignment is None else (assignment_of(loaded, assignment),)
     student, named = _one_attempt(only, exercise)
     chosen = tuple(e.id for e in exercises_named(loaded, named, assignment)) if named else ()
     work, decisions = (
-        to_grade(loaded, submitted, wanted, chosen, student),
+        to_grade(loaded, submitted, assignments, chosen, student),
         Decisions.of_course(loaded),
     )
     members = class_list(loaded, roster, [s.student for s in work.submissions])
-    in_part = bool(chosen) and any(e.id not in chosen for each in wanted for e in each.exercises)
+    in_part = bool(chosen) and any(
+        e.id not in chosen for course_assignment in assignments for e in course_assignment.exercises
+    )
     secret, seed = (
         course_secret(loaded.root),
-        seed_of_run(out, [each.id for each in wanted], seed, in_part=in_part),
+        seed_of_run(
+            out, [course_assignment.id for course_assignment in assignments], seed, in_part=in_part
+        ),
     )
     plan = GradePlan(
         secret, seed, device, chosen, not no_lines, course=loaded.root, level=isolation
@@ -138,25 +142,29 @@ def grade(
         record = Record(
             out, Keys(loaded, plan), enter, chosen, work.handed_in, count, work.not_readable
         )
-        found = {
-            each: count(result) for each, result in record.known(work.submissions, again=bool(only))
+        by_submission = {
+            submission: count(result)
+            for submission, result in record.unchanged_results(work.submissions, again=bool(only))
         }
-        before, waiting = len(found), [each for each in work.submissions if each not in found]
+        earlier_count, waiting = (
+            len(by_submission),
+            [submission for submission in work.submissions if submission not in by_submission],
+        )
         graded = grade_all(plan, waiting, jobs, record.todo)
         if cluster is not None and waiting:
             from ..judge.cluster import grade_on  # it needs an extra
 
             graded = grade_on(cluster, plan, waiting, record.todo)
         with (
-            progress(console, len(work.submissions), before) as one_more,
-            _going_on(console, found, work.submissions),
+            progress(console, len(work.submissions), earlier_count) as one_more,
+            _going_on(console, by_submission, work.submissions),
         ):
-            for each in graded:
-                found[each.submission] = result = count(record.add(each))
+            for outcome in graded:
+                by_submission[outcome.submission] = result = count(record.add(outcome))
                 one_more(
                     any(check.outcome in GRAVE for e in result.exercises for check in e.checks)
                 )
-        absent = [] if only else of_absent([*found.values()], decisions, members)
+        absent = [] if only else of_absent([*by_submission.values()], decisions, members)
         if enter is not None:
             for nothing in absent:
                 enter(nothing)
@@ -164,24 +172,24 @@ def grade(
         f"in {time.monotonic() - started:.1f} s, seed: {seed}, isolation: {isolation}. "
         f"Results: {out}/"
     )
-    results, changed = [*found.values(), *absent], finish_changed_points(out)
+    results, changed = [*by_submission.values(), *absent], finish_changed_points(out)
     view = ClassView(results, NOBODY if only else members, labels_of(loaded), changed)
     if not only:
-        write_not_graded(work.others, out)
+        write_not_graded(work.not_graded, out)
     excused = (
         sorted({result.student for result in results if result.is_excused})
         if gradebook is not None
         else []
     )
     if excused:
-        said = (
+        note = (
             "excused from all of it, for which nbgrader has no word: no points are entered, "
             "and formgrader asks for them"
         )
-        console.say(f"{some(excused)}: {said}", style="yellow")
+        console.say(f"{some(excused)}: {note}", style="yellow")
     report, students = (
         f"course report {quote(str(out))}",
-        {row.student for part in view.parts for row in part.rows},
+        {row.student for assignment_part in view.assignments for row in assignment_part.rows},
     )
     console.print(class_table(view, report, students=len(students) <= MOST_ROWS))
     if len(students) > MOST_ROWS:
@@ -189,11 +197,15 @@ def grade(
             f"{len(students)} students are too many for a table here. Next: {report} --students"
         )
     less = ", ".join(
-        f"{n} {what}" for n, what in ((before, "as before"), (record.in_part, "in part")) if n
+        f"{n} {label}"
+        for n, label in ((earlier_count, "as before"), (record.in_part, "in part"))
+        if n
     )
-    done = counted(len(found), "submission", "submissions") + (f" ({less})" if less else "")
-    is_whole = tell(console, view, f"{done} {how}")
-    name(console, "not graded", [*map(str, work.others)], f"All of them: {out}/not-graded.json")
+    summary = counted(len(by_submission), "submission", "submissions") + (
+        f" ({less})" if less else ""
+    )
+    is_whole = tell(console, view, f"{summary} {how}")
+    name(console, "not graded", [*map(str, work.not_graded)], f"All of them: {out}/not-graded.json")
     console.say(f"Next: {report}")
     names = {*view.by_student, *members.by_name, *students_in(out)}
     faults = decisions.of_nobody(names, {result.assignment for result in results})
@@ -202,19 +214,19 @@ def grade(
         for fault in dict.fromkeys(record.faults)
     ]
     console.say(*(f"course: {fault}" for fault in faults), style="red")
-    if faults or work.others or not is_whole:
+    if faults or work.not_graded or not is_whole:
         raise Exit(2 if faults else 1)
 
 
 @contextmanager
 def _going_on(
-    console: Console, found: Collection[Submission], every: Sequence[Submission]
+    console: Console, graded: Collection[Submission], submissions: Sequence[Submission]
 ) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        done = f"Stopped: {len(found)} of {len(every)} submissions are graded"
-        console.say(f"{done}. Next: run the same command again, and it goes on from there.")
+        summary = f"Stopped: {len(graded)} of {len(submissions)} submissions are graded"
+        console.say(f"{summary}. Next: run the same command again, and it goes on from there.")
         raise Exit(130) from None
 
 
@@ -225,8 +237,8 @@ def _one_attempt(only: str | None, exercises: list[str] | None) -> tuple[str, li
     # of the line on a student's page
     student, slash, exercise = only.partition(",")[0].strip().rpartition("/")
     if not slash or not student or exercises:
-        said = f"--only {only} should be STUDENT/EXERCISE, without --exercise"
-        raise CourseFault(f"{said}. Next: course grade … --only ada/ID")
+        problem = f"--only {only} should be STUDENT/EXERCISE, without --exercise"
+        raise CourseFault(f"{problem}. Next: course grade … --only ada/ID")
     return student, [exercise]
 
 

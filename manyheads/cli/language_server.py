@@ -32,24 +32,28 @@ from .learn import told_of
 HINT, SOURCE = "course.hint", "course"
 
 
-def diagnostic_of(wrong: Problem, uri: str, last: str) -> types.Diagnostic:
+def diagnostic_of(problem: Problem, uri: str, last: str) -> types.Diagnostic:
     """Return what is wrong, with what was seen, at its line; its hint, or the last that was asked
     for, is related information.
     """
     start, end = (
-        types.Position(wrong.line - 1, column - 1) for column in (wrong.column, wrong.end_column)
+        types.Position(problem.line - 1, column - 1)
+        for column in (problem.column, problem.end_column)
     )
-    place, report = types.Range(start, end), wrong.report
+    span, report = types.Range(start, end), problem.report
     hint = last or (report.hint and f"Hint: {report.hint}")
     check = ("check", report.check)
-    seen = (
+    details = (
         text
-        for kind, text, _ in report.told
-        if kind in ("evidence", "also") or (kind, text) == check
+        for category, text, _ in report.details
+        if category in ("evidence", "also") or (category, text) == check
     )
-    related = [types.DiagnosticRelatedInformation(types.Location(uri, place), hint)] if hint else []
-    message, error = "\n".join(filter(None, (report.head, *seen))), types.DiagnosticSeverity.Error
-    return types.Diagnostic(place, message, error, source=SOURCE, related_information=related)
+    related = [types.DiagnosticRelatedInformation(types.Location(uri, span), hint)] if hint else []
+    message, error = (
+        "\n".join(filter(None, (report.head, *details))),
+        types.DiagnosticSeverity.Error,
+    )
+    return types.Diagnostic(span, message, error, source=SOURCE, related_information=related)
 
 
 def shapes_of(
@@ -60,20 +64,20 @@ def shapes_of(
 
     What a line does in a loop of its own, as in a list's brackets, is not what it makes.
     """
-    shown: dict[int, TraceLine] = {}
+    first_lines: dict[int, TraceLine] = {}
     for call in calls:
-        made: dict[int, TraceLine] = {}
+        call_lines: dict[int, TraceLine] = {}
         for line in call.entries:
             if (
                 isinstance(line, TraceLine)
                 and line.operations
-                and line.depth <= made.get(int(line.label), line).depth
+                and line.depth <= call_lines.get(int(line.label), line).depth
             ):
-                made[int(line.label)] = line
-        shown = made | shown
-    for number in sorted(shown.keys() & {*lines}):
+                call_lines[int(line.label)] = line
+        first_lines = call_lines | first_lines
+    for number in sorted(first_lines.keys() & {*lines}):
         operations, end = (
-            shown[number].operations,
+            first_lines[number].operations,
             types.Position(number - 1, len(texts[number - 1].rstrip())),
         )
         warnings = "\n".join(operation.warning for operation in operations if operation.warning)
@@ -92,44 +96,55 @@ class Editor:
         self._hints: dict[Own, str] = {}  # the last that was asked for
         self._traces: dict[Own, list[Explained]] = {}
 
-    def publish(self, uri: str, own: Own) -> None:
+    def publish(self, uri: str, attempt: Own) -> None:
         """Check what is saved, and publish what is wrong; nothing where the student works in the
         notebook.
         """
-        result = told_of(Checks(own.course, self._box), own)
-        wrong = (
-            problems(result, own.source)
-            if result and own.source.name == own.exercise.script.name
+        result = told_of(Checks(attempt.course, self._box), attempt)
+        attempt_problems = (
+            problems(result, attempt.source)
+            if result and attempt.source.name == attempt.exercise.script.name
             else ()
         )
-        last = self._hints.get(own, "")  # it is about the first
-        shown = [
-            diagnostic_of(each, uri, "" if place else last) for place, each in enumerate(wrong)
+        last = self._hints.get(attempt, "")  # it is about the first
+        diagnostics = [
+            diagnostic_of(problem, uri, "" if index else last)
+            for index, problem in enumerate(attempt_problems)
         ]
-        self._server.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri, shown))
+        self._server.text_document_publish_diagnostics(
+            types.PublishDiagnosticsParams(uri, diagnostics)
+        )
 
-    def hint(self, uri: str, own: Own) -> None:
+    def hint(self, uri: str, attempt: Own) -> None:
         """Show the next hint, and let the diagnostic have it."""
-        given = next_hint(own, Checks(own.course, self._box, looks=True).result(own))
-        self._hints[own] = given.sentence
-        self.publish(uri, own)
-        self.say(f"{given.title}\n{given.sentence}".strip())
+        shown_hint = next_hint(
+            attempt, Checks(attempt.course, self._box, looks=True).result(attempt)
+        )
+        self._hints[attempt] = shown_hint.sentence
+        self.publish(uri, attempt)
+        self.say(f"{shown_hint.title}\n{shown_hint.sentence}".strip())
 
-    def shapes(self, uri: str, own: Own, lines: types.Range) -> list[types.InlayHint]:
+    def shapes(self, uri: str, attempt: Own, lines: types.Range) -> list[types.InlayHint]:
         """Return the shapes of what is saved. A file that has not changed is traced once."""
-        if own.source.name != own.exercise.script.name or own.source.problem or not own.is_started:
+        if (
+            attempt.source.name != attempt.exercise.script.name
+            or attempt.source.problem
+            or not attempt.is_started
+        ):
             return []
-        if own not in self._traces:
-            followed = follow_own(own, None, "trace", (), self._box)
-            self._traces[own] = [explained(*each, own.source) for each in followed.shown]
-        wanted = range(lines.start.line + 1, lines.end.line + 2)
-        return list(shapes_of(self._traces[own], lines_of(own.source.source), wanted))
+        if attempt not in self._traces:
+            followed = follow_own(attempt, None, "trace", (), self._box)
+            self._traces[attempt] = [
+                explained(*call, attempt.source) for call in followed.traced_examples
+            ]
+        line_numbers = range(lines.start.line + 1, lines.end.line + 2)
+        return list(shapes_of(self._traces[attempt], lines_of(attempt.source.source), line_numbers))
 
-    def say(self, text: str, kind: types.MessageType = types.MessageType.Info) -> None:
+    def say(self, text: str, message_type: types.MessageType = types.MessageType.Info) -> None:
         """Show a message."""
-        self._server.window_show_message(types.ShowMessageParams(kind, as_called(text)))
+        self._server.window_show_message(types.ShowMessageParams(message_type, as_called(text)))
 
-    def ask(self, method: Callable[..., Any], uri: str, *about: Any) -> Any:
+    def ask(self, method: Callable[..., Any], uri: str, *arguments: Any) -> Any:
         """Call one of these about an exercise's script; of another file, None. A fault of the
         course is shown as a message.
         """
@@ -138,10 +153,10 @@ class Editor:
             course = load_course(find_course(path.parent))
         except (CourseError, OSError):  # a file of no course
             return None
-        named = [each for each in course.exercises if each.script.resolve() == path]
+        named = [exercise for exercise in course.exercises if exercise.script.resolve() == path]
         try:
             with self._lock:
-                return method(uri, read_own(course, named[0]), *about) if named else None
+                return method(uri, read_own(course, named[0]), *arguments) if named else None
         except CourseFault as error:
             self.say(f"course: {error}", types.MessageType.Error)
 
@@ -161,7 +176,9 @@ def server_for(box: Box) -> LanguageServer:
 
     @server.feature(types.TEXT_DOCUMENT_CODE_ACTION)
     def code_actions(params: types.CodeActionParams) -> list[types.CodeAction]:
-        ours = [each for each in params.context.diagnostics if each.source == SOURCE][:1]
+        ours = [
+            diagnostic for diagnostic in params.context.diagnostics if diagnostic.source == SOURCE
+        ][:1]
         command = types.Command("Next hint", HINT, arguments=[params.text_document.uri])
         return (
             [types.CodeAction(command.title, types.CodeActionKind.QuickFix, ours, command=command)]

@@ -70,18 +70,18 @@ def own_meant(course: Course, name: str | None, command: str) -> Own:
     if (
         exercise := exercise_named(course, name, command) if name else checked_last(course)
     ) is None:
-        said = f"{command} which exercise? None was checked here yet"
-        raise CourseError(f"{said}. Next: course {command} {course.exercises[0].id}")
+        problem = f"{command} which exercise? None was checked here yet"
+        raise CourseError(f"{problem}. Next: course {command} {course.exercises[0].id}")
     return read_own(course, exercise)
 
 
-def told_of(checks: Checks, own: Own) -> ExerciseResult | None:
+def told_of(checks: Checks, attempt: Own) -> ExerciseResult | None:
     """Return what a check of the attempt finds, whose first hint is told with it; None where there
     is no file.
     """
-    if own.source.missing:
+    if attempt.source.missing:
         return None
-    result = checks.result(own)
+    result = checks.result(attempt)
     note_shown(result, checks.course.root)
     return result
 
@@ -92,10 +92,10 @@ def hint(exercise: ExerciseArgument = None, course: CourseOption = None) -> None
     Example: `course hint 01`
     """
     desk, console = desk_of(course, looks=True)
-    own = own_meant(desk.course, exercise, "hint")
+    attempt = own_meant(desk.course, exercise, "hint")
     with desk:
-        given = next_hint(own, desk.result(own))
-    console.tell(given.title, given.sentence, f"Next: {given.next}")
+        shown_hint = next_hint(attempt, desk.result(attempt))
+    console.tell(shown_hint.title, shown_hint.sentence, f"Next: {shown_hint.next}")
 
 
 def status(
@@ -103,7 +103,7 @@ def status(
     course: CourseOption = None,
     fresh: options.FreshOption = False,
     json: options.JsonOption = False,
-    whole: Annotated[
+    show_all: Annotated[
         bool, Option("--all", help="Show the whole checklist, also where the screen has no room.")
     ] = False,
 ) -> None:
@@ -113,21 +113,22 @@ def status(
     """
     desk, console = desk_of(course, fresh=fresh, looks=True, quiet=json)
     owns = [
-        read_own(desk.course, each) for each in options.exercises_named(desk.course, [], assignment)
+        read_own(desk.course, exercise)
+        for exercise in options.exercises_named(desk.course, [], assignment)
     ]
     with desk:
-        results = [desk.result(own) if own.is_started else None for own in owns]
+        results = [desk.result(attempt) if attempt.is_started else None for attempt in owns]
     for result in filter(None, results):
         if result.is_done:
             note_shown(result, desk.course.root)
     if json:
         print(as_json(owns, results))
         return
-    each = zip(owns, results, strict=True)
+    pairs = zip(owns, results, strict=True)
     rungs = [
-        Rung(o.exercise, recorded(o.exercise)[1], result, o.source.missing) for o, result in each
+        Rung(o.exercise, recorded(o.exercise)[1], result, o.source.missing) for o, result in pairs
     ]
-    console.print(ladder(rungs, is_whole=whole))
+    console.print(ladder(rungs, is_whole=show_all))
     console.tell(*below_ladder(owns, results))
 
 
@@ -136,7 +137,7 @@ def trace(
     function: FunctionArgument = None,
     course: CourseOption = None,
     values: Annotated[bool, Option("--values", help="Show the numbers, too.")] = False,
-    whole: Annotated[
+    show_all: Annotated[
         bool, Option("--all", help="Show every line, also where the screen has no room.")
     ] = False,
 ) -> None:
@@ -148,31 +149,32 @@ def trace(
     from ..student.explain_trace import explained
     from ..student.follow import follow_own
 
-    own = own_meant(course_of(course), exercise, "trace")
-    followed = follow_own(own, function, "trace", CROP if values else ())
-    console, last, id_ = open_console(), own.last, own.exercise.id
-    told = [explained(*each, own.source, last) for each in followed.shown]
-    shown, left = fitted_trace(console, told, is_whole=whole)
-    console.print(shown, soft_wrap=not console.is_terminal)
+    attempt = own_meant(course_of(course), exercise, "trace")
+    followed = follow_own(attempt, function, "trace", CROP if values else ())
+    console, last, id_ = open_console(), attempt.last, attempt.exercise.id
+    calls = [explained(*call, attempt.source, last) for call in followed.traced_examples]
+    rendered, hidden_count = fitted_trace(console, calls, is_whole=show_all)
+    console.print(rendered, soft_wrap=not console.is_terminal)
     console.tell(followed.ended and f"✗ {followed.ended}", style="bold red")
-    console.tell(LEGEND if any(each.entries for each in told) else "", style="bright_black")
+    console.tell(LEGEND if any(call.entries for call in calls) else "", style="bright_black")
     console.tell(
-        f"{left} lines more: course trace {' '.join(filter(None, (id_, function)))} --all"
-        if left
+        f"{hidden_count} lines more: course trace {' '.join(filter(None, (id_, function)))} --all"
+        if hidden_count
         else ""
     )
-    wrong = attempt_words(last).first if last and not last.is_done else None
+    problem = attempt_words(last).first_wrong if last and not last.is_done else None
     next_ = "course status" if last and last.is_done else f"course check {id_}"
-    if any(each.entries and not (each.right or each.waits_for) for each in told):
+    if any(call.entries and not (call.is_right or call.waits_for) for call in calls):
         next_ = f"change the first line that surprises you, then: {next_}"
-    elif wrong:
+    elif problem:
         next_ = f"course hint {id_}"
-        if told and not followed.ended and all(each.right for each in told):
+        if calls and not followed.ended and all(call.is_right for call in calls):
             console.tell(
-                f"✗ These calls are right, and yet something is not: {wrong.head}", style="bold red"
+                f"✗ These calls are right, and yet something is not: {problem.head}",
+                style="bold red",
             )
     console.tell(f"Next: {next_}")
-    if followed.ended or any(each.raised for each in told):
+    if followed.ended or any(call.raised for call in calls):
         raise Exit(1)
 
 
@@ -189,16 +191,16 @@ def plot(
     from ..student.follow import follow_own
     from ..student.plot_content import pictures
 
-    own, console = own_meant(course_of(course), exercise, "plot"), open_console()
-    followed, id_ = follow_own(own, function, "plot"), own.exercise.id
-    shown = pictures(followed.shown)
-    console.tell(*(picture.caption for picture in shown))
+    attempt, console = own_meant(course_of(course), exercise, "plot"), open_console()
+    followed, id_ = follow_own(attempt, function, "plot"), attempt.exercise.id
+    drawn = pictures(followed.traced_examples)
+    console.tell(*(picture.caption for picture in drawn))
     console.tell(followed.ended and f"✗ {followed.ended}", style="bold red")
-    if shown:
-        path = own.course.root / "plots" / f"{id_}.html"  # which git ignores
+    if drawn:
+        path = attempt.course.root / "plots" / f"{id_}.html"  # which git ignores
         write_whole(
             path,
-            pictures_page(f"{own.exercise.title}: expected, yours, difference", shown).encode(),
+            pictures_page(f"{attempt.exercise.title}: expected, yours, difference", drawn).encode(),
         )
         console.say(f"Drawn in {path}")
     console.tell(f"Next: course check {id_}")
@@ -225,47 +227,57 @@ def ask(
     Example: `course ask 01`
     """
     desk, console = desk_of(course, looks=True)
-    done = set() if exercise else done_exercises(desk.course)
-    if not (exercise or done):
+    finished = set() if exercise else done_exercises(desk.course)
+    if not (exercise or finished):
         raise CourseError(
             "no exercise is done yet, and questions come after a ✓. Next: course check"
         )
-    wanted = exercise_named(desk.course, exercise, "ask") if exercise else max(done, key=checked_at)
-    own, seed = read_own(desk.course, wanted), random.randrange(1_000_000) if seed is None else seed
+    chosen = (
+        exercise_named(desk.course, exercise, "ask") if exercise else max(finished, key=checked_at)
+    )
+    attempt, seed = (
+        read_own(desk.course, chosen),
+        random.randrange(1_000_000) if seed is None else seed,
+    )
     with desk:
-        if not desk.result(own).is_done:
-            said = f"{wanted.id} is not done yet, and questions come after a ✓"
-            raise CourseError(f"{said}. Next: course check {wanted.id}")
+        if not desk.result(attempt).is_done:
+            problem = f"{chosen.id} is not done yet, and questions come after a ✓"
+            raise CourseError(f"{problem}. Next: course check {chosen.id}")
         box = desk.box()
         from ..student.ask_questions import questions_about
 
         with waiting(console, "reading your code"):
             questions = questions_about(
-                box, desk.course.limits.for_worker(), wanted, own.recording, own.source, seed
+                box,
+                desk.course.limits.for_worker(),
+                chosen,
+                attempt.recording,
+                attempt.source,
+                seed,
             )
     if not questions:
         raise CourseError(
-            f"no question fits your code of {wanted.id}. Next: course trace {wanted.id}"
+            f"no question fits your code of {chosen.id}. Next: course trace {chosen.id}"
         )
-    count, right, same = len(questions), 0, f"course ask {wanted.id} --seed {seed}"
-    given = "" if letters is None else read_letters(letters, count, f"{same} --letters")
+    count, correct, same = len(questions), 0, f"course ask {chosen.id} --seed {seed}"
+    answers = "" if letters is None else read_letters(letters, count, f"{same} --letters")
     for number, question in enumerate(questions, 1):
         console.print()
         console.tell(*question_lines(number, count, question))
-        letter = given[number - 1] if given else _letter(console)
-        is_right = letter == LETTERS[question.right]
-        right += is_right
-        if letter in LETTERS and not (given or is_right):  # a second try
+        letter = answers[number - 1] if answers else _letter(console)
+        is_right = letter == LETTERS[question.correct_index]
+        correct += is_right
+        if letter in LETTERS and not (answers or is_right):  # a second try
             console.tell(*answer_lines(question, letter, shows_right=False))
             letter = _letter(console)
         console.tell(*answer_lines(question, letter, shows_right=True))
         if letter == STOP:
             break
     console.tell(
-        f"{right} of {count} at the first try.",
-        f"Next: {same if right < count else 'course status'}",
+        f"{correct} of {count} at the first try.",
+        f"Next: {same if correct < count else 'course status'}",
     )
-    if given and right < count:
+    if answers and correct < count:
         raise Exit(1)
 
 
@@ -273,15 +285,15 @@ def _letter(console: Console) -> str:
     """Return the letter that is typed, NONE or STOP; what was typed on a terminal before it was
     asked for is dropped.
     """
-    said = "?"
-    while said not in ("", STOP, *LETTERS):
+    reply = "?"
+    while reply not in ("", STOP, *LETTERS):
         console.print("A, B, C or D (Enter: show it, q: stop): ", end="")
         with suppress(Exception):  # where this is no terminal, or there are none
             import termios
 
             termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
-        said = (sys.stdin.readline() or STOP).strip().upper()
-    return said or NONE
+        reply = (sys.stdin.readline() or STOP).strip().upper()
+    return reply or NONE
 
 
 def train(
@@ -298,14 +310,14 @@ def train(
     Example: `course train 07`
     """
     loaded = course_of(course)
-    wanted = exercise_named(loaded, exercise, "train")
-    if wanted.train is None:
+    chosen = exercise_named(loaded, exercise, "train")
+    if chosen.train is None:
         able = next(
-            (f"train {other.id}" for other in loaded.exercises if other.train is not None), "status"
+            (f"train {peer.id}" for peer in loaded.exercises if peer.train is not None), "status"
         )
-        raise CourseError(f"{wanted.id} has no module to train. Next: course {able}")
-    own, console, losses = read_own(loaded, wanted), open_console(), list[float]()
-    own.must_run("train")
+        raise CourseError(f"{chosen.id} has no module to train. Next: course {able}")
+    attempt, console, losses = read_own(loaded, chosen), open_console(), list[float]()
+    attempt.must_run("train")
     from ..box.forked import open_own_box
     from ..box.worker.training import STEPS
     from ..student.train_model import FUTURE, attention_of, loss_words, own_training_run
@@ -313,18 +325,18 @@ def train(
     total, limits, attention = (
         min(steps or STEPS, STEPS),
         loaded.limits.for_worker(),
-        attention_of(wanted.train),
+        attention_of(chosen.train),
     )
     with (
         open_own_box() as box,  # which may fork this process, so before any operation
-        own_training_run(box, limits, own.source, attention) as run,
-        console.status("learning") as shown,
+        own_training_run(box, limits, attempt.source, attention) as run,
+        console.status("learning") as spinner,
     ):
         console.tell(FUTURE if run.sees_future else "", style="bold red")
         for step in range(1, total + 1):
             losses.append(run.step(step))
             now = f"loss {fmean(losses[-RECENT:]):.2f}"
-            shown.update(f"step {step} of {total}, {now}")
+            spinner.update(f"step {step} of {total}, {now}")
             if step % LINE_EVERY == 0:
                 console.tell(
                     f"step {step:>4}, {now}: "
@@ -333,8 +345,8 @@ def train(
         text = PROMPT + run.write(PROMPT, CHARACTERS)
     says = loss_words(losses[0], fmean(losses[-RECENT:]), sees_future=run.sees_future)
     console.tell(says, "It writes:", indent(text, "  "))
-    is_done = not run.sees_future and wanted in done_exercises(loaded)
-    console.tell(f"Next: course {'plot' if is_done else 'check'} {wanted.id}")
+    is_done = not run.sees_future and chosen in done_exercises(loaded)
+    console.tell(f"Next: course {'plot' if is_done else 'check'} {chosen.id}")
 
 
 def bench(
@@ -353,6 +365,6 @@ def bench(
 
     console = open_console()
     lengths, enough = QUICK if quick else FULL
-    with console.status("measuring") as shown:
-        measured = measure(settings(lengths), device, shown.update, enough)
+    with console.status("measuring") as spinner:
+        measured = measure(settings(lengths), device, spinner.update, enough)
     console.print(bench_report(measured), soft_wrap=not console.is_terminal)

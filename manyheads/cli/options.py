@@ -80,31 +80,36 @@ def exercises_named(
     """Return the exercises with these ids, files or functions, or all, of this assignment. Raises
     CourseError.
     """
-    every = list(
+    candidates = list(
         course.exercises if assignment is None else assignment_of(course, assignment).exercises
     )
-    exercises = [] if names else every
+    exercises = [] if names else candidates
     for name in names:
-        of_function = [exercise for exercise in every if name in exercise.shapes]
+        of_function = [exercise for exercise in candidates if name in exercise.shapes]
         of_assignment = [
-            e for e in every if name.casefold() in (e.assignment.id, e.assignment.title.casefold())
+            e
+            for e in candidates
+            if name.casefold() in (e.assignment.id, e.assignment.title.casefold())
         ]
         match = (
-            exercises_called(every, name)
+            exercises_called(candidates, name)
             or of_assignment
             or of_function[:1]
-            or _of_a_copy(course, every, name)
+            or _of_a_copy(course, candidates, name)
         )
         if not match:
-            raise CourseError(f"{unknown(every, name)} Next: course status")
-        here, path = [file for each in match for file in (each.script, each.notebook)], Path(name)
+            raise CourseError(f"{unknown(candidates, name)} Next: course status")
+        here, path = (
+            [file for exercise in match for file in (exercise.script, exercise.notebook)],
+            Path(name),
+        )
         if (
             path.suffix
             and path.exists()
             and path.resolve().parent not in {file.parent for file in here}
         ):
-            said = f"{path} is not read: attempts are in {here[0].parent}"
-            raise CourseError(f"{said}. Next: copy it there, then course check {match[0].id}")
+            problem = f"{path} is not read: attempts are in {here[0].parent}"
+            raise CourseError(f"{problem}. Next: copy it there, then course check {match[0].id}")
         exercises += match
     return exercises
 
@@ -114,19 +119,19 @@ def _of_a_copy(course: Course, exercises: Sequence[Exercise], name: str) -> list
     04_reshape_dance-Copy1.ipynb.
     """
     is_file = Path(name).suffix.lower() in ENDINGS
-    found = Exercises(course).named(Path(name).name) if is_file else None
-    return [exercise for exercise in exercises if exercise is found]
+    original = Exercises(course).named(Path(name).name) if is_file else None
+    return [exercise for exercise in exercises if exercise is original]
 
 
 def exercise_named(course: Course, name: str, command: str) -> Exercise:
     """Return the one exercise with this id or file name. Raises CourseError."""
-    found = exercises_named(course, [name])
-    if len(found) > 1:
-        ids = ", ".join(result.id for result in found)
+    matches = exercises_named(course, [name])
+    if len(matches) > 1:
+        ids = ", ".join(result.id for result in matches)
         raise CourseError(
-            f"{name!r} may be any of these: {ids}. Next: course {command} {found[0].id}"
+            f"{name!r} may be any of these: {ids}. Next: course {command} {matches[0].id}"
         )
-    return found[0]
+    return matches[0]
 
 
 class Console(rich.console.Console):

@@ -24,19 +24,23 @@ PLAIN_SECONDS = 5.0  # between two lines without a terminal
 def waiting(console: Console, doing: str) -> AbstractContextManager[object]:
     """Show on a terminal what is waited for, and for how many seconds already."""
     columns = (SpinnerColumn(), "{task.description}", TimeElapsedColumn())
-    shown = Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
-    shown.add_task(escape(doing), total=None)
-    return shown
+    spinner = Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
+    spinner.add_task(escape(doing), total=None)
+    return spinner
 
 
 @contextmanager
 def progress(
-    console: Console, total: int, before: int, doing: str = "grading", what: str = "submissions"
+    console: Console,
+    total: int,
+    earlier_count: int,
+    doing: str = "grading",
+    unit: str = "submissions",
 ) -> Iterator[Callable[..., None]]:
     """Show submissions as they are graded. Yields what counts one more, which may have crashed or
     run out of time.
 
-    before: how many are from an earlier run.
+    earlier_count: how many are from an earlier run.
     """
     counts = (BarColumn(), MofNCompleteColumn(), "{task.fields[rate]}", TimeRemainingColumn())
     columns = (doing, *counts, "{task.fields[stopped]}")
@@ -51,12 +55,14 @@ def progress(
         bar.update(task, advance=1, rate=f"{rate:.1f}/s", stopped=ended)
         if not console.is_terminal and now - last >= PLAIN_SECONDS:
             last = now
-            left = (total - before - done) / rate
-            so_far = f"{before + done} of {total} {what}, {rate:.1f}/s, {left:.0f} s left"
+            seconds_left = (total - earlier_count - done) / rate
+            so_far = (
+                f"{earlier_count + done} of {total} {unit}, {rate:.1f}/s, {seconds_left:.0f} s left"
+            )
             console.say(", ".join(filter(None, (f"{doing}: {so_far}", ended))))
 
     with Progress(
         *columns, console=console, transient=True, disable=not console.is_terminal
     ) as bar:
-        task = bar.add_task("", total=total, completed=before, stopped="", rate="")
+        task = bar.add_task("", total=total, completed=earlier_count, stopped="", rate="")
         yield one_more

@@ -88,13 +88,13 @@ def release(
         "" if course is None else f" --course {quote(str(course))}",
     )
     written = write_release(loaded, catalogue, named, usable(), _steps_shown)
-    following = " ".join(("course verify", *(exercise.id for exercise in named or ())))
-    files, mine = [*written], sum(written.values())
-    said = (
-        f"{len(files)} files in {loaded.root / 'exercises'}: {mine} written, "
-        f"{len(files) - mine} left as they were"
+    next_step = " ".join(("course verify", *(exercise.id for exercise in named or ())))
+    files, written_count = [*written], sum(written.values())
+    summary = (
+        f"{len(files)} files in {loaded.root / 'exercises'}: {written_count} written, "
+        f"{len(files) - written_count} left as they were"
     )
-    console.say(f"{said}. Next: {following}{where}")
+    console.say(f"{summary}. Next: {next_step}{where}")
     if out is not None:
         console.say(_class_repository(loaded, catalogue, files, out, owner, where))
     if gradescope is not None and autograder_for is not None:
@@ -124,7 +124,7 @@ def _class_repository(
 ) -> str:
     from ..authoring.class_repository import bundle, digests, earlier_release, hand_over, try_out
 
-    earlier, there = earlier_release(out), quote(str(out))
+    earlier, quoted_out = earlier_release(out), quote(str(out))
     named = owner or earlier.owner or NOBODY
     files = bundle(course, written, named)
     with open_console(stderr=True).status("trying the class repository before it is written"):
@@ -133,15 +133,18 @@ def _class_repository(
     if unfilled := _still_to_fill(files):
         open_console(stderr=True).say(unfilled, style="yellow")
     has_git = (out / ".git").exists()
-    following = (
-        f"look at it (git -C {there} diff), commit, push" if has_git else f"git init {there}"
+    next_step = (
+        f"look at it (git -C {quoted_out} diff), commit, push"
+        if has_git
+        else f"git init {quoted_out}"
     )
     if named == NOBODY:
-        following = (
-            f"course release --out {there} --owner @YOU{where}, for CODEOWNERS names nobody yet"
+        next_step = (
+            f"course release --out {quoted_out} --owner @YOU{where}, for CODEOWNERS names"
+            " nobody yet"
         )
-    said = f"in {out}, {len(changed)} of them changed" if earlier.files else f"written to {out}"
-    return f"{len(files)} files {said}. Next: {following}"
+    summary = f"in {out}, {len(changed)} of them changed" if earlier.files else f"written to {out}"
+    return f"{len(files)} files {summary}. Next: {next_step}"
 
 
 def _still_to_fill(files: Mapping[str, bytes]) -> str:
@@ -155,12 +158,12 @@ def _still_to_fill(files: Mapping[str, bytes]) -> str:
         for path, content in files.items()
         if path == "course.yaml" or path.startswith("exercises/")
     }
-    left = {
+    unfilled = {
         path: count for path, content in read.items() if (count := content.count(FILL.encode()))
     }
-    if not left:
+    if not unfilled:
         return ""
-    lines = f"{counted(sum(left.values()), 'line', 'lines')}, the first in {min(left)}"
+    lines = f"{counted(sum(unfilled.values()), 'line', 'lines')}, the first in {min(unfilled)}"
     return (
         f"Students will read {FILL} in {lines}. Next: course verify, which lists what is to "
         "be filled"

@@ -81,12 +81,12 @@ def report(
     """
     from ..report.pages import pages_folder, write_pages
 
-    found, broken = read_results_and_errors(results)
-    if not found:
+    graded, broken = read_results_and_errors(results)
+    if not graded:
         raise broken[0]
     console = open_console()
     near, changed = course_near(course, results), read_changed_points(results)
-    view = class_of(found, near, roster, assignment, section, changed)
+    view = class_of(graded, near, roster, assignment, section, changed)
     if students:
         console.print(class_table(view))
     console.print(class_exercises(view))
@@ -97,14 +97,14 @@ def report(
         f"{counted(len(view.results), 'submission', 'submissions')}, isolation: {levels}",
     )
     drawn = {} if submitted is None else _drawn(console, course_of(course), view.results, submitted)
-    others = read_not_graded(results)
+    not_graded = read_not_graded(results)
     folder = html or pages_folder(results, [*view.by_student, *students_in(results)])
     is_part = section is not None or assignment is not None
-    everybody = class_of(found, near, roster).by_student if is_part else ()
-    page = write_pages(view, folder, drawn, [str(error) for error in broken], others, everybody)
+    everybody = class_of(graded, near, roster).by_student if is_part else ()
+    page = write_pages(view, folder, drawn, [str(error) for error in broken], not_graded, everybody)
     console.say(f"Pages: {page}")
-    if others:
-        console.print(f"Not graded: {len(others)}, named on the class page", style="yellow")
+    if not_graded:
+        console.print(f"Not graded: {len(not_graded)}, named on the class page", style="yellow")
     if broken:
         raise broken[0]
 
@@ -113,32 +113,32 @@ def _drawn(
     console: Console, course: Course, results: Sequence[Result], submitted: Path
 ) -> Mapping[Key, Sequence[Picture]]:
     folders = {
-        (each.student, each.assignment.id): each.folder
-        for each in find_submissions(course, submitted)[0]
+        (submission.student, submission.assignment.id): submission.folder
+        for submission in find_submissions(course, submitted)[0]
     }
     if not any((result.student, result.assignment) in folders for result in results):
-        said = f"{submitted} has no submission of these results"
-        raise CourseError(f"{said}. Next: course report --submitted FOLDER_GRADED")
+        problem = f"{submitted} has no submission of these results"
+        raise CourseError(f"{problem}. Next: course report --submitted FOLDER_GRADED")
     from ..box.level import open_box
     from ..judge.isolation_proof import prove
     from ..student.plot_content import draw_wrong, drawable
 
-    wanted, started = drawable(course, results, folders), time.monotonic()
+    attempts, started = drawable(course, results, folders), time.monotonic()
     with open_box(Level.NAMESPACES, course.limits.for_worker(), course.root) as box:
         prove(box, course)
         drawn: dict[Key, Sequence[Picture]] = {}
-        with progress(console, len(wanted), 0, doing="drawing", what="attempts") as one_more:
-            for key, pictures in draw_wrong(course, box, wanted):
+        with progress(console, len(attempts), 0, doing="drawing", unit="attempts") as one_more:
+            for key, pictures in draw_wrong(course, box, attempts):
                 drawn |= {key: pictures} if pictures else {}
                 one_more()
-    have = counted(len(wanted), "wrong attempt has", "wrong attempts have")
-    others = (
+    have = counted(len(attempts), "wrong attempt has", "wrong attempts have")
+    remark = (
         "; the others raise an error, or differ in nothing that can be drawn"
-        if len(drawn) < len(wanted)
+        if len(drawn) < len(attempts)
         else ""
     )
     console.say(
-        f"{len(drawn)} of {have} pictures, drawn in {time.monotonic() - started:.1f} s{others}"
+        f"{len(drawn)} of {have} pictures, drawn in {time.monotonic() - started:.1f} s{remark}"
     )
     return drawn
 
@@ -178,22 +178,22 @@ def export(
     Example: `course export results --format canvas --roster roster.csv --out grades.csv`
     """
     near = course_of(course) if gradebook is not None else course_near(course, results)
-    found = (
+    graded = (
         read_results(results) if gradebook is None else gradebooks().read_gradebook(near, gradebook)
     )
-    view = class_of(found, near, roster, assignment, section, is_decided=gradebook is not None)
+    view = class_of(graded, near, roster, assignment, section, is_decided=gradebook is not None)
     if format in TELLS_NOTHING:
         _say(
             "decided",
             (
-                f"{each.student}: {said}"
-                for each in view.results
-                for said in sentences(each, view.labels)
+                f"{result.student}: {sentence}"
+                for result in view.results
+                for sentence in sentences(result, view.labels)
             ),
         )
         strangers = view.members.strangers(view.by_student)
-        following = "Next: complete the roster, if that is a mistake"
-        _say("left out", (f"{name} is not on the roster. {following}" for name in strangers))
+        next_step = "Next: complete the roster, if that is a mistake"
+        _say("left out", (f"{name} is not on the roster. {next_step}" for name in strangers))
     _say("excused", excuses_without_a_word(view, format))
     if out is None and format == "gradescope":
         raise CourseFault(
@@ -207,16 +207,20 @@ def export(
             for path, text in texts.items():
                 encoding = "utf-8-sig" if format == "csv" else "utf-8"  # Excel wants the mark
                 write_whole(out / path, text.encode(encoding))
-    if unknown := [f"{student}: {why}" for part in view.parts for student, why in part.not_graded]:
+    if unknown := [
+        f"{student}: {why}"
+        for assignment_part in view.assignments
+        for student, why in assignment_part.not_graded
+    ]:
         _say("not graded", unknown)
         blank = "" if format == "gradescope" else ": its cells are blank"
-        following = "Next: course grade again, and do what it says, then this"
-        print(f"There are no points for that{blank}. {following}", file=sys.stderr)
+        next_step = "Next: course grade again, and do what it says, then this"
+        print(f"There are no points for that{blank}. {next_step}", file=sys.stderr)
         raise Exit(1)
 
 
-def _say(kind: str, said: Iterable[str]) -> None:
-    sys.stderr.writelines(f"{kind}: {visible_line(sentence)}\n" for sentence in said)
+def _say(label: str, messages: Iterable[str]) -> None:
+    sys.stderr.writelines(f"{label}: {visible_line(sentence)}\n" for sentence in messages)
 
 
 def feedback(
@@ -269,23 +273,31 @@ def overrides(
     Example: `course overrides`
     """
     loaded, console = instructors_course_of(course, "overrides"), open_console()
-    known = known_students(loaded)
-    wanted = loaded.assignments if assignment is None else (assignment_of(loaded, assignment),)
+    students = known_students(loaded)
+    assignments = loaded.assignments if assignment is None else (assignment_of(loaded, assignment),)
     decisions, labels = Decisions.of_course(loaded), labels_of(loaded)
-    for each in wanted:
-        due = "no due date"
-        if dates := decisions.dates.get(each.id):
-            policy, at = dates.policy, shown_moment(dates.due, decisions.zone)
-            due = (
+    for course_assignment in assignments:
+        due_text = "no due date"
+        if dates := decisions.dates.get(course_assignment.id):
+            policy, at = dates.policy, shown_moment(dates.due_date, decisions.zone)
+            due_text = (
                 f"due {at}; late: {policy.per_day} a day, at most {policy.at_most}, after a "
                 f"grace of {policy.grace}"
             )
-        console.say(f"{each.title}: {due}")
-    rows = [row for row in decisions.rows if row.assignment in {each.id for each in wanted}]
+        console.say(f"{course_assignment.title}: {due_text}")
+    rows = [
+        row
+        for row in decisions.rows
+        if row.assignment in {course_assignment.id for course_assignment in assignments}
+    ]
     console.print(
         _rows(rows, decisions.zone, labels) if rows else f"{loaded.root / NAME}: nothing is decided"
     )
-    unknown = decisions.of_nobody(known, {each.id for each in wanted}) if known else []
+    unknown = (
+        decisions.of_nobody(students, {course_assignment.id for course_assignment in assignments})
+        if students
+        else []
+    )
     console.say(*(f"course: {sentence}" for sentence in unknown), style="red")
     if unknown:
         raise Exit(2)
@@ -299,19 +311,19 @@ def _rows(rows: Sequence[Decision], zone: str, labels: Labels) -> Table:
     table = Table(*columns, header_style="bold", box=None, padding=(0, 2, 0, 0), pad_edge=False)
     for row in rows:
         override = row.override
-        of = (
+        subject = (
             labels.exercise(override.exercise)
             if override.exercise
             else labels.assignment(row.assignment)
         )
-        said = f" {override.score:g}" if override.score is not None else ""
-        said += f" {shown_moment(row.due, zone)}" if row.due else ""
-        who = override.student or f"who answers {override.answers}"
+        detail = f" {override.score:g}" if override.score is not None else ""
+        detail += f" {shown_moment(row.due_date, zone)}" if row.due_date else ""
+        student = override.student or f"who answers {override.answers}"
         cells = (
             row.where.rpartition(":")[2],
-            who,
-            of,
-            override.kind + said,
+            student,
+            subject,
+            override.decision + detail,
             override.by,
             override.comment,
         )

@@ -25,16 +25,16 @@ def read_moment(text: str, zone: str = "") -> datetime | None:
     student, so nothing before 1990 or after 2100 is a moment. zone: of a text that names none. Of
     two moments that a clock shows alike, as in autumn, the later is meant.
     """
-    found = _MOMENT.fullmatch(text.strip()) if len(text) <= 100 else None
-    if found is None:
+    match = _MOMENT.fullmatch(text.strip()) if len(text) <= 100 else None
+    if match is None:
         return None
-    clock, named = found[1], found[2] or zone
+    clock, named = match[1], match[2] or zone
     try:
         if named[:1] in ("+", "-") or named == "Z":
             when = datetime.fromisoformat(clock + named).astimezone(UTC)
-        elif known := zone_named(named):
+        elif tz := zone_named(named):
             local = datetime.fromisoformat(clock)
-            when = max(local.replace(tzinfo=known, fold=fold).astimezone(UTC) for fold in (0, 1))
+            when = max(local.replace(tzinfo=tz, fold=fold).astimezone(UTC) for fold in (0, 1))
         else:
             return None
     except (ValueError, OverflowError):
@@ -49,11 +49,11 @@ def moment(text: str, zone: str = "") -> datetime:
     """
     when = read_moment(text, zone)
     if when is not None and (skipping := _zone_that_skips(text, zone)):
-        said = (
+        problem = (
             f"is an hour that {skipping} skips, where clocks go forward: write an earlier or "
             "a later time"
         )
-        raise ValueError(f"{text:.60} {said}")
+        raise ValueError(f"{text:.60} {problem}")
     if when is not None:
         return when
     if zone or read_moment(text, "UTC") is None:
@@ -70,14 +70,14 @@ def _zone_that_skips(text: str, zone: str) -> str:
     """Return the zone of a text that `read_moment` reads, if no clock there shows this time; else
     "".
     """
-    found = _MOMENT.fullmatch(text.strip())
-    name = (found and found[2]) or zone
-    known = zone_named(name) if found and name[:1] not in ("+", "-") and name != "Z" else None
-    if found is None or known is None:
+    match = _MOMENT.fullmatch(text.strip())
+    name = (match and match[2]) or zone
+    tz = zone_named(name) if match and name[:1] not in ("+", "-") and name != "Z" else None
+    if match is None or tz is None:
         return ""
-    local = datetime.fromisoformat(found[1])
-    shown = local.replace(tzinfo=known).astimezone(UTC).astimezone(known).replace(tzinfo=None)
-    return "" if shown == local else name
+    local = datetime.fromisoformat(match[1])
+    round_trip = local.replace(tzinfo=tz).astimezone(UTC).astimezone(tz).replace(tzinfo=None)
+    return "" if round_trip == local else name
 
 
 def zone_named(name: str) -> tzinfo | None:
@@ -92,16 +92,14 @@ def zone_named(name: str) -> tzinfo | None:
 
 def shown_moment(when: datetime, zone: str = "") -> str:
     """2026-12-01 18:00 Europe/Berlin, as people read it; in UTC where no zone is named or known."""
-    known = zone_named(zone)
-    return (
-        f"{when.astimezone(known):%Y-%m-%d %H:%M} {zone}" if known else f"{when:%Y-%m-%d %H:%M} UTC"
-    )
+    tz = zone_named(zone)
+    return f"{when.astimezone(tz):%Y-%m-%d %H:%M} {zone}" if tz else f"{when:%Y-%m-%d %H:%M} UTC"
 
 
 def duration(text: str) -> timedelta:
     """Return how long a `Duration` is."""
     number, unit = re.findall("[0-9]+|[a-z]+", text)
-    return int(number) * next(each for name, each in _UNITS.items() if name[0] == unit[0])
+    return int(number) * next(length for name, length in _UNITS.items() if name[0] == unit[0])
 
 
 def shown_duration(lasted: timedelta) -> str:
@@ -109,9 +107,9 @@ def shown_duration(lasted: timedelta) -> str:
 
     A begun second is one.
     """
-    left, words = timedelta(seconds=ceil(lasted.total_seconds())), []
+    remaining, words = timedelta(seconds=ceil(lasted.total_seconds())), []
     for name, unit in _UNITS.items():
-        count, left = divmod(left, unit)
+        count, remaining = divmod(remaining, unit)
         words += [f"{count} {name}" + "s" * (count > 1)] if count else []
     return " ".join(words[:2])
 

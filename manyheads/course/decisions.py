@@ -58,22 +58,25 @@ class Override(FileModel):
     comment: Line = Field("", description="why: the student reads it")
 
     @property
-    def kind(self) -> str:
+    def decision(self) -> str:
         """What is decided."""
-        return next((kind for kind in KINDS if getattr(self, kind) is not None), "comment")
+        return next(
+            (field_name for field_name in KINDS if getattr(self, field_name) is not None), "comment"
+        )
 
     @model_validator(mode="after")
     def _is_one_decision(self) -> Override:
-        given = [kind for kind in KINDS if getattr(self, kind) is not None]
-        if self.answers and (self.student or given or not (self.exercise and self.comment)):
+        decisions = [field_name for field_name in KINDS if getattr(self, field_name) is not None]
+        if self.answers and (self.student or decisions or not (self.exercise and self.comment)):
             raise ValueError(
                 "a row with answers has an exercise and a comment, and no student and no decision"
             )
         if not (self.answers or self.student):
             raise ValueError("a row names a student")
-        if self.student and len(given) != 1:
+        if self.student and len(decisions) != 1:
             raise ValueError(
-                f"a row has one of {', '.join(KINDS)}; this one has {' and '.join(given) or 'none'}"
+                f"a row has one of {', '.join(KINDS)}; this one has"
+                f" {' and '.join(decisions) or 'none'}"
             )
         if self.due is not None and self.exercise:
             raise ValueError(
@@ -101,26 +104,26 @@ class Late(NamedTuple):
 class Dates(NamedTuple):
     """The due date of an assignment, its late policy, and the zone whose clock counts the days."""
 
-    due: datetime
+    due_date: datetime
     policy: LatePolicy
     zone: str = "UTC"
 
-    def late(self, handed_in: datetime, due: datetime | None = None) -> Late | None:
+    def late(self, handed_in: datetime, due_date: datetime | None = None) -> Late | None:
         """Return how late it is by this due date, the student's own if there is one; None within
         the grace.
 
         Days count from the due date by the clock on the wall, so that a day in which clocks change
         is one day.
         """
-        due, policy = due or self.due, self.policy
-        if handed_in - due <= duration(policy.grace):
+        due_date, policy = due_date or self.due_date, self.policy
+        if handed_in - due_date <= duration(policy.grace):
             return None
         start, end = (
             when.astimezone(zone_named(self.zone) or UTC).replace(tzinfo=None)
-            for when in (due, handed_in)
+            for when in (due_date, handed_in)
         )
         days = max(1, -(-(end - start) // timedelta(days=1)))
-        after = shown_duration(end - start if end > start else handed_in - due)
+        after = shown_duration(end - start if end > start else handed_in - due_date)
         words = f"{after} after {start:%H:%M}: {days} {'day' if days == 1 else 'days'} late"
         per_day, at_most = (
             float(share.removesuffix("%")) for share in (policy.per_day, policy.at_most)
@@ -142,11 +145,13 @@ def dates_of(course: Course) -> dict[str, Dates]:
             "tzdata"
         )
     return {
-        each.id: Dates(
-            moment(each.row.due, zone), each.row.late or file.late or LatePolicy(), zone or "UTC"
+        assignment.id: Dates(
+            moment(assignment.row.due, zone),
+            assignment.row.late or file.late or LatePolicy(),
+            zone or "UTC",
         )
-        for each in course.assignments
-        if each.row.due is not None
+        for assignment in course.assignments
+        if assignment.row.due is not None
     }
 
 
@@ -158,7 +163,7 @@ class Decision(NamedTuple):
     assignment: str
     exercises: tuple[str, ...]  # those that it is about
     most: float  # their points
-    due: datetime | None = None  # the student's own
+    due_date: datetime | None = None  # the student's own
 
 
 @dataclass(frozen=True)
@@ -175,31 +180,37 @@ class Decisions:
 
         Raises CourseFault, also where two rows decide the same: one of them would be lost.
         """
-        path, rows, seen = course.root / NAME, list[Decision](), dict[tuple[str | None, ...], int]()
+        path, rows, indices = (
+            course.root / NAME,
+            list[Decision](),
+            dict[tuple[str | None, ...], int](),
+        )
         try:
-            found, tree = read_model(path, OverridesFile, "course overrides")
+            overrides, tree = read_model(path, OverridesFile, "course overrides")
         except FileNotFoundError:
             return cls(course.file.time_zone or "", dates_of(course))
         except OSError as error:
             raise CourseFault(f"{path} cannot be read ({error.strerror}). {NEXT}") from None
-        for i, row in enumerate(found.root):
+        for i, row in enumerate(overrides.root):
             where = f"{path}:{line_of(tree, (i,))}"
             try:
                 rows.append(_fitting(course, where, row))
-                first = seen.setdefault(
-                    (row.kind, row.student or row.answers, rows[-1].assignment, row.exercise), i
+                first_index = indices.setdefault(
+                    (row.decision, row.student or row.answers, rows[-1].assignment, row.exercise), i
                 )
-                if first != i:
+                if first_index != i:
                     raise ValueError(
-                        f"a second {row.kind} of the same; the first is in line "
-                        f"{line_of(tree, (first,))}"
+                        f"a second {row.decision} of the same; the first is in line "
+                        f"{line_of(tree, (first_index,))}"
                     )
             except (ValueError, UnknownAssignment) as error:
                 end = "" if str(error).endswith((".", "?")) else "."
                 raise CourseFault(f"{where}: {error}{end} {NEXT}") from None
         return cls(course.file.time_zone or "", dates_of(course), tuple(rows))
 
-    def about(self, student: str, assignment: str, answers: Collection[str] = ()) -> list[Decision]:
+    def rows_for(
+        self, student: str, assignment: str, answers: Collection[str] = ()
+    ) -> list[Decision]:
         """Return what is decided about this student's submission.
 
         answers: of its attempts, by which several are told the same.
@@ -215,7 +226,7 @@ class Decisions:
         """Return a sentence for each row about these assignments whose student has none of these
         names.
         """
-        said, following = (
+        sentences, next_step = (
             [],
             (
                 "Next: mend that line, or write `roster: FILE` into course.yaml, with everybody "
@@ -225,44 +236,48 @@ class Decisions:
         for row in (row for row in self.rows if row.assignment in assignments):
             if (student := row.override.student) and student not in names:
                 near = get_close_matches(student, list(names), 1)
-                meant = f" (is {near[0]!a} meant?)" if near else ""
-                said.append(f"{row.where}: there is no student {student!a}{meant}. {following}")
-        return said
+                suggestion = f" (is {near[0]!a} meant?)" if near else ""
+                sentences.append(
+                    f"{row.where}: there is no student {student!a}{suggestion}. {next_step}"
+                )
+        return sentences
 
 
 def _fitting(course: Course, where: str, override: Override) -> Decision:
     """Return the row as it fits the course. Raises ValueError and UnknownAssignment."""
-    wanted, by_its_exercise = override.exercise, override.exercise and not override.assignment
+    exercise_id, by_its_exercise = override.exercise, override.exercise and not override.assignment
     among = (
         course.exercises
         if by_its_exercise
         else assignment_named(course, override.assignment).exercises
     )
-    exercises = [each for each in among if wanted in (None, each.id)]
+    exercises = [exercise for exercise in among if exercise_id in (None, exercise.id)]
     if not exercises:
-        raise ValueError(unknown(among, wanted or ""))
+        raise ValueError(unknown(among, exercise_id or ""))
     assignment = exercises[0].assignment
-    most = sum(each.points for each in exercises)
+    most = sum(exercise.points for exercise in exercises)
     if override.score is not None and override.score > most:
         raise ValueError(
             f"score {override.score:g} is more than the {most:g} points of "
-            f"{wanted or assignment.id}"
+            f"{exercise_id or assignment.id}"
         )
     if override.due is not None and assignment.row.due is None:
         raise ValueError(f"{assignment.id} has no due date to extend: give it `due` in course.yaml")
     zone = course.file.time_zone or ""
-    due = None if override.due is None else moment(override.due, zone)
+    due_date = None if override.due is None else moment(override.due, zone)
     if (
-        due is not None
+        due_date is not None
         and assignment.row.due is not None
-        and due < (for_all := moment(assignment.row.due, zone))
+        and due_date < (for_all := moment(assignment.row.due, zone))
     ):
-        said = (
-            f"{shown_moment(due, zone)} is before the due date of {assignment.id}, "
+        problem = (
+            f"{shown_moment(due_date, zone)} is before the due date of {assignment.id}, "
             f"{shown_moment(for_all, zone)}"
         )
-        raise ValueError(f"{said}: a student's own date gives more time, and takes none")
-    return Decision(override, where, assignment.id, tuple(each.id for each in exercises), most, due)
+        raise ValueError(f"{problem}: a student's own date gives more time, and takes none")
+    return Decision(
+        override, where, assignment.id, tuple(exercise.id for exercise in exercises), most, due_date
+    )
 
 
 def final(result: Result, decisions: Decisions) -> Result:
@@ -271,115 +286,139 @@ def final(result: Result, decisions: Decisions) -> Result:
     What is not decided about stays as it is, to the same object.
     """
     answers = {exercise.answers for exercise in result.exercises}
-    about, dates = (
-        decisions.about(result.student, result.assignment, answers),
+    rows, dates = (
+        decisions.rows_for(result.student, result.assignment, answers),
         decisions.dates.get(result.assignment),
     )
-    if not about and dates is None:
+    if not rows and dates is None:
         return result
     # what is decided of all of it
-    own = {row.override.kind: row for row in about if not row.override.exercise}
-    late, handed_in, due = None, result.handed_in, own["due"].due if "due" in own else None
-    until = f"extension until {shown_moment(due, decisions.zone)}" if due else ""
-    said = [_change("due", until, 0, 0, own["due"])] if due else list[Adjustment]()
+    total_rows = {row.override.decision: row for row in rows if not row.override.exercise}
+    late, handed_in, due_date = (
+        None,
+        result.handed_in,
+        total_rows["due"].due_date if "due" in total_rows else None,
+    )
+    until = f"extension until {shown_moment(due_date, decisions.zone)}" if due_date else ""
+    adjustments = (
+        [_change("due", until, 0, 0, total_rows["due"])] if due_date else list[Adjustment]()
+    )
     if dates is not None and handed_in is not None and handed_in.time is not None:
-        late = dates.late(handed_in.time, due)
+        late = dates.late(handed_in.time, due_date)
     elif dates is not None and (handed_in is None or handed_in.late):
         words = (
             handed_in and f"{handed_in.source} says late, and not by how much: nothing is taken off"
         )
-        said.append(_change("unknown time", words or UNKNOWN_TIME, 0, 0))
+        adjustments.append(_change("unknown time", words or UNKNOWN_TIME, 0, 0))
     exercises = [
-        _exercise(each, [row for row in about if each.id in row.exercises], late)
-        for each in result.exercises
+        _exercise(exercise, [row for row in rows if exercise.id in row.exercises], late)
+        for exercise in result.exercises
     ]
-    whole = with_total(result, exercises)
-    total = _plus(whole.score)
-    if "score" in own:
-        by_hand = own["score"].override.score or 0.0
-        said.append(
-            _change("score", f"total set to {by_hand:g}", result.score, by_hand, own["score"])
-        )
-    if "excused" in own:
-        said.append(
+    recomputed = with_total(result, exercises)
+    total = _plus(recomputed.score)
+    if "score" in total_rows:
+        by_hand = total_rows["score"].override.score or 0.0
+        adjustments.append(
             _change(
-                "excused", EXCUSED, _plus(total_of(e.score for e in exercises)), 0, own["excused"]
+                "score", f"total set to {by_hand:g}", result.score, by_hand, total_rows["score"]
             )
         )
-    if late is not None and "score" not in own:
-        taken = [
-            each
-            for other in exercises
-            if not other.excused
-            for each in other.adjustments
-            if each.rule == "late"
+    if "excused" in total_rows:
+        adjustments.append(
+            _change(
+                "excused",
+                EXCUSED,
+                _plus(total_of(e.score for e in exercises)),
+                0,
+                total_rows["excused"],
+            )
+        )
+    if late is not None and "score" not in total_rows:
+        penalties = [
+            adjustment
+            for exercise in exercises
+            if not exercise.excused
+            for adjustment in exercise.adjustments
+            if adjustment.rule == "late"
         ]
-        lost = sum(each.before - each.after for each in taken)
-        said.append(
+        lost = sum(penalty.before - penalty.after for penalty in penalties)
+        adjustments.append(
             _change("late", late.words + (late.costs if lost else ""), _plus(total, lost), total)
         )
-    return whole.model_copy(update={"score": total, "adjustments": tuple(said)})
+    return recomputed.model_copy(update={"score": total, "adjustments": tuple(adjustments)})
 
 
 def with_excuses(result: Result, decisions: Decisions) -> Result:
     """Return the result with what is excused, and nothing else of what is decided: the rest stands
     in a gradebook's points.
     """
-    excuses = tuple(row for row in decisions.rows if row.override.kind == "excused")
+    excuses = tuple(row for row in decisions.rows if row.override.decision == "excused")
     return final(result, Decisions(decisions.zone, {}, excuses))
 
 
-def of_the_absent(like: Result, decisions: Decisions, names: Sequence[str]) -> Iterator[Result]:
+def of_the_absent(template: Result, decisions: Decisions, names: Sequence[str]) -> Iterator[Result]:
     """Yield a result for each of these, who handed in nothing, about whom a score or an excuse is
     decided.
 
-    like: somebody else's result for the same assignment, with the same exercises.
+    template: somebody else's result for the same assignment, with the same exercises.
     """
     exercises, note = [], "Nothing was handed in."
-    for each in like.exercises:
-        checks = [check.model_dump(include={"id", "title", "max_score"}) for check in each.checks]
+    for exercise in template.exercises:
+        checks = [
+            check.model_dump(include={"id", "title", "max_score"}) for check in exercise.checks
+        ]
         missing = tuple(CheckResult(**check, outcome="missing", score=0) for check in checks)
         exercises.append(
-            ExerciseResult(id=each.id, score=0, max_score=each.max_score, checks=missing, note=note)
+            ExerciseResult(
+                id=exercise.id, score=0, max_score=exercise.max_score, checks=missing, note=note
+            )
         )
-    nothing = with_total(like.model_copy(update={"handed_in": None, "adjustments": ()}), exercises)
+    nothing = with_total(
+        template.model_copy(update={"handed_in": None, "adjustments": ()}), exercises
+    )
     for name in names:
-        if any(row.override.kind != "due" for row in decisions.about(name, like.assignment)):
+        if any(
+            row.override.decision != "due" for row in decisions.rows_for(name, template.assignment)
+        ):
             counted = final(nothing.model_copy(update={"student": name}), decisions)
-            said = tuple(each for each in counted.adjustments if each.rule != "unknown time")
-            yield counted.model_copy(update={"adjustments": said})
+            adjustments = tuple(
+                adjustment
+                for adjustment in counted.adjustments
+                if adjustment.rule != "unknown time"
+            )
+            yield counted.model_copy(update={"adjustments": adjustments})
 
 
 def _exercise(
-    result: ExerciseResult, about: Sequence[Decision], late: Late | None
+    result: ExerciseResult, rows: Sequence[Decision], late: Late | None
 ) -> ExerciseResult:
     """Return an exercise as it counts: a score by hand or else what being late costs, and an
     excuse.
 
     One that is not graded has no points to take from, unless a human gives it some.
     """
-    said, score, by_hand = (
+    adjustments, score, by_hand = (
         list[Adjustment](),
         result.score,
-        [row for row in about if row.override.kind == "score"],
+        [row for row in rows if row.override.decision == "score"],
     )
     # a total is the last word
     for row in sorted(by_hand, key=lambda row: not row.override.exercise):
-        before, score = score, row.override.score or 0.0
+        previous, score = score, row.override.score or 0.0
         if row.override.exercise:
-            said.append(_change("score", f"score set to {score:g}", before, score, row))
+            adjustments.append(_change("score", f"score set to {score:g}", previous, score, row))
         else:
             score *= result.max_score / row.most
-            said.append(_change("score", SHARE, before, score))
+            adjustments.append(_change("score", SHARE, previous, score))
     if late is not None and not by_hand:  # who sets a score means that score
-        before, score = score, _plus(score, -(score or 0.0) * late.share)
-        said.append(_change("late", late.words + late.costs, before, score))
-    alike = (row for row in about if row.override.answers == result.answers)
-    said += [_change("comment", "comment", score, score, row) for row in alike]
-    excuses = [row for row in about if row.override.kind == "excused"]
-    said += [_change("excused", EXCUSED, score, 0, row) for row in excuses]
-    changed = {"score": score, "adjustments": tuple(said), "excused": bool(excuses)}
-    return result.model_copy(update=changed) if said else result
+        previous, score = score, _plus(score, -(score or 0.0) * late.share)
+        adjustments.append(_change("late", late.words + late.costs, previous, score))
+    alike = (row for row in rows if row.override.answers == result.answers)
+    adjustments += [_change("comment", "comment", score, score, row) for row in alike]
+    excuses = [row for row in rows if row.override.decision == "excused"]
+    adjustments += [_change("excused", EXCUSED, score, 0, row) for row in excuses]
+    changed = {"score": score, "adjustments": tuple(adjustments), "excused": bool(excuses)}
+    return result.model_copy(update=changed) if adjustments else result
 
 
 def _change(
@@ -395,5 +434,5 @@ def _change(
     return Adjustment(rule=rule, words=" ".join(words.split()), before=points[0], after=points[1])
 
 
-def _plus(score: Points, more: float = 0.0) -> Points:
-    return None if score is None else round(max(0.0, score + more), 6)
+def _plus(score: Points, change: float = 0.0) -> Points:
+    return None if score is None else round(max(0.0, score + change), 6)

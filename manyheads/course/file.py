@@ -154,27 +154,28 @@ class CourseFile(FileModel):
     @model_validator(mode="after")
     def _fits_together(self) -> CourseFile:
         # checks, mutants and commands refer to an exercise by its id alone
-        seen = set[tuple[str, str]]()
-        for i, each in enumerate(self.assignments):
-            place: tuple[int | str, ...] = ("assignments", i, "due")
+        earlier_ids = set[tuple[str, str]]()
+        for i, assignment in enumerate(self.assignments):
+            location: tuple[int | str, ...] = ("assignments", i, "due")
             try:
-                if each.due is not None:
+                if assignment.due is not None:
                     zone = self.time_zone or ""
                     moment(
-                        each.due, zone if zone_named(zone) is not None else "UTC" if zone else ""
+                        assignment.due,
+                        zone if zone_named(zone) is not None else "UTC" if zone else "",
                     )
                 ids = [
-                    ("assignment", each.id),
-                    *(("exercise", exercise.id) for exercise in each.exercises),
+                    ("assignment", assignment.id),
+                    *(("exercise", exercise.id) for exercise in assignment.exercises),
                 ]
-                for j, (what, id_) in enumerate(ids):
-                    place = ("assignments", i, *(("exercises", j - 1) if j else ()), "id")
-                    if (what, id_) in seen:
-                        raise ValueError(f"the {what} {id_} occurs twice")
-                    seen.add((what, id_))
+                for j, (noun, id_) in enumerate(ids):
+                    location = ("assignments", i, *(("exercises", j - 1) if j else ()), "id")
+                    if (noun, id_) in earlier_ids:
+                        raise ValueError(f"the {noun} {id_} occurs twice")
+                    earlier_ids.add((noun, id_))
             # a check of the whole does not say by itself where in the file it is
             except ValueError as error:
                 raise PydanticCustomError(
-                    "value_error", "{said}", {"said": str(error), "place": place}
+                    "value_error", "{said}", {"said": str(error), "place": location}
                 ) from None
         return self

@@ -72,8 +72,8 @@ class _Constructor(RoundTripConstructor):
         try:
             return super().construct_object(node, deep)
         except (ArithmeticError, AttributeError, LookupError, ValueError):
-            said = f"{str(node.value)[:40]!a} cannot be read as {node.tag.rpartition(':')[2]}"
-            raise MarkedYAMLError(problem=said, problem_mark=node.start_mark) from None
+            problem = f"{str(node.value)[:40]!a} cannot be read as {node.tag.rpartition(':')[2]}"
+            raise MarkedYAMLError(problem=problem, problem_mark=node.start_mark) from None
 
 
 _Constructor.add_constructor("tag:yaml.org,2002:timestamp", RoundTripConstructor.construct_yaml_str)
@@ -92,12 +92,12 @@ def read_model(path: Path, model: type[Model], then: str) -> tuple[Model, Any]:
         tree = reader.load(data.decode("utf-8"))
         return model.model_validate(tree), tree
     except UnicodeDecodeError as error:
-        line, said = (
+        line, problem = (
             data.count(b"\n", 0, error.start) + 1,
             f"is not UTF-8 (byte {error.start}): save it as UTF-8",
         )
     except ReaderError as error:
-        line, said = (
+        line, problem = (
             data.decode().count("\n", 0, error.position) + 1,
             "a character that YAML does not know",
         )
@@ -105,30 +105,35 @@ def read_model(path: Path, model: type[Model], then: str) -> tuple[Model, Any]:
         # of a bracket or quote, where it opens
         never_closed = error.context_mark and "stream" in (error.problem or "")
         mark = error.context_mark if never_closed else error.problem_mark or error.context_mark
-        line, said = (
+        line, problem = (
             mark.line + 1 if mark else 1,
             ", ".join(filter(None, (error.context, error.problem))),
         )
     except ValidationError as error:
         # first a key that nobody knows, for it may be the one that another sentence misses
-        found = error.errors()
-        first = next(
-            (each for each in found if each["type"] in ("extra_forbidden", "invalid_key")), found[0]
+        errors = error.errors()
+        main_error = next(
+            (
+                details
+                for details in errors
+                if details["type"] in ("extra_forbidden", "invalid_key")
+            ),
+            errors[0],
         )
-        line, said = (
-            line_of(tree, first.get("ctx", {}).get("place", first["loc"])),
-            _told(first, model),
+        line, problem = (
+            line_of(tree, main_error.get("ctx", {}).get("place", main_error["loc"])),
+            _error_message(main_error, model),
         )
-        if first["type"] == "model_type" and not first["loc"]:
-            said = (
+        if main_error["type"] == "model_type" and not main_error["loc"]:
+            problem = (
                 f"the file: {'it is empty' if tree is None else 'it has no keys'}, and needs "
                 f"{_required_keys(model)}"
             )
     except (ArithmeticError, ValueError, RecursionError):
         # a character by a number that none has, or thousands of brackets
-        said = "cannot be read as YAML"
+        problem = "cannot be read as YAML"
     where = f"{path}:{line}" if line else str(path)
-    raise CourseFault(f"{where}: {said}. Next: mend that line, then {then}") from None
+    raise CourseFault(f"{where}: {problem}. Next: mend that line, then {then}") from None
 
 
 def _required_keys(model: type[BaseModel]) -> str:
@@ -137,29 +142,29 @@ def _required_keys(model: type[BaseModel]) -> str:
     )
 
 
-def line_of(tree: Any, place: Sequence[int | str]) -> int:
+def line_of(tree: Any, location: Sequence[int | str]) -> int:
     """Return the line (from 1) of the deepest part of the place that the file contains."""
     line = 1
-    for part in place:
-        if isinstance(tree, CommentedMap) and part in tree:
-            line = tree.lc.key(part)[0] + 1
-        elif isinstance(tree, CommentedSeq) and isinstance(part, int) and part < len(tree):
-            line = tree.lc.item(part)[0] + 1
+    for step in location:
+        if isinstance(tree, CommentedMap) and step in tree:
+            line = tree.lc.key(step)[0] + 1
+        elif isinstance(tree, CommentedSeq) and isinstance(step, int) and step < len(tree):
+            line = tree.lc.item(step)[0] + 1
         else:
             break
-        tree = tree[part]
+        tree = tree[step]
     return line
 
 
-def _told(error: ErrorDetails, model: type[BaseModel]) -> str:
+def _error_message(error: ErrorDetails, model: type[BaseModel]) -> str:
     """Return what pydantic says, with the key and what stands there.
 
     The line says in which row it is.
     """
-    place, given = error.get("ctx", {}).get("place", error["loc"]), error["input"]
-    last = max((i for i, each in enumerate(place) if isinstance(each, int)), default=-1)
+    location, input_value = error.get("ctx", {}).get("place", error["loc"]), error["input"]
+    last = max((i for i, step in enumerate(location) if isinstance(step, int)), default=-1)
     # a validator has brackets
-    key = ".".join(str(each) for each in place[last + 1 :] if "[" not in str(each))
+    key = ".".join(str(step) for step in location[last + 1 :] if "[" not in str(step))
     if error["type"] == "value_error":  # a sentence of our own
         return ": ".join(filter(None, (key, error["msg"].removeprefix("Value error, "))))
     if error["type"] == "tuple_type":
@@ -170,21 +175,23 @@ def _told(error: ErrorDetails, model: type[BaseModel]) -> str:
     if error["type"] == "missing":
         return f"{key} is missing"
     if error["type"] == "extra_forbidden":
-        keys = _keys_beside(place, model)
-        near = get_close_matches(str(place[-1]), keys, 1)
+        keys = _keys_beside(location, model)
+        near = get_close_matches(str(location[-1]), keys, 1)
         return f"{key}: there is no such key; " + (
             f"did you mean {near[0]}?" if near else f"there are {', '.join(keys)}"
         )
-    shown = f" (input: {ascii(given)[:50]})" if isinstance(given, str | int | float) else ""
-    return f"{key or 'the file'}: {error['msg']}{shown}"
+    input_text = (
+        f" (input: {ascii(input_value)[:50]})" if isinstance(input_value, str | int | float) else ""
+    )
+    return f"{key or 'the file'}: {error['msg']}{input_text}"
 
 
-def _keys_beside(place: Sequence[int | str], model: type[BaseModel]) -> list[str]:
+def _keys_beside(location: Sequence[int | str], model: type[BaseModel]) -> list[str]:
     """Return the keys that may stand where this place's last one does."""
     if issubclass(model, RootModel):
         model = _model_in(model.model_fields["root"].annotation) or model
-    for part in place[:-1]:
-        field = model.model_fields.get(str(part))
+    for step in location[:-1]:
+        field = model.model_fields.get(str(step))
         model = _model_in(field.annotation) or model if field is not None else model
     return list(model.model_fields)
 

@@ -25,7 +25,7 @@ def with_neighbours(path: Path) -> list[Path]:
 
     A file that cannot be parsed imports nothing: whoever runs it says why.
     """
-    found, todo = {path}, [path]
+    files, todo = {path}, [path]
     while todo:
         try:
             tree = ast.parse(todo.pop().read_text(encoding="utf-8"))
@@ -35,10 +35,10 @@ def with_neighbours(path: Path) -> list[Path]:
             node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.level == 1
         ]
         names = {node.module or alias.name for node in imports for alias in node.names}
-        beside = {path.with_name(f"{name.split('.')[0]}.py") for name in names} - found
-        todo += [other for other in beside if other.exists()]
-        found.update(todo)
-    return [path, *sorted(found - {path})]
+        neighbours = {path.with_name(f"{name.split('.')[0]}.py") for name in names} - files
+        todo += [neighbour for neighbour in neighbours if neighbour.exists()]
+        files.update(todo)
+    return [path, *sorted(files - {path})]
 
 
 @dataclass(unsafe_hash=True)
@@ -76,7 +76,7 @@ class Exercise:
         """Return the signatures that course.yaml lists for the function or class of that name."""
         listed = self.row.shapes.get(name, ())
         return tuple(
-            parse_signature(each) for each in ((listed,) if isinstance(listed, str) else listed)
+            parse_signature(text) for text in ((listed,) if isinstance(listed, str) else listed)
         )
 
     @cached_property
@@ -116,7 +116,7 @@ class Exercise:
         """
         graders = (self.checks, self.checks.with_name("conftest.py"), self.misconceptions)
         attempts = (self.solution, *self.right_attempts(), *self.wrong_attempts())
-        return [path for each in (*graders, *attempts) for path in with_neighbours(each)]
+        return [path for file in (*graders, *attempts) for path in with_neighbours(file)]
 
 
 @dataclass(unsafe_hash=True)
@@ -155,18 +155,20 @@ class Course:
         """Return what no student may see: every file of solutions/ and grader/ that says
         something.
         """
-        found = (path for name in ("solutions", "grader") for path in (self.root / name).rglob("*"))
+        paths = (path for name in ("solutions", "grader") for path in (self.root / name).rglob("*"))
         return sorted(
             p
-            for p in found
+            for p in paths
             if p.is_file() and "__pycache__" not in p.parts and p.read_bytes().strip()
         )
 
 
 def exercises_called(exercises: Sequence[Exercise], name: str) -> list[Exercise]:
     """Return the exercises of this name; several where a number stands in several assignments."""
-    wanted = _plain(Path(name).stem)
-    return [e for e in exercises if wanted in (e.id, _plain(e.stem), _plain(e.stem.split("_")[0]))]
+    plain_name = _plain(Path(name).stem)
+    return [
+        e for e in exercises if plain_name in (e.id, _plain(e.stem), _plain(e.stem.split("_")[0]))
+    ]
 
 
 def unknown(exercises: Sequence[Exercise], name: str) -> str:
@@ -189,20 +191,23 @@ def assignment_named(course: Course, name: str | None, *, in_part: bool = False)
 
     in_part: a part of either is enough where no other assignment has it.
     """
-    every = course.assignments
+    assignments = course.assignments
     if not name:
-        if len(every) == 1:
-            return every[0]
+        if len(assignments) == 1:
+            return assignments[0]
         raise UnknownAssignment(
-            f"of which assignment? There are: {', '.join(each.id for each in every)}."
+            "of which assignment? There are:"
+            f" {', '.join(assignment.id for assignment in assignments)}."
         )
-    wanted = name.casefold()
-    names = {each: (each.id, each.title.casefold()) for each in every}
-    matches = [each for each in every if each.id == name] or [
-        each for each in every if wanted in names[each]
+    folded_name = name.casefold()
+    names = {assignment: (assignment.id, assignment.title.casefold()) for assignment in assignments}
+    matches = [assignment for assignment in assignments if assignment.id == name] or [
+        assignment for assignment in assignments if folded_name in names[assignment]
     ]
     matches = matches or [
-        each for each in every if in_part and any(wanted in other for other in names[each])
+        assignment
+        for assignment in assignments
+        if in_part and any(folded_name in alias for alias in names[assignment])
     ]
     if len(matches) == 1:
         return matches[0]
@@ -210,8 +215,10 @@ def assignment_named(course: Course, name: str | None, *, in_part: bool = False)
         raise UnknownAssignment(
             f"{name!a} may be any of these assignments: {', '.join(m.id for m in matches)}."
         )
-    ids_by_name = {other: each.id for each in every for other in names[each]}
-    raise UnknownAssignment(f"there is no assignment {name!a}; {_near(wanted, ids_by_name)}")
+    ids_by_name = {
+        alias: assignment.id for assignment in assignments for alias in names[assignment]
+    }
+    raise UnknownAssignment(f"there is no assignment {name!a}; {_near(folded_name, ids_by_name)}")
 
 
 def _near(name: str, ids: dict[str, str]) -> str:

@@ -71,18 +71,18 @@ def parse_signature(text: str) -> Signature:
         if len(build) > 1:
             raise ValueError
         try:
-            form, shapes = _part(ast.parse(returned.strip(), mode="eval").body, ())
+            form, shapes = _read_form(ast.parse(returned.strip(), mode="eval").body, ())
         except SyntaxError:  # (y: (B, T), state: opaque), which is written as parameters are
             args = _arguments(returned)
-            form, shapes = _parts(
+            form, shapes = _read_tuple(
                 [arg.annotation for arg in args], (), tuple(arg.arg for arg in args)
             )
-        one = Signature(
+        signature = Signature(
             _parameters(call),
             shapes[0][1] if shapes else (),
             _parameters(build[0]) if build else None,
         )
-        return one if form.kind == "tensor" else replace(one, form=form, shapes=shapes)
+        return signature if form.kind == "tensor" else replace(signature, form=form, shapes=shapes)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         example = "'(x: (B, T, C), n_head: nh) -> (B, nh, T, hd)'"
         raise ValueError(
@@ -90,7 +90,7 @@ def parse_signature(text: str) -> Signature:
         ) from None
 
 
-def _part(node: ast.expr | None, path: Path) -> tuple[Form, Leaves]:
+def _read_form(node: ast.expr | None, path: Path) -> tuple[Form, Leaves]:
     if isinstance(node, ast.Name) and _is_opaque(node):
         return Form("opaque"), ()
     tensor = _not_none(node)
@@ -98,26 +98,26 @@ def _part(node: ast.expr | None, path: Path) -> tuple[Form, Leaves]:
         case ast.Constant(value=None):
             return Form(), ()
         case ast.Tuple(elts=axes) if all(
-            isinstance(each, _AXES) for each in axes
+            isinstance(axis, _AXES) for axis in axes
         ) and not _is_opaque(tensor):
             return Form(), ((path, tuple(map(_axis, axes))),)
         case ast.Tuple(elts=elements) | ast.List(elts=elements) if tensor is node:
-            return _parts(elements, path)
+            return _read_tuple(elements, path)
     raise ValueError
 
 
 def _is_opaque(node: ast.expr) -> bool:
-    return any(isinstance(each, ast.Name) and each.id == OPAQUE for each in ast.walk(node))
+    return any(isinstance(child, ast.Name) and child.id == OPAQUE for child in ast.walk(node))
 
 
-def _parts(
-    parts: Sequence[ast.expr | None], path: Path, names: tuple[str, ...] = ()
+def _read_tuple(
+    elements: Sequence[ast.expr | None], path: Path, names: tuple[str, ...] = ()
 ) -> tuple[Form, Leaves]:
-    if not parts:
+    if not elements:
         raise ValueError
-    every = [_part(part, (*path, place)) for place, part in enumerate(parts)]
-    return Form("tuple", names, tuple(form for form, _ in every)), tuple(
-        leaf for _, own in every for leaf in own
+    pairs = [_read_form(element, (*path, index)) for index, element in enumerate(elements)]
+    return Form("tuple", names, tuple(form for form, _ in pairs)), tuple(
+        leaf for _, leaves in pairs for leaf in leaves
     )
 
 
@@ -136,7 +136,7 @@ def _arguments(text: str) -> list[ast.arg]:
 
 
 def _parameters(text: str) -> tuple[Parameter, ...]:
-    return tuple(_parameter(each.arg, each.annotation) for each in _arguments(text))
+    return tuple(_parameter(argument.arg, argument.annotation) for argument in _arguments(text))
 
 
 def _parameter(name: str, says: ast.expr | None) -> Parameter:

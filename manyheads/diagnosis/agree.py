@@ -41,8 +41,8 @@ def agree(a: Reply, b: Reply) -> bool:
 
 
 def _is_on_meta_or_training(call: Call) -> bool:
-    builds = [v for v in call.given if isinstance(v, Build)]
-    tensors = [v for v in call.given if isinstance(v, Tensor)]
+    builds = [v for v in call.inputs if isinstance(v, Build)]
+    tensors = [v for v in call.inputs if isinstance(v, Tensor)]
     return any(b.training or b.device == "meta" for b in builds) or any(
         t.device.type == "meta" for t in tensors
     )
@@ -50,22 +50,22 @@ def _is_on_meta_or_training(call: Call) -> bool:
 
 def has_own_weights(call: Call) -> bool:
     """Return whether a module that is built for the call has weights that nobody gave."""
-    return any(isinstance(value, Build) and value.state is None for value in call.given)
+    return any(isinstance(value, Build) and value.state is None for value in call.inputs)
 
 
 def asks_for_a_gpu(call: Call) -> bool:
     """Return whether the call names a GPU: the judge has none, so it cannot ask trusted code the
     same call.
     """
-    devices = (each for each in call.given if isinstance(each, Build | DeviceArgument))
+    devices = (value for value in call.inputs if isinstance(value, Build | DeviceArgument))
     return any((v.name if isinstance(v, DeviceArgument) else v.device) == "cuda" for v in devices)
 
 
 def _same_exception(a: Raised, b: Raised) -> bool:
     if is_refusal(a) or is_refusal(b):
         return is_refusal(a) and is_refusal(b)
-    kind = kind_of(a)
-    return kind is not None and kind is kind_of(b)
+    error_kind = kind_of(a)
+    return error_kind is not None and error_kind is kind_of(b)
 
 
 def _same_output(a: Output, b: Output) -> bool:
@@ -73,10 +73,11 @@ def _same_output(a: Output, b: Output) -> bool:
 
 
 def _same_gradients(a: Reply, b: Reply) -> bool:
-    present = [g for g in b.gradients.values() if g is not None and g.numel()]
-    scale = max((float(g.double().nan_to_num().abs().max()) for g in present), default=0.0)
+    gradients = [g for g in b.gradients.values() if g is not None and g.numel()]
+    scale = max((float(g.double().nan_to_num().abs().max()) for g in gradients), default=0.0)
     return all(
-        _same_values(mine, b.gradients[name], scale or None) for name, mine in a.gradients.items()
+        _same_values(gradient, b.gradients[name], scale or None)
+        for name, gradient in a.gradients.items()
     )
 
 

@@ -16,7 +16,7 @@ from ..checks.local import BrokenReference, namespace_of, namespace_of_source
 from ..course import CourseError, Exercise
 from ..errors import described, place_of
 from .directions import Direction
-from .family import Family, Namespace
+from .family import Namespace, ParametricMutant
 
 
 class _Words(BaseModel):
@@ -78,7 +78,7 @@ class Bank:
     mutants: tuple[Mutant, ...]
     texts: Mapping[str, MisconceptionText]
     reference: tuple[Path, str] = field(default=(Path(), ""), repr=False, compare=False)
-    families: tuple[Family, ...] = ()
+    families: tuple[ParametricMutant, ...] = ()
 
     def combine(self, first: Mutant, second: Mutant) -> Namespace | None:
         """Return both faults in one attempt; None if they change the same text or knob, or one is
@@ -124,27 +124,29 @@ def load_bank(exercise: Exercise) -> Bank:
     return replace(bank, mutants=mutants, families=families)
 
 
-def _row_of(exercise: Exercise, table: str, index: int, row: object, parts: int) -> tuple[Any, ...]:
+def _row_of(
+    exercise: Exercise, table: str, index: int, row: object, length: int
+) -> tuple[Any, ...]:
     """Return a row of MUTANTS or FAMILIES. Raises CourseError, with its place in the table, if it
     has another form.
     """
     form = {"MUTANTS": "an id and an edit", "FAMILIES": "an id, a function, and two limits"}[table]
-    is_row = isinstance(row, tuple) and len(row) == parts and isinstance(row[0], str)
+    is_row = isinstance(row, tuple) and len(row) == length and isinstance(row[0], str)
     if (
         isinstance(row, tuple)
         and is_row
         and (table == "FAMILIES" or isinstance(row[1], Edit | Mapping))
     ):
         return row
-    shown = repr(row)[:60]
-    said = (
-        f"{exercise.misconceptions}: row {index + 1} of {table} is {shown}, and should be a "
+    excerpt = repr(row)[:60]
+    problem = (
+        f"{exercise.misconceptions}: row {index + 1} of {table} is {excerpt}, and should be a "
         f"tuple of {form}"
     )
-    raise CourseError(f"{said}. Next: mend that row, then course verify {exercise.id}")
+    raise CourseError(f"{problem}. Next: mend that row, then course verify {exercise.id}")
 
 
-def _families(exercise: Exercise, bank: Bank, listed: object) -> tuple[Family, ...]:
+def _families(exercise: Exercise, bank: Bank, listed: object) -> tuple[ParametricMutant, ...]:
     path, again = exercise.misconceptions, f"then course verify {exercise.id}"
     if not isinstance(listed, tuple):
         raise CourseError(f"{path}: FAMILIES is not a tuple. Next: make it one, {again}")
@@ -155,15 +157,15 @@ def _families(exercise: Exercise, bank: Bank, listed: object) -> tuple[Family, .
         if isinstance(change(low), Edit):
             knobs = partial(lambda change, number: {"edit": change(number)}, change)
             make_edited = partial(_edited_namespace, exercise, id_, source)
-            families.append(Family(id_, knobs, low, high, make_edited))
+            families.append(ParametricMutant(id_, knobs, low, high, make_edited))
         elif bank.make is None:
-            said = (
+            problem = (
                 f"{path}: FAMILIES have knobs, so a function make(**knobs) is needed. Next: "
                 f"add it, {again}"
             )
-            raise CourseError(said)
+            raise CourseError(problem)
         else:
-            families.append(Family(id_, change, low, high, bank.make))
+            families.append(ParametricMutant(id_, change, low, high, bank.make))
     return tuple(families)
 
 
@@ -212,10 +214,10 @@ def _edited_namespace(exercise: Exercise, id_: str, source: str, edit: Edit) -> 
         cause = broken.__cause__
         _, line = place_of(cause, lambda file: file == reference) or (reference, 0)
         lines = edited.splitlines()
-        shown = (
+        location = (
             f" (line {line}: {lines[line - 1].strip()!r})" if line and line <= len(lines) else ""
         )
-        problem = f"{reference.name} with its edit{shown} raises {described(cause)}"
+        problem = f"{reference.name} with its edit{location} raises {described(cause)}"
         again = f"then course verify {exercise.id}"
         raise CourseError(
             f"{exercise.misconceptions}: the mutant {id_}: {problem}. Next: mend its edit, {again}"
@@ -246,12 +248,12 @@ class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[mi
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         """Return a mapping. Raises yaml.MarkedYAMLError with the line of a repeated key."""
-        known = set[str]()
+        keys = set[str]()
         for key, _ in node.value:
-            if key.value in known:
+            if key.value in keys:
                 problem = f"{key.value} stands there already, further above"
                 raise yaml.constructor.ConstructorError(None, None, problem, key.start_mark)
-            known.add(key.value)
+            keys.add(key.value)
         mapping: dict[Any, Any] = super().construct_mapping(node, deep=deep)
         return mapping
 
@@ -264,23 +266,23 @@ def _read(path: Path) -> dict[str, _TextFile]:
         return TypeAdapter(dict[str, _TextFile]).validate_python(raw or {})
     except UnicodeDecodeError as error:
         line = path.read_bytes().count(b"\n", 0, error.start) + 1
-        said = f"{path}:{line}: is not UTF-8 (byte {error.start}): save it as UTF-8"
+        problem = f"{path}:{line}: is not UTF-8 (byte {error.start}): save it as UTF-8"
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        said = (
+        problem = (
             f"{path}:{mark.line + 1 if mark else 1}: "
             f"{', '.join(filter(None, (error.context, error.problem)))}"
         )
     except yaml.YAMLError as error:
-        said = f"{path}: {' '.join(str(error).split())[:300]}"
+        problem = f"{path}: {' '.join(str(error).split())[:300]}"
     except ValidationError as error:
-        said = f"{path}:{_in_words(error, path)}"
-    raise CourseError(f"{said}. Next: mend it, then course verify")
+        problem = f"{path}:{_in_words(error, path)}"
+    raise CourseError(f"{problem}. Next: mend it, then course verify")
 
 
 def _in_words(error: ValidationError, path: Path) -> str:
-    first = error.errors()[0]
-    keys = [str(key) for key in first["loc"]]
+    detail = error.errors()[0]
+    keys = [str(key) for key in detail["loc"]]
     lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
     line = next(
         (
@@ -290,23 +292,23 @@ def _in_words(error: ValidationError, path: Path) -> str:
         ),
         1,
     )
-    about = ", ".join(keys[:-1] if first["type"] in ("extra_forbidden", "missing") else keys)
-    where = f"{line}: {about or 'the file'}"
+    key_path = ", ".join(keys[:-1] if detail["type"] in ("extra_forbidden", "missing") else keys)
+    where = f"{line}: {key_path or 'the file'}"
     if "hints" in keys:
         return f"{where} needs three hints: a question, a pointer, and almost the answer"
-    if first["type"] == "extra_forbidden":
+    if detail["type"] == "extra_forbidden":
         return (
             f"{where} has {keys[-1]!r}, which nothing reads; it may have title, explanation, "
             "hints, shows and overrides"
         )
-    if first["type"].startswith(("dict", "model")):
+    if detail["type"].startswith(("dict", "model")):
         return f"{where} should hold titles, explanations and hints by their ids"
-    return f"{where} is not as it should be: {first['msg']}"
+    return f"{where} is not as it should be: {detail['msg']}"
 
 
 def _text(*sources: _Words) -> MisconceptionText:
     title, explanation = (
-        next((found for words in sources if (found := getattr(words, field))), "")
+        next((text for words in sources if (text := getattr(words, field))), "")
         for field in ("title", "explanation")
     )
     hints = next((words.hints for words in sources if words.hints), ("", "", ""))

@@ -93,20 +93,20 @@ class TensorColumns:
             math.frexp(float(finite.abs().max()))[1] - BITS + 1 if rounded and len(finite) else 0
         )
         most = 2 ** (BITS - 1) - 1
-        whole = (
+        integers = (
             (flat.double().nan_to_num(0, 0, 0) / 2.0**exponent).round().clamp(-most, most).long()
         )
         bits = _bits(flat)
         if rounded:  # what is in the pool is kept as it is, and all else as it comes back
-            back = _bits((whole.double() * 2.0**exponent).float())
+            back = _bits((integers.double() * 2.0**exponent).float())
             bits = [
-                mine if mine in self._places else other
-                for mine, other in zip(bits, back, strict=True)
+                original if original in self._places else restored
+                for original, restored in zip(bits, back, strict=True)
             ]
-        runs = _joined(self._found(bits, rounded))
+        runs = _joined(self._find_runs(bits, rounded))
         lengths = torch.tensor([run.length for run in runs], dtype=torch.long)
         is_rounded = torch.tensor([run.start == _ROUNDED for run in runs], dtype=torch.bool)
-        self._rounded.append(whole[torch.repeat_interleave(is_rounded, lengths)])
+        self._rounded.append(integers[torch.repeat_interleave(is_rounded, lengths)])
         return runs, exponent
 
     def _extend(self, bits: int) -> None:
@@ -115,15 +115,15 @@ class TensorColumns:
             places.append(len(self._pool))
         self._pool.append(bits)
 
-    def _found(self, bits: list[int], rounded: bool) -> Iterator[_Run]:
+    def _find_runs(self, bits: list[int], rounded: bool) -> Iterator[_Run]:
         """Yield the longest run in the pool that begins with the next number; what is not there is
         added, or is rounded.
         """
-        place = 0
-        while place < len(bits):
-            starts = self._places.get(bits[place], [])
-            seconds = self._places.get(bits[place + 1], []) if place + 1 < len(bits) else []
-            tried = (self._run(bits, place, a, b - a) for a in starts for b in seconds)
+        position = 0
+        while position < len(bits):
+            starts = self._places.get(bits[position], [])
+            seconds = self._places.get(bits[position + 1], []) if position + 1 < len(bits) else []
+            tried = (self._run(bits, position, a, b - a) for a in starts for b in seconds)
             run = max(
                 tried,
                 key=lambda run: run.length,
@@ -132,16 +132,16 @@ class TensorColumns:
             if run.length < (1 if rounded else _WORTH) or run.start == _ROUNDED:
                 run = _Run(_ROUNDED if rounded else len(self._pool), 1, 1)
             if run.start == len(self._pool):
-                self._extend(bits[place])
+                self._extend(bits[position])
             yield run
-            place += run.length
+            position += run.length
 
-    def _run(self, bits: list[int], place: int, start: int, step: int) -> _Run:
+    def _run(self, bits: list[int], position: int, start: int, step: int) -> _Run:
         length, at = 2, start + 2 * step
         while (
-            place + length < len(bits)
+            position + length < len(bits)
             and 0 <= at < len(self._pool)
-            and self._pool[at] == bits[place + length]
+            and self._pool[at] == bits[position + length]
         ):
             length, at = length + 1, at + step
         return _Run(start, step, length)
@@ -156,9 +156,9 @@ class TensorColumns:
             "numbers.high": (rounded >> 8).to(torch.int16),
             "numbers.low": (rounded & 255).to(torch.uint8),
         }
-        parts = torch.tensor(self._runs, dtype=torch.long).view(-1, 3).T
+        runs = torch.tensor(self._runs, dtype=torch.long).view(-1, 3).T
         return columns | {
-            f"runs.{n}": narrow(each) for n, each in zip(_Run._fields, parts, strict=True)
+            f"runs.{n}": narrow(column) for n, column in zip(_Run._fields, runs, strict=True)
         }
 
 
@@ -203,10 +203,10 @@ def read_tensors(
     flat[is_rounded] = (
         rounded * torch.exp2(torch.repeat_interleave(exponents, sizes)[is_rounded])
     ).float()
-    parts = flat.split(sizes.tolist())
+    chunks = flat.split(sizes.tolist())
     return [
-        part.to(_DTYPES[dtype]).view(shape)
-        for part, (dtype, shape, _, _) in zip(parts, specs, strict=True)
+        chunk.to(_DTYPES[dtype]).view(shape)
+        for chunk, (dtype, shape, _, _) in zip(chunks, specs, strict=True)
     ]
 
 
@@ -227,9 +227,9 @@ def to_rows(numbers: Tensor) -> tuple[Tensor, Tensor]:
     ), sizes
 
 
-def from_rows(whole: Tensor, sizes: Tensor) -> Tensor:
+def from_rows(integers: Tensor, sizes: Tensor) -> Tensor:
     """Return the (N, V) numbers that `to_rows` stored, in float64."""
-    return whole.double() / 32767 * from_sizes(sizes)[:, None]
+    return integers.double() / 32767 * from_sizes(sizes)[:, None]
 
 
 SIZES = 8  # steps of a stored size from one power of two to the next

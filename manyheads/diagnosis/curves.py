@@ -15,11 +15,11 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from .diagnosis import Fault
-from .family import Curve, form_of, numbers_of
+from .diagnosis import Candidate
+from .family import Sweep, form_of, numbers_of
 from .fingerprint import SMALLEST, ReplyFingerprint
-from .recording import Recording
-from .row import Row
+from .recording import FaultDictionary
+from .row import Response
 
 # recorded points through which a polynomial is laid, for the step between the two in the middle
 AROUND = 6
@@ -31,7 +31,7 @@ SURE = 0.05  # a call tells the number if so much of its logarithm shows
 APART = 0.05  # between the logarithms of the numbers that are right in two calls
 
 
-def on_a_curve(row: Row, *, listed: bool = False) -> list[Fault]:
+def on_a_curve(row: Response, *, listed: bool = False) -> list[Candidate]:
     """Return the first family of which one number, which several calls tell, explains all wrong
     calls; or none.
 
@@ -43,49 +43,57 @@ def on_a_curve(row: Row, *, listed: bool = False) -> list[Fault]:
     head_dim, any large number answers alike.
     """
     for curve in (
-        curve for curve in row.recording.curves if _explains(curve, row, must_vary=listed)
+        curve for curve in row.recording.sweeps if _explains(curve, row, must_vary=listed)
     ):
-        calls = [i for i in curve.calls if i in row.asked and i in row.written]
+        calls = [i for i in curve.calls if i in row.calls and i in row.written]
         if listed or not any(
-            all(row.is_as(m, i) for i in calls) for m in range(len(row.recording.mutants))
+            all(row.matches(m, i) for i in calls) for m in range(len(row.recording.mutants))
         ):
-            return [Fault(curve.id)]
+            return [Candidate(curve.id)]
     return []
 
 
 @lru_cache(maxsize=16)
-def of_one_number(recording: Recording) -> Set[str]:
+def of_one_number(recording: FaultDictionary) -> Set[str]:
     """Return the misconceptions that are one number in place of the one that is right in each call:
     no other way proves them.
     """
-    right = recording.right
+    expected_reply = recording.expected_reply
     return {
         c.id
-        for c in recording.curves
-        if _vary([_number(c, k, right(i)) for k, i in enumerate(c.calls)]) is True
+        for c in recording.sweeps
+        if _vary([_number(c, k, expected_reply(i)) for k, i in enumerate(c.calls)]) is True
     }
 
 
-def _explains(curve: Curve, row: Row, *, must_vary: bool) -> bool:
-    wrong, asked = row.wrong.keys(), row.asked & row.written.keys()
-    seen = {place: row.written[i] for place, i in enumerate(curve.calls) if i in asked}
-    ways = (
-        (row.structure(curve.calls[k], e.found), row.structure(curve.calls[k], e.right))
-        for k, e in seen.items()
+def _explains(curve: Sweep, row: Response, *, must_vary: bool) -> bool:
+    syndrome, calls = row.syndrome.keys(), row.calls & row.written.keys()
+    observations = {
+        position: row.written[i] for position, i in enumerate(curve.calls) if i in calls
+    }
+    structures = (
+        (row.structure(curve.calls[k], e.actual), row.structure(curve.calls[k], e.expected))
+        for k, e in observations.items()
     )
     if (
-        not wrong <= curve.speaks
-        or wrong.isdisjoint(curve.calls)
-        or any(mine != right for mine, right in ways)
+        not syndrome <= curve.speaks
+        or syndrome.isdisjoint(curve.calls)
+        or any(actual != expected for actual, expected in structures)
     ):
         return False
-    others = (m for m in range(len(row.recording.mutants)) if row.id(m) != curve.id)
-    if any(all(row.is_as(m, curve.calls[place]) for place in seen) for m in others):
+    other_mutants = (m for m in range(len(row.recording.mutants)) if row.id(m) != curve.id)
+    if any(
+        all(row.matches(m, curve.calls[position]) for position in observations)
+        for m in other_mutants
+    ):
         return False  # a mistake with a name of its own
-    paths = {place: _path(curve, place, each.found) for place, each in seen.items()}
-    distance, part, _ = _nearest([*paths.values()])
-    telling = [place for place, path in paths.items() if path.tells(curve, part)]
-    rights = [_number(curve, place, seen[place].right) for place in telling]
+    paths = {
+        position: _path(curve, position, observation.actual)
+        for position, observation in observations.items()
+    }
+    distance, segment, _ = _nearest([*paths.values()])
+    telling = [position for position, path in paths.items() if path.tells(curve, segment)]
+    rights = [_number(curve, position, observations[position].expected) for position in telling]
     varies = _vary(rights)
     return (
         distance <= CLOSE
@@ -98,16 +106,16 @@ def _vary(numbers: Sequence[float | None]) -> bool | None:
     """Return whether the numbers that are right in some calls are not all the same; None where
     there are no two.
     """
-    known = [number for number in numbers if number is not None]
-    return max(known) - min(known) > APART if len(known) > 1 else None
+    known_numbers = [number for number in numbers if number is not None]
+    return max(known_numbers) - min(known_numbers) > APART if len(known_numbers) > 1 else None
 
 
-def _number(curve: Curve, place: int, reply: ReplyFingerprint) -> float | None:
-    path = _path(curve, place, reply)
-    distance, part, along = _nearest([path])
+def _number(curve: Sweep, position: int, reply: ReplyFingerprint) -> float | None:
+    path = _path(curve, position, reply)
+    distance, segment, along = _nearest([path])
     return (
-        (part + along) / PARTS * curve.step
-        if distance <= CLOSE and path.tells(curve, part)
+        (segment + along) / PARTS * curve.step
+        if distance <= CLOSE and path.tells(curve, segment)
         else None
     )
 
@@ -119,37 +127,37 @@ class _Path(NamedTuple):
 
     start: Tensor
     move: Tensor
-    other: Tensor
+    point: Tensor
 
-    def tells(self, curve: Curve, part: int) -> bool:
+    def tells(self, curve: Sweep, segment: int) -> bool:
         """Return whether the answer moves enough there to tell the number."""
-        return float(self.move[part].abs().max()) * PARTS * SURE >= CLOSE * curve.step
+        return float(self.move[segment].abs().max()) * PARTS * SURE >= CLOSE * curve.step
 
 
-def _path(curve: Curve, place: int, reply: ReplyFingerprint) -> _Path:
+def _path(curve: Sweep, position: int, reply: ReplyFingerprint) -> _Path:
     """Return the family's answers beside a reply.
 
     Where they change their form, they stand still where the reply is.
 
     So they do where they have another form, if the reply has one, too.
     """
-    around = curve.answers[place].unfold(0, AROUND, 1)  # (steps, N, AROUND)
+    around = curve.answers[position].unfold(0, AROUND, 1)  # (steps, N, AROUND)
     is_other = around.isnan().any(1)
-    if form_of(reply) == curve.forms[place]:
+    if form_of(reply) == curve.forms[position]:
         norms = torch.tensor(
             [max(o.norm, SMALLEST) for o in reply.outputs for _ in o.projections]
         ).double()
-        other = torch.tensor(numbers_of(reply), dtype=torch.float64) / norms
+        point = torch.tensor(numbers_of(reply), dtype=torch.float64) / norms
         changes = (is_other.any(1) & ~is_other.all(1))[:, None, None]
         points = torch.where(
-            changes, other, torch.einsum("snk,pk->spn", around, _weights()) / norms
+            changes, point, torch.einsum("snk,pk->spn", around, _weights()) / norms
         )
     else:
-        other = torch.zeros_like(around[0, :, 0])
+        point = torch.zeros_like(around[0, :, 0])
         points = torch.where(is_other.any(1), 0.0, torch.inf)[:, None, None].expand(
-            -1, PARTS + 1, len(other)
+            -1, PARTS + 1, len(point)
         )
-    return _Path(points[:, :-1].flatten(0, 1), points.diff(dim=1).flatten(0, 1), other)
+    return _Path(points[:, :-1].flatten(0, 1), points.diff(dim=1).flatten(0, 1), point)
 
 
 def _nearest(paths: Sequence[_Path]) -> tuple[float, int, float]:
@@ -159,7 +167,7 @@ def _nearest(paths: Sequence[_Path]) -> tuple[float, int, float]:
     Not where only one of several calls moves: there the others have no answer of this form.
     """
     start, move = (torch.cat([path[k] for path in paths], 1) for k in (0, 1))
-    gap = torch.cat([path.other for path in paths]) - start
+    gap = torch.cat([path.point for path in paths]) - start
     along = (
         ((gap * move).sum(1) / (move * move).sum(1).clamp_min(1e-300))
         .nan_to_num(0.0)
@@ -176,8 +184,8 @@ def _nearest(paths: Sequence[_Path]) -> tuple[float, int, float]:
         .masked_fill(distances > distances.min() + CLOSE / 100, torch.inf)
         .nan_to_num(torch.inf)
     )
-    part = int(least.argmin())
-    return float(distances[part]), part, float(along[part])
+    segment = int(least.argmin())
+    return float(distances[segment]), segment, float(along[segment])
 
 
 @cache
@@ -187,8 +195,10 @@ def _weights() -> Tensor:
     """
     t = torch.linspace(0.0, 1.0, PARTS + 1, dtype=torch.float64)
     nodes = [node + 1.0 - AROUND // 2 for node in range(AROUND)]
-    each = [
-        torch.stack([(t - other) / (node - other) for other in nodes if other != node]).prod(0)
+    basis = [
+        torch.stack(
+            [(t - other_node) / (node - other_node) for other_node in nodes if other_node != node]
+        ).prod(0)
         for node in nodes
     ]
-    return torch.stack(each, 1)
+    return torch.stack(basis, 1)

@@ -13,16 +13,16 @@ from ..submission.unwritten import UNTOUCHED, unwritten_names
 from .bank import Bank
 from .broken_aspect import proven_by_aspect, proven_by_plain_numbers
 from .curves import of_one_number
-from .diagnosis import Diagnosis, Fault, in_order
+from .diagnosis import Candidate, Diagnosis, in_order
 from .directions import without_other_directions
 from .explain_row import (
-    cover,
     explain,
     explain_behind,
     explain_by_kind,
     explain_functions,
     explain_nearly,
     explain_two,
+    smallest_cover,
 )
 from .fingerprint import has_no_numbers
 from .fixed_sizes import (
@@ -34,7 +34,7 @@ from .fixed_sizes import (
 )
 from .guards import REFUSES, UNDIVIDED, Guard, guards_of
 from .observe import (
-    Observed,
+    ObservedReply,
     fault_of_device,
     is_moved_after_a_call,
     is_of_copies,
@@ -52,14 +52,17 @@ from .proofs import (
     proven_by_parameters,
     without_more,
 )
-from .recording import Recording, differs
-from .row import Row
-from .same_places import proven_by_place
+from .recording import FaultDictionary, differs
+from .row import Response
+from .same_places import pass_fail_match
 from .varying_answers import proven_by_chance
 
 
 def diagnose(
-    recording: Recording, seen: Mapping[int, Observed], source: str, bank: Bank | None = None
+    recording: FaultDictionary,
+    observations: Mapping[int, ObservedReply],
+    source: str,
+    bank: Bank | None = None,
 ) -> Diagnosis:
     """Name what exceptions and facets prove, then the mutants that answer as the attempt does.
 
@@ -68,12 +71,12 @@ def diagnose(
 
     Args:
         recording: the exercise's recording.
-        seen: the replies, by the number of the recorded call.
+        observations: the replies, by the number of the recorded call.
         source: the attempt's text, "" where it is not at hand.
         bank: the exercise's mutants, of which two can be made in one; None at home, where they are
             not.
     """
-    case = _Case(recording, seen, source)
+    case = _Case(recording, observations, source)
     explained = (
         explain(case.row, case.proofs) or explain_nearly(case.row) or explain_by_kind(case.row)
     )
@@ -94,7 +97,7 @@ def diagnose(
             {
                 i: e
                 for i, e in case.row.written.items()
-                if is_of_copies(e.call) or i in case.row.wrong
+                if is_of_copies(e.call) or i in case.row.syndrome
             },
         )
         case.proven |= {i: name for i, name in by_aspect.items() if i in case.dropped}
@@ -110,22 +113,26 @@ class _Case:
     many. hides_layers: whether it computes with weights of its own.
     """
 
-    def __init__(self, recording: Recording, seen: Mapping[int, Observed], source: str) -> None:
+    def __init__(
+        self, recording: FaultDictionary, observations: Mapping[int, ObservedReply], source: str
+    ) -> None:
         self.fingerprints, self.source = recording, source
         self.empty = unwritten_names(source)
-        self.mutates = any(comparison.reply.mutated for comparison in seen.values())
+        self.mutates = any(comparison.reply.mutated for comparison in observations.values())
         unfinished = {
-            i for i, e in seen.items() if e.reply.raised and is_unfinished(e.reply.raised)
+            i for i, e in observations.items() if e.reply.raised and is_unfinished(e.reply.raised)
         }
         self.unfinished = {
-            i: e for i, e in seen.items() if i in unfinished or target_of(e.call) in self.empty
+            i: e
+            for i, e in observations.items()
+            if i in unfinished or target_of(e.call) in self.empty
         }
-        written = {i: e for i, e in seen.items() if i not in self.unfinished}
+        written = {i: e for i, e in observations.items() if i not in self.unfinished}
         idle = {i for i, e in written.items() if _says_no_more(e, written.values())}
         written = {i: e for i, e in written.items() if i not in idle}
         calls = {call for check in recording.checks for call in check.calls}
-        wrong = {i: e for i, e in written.items() if differs(recording, i, e.found)}
-        self.row = Row(recording, written, wrong, calls - idle - self.unfinished.keys())
+        syndrome = {i: e for i, e in written.items() if differs(recording, i, e.actual)}
+        self.row = Response(recording, written, syndrome, calls - idle - self.unfinished.keys())
         self.raised = {i: name for i, e in written.items() if (name := _proven(e, self.mutates))}
         # What gives nothing anywhere lets nothing through.
         gives = {
@@ -133,25 +140,27 @@ class _Case:
             for e in written.values()
             if any(out.tensor is not None for out in e.reply.outputs)
         }
-        told = (
+        informative = (
             i
             for i, e in written.items()
-            if e.right.raised != "refused" or target_of(e.call) in gives
+            if e.expected.raised != "refused" or target_of(e.call) in gives
         )
         answers = (
-            (i, proven_by_answer(recording, i, written[i])) for i in told if i not in self.raised
+            (i, proven_by_answer(recording, i, written[i]))
+            for i in informative
+            if i not in self.raised
         )
         self.answers = {i: name for i, name in answers if name}
-        if are_rounded(each.reply for each in wrong.values()):
-            self.answers |= dict.fromkeys(wrong, ROUNDED)
+        if are_rounded(observation.reply for observation in syndrome.values()):
+            self.answers |= dict.fromkeys(syndrome, ROUNDED)
         # an exception that mutants raise, too, proves nothing beside them
-        if self.raised and cover(self.row):
+        if self.raised and smallest_cover(self.row):
             self.raised = {}
         self.proven = {**proven_by_chance(self.row), **self.raised, **self.answers}
         self.dropped = _dropped_otherwise(self.row)
-        not_due = ((i, e) for i, e in wrong.items() if e.right.raised == "refused")
+        not_due = ((i, e) for i, e in syndrome.items() if e.expected.raised == "refused")
         self.in_its_own_way = {
-            i for i, e in not_due if e.found.raised or target_of(e.call) not in gives
+            i for i, e in not_due if e.actual.raised or target_of(e.call) not in gives
         }
         self.parameters: dict[int, str] = {}
         self.hides_layers = False
@@ -161,50 +170,50 @@ class _Case:
         """What is set aside: dropout that no mutant makes, and refusals of a kind of its own; what
         exceptions prove; what anything proves.
         """
-        aside = self.dropped | self.in_its_own_way
-        return [aside, aside | self.raised.keys(), aside | self.proven.keys()]
+        excluded = self.dropped | self.in_its_own_way
+        return [excluded, excluded | self.raised.keys(), excluded | self.proven.keys()]
 
 
-def _dropped_otherwise(row: Row) -> Set[int]:
+def _dropped_otherwise(row: Response) -> Set[int]:
     """Return the wrong calls with dropout at work that no mutant answers as the attempt does.
 
     What another mistake leaves of the numbers may be in them, too, and the other calls tell them
     apart.
     """
-    copies = {i for i, e in row.wrong.items() if is_of_copies(e.call)}
-    if copies == row.wrong.keys():
+    copies = {i for i, e in row.syndrome.items() if is_of_copies(e.call)}
+    if copies == row.syndrome.keys():
         return set()
     return {
-        i for i in copies if not any(row.is_as(m, i) for m in range(len(row.recording.mutants)))
+        i for i in copies if not any(row.matches(m, i) for m in range(len(row.recording.mutants)))
     }
 
 
-def _behind_guards(case: _Case, explained: Sequence[Fault]) -> Sequence[Fault]:
+def _behind_guards(case: _Case, explained: Sequence[Candidate]) -> Sequence[Candidate]:
     """Return what explains the calls that a guard lets through, where it refuses allowed inputs and
     no name says more.
     """
-    written, wrong = case.row.written, case.row.wrong
-    allowed = {i: e for i, e in written.items() if e.right.raised is None}
+    written, syndrome = case.row.written, case.row.syndrome
+    allowed = {i: e for i, e in written.items() if e.expected.raised is None}
     raised = {
-        i: (target_of(e.call), each)
+        i: (target_of(e.call), exception)
         for i, e in allowed.items()
-        if (each := e.reply.raised) is not None
+        if (exception := e.reply.raised) is not None
     }
     refused = guards_of(case.source, raised)
-    follows = any(i not in case.raised and written[i].right.raised is None for i in case.proven)
+    follows = any(i not in case.raised and written[i].expected.raised is None for i in case.proven)
     if (
         not refused
         or follows
         or any(_only_stops(case.fingerprints, fault.id) for fault in explained)
     ):
         return explained
-    let_in = any(e.right.raised == "refused" != e.found.raised for e in written.values())
+    let_in = any(e.expected.raised == "refused" != e.actual.raised for e in written.values())
     divides = let_in and any(guard.divides for guard in refused.values())
     if _is_of_more(
         explained,
         refused,
         divides,
-        [i for i in wrong if i not in case.answers],
+        [i for i in syndrome if i not in case.answers],
         case.answers.values(),
     ):
         return explained
@@ -213,12 +222,14 @@ def _behind_guards(case: _Case, explained: Sequence[Fault]) -> Sequence[Fault]:
     inverted = any(guard.inverted for guard in refused.values())
     let_through = {
         i
-        for i, e in wrong.items()
-        if inverted and e.reply.raised and "refused" == e.right.raised != e.found.raised
+        for i, e in syndrome.items()
+        if inverted and e.reply.raised and "refused" == e.expected.raised != e.actual.raised
     }
-    rest = case.row.without(refused.keys() | let_through)
-    behind = explain(rest, case.proofs)
-    stopped = {i for i, e in rest.wrong.items() if e.reply.raised and e.right.raised is None}
+    remainder = case.row.without(refused.keys() | let_through)
+    behind = explain(remainder, case.proofs)
+    stopped = {
+        i for i, e in remainder.syndrome.items() if e.reply.raised and e.expected.raised is None
+    }
     if not behind and not stopped <= case.proven.keys():
         return explained  # a number that is read wrong stops in more than one place
     case.proven |= dict.fromkeys(refused, REFUSES)
@@ -226,35 +237,37 @@ def _behind_guards(case: _Case, explained: Sequence[Fault]) -> Sequence[Fault]:
     return behind
 
 
-def _only_stops(recording: Recording, id_: str) -> bool:
+def _only_stops(recording: FaultDictionary, id_: str) -> bool:
     """Return whether a misconception is one that stops: no mutant of it gives another answer than
     the reference.
     """
-    found = zip(recording.mutants, recording.speaks, strict=True)
+    detections = zip(recording.mutants, recording.detected_in, strict=True)
     spoken = (
         (mutant, i)
-        for mutant, calls in found
+        for mutant, calls in detections
         if mutant.id == id_
         for i in recording.facets
         if calls >> i & 1
     )
     return all(
-        (answer := recording.answer(*each)) is not None and bool(answer.raised) for each in spoken
+        (answer := recording.answer(*pair)) is not None and bool(answer.raised) for pair in spoken
     )
 
 
-def _beside_parameters(case: _Case) -> Sequence[Fault]:
+def _beside_parameters(case: _Case) -> Sequence[Candidate]:
     """Return what explains the values as though no parameter were too many, where those prove a
     mistake.
     """
     case.parameters = proven_by_parameters(case.fingerprints, case.row.written)
-    beside = without_more(case.row.written, case.parameters)
-    wrong = {
+    observations = without_more(case.row.written, case.parameters)
+    syndrome = {
         i: e
-        for i, e in beside.items()
-        if i in case.row.wrong and differs(case.fingerprints, i, e.found)
+        for i, e in observations.items()
+        if i in case.row.syndrome and differs(case.fingerprints, i, e.actual)
     }
-    explained = explain(Row(case.fingerprints, beside, wrong, case.row.asked), case.proofs)
+    explained = explain(
+        Response(case.fingerprints, observations, syndrome, case.row.calls), case.proofs
+    )
     if explained:
         case.proven = {**case.parameters, **case.proven}
     return explained
@@ -264,7 +277,7 @@ def _prove_more(case: _Case) -> None:
     """Take down what ranks, places and aspects prove where nobody's numbers are the attempt's."""
     row = case.row
     placed = {
-        **proven_by_place(case.fingerprints, row.written, row.asked),
+        **pass_fail_match(case.fingerprints, row.written, row.calls),
         **proven_by_aspect(case.fingerprints, row.written),
     }
     directions = {id_: words.shows for id_, words in case.fingerprints.words.items() if words.shows}
@@ -273,29 +286,31 @@ def _prove_more(case: _Case) -> None:
         set() if has_written_size(case.source) else {HARD_CODED}
     )
     turned = lines_that_turn_all_axes(case.source)  # which no rank proves
-    others = {
+    observations = {
         i: e
         for i, e in row.written.items()
         if not (e.reply.raised and e.reply.raised.line in turned)
     }
-    shown = {
-        **proven_by_rank(others, row.wrong),
+    evidence = {
+        **proven_by_rank(observations, row.syndrome),
         **proven_by_size(row, case.source),
         **{i: name for i, name in placed.items() if name not in never},
     }
-    case.proven = {**case.parameters, **shown, **case.proven}
+    case.proven = {**case.parameters, **evidence, **case.proven}
 
 
 def _leave_dtypes_that_follow(case: _Case) -> None:
     """Leave out two dtypes that meet where no `.to` reaches a layer: it is not registered."""
     raised = {i: case.row.written[i].reply.raised for i in case.raised}
-    following = {i for i, each in raised.items() if each is not None and is_dtype_fault(each)}
-    case.hides_layers = bool(following)
-    case.raised = {i: name for i, name in case.raised.items() if i not in following}
-    case.proven = {i: name for i, name in case.proven.items() if i not in following}
+    consequences = {
+        i for i, exception in raised.items() if exception is not None and is_dtype_fault(exception)
+    }
+    case.hides_layers = bool(consequences)
+    case.raised = {i: name for i, name in case.raised.items() if i not in consequences}
+    case.proven = {i: name for i, name in case.proven.items() if i not in consequences}
 
 
-def _diagnosis(case: _Case, explained: Sequence[Fault]) -> Diagnosis:
+def _diagnosis(case: _Case, explained: Sequence[Candidate]) -> Diagnosis:
     """Return the names; where what is proved cannot be the cause of what is wrong, and nothing
     explains that, beside it.
     """
@@ -306,7 +321,7 @@ def _diagnosis(case: _Case, explained: Sequence[Fault]) -> Diagnosis:
     ids = list(dict.fromkeys(case.proven.values()))
     # Of mutants with the same answers the proof tells which it is.
     faults = [fault for fault in explained if set(ids).isdisjoint(fault.ids)]
-    wrong = case.row.wrong.keys()
+    syndrome = case.row.syndrome.keys()
     # What a guard keeps from being run need not be explained, nor the numbers of weights that
     # nobody gave it.
     is_cause = (
@@ -315,8 +330,8 @@ def _diagnosis(case: _Case, explained: Sequence[Fault]) -> Diagnosis:
         or case.hides_layers
         or can_cause(
             ids,
-            wrong - case.proven.keys() - case.in_its_own_way,
-            wrong,
+            syndrome - case.proven.keys() - case.in_its_own_way,
+            syndrome,
             lambda: _differing(case.row),
         )
     )
@@ -327,7 +342,7 @@ def _diagnosis(case: _Case, explained: Sequence[Fault]) -> Diagnosis:
 
 
 def _is_of_more(
-    explained: Sequence[Fault],
+    explained: Sequence[Candidate],
     refused: Mapping[int, Guard],
     divides: bool,
     unexplained: Collection[int],
@@ -344,29 +359,39 @@ def _is_of_more(
     return not refused.keys() >= {*unexplained}
 
 
-def _differing(row: Row) -> dict[str, list[set[int]]]:
+def _differing(row: Response) -> dict[str, list[set[int]]]:
     """For each misconception the calls, of those that are asked, that each of its mutants answers
     as the reference does not.
 
     Not those that the attempt refuses, as it should: what comes after that is not seen. What chance
     decides may be the mistake's doing where the attempt is wrong.
     """
-    found = dict[str, list[set[int]]]()
-    told = [i for i in row.asked if i in row.wrong or row.recording.right(i).raised != "refused"]
+    detections = dict[str, list[set[int]]]()
+    informative = [
+        i
+        for i in row.calls
+        if i in row.syndrome or row.recording.expected_reply(i).raised != "refused"
+    ]
     for m in range(len(row.recording.mutants)):
-        calls = {i for i in told if (i in row.wrong if row.varies(m, i) else not row.silent(m, i))}
-        found.setdefault(row.id(m), []).append(calls)
-    return found
+        calls = {
+            i
+            for i in informative
+            if (i in row.syndrome if row.is_nondeterministic(m, i) else not row.survives(m, i))
+        }
+        detections.setdefault(row.id(m), []).append(calls)
+    return detections
 
 
-def _proven(seen: Observed, mutates: bool) -> str:
+def _proven(observation: ObservedReply, mutates: bool) -> str:
     """Return the misconception that an exception proves by itself, or ""; mutates: whether an
     argument was seen to change.
     """
-    return proven_by(seen.reply.raised, mutates) if seen.right.raised is None else ""
+    return (
+        proven_by(observation.reply.raised, mutates) if observation.expected.raised is None else ""
+    )
 
 
-def _says_no_more(seen: Observed, others: Collection[Observed]) -> bool:
+def _says_no_more(observation: ObservedReply, observations: Collection[ObservedReply]) -> bool:
     """Return whether a call adds nothing to what others say.
 
     Something stays behind when the module moves after a call, and it stays behind without that
@@ -374,14 +399,16 @@ def _says_no_more(seen: Observed, others: Collection[Observed]) -> bool:
     there are no numbers, because there are none, or in most calls of that function with numbers,
     too: it says no more than those, and in other words.
     """
-    of_function = [other for other in others if target_of(other.call) == target_of(seen.call)]
-    if is_moved_after_a_call(seen.call) and on_another_device(seen):
-        moved_before = [other for other in of_function if not is_moved_after_a_call(other.call)]
-        return not fault_of_device(seen) or any(map(on_another_device, moved_before))
-    if seen.reply.raised is None or not has_no_numbers(seen.right):
+    of_function = [
+        peer for peer in observations if target_of(peer.call) == target_of(observation.call)
+    ]
+    if is_moved_after_a_call(observation.call) and on_another_device(observation):
+        moved_before = [peer for peer in of_function if not is_moved_after_a_call(peer.call)]
+        return not fault_of_device(observation) or any(map(on_another_device, moved_before))
+    if observation.reply.raised is None or not has_no_numbers(observation.expected):
         return False
-    if looks_at_no_numbers(seen) and not on_another_device(seen):
+    if looks_at_no_numbers(observation) and not on_another_device(observation):
         return True
-    alike = [other for other in of_function if other.right.raised is None]
-    with_numbers = [e.reply.raised is not None for e in alike if not has_no_numbers(e.right)]
+    alike = [peer for peer in of_function if peer.expected.raised is None]
+    with_numbers = [e.reply.raised is not None for e in alike if not has_no_numbers(e.expected)]
     return 2 * sum(with_numbers) > len(with_numbers)

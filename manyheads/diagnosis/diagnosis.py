@@ -14,7 +14,7 @@ AllWords = Mapping[str, MisconceptionText]  # by the ids of misconceptions
 
 
 @dataclass(frozen=True)
-class Fault:
+class Candidate:
     """A misconception that explains an attempt's values, alone or with others, and those that would
     do in its place.
     """
@@ -47,7 +47,7 @@ class Diagnosis:
     answers: str = ""
 
     @property
-    def every(self) -> tuple[Diagnosed, ...]:
+    def misconceptions(self) -> tuple[Diagnosed, ...]:
         """All that is found."""
         return (*self.named, *self.also)
 
@@ -87,7 +87,7 @@ def naming(words: AllWords, id_: str) -> Diagnosis:
 def in_order(
     words: AllWords,
     exceptions: Iterable[str],
-    faults: Iterable[Fault],
+    faults: Iterable[Candidate],
     suspects: Iterable[str],
     unwritten: Iterable[str],
     is_cause: bool,
@@ -98,13 +98,15 @@ def in_order(
     The last says nothing of what is written. is_cause: whether what is proved, or a fault, may be
     why the values are wrong; else what is proved is told beside that.
     """
-    others: dict[str, tuple[str, ...]] = {}
+    alternatives: dict[str, tuple[str, ...]] = {}
     for fault in faults:  # two mutants of one misconception may explain two calls
-        others.setdefault(fault.id, fault.alternatives)
+        alternatives.setdefault(fault.id, fault.alternatives)
     proven = [*exceptions, *suspects]
-    order = dict.fromkeys([*exceptions, *others, *suspects, *unwritten] if is_cause else unwritten)
+    order = dict.fromkeys(
+        [*exceptions, *alternatives, *suspects, *unwritten] if is_cause else unwritten
+    )
     return Diagnosis(
-        tuple(named(words, id_, others.get(id_, ())) for id_ in order),
+        tuple(named(words, id_, alternatives.get(id_, ())) for id_ in order),
         () if is_cause else tuple(named(words, id_) for id_ in dict.fromkeys(proven)),
-        tuple(others) if len(others) > 1 else (),
+        tuple(alternatives) if len(alternatives) > 1 else (),
     )

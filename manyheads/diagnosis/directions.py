@@ -14,44 +14,48 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from .observe import Observed
+from .observe import ObservedReply
 
 Direction = Literal["moved rows", "missing"]
 SAME = 1e-5  # of the largest number: two rows are equal, or a number is 0
 
 
 def without_other_directions(
-    names: Mapping[int, str], seen: Mapping[int, Observed], directions: Mapping[str, Direction]
+    names: Mapping[int, str],
+    observations: Mapping[int, ObservedReply],
+    directions: Mapping[str, Direction],
 ) -> dict[int, str]:
     """Return the names by call, without those of misconceptions whose direction none of their calls
     shows.
 
     directions: by misconception, of those that have one.
     """
-    kept: dict[int, str] = {}
+    confirmed: dict[int, str] = {}
     for name in dict.fromkeys(names.values()):
-        calls = [call for call, other in names.items() if other == name]
+        calls = [call for call, candidate in names.items() if candidate == name]
         direction = directions.get(name)
         if direction is None or any(
-            _SHOWS[direction](seen[call]) for call in calls if call in seen
+            _SHOWS[direction](observations[call]) for call in calls if call in observations
         ):
-            kept |= dict.fromkeys(calls, name)
-    return kept
+            confirmed |= dict.fromkeys(calls, name)
+    return confirmed
 
 
-def _rows_are_moved(observed: Observed) -> bool:
+def _rows_are_moved(observed: ObservedReply) -> bool:
     """Return whether the answer has the rows of the right one, each once, in another order."""
     for actual, expected in _tables(observed):
         if actual.shape != expected.shape or actual.dim() < 2:
             return False
-        rows, due = (table.reshape(-1, table.shape[-1]) for table in (actual, expected))
-        near = torch.cdist(rows, due, p=float("inf")) <= SAME * float(due.abs().max())
+        rows, expected_rows = (table.reshape(-1, table.shape[-1]) for table in (actual, expected))
+        near = torch.cdist(rows, expected_rows, p=float("inf")) <= SAME * float(
+            expected_rows.abs().max()
+        )
         if not (bool(near.any(0).all()) and bool(near.any(1).all())):
             return False
     return True
 
 
-def _something_is_missing(observed: Observed) -> bool:
+def _something_is_missing(observed: ObservedReply) -> bool:
     """Return whether numbers are missing, or 0 where they should not be, or no sum is larger and
     some are smaller.
     """
@@ -72,13 +76,13 @@ def _something_is_missing(observed: Observed) -> bool:
     return bool((change <= SAME * scale).all()) and bool((change < -SAME * scale).any())
 
 
-def _tables(observed: Observed) -> list[tuple[Tensor, Tensor]]:
+def _tables(observed: ObservedReply) -> list[tuple[Tensor, Tensor]]:
     outputs = [output.tensor for output in observed.reply.outputs]
-    pairs = zip(outputs, observed.expected, strict=False)
+    pairs = zip(outputs, observed.expected_outputs, strict=False)
     return [(a.double(), b.double()) for a, b in pairs if a is not None and b is not None]
 
 
-_SHOWS: Mapping[Direction, Callable[[Observed], bool]] = {
+_SHOWS: Mapping[Direction, Callable[[ObservedReply], bool]] = {
     "moved rows": _rows_are_moved,
     "missing": _something_is_missing,
 }

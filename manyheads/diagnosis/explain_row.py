@@ -10,9 +10,9 @@ from itertools import islice
 from ..checks.transcript import target_of
 from .bank import Bank
 from .curves import of_one_number, on_a_curve
-from .diagnosis import Fault
+from .diagnosis import Candidate
 from .pairs import explaining_pair, made_pair
-from .row import Row
+from .row import Response
 from .same_places import WRONG_AXIS, has_foreign_size
 from .varying_answers import due_to_chance
 
@@ -23,7 +23,9 @@ MOST_ALTERNATIVES = 1  # of a name for which nothing but exceptions speaks
 EDGE, FEW = 12, 6
 
 
-def explain(row: Row, proofs: Iterable[Set[int]], *, is_little: bool = False) -> Sequence[Fault]:
+def explain(
+    row: Response, proofs: Iterable[Set[int]], *, is_little: bool = False
+) -> Sequence[Candidate]:
     """Return what explains the whole attempt: mutants, one with a number that is not listed, or a
     recorded pair.
 
@@ -31,79 +33,92 @@ def explain(row: Row, proofs: Iterable[Set[int]], *, is_little: bool = False) ->
     is_little: whether the calls are too few to tell two faults together from one that nobody has
         listed.
     """
-    rows = beside(row, proofs)
-    if faults := _first(cover, rows):
+    rows = reduced_rows(row, proofs)
+    if faults := _first_explanation(smallest_cover, rows):
         return faults
     calls, names = due_to_chance(row)
-    rest = row.without(calls)
-    if names and ((faults := cover(rest)) or not rest.wrong):
-        return [*(fault for fault in faults if fault.id not in names), *map(Fault, names)]
-    pairs = () if is_little else (each for each in rows if len(each.wrong) >= LEAST)
-    return _first(on_a_curve, rows) or _first(partial(explaining_pair, cover=cover), pairs)
+    remainder = row.without(calls)
+    if names and ((faults := smallest_cover(remainder)) or not remainder.syndrome):
+        return [*(fault for fault in faults if fault.id not in names), *map(Candidate, names)]
+    pairs = () if is_little else (response for response in rows if len(response.syndrome) >= LEAST)
+    return _first_explanation(on_a_curve, rows) or _first_explanation(
+        partial(explaining_pair, cover=smallest_cover), pairs
+    )
 
 
-def beside(row: Row, proofs: Iterable[Set[int]]) -> list[Row]:
+def reduced_rows(row: Response, proofs: Iterable[Set[int]]) -> list[Response]:
     """Return the row, and what is left of it beside each of the proofs, where something is left to
     be explained.
     """
-    aside = dict.fromkeys(frozenset(calls & row.asked) for calls in proofs)
-    rows = [row, *(row.without(calls) for calls in aside if calls)]
-    return [each for each in rows if each.wrong]
+    excluded = dict.fromkeys(frozenset(calls & row.calls) for calls in proofs)
+    rows = [row, *(row.without(calls) for calls in excluded if calls)]
+    return [response for response in rows if response.syndrome]
 
 
-def explain_functions(row: Row, proofs: Iterable[Set[int]]) -> Sequence[Fault]:
+def explain_functions(row: Response, proofs: Iterable[Set[int]]) -> Sequence[Candidate]:
     """Return what explains each function alone, where nothing explains all, and does not contradict
     an earlier one.
     """
-    found: dict[str, Fault] = {}
+    explained: dict[str, Candidate] = {}
     # not by one
-    for own, earlier in (each for each in _functions(row) if len(each[0] & row.wrong.keys()) > 1):
-        alone = row.of(own | (earlier - row.wrong.keys()))
-        faults = cover(row.of(own | earlier), own) or explain(
-            alone, proofs, is_little=len(alone.wrong) < FEWEST
+    for calls, earlier in (
+        group for group in _functions(row) if len(group[0] & row.syndrome.keys()) > 1
+    ):
+        alone = row.subset(calls | (earlier - row.syndrome.keys()))
+        faults = smallest_cover(row.subset(calls | earlier), calls) or explain(
+            alone, proofs, is_little=len(alone.syndrome) < FEWEST
         )
         for fault in faults:
             # A function may be asked for one head_dim alone, and there a number imitates much.
             if of_one_number(row.recording).isdisjoint(fault.ids) or on_a_curve(
-                row.of(own), listed=True
+                row.subset(calls), listed=True
             ):
-                found.setdefault(fault.id, fault)
-    return tuple(found.values())
+                explained.setdefault(fault.id, fault)
+    return tuple(explained.values())
 
 
-def explain_behind(row: Row, proofs: Iterable[Set[int]]) -> Sequence[Fault]:
+def explain_behind(row: Response, proofs: Iterable[Set[int]]) -> Sequence[Candidate]:
     """Return one mistake that explains all calls that stop, and another that explains all wrong
     answers.
     """
-    return _first(_behind, beside(row, proofs))
+    return _first_explanation(_behind, reduced_rows(row, proofs))
 
 
-def _behind(row: Row) -> Sequence[Fault]:
-    stopped = {i for i, e in row.wrong.items() if e.found.raised is not None}
-    answered = row.wrong.keys() - stopped
+def _behind(row: Response) -> Sequence[Candidate]:
+    stopped = {i for i, e in row.syndrome.items() if e.actual.raised is not None}
+    answered = row.syndrome.keys() - stopped
     if stopped and len(answered) > 1:  # not by one
-        match [cover(row.without(calls)) for calls in (answered, stopped)]:
+        match [smallest_cover(row.without(calls)) for calls in (answered, stopped)]:
             case [[stops], [behind]] if {*stops.ids}.isdisjoint(behind.ids):
                 return [stops, behind]
     return ()
 
 
-def explain_two(row: Row, proofs: Iterable[Set[int]], bank: Bank) -> Sequence[Fault]:
+def explain_two(row: Response, proofs: Iterable[Set[int]], bank: Bank) -> Sequence[Candidate]:
     """Return two mutants that in one answer as the attempt does; else such a pair for one of its
     functions.
     """
-    rows = [row, *(row.of(own | (earlier - row.wrong.keys())) for own, earlier in _functions(row))]
-    rows = [each for each in rows if each is row or len(each.wrong) >= FEWEST]
-    return _first(
-        partial(made_pair, bank=bank), [each for one in rows for each in beside(one, proofs)]
+    rows = [
+        row,
+        *(
+            row.subset(calls | (earlier - row.syndrome.keys()))
+            for calls, earlier in _functions(row)
+        ),
+    ]
+    rows = [response for response in rows if response is row or len(response.syndrome) >= FEWEST]
+    return _first_explanation(
+        partial(made_pair, bank=bank),
+        [response for subset in rows for response in reduced_rows(subset, proofs)],
     )
 
 
-def _first(explains: Callable[[Row], Sequence[Fault]], rows: Iterable[Row]) -> Sequence[Fault]:
+def _first_explanation(
+    explains: Callable[[Response], Sequence[Candidate]], rows: Iterable[Response]
+) -> Sequence[Candidate]:
     return next(filter(None, map(explains, rows)), ())
 
 
-def _functions(row: Row) -> Iterator[tuple[Set[int], Set[int]]]:
+def _functions(row: Response) -> Iterator[tuple[Set[int], Set[int]]]:
     """Yield the calls of each function, and of those before it, which it may call; nothing where
     there is only one.
 
@@ -114,80 +129,80 @@ def _functions(row: Row) -> Iterator[tuple[Set[int], Set[int]]]:
     says_something = {
         i for i, e in row.written.items() if e.reply.outputs and e.reply.raised is None
     }
-    for place, function in enumerate(functions if len(functions) > 1 else ()):
-        own = {i for i in row.asked if targets[i] == function}
-        yield own, {i for i in row.asked & says_something if targets[i] in functions[:place]}
+    for position, function in enumerate(functions if len(functions) > 1 else ()):
+        calls = {i for i in row.calls if targets[i] == function}
+        yield calls, {i for i in row.calls & says_something if targets[i] in functions[:position]}
 
 
-def explain_nearly(row: Row) -> Sequence[Fault]:
+def explain_nearly(row: Response) -> Sequence[Candidate]:
     """Return the only misconception that explains all but a few calls, and nearly all wrong
     answers.
 
     One mistake written in two ways differs in edge cases: where a size is 1, or a sum is close
     to 0. Exceptions alone are too little evidence.
     """
-    calls = sorted(row.asked & row.written.keys())
-    wrong = sum(each.reply.raised is None for each in row.wrong.values())
-    allowed = min(len(calls) // EDGE, wrong // FEW)
+    calls = sorted(row.calls & row.written.keys())
+    wrong_answers = sum(observation.reply.raised is None for observation in row.syndrome.values())
+    allowed = min(len(calls) // EDGE, wrong_answers // FEW)
     near = set[str]()
     for m in range(len(row.recording.mutants) if allowed else 0):
-        missed = (i for i in calls if not row.is_as(m, i))
+        missed = (i for i in calls if not row.matches(m, i))
         if row.id(m) not in near and len([*islice(missed, allowed + 1)]) <= allowed:
             near.add(row.id(m))
     # One number is nearly right where few calls have another head_dim: its curve tells more.
     return (
-        [Fault(next(iter(near)))]
+        [Candidate(next(iter(near)))]
         if len(near) == 1 and near.isdisjoint(of_one_number(row.recording))
         else []
     )
 
 
-def explain_by_kind(row: Row) -> Sequence[Fault]:
+def explain_by_kind(row: Response) -> Sequence[Candidate]:
     """Return the only misconception that explains what is answered, where exceptions of one kind
     may tell of other sizes.
 
     One mistake written in two ways stops with two messages.
     """
-    is_answered = any(each.reply.raised is None for each in row.wrong.values())
-    faults = cover(replace(row, by_kind=True)) if is_answered else ()
+    is_answered = any(observation.reply.raised is None for observation in row.syndrome.values())
+    faults = smallest_cover(replace(row, by_kind=True)) if is_answered else ()
     return faults if len(faults) == 1 and not faults[0].alternatives else ()
 
 
-def cover(row: Row, own: Set[int] | None = None) -> Sequence[Fault]:
-    """Return mutants that together explain all calls that are wrong, or those of `own`; the one
+def smallest_cover(row: Response, calls: Set[int] | None = None) -> Sequence[Candidate]:
+    """Return mutants that together explain all calls that are wrong, or those of `calls`; the one
     that explains most first.
 
     Not a mutant that is wrong elsewhere, or in another way.
     """
-    wrong = {i: e for i, e in row.wrong.items() if own is None or i in own}
-    impossible = {WRONG_AXIS} if has_foreign_size(wrong.values()) else set[str]()
+    syndrome = {i: e for i, e in row.syndrome.items() if calls is None or i in calls}
+    impossible = {WRONG_AXIS} if has_foreign_size(syndrome.values()) else set[str]()
     mutants = [
         m
         for m in range(len(row.recording.mutants))
-        if row.id(m) not in impossible and row.allows(m)
+        if row.id(m) not in impossible and row.is_consistent(m)
     ]
-    explains = {m: frozenset(i for i in wrong if row.explains(m, i)) for m in mutants}
+    explains = {m: frozenset(i for i in syndrome if row.explains(m, i)) for m in mutants}
     # not by chance
-    mutants = [m for m in mutants if not all(row.varies(m, i) for i in explains[m])]
-    unknown = {m: sum(row.varies(m, i) for i in row.asked) for m in mutants}
+    mutants = [m for m in mutants if not all(row.is_nondeterministic(m, i) for i in explains[m])]
+    unknown = {m: sum(row.is_nondeterministic(m, i) for i in row.calls) for m in mutants}
     # a number can imitate what has a name of its own
-    by_number = {curve.id for curve in row.recording.curves}
-    left, faults = set(wrong), list[Fault]()
-    while left:
+    by_number = {curve.id for curve in row.recording.sweeps}
+    unexplained, faults = set(syndrome), list[Candidate]()
+    while unexplained:
         best = max(
             mutants,
-            key=lambda m: (len(explains[m] & left), -unknown[m], row.id(m) not in by_number),
+            key=lambda m: (len(explains[m] & unexplained), -unknown[m], row.id(m) not in by_number),
             default=None,
         )
-        if best is None or not explains[best] & left:
+        if best is None or not explains[best] & unexplained:
             return []  # something remains that nothing explains: name nothing
         same = dict.fromkeys(row.id(m) for m in mutants if explains[m] == explains[best])
-        faults.append(Fault(row.id(best), tuple(id_ for id_ in same if id_ != row.id(best))))
-        left -= explains[best]
-    only_raises = all(comparison.reply.raised for comparison in wrong.values())
-    functions = {target_of(each.call) for each in wrong.values()}
-    answers = (row.written[i] for i in row.asked & row.written.keys())
-    is_answered = any(e.found.raised is None and target_of(e.call) in functions for e in answers)
+        faults.append(Candidate(row.id(best), tuple(id_ for id_ in same if id_ != row.id(best))))
+        unexplained -= explains[best]
+    only_raises = all(comparison.reply.raised for comparison in syndrome.values())
+    functions = {target_of(observation.call) for observation in syndrome.values()}
+    answers = (row.written[i] for i in row.calls & row.written.keys())
+    is_answered = any(e.actual.raised is None and target_of(e.call) in functions for e in answers)
     if only_raises and (
         not is_answered or any(len(fault.alternatives) > MOST_ALTERNATIVES for fault in faults)
     ):

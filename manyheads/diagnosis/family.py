@@ -25,7 +25,7 @@ _NONE = -32768  # in a file, in place of a number of an answer that has another 
 
 
 @dataclass(frozen=True, eq=False)
-class Family:
+class ParametricMutant:
     """A misconception, its knobs as a function of one positive number, the limits of that number,
     and the bank's `make`.
     """
@@ -39,7 +39,7 @@ class Family:
     @property
     def grid(self) -> tuple[float, ...]:
         """The logarithms of the numbers that are recorded."""
-        return tuple(math.log(self.low) + self.step * place for place in range(POINTS))
+        return tuple(math.log(self.low) + self.step * position for position in range(POINTS))
 
     @property
     def step(self) -> float:
@@ -52,7 +52,7 @@ class Family:
 
 
 @dataclass(frozen=True)
-class Curve:
+class Sweep:
     """How the mutants of a family answer a few calls.
 
     step: between the logarithms of two numbers.
@@ -72,37 +72,50 @@ class Curve:
 
 def form_of(reply: ReplyFingerprint) -> Form:
     """Return all that the outputs' recording have beside numbers."""
-    return tuple((each.kind, each.shape, each.extremes) for each in reply.outputs)
+    return tuple((output.kind, output.shape, output.extremes) for output in reply.outputs)
 
 
 def numbers_of(reply: ReplyFingerprint) -> list[float]:
     """Return the projections of all outputs."""
-    return [number for each in reply.outputs for number in each.projections]
+    return [number for output in reply.outputs for number in output.projections]
 
 
-def curves_to_columns(curves: Sequence[Curve]) -> tuple[list[object], dict[str, Tensor]]:
+def curves_to_columns(curves: Sequence[Sweep]) -> tuple[list[object], dict[str, Tensor]]:
     """Return what stands in the body of a file, and the columns."""
     if not curves:
         return [], {}
-    rows = torch.cat([each.reshape(-1, PROJECTIONS) for curve in curves for each in curve.answers])
-    whole, sizes = to_rows(rows.nan_to_num(0.0))
-    projections = whole.masked_fill(rows.isnan(), _NONE).T  # one direction after the other
+    rows = torch.cat(
+        [answer.reshape(-1, PROJECTIONS) for curve in curves for answer in curve.answers]
+    )
+    integers, sizes = to_rows(rows.nan_to_num(0.0))
+    projections = integers.masked_fill(rows.isnan(), _NONE).T  # one direction after the other
     body: list[object] = [
-        [c.id, c.step, c.calls, c.forms, [list(each.shape) for each in c.answers], sorted(c.speaks)]
+        [
+            c.id,
+            c.step,
+            c.calls,
+            c.forms,
+            [list(answer.shape) for answer in c.answers],
+            sorted(c.speaks),
+        ]
         for c in curves
     ]
     return body, {"curves.projections": projections, "curves.sizes": sizes}
 
 
-def curves_from_columns(body: Sequence[Any], named: Mapping[str, Tensor]) -> tuple[Curve, ...]:
+def curves_from_columns(body: Sequence[Any], named: Mapping[str, Tensor]) -> tuple[Sweep, ...]:
     """Return the curves of a file. Raises LookupError, RuntimeError, ValueError."""
     if not body:
         return ()
-    whole = named["curves.projections"].T
-    flat = from_rows(whole, named["curves.sizes"]).masked_fill(whole == _NONE, torch.nan).flatten()
-    parts = iter(flat.split([math.prod(shape) for *_, shapes, _ in body for shape in shapes]))
+    integers = named["curves.projections"].T
+    flat = (
+        from_rows(integers, named["curves.sizes"])
+        .masked_fill(integers == _NONE, torch.nan)
+        .flatten()
+    )
+    chunks = iter(flat.split([math.prod(shape) for *_, shapes, _ in body for shape in shapes]))
     return tuple(
-        Curve(
+        Sweep(
             id_,
             step,
             tuple(calls),
@@ -110,7 +123,7 @@ def curves_from_columns(body: Sequence[Any], named: Mapping[str, Tensor]) -> tup
                 tuple((kind, shape and tuple(shape), extremes) for kind, shape, extremes in form)
                 for form in forms
             ),
-            tuple(next(parts).view(shape) for shape in shapes),
+            tuple(next(chunks).view(shape) for shape in shapes),
             frozenset(speaks),
         )
         for id_, step, calls, forms, shapes, speaks in body

@@ -25,7 +25,7 @@ STORED = 2 * TOLERANCE  # between two stored replies: each was rounded to sixtee
 # the norm of what is as good as zero: what is left of numbers that cancel differs by processor
 SMALLEST = 5e-3
 
-Facet = str  # a name of FACETS
+ReplyField = str  # a name of FACETS
 # in a message: 12, and both of 10x12
 SIZES = re.compile(r"(?<![\w.])\d{1,6}(?=\b|x)|(?<=x)\d{1,6}\b")
 _READ, _MOST = 300, 8  # characters of a message, and numbers
@@ -81,15 +81,15 @@ def _attributes(reply: Reply) -> dict[str, str]:
     """Return the first module's attributes that were asked for, and how it was left."""
     if not reply.modules:
         return {}
-    facts, seen = reply.modules[0], reply.operations
-    found = {name: str(value) for name, value in facts.attributes.items()}
-    if found:
-        found |= {
+    facts, operations = reply.modules[0], reply.operations
+    attributes = {name: str(value) for name, value in facts.attributes.items()}
+    if attributes:
+        attributes |= {
             "its mode": f"training={facts.training}",
             "its weights": f"changed={facts.changed}",
         }
-        found["gradients"] = f"recorded={bool(seen and seen.recorded)}"
-    return found
+        attributes["gradients"] = f"recorded={bool(operations and operations.recorded)}"
+    return attributes
 
 
 def _makes_a_square(reply: Reply) -> bool:
@@ -111,18 +111,18 @@ def _makes_a_square(reply: Reply) -> bool:
 Evidence = str | tuple[str, str]
 
 
-def _plain(of: Callable[[Reply], object], default: Any = None, evidence: Evidence = "") -> Any:
+def _plain(reader: Callable[[Reply], object], default: Any = None, evidence: Evidence = "") -> Any:
     """Declare a facet that is compared by equality, and how it is read off a reply.
 
     It is recorded, compared and asked by visible checks without another line.
 
     Args:
-        of: reads it off a reply.
+        reader: reads it off a reply.
         default: what a reply without it has, an empty mapping if None.
         evidence: what a student reads whose reply has another; "" where `aspects` says more.
             Two texts: the first where the reference has none of it, the second where it has.
     """
-    metadata = {"of": of, "evidence": evidence}
+    metadata = {"of": reader, "evidence": evidence}
     return (
         field(default_factory=dict, metadata=metadata)
         if default is None
@@ -173,7 +173,7 @@ class ReplyFingerprint:
         "on the way a tensor is made in which two axes are as long as the sequence",
     )
 
-    def agrees(self, other: ReplyFingerprint, facets: tuple[Facet, ...]) -> bool:
+    def agrees(self, other: ReplyFingerprint, facets: tuple[ReplyField, ...]) -> bool:
         """Return whether both agree in these facets.
 
         An exception of unknown kind agrees with nothing.
@@ -185,7 +185,7 @@ class ReplyFingerprint:
     def is_same(
         self,
         other: ReplyFingerprint,
-        facets: tuple[Facet, ...] | None = None,
+        facets: tuple[ReplyField, ...] | None = None,
         tolerance: float = SAME,
     ) -> bool:
         """Return whether both are the same in these facets, or in all, numbers to rounding, so that
@@ -195,10 +195,10 @@ class ReplyFingerprint:
             return True
         if self.raised or other.raised:
             return self.raised == other.raised
-        return all(self._agrees_in(facet, other, tolerance) for facet in facets or FACETS)
+        return all(self._agrees_in(facet, other, tolerance) for facet in facets or REPLY_FIELDS)
 
     def _agrees_in(
-        self, facet: Facet, other: ReplyFingerprint, tolerance: float = TOLERANCE
+        self, facet: ReplyField, other: ReplyFingerprint, tolerance: float = TOLERANCE
     ) -> bool:
         if facet == "outputs":
             pairs = zip(self.outputs, other.outputs, strict=False)
@@ -208,11 +208,11 @@ class ReplyFingerprint:
         if facet in ("gradients", "argument_gradients"):
             if self.undefined and other.undefined:
                 return True
-            names, others = (
+            names, other_names = (
                 [name for name in side.gradients if facet == "gradients" or is_argument(name)]
                 for side in (self, other)
             )
-            return {*names} == {*others} and all(
+            return {*names} == {*other_names} and all(
                 _same_gradient(self.gradients[name], other.gradients[name], self, tolerance)
                 for name in names
             )
@@ -220,26 +220,28 @@ class ReplyFingerprint:
 
 
 PLAIN: Mapping[str, Callable[[Reply], object]] = {
-    each.name: each.metadata["of"] for each in fields(ReplyFingerprint) if "of" in each.metadata
+    facet.name: facet.metadata["of"] for facet in fields(ReplyFingerprint) if "of" in facet.metadata
 }
 EVIDENCE: Mapping[str, Evidence] = {
-    each.name: text for each in fields(ReplyFingerprint) if (text := each.metadata.get("evidence"))
+    facet.name: text
+    for facet in fields(ReplyFingerprint)
+    if (text := facet.metadata.get("evidence"))
 }
 # In the order in which a check takes them to tell mutants apart: what a reply returns, then how it
 # came about.
-FACETS: tuple[Facet, ...] = tuple(
+REPLY_FIELDS: tuple[ReplyField, ...] = tuple(
     dict.fromkeys(["outputs", "dtype", "gradients", "argument_gradients", *PLAIN])
 )
 
 
 def fingerprint_of(reply: Reply) -> ReplyFingerprint:
     """Return the fingerprint of a reply."""
-    facets: dict[str, Any] = {name: of(reply) for name, of in PLAIN.items()}
+    facets: dict[str, Any] = {name: reader(reply) for name, reader in PLAIN.items()}
     outputs = tuple(_tensor_fingerprint(o.kind, o.tensor, o.shape) for o in reply.outputs)
     odd = [
         o.tensor
-        for o, found in zip(reply.outputs, outputs, strict=True)
-        if found.extremes and o.tensor is not None
+        for o, fingerprint in zip(reply.outputs, outputs, strict=True)
+        if fingerprint.extremes and o.tensor is not None
     ]
     return ReplyFingerprint(
         raised=None if reply.raised is None else _raised(reply.raised),
@@ -258,34 +260,34 @@ def has_no_numbers(reply: ReplyFingerprint) -> bool:
     return any(output.shape is not None and not output.projections for output in reply.outputs)
 
 
-def as_due(reply: Reply, right: ReplyFingerprint) -> Reply:
+def as_due(reply: Reply, expected: ReplyFingerprint) -> Reply:
     """Return the reply without the numbers of an ndarray, a list or a text that is not due: they
     say nothing.
     """
-    alien = TABLES.difference(output.kind for output in right.outputs)
+    alien = TABLES.difference(output.kind for output in expected.outputs)
     return replace(
         reply, outputs=tuple(Output(o.kind) if o.kind in alien else o for o in reply.outputs)
     )
 
 
-def fingerprint_beside(right: ReplyFingerprint, call: Call, reply: Reply) -> ReplyFingerprint:
+def fingerprint_beside(expected: ReplyFingerprint, call: Call, reply: Reply) -> ReplyFingerprint:
     """Return the fingerprint of an attempt's or a mutant's reply.
 
     A RuntimeError counts as a refusal if the reference refuses the call: a mask that is too small
     for T is refused in this way. Where the reference's answer has no numbers, of one that has some
     it counts that it has: another mistake made them.
     """
-    found, raised = fingerprint_of(as_due(reply, right)), reply.raised
+    fingerprint, raised = fingerprint_of(as_due(reply, expected)), reply.raised
     late = raised is not None and raised.stage == "call" and "RuntimeError" in raised.bases
-    if late and isinstance(call.subject, Build) and right.raised == "refused":
-        return replace(found, raised="refused")
-    if has_no_numbers(right):
+    if late and isinstance(call.subject, Build) and expected.raised == "refused":
+        return replace(fingerprint, raised="refused")
+    if has_no_numbers(expected):
         bare = (
             TensorFingerprint(o.kind, o.shape, projections=(0.0,)) if o.projections else o
-            for o in found.outputs
+            for o in fingerprint.outputs
         )
-        return replace(found, outputs=tuple(bare))
-    return found
+        return replace(fingerprint, outputs=tuple(bare))
+    return fingerprint
 
 
 def is_argument(name: str) -> bool:
@@ -298,12 +300,12 @@ def is_argument(name: str) -> bool:
 def _same_gradient(
     a: TensorFingerprint | None,
     b: TensorFingerprint | None,
-    whole: ReplyFingerprint,
+    reply: ReplyFingerprint,
     tolerance: float,
 ) -> bool:
     if a is None or b is None:
         return a is b
-    largest = max((g.norm for g in whole.gradients.values() if g is not None), default=0.0)
+    largest = max((g.norm for g in reply.gradients.values() if g is not None), default=0.0)
     # So that a gradient that is zero in exact arithmetic is compared absolutely.
     return replace(a, norm=largest).agrees(b, tolerance)
 
@@ -311,10 +313,12 @@ def _same_gradient(
 def _raised(raised: Raised) -> str:
     if is_refusal(raised):
         return "refused"
-    kind = kind_of(raised)
-    if kind is None:
+    error_kind = kind_of(raised)
+    if error_kind is None:
         return "other"
-    return " ".join([f"kind {KINDS.index(kind)}", *SIZES.findall(raised.message[:_READ])[:_MOST]])
+    return " ".join(
+        [f"kind {KINDS.index(error_kind)}", *SIZES.findall(raised.message[:_READ])[:_MOST]]
+    )
 
 
 def tensor_fingerprint(tensor: Tensor) -> TensorFingerprint:
@@ -327,11 +331,11 @@ def _tensor_fingerprint(
 ) -> TensorFingerprint:
     if tensor is None:
         return TensorFingerprint(kind=kind, shape=shape)
-    seen = project(tensor)
+    projection = project(tensor)
     return TensorFingerprint(
         kind=kind,
         shape=tuple(tensor.shape),
-        extremes=seen.extremes,
-        projections=seen.numbers,
-        norm=seen.norm,
+        extremes=projection.extremes,
+        projections=projection.numbers,
+        norm=projection.norm,
     )

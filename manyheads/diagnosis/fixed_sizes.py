@@ -17,8 +17,8 @@ from ..checks.explain import is_refusal
 from ..checks.transcript import target_of
 from ..submission.source_text import nodes_of
 from .fingerprint import SIZES
-from .observe import Observed
-from .row import Row
+from .observe import ObservedReply
+from .row import Response
 from .same_places import sizes_of
 
 HARD_CODED = "hard_coded_shape"
@@ -48,7 +48,7 @@ def has_written_size(source: str) -> bool:
     return not source or any(n > AXES for n in _integers(source))
 
 
-def proven_by_size(row: Row, source: str) -> dict[int, str]:
+def proven_by_size(row: Response, source: str) -> dict[int, str]:
     """Return the wrong calls of functions in which a size of the text stands where calls have
     another, with the name of that.
 
@@ -57,30 +57,36 @@ def proven_by_size(row: Row, source: str) -> dict[int, str]:
     """
     written = {n for n in _integers(source) if n > AXES}
     loops = {n for n in _integers(source, of_ranges=True) if n > AXES}
-    functions: dict[str, list[Observed]] = {}
-    for each in row.wrong.values() if written else ():
-        if each.right.raised is None:
-            functions.setdefault(target_of(each.call), []).append(each)
+    functions: dict[str, list[ObservedReply]] = {}
+    for observation in row.syndrome.values() if written else ():
+        if observation.expected.raised is None:
+            functions.setdefault(target_of(observation.call), []).append(observation)
     hard_coded = set[str]()
     for name, calls in functions.items():
-        foreign = Counter(size for each in calls for size in _foreign(each, written, loops))
-        told = foreign | Counter(size for each in calls for size in written & {*_told(each)})
-        if any(foreign[size] > 1 and count >= MOST * len(calls) for size, count in told.items()):
+        foreign = Counter(
+            size for observation in calls for size in _foreign(observation, written, loops)
+        )
+        counts = foreign | Counter(
+            size for observation in calls for size in written & {*_message_sizes(observation)}
+        )
+        if any(foreign[size] > 1 and count >= MOST * len(calls) for size, count in counts.items()):
             hard_coded.add(name)
     return {
         i: HARD_CODED
-        for i, each in row.wrong.items()
-        if each.right.raised is None and target_of(each.call) in hard_coded
+        for i, observation in row.syndrome.items()
+        if observation.expected.raised is None and target_of(observation.call) in hard_coded
     }
 
 
-def _told(seen: Observed) -> list[int]:
+def _message_sizes(observation: ObservedReply) -> list[int]:
     return (
-        [*map(int, SIZES.findall(seen.reply.raised.message[:_READ]))] if seen.reply.raised else []
+        [*map(int, SIZES.findall(observation.reply.raised.message[:_READ]))]
+        if observation.reply.raised
+        else []
     )
 
 
-def _foreign(seen: Observed, written: Set[int], loops: Set[int]) -> set[int]:
+def _foreign(observation: ObservedReply, written: Set[int], loops: Set[int]) -> set[int]:
     """Return the sizes of the text that an exception tells of and the call has not, or that an
     answer has in place of others.
 
@@ -90,25 +96,31 @@ def _foreign(seen: Observed, written: Set[int], loops: Set[int]) -> set[int]:
     loops: those over which the text counts; where an index is as large as its axis, it has counted
         to the end of that.
     """
-    if seen.reply.raised is not None:
-        end = _END.search(seen.reply.raised.message[:_READ])
+    if observation.reply.raised is not None:
+        end = _END.search(observation.reply.raised.message[:_READ])
         if end:
             return {n for n in loops if n > int(end[1])}
-        sizes = [*sizes_of(seen.call)]
+        sizes = [*sizes_of(observation.call)]
         # a size that the call has may be told twice
-        foreign = Counter(_told(seen)) - Counter(sizes)
-        left = {n: {size - size % n for size in sizes if size > n and size % n} for n in written}
-        return {n for n in written if n in foreign or not left[n].isdisjoint(foreign)}
-    pairs = zip(seen.found.outputs, seen.right.outputs, strict=False)
-    shapes = [(mine.shape, due.shape) for mine, due in pairs if mine.shape and due.shape]
-    others = {
+        foreign = Counter(_message_sizes(observation)) - Counter(sizes)
+        multiples = {
+            n: {size - size % n for size in sizes if size > n and size % n} for n in written
+        }
+        return {n for n in written if n in foreign or not multiples[n].isdisjoint(foreign)}
+    pairs = zip(observation.actual.outputs, observation.expected.outputs, strict=False)
+    shapes = [
+        (actual.shape, expected.shape)
+        for actual, expected in pairs
+        if actual.shape and expected.shape
+    ]
+    changed_sizes = {
         a
-        for mine, due in shapes
-        if len(mine) == len(due)
-        for a, b in zip(mine, due, strict=True)
+        for actual, expected in shapes
+        if len(actual) == len(expected)
+        for a, b in zip(actual, expected, strict=True)
         if a != b
     }
-    return others & written
+    return changed_sizes & written
 
 
 def lines_that_turn_all_axes(source: str) -> set[int]:
@@ -124,35 +136,45 @@ def lines_that_turn_all_axes(source: str) -> set[int]:
 
 def rank_of(call: Call) -> int:
     """Return the most axes that a tensor of the call has."""
-    return max((value.dim() for value in call.given if isinstance(value, Tensor)), default=0)
+    return max((value.dim() for value in call.inputs if isinstance(value, Tensor)), default=0)
 
 
-def proven_by_rank(written: Mapping[int, Observed], unexplained: Collection[int]) -> dict[int, str]:
+def proven_by_rank(
+    written: Mapping[int, ObservedReply], unexplained: Collection[int]
+) -> dict[int, str]:
     """Return the calls that are wrong for their number of axes alone, with the name of that.
 
     unexplained: those that are wrong.
     """
-    functions: dict[str, dict[int, Observed]] = {}
-    for i, each in written.items():
+    functions: dict[str, dict[int, ObservedReply]] = {}
+    for i, observation in written.items():
         # a module takes one number of axes
-        if isinstance(each.call.subject, str) and rank_of(each.call):
-            functions.setdefault(target_of(each.call), {})[i] = each
-    found: dict[int, str] = {}
+        if isinstance(observation.call.subject, str) and rank_of(observation.call):
+            functions.setdefault(target_of(observation.call), {})[i] = observation
+    names: dict[int, str] = {}
     for calls in functions.values():
-        wrong = {i: each for i, each in calls.items() if i in unexplained}
-        right = {
-            rank_of(e.call) for i, e in calls.items() if i not in wrong and e.reply.raised is None
+        syndrome = {i: observation for i, observation in calls.items() if i in unexplained}
+        accepted_ranks = {
+            rank_of(e.call)
+            for i, e in calls.items()
+            if i not in syndrome and e.reply.raised is None
         }
-        ranks = {rank_of(comparison.call) for comparison in wrong.values()}
-        if right and right.isdisjoint(ranks) and all(map(_has_no_answer, wrong.values())):
-            found |= dict.fromkeys(wrong, HARD_CODED)
-    return found
+        ranks = {rank_of(comparison.call) for comparison in syndrome.values()}
+        if (
+            accepted_ranks
+            and accepted_ranks.isdisjoint(ranks)
+            and all(map(_has_no_answer, syndrome.values()))
+        ):
+            names |= dict.fromkeys(syndrome, HARD_CODED)
+    return names
 
 
-def _has_no_answer(seen: Observed) -> bool:
-    if seen.reply.raised is not None:
-        return seen.right.raised is None and not is_refusal(seen.reply.raised)
+def _has_no_answer(observation: ObservedReply) -> bool:
+    if observation.reply.raised is not None:
+        return observation.expected.raised is None and not is_refusal(observation.reply.raised)
     return any(
-        mine.tensor is not None and due is not None and mine.tensor.dim() != due.dim()
-        for mine, due in zip(seen.reply.outputs, seen.expected, strict=False)
+        actual.tensor is not None and expected is not None and actual.tensor.dim() != expected.dim()
+        for actual, expected in zip(
+            observation.reply.outputs, observation.expected_outputs, strict=False
+        )
     )

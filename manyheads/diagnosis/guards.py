@@ -63,9 +63,12 @@ def guards_of(source: str, raised: Mapping[int, tuple[str, Raised]]) -> dict[int
     built, and the exception. A function that calls another one meets the other's guard.
     """
     # hundreds of calls raise at one place
-    places = {(target, each.line): each for target, each in raised.values()}
-    own = (guard_of(source, target, each) for (target, _), each in islice(places.items(), PLACES))
-    guards = {guard.line: guard for guard in own if guard is not None}
+    places = {(target, exception.line): exception for target, exception in raised.values()}
+    candidates = (
+        guard_of(source, target, exception)
+        for (target, _), exception in islice(places.items(), PLACES)
+    )
+    guards = {guard.line: guard for guard in candidates if guard is not None}
     return {
         i: guards[e.line]
         for i, (_, e) in raised.items()
@@ -99,16 +102,16 @@ def _functions(source: str, target: str) -> Iterator[ast.FunctionDef]:
     """Yield the function, or the methods of the class and of those in the file that it is derived
     from.
     """
-    classes, wanted = list[ast.ClassDef](), {target}
+    classes, class_names = list[ast.ClassDef](), {target}
     for statement in reversed(statements_of(source)):
         if isinstance(statement, ast.FunctionDef) and statement.name == target:
             yield statement
-        elif isinstance(statement, ast.ClassDef) and statement.name in wanted:
+        elif isinstance(statement, ast.ClassDef) and statement.name in class_names:
             classes.append(statement)
-            wanted |= {base.id for base in statement.bases if isinstance(base, ast.Name)}
-    for part in (part for each in classes for part in each.body):
-        if isinstance(part, ast.FunctionDef) and part.name in _METHODS:
-            yield part
+            class_names |= {base.id for base in statement.bases if isinstance(base, ast.Name)}
+    for method in (member for definition in classes for member in definition.body):
+        if isinstance(method, ast.FunctionDef) and method.name in _METHODS:
+            yield method
 
 
 def _tests(body: Sequence[ast.stmt], line: int) -> list[ast.expr]:
@@ -122,13 +125,13 @@ def _tests(body: Sequence[ast.stmt], line: int) -> list[ast.expr]:
             return [ast.UnaryOp(ast.Not(), statement.test)]
         if isinstance(statement, ast.If):
             otherwise = ast.UnaryOp(ast.Not(), statement.test)
-            for part, test in ((statement.body, statement.test), (statement.orelse, otherwise)):
+            for branch, test in ((statement.body, statement.test), (statement.orelse, otherwise)):
                 if any(
                     isinstance(node, ast.Raise) and node.lineno <= line <= (node.end_lineno or 0)
-                    for node in part
+                    for node in branch
                 ):
                     return [test]
-                if within := _tests(part, line):
+                if within := _tests(branch, line):
                     return [test, *within]
     return []
 
@@ -154,10 +157,10 @@ class _Sizes:
     """
 
     def __init__(self, function: ast.FunctionDef, line: int) -> None:
-        given = (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs)
-        self._names = {argument.arg: _GIVEN for argument in given}
-        found = (node for part in function.body for node in ast.walk(part))
-        assignments = (n for n in found if isinstance(n, _ASSIGNMENTS) and n.lineno < line)
+        arguments = (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs)
+        self._names = {argument.arg: _GIVEN for argument in arguments}
+        nodes = (node for statement in function.body for node in ast.walk(statement))
+        assignments = (n for n in nodes if isinstance(n, _ASSIGNMENTS) and n.lineno < line)
         for node in sorted(assignments, key=lambda node: node.lineno):
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
             self._bind(targets, _OTHER if node.value is None else self._made_of(node.value))
@@ -195,8 +198,10 @@ class _Sizes:
                 self._bind([node.target], made_of)
                 return made_of
         if isinstance(node, _PARTS):
-            parts = (part for part in ast.iter_child_nodes(node) if isinstance(part, ast.expr))
-            return max(map(self._made_of, parts), default=_GIVEN)
+            children = (
+                child for child in ast.iter_child_nodes(node) if isinstance(child, ast.expr)
+            )
+            return max(map(self._made_of, children), default=_GIVEN)
         return _OTHER
 
     def _made_by(self, func: ast.expr) -> int:

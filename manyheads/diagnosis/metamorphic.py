@@ -28,7 +28,7 @@ EDIT = "{edit}"  # in a sentence: in what the calls differ
 Pair = tuple[Tensor, Tensor]  # the reference's answer to a call, and an attempt's
 
 
-def are_related(first: Tensor, second: Tensor) -> bool:
+def relation_applies(first: Tensor, second: Tensor) -> bool:
     """Return whether the reference's answers to two calls have a relation to which an attempt's can
     be held.
     """
@@ -40,17 +40,19 @@ def zeros_missed(answers: Sequence[Pair]) -> str:
     """Return what to say where numbers are not 0 that are 0 in the reference's answers; "" where
     there are none.
     """
-    for expected, found in answers:
+    for expected, actual in answers:
         zero = expected == 0
         missed = (
-            int((zero & (found.abs() > _STAYS * found.abs().max())).sum()) if found.numel() else 0
+            int((zero & (actual.abs() > _STAYS * actual.abs().max())).sum())
+            if actual.numel()
+            else 0
         )
         if missed:
-            due = int(zero.sum())
-            if due == 1:
+            count = int(zero.sum())
+            if count == 1:
                 return "the number that should be 0 has another value"
             return (
-                f"{f'all {due}' if missed == due else f'{missed} of the {due}'} numbers that "
+                f"{f'all {count}' if missed == count else f'{missed} of the {count}'} numbers that "
                 "should be 0 have another value"
             )
     return ""
@@ -62,13 +64,13 @@ def leaks_a_share(answers: Sequence[Pair]) -> bool:
 
     As where these are hidden by a number that is not low enough.
     """
-    for expected, found in answers:
-        if expected.shape != found.shape or not bool(((expected.sum(-1) - 1).abs() < _SAME).all()):
+    for expected, actual in answers:
+        if expected.shape != actual.shape or not bool(((expected.sum(-1) - 1).abs() < _SAME).all()):
             return False
         hidden = expected == 0
-        share = found.masked_fill(~hidden, 0).sum(-1, keepdim=True)
-        seen_alike = bool(((found - expected * (1 - share)).abs()[~hidden] < _SAME).all())
-        if not seen_alike or not bool((found[hidden] > 0).all()):
+        share = actual.masked_fill(~hidden, 0).sum(-1, keepdim=True)
+        seen_alike = bool(((actual - expected * (1 - share)).abs()[~hidden] < _SAME).all())
+        if not seen_alike or not bool((actual[hidden] > 0).all()):
             return False
     return any(bool((expected == 0).any()) for expected, _ in answers)
 
@@ -77,10 +79,10 @@ def fills_with_a_number(answers: Sequence[Pair]) -> bool:
     """Return whether the answers are the reference's, but for one finite number below 0 wherever
     these are −inf.
     """
-    if any(expected.shape != found.shape for expected, found in answers):
+    if any(expected.shape != actual.shape for expected, actual in answers):
         return False
     filled = torch.cat(
-        [torch.empty(0), *(found[expected == -math.inf] for expected, found in answers)]
+        [torch.empty(0), *(actual[expected == -math.inf] for expected, actual in answers)]
     )
     if not len(filled) or not float(filled[0]) < -_SAME:
         return False
@@ -88,13 +90,13 @@ def fills_with_a_number(answers: Sequence[Pair]) -> bool:
     if not bool(((filled - filled[0]).abs() < rounding).all()):
         return False
     return all(
-        _is_near(expected[kept], found[kept])
-        for expected, found in answers
-        if (kept := expected.isfinite()).any()
+        _is_near(expected[finite], actual[finite])
+        for expected, actual in answers
+        if (finite := expected.isfinite()).any()
     )
 
 
-def moves_too_much(answers: Sequence[Pair]) -> str:
+def violates_causality(answers: Sequence[Pair]) -> str:
     """Return what to say where numbers differ between two calls that are the same in the
     reference's answers.
     """
@@ -102,25 +104,27 @@ def moves_too_much(answers: Sequence[Pair]) -> str:
         apart, largest = (before - after).abs(), float(before.abs().max())
         moved = int(((apart > _STAYS * largest) & same).sum())
         if moved:
-            kept = int(same.sum())
-            which = f"all {kept}" if moved == kept > 1 else f"{moved} of the {kept}"
-            return f"{EDIT} changes {which} numbers of the answer that should not depend on it"
+            unchanged = int(same.sum())
+            amount = f"all {unchanged}" if moved == unchanged > 1 else f"{moved} of the {unchanged}"
+            return f"{EDIT} changes {amount} numbers of the answer that should not depend on it"
     return ""
 
 
-def moves_too_little(answers: Sequence[Pair]) -> str:
+def misses_an_effect(answers: Sequence[Pair]) -> str:
     """Return what to say where an edit moves nothing at an index, along any axis, at which it moves
     the reference's answers.
     """
     for same, before, after in _edits(answers, all_may_move=True):
         apart, largest = (before - after).abs(), float(before.abs().max())
         for axis in range(same.dim()):
-            others = [d for d in range(same.dim()) if d != axis]
-            asked = (~same).sum(others) > 0 if others else ~same
+            other_axes = [d for d in range(same.dim()) if d != axis]
+            must_move = (~same).sum(other_axes) > 0 if other_axes else ~same
             moves = (
-                (apart > _MOVES * largest).sum(others) > 0 if others else apart > _MOVES * largest
+                (apart > _MOVES * largest).sum(other_axes) > 0
+                if other_axes
+                else apart > _MOVES * largest
             )
-            if bool((asked & ~moves).any()):
+            if bool((must_move & ~moves).any()):
                 return f"{EDIT} leaves numbers as they were that it should change"
     return ""
 
@@ -129,23 +133,23 @@ def parts_differ(answers: Sequence[Pair]) -> str:
     """Return what to say where one answer is a part of another in the reference's answers and not
     in an attempt's.
     """
-    for (whole, found), (part, found_alone) in permutations(answers, 2):
-        for index in _places(whole, part):
-            inside = found[index]
-            if bool(((inside - found_alone).abs() > _STAYS * found.abs().max()).any()):
+    for (full, actual), (fragment, found_alone) in permutations(answers, 2):
+        for index in _places(full, fragment):
+            inside = actual[index]
+            if bool(((inside - found_alone).abs() > _STAYS * actual.abs().max()).any()):
                 return "a part of the input gives something else when it stands alone"
     return ""
 
 
-def _places(whole: Tensor, part: Tensor) -> Iterator[tuple[int, ...]]:
+def _places(full: Tensor, fragment: Tensor) -> Iterator[tuple[int, ...]]:
     """Yield indices of the leading axes, one at most, at which the reference's whole answer holds
     the part.
     """
-    leading = whole.dim() - part.dim()
-    if leading <= 0 or whole.shape[leading:] != part.shape or not part.numel():
+    leading = full.dim() - fragment.dim()
+    if leading <= 0 or full.shape[leading:] != fragment.shape or not fragment.numel():
         return
-    for index in product(*(range(size) for size in whole.shape[:leading])):
-        if bool(((whole[index] - part).abs() <= _SAME * whole.abs().max()).all()):
+    for index in product(*(range(size) for size in full.shape[:leading])):
+        if bool(((full[index] - fragment).abs() <= _SAME * full.abs().max()).all()):
             yield index
             return
 
@@ -181,9 +185,9 @@ def difference_is_another(answers: Sequence[Pair]) -> str:
 
     "" if nothing is, or if the first two are wrong themselves, perhaps others in every call.
     """
-    (right, first), (other_right, second), (_, number) = answers
+    (expected, first), (other_right, second), (_, number) = answers
     if (
-        not _is_near(right, first)
+        not _is_near(expected, first)
         or not _is_near(other_right, second)
         or _is_largest_difference(first, second, number)
     ):
@@ -196,12 +200,12 @@ def _what_it_is(first: Tensor, second: Tensor, number: Tensor) -> str:
     answers.
     """
     apart = (first - second).abs().double()
-    given, largest, mean = float(number), float(apart.max()), float(apart.mean())
-    if given == 0:
+    actual, largest, mean = float(number), float(apart.max()), float(apart.mean())
+    if actual == 0:
         return "0, and the two answers differ"
-    if given < 0:
+    if actual < 0:
         return "below 0, as no absolute difference is"
-    if math.isclose(given, mean, rel_tol=_STAYS, abs_tol=_STAYS * largest):
+    if math.isclose(actual, mean, rel_tol=_STAYS, abs_tol=_STAYS * largest):
         return "the mean of the absolute differences, not the largest of them"
     return "not the largest absolute difference of the two answers"
 
@@ -214,16 +218,16 @@ def dropped_otherwise(answers: Sequence[Pair]) -> str:
     attempt's be, of its own number. Elsewhere nothing is said of an attempt whose answer in eval
     mode is another than the reference's.
     """
-    (right, calm), (extremes, found) = answers
-    factor = _factor(right, extremes)
-    if factor is None and not _is_near(right, calm):
+    (expected_eval, calm), (extremes, actual_extremes) = answers
+    factor = _factor(expected_eval, extremes)
+    if factor is None and not _is_near(expected_eval, calm):
         return ""
-    due = extremes[:3] if factor is None else _struck_or_scaled(calm, factor)
+    required_extremes = extremes[:3] if factor is None else _struck_or_scaled(calm, factor)
     # Of a weight that dropout leaves alone, a future that is not quite hidden is a larger part: no
     # business of dropout's.
-    if _is_near(due, found[:3], _STAYS if factor is not None else _LEFT) and not struck_otherwise(
-        [(extremes, found)]
-    ):
+    if _is_near(
+        required_extremes, actual_extremes[:3], _STAYS if factor is not None else _LEFT
+    ) and not dropout_mask_differs([(extremes, actual_extremes)]):
         return ""
     return (
         "asked often in training, it does not give what dropout should leave: something is "
@@ -240,31 +244,39 @@ def is_dropped_at_another_rate(answers: Sequence[Pair]) -> bool:
     """
     if len(answers) != 2:
         return False
-    (right, calm), (extremes, found) = answers
-    due, mine = (
-        _factor(*each) if len(each[0]) == 1 else None for each in ((right, extremes), (calm, found))
+    (expected_eval, calm), (extremes, actual_extremes) = answers
+    expected_factor, actual_factor = (
+        _factor(*pair) if len(pair[0]) == 1 else None
+        for pair in ((expected_eval, extremes), (calm, actual_extremes))
     )
-    if due is None or mine is None or due <= 1 or mine <= 1:
+    if (
+        expected_factor is None
+        or actual_factor is None
+        or expected_factor <= 1
+        or actual_factor <= 1
+    ):
         return False
-    dropouts = 2 * math.log(mine) / math.log(due)  # by halves: two of them may be due
-    stays = abs(1 - 1 / mine - 1 / due) < _LEFT
+    dropouts = (
+        2 * math.log(actual_factor) / math.log(expected_factor)
+    )  # by halves: two of them may be due
+    stays = abs(1 - 1 / actual_factor - 1 / expected_factor) < _LEFT
     return not stays and abs(dropouts - round(dropouts)) > _LEFT
 
 
-def struck_otherwise(answers: Sequence[Pair]) -> str:
+def dropout_mask_differs(answers: Sequence[Pair]) -> str:
     """Return what is wrong where dropout should strike out single numbers of an answer, and never
     does, or the other way round.
 
     Of the extremes of many answers in training: whatever their numbers are, and whatever else is
     dropped on the way.
     """
-    for extremes, found in answers:
-        if bool((found[3] < extremes[3]).any()):
+    for extremes, actual_extremes in answers:
+        if bool((actual_extremes[3] < extremes[3]).any()):
             return (
                 "asked often in training, single numbers of the answer are never dropped, and "
                 "they should be"
             )
-        if bool((found[3] > extremes[3]).any()):
+        if bool((actual_extremes[3] > extremes[3]).any()):
             return (
                 "asked often in training, single numbers of the answer are dropped, and they "
                 "should not be"
@@ -272,18 +284,19 @@ def struck_otherwise(answers: Sequence[Pair]) -> str:
     return ""
 
 
-def left_otherwise(answers: Sequence[Pair]) -> str:
+def survivors_differ(answers: Sequence[Pair]) -> str:
     """Return what is wrong where another share of the largest answer is left of the smallest one
     that is not 0.
 
     Of the extremes of many answers in training. A dropout of whole answers, which scales all of
     them, changes no share.
     """
-    for extremes, found in answers:
-        due, mine = (
-            each[2] / each[:2].abs().amax(0).clamp_min(_LEAST) for each in (extremes, found)
+    for extremes, actual_extremes in answers:
+        expected_shares, actual_shares = (
+            tensor[2] / tensor[:2].abs().amax(0).clamp_min(_LEAST)
+            for tensor in (extremes, actual_extremes)
         )
-        if not _is_near(due, mine):
+        if not _is_near(expected_shares, actual_shares):
             return (
                 "asked often in training, what dropout leaves of the answer is another part "
                 "of it than it should be"
@@ -291,11 +304,11 @@ def left_otherwise(answers: Sequence[Pair]) -> str:
     return ""
 
 
-def _factor(right: Tensor, extremes: Tensor) -> float | None:
-    if len(right) != 1 or not bool(right.any()):
+def _factor(eval_answer: Tensor, extremes: Tensor) -> float | None:
+    if len(eval_answer) != 1 or not bool(eval_answer.any()):
         return None
-    factor = float(extremes[2].norm() / right.norm())
-    return factor if _is_near(extremes[:3], _struck_or_scaled(right, factor)) else None
+    factor = float(extremes[2].norm() / eval_answer.norm())
+    return factor if _is_near(extremes[:3], _struck_or_scaled(eval_answer, factor)) else None
 
 
 def _struck_or_scaled(calm: Tensor, factor: float) -> Tensor:
@@ -306,8 +319,8 @@ def _struck_or_scaled(calm: Tensor, factor: float) -> Tensor:
     return torch.stack([scaled.clamp_max(0), scaled.clamp_min(0), scaled.abs()])
 
 
-def _is_near(right: Tensor, mine: Tensor, part: float = _STAYS) -> bool:
-    return bool(((right - mine).abs() <= part * right.abs().max()).all())
+def _is_near(expected: Tensor, actual: Tensor, tolerance: float = _STAYS) -> bool:
+    return bool(((expected - actual).abs() <= tolerance * expected.abs().max()).all())
 
 
 def _is_largest_difference(first: Tensor, second: Tensor, number: Tensor) -> bool:
@@ -320,33 +333,35 @@ def edit_of(first: Call, second: Call) -> str:
     """Return "an edit of the first argument in [:, 6:]", "another value of dropout in eval mode",
     "a second call".
     """
-    one, two = _given(first), _given(second)
+    first_inputs, two = _inputs(first), _inputs(second)
     builds = [call.subject for call in (first, second) if isinstance(call.subject, Build)]
     mode = " in eval mode" if builds and not any(build.training for build in builds) else ""
     values = []
-    for name in one | two:
-        mine, other = one.get(name), two.get(name)
-        if isinstance(mine, Tensor) and isinstance(other, Tensor):
-            if not torch.equal(mine, other):
-                return f"an edit of {label(name)}{_edited(mine, other)}"
-        elif repr(mine) != repr(other):
+    for name in first_inputs | two:
+        first_value, second_value = first_inputs.get(name), two.get(name)
+        if isinstance(first_value, Tensor) and isinstance(second_value, Tensor):
+            if not torch.equal(first_value, second_value):
+                return f"an edit of {label(name)}{_edited(first_value, second_value)}"
+        elif repr(first_value) != repr(second_value):
             values.append(label(name))
     several = "a call with other values of" if len(values) > 1 else "another value of"
     return (f"{several} {' and '.join(values)}" if values else "a second call") + mode
 
 
-def _given(call: Call) -> dict[str, object]:
-    build, given = call.subject, dict[str, object]()
+def _inputs(call: Call) -> dict[str, object]:
+    build, inputs = call.subject, dict[str, object]()
     if isinstance(build, Build):
-        given = {
-            f"argument {place} of {build.target}": value
-            for place, value in enumerate(build.args, 1)
+        inputs = {
+            f"argument {position} of {build.target}": value
+            for position, value in enumerate(build.args, 1)
         }
-        given |= {**build.kwargs, **build.attributes, **(build.state or {})}
+        inputs |= {**build.kwargs, **build.attributes, **(build.state or {})}
     for name, value in call.arguments.items():
-        parts = {f"{name}.{part}": weight for part, weight in getattr(value, "linears", {}).items()}
-        given |= parts if isinstance(value, StandIn) else {name: value}
-    return given
+        weights = {
+            f"{name}.{linear}": weight for linear, weight in getattr(value, "linears", {}).items()
+        }
+        inputs |= weights if isinstance(value, StandIn) else {name: value}
+    return inputs
 
 
 def _edited(before: Tensor, after: Tensor) -> str:
@@ -358,11 +373,11 @@ def _edited(before: Tensor, after: Tensor) -> str:
         hit = (
             (before != after).movedim(axis, 0).reshape(size, -1).any(1).nonzero().flatten().tolist()
         )
-        first, end = hit[0], hit[-1] + 1
-        if len(hit) < end - first:
+        start, end = hit[0], hit[-1] + 1
+        if len(hit) < end - start:
             return ""
         cuts.append(
-            str(first) if len(hit) == 1 < size else f"{first or ''}:{end if end < size else ''}"
+            str(start) if len(hit) == 1 < size else f"{start or ''}:{end if end < size else ''}"
         )
     while cuts and cuts[-1] == ":":
         cuts.pop()

@@ -25,7 +25,7 @@ Expected = tuple[Tensor | None, ...]
 
 
 @dataclass(frozen=True)
-class Observed:
+class ObservedReply:
     """One recorded call: how the reference answered it, and how an attempt did.
 
     expected: the reference's output; of a call that returns several, each of the first run. None:
@@ -33,15 +33,19 @@ class Observed:
     """
 
     call: Call
-    right: ReplyFingerprint
-    expected: Expected
+    expected: ReplyFingerprint
+    expected_outputs: Expected
     reply: Reply
-    found: ReplyFingerprint
+    actual: ReplyFingerprint
 
 
-def observed(call: Call, right: ReplyFingerprint, expected: Expected, reply: Reply) -> Observed:
+def observed(
+    call: Call, expected_reply: ReplyFingerprint, expected: Expected, reply: Reply
+) -> ObservedReply:
     """Return a reply beside what is recorded of the reference's."""
-    return Observed(call, right, expected, reply, fingerprint_beside(right, call, reply))
+    return ObservedReply(
+        call, expected_reply, expected, reply, fingerprint_beside(expected_reply, call, reply)
+    )
 
 
 def first_of(expected: Expected) -> Tensor | None:
@@ -57,13 +61,13 @@ NOTHING = 1e-6  # of the largest number: it is as good as 0
 
 def is_of_copies(call: Call) -> bool:
     """Return whether a module is asked, in training, about many copies of one input."""
-    first = next((value for value in call.args if isinstance(value, Tensor)), None)
-    if first is None or not (
+    tensor = next((value for value in call.args if isinstance(value, Tensor)), None)
+    if tensor is None or not (
         call.random and isinstance(call.subject, Build) and call.subject.training
     ):
         return False
-    are_many = first.dim() > 1 and len(first) >= FEWEST
-    return are_many and bool(((first - first[:1]).abs() <= ALIKE * first.abs().max()).all())
+    are_many = tensor.dim() > 1 and len(tensor) >= FEWEST
+    return are_many and bool(((tensor - tensor[:1]).abs() <= ALIKE * tensor.abs().max()).all())
 
 
 def settled(call: Call, reply: Reply) -> Reply:
@@ -84,10 +88,10 @@ def _extremes(output: Output) -> Output:
         return output
     sizes = tensor.abs()
     is_there = sizes > NOTHING * sizes.max()
-    left = torch.where(is_there, sizes, torch.inf).amin(0)
-    left = left.masked_fill(left == torch.inf, 0.0)
+    smallest = torch.where(is_there, sizes, torch.inf).amin(0)
+    smallest = smallest.masked_fill(smallest == torch.inf, 0.0)
     struck = (~is_there & is_there.any(-1, keepdim=True)).any(0).to(tensor.dtype)
-    extremes = torch.stack([tensor.amin(0), tensor.amax(0), left, struck])
+    extremes = torch.stack([tensor.amin(0), tensor.amax(0), smallest, struck])
     return dataclasses.replace(output, tensor=extremes, shape=tuple(extremes.shape))
 
 
@@ -98,29 +102,31 @@ HARD_CODED, BEHIND = "hard_coded_device", "mask_not_moved"
 _META = re.compile(r"(\b|_)meta(\b|_)", re.IGNORECASE)
 
 
-def looks_at_no_numbers(comparison: Observed) -> bool:
+def looks_at_no_numbers(comparison: ObservedReply) -> bool:
     """Return whether it raised because it looked at numbers where there are none, which right code
     may do, too.
     """
     raised = comparison.reply.raised
     return (
         raised is not None
-        and has_no_numbers(comparison.right)
+        and has_no_numbers(comparison.expected)
         and bool(_META.search(raised.message))
     )
 
 
-def on_another_device(comparison: Observed) -> str:
+def on_another_device(comparison: ObservedReply) -> str:
     """Return what is wrong where the arguments are on the meta device, and something else is not;
     "" if nothing is.
     """
-    if not has_no_numbers(comparison.right):
+    if not has_no_numbers(comparison.expected):
         return ""
-    seen, kind = (
+    operations, error_kind = (
         comparison.reply.operations,
         comparison.reply.raised and kind_of(comparison.reply.raised),
     )
-    if (seen is not None and seen.mixed) or (kind and kind.misconception == HARD_CODED):
+    if (operations is not None and operations.mixed) or (
+        error_kind and error_kind.misconception == HARD_CODED
+    ):
         if is_moved_after_a_call(comparison.call):
             return (
                 "tensors on two devices meet; one of them was made in an earlier call, before "
@@ -135,7 +141,7 @@ def on_another_device(comparison: Observed) -> str:
     return f"the output is on {elsewhere} wherever the arguments are" if elsewhere else ""
 
 
-def fault_of_device(comparison: Observed) -> str:
+def fault_of_device(comparison: ObservedReply) -> str:
     """Return the misconception that such a call proves.
 
     A tensor that the module holds stayed behind, or else a device that is written into the code. ""
@@ -145,10 +151,10 @@ def fault_of_device(comparison: Observed) -> str:
     """
     modules = comparison.reply.modules
     if not on_another_device(comparison) or any(
-        not comparison.right.parameters.keys() <= m.parameters.keys() for m in modules
+        not comparison.expected.parameters.keys() <= m.parameters.keys() for m in modules
     ):
         return ""
-    if any(_may_be_a_mask(held.shape) for m in modules for held in m.plain.values()):
+    if any(_may_be_a_mask(tensor.shape) for m in modules for tensor in m.plain.values()):
         return BEHIND
     return "" if is_moved_after_a_call(comparison.call) else HARD_CODED
 
@@ -165,7 +171,9 @@ def is_moved_after_a_call(call: Call) -> bool:
     """Return whether a module is built where it is, answers once, and only then moves to the meta
     device.
     """
-    takes_meta = any(isinstance(each, Tensor) and each.device.type == "meta" for each in call.args)
+    takes_meta = any(
+        isinstance(value, Tensor) and value.device.type == "meta" for value in call.args
+    )
     return (
         takes_meta
         and bool(call.around)

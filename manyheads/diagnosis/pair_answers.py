@@ -23,7 +23,7 @@ TOLERANCE = 1e-4  # of a tensor's norm; agreement here only makes a candidate
 
 
 @dataclass(frozen=True)
-class Sketches:
+class ReplySketch:
     """N replies to one call.
 
     structure: (N,) int64. numbers: (N, HEAD). scales: (N, 1), to which differences are relative.
@@ -33,28 +33,28 @@ class Sketches:
     numbers: Tensor
     scales: Tensor
 
-    def at(self, which: Tensor | list[int]) -> Sketches:
+    def at(self, rows: Tensor | list[int]) -> ReplySketch:
         """Return the sketches in these rows."""
-        return Sketches(self.structure[which], self.numbers[which], self.scales[which])
+        return ReplySketch(self.structure[rows], self.numbers[rows], self.scales[rows])
 
-    def agree_with(self, other: Sketches) -> Tensor:
-        """Return (N,) bool: which of these agree with the single reply in `other`."""
-        scales = torch.maximum(self.scales, other.scales)
-        near = (self.numbers - other.numbers).abs() <= TOLERANCE * scales.clamp_min(1e-9)
-        return (self.structure == other.structure) & (self.structure != UNKNOWN) & near.all(1)
+    def agree_with(self, sketch: ReplySketch) -> Tensor:
+        """Return (N,) bool: which of these agree with the single reply in `sketch`."""
+        scales = torch.maximum(self.scales, sketch.scales)
+        near = (self.numbers - sketch.numbers).abs() <= TOLERANCE * scales.clamp_min(1e-9)
+        return (self.structure == sketch.structure) & (self.structure != UNKNOWN) & near.all(1)
 
 
-def brief(reply: Reply) -> Sketches:
+def sketch_reply(reply: Reply) -> ReplySketch:
     """Return a sketch of one reply, in which each tensor that is returned has a part of its own.
 
     In one of several tensors (the first of three chunks, y beside lse) a mistake may not show. The
     scale is that of their sum.
     """
     structure, returned = _structure_of(reply)
-    scale = math.hypot(*(place * each.norm for place, each in enumerate(returned, 1)))
-    return Sketches(
+    scale = math.hypot(*(weight * projection.norm for weight, projection in enumerate(returned, 1)))
+    return ReplySketch(
         torch.tensor([structure], dtype=torch.int64),
-        brief_numbers([each.numbers for each in returned]),
+        brief_numbers([projection.numbers for projection in returned]),
         torch.tensor([[scale]], dtype=torch.float32),
     )
 
@@ -63,10 +63,11 @@ def brief_numbers(projections: Sequence[Sequence[float]]) -> Tensor:
     """Return (1, HEAD): the numbers of a brief sketch, from the projections of each tensor that is
     returned.
     """
-    parts = [
-        [place * number for number in each[:HEAD]] for place, each in enumerate(projections, 1)
+    weighted = [
+        [weight * number for number in projection[:HEAD]]
+        for weight, projection in enumerate(projections, 1)
     ]
-    return torch.tensor(parts, dtype=torch.float32).view(-1, HEAD).sum(0, keepdim=True)
+    return torch.tensor(weighted, dtype=torch.float32).view(-1, HEAD).sum(0, keepdim=True)
 
 
 def _structure_of(reply: Reply) -> tuple[int, list[Projection]]:
@@ -76,8 +77,8 @@ def _structure_of(reply: Reply) -> tuple[int, list[Projection]]:
     if reply.raised is not None:
         if is_refusal(reply.raised):
             return _hash("refused"), []
-        kind = kind_of(reply.raised)
-        return (UNKNOWN if kind is None else _hash(f"kind {kind.meaning}")), []
+        error_kind = kind_of(reply.raised)
+        return (UNKNOWN if error_kind is None else _hash(f"kind {error_kind.meaning}")), []
     words, returned = [], []
     for out in reply.outputs:
         if out.tensor is None:
@@ -103,27 +104,25 @@ class Pairs:
     first: Tensor
     second: Tensor
     probe: Tensor
-    answers: Sketches
+    answers: ReplySketch
 
-    def at(self, which: Tensor) -> Pairs:
+    def at(self, rows: Tensor) -> Pairs:
         """Return the pairs in these rows."""
-        return Pairs(
-            self.first[which], self.second[which], self.probe[which], self.answers.at(which)
-        )
+        return Pairs(self.first[rows], self.second[rows], self.probe[rows], self.answers.at(rows))
 
 
 def no_pairs() -> Pairs:
     """None."""
     none, empty = torch.zeros(0, dtype=torch.int16), torch.zeros(0, HEAD)
     return Pairs(
-        none, none, none, Sketches(torch.zeros(0, dtype=torch.int64), empty, torch.zeros(0, 1))
+        none, none, none, ReplySketch(torch.zeros(0, dtype=torch.int64), empty, torch.zeros(0, 1))
     )
 
 
 def to_columns(pairs: Pairs) -> dict[str, Tensor]:
     """Return pairs as columns of a file: every different structure of an answer once."""
     structures, structure = pairs.answers.structure.unique(return_inverse=True)
-    whole, sizes = to_rows(pairs.answers.numbers)
+    integers, sizes = to_rows(pairs.answers.numbers)
     columns = {
         "first": pairs.first,
         "second": pairs.second,
@@ -134,7 +133,7 @@ def to_columns(pairs: Pairs) -> dict[str, Tensor]:
         **{f"pairs.{name}": narrow(column.long()) for name, column in columns.items()},
         "pairs.structures": structures,
         "pairs.sizes": sizes,
-        "pairs.numbers": whole.T,
+        "pairs.numbers": integers.T,
     }
 
 
@@ -143,7 +142,7 @@ def from_columns(named: Mapping[str, Tensor]) -> Pairs:
     structure = named["pairs.structures"][named["pairs.structure"].long()]
     numbers = from_rows(named["pairs.numbers"].T, named["pairs.sizes"]).float()
     # An answer is held against the scale of an attempt's.
-    answers = Sketches(structure, numbers, torch.zeros(len(structure), 1))
+    answers = ReplySketch(structure, numbers, torch.zeros(len(structure), 1))
     first, second, probe = (
         named[f"pairs.{name}"].to(torch.int16) for name in ("first", "second", "probe")
     )

@@ -10,7 +10,7 @@ from functools import cached_property
 from itertools import chain, compress
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 from torch import Tensor
 
 from ..box.worker.messages import Call
@@ -18,15 +18,15 @@ from ..checks.conditions import LEAST, NOTHING_LEFT_OUT, LeftOut, Rule
 from ..checks.draw import Drawn
 from .agree import has_own_weights
 from .bank import MisconceptionText
-from .family import Curve
-from .fingerprint import PLAIN, Facet, ReplyFingerprint
+from .family import Sweep
+from .fingerprint import PLAIN, ReplyField, ReplyFingerprint
 from .observe import Expected
 from .pair_answers import Pairs, no_pairs
 
 # depend on a module's weights
-_OF_WEIGHTS: tuple[Facet, ...] = ("outputs", "gradients", "argument_gradients")
+_OF_WEIGHTS: tuple[ReplyField, ...] = ("outputs", "gradients", "argument_gradients")
 
-Aspect = str  # a name of ASPECTS
+Oracle = str  # a name of ASPECTS
 _KNOWN_ASPECTS = (
     "answered",
     "refused",
@@ -59,21 +59,21 @@ _KNOWN_ASPECTS = (
 )
 # What a visible check may ask, in this order; every facet that is compared by equality is among
 # them.
-ASPECTS: tuple[Aspect, ...] = tuple(dict.fromkeys([*_KNOWN_ASPECTS, *PLAIN]))
+ORACLES: tuple[Oracle, ...] = tuple(dict.fromkeys([*_KNOWN_ASPECTS, *PLAIN]))
 
 
 class _Model(BaseModel):
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, populate_by_name=True)
 
 
-class Ask(_Model):
+class OracleUse(_Model):
     """An aspect, and the groups of calls of which it is asked: one call, or two that are held
     together.
 
     means: the misconception of all mutants that break it; "" where there are several.
     """
 
-    aspect: Aspect
+    oracle: Oracle = Field(alias="aspect")  # as recorded files call it
     calls: tuple[tuple[int, ...], ...]
     means: str = ""
 
@@ -94,12 +94,12 @@ class PublicCheck(_Model):
     hint: str
     points: float
     calls: tuple[int, ...]
-    facets: tuple[Facet, ...]
-    asks: tuple[Ask, ...]
+    facets: tuple[ReplyField, ...]
+    asks: tuple[OracleUse, ...]
     is_last: bool = False
 
     @property
-    def asked(self) -> tuple[int, ...]:
+    def all_calls(self) -> tuple[int, ...]:
         """All calls: `calls`, whose answers must be the reference's, and those of relations that
         can be answered otherwise.
         """
@@ -144,7 +144,7 @@ class RecordedCondition:
 
 
 @dataclass(frozen=True, eq=False)
-class Recording:
+class FaultDictionary:
     """Everything that a student's machine knows about the answers to public calls.
 
     stub: the code digest of the untouched stub.
@@ -171,7 +171,7 @@ class Recording:
     hidden: tuple[str, ...] = ()
     kills: tuple[str, ...] = ()
     pairs: Pairs = field(default_factory=no_pairs)
-    curves: tuple[Curve, ...] = ()
+    sweeps: tuple[Sweep, ...] = ()
     key: str = ""
     drawn: tuple[Drawn, ...] = ()
     conditions: tuple[RecordedCondition, ...] = ()
@@ -181,7 +181,7 @@ class Recording:
         """The checks that `course check` runs."""
         return tuple(check for check in self.checks if check.asks)
 
-    def right(self, call: int) -> ReplyFingerprint:
+    def expected_reply(self, call: int) -> ReplyFingerprint:
         """Return the fingerprint of the reference's reply."""
         return self.replies[call][0]
 
@@ -191,7 +191,7 @@ class Recording:
         return None if index is None else self.replies[call][index]
 
     @cached_property
-    def facets(self) -> dict[int, tuple[Facet, ...]]:
+    def facets(self) -> dict[int, tuple[ReplyField, ...]]:
         """By call, what is compared with mutants: no numbers that depend on weights which nobody
         gave.
         """
@@ -212,46 +212,46 @@ class Recording:
         return failed
 
     @cached_property
-    def aspects(self) -> list[set[Aspect]]:
+    def aspects(self) -> list[set[Oracle]]:
         """By call, what visible checks ask of it."""
         asks = [
-            (ask.aspect, {*chain.from_iterable(ask.calls)})
+            (ask.oracle, {*chain.from_iterable(ask.calls)})
             for check in self.checks
             for ask in check.asks
         ]
         return [{aspect for aspect, calls in asks if i in calls} for i in range(len(self.calls))]
 
     @cached_property
-    def speaks(self) -> tuple[int, ...]:
+    def detected_in(self) -> tuple[int, ...]:
         """Of each mutant a bit for each call that it answers otherwise than the reference, in what
         its check asks, and not by chance.
         """
-        found = [0] * len(self.mutants)
+        bits = [0] * len(self.mutants)
         for i in self.facets:
-            right, facets = self.right(i), facets_of(self, i)
-            silent = [each.agrees(right, facets) for each in self.replies[i]]
+            expected, facets = self.expected_reply(i), facets_of(self, i)
+            silent = [reply.agrees(expected, facets) for reply in self.replies[i]]
             for m, mutant in enumerate(self.mutants):
-                if (place := mutant.answers[i]) and not silent[place]:
-                    found[m] |= 1 << i
-        return tuple(found)
+                if (index := mutant.answers[i]) and not silent[index]:
+                    bits[m] |= 1 << i
+        return tuple(bits)
 
 
-def differs(recording: Recording, index: int, fingerprint: ReplyFingerprint) -> bool:
+def differs(recording: FaultDictionary, index: int, fingerprint: ReplyFingerprint) -> bool:
     """Return whether a reply to this call is another than the reference's, in what its check asks
     of it.
     """
     if index not in recording.facets:  # where a check asks aspects alone no mutant is compared
         return False
-    return not fingerprint.agrees(recording.right(index), facets_of(recording, index))
+    return not fingerprint.agrees(recording.expected_reply(index), facets_of(recording, index))
 
 
-def facets_of(recording: Recording, index: int) -> tuple[Facet, ...]:
+def facets_of(recording: FaultDictionary, index: int) -> tuple[ReplyField, ...]:
     """Return what is compared with mutants of a call: of a fused kernel not how it works inside.
 
     That depends on the processor, on PyTorch's version and on how the tensors lie in memory.
     """
     facets = recording.facets[index]
-    is_fused = recording.right(index).fused
+    is_fused = recording.expected_reply(index).fused
     return (
         tuple(facet for facet in facets if facet not in ("softmax", "square"))
         if is_fused

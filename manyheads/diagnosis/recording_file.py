@@ -32,7 +32,7 @@ from .columns import TensorColumns, from_rows, from_sizes, narrow, read_tensors,
 from .family import curves_from_columns, curves_to_columns
 from .fingerprint import PLAIN, ReplyFingerprint, TensorFingerprint
 from .pair_answers import from_columns, to_columns
-from .recording import PublicCheck, RecordedCondition, RecordedMutant, Recording
+from .recording import FaultDictionary, PublicCheck, RecordedCondition, RecordedMutant
 
 FORMAT = 11  # increase it when the format changes, or what is recorded
 _VARIES = -1  # in place of a reply's number
@@ -44,30 +44,33 @@ def key_of(exercise: Exercise) -> str:
     Of the engine: its format alone.
     """
     paths = [path for path in exercise.recorded_from() if path.exists()]
-    parts = [f"{path.name} {code_digest(path.read_text(encoding='utf-8'))}" for path in paths]
-    parts += [exercise.row.model_dump_json(include={"hint", "shapes"})]
-    parts += [f"{kind.type} {kind.pattern.pattern} {kind.meaning}" for kind in KINDS]
-    return hashlib.sha256("\0".join([str(FORMAT), *parts]).encode()).hexdigest()
+    texts = [f"{path.name} {code_digest(path.read_text(encoding='utf-8'))}" for path in paths]
+    texts += [exercise.row.model_dump_json(include={"hint", "shapes"})]
+    texts += [
+        f"{error_kind.type} {error_kind.pattern.pattern} {error_kind.meaning}"
+        for error_kind in KINDS
+    ]
+    return hashlib.sha256("\0".join([str(FORMAT), *texts]).encode()).hexdigest()
 
 
-def save(recording: Recording) -> bytes:
+def save(recording: FaultDictionary) -> bytes:
     """Return the bytes of the file, which are the same for the same content."""
     columns = TensorColumns(recording.drawn)
     replies, reply_columns = _replies_body(recording.replies)
     calls = [_stored(call, columns) for call in recording.calls]
     expected = [
-        [None if t is None else columns.add(t, rounded=True) for t in each]
-        for each in recording.expected
+        [None if t is None else columns.add(t, rounded=True) for t in outputs]
+        for outputs in recording.expected
     ]
     conditions = [_stored_condition(condition, columns) for condition in recording.conditions]
     tensor_columns = columns.columns()
-    curves, curve_columns = curves_to_columns(recording.curves)
+    curves, curve_columns = curves_to_columns(recording.sweeps)
     body = {
         "format": FORMAT,
         "key": recording.key,
         "exercise": recording.exercise,
         "stub": recording.stub,
-        "checks": [check.model_dump(exclude_defaults=True) for check in recording.checks],
+        "checks": [check.model_dump(exclude_defaults=True, by_alias=True) for check in recording.checks],
         "words": {id_: words.model_dump() for id_, words in recording.words.items()},
         "mutants": [mutant.id for mutant in recording.mutants],
         "hidden": recording.hidden,
@@ -81,7 +84,7 @@ def save(recording: Recording) -> bytes:
         **({"curves": curves} if curves else {}),
     }
     answers = [
-        [_VARIES if place is None else place for place in mutant.answers]
+        [_VARIES if index is None else index for index in mutant.answers]
         for mutant in recording.mutants
     ]
     named = {
@@ -97,18 +100,18 @@ def save(recording: Recording) -> bytes:
     text = json.dumps(body, separators=(",", ":"), ensure_ascii=False)
     return bytes(
         safetensors.torch.save(
-            {n: each.contiguous() for n, each in named.items()}, metadata={"body": text}
+            {n: column.contiguous() for n, column in named.items()}, metadata={"body": text}
         )
     )
 
 
-def read(path: Path) -> Recording:
+def read(path: Path) -> FaultDictionary:
     """Read a recording. Raises CourseError."""
     try:
         return loaded(path.read_bytes())  # `loaded` caches by content
     except FileNotFoundError as error:
-        following = restore(path, "an instructor who has not released it yet")
-        raise CourseError(f"{path} is not here. {following}") from error
+        next_step = restore(path, "an instructor who has not released it yet")
+        raise CourseError(f"{path} is not here. {next_step}") from error
     except OtherFacets as error:
         raise CourseError(f"{path} {error}") from error
     except UNREADABLE as error:
@@ -128,24 +131,26 @@ UNREADABLE = (OSError, ValueError, LookupError, TypeError, RuntimeError, Safeten
 
 
 @lru_cache(maxsize=16)
-def loaded(data: bytes) -> Recording:
+def loaded(data: bytes) -> FaultDictionary:
     """Parse the bytes that `save` made. Raises UNREADABLE."""
     named, length = safetensors.torch.load(data), int.from_bytes(data[:8], "little")
     body: dict[str, Any] = json.loads(json.loads(data[8 : 8 + length])["__metadata__"]["body"])
     if body["format"] != FORMAT:
         raise ValueError("another format")
-    drawn = tuple(Drawn(*each) for each in body["drawn"])
+    drawn = tuple(Drawn(*fields) for fields in body["drawn"])
     tensors = read_tensors(named, drawn, body["tensors"])
     calls = [
-        call for each in body["calls"] if isinstance(call := wire.from_body(each, tensors), Call)
+        call
+        for call_body in body["calls"]
+        if isinstance(call := wire.from_body(call_body, tensors), Call)
     ]
     if len(calls) < len(body["calls"]):
         raise ValueError("not a recorded call")
     answers: list[list[int]] = named["answers"].T.tolist()
     expected = tuple(
-        tuple(None if i is None else tensors[i] for i in each) for each in body["expected"]
+        tuple(None if i is None else tensors[i] for i in indices) for indices in body["expected"]
     )
-    return Recording(
+    return FaultDictionary(
         exercise=body["exercise"],
         stub=body["stub"],
         checks=tuple(map(PublicCheck.model_validate, body["checks"])),
@@ -153,7 +158,7 @@ def loaded(data: bytes) -> Recording:
         expected=expected,
         replies=_Replies(body["replies"], named),
         mutants=tuple(
-            RecordedMutant(id_, tuple(None if place == _VARIES else place for place in row))
+            RecordedMutant(id_, tuple(None if index == _VARIES else index for index in row))
             for id_, row in zip(body["mutants"], answers, strict=True)
         ),
         words={
@@ -162,14 +167,14 @@ def loaded(data: bytes) -> Recording:
         hidden=tuple(body["hidden"]),
         kills=tuple(body["kills"]),
         pairs=from_columns(named),
-        curves=curves_from_columns(body.get("curves", ()), named),
+        sweeps=curves_from_columns(body.get("curves", ()), named),
         key=body["key"],
         drawn=drawn,
-        conditions=tuple(_read_condition(each, tensors) for each in body["conditions"]),
+        conditions=tuple(_read_condition(condition, tensors) for condition in body["conditions"]),
     )
 
 
-def current(exercise: Exercise) -> Recording | None:
+def current(exercise: Exercise) -> FaultDictionary | None:
     """Return the recording of an exercise; None where it is missing or damaged, or was made from
     other files than lie there.
     """
@@ -194,12 +199,12 @@ def _stored_condition(condition: RecordedCondition, columns: TensorColumns) -> d
 
 
 def _read_condition(stored: Mapping[str, Any], tensors: list[Tensor]) -> RecordedCondition:
-    calls = [wire.from_body(each, tensors) for each in stored["calls"]]
+    calls = [wire.from_body(call_body, tensors) for call_body in stored["calls"]]
     return RecordedCondition(
         function=stored["function"],
         rule=stored["rule"],
         calls=tuple(call for call in calls if isinstance(call, Call)),
-        expected=tuple(tensors[place] for place in stored["expected"]),
+        expected=tuple(tensors[index] for index in stored["expected"]),
         message=stored["message"],
         left_out=LeftOut(tuple(stored["rows"]), tuple(stored["columns"])),
         least=stored["least"],
@@ -215,12 +220,12 @@ def _stored(call: Call, columns: TensorColumns) -> object:
 
 def _renumbered(body: Any, places: Sequence[int]) -> Any:
     if isinstance(body, list):
-        return [_renumbered(each, places) for each in body]
+        return [_renumbered(entry, places) for entry in body]
     if not isinstance(body, dict):
         return body
     if body.get("$") == "tensor":
         return {"$": "tensor", "index": places[body["index"]]}
-    return {name: _renumbered(each, places) for name, each in body.items()}
+    return {name: _renumbered(entry, places) for name, entry in body.items()}
 
 
 # Replies: a row of the table of structures says which value each facet has, "outputs" and
@@ -235,10 +240,10 @@ class _Values:
         self._known: dict[str, int] = {}
 
     def number(self, value: object) -> int:
-        place = self._known.setdefault(json.dumps(value, sort_keys=True), len(self.every))
-        if place == len(self.every):
+        index = self._known.setdefault(json.dumps(value, sort_keys=True), len(self.every))
+        if index == len(self.every):
             self.every.append(value)
-        return place
+        return index
 
 
 _FACETS = ("raised", "undefined", "outputs", "gradients", *PLAIN)
@@ -253,13 +258,15 @@ def _replies_body(
         facets = {name: getattr(reply, name) for name in _FACETS}
         facets["outputs"] = [_structure(output) for output in reply.outputs]
         gradients = {name: reply.gradients[name] for name in sorted(reply.gradients)}
-        facets["gradients"] = {name: each and _structure(each) for name, each in gradients.items()}
+        facets["gradients"] = {
+            name: gradient and _structure(gradient) for name, gradient in gradients.items()
+        }
         structures.append(rows.number([values[name].number(facets[name]) for name in _FACETS]))
-        for each in (*reply.outputs, *gradients.values()):
-            if each is not None and len(each.projections) == PROJECTIONS:
-                numbers.append(each.projections)
-                norms.append(each.norm)
-    whole, sizes = to_rows(torch.tensor(numbers, dtype=torch.float64).view(-1, PROJECTIONS))
+        for fingerprint in (*reply.outputs, *gradients.values()):
+            if fingerprint is not None and len(fingerprint.projections) == PROJECTIONS:
+                numbers.append(fingerprint.projections)
+                norms.append(fingerprint.norm)
+    integers, sizes = to_rows(torch.tensor(numbers, dtype=torch.float64).view(-1, PROJECTIONS))
     body: dict[str, object] = {
         "counts": [len(of_call) for of_call in replies],
         "values": {name: values[name].every for name in _FACETS},
@@ -269,7 +276,7 @@ def _replies_body(
             torch.tensor(rows.every, dtype=torch.long).view(-1, len(_FACETS))
         ),
         "replies.structure": narrow(torch.tensor(structures, dtype=torch.long)),
-        "replies.projections": whole.T,  # one direction after the other
+        "replies.projections": integers.T,  # one direction after the other
         "replies.sizes": sizes,
         "replies.norms": to_sizes(torch.tensor(norms, dtype=torch.float64)),
     }
@@ -285,12 +292,12 @@ class _Replies(Sequence[Sequence[ReplyFingerprint]]):
 
     def __init__(self, body: dict[str, Any], named: dict[str, Tensor]) -> None:
         if differ := sorted({*body["values"]} ^ {*_FACETS}):
-            said = (
+            problem = (
                 f"is of format {FORMAT}, as this engine is, and differs from it in "
                 f"{', '.join(differ)}"
             )
             raise OtherFacets(
-                f"{said}. Next: increase FORMAT in {Path(__file__).name}, then course release"
+                f"{problem}. Next: increase FORMAT in {Path(__file__).name}, then course release"
             )
         self._counts: list[int] = body["counts"]
         self._values = {
@@ -300,14 +307,15 @@ class _Replies(Sequence[Sequence[ReplyFingerprint]]):
         self._structure: list[int] = named["replies.structure"].tolist()
         self._numbers = from_rows(named["replies.projections"].T, named["replies.sizes"])
         self._norms = from_sizes(named["replies.norms"])
-        of = [
+        structures = [
             [self._values[name][row[_FACETS.index(name)]] for name in ("outputs", "gradients")]
             for row in self._rows
         ]
         tensors = (
-            [each for each in (*outputs, *gradients.values()) if each] for outputs, gradients in of
+            [tensor for tensor in (*outputs, *gradients.values()) if tensor]
+            for outputs, gradients in structures
         )
-        used = [sum(each[3] == PROJECTIONS for each in known) for known in tensors]
+        used = [sum(tensor[3] == PROJECTIONS for tensor in group) for group in tensors]
         self._first = [0]  # of each reply, the place of its first numbers
         for structure in self._structure:
             self._first.append(self._first[-1] + used[structure])
@@ -317,9 +325,9 @@ class _Replies(Sequence[Sequence[ReplyFingerprint]]):
         if self._start[-1] != len(self._structure) or self._first[-1] != len(self._numbers):
             raise ValueError("the columns of replies have other lengths")
         if any(
-            place >= len(self._values[n])
+            index >= len(self._values[n])
             for row in self._rows
-            for n, place in zip(_FACETS, row, strict=True)
+            for n, index in zip(_FACETS, row, strict=True)
         ):
             raise ValueError("a reply has a value that is not there")
         self._made: dict[int, tuple[ReplyFingerprint, ...]] = {}
@@ -335,26 +343,29 @@ class _Replies(Sequence[Sequence[ReplyFingerprint]]):
             start, end = self._start[call], self._start[call + 1]
             first, last = self._first[start], self._first[end]
             numbers, norms = self._numbers[first:last].tolist(), self._norms[first:last].tolist()
-            known = iter(zip(map(tuple, numbers), norms, strict=True))
+            tensor_numbers = iter(zip(map(tuple, numbers), norms, strict=True))
             self._made[call] = tuple(
-                self._reply(self._rows[i], known) for i in self._structure[start:end]
+                self._reply(self._rows[i], tensor_numbers) for i in self._structure[start:end]
             )
         return self._made[call]
 
     def _reply(
-        self, row: Sequence[int], known: Iterator[tuple[tuple[float, ...], float]]
+        self, row: Sequence[int], tensor_numbers: Iterator[tuple[tuple[float, ...], float]]
     ) -> ReplyFingerprint:
-        facets = {name: self._values[name][place] for name, place in zip(_FACETS, row, strict=True)}
-        facets["outputs"] = tuple(_tensor(facet, known) for facet in facets["outputs"])
+        facets = {name: self._values[name][index] for name, index in zip(_FACETS, row, strict=True)}
+        facets["outputs"] = tuple(_tensor(facet, tensor_numbers) for facet in facets["outputs"])
         facets["gradients"] = {
-            name: each and _tensor(each, known) for name, each in facets["gradients"].items()
+            name: gradient and _tensor(gradient, tensor_numbers)
+            for name, gradient in facets["gradients"].items()
         }
         return ReplyFingerprint(**facets)
 
 
-def _tensor(structure: Any, known: Iterator[tuple[tuple[float, ...], float]]) -> TensorFingerprint:
+def _tensor(
+    structure: Any, tensor_numbers: Iterator[tuple[tuple[float, ...], float]]
+) -> TensorFingerprint:
     kind, shape, extremes, count = structure
-    projections, norm = next(known) if count == PROJECTIONS else ((0.0,) * count, 0.0)
+    projections, norm = next(tensor_numbers) if count == PROJECTIONS else ((0.0,) * count, 0.0)
     return TensorFingerprint(kind, shape, extremes, projections, norm)
 
 
@@ -362,5 +373,7 @@ def _frozen(value: Any) -> Any:
     if isinstance(value, list):
         return tuple(map(_frozen, value))
     return (
-        {name: _frozen(each) for name, each in value.items()} if isinstance(value, dict) else value
+        {name: _frozen(entry) for name, entry in value.items()}
+        if isinstance(value, dict)
+        else value
     )

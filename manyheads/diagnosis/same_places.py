@@ -16,97 +16,120 @@ from itertools import combinations_with_replacement
 from torch import Tensor
 
 from ..box.worker.messages import Build, Call, StandIn
-from .fingerprint import Facet, ReplyFingerprint
-from .observe import Observed, is_of_copies
+from .fingerprint import ReplyField, ReplyFingerprint
+from .observe import ObservedReply, is_of_copies
 from .proofs import learns_more
-from .recording import RecordedMutant, Recording, facets_of
+from .recording import FaultDictionary, RecordedMutant, facets_of
 
 WRONG_AXIS = "size_wrong_axis"
 
 _UNFIT = re.compile(r"size of tensor a \((\d+)\) must match the size of tensor b \((\d+)\)")
 
 
-def has_foreign_size(seen: Iterable[Observed]) -> bool:
+def has_foreign_size(observations: Iterable[ObservedReply]) -> bool:
     """Return whether one of these calls raised because of a size that is none of the call's, and no
     product of two of them.
     """
-    for each in seen:
-        if each.reply.raised is not None and (told := _UNFIT.search(each.reply.raised.message)):
-            known = {a * b for a, b in combinations_with_replacement({1, *sizes_of(each.call)}, 2)}
-            if any(int(size) not in known for size in told.groups()):
+    for observation in observations:
+        if observation.reply.raised is not None and (
+            mismatch := _UNFIT.search(observation.reply.raised.message)
+        ):
+            products = {
+                a * b for a, b in combinations_with_replacement({1, *sizes_of(observation.call)}, 2)
+            }
+            if any(int(size) not in products for size in mismatch.groups()):
                 return True
     return False
 
 
 def sizes_of(call: Call) -> Iterator[int]:
     """Yield every size of a tensor of the call, and every whole number that it passes."""
-    for given in call.given:
-        parts: list[object] = [given]
-        if isinstance(given, StandIn):
-            parts = [*given.linears.values(), *given.attributes.values()]
-        elif isinstance(given, Build):
-            parts = [*given.args, *given.kwargs.values()]
-        for part in parts:
-            if isinstance(part, Tensor):
-                yield from part.shape
-            elif isinstance(part, int):
-                yield part
+    for argument in call.inputs:
+        values: list[object] = [argument]
+        if isinstance(argument, StandIn):
+            values = [*argument.linears.values(), *argument.attributes.values()]
+        elif isinstance(argument, Build):
+            values = [*argument.args, *argument.kwargs.values()]
+        for value in values:
+            if isinstance(value, Tensor):
+                yield from value.shape
+            elif isinstance(value, int):
+                yield value
 
 
 MOST = 1 / 3  # of all calls: many mistakes change the numbers of most calls
 FEW = 1 / 8  # of the mutants of a misconception: it is about something else
-GRADIENTS: tuple[Facet, ...] = ("gradients", "argument_gradients")
+GRADIENTS: tuple[ReplyField, ...] = ("gradients", "argument_gradients")
 
 Way = tuple[str, ...]  # how a reply differs from the reference's
 NOT_REFUSED: Way = ("not refused",)
 
 
-def proven_by_place(
-    recording: Recording, seen: Mapping[int, Observed], shown: Set[int]
+def pass_fail_match(
+    recording: FaultDictionary, observations: Mapping[int, ObservedReply], visible_calls: Set[int]
 ) -> dict[int, str]:
     """By the number of each call that is wrong.
 
     The misconception of all mutants that are wrong in the same calls, and in the same way. Nothing
     where there are several such misconceptions, or none, nor where much is wrong.
 
-    shown: the calls that visible checks ask and that say something of the attempt.
+    visible_calls: the calls that visible checks ask and that say something of the attempt.
     """
-    asked = [i for i in sorted(shown) if not is_of_copies(recording.calls[i])]
-    if any(i not in seen for i in asked):
+    calls = [i for i in sorted(visible_calls) if not is_of_copies(recording.calls[i])]
+    if any(i not in observations for i in calls):
         return {}
-    rights = {i: recording.right(i) for i in asked}
-    facets = {i: facets_of(recording, i) for i in asked}
-    sizes = {i: {1, *sizes_of(recording.calls[i])} for i in asked}
-    found = {i: way for i in asked if (way := _way(rights[i], seen[i].found, facets[i], sizes[i]))}
-    learns = bool(found) and all(map(_of_parameters, found.values()))
-    moved = learns and any(way != _of_parameters(way) for way in found.values())
-    if moved and not learns_more((each.reply, each.right.gradients) for each in seen.values()):
+    rights = {i: recording.expected_reply(i) for i in calls}
+    facets = {i: facets_of(recording, i) for i in calls}
+    sizes = {i: {1, *sizes_of(recording.calls[i])} for i in calls}
+    differences = {
+        i: difference
+        for i in calls
+        if (difference := _difference(rights[i], observations[i].actual, facets[i], sizes[i]))
+    }
+    learns = bool(differences) and all(map(_of_parameters, differences.values()))
+    moved = learns and any(
+        difference != _of_parameters(difference) for difference in differences.values()
+    )
+    if moved and not learns_more(
+        (observation.reply, observation.expected.gradients) for observation in observations.values()
+    ):
         return {}
-    if len(found) > MOST * len(rights) and not learns:
+    if len(differences) > MOST * len(rights) and not learns:
         return {}
     # a number of another type may be another number, too
-    if any("kind" in way for way in found.values()):
+    if any("kind" in difference for difference in differences.values()):
         return {}
 
-    squares = _squares(rights, {i: seen[i].found for i in found})
+    squares = _squares(rights, {i: observations[i].actual for i in differences})
 
     def is_alike(mutant: RecordedMutant) -> bool:
         answers = dict[int, ReplyFingerprint]()
-        for i in asked:
+        for i in calls:
             answer = recording.answer(mutant, i)
             if answer is None:
                 return False
             answers[i] = answer
-            way, mine = _way(rights[i], answer, facets[i], sizes[i]), found.get(i, ())
-            if way != mine if not learns else _of_parameters(way) != _of_parameters(mine):
+            difference, actual_difference = (
+                _difference(rights[i], answer, facets[i], sizes[i]),
+                differences.get(i, ()),
+            )
+            if (
+                difference != actual_difference
+                if not learns
+                else _of_parameters(difference) != _of_parameters(actual_difference)
+            ):
                 return False
-        return _squares(rights, {i: answers[i] for i in found}) == squares
+        return _squares(rights, {i: answers[i] for i in differences}) == squares
 
-    names = {mutant.id for mutant in recording.mutants if is_alike(mutant)} if found else set()
+    names = (
+        {mutant.id for mutant in recording.mutants if is_alike(mutant)} if differences else set()
+    )
     # Who refuses by an exception of another type does less than is asked; who stops there accepts
     # nothing.
     refused = [
-        i for i, way in found.items() if way == NOT_REFUSED and seen[i].reply.raised is not None
+        i
+        for i, difference in differences.items()
+        if difference == NOT_REFUSED and observations[i].reply.raised is not None
     ]
     stops = {
         m.id
@@ -118,63 +141,73 @@ def proven_by_place(
     def is_about(name: str) -> bool:  # more than a few mutants of it are wrong in these calls
         rows = [
             speaks
-            for each, speaks in zip(recording.mutants, recording.speaks, strict=True)
-            if each.id == name
+            for mutant, speaks in zip(recording.mutants, recording.detected_in, strict=True)
+            if mutant.id == name
         ]
         return name in stops and sum(
             all(row >> i & 1 for i in refused) for row in rows
         ) > FEW * len(rows)
 
     names = {name for name in names if not refused or is_about(name)}
-    return dict.fromkeys(found, names.pop()) if len(names) == 1 else {}
+    return dict.fromkeys(differences, names.pop()) if len(names) == 1 else {}
 
 
-def _of_parameters(way: Way) -> Way:
+def _of_parameters(difference: Way) -> Way:
     """Return what of it says that other parameters than are due stand there: then all numbers may
     be others.
     """
-    return tuple(part for part in way if part.startswith("parameters"))
+    return tuple(phrase for phrase in difference if phrase.startswith("parameters"))
 
 
-def _way(
-    right: ReplyFingerprint,
+def _difference(
+    expected: ReplyFingerprint,
     fingerprint: ReplyFingerprint,
-    facets: tuple[Facet, ...],
+    facets: tuple[ReplyField, ...],
     sizes: Set[int],
 ) -> Way:
     """Return how a reply differs from the reference's: nothing where it agrees.
 
     sizes: those in the call.
     """
-    if right.raised == "refused":
+    if expected.raised == "refused":
         return () if fingerprint.raised == "refused" else NOT_REFUSED
-    if right.raised or fingerprint.raised:
-        return () if right.raised == fingerprint.raised else (f"raised {fingerprint.raised}",)
-    ways = (
+    if expected.raised or fingerprint.raised:
+        return () if expected.raised == fingerprint.raised else (f"raised {fingerprint.raised}",)
+    differences = (
         []
-        if fingerprint.agrees(right, ("outputs",))
-        else [_way_of_outputs(right, fingerprint, sizes)]
+        if fingerprint.agrees(expected, ("outputs",))
+        else [_way_of_outputs(expected, fingerprint, sizes)]
     )
-    if "parameters" in facets and right.parameters != fingerprint.parameters:
-        ways.append(f"parameters {_way_of_parameters(right, fingerprint)}")
+    if "parameters" in facets and expected.parameters != fingerprint.parameters:
+        differences.append(f"parameters {_way_of_parameters(expected, fingerprint)}")
     for facet in facets:
-        if facet in ("outputs", "parameters") or fingerprint.agrees(right, (facet,)):
+        if facet in ("outputs", "parameters") or fingerprint.agrees(expected, (facet,)):
             continue
         if facet not in GRADIENTS:
-            ways.append(facet)
-        elif not ways:  # wrong numbers have wrong gradients, and other parameters other ones
-            due = (name for name, each in right.gradients.items() if each is not None and each.norm)
-            is_cut = any(
-                (mine := fingerprint.gradients.get(name)) is None or not mine.norm for name in due
+            differences.append(facet)
+        elif not differences:  # wrong numbers have wrong gradients, and other parameters other ones
+            gradient_names = (
+                name
+                for name, gradient in expected.gradients.items()
+                if gradient is not None and gradient.norm
             )
-            ways.append(f"{facet}{' cut' if is_cut else ''}")
-    return tuple(ways)
+            is_cut = any(
+                (actual_gradient := fingerprint.gradients.get(name)) is None
+                or not actual_gradient.norm
+                for name in gradient_names
+            )
+            differences.append(f"{facet}{' cut' if is_cut else ''}")
+    return tuple(differences)
 
 
-def _way_of_outputs(right: ReplyFingerprint, fingerprint: ReplyFingerprint, sizes: Set[int]) -> str:
-    if [output.kind for output in fingerprint.outputs] != [output.kind for output in right.outputs]:
+def _way_of_outputs(
+    expected: ReplyFingerprint, fingerprint: ReplyFingerprint, sizes: Set[int]
+) -> str:
+    if [output.kind for output in fingerprint.outputs] != [
+        output.kind for output in expected.outputs
+    ]:
         return "kind"
-    shapes = [[output.shape or () for output in reply.outputs] for reply in (right, fingerprint)]
+    shapes = [[output.shape or () for output in reply.outputs] for reply in (expected, fingerprint)]
     # a size that is written in leaves the axes that are there, and is any number
     if shapes[0] != shapes[1]:
         if [*map(len, shapes[0])] != [*map(len, shapes[1])]:
@@ -191,11 +224,11 @@ def _way_of_outputs(right: ReplyFingerprint, fingerprint: ReplyFingerprint, size
     )
 
 
-def _way_of_parameters(right: ReplyFingerprint, fingerprint: ReplyFingerprint) -> str:
-    extra = fingerprint.parameters.keys() - right.parameters.keys()
-    missing = "missing, " if right.parameters.keys() - fingerprint.parameters.keys() else ""
+def _way_of_parameters(expected: ReplyFingerprint, fingerprint: ReplyFingerprint) -> str:
+    extra = fingerprint.parameters.keys() - expected.parameters.keys()
+    missing = "missing, " if expected.parameters.keys() - fingerprint.parameters.keys() else ""
     if extra and all(
-        name.endswith(".bias") and f"{name[:-4]}weight" in right.parameters for name in extra
+        name.endswith(".bias") and f"{name[:-4]}weight" in expected.parameters for name in extra
     ):
         return f"{missing}a bias"
     return f"{missing}{'more' if extra else ''}"
@@ -209,8 +242,8 @@ def _squares(
     """
     extra = [
         (i, name, shape)
-        for i, each in replies.items()
-        for name, shape in each.parameters.items()
+        for i, reply in replies.items()
+        for name, shape in reply.parameters.items()
         if name not in rights[i].parameters
     ]
     square = all(len(shape) > 1 and shape[-1] == shape[-2] for _, _, shape in extra)

@@ -16,14 +16,14 @@ from torch import Tensor
 from ..box.worker.form import OPAQUE
 from ..box.worker.messages import Build
 from ..checks.transcript import target_of
-from .observe import Observed, first_of, is_of_copies
-from .row import Row
+from .observe import ObservedReply, first_of, is_of_copies
+from .row import Response
 
 SAME = 1e-6  # of the largest number
 WIDTH = 1e-3  # of a ratio that is the same for all numbers
 
 
-def proven_by_chance(row: Row) -> dict[int, str]:
+def proven_by_chance(row: Response) -> dict[int, str]:
     """By the number of a call that chance answers.
 
     The misconception of all mutants that are wrong in the same calls as the attempt, and in these
@@ -32,16 +32,20 @@ def proven_by_chance(row: Row) -> dict[int, str]:
     there noise and a dropout that never sleeps look alike.
     """
     calls = {
-        i: each for i, each in row.written.items() if i in row.asked and not _is_of_dropout(each)
+        i: observation
+        for i, observation in row.written.items()
+        if i in row.calls and not _is_of_dropout(observation)
     }
     by_chance = _by_chance(calls)
-    wrong = by_chance | (row.wrong.keys() & calls.keys())
-    mutants = range(len(row.recording.mutants) if by_chance and 2 * len(wrong) <= len(calls) else 0)
-    names = {row.id(m) for m in mutants if _is_wrong_alike(row, m, calls, wrong, by_chance)}
+    wrong_calls = by_chance | (row.syndrome.keys() & calls.keys())
+    mutants = range(
+        len(row.recording.mutants) if by_chance and 2 * len(wrong_calls) <= len(calls) else 0
+    )
+    names = {row.id(m) for m in mutants if _is_wrong_alike(row, m, calls, wrong_calls, by_chance)}
     return dict.fromkeys(sorted(by_chance), names.pop()) if len(names) == 1 else {}
 
 
-def due_to_chance(row: Row) -> tuple[Set[int], Sequence[str]]:
+def due_to_chance(row: Response) -> tuple[Set[int], Sequence[str]]:
     """Return the calls that only the attempt lets chance decide, and the misconceptions that do
     this and nothing else.
 
@@ -49,15 +53,17 @@ def due_to_chance(row: Row) -> tuple[Set[int], Sequence[str]]:
     it, and what it leaves of copies is a dropout's, all that fit in the function where it is seen
     are at work together. Beside them another mistake may explain all other calls.
     """
-    calls = {i: each for i, each in row.written.items() if i in row.asked}
-    by_chance = _by_chance({i: each for i, each in calls.items() if not _is_of_dropout(each)})
-    plain = [i for i, each in calls.items() if not is_of_copies(each.call)]
+    calls = {i: observation for i, observation in row.written.items() if i in row.calls}
+    by_chance = _by_chance(
+        {i: observation for i, observation in calls.items() if not _is_of_dropout(observation)}
+    )
+    plain = [i for i, observation in calls.items() if not is_of_copies(observation.call)]
     functions = {target_of(calls[i].call) for i in by_chance}
     fitting = dict[tuple[frozenset[int], str], None]()
     for m in range(len(row.recording.mutants) if by_chance else 0):
         decided = frozenset(i for i in plain if row.recording.mutants[m].answers[i] is None)
         if any(target_of(calls[i].call) in functions for i in decided) and all(
-            row.silent(m, i) for i in plain
+            row.survives(m, i) for i in plain
         ):
             fitting[decided, row.id(m)] = None
     alone = [(decided, name) for decided, name in fitting if by_chance <= decided]
@@ -65,23 +71,25 @@ def due_to_chance(row: Row) -> tuple[Set[int], Sequence[str]]:
         names = dict.fromkeys(name for _, name in alone)
         return min((decided for decided, _ in alone), key=len), [*names] if len(names) == 1 else []
     numbers = {
-        i for i, e in row.wrong.items() if row.structure(i, e.found) == row.structure(i, e.right)
+        i
+        for i, e in row.syndrome.items()
+        if row.structure(i, e.actual) == row.structure(i, e.expected)
     }
     names = dict.fromkeys(name for decided, name in fitting if decided <= numbers)
     drops = any(map(_drops, calls.values())) and not all(_is_multiple(calls[i]) for i in by_chance)
     return (numbers, [*names]) if names and drops else (frozenset(), [])
 
 
-def _drops(seen: Observed) -> bool:
+def _drops(observation: ObservedReply) -> bool:
     """Return whether the ranges of the numbers over all copies are those of the reference's
     dropout, times one number.
 
     So they are at any rate, where a position sees one alone; of noise they are not, nor of other
     weights.
     """
-    expected, outputs = first_of(seen.expected), _outputs(seen)
+    expected, outputs = first_of(observation.expected_outputs), _outputs(observation)
     if (
-        not _is_of_dropout(seen)
+        not _is_of_dropout(observation)
         or expected is None
         or not outputs
         or outputs[0].shape != expected.shape
@@ -90,8 +98,8 @@ def _drops(seen: Observed) -> bool:
     return bool(_is_constant((outputs[0][1] - outputs[0][0]) / (expected[1] - expected[0])).any())
 
 
-def _is_multiple(seen: Observed) -> bool:
-    expected, outputs = first_of(seen.expected), _outputs(seen)
+def _is_multiple(observation: ObservedReply) -> bool:
+    expected, outputs = first_of(observation.expected_outputs), _outputs(observation)
     if expected is None or not outputs or outputs[0].shape != expected.shape:
         return False
     return bool(_is_constant((outputs[0] / expected).flatten()))
@@ -102,26 +110,30 @@ def _is_constant(numbers: Tensor) -> Tensor:
 
 
 def _is_wrong_alike(
-    row: Row, mutant: int, calls: Mapping[int, Observed], wrong: Set[int], by_chance: Set[int]
+    row: Response,
+    mutant: int,
+    calls: Mapping[int, ObservedReply],
+    wrong_calls: Set[int],
+    by_chance: Set[int],
 ) -> bool:
     functions = {target_of(calls[index].call) for index in by_chance}
-    for index, each in calls.items():
+    for index, observation in calls.items():
         varies = row.recording.mutants[mutant].answers[index] is None
-        if varies and index not in wrong and target_of(each.call) not in functions:
+        if varies and index not in wrong_calls and target_of(observation.call) not in functions:
             continue
-        right = not varies and row.silent(mutant, index)
-        if right is (index in wrong) or (
-            index in by_chance and not varies and not is_of_copies(each.call)
+        passes = not varies and row.survives(mutant, index)
+        if passes is (index in wrong_calls) or (
+            index in by_chance and not varies and not is_of_copies(observation.call)
         ):
             return False
     return True
 
 
-def _is_of_dropout(comparison: Observed) -> bool:
+def _is_of_dropout(comparison: ObservedReply) -> bool:
     """Return whether dropout is due: of many copies, where the reference's answer is not always the
     same.
     """
-    expected = first_of(comparison.expected)
+    expected = first_of(comparison.expected_outputs)
     return (
         is_of_copies(comparison.call)
         and expected is not None
@@ -129,25 +141,25 @@ def _is_of_dropout(comparison: Observed) -> bool:
     )
 
 
-def _by_chance(calls: Mapping[int, Observed]) -> set[int]:
+def _by_chance(calls: Mapping[int, ObservedReply]) -> set[int]:
     """Return the calls that the attempt answers in more than one way: run twice, at two seeds, or
     of many copies.
     """
-    found = {i for i, each in calls.items() if _varies(each)}
+    varying_calls = {i for i, observation in calls.items() if _varies(observation)}
     asked_of = {
-        i: (e.call.runs, e.call.around, e.call.dtype, *e.call.given)
+        i: (e.call.runs, e.call.around, e.call.dtype, *e.call.inputs)
         for i, e in calls.items()
         if e.call.random
     }
-    drawn = ((i, calls[i], asked) for i, asked in asked_of.items())
-    for (i, one, asked), (j, other, again) in combinations(drawn, 2):
-        alike = len(asked) == len(again) and all(map(are_alike, asked, again))
-        if alike and _are_apart(_outputs(one), _outputs(other)):
-            found |= {i, j}
-    return found
+    drawn = ((i, calls[i], question) for i, question in asked_of.items())
+    for (i, observation, question), (j, repetition, again) in combinations(drawn, 2):
+        alike = len(question) == len(again) and all(map(are_alike, question, again))
+        if alike and _are_apart(_outputs(observation), _outputs(repetition)):
+            varying_calls |= {i, j}
+    return varying_calls
 
 
-def _varies(comparison: Observed) -> bool:
+def _varies(comparison: ObservedReply) -> bool:
     outputs, runs = _outputs(comparison), comparison.call.runs
     if comparison.reply.mutated or not outputs:
         return False
@@ -160,7 +172,7 @@ def _varies(comparison: Observed) -> bool:
     )
 
 
-def _outputs(comparison: Observed) -> list[Tensor]:
+def _outputs(comparison: ObservedReply) -> list[Tensor]:
     """Return the tensors of an answer; none if it raised, or if something else stands in the place
     of one.
 
@@ -171,10 +183,10 @@ def _outputs(comparison: Observed) -> list[Tensor]:
     return tensors if comparison.reply.raised is None and len(tensors) == len(read) else []
 
 
-def _are_apart(some: list[Tensor], others: list[Tensor]) -> bool:
+def _are_apart(some: list[Tensor], other_outputs: list[Tensor]) -> bool:
     pairs = [
         (a, b)
-        for a, b in zip(some, others, strict=False)
+        for a, b in zip(some, other_outputs, strict=False)
         if a.shape == b.shape and a.is_floating_point()
     ]
     comparable = (
@@ -195,12 +207,12 @@ def are_alike(a: object, b: object) -> bool:
             and torch.equal(a, b)
         )
     if isinstance(a, Build) and isinstance(b, Build):
-        one, two = (build.state or {} for build in (a, b))
-        own = ("target", "args", "kwargs", "training", "attributes")
-        same = all(getattr(a, name) == getattr(b, name) for name in own)
+        state, two = (build.state or {} for build in (a, b))
+        names = ("target", "args", "kwargs", "training", "attributes")
+        same = all(getattr(a, name) == getattr(b, name) for name in names)
         return (
             same
-            and one.keys() == two.keys()
-            and all(are_alike(one[name], two[name]) for name in one)
+            and state.keys() == two.keys()
+            and all(are_alike(state[name], two[name]) for name in state)
         )
     return type(a) is type(b) and isinstance(a, int | float | str | None) and a == b

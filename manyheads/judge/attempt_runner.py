@@ -53,17 +53,17 @@ CUDA_IS_BROKEN = "CUDA error"
 
 
 @dataclass
-class Step:
+class ReplayNode:
     """What a check made after certain replies: a call, or its outcome.
 
     None: no attempt has been here.
     """
 
-    made: Call | CheckOutcome | None = None
-    after: dict[int, Step] = field(default_factory=dict)  # by the id of the reply to the call
+    next_action: Call | CheckOutcome | None = None
+    after: dict[int, ReplayNode] = field(default_factory=dict)  # by the id of the reply to the call
 
 
-class Memory:
+class ReplayCache:
     """What is remembered of earlier attempts at one exercise, with the same checks and inputs:
     equal work is done once.
 
@@ -83,7 +83,7 @@ class Memory:
         self._replies: dict[bytes, Reply] = {}  # by the digest of their bytes
         # the same, by their ids, and those that a check has changed
         self._read: dict[int, Reply] = {}
-        self._first: dict[str, Step] = {}  # by check
+        self._first: dict[str, ReplayNode] = {}  # by check
         self._calls: dict[bytes, Call] = {}  # by the digest of their bytes
         self._held: dict[int, Call] = {}  # the same, by their ids, and those that live longer
         self._made: dict[int, Sequence[Call]] = {}  # of them, by the same ids
@@ -100,23 +100,27 @@ class Memory:
         if self.size > self._limit:
             self.forget()
 
-    def first(self, check: str) -> Step:
+    def first_step(self, check: str) -> ReplayNode:
         """Return where the check with this id begins."""
-        return self._first.setdefault(check, Step())
+        return self._first.setdefault(check, ReplayNode())
 
-    def after(self, step: Step, reply: Reply) -> Step:
+    def after(self, step: ReplayNode, reply: Reply) -> ReplayNode:
         """Return where its check goes on when its call got this reply."""
-        return step.after.setdefault(id(reply), Step()) if id(reply) in self._read else Step()
+        return (
+            step.after.setdefault(id(reply), ReplayNode())
+            if id(reply) in self._read
+            else ReplayNode()
+        )
 
-    def note(self, step: Step, made: Call | CheckOutcome) -> Step:
+    def note(self, step: ReplayNode, action: Call | CheckOutcome) -> ReplayNode:
         """Note what the check made at this step, and return the step.
 
         Where the check itself broke, that is remembered by nobody: this machine may have had its
         part in it.
         """
-        if isinstance(made, CheckOutcome) and made.fault:
-            return Step(made)
-        step.made = self.hold(made) if isinstance(made, Call) else made
+        if isinstance(action, CheckOutcome) and action.fault:
+            return ReplayNode(action)
+        step.next_action = self.hold(action) if isinstance(action, Call) else action
         return step
 
     def hold(self, call: Call) -> Call:
@@ -129,13 +133,13 @@ class Memory:
         digest = hashlib.sha256(data).digest()
         if digest not in self._calls:
             # a copy: what a check changes in place afterwards does not change it
-            own = wire.decode(data)
-            assert isinstance(own, Call)
-            self._calls[digest] = self._held[id(own)] = own
+            call_copy = wire.decode(data)
+            assert isinstance(call_copy, Call)
+            self._calls[digest] = self._held[id(call_copy)] = call_copy
             self.size += len(data)
         return self._calls[digest]
 
-    def made_of(self, call: Call, make: Callable[[Call], Sequence[Call]]) -> Sequence[Call]:
+    def memoised(self, call: Call, make: Callable[[Call], Sequence[Call]]) -> Sequence[Call]:
         """Return the calls that `make` makes of this one, made once. For one function alone."""
         call = self.hold(call)
         if id(call) not in self._made:
@@ -187,7 +191,7 @@ class Memory:
 class RememberingRunner(LocalRunner):
     """The reference for checks, which make equal calls for one attempt after another."""
 
-    memory: Memory = field(default_factory=Memory)
+    memory: ReplayCache = field(default_factory=ReplayCache)
 
     def execute(self, call: Call) -> Reply:
         """Return the reply, computed once for all equal calls."""
@@ -207,17 +211,19 @@ def validate_reply(call: Call, reply: Reply) -> str:
 
     The parser has checked its form; its content is the attempt's claim.
     """
-    builds = [value for value in call.given if isinstance(value, Build)]
+    builds = [value for value in call.inputs if isinstance(value, Build)]
     attributes = zip((facts.attributes.keys() for facts in reply.modules), builds, strict=False)
     states = (frozenset(build.state or ()) for build in builds)
     unloaded = zip((facts.unloaded for facts in reply.modules), states, strict=False)
     leaves = cycle(form for _, form in call.form.leaves())
 
     # an exception may have come before some of them
-    def differs(parts: Sequence[object], due: int) -> bool:
-        return len(parts) > due or (reply.raised is None and len(parts) != due)
+    def differs(entries: Sequence[object], expected_count: int) -> bool:
+        return len(entries) > expected_count or (
+            reply.raised is None and len(entries) != expected_count
+        )
 
-    wrong = {
+    problems = {
         "it has another number of outputs than the call asks for": differs(
             reply.outputs, call.outputs
         ),
@@ -226,10 +232,10 @@ def validate_reply(call: Call, reply: Reply) -> str:
         ),
         "it reports on modules that were not built": differs(reply.modules, len(builds)),
         "it names weights that were not given": any(
-            not given.issuperset(names) for names, given in unloaded
+            not state_names.issuperset(names) for names, state_names in unloaded
         ),
         "it reports on attributes that were not requested": any(
-            told != {*each.report} for told, each in attributes
+            reported != {*build.report} for reported, build in attributes
         ),
         "it reports on parts of a file, which only loading it runs": bool(
             reply.stopped or reply.parts
@@ -241,7 +247,7 @@ def validate_reply(call: Call, reply: Reply) -> str:
         "it names arguments that were not given": bool(reply.mutated)
         and not changeable_arguments(call).issuperset(reply.mutated),
     }
-    return next((said for said, is_so in wrong.items() if is_so), "")
+    return next((problem for problem, is_so in problems.items() if is_so), "")
 
 
 def _is_of(output: Output, form: Form) -> bool:
@@ -271,7 +277,7 @@ class AttemptRunner:
     limits: Limits
     device: str = "cpu"
     dtype: str = "float64"  # of the next call that states none
-    memory: Memory = field(default_factory=Memory)  # of earlier attempts at this exercise
+    memory: ReplayCache = field(default_factory=ReplayCache)  # of earlier attempts at this exercise
     check: str = ""  # the id of the check that calls `execute`
     transcript: list[Exchange] = field(default_factory=list)
     # by the id of a check, the call that ended the process
@@ -347,11 +353,11 @@ class AttemptRunner:
         decides no verdict.
         """
         answers: list[Reply | AttemptEnded] = []
-        for question, known in zip(
-            questions, self._replies([each.call for each in questions]), strict=True
+        for question, ready_replies in zip(
+            questions, self._replies([question.call for question in questions]), strict=True
         ):
             try:
-                answers.append(self._final_reply(question, known))
+                answers.append(self._final_reply(question, ready_replies))
             except AttemptEnded as ended:
                 answers.append(ended)
         return answers
@@ -361,7 +367,7 @@ class AttemptRunner:
         that raised in float32, too.
         """
         replies = self._ask_batch(calls, self.dtype)
-        known = [
+        ready_replies = [
             {c.dtype or self.dtype: r} if r else {} for c, r in zip(calls, replies, strict=True)
         ]
         doubtful = [
@@ -370,18 +376,18 @@ class AttemptRunner:
         for i, reply in zip(
             doubtful, self._ask_batch([calls[i] for i in doubtful], "float32"), strict=True
         ):
-            known[i] |= {"float32": reply} if reply else {}
-        return known
+            ready_replies[i] |= {"float32": reply} if reply else {}
+        return ready_replies
 
-    def _final_reply(self, question: Question, known: Mapping[str, Reply]) -> Reply:
+    def _final_reply(self, question: Question, ready_replies: Mapping[str, Reply]) -> Reply:
         """Choose and record the reply.
 
-        known: the replies by their dtype that need not be asked for.
+        ready_replies: the replies by their dtype that need not be asked for.
         """
         call, ends = question.call, self._ends
         dtype = call.dtype or self.dtype
         try:
-            reply = known.get(dtype) or self._execute_as(call, dtype)
+            reply = ready_replies.get(dtype) or self._execute_as(call, dtype)
         except AttemptEnded as ended:
             if self._ends > ends:  # else an earlier call has used up the time
                 # a later call has less time: it may be the first one's fault
@@ -391,7 +397,7 @@ class AttemptRunner:
                 )
             raise
         if self._is_doubtful(call, reply):
-            in_single = known.get("float32") or self._execute_as(call, "float32")
+            in_single = ready_replies.get("float32") or self._execute_as(call, "float32")
             if in_single.raised is None:
                 self.dtype, reply = "float32", in_single
             elif _cause(in_single) == _cause(reply):
@@ -417,14 +423,17 @@ class AttemptRunner:
 
     def _with_known_names(self, call: Call, reply: Reply) -> Reply:
         """Return the reply without the names that a hidden input may have chosen."""
-        names, known = names_in(reply), names_given(call)
-        if self.reference is None or names <= known:
+        names, allowed_names = names_in(reply), names_given(call)
+        if self.reference is None or names <= allowed_names:
             return reply
-        known |= self.memory.names_in(call, self.reference)
+        allowed_names |= self.memory.names_in(call, self.reference)
         # Of the others all or none: which of them there are may be a message, too.
-        if names <= known or names - known == self._names_alone(call) - known:
+        if (
+            names <= allowed_names
+            or names - allowed_names == self._names_alone(call) - allowed_names
+        ):
             return reply
-        return with_known_names(reply, known)
+        return with_known_names(reply, allowed_names)
 
     def _names_alone(self, call: Call) -> frozenset[str]:
         """Return the names that the attempt gives what it builds in a process that has met no other
@@ -465,7 +474,7 @@ class AttemptRunner:
             return none
         spent, patience = (
             self._spent.seconds,
-            min(BATCH_SECONDS, self.limits.seconds_per_call, max(0.0, self._left)),
+            min(BATCH_SECONDS, self.limits.seconds_per_call, max(0.0, self._seconds_left)),
         )
         try:
             packed = [self.memory.pack(call, dtype) for call in calls]
@@ -499,18 +508,24 @@ class AttemptRunner:
         return reply
 
     @property
-    def _left(self) -> float:
+    def _seconds_left(self) -> float:
         return self.limits.seconds_per_attempt - self._spent.seconds
 
     def _allowed(self) -> float:
         """Return the seconds for the next message. Raises AttemptEnded where none are left."""
-        if self._left <= 0:
+        if self._seconds_left <= 0:
             self.close()
-            whole = f"the {self.limits.seconds_per_attempt:g} seconds that a whole attempt may take"
-            raise AttemptEnded(End.TIMEOUT, f"This attempt has used up {whole}.")
+            time_limit = (
+                f"the {self.limits.seconds_per_attempt:g} seconds that a whole attempt may take"
+            )
+            raise AttemptEnded(End.TIMEOUT, f"This attempt has used up {time_limit}.")
         per_call = self.limits.seconds_per_call
         return float(
-            min(self._left, per_call, max(SHORTEST, per_call / SHORTER_AFTER_END**self._ends))
+            min(
+                self._seconds_left,
+                per_call,
+                max(SHORTEST, per_call / SHORTER_AFTER_END**self._ends),
+            )
         )
 
     def _ask(self, message: Load | Call) -> Reply:

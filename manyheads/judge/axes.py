@@ -47,7 +47,7 @@ class Axes:
     neighbours: frozenset[tuple[str, str]] = frozenset()
     packed: frozenset[str] = frozenset()
 
-    def name(self, size: int, other: Axes | None = None, twin: int = 0) -> str:
+    def name(self, size: int, twin_axes: Axes | None = None, twin: int = 0) -> str:
         """Return the name of an axis of this size: T, a product such as nh·hd or 3·C, or the number
         if it has no name.
 
@@ -55,25 +55,27 @@ class Axes:
             is B only if it is one.
         """
         for named in (list(self.sizes.items()), self.packings, self.joined):
-            found = [
+            names = [
                 n
-                for n, own in named
-                if own == size > 1 and (other is None or other.size(n) == twin)
+                for n, axis_size in named
+                if axis_size == size > 1 and (twin_axes is None or twin_axes.size(n) == twin)
             ]
-            if found:
-                return found[0] if len(found) == 1 else str(size)
+            if names:
+                return names[0] if len(names) == 1 else str(size)
         return str(size)
 
     def shape(
-        self, shape: Sequence[int], other: Axes | None = None, twin: Sequence[int] = ()
+        self, shape: Sequence[int], twin_axes: Axes | None = None, twin: Sequence[int] = ()
     ) -> str:
         """Return (B, T, C) for (2, 5, 12).
 
         twin: the shape in the same place of a call with other axes.
         """
-        is_alike = other is not None and len(twin) == len(shape)
+        is_alike = twin_axes is not None and len(twin) == len(shape)
         named = (
-            map(self.name, shape, [other] * len(shape), twin) if is_alike else map(self.name, shape)
+            map(self.name, shape, [twin_axes] * len(shape), twin)
+            if is_alike
+            else map(self.name, shape)
         )
         return f"({', '.join(named)})"
 
@@ -98,26 +100,28 @@ class Axes:
 _HEADS = ("B", "nh", "T", "hd")
 
 
-def said_of(calls: Sequence[tuple[Axes, str]]) -> str:
+def name_sizes(calls: Sequence[tuple[Axes, str]]) -> str:
     """Return "Here 13 is T_k, 9 is T_q" for the numbers in the first call's message that are sizes;
     "" where none is.
 
     A number may be a size by chance: in calls of other sizes the same axis has to stand in its
     place.
     """
-    (axes, first), *others = (
+    (axes, first_numbers), *other_calls = (
         (a, [*map(int, _NUMBERS.findall(_PLACES.sub("", message)))]) for a, message in calls
     )
-    others = [
-        (a, told)
-        for a, told in others
-        if len(told) == len(first) and a.sizes.keys() == axes.sizes.keys()
+    other_calls = [
+        (a, numbers)
+        for a, numbers in other_calls
+        if len(numbers) == len(first_numbers) and a.sizes.keys() == axes.sizes.keys()
     ]
     named = dict[str, None]()
-    for place, size in enumerate(first if any(a.sizes != axes.sizes for a, _ in others) else ()):
+    for position, size in enumerate(
+        first_numbers if any(a.sizes != axes.sizes for a, _ in other_calls) else ()
+    ):
         name = axes.name(size)
         if name != str(size) and all(
-            other.size(name) == numbers[place] for other, numbers in others
+            other_axes.size(name) == numbers[position] for other_axes, numbers in other_calls
         ):
             named[f"{size} is {name}"] = None
     return f"Here {', '.join(named)}" if named else ""
@@ -127,38 +131,41 @@ def axes_of(
     signature: Signature,
     call: Call,
     returned: Sequence[int],
-    others: Signatures,
-    parts: Mapping[Path, Sequence[int]] | None = None,
+    signatures: Signatures,
+    part_shapes: Mapping[Path, Sequence[int]] | None = None,
 ) -> Axes | None:
     """Return the axes of a recorded call that returned a tensor of this shape; None if the
     signature does not fit the call.
 
-    parts: where it returned several, the shape of each. Of a call with several steps, what is said
+    part_shapes: where it returned several, the shape of each. Of a call with several steps, what is
+    said
         is of the first.
     """
-    rows = [*_rows(signature.call, call.args, call.kwargs, others)]
+    rows = [*_rows(signature.call, call.args, call.kwargs, signatures)]
     if signature.build is not None:
         if not isinstance(call.subject, Build):
             return None
-        rows = [*_rows(signature.build, call.subject.args, call.subject.kwargs, others), *rows]
+        rows = [*_rows(signature.build, call.subject.args, call.subject.kwargs, signatures), *rows]
     if signature.form is None:
         rows.append(_Row(signature.returns, returned))
     rows += [
-        _Row(shape, parts[path])
+        _Row(shape, part_shapes[path])
         for path, shape in signature.shapes
-        if parts is not None and path in parts
+        if part_shapes is not None and path in part_shapes
     ]
     sizes = _solved(rows)
     if sizes is None:
         return None
     tensors = (row.axes for row in rows if not row.is_number or len(row.axes[0].factors) > 1)
-    beside = [[f for axis in axes for f in axis.factors if isinstance(f, str)] for axes in tensors]
+    axis_names = [
+        [f for axis in axes for f in axis.factors if isinstance(f, str)] for axes in tensors
+    ]
     neighbours = frozenset(
-        pair for names in beside for pair in pairwise(names) if pair[0] != pair[1]
+        pair for names in axis_names for pair in pairwise(names) if pair[0] != pair[1]
     )
-    has_weights = any(isinstance(value, Build | StandIn) for value in call.given)
+    has_weights = any(isinstance(value, Build | StandIn) for value in call.inputs)
     return Axes(
-        sizes, neighbours, frozenset(names[-1] for names in beside if names and has_weights)
+        sizes, neighbours, frozenset(names[-1] for names in axis_names if names and has_weights)
     )
 
 
@@ -178,24 +185,31 @@ def _rows(
     parameters: Sequence[Parameter],
     args: Sequence[object],
     by_name: Mapping[str, object],
-    others: Signatures,
+    signatures: Signatures,
 ) -> Iterator[_Row]:
-    given = {**by_name, **dict(zip((each.name for each in parameters), args, strict=False))}
+    arguments = {
+        **by_name,
+        **dict(zip((parameter.name for parameter in parameters), args, strict=False)),
+    }
     for parameter in parameters:
-        value = given.get(parameter.name)
+        value = arguments.get(parameter.name)
         if value is None and parameter.may_lack:
             continue
-        if parameter.name not in given:
+        if parameter.name not in arguments:
             yield _Row((), None)
         elif parameter.shape is not None:
             yield _Row(parameter.shape, value.shape if isinstance(value, Tensor) else ())
         elif parameter.attributes:
-            known = value.attributes if isinstance(value, StandIn) else {}
-            yield from (_number(axis, known.get(name)) for name, axis in parameter.attributes)
+            attributes = value.attributes if isinstance(value, StandIn) else {}
+            yield from (_number(axis, attributes.get(name)) for name, axis in parameter.attributes)
         elif isinstance(value, Build):
-            made = others.get(str(parameter.axis.factors[0]) if parameter.axis else "", ())[:1]
-            for build in (each.build for each in made if each.build is not None):
-                yield from _rows(build, value.args, value.kwargs, others)
+            class_signatures = signatures.get(
+                str(parameter.axis.factors[0]) if parameter.axis else "", ()
+            )[:1]
+            for build in (
+                signature.build for signature in class_signatures if signature.build is not None
+            ):
+                yield from _rows(build, value.args, value.kwargs, signatures)
         elif parameter.axis is not None:
             yield _number(parameter.axis, value)
 
@@ -233,7 +247,7 @@ def _product(axis: Axis, sizes: Mapping[str, int]) -> int:
     )
 
 
-def withhold(evidence: str, exchanges: Sequence[Exchange], expected: Sequence[int] = ()) -> str:
+def redact(evidence: str, exchanges: Sequence[Exchange], expected: Sequence[int] = ()) -> str:
     """Return the evidence of a failed check without sizes and numbers that the attempt may have
     chosen as a message.
 
@@ -249,10 +263,10 @@ def withhold(evidence: str, exchanges: Sequence[Exchange], expected: Sequence[in
     exchanges: the calls of this check, with their replies. expected: sizes that the evidence states
         as right.
     """
-    calls = [shape for exchange in exchanges for shape in _given(exchange.call)]
-    known = {size for shape in calls for size in shape} | set(expected)
-    most, axes = max(known, default=0), max([len(expected), *map(len, calls)]) + _MORE_AXES
-    sizes = sorted(size for size in known if 1 < size < 1 << 20)
+    calls = [shape for exchange in exchanges for shape in _input_shapes(exchange.call)]
+    allowed_sizes = {size for shape in calls for size in shape} | set(expected)
+    most, axes = max(allowed_sizes, default=0), max([len(expected), *map(len, calls)]) + _MORE_AXES
+    sizes = sorted(size for size in allowed_sizes if 1 < size < 1 << 20)
     products = {a * b for a, b in combinations_with_replacement(sizes, 2)} | {
         n * a for n in _SMALL for a in sizes
     }
@@ -263,7 +277,7 @@ def withhold(evidence: str, exchanges: Sequence[Exchange], expected: Sequence[in
 
     def number(match: re.Match[str]) -> str:
         size = int(match[0])
-        if size <= most or size in known | products or not (size in chosen or strange):
+        if size <= most or size in allowed_sizes | products or not (size in chosen or strange):
             return match[0]
         return ANOTHER if size in chosen else "…"
 
@@ -278,9 +292,13 @@ def withhold(evidence: str, exchanges: Sequence[Exchange], expected: Sequence[in
     factors = _factors(sizes)
 
     def factor(match: re.Match[str]) -> str:
-        told = float(match[1])
-        near = min(factors, key=lambda each: abs(each - told))
-        return f"{near:.4g} times" if abs(near - told) <= NEAR * told else ANOTHER_MULTIPLE
+        stated_factor = float(match[1])
+        near = min(factors, key=lambda candidate: abs(candidate - stated_factor))
+        return (
+            f"{near:.4g} times"
+            if abs(near - stated_factor) <= NEAR * stated_factor
+            else ANOTHER_MULTIPLE
+        )
 
     return _WHOLE_NUMBER.sub(number, _SHAPE.sub(shape, _FACTOR.sub(factor, evidence)))
 
@@ -298,21 +316,21 @@ def _factors(sizes: Sequence[int]) -> set[float]:
     return quotients | roots | simple | powers
 
 
-def _given(value: object) -> Iterator[tuple[int, ...]]:
+def _input_shapes(value: object) -> Iterator[tuple[int, ...]]:
     match value:
         case Tensor():
             yield tuple(value.shape)
         case int() if not isinstance(value, bool):
             yield (value,)
         case Call():
-            yield from _given((*value.given, *value.cotangents))
+            yield from _input_shapes((*value.inputs, *value.cotangents))
         case Mapping():
-            yield from _given((*value.values(),))
+            yield from _input_shapes((*value.values(),))
         case list() | tuple():
-            for part in value:
-                yield from _given(part)
+            for element in value:
+                yield from _input_shapes(element)
         case _ if is_dataclass(value):
-            yield from _given([getattr(value, field.name) for field in fields(value)])
+            yield from _input_shapes([getattr(value, field.name) for field in fields(value)])
 
 
 def _returned(reply: Reply) -> Iterator[tuple[int, ...]]:

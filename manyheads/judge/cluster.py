@@ -97,9 +97,9 @@ class _Workers:
         """Have every worker prove its box. Raises CourseFault if one cannot."""
         addresses = self._addresses()
         if not addresses:
-            said, resource = f"no worker at {self._address} announces", f"{self._resource}=1"
+            problem, resource = f"no worker at {self._address} announces", f"{self._resource}=1"
             start = f"dask worker {self._address} --nthreads 1 --no-nanny --resources {resource}"
-            raise CourseFault(f"{said} {resource}. Next: {start}")
+            raise CourseFault(f"{problem} {resource}. Next: {start}")
         try:
             answers = self._client.run(prepare, setup, workers=addresses, on_error="return")
         except OSError:  # dask raises this when the scheduler ends meanwhile
@@ -109,8 +109,8 @@ class _Workers:
                 raise answer
             is_lost = isinstance(answer, OSError | distributed.Reschedule)
             if isinstance(answer, Exception) and not is_lost:
-                said = f"the worker {worker} cannot judge ({answer!r})"
-                raise CourseFault(f"{said}. Next: pip install 'manyheads[cluster]' there")
+                problem = f"the worker {worker} cannot judge ({answer!r})"
+                raise CourseFault(f"{problem}. Next: pip install 'manyheads[cluster]' there")
         self._seen = time.monotonic()
 
     def results(self, calls: Iterable[Callable[[], Graded]]) -> Iterator[Graded]:
@@ -141,8 +141,8 @@ class _Workers:
                     raise WorkerLost(self._gone) from None
                 raise
             if isinstance(error, distributed.KilledWorker):
-                said = "several workers ended while grading the same submission"
-                raise WorkerLost(f"{said}. Next: read the workers' logs, then {GOES_ON}")
+                problem = "several workers ended while grading the same submission"
+                raise WorkerLost(f"{problem}. Next: read the workers' logs, then {GOES_ON}")
             if error is not None:
                 raise error
             pending.remove(task)
@@ -183,9 +183,9 @@ def _connect(address: str) -> distributed.Client:
         return distributed.Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
     except Exception as error:
         reason = f"{error}".partition("\n")[0] or type(error).__name__
-        said = f"no dask scheduler answers at {address} ({reason})"
+        problem = f"no dask scheduler answers at {address} ({reason})"
         raise CourseFault(
-            f"{said}. Next: dask scheduler, then --cluster with the address that it prints"
+            f"{problem}. Next: dask scheduler, then --cluster with the address that it prints"
         ) from None
 
 
@@ -246,15 +246,15 @@ class JudgeKeeper(distributed.WorkerPlugin):
         with self._judge_for(setup) as judge:
             if files_key(submission, setup.limit_kib) == key:
                 return judge.grade(submission, only)
-            said = (
+            problem = (
                 f"the files in {submission.folder} differ from those on the machine that runs "
                 "course grade"
             )
-            following = (
+            next_step = (
                 "share that folder with every worker; or the same command again, if it has "
                 "just been changed"
             )
-            raise CourseFault(f"{said}. Next: {following}")
+            raise CourseFault(f"{problem}. Next: {next_step}")
 
     def teardown(self, worker: distributed.Worker) -> None:
         """End every judge of this process, also one that is only starting.
@@ -309,12 +309,12 @@ def _check(setup: RunSetup) -> None:
         where = f"there is no course in {setup.plan.course}"
         raise CourseFault(f"{where}. Next: share that folder with every worker") from None
     if Keys(course, setup.plan).of_course() != setup.key:
-        said = (
+        problem = (
             "the course, the grader or the package versions differ from those of the machine "
             "that runs course grade"
         )
-        following = (
+        next_step = (
             "install the same engine and constraints.txt on both (make setup), and share the "
             "course's folder"
         )
-        raise CourseFault(f"{said}. Next: {following}")
+        raise CourseFault(f"{problem}. Next: {next_step}")

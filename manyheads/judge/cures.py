@@ -63,23 +63,23 @@ def table() -> dict[re.Pattern[str], str]:
     """Return the cure of each pattern of cures.txt, in its order."""
     _, *rows = Path(__file__).with_name("cures.txt").read_text(encoding="utf-8").split("\n\n")
     return {
-        re.compile(each): said.strip()
-        for *patterns, said in map(str.splitlines, rows)
-        for each in patterns
+        re.compile(pattern): suggestion.strip()
+        for *patterns, suggestion in map(str.splitlines, rows)
+        for pattern in patterns
     }
 
 
-def cure(source: str, raised: Raised) -> str:
+def suggest(source: str, raised: Raised) -> str:
     """Return what usually mends this, "" where nothing is known."""
     file, message = _file(source, raised.line or 0), raised.message[:MESSAGE].replace("\n", " ")
-    if 'required "forward"' in message and (said := _forward_has_another_name(file, message)):
-        return said
-    if said := _exchanged(file) or _by_type(source, file, raised.type, message):
-        return said
+    if 'required "forward"' in message and (suggestion := _forward_has_another_name(file, message)):
+        return suggestion
+    if suggestion := _exchanged(file) or _by_type(source, file, raised.type, message):
+        return suggestion
     text = f"{raised.type}: {message}\n{file.code}\n{file.around}"
     for pattern, sentence in table().items():
-        if found := pattern.match(text):
-            names = {"name": "", "method": None, **found.groupdict()}
+        if match := pattern.match(text):
+            names = {"name": "", "method": None, **match.groupdict()}
             if names["name"] not in file.defined and names["method"] in {None, *file.selfless}:
                 return sentence.replace("{name}", names["name"] or "")
     return _misspelt(file, message)
@@ -99,12 +99,12 @@ def _by_type(source: str, file: _File, type_: str, message: str) -> str:
         return _in_the_loop(file)
     if type_ not in ("TypeError", "AttributeError"):
         return ""
-    said = (
+    suggestion = (
         _without_return(file) or _not_given(file)
         if "NoneType" in message
         else _not_called(file, message)
     )
-    return said or _init_has_another_name(file, message)
+    return suggestion or _init_has_another_name(file, message)
 
 
 def explain_text(source: AttemptSource, raised: Raised) -> str:
@@ -113,14 +113,16 @@ def explain_text(source: AttemptSource, raised: Raised) -> str:
 
     An attempt that raises a SyntaxError of its own chooses its words, and none of them is shown.
     """
-    said = ""
+    python_message = ""
     if raised.type in TEXT_ERRORS:
-        said = sanitize(
+        python_message = sanitize(
             pythons_words(_cell_around(source, raised.line or raised.part or 1), raised.line or 0)
         )
     return (
-        joined(explain(raised), said and f"Python says: {said}".removesuffix("."))
-        if said
+        joined(
+            explain(raised), python_message and f"Python says: {python_message}".removesuffix(".")
+        )
+        if python_message
         else explain(raised)
     )
 
@@ -131,8 +133,8 @@ def _cell_around(source: AttemptSource, line: int) -> str:
     """
     if not source.cells:
         return source.source
-    first, text = [cell for cell in texts_of_cells(source) if cell[0] <= line][-1]
-    return "\n" * (first - 1) + text
+    first_line, text = [cell for cell in texts_of_cells(source) if cell[0] <= line][-1]
+    return "\n" * (first_line - 1) + text
 
 
 class _File:
@@ -142,16 +144,21 @@ class _File:
         self.functions = [
             n for n in self.nodes if isinstance(n, ast.FunctionDef) and len(n.name) <= LONGEST
         ]
-        lines, parts = lines_of(source), statements_of(source)
-        first = next((part.lineno for part in parts if self.covers(part)), line)
+        lines, statements = lines_of(source), statements_of(source)
+        first_line = next(
+            (statement.lineno for statement in statements if self.covers(statement)), line
+        )
         ends = max([line, *(node.end_lineno or 0 for node in self.here)])
         self.code = " ".join(text.strip() for text in lines[max(line - 1, 0) : ends])[:LINE]
-        self.around = "\n".join(lines[max(first - 1, 0) : max(line - 1, 0)])[-ABOVE:]
+        self.around = "\n".join(lines[max(first_line - 1, 0) : max(line - 1, 0)])[-ABOVE:]
 
     @cached_property
     def selfless(self) -> set[str]:
         inner = {
-            id(each) for node in self.nodes if isinstance(node, ast.ClassDef) for each in node.body
+            id(statement)
+            for node in self.nodes
+            if isinstance(node, ast.ClassDef)
+            for statement in node.body
         }
         methods = [
             (n, [*n.args.posonlyargs, *n.args.args][:1]) for n in self.functions if id(n) in inner
@@ -170,18 +177,18 @@ class _File:
 
     @cached_property
     def defined(self) -> set[str]:
-        own = {
+        declared_names = {
             getattr(n, "arg", getattr(n, "name", ""))
             for n in self.nodes
             if isinstance(n, (ast.arg, *DEFINITIONS))
         }
-        return self.imported | _names(self.nodes, ast.Store) | own
+        return self.imported | _names(self.nodes, ast.Store) | declared_names
 
     @cached_property
     def inside(self) -> list[ast.AST]:
         """Of the innermost function around the line, all that it holds."""
-        around = [each for each in self.functions if self.covers(each)][-1:]
-        return [node for each in around for node in ast.walk(each)]
+        around = [function for function in self.functions if self.covers(function)][-1:]
+        return [node for function in around for node in ast.walk(function)]
 
     def covers(self, node: ast.stmt | ast.expr, line: int = 0) -> bool:
         return node.lineno <= (line or self.line) <= (node.end_lineno or 0)
@@ -190,45 +197,47 @@ class _File:
 _file = lru_cache(maxsize=8)(_File)  # many exceptions of a text are raised on few lines
 
 
-def _names(nodes: Iterable[ast.AST], kind: type[ast.expr_context] = ast.Load) -> set[str]:
-    return {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, kind)}
+def _names(nodes: Iterable[ast.AST], context: type[ast.expr_context] = ast.Load) -> set[str]:
+    return {
+        node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, context)
+    }
 
 
 def _not_in_this_python(file: _File, message: str) -> str:
     """Return that a module of Python's own lacks a name, which may be newer; what is nearly it, if
     there is anything.
     """
-    found = re.match(rf"cannot import name {_NAME} from '([\w.]{{1,{LONGEST}}})'", message)
+    match = re.match(rf"cannot import name {_NAME} from '([\w.]{{1,{LONGEST}}})'", message)
     module = (
-        sys.modules.get(found[2])
-        if found and found[2].partition(".")[0] in sys.stdlib_module_names
+        sys.modules.get(match[2])
+        if match and match[2].partition(".")[0] in sys.stdlib_module_names
         else None
     )
-    if found is None or module is None or hasattr(module, found[1]) or found[1] not in file.code:
+    if match is None or module is None or hasattr(module, match[1]) or match[1] not in file.code:
         return ""
-    if near := get_close_matches(found[1], dir(module), 1, 0.75):
-        return f"Did you mean {near[0]}, where it says {found[1]}?"
+    if near := get_close_matches(match[1], dir(module), 1, 0.75):
+        return f"Did you mean {near[0]}, where it says {match[1]}?"
     return (
-        f"Attempts are run with Python {PYTHON} here, whose {found[2]} has no {found[1]}: do "
+        f"Attempts are run with Python {PYTHON} here, whose {match[2]} has no {match[1]}: do "
         "without it."
     )
 
 
 def _unbound(file: _File, message: str) -> str:
-    found = re.match(rf"cannot access local variable {_NAME} where", message)
-    own = [n for n in file.inside if found and isinstance(n, ast.Name) and n.id == found[1]]
-    lines = sorted(node.lineno for node in own if isinstance(node.ctx, ast.Store))
+    match = re.match(rf"cannot access local variable {_NAME} where", message)
+    name_nodes = [n for n in file.inside if match and isinstance(n, ast.Name) and n.id == match[1]]
+    lines = sorted(node.lineno for node in name_nodes if isinstance(node.ctx, ast.Store))
     if (
-        not found
+        not match
         or not lines
-        or not any(map(file.covers, own))
-        or any(isinstance(n.ctx, ast.Del) for n in own)
+        or not any(map(file.covers, name_nodes))
+        or any(isinstance(n.ctx, ast.Del) for n in name_nodes)
     ):
         return ""
-    name, above = found[1], [line for line in lines if line < file.line]
+    name, above = match[1], [line for line in lines if line < file.line]
     if above:
         return _bound_on_another_way(file, name, above[-1])
-    own_names = {getattr(part, "name", "") for part in statements_of(file.source)}
+    own_names = {getattr(statement, "name", "") for statement in statements_of(file.source)}
     if name in own_names | file.imported | {*dir(builtins)}:
         return (
             f"A value, written on line {lines[0]}, takes the name of {name}: give the value "
@@ -246,7 +255,11 @@ def _bound_on_another_way(file: _File, name: str, line: int) -> str:
         for n in file.inside
         if hasattr(n, "body") and isinstance(n, ast.stmt) and file.covers(n, line)
     ]
-    match [each for each in holds if not file.covers(each) or isinstance(each, ast.If)]:
+    match [
+        statement
+        for statement in holds
+        if not file.covers(statement) or isinstance(statement, ast.If)
+    ]:
         case [*_, ast.If()]:
             return (
                 f"`{name}` is bound in another branch, written on line {line}: on this way it "
@@ -266,21 +279,25 @@ def _exchanged(file: _File) -> str:
 
     Nothing else tells that it is meant: `f(mask, scores)` of `def f(scores, mask)`.
     """
-    around = [each for each in file.functions if file.covers(each)][-1:]
+    around = [function for function in file.functions if file.covers(function)][-1:]
     for function in around:
-        due = [argument.arg for argument in (*function.args.posonlyargs, *function.args.args)]
+        parameters = [
+            argument.arg for argument in (*function.args.posonlyargs, *function.args.args)
+        ]
         for call in (node for node in file.nodes if isinstance(node, ast.Call)):
-            given = [argument.id for argument in call.args if isinstance(argument, ast.Name)]
+            arguments = [argument.id for argument in call.args if isinstance(argument, ast.Name)]
             is_of_it = isinstance(call.func, ast.Name) and call.func.id == function.name
-            are_exchanged = given != due[: len(given)] and sorted(given) == sorted(
-                due[: len(given)]
-            )
-            if is_of_it and len(given) == len(call.args) and are_exchanged:
-                written, right = (f"{function.name}({', '.join(names)})" for names in (given, due))
-                if len(right) <= 2 * LONGEST:
+            are_exchanged = arguments != parameters[: len(arguments)] and sorted(
+                arguments
+            ) == sorted(parameters[: len(arguments)])
+            if is_of_it and len(arguments) == len(call.args) and are_exchanged:
+                written, signature = (
+                    f"{function.name}({', '.join(names)})" for names in (arguments, parameters)
+                )
+                if len(signature) <= 2 * LONGEST:
                     return (
                         f"`{written}`, written on line {call.lineno}, exchanges the arguments "
-                        f"of {right}."
+                        f"of {signature}."
                     )
     return ""
 
@@ -289,24 +306,24 @@ def _forward_has_another_name(file: _File, message: str) -> str:
     """Return which method of the module's class is meant by forward; "" if the file does not have
     the class.
     """
-    found = re.match(rf"Module \[(\w{{1,{LONGEST}}})\]", message)
-    methods = _methods(file, found[1]) if found else []
+    match = re.match(rf"Module \[(\w{{1,{LONGEST}}})\]", message)
+    methods = _methods(file, match[1]) if match else []
     if near := get_close_matches(
         "forward", [method.name for method in methods or file.functions], 1
     ):
         return f"Did you mean forward, where it says {near[0]}?"
-    others = [method for method in methods if method.name != "__init__"]
-    if len(others) != 1:
+    other_methods = [method for method in methods if method.name != "__init__"]
+    if len(other_methods) != 1:
         return ""
     return (
-        f"A module calls its method forward, and this class has {others[0].name} on line "
-        f"{others[0].lineno}."
+        f"A module calls its method forward, and this class has {other_methods[0].name} on line "
+        f"{other_methods[0].lineno}."
     )
 
 
 def _init_has_another_name(file: _File, message: str) -> str:
-    found = re.match(rf"(\w{{1,{LONGEST}}})(\.__init__)?\(\) (takes|got)", message)
-    methods = {method.name: method.lineno for method in (_methods(file, found[1]) if found else [])}
+    match = re.match(rf"(\w{{1,{LONGEST}}})(\.__init__)?\(\) (takes|got)", message)
+    methods = {method.name: method.lineno for method in (_methods(file, match[1]) if match else [])}
     near = [] if "__init__" in methods else get_close_matches("__init__", methods, 1)
     return next(
         (f"Did you mean __init__, where it says {name} on line {methods[name]}?" for name in near),
@@ -319,7 +336,7 @@ def _methods(file: _File, name: str) -> list[ast.FunctionDef]:
     classes = [node for node in file.nodes if isinstance(node, ast.ClassDef) and node.name == name][
         -1:
     ]
-    inner = {id(part) for each in classes for part in each.body}
+    inner = {id(statement) for class_node in classes for statement in class_node.body}
     return [function for function in file.functions if id(function) in inner]
 
 
@@ -328,10 +345,10 @@ def _in_the_loop(file: _File) -> str:
     that each turn empties.
     """
     for loop in (node for node in file.inside if isinstance(node, ast.For | ast.While)):
-        for part in loop.body:
-            if isinstance(part, ast.Return) and file.covers(part):
+        for statement in loop.body:
+            if isinstance(statement, ast.Return) and file.covers(statement):
                 where = (
-                    f"on line {part.lineno} stands inside the loop that begins on line "
+                    f"on line {statement.lineno} stands inside the loop that begins on line "
                     f"{loop.lineno}"
                 )
                 return f"The `return` {where}, and ends it at its first turn."
@@ -342,13 +359,13 @@ def _in_the_loop(file: _File) -> str:
         )
         # of which more than the last turn's is wanted
         grown = {*map(_grown, ast.walk(loop))} & _names(after)
-        for part in loop.body:
-            match part:
+        for statement in loop.body:
+            match statement:
                 case ast.Assign([ast.Name(name)], ast.List([])) if (
                     name in grown and len(name) <= LONGEST
                 ):
                     where = (
-                        f"on line {part.lineno} stands inside the loop that begins on line "
+                        f"on line {statement.lineno} stands inside the loop that begins on line "
                         f"{loop.lineno}"
                     )
                     return f"`{name} = []` {where}: each turn empties the list."
@@ -369,18 +386,22 @@ def _without_return(file: _File) -> str:
         node.func for node in file.nodes if isinstance(node, ast.Call) and id(node) not in alone
     ]
     used = {getattr(called, "id", getattr(called, "attr", "")) for called in calls}
-    for each in (each for each in file.functions if each.name in used and not has_no_content(each)):
-        match each.body[-1]:
+    for function in (
+        function
+        for function in file.functions
+        if function.name in used and not has_no_content(function)
+    ):
+        match function.body[-1]:
             case ast.Assign() | ast.AugAssign() | ast.Expr() | ast.If(orelse=[]):
                 return (
-                    f"`{each.name}`, written on line {each.lineno}, ends without a `return`, "
-                    "and gives None."
+                    f"`{function.name}`, written on line {function.lineno}, ends without a"
+                    " `return`, and gives None."
                 )
     return ""
 
 
 def _not_given(file: _File) -> str:
-    asked = [
+    conditions = [
         (n, _names(ast.walk(n.test))) for n in file.inside if isinstance(n, ast.If | ast.IfExp)
     ]
     above = [node for node in file.inside if getattr(node, "lineno", file.line) < file.line]
@@ -392,12 +413,12 @@ def _not_given(file: _File) -> str:
     )
     names = [
         a.arg
-        for each in lists
-        for a, value in each
+        for pairs in lists
+        for a, value in pairs
         if getattr(value, "value", 0) is None and a.arg in written
     ]
     for name in [name for name in names if len(name) <= LONGEST][:50]:
-        asking = [node for node, words in asked if name in words]
+        asking = [node for node, words in conditions if name in words]
         for node in (
             node for node in asking if isinstance(node, ast.If) and any(map(file.covers, node.body))
         ):
@@ -411,8 +432,8 @@ def _not_given(file: _File) -> str:
                     )
         if not asking:
             return f"`{name}` is None where it is not given: ask `if {name} is not None` first."
-        if (first := min(node.lineno for node in asking)) > file.line:
-            asked_below = f"`if {name} is not None` stands only below, on line {first}"
+        if (first_line := min(node.lineno for node in asking)) > file.line:
+            asked_below = f"`if {name} is not None` stands only below, on line {first_line}"
             return f"`{name}` is None where it is not given, and {asked_below}: ask first."
     return ""
 
@@ -422,36 +443,41 @@ def _not_called(file: _File, message: str) -> str:
         {n.name for n in file.functions},
         {id(n.func) for n in file.nodes if isinstance(n, ast.Call)},
     )
-    given = [
+    arguments = [
         a
         for n in file.nodes
         if isinstance(n, ast.Call) and getattr(n.func, "id", "") in names
         for a in n.args
     ]
-    kept = [
+    name_nodes = [
         n
-        for n in (*(n.value for n in file.nodes if isinstance(n, ast.Assign)), *given)
+        for n in (*(n.value for n in file.nodes if isinstance(n, ast.Assign)), *arguments)
         if isinstance(n, ast.Name)
     ]
-    due = "__index__" not in message and re.search(
+    mentions_function = "__index__" not in message and re.search(
         r"\b(function|method|builtin_function_or_method)\b", message
     )
-    for node in (node for node in (*file.here, *kept) if due and id(node) not in called):
+    for node in (
+        node for node in (*file.here, *name_nodes) if mentions_function and id(node) not in called
+    ):
         attr = getattr(node, "attr", "")
         method = (
             None
             if isinstance(getattr(torch, attr, 0), torch.dtype)
             else getattr(torch.Tensor, attr, None)
         )
-        said = (
+        callee = (
             node.id
             if isinstance(node, ast.Name) and node.id in names
             else f".{attr}"
             if callable(method)
             else ""
         )
-        if said:
-            return f"`{said}`, written on line {node.lineno}, is not called there: write {said}(…)."
+        if callee:
+            return (
+                f"`{callee}`, written on line {node.lineno}, is not called there: write"
+                f" {callee}(…)."
+            )
     return ""
 
 
@@ -463,39 +489,39 @@ def _misspelt(file: _File, message: str) -> str:
     stored = {
         n.attr for n in file.nodes if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Store)
     }
-    if found := _LACKS.match(message):
-        kind, module, wrong = found.groups()
+    if match := _LACKS.match(message):
+        type_name, module, word = match.groups()
         # Of a module that is not torch's nothing is known.
-        known = (
-            {*dir(_OWNERS[module or kind])}
-            if (module or kind) in _OWNERS
+        vocabulary = (
+            {*dir(_OWNERS[module or type_name])}
+            if (module or type_name) in _OWNERS
             else set()
             if module
             else stored
         )
-    elif found := re.match(rf"name {_NAME} is not defined", message):
-        wrong, known, written = found[1], {*file.defined, *dir(builtins)}, _names(file.here)
-        other = len(wrong) < 2 or isinstance(getattr(torch, wrong, torch), type | type(torch))
-        near = f"self.{wrong}" if wrong in stored else "" if other else f"torch.{wrong}"
-    if not found or wrong not in written or (wrong in file.defined and found.re is not _LACKS):
+    elif match := re.match(rf"name {_NAME} is not defined", message):
+        word, vocabulary, written = match[1], {*file.defined, *dir(builtins)}, _names(file.here)
+        is_no_function = len(word) < 2 or isinstance(
+            getattr(torch, word, torch), type | type(torch)
+        )
+        near = f"self.{word}" if word in stored else "" if is_no_function else f"torch.{word}"
+    if not match or word not in written or (word in file.defined and match.re is not _LACKS):
         return ""
-    known = {
+    vocabulary = {
         n
-        for n in known
-        if abs(len(n) - len(wrong)) < 3 and n.translate(_ALIKE) != wrong.translate(_ALIKE)
+        for n in vocabulary
+        if abs(len(n) - len(word)) < 3 and n.translate(_ALIKE) != word.translate(_ALIKE)
     }
-    names = sorted(known, key=lambda name: (name[0] != wrong[0], name))[:300]
-    same = [near] if near else [name for name in names if name.lower() == wrong.lower()]
-    near = next(
-        iter(same or get_close_matches(wrong, names, 1, 0.75 if len(wrong) > 4 else 1)), "_"
+    names = sorted(vocabulary, key=lambda name: (name[0] != word[0], name))[:300]
+    same = [near] if near else [name for name in names if name.lower() == word.lower()]
+    near = next(iter(same or get_close_matches(word, names, 1, 0.75 if len(word) > 4 else 1)), "_")
+    is_own_class = match.re is _LACKS and any(
+        isinstance(n, ast.ClassDef) and n.name == type_name for n in file.nodes
     )
-    own = found.re is _LACKS and any(
-        isinstance(n, ast.ClassDef) and n.name == kind for n in file.nodes
+    unset = f"Is self.{word} set in __init__, before it is used?" * (
+        is_own_class and word not in {*stored, *file.defined}
     )
-    unset = f"Is self.{wrong} set in __init__, before it is used?" * (
-        own and wrong not in {*stored, *file.defined}
-    )
-    return unset if near.startswith("_") else f"Did you mean {near}, where it says {wrong}?"
+    return unset if near.startswith("_") else f"Did you mean {near}, where it says {word}?"
 
 
 def stopped_parts(
@@ -507,15 +533,17 @@ def stopped_parts(
     describe: what is shown of an exception.
     """
     sentences, words = [], set[str]()
-    for part in stopped[:_SHOWN]:
-        name, place = missing_name(part.raised), proved_line(source, part.line).place
+    for stop in stopped[:_SHOWN]:
+        name, location = missing_name(stop.raised), proved_line(source, stop.line).place
         reason = f"did not run to its end either: it needs {name}." if name in words else ""
-        is_text = part.raised is not None and part.raised.type in TEXT_ERRORS
-        text = _cell_around(source, part.line) if is_text else source.source
-        sentences.append(f"{place[0].upper()}{place[1:]} {reason or _reason(part, describe, text)}")
-        words |= _words(source, part.line)
-    if (more := len(stopped) - _SHOWN) > 0:
-        sentences.append(f"{more} more did not run to their end.")
+        is_text = stop.raised is not None and stop.raised.type in TEXT_ERRORS
+        text = _cell_around(source, stop.line) if is_text else source.source
+        sentences.append(
+            f"{location[0].upper()}{location[1:]} {reason or _reason(stop, describe, text)}"
+        )
+        words |= _words(source, stop.line)
+    if (omitted := len(stopped) - _SHOWN) > 0:
+        sentences.append(f"{omitted} more did not run to their end.")
     return " ".join(sentences)
 
 
@@ -542,13 +570,13 @@ def _reason(stopped: Stopped, describe: Callable[[Raised], str], source: str) ->
         near = get_close_matches(
             module[1], ("torch", "torch.nn", "numpy", "math", "einops", "typing"), 1
         )
-        meant = f" Did you mean {near[0]}?" if near else ""
+        suggestion = f" Did you mean {near[0]}?" if near else ""
         return (
             f"did not run to its end: there is no module {module[1]} where attempts are "
-            f"judged.{meant}"
+            f"judged.{suggestion}"
         )
     return joined(
-        f"did not run to its end: it {describe(raised)}", cure(source, raised) or " "
+        f"did not run to its end: it {describe(raised)}", suggest(source, raised) or " "
     ).rstrip()
 
 
@@ -563,10 +591,12 @@ def are_the_cause(
     raised = [exchange.reply.raised for exchange in transcript]
     if not stopped or None in raised:
         return False
-    words = _words(source, *(part.line for part in stopped))
+    words = _words(source, *(stop.line for stop in stopped))
     wanting = [exception for exception in raised if missing_name(exception) in words]
-    parts = statements_of(source.source)  # empty where Python cannot parse all of it
-    defines_nothing = bool(parts) and not any(isinstance(part, DEFINITIONS) for part in parts)
+    statements = statements_of(source.source)  # empty where Python cannot parse all of it
+    defines_nothing = bool(statements) and not any(
+        isinstance(statement, DEFINITIONS) for statement in statements
+    )
     return len(wanting) > len(raised) / 2 or (
         defines_nothing and all(map(is_undefined, filter(None, raised)))
     )
@@ -576,16 +606,21 @@ def _words(source: AttemptSource, *begins: int) -> set[str]:
     """Return the words of the parts that begin on these lines; of a cell that cannot be parsed,
     from that line to its end.
     """
-    lines, parts = lines_of(source.source), statements_of(source.source)
-    first, last = [part.lineno for part in parts], [part.end_lineno or 0 for part in parts]
-    words, done = set[str](), 0
+    lines, statements = lines_of(source.source), statements_of(source.source)
+    first_lines, last = (
+        [statement.lineno for statement in statements],
+        [statement.end_lineno or 0 for statement in statements],
+    )
+    words, previous_end = set[str](), 0
     for line in sorted(set(begins)):
-        place = bisect_right(first, line) - 1
-        if place >= 0 and last[place] >= line:
-            end = last[place]
+        index = bisect_right(first_lines, line) - 1
+        if index >= 0 and last[index] >= line:
+            end = last[index]
         else:
             after = bisect_right(source.cells, line)
             end = source.cells[after] - 1 if after < len(source.cells) else len(lines)
-        words.update(*(re.findall(r"\w+", each) for each in lines[max(line - 1, done) : end]))
-        done = max(done, end)
+        words.update(
+            *(re.findall(r"\w+", text) for text in lines[max(line - 1, previous_end) : end])
+        )
+        previous_end = max(previous_end, end)
     return words

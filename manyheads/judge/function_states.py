@@ -69,39 +69,49 @@ def states_of(
         if e.is_wrong and is_left_open(e.raised) and left_over_raise(source, e.name)
     }
     definitions = (
-        [part for part in statements_of(source) if isinstance(part, DEFINITIONS)]
+        [statement for statement in statements_of(source) if isinstance(statement, DEFINITIONS)]
         if in_question
         else []
     )
     functions: dict[str, FunctionResult] = {}
-    for each in seen:
-        used = uses(source, each.name) if in_question else frozenset[str]()
-        raised_in = (part.name for part in definitions if _holds(part, _line_of(each)))
-        needed = {*used, missing_name(each.raised), *raised_in}
-        others = [n for n in functions if n in needed and functions[n].state not in FINE]
-        is_explained = each.name in explained
-        is_waiting = bool(others) and not is_explained and not _stopped_before(each, source, others)
-        state = _state(each, unwritten, is_waiting, is_explained)
-        functions[each.name] = FunctionResult(
-            name=each.name,
+    for summary in seen:
+        used = uses(source, summary.name) if in_question else frozenset[str]()
+        raised_in = (
+            definition.name for definition in definitions if _holds(definition, _line_of(summary))
+        )
+        needed = {*used, missing_name(summary.raised), *raised_in}
+        blockers = [n for n in functions if n in needed and functions[n].state not in FINE]
+        is_explained = summary.name in explained
+        is_waiting = (
+            bool(blockers) and not is_explained and not _stopped_before(summary, source, blockers)
+        )
+        state = _state(summary, unwritten, is_waiting, is_explained)
+        functions[summary.name] = FunctionResult(
+            name=summary.name,
             state=state,
-            waits_for={"waiting": next(iter(others), ""), "so_far": each.stopped_at}.get(state, ""),
-            check=each.check if state in ("wrong", "waiting") else "",
-            evidence=_evidence(each, source, state),
-            near=_near(each.name, source, [s.name for s in seen]) if state == "undefined" else "",
+            waits_for={"waiting": next(iter(blockers), ""), "so_far": summary.stopped_at}.get(
+                state, ""
+            ),
+            check=summary.check if state in ("wrong", "waiting") else "",
+            evidence=_evidence(summary, source, state),
+            near=(
+                _near(summary.name, source, [s.name for s in seen]) if state == "undefined" else ""
+            ),
         )
     return tuple(functions.values())
 
 
-def _state(seen: Seen, unwritten: Collection[str], is_waiting: bool, is_explained: bool) -> State:
-    if seen.is_undefined:
+def _state(
+    summary: Seen, unwritten: Collection[str], is_waiting: bool, is_explained: bool
+) -> State:
+    if summary.is_undefined:
         return "undefined"
-    if seen.name in unwritten:
+    if summary.name in unwritten:
         return "unwritten"
-    if seen.is_wrong:
-        is_empty = seen.is_empty or (says_unwritten(seen.raised) and not is_explained)
+    if summary.is_wrong:
+        is_empty = summary.is_empty or (says_unwritten(summary.raised) and not is_explained)
         return "waiting" if is_waiting else "unwritten" if is_empty else "wrong"
-    return "unseen" if not seen.is_asked else "so_far" if seen.stopped_at else "right"
+    return "unseen" if not summary.is_asked else "so_far" if summary.stopped_at else "right"
 
 
 @lru_cache(maxsize=2)  # several look at each text, one after the other
@@ -112,9 +122,9 @@ def named_in(source: str) -> Mapping[str, frozenset[str]]:
         return dict.fromkeys(definitions, frozenset())
     return {
         name: frozenset(
-            {n.id for n in ast.walk(each) if isinstance(n, ast.Name)} & definitions.keys()
+            {n.id for n in ast.walk(definition) if isinstance(n, ast.Name)} & definitions.keys()
         )
-        for name, each in definitions.items()
+        for name, definition in definitions.items()
     }
 
 
@@ -123,68 +133,78 @@ def uses(source: str, *names: str) -> frozenset[str]:
     name in turn.
     """
     named = named_in(source)
-    found, left = set[str](), [*named.keys() & set(names)]
-    while left:
-        new = named[left.pop()] - found
-        found |= new
-        left += new
-    return frozenset(found.difference(names))
+    reached, pending = set[str](), [*named.keys() & set(names)]
+    while pending:
+        new = named[pending.pop()] - reached
+        reached |= new
+        pending += new
+    return frozenset(reached.difference(names))
 
 
-def _stopped_before(seen: Seen, source: str, others: Sequence[str]) -> bool:
+def _stopped_before(summary: Seen, source: str, blockers: Sequence[str]) -> bool:
     """Return whether a function raised on a line of its own, before it came to use any of these:
     then that does not follow from them.
     """
-    if seen.raised and (kind := kind_of(seen.raised)) and kind.at_call:
+    if summary.raised and (error_kind := kind_of(summary.raised)) and error_kind.at_call:
         return True
-    line, own = _line_of(seen), definitions_of(source).get(seen.name)
-    if not isinstance(own, ast.FunctionDef) or missing_name(seen.raised) or not _holds(own, line):
+    line, definition = _line_of(summary), definitions_of(source).get(summary.name)
+    if (
+        not isinstance(definition, ast.FunctionDef)
+        or missing_name(summary.raised)
+        or not _holds(definition, line)
+    ):
         return False
-    nodes = [node for statement in own.body for node in ast.walk(statement)]
+    nodes = [node for statement in definition.body for node in ast.walk(statement)]
     if any(isinstance(node, ast.For | ast.While) and _holds(node, line) for node in nodes):
         return False  # it may have used them the time before
-    before = {n.id for n in nodes if isinstance(n, ast.Name) and n.lineno <= line}
-    return (before | uses(source, *before)).isdisjoint(others)
+    used_names = {n.id for n in nodes if isinstance(n, ast.Name) and n.lineno <= line}
+    return (used_names | uses(source, *used_names)).isdisjoint(blockers)
 
 
-def _line_of(seen: Seen) -> int:
-    return (seen.raised and seen.raised.line) or 0
+def _line_of(summary: Seen) -> int:
+    return (summary.raised and summary.raised.line) or 0
 
 
 def _holds(node: ast.stmt, line: int) -> bool:
     return node.lineno <= line <= (node.end_lineno or 0)
 
 
-def _near(name: str, source: str, asked: Sequence[str]) -> str:
-    others = [each for each in named_in(source) if each not in asked]
-    same = [other for other in others if other.lower() == name.lower()]
-    return next(iter(same or get_close_matches(name, others, 1)), "")
+def _near(name: str, source: str, required_names: Sequence[str]) -> str:
+    other_names = [
+        defined_name for defined_name in named_in(source) if defined_name not in required_names
+    ]
+    same = [other_name for other_name in other_names if other_name.lower() == name.lower()]
+    return next(iter(same or get_close_matches(name, other_names, 1)), "")
 
 
-def _evidence(seen: Seen, source: str, state: State) -> str:
+def _evidence(summary: Seen, source: str, state: State) -> str:
     if state not in ("wrong", "waiting"):
         if state != "unwritten":
             return ""
-        if left := left_over_raise(source, seen.name):
+        if leftover := left_over_raise(source, summary.name):
             where = (
-                f"on line {left.line} still stands {'below' if left.is_below else 'above'} "
+                f"on line {leftover.line} still stands {'below' if leftover.is_below else 'above'} "
                 "code of yours"
             )
             return f"{STUB_ENDS} {where}: take that line out once the rest is written"
-        methods = unwritten_methods(source, seen.name)
+        methods = unwritten_methods(source, summary.name)
         return (
             f"its {' and '.join(methods)} {'are' if len(methods) > 1 else 'is'} not written yet"
             if methods
             else ""
         )
-    said = _no_module(seen, source) or in_another_order(source, seen.name, seen.arguments)
-    if "device" in seen.evidence:
-        said = said or without_device(source, seen.name)
-    said = said or refuses_nothing(source, seen.name)
-    return joined(sanitize(seen.evidence, 2 * LIMIT), said)  # of which a message may take one
+    explanation = _no_module(summary, source) or in_another_order(
+        source, summary.name, summary.arguments
+    )
+    if "device" in summary.evidence:
+        explanation = explanation or without_device(source, summary.name)
+    explanation = explanation or refuses_nothing(source, summary.name)
+    return joined(
+        sanitize(summary.evidence, 2 * LIMIT), explanation
+    )  # of which a message may take one
 
 
-def _no_module(seen: Seen, source: str) -> str:
+def _no_module(summary: Seen, source: str) -> str:
     """Return a sentence where what has the name is, or gives, something else than is asked for;
     else "".
 
@@ -192,16 +212,18 @@ def _no_module(seen: Seen, source: str) -> str:
     makes none. An exercise that asks for such a function, and not for a class, names it as
     functions are named: in small letters.
     """
-    makes_none = seen.raised is not None and "not a torch.nn.Module" in seen.raised.message
-    is_function = isinstance(definitions_of(source).get(seen.name), ast.FunctionDef)
-    if makes_none and is_function and seen.name.islower():
+    makes_none = summary.raised is not None and "not a torch.nn.Module" in summary.raised.message
+    is_function = isinstance(definitions_of(source).get(summary.name), ast.FunctionDef)
+    if makes_none and is_function and summary.name.islower():
         return "What it returns is no module"
     return (
-        of_another_kind(source, seen.name, seen.is_class) if makes_none or not seen.is_class else ""
+        wrong_definition_type(source, summary.name, summary.is_class)
+        if makes_none or not summary.is_class
+        else ""
     )
 
 
-def of_another_kind(source: str, name: str, is_class: bool) -> str:
+def wrong_definition_type(source: str, name: str, is_class: bool) -> str:
     """Return a sentence where what has the name is no plain function, or no class, where one is
     asked for; else "".
 
@@ -225,13 +247,13 @@ def of_another_kind(source: str, name: str, is_class: bool) -> str:
 
 
 def _yields_in(function: ast.FunctionDef) -> list[int]:
-    left, lines = list[ast.AST](function.body), []
-    while left:
-        node = left.pop()
+    pending, lines = list[ast.AST](function.body), []
+    while pending:
+        node = pending.pop()
         if isinstance(node, ast.Yield | ast.YieldFrom):
             lines.append(node.lineno)
         if not isinstance(node, (*DEFINITIONS, ast.Lambda, ast.GeneratorExp)):
-            left += ast.iter_child_nodes(node)
+            pending += ast.iter_child_nodes(node)
     return lines
 
 
@@ -245,10 +267,13 @@ def in_another_order(source: str, name: str, due: Sequence[str]) -> str:
         if isinstance(function, ast.FunctionDef)
         else []
     )
-    own = [argument.arg for argument in arguments]
-    if own == list(due) or sorted(own) != sorted(due):
+    actual_names = [argument.arg for argument in arguments]
+    if actual_names == list(due) or sorted(actual_names) != sorted(due):
         return ""
-    return f"It is written as {name}({', '.join(own)}), and called as {name}({', '.join(due)})"
+    return (
+        f"It is written as {name}({', '.join(actual_names)}), and called as"
+        f" {name}({', '.join(due)})"
+    )
 
 
 def without_device(source: str, name: str) -> str:

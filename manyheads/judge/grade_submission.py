@@ -23,19 +23,19 @@ from ..diagnosis.agree import agree, asks_for_a_gpu, is_comparable
 from ..diagnosis.diagnosis import NOTHING, AllWords, Diagnosis, named, naming
 from ..diagnosis.guards import REFUSES, UNDIVIDED
 from ..diagnosis.proofs import can_cause
-from ..diagnosis.recording import Recording
+from ..diagnosis.recording import FaultDictionary
 from ..diagnosis.recording_file import current
 from ..errors import CourseFault
 from ..lines.find_lines import OutOfTime
 from ..result import ExerciseResult, FunctionResult, Outcome, ProvedLine, Result, total_of
 from ..submission import AttemptSource, Submission, code_digest, proved_line, read_exercise
-from ..submission.standing import told_of_file
+from ..submission.standing import with_locations
 from ..submission.unwritten import UNTOUCHED
-from .attempt_runner import AttemptRunner, Memory, RememberingRunner
-from .cures import are_the_cause, as_note, cure, explain_text, stopped_parts
+from .attempt_runner import AttemptRunner, RememberingRunner, ReplayCache
+from .cures import are_the_cause, as_note, explain_text, stopped_parts, suggest
 from .function_states import FINE, uses
 from .prove_line import EditedAttempts, IsRight
-from .public_checks import Findings, answer_public_calls, check_result, with_start
+from .public_checks import Attribution, answer_public_calls, check_result, with_start
 from .record_results import Settings as Settings
 from .record_results import versions_of
 from .run_checks import CheckRun, GraderFault, HiddenChecks, cpu_budget, points_fault
@@ -48,26 +48,26 @@ DIGITS = 12  # of a file's digest in a result
 
 
 def result_of(
-    exercise: Exercise, outcomes: Sequence[CheckOutcome], found: Findings, note: str = ""
+    exercise: Exercise, outcomes: Sequence[CheckOutcome], attribution: Attribution, note: str = ""
 ) -> ExerciseResult:
     """Return the result of an exercise.
 
     Where a check with points could not be run, nothing is said of the attempt.
     """
-    checks = tuple(check_result(o, o.outcome, o.evidence, o.place) for o in outcomes)
+    checks = tuple(check_result(o, o.outcome, o.evidence, o.function) for o in outcomes)
     is_graded = not any(c.outcome == "skipped" and c.max_score for c in checks)
-    found = found if is_graded else Findings()
+    attribution = attribution if is_graded else Attribution()
     return ExerciseResult(
         id=exercise.id,
         score=sum(c.score for c in checks) if is_graded else None,
         max_score=sum(c.max_score for c in checks),
         checks=checks,
-        diagnosis=with_start(found.diagnosis.named, exercise.hint),
-        also=found.diagnosis.also,
-        answers=found.diagnosis.answers,
-        lines=found.lines,
+        diagnosis=with_start(attribution.diagnosis.named, exercise.hint),
+        also=attribution.diagnosis.also,
+        answers=attribution.diagnosis.answers,
+        lines=attribution.lines,
         note=note,
-        functions=found.functions,
+        functions=attribution.functions,
     )
 
 
@@ -85,7 +85,7 @@ class Judge:
         self._recording = cache(current)  # each read once
         self._results: dict[tuple[str, int, str], ExerciseResult] = {}  # by exercise, seed and text
         # by exercise: for the seed that was asked for last
-        self._memories: dict[str, tuple[int, Memory]] = {}
+        self._memories: dict[str, tuple[int, ReplayCache]] = {}
         self._versions = {"python": platform.python_version(), **versions_of(RECORDED_VERSIONS)}
         self.faults: list[str] = []
 
@@ -111,13 +111,13 @@ class Judge:
         only: ids of exercises; empty: all. given_up: ids of those at which judges died: they are
             not graded.
         """
-        assignment, wanted = submission.assignment, only or self._settings.exercises
+        assignment, exercise_ids = submission.assignment, only or self._settings.exercises
         results = [
             self._all_ended(e, "skipped", DIED)
             if e.id in given_up
             else self._grade_exercise(submission, e)
             for e in assignment.exercises
-            if not wanted or e.id in wanted
+            if not exercise_ids or e.id in exercise_ids
         ]
         return Result(
             student=submission.student,
@@ -158,7 +158,7 @@ class Judge:
             result = self._all_ended(exercise, "skipped", FAILED_ITSELF)
         note = " ".join(filter(None, (source.note, result.note)))
         digest = "" if source.missing else source.digest[:DIGITS]
-        return told_of_file(result.model_copy(update={"note": note, "digest": digest}), source)
+        return with_locations(result.model_copy(update={"note": note, "digest": digest}), source)
 
     def _all_ended(self, exercise: Exercise, outcome: Outcome, sentence: str) -> ExerciseResult:
         unattempted = self._checks.unattempted(exercise.checks)
@@ -166,7 +166,7 @@ class Judge:
             naming(load_bank(exercise).texts, "load_error") if outcome == "error" else NOTHING
         )
         ended = [replace(o, outcome=outcome, evidence=sentence) for o in unattempted]
-        return result_of(exercise, ended, Findings(diagnosis=diagnosis))
+        return result_of(exercise, ended, Attribution(diagnosis=diagnosis))
 
     def _judge_once(self, exercise: Exercise, source: AttemptSource, seed: int) -> ExerciseResult:
         """As `_judge`; what another student has handed in word for word has the same result, as
@@ -221,18 +221,18 @@ class Judge:
                     exercise, outcome, f"While the file was imported: {end}"
                 ), True
             if raised is not None:
-                said = joined(
-                    f"It {explain_text(source, raised)}", cure(source.source, raised) or " "
+                sentence = joined(
+                    f"It {explain_text(source, raised)}", suggest(source.source, raised) or " "
                 ).rstrip()
-                return self._all_ended(exercise, "error", said), True
+                return self._all_ended(exercise, "error", sentence), True
             outcomes = self._checks.run(exercise.checks, run)
-        is_certain = not any(part.ended for part in attempt.stopped)
+        is_certain = not any(stop.ended for stop in attempt.stopped)
         note = stopped_parts(attempt.source, attempt.stopped, partial(explain_text, attempt.source))
         if are_the_cause(attempt.source, attempt.stopped, attempt.transcript):
             return self._all_ended(exercise, "error", note), is_certain
-        return self._told(exercise, attempt, run, outcomes, as_note(note)), is_certain
+        return self._diagnosed_result(exercise, attempt, run, outcomes, as_note(note)), is_certain
 
-    def _told(
+    def _diagnosed_result(
         self,
         exercise: Exercise,
         attempt: AttemptRunner,
@@ -246,24 +246,26 @@ class Judge:
         self.faults += [o.fault for o in outcomes if o.fault]
         lines = self._lines(exercise, attempt, run, outcomes)
         source, transcript, ended = attempt.source, attempt.transcript, attempt.ended
-        outcomes = with_places(
+        outcomes = with_functions(
             outcomes, transcript, ended, lambda e: agree(e.reply, run.reference.execute(e.call))
         )
-        asked = {target_of(call) for call in (*(e.call for e in transcript), *ended.values())}
-        names = (name for name in namespace_of(exercise.solution) if name in asked)
-        found = Findings(tuple(FunctionResult(name=name, state="right") for name in names))
+        targets = {target_of(call) for call in (*(e.call for e in transcript), *ended.values())}
+        names = (name for name in namespace_of(exercise.solution) if name in targets)
+        attribution = Attribution(tuple(FunctionResult(name=name, state="right") for name in names))
         if any(o.outcome != "passed" for o in outcomes):
             recording = self._recording(exercise)
             if recording and self._settings.diagnoses:
                 with self._noting(f"{source.name}: what it is told"):
-                    found = self._public(exercise, attempt, recording) or found
+                    attribution = self._public(exercise, attempt, recording) or attribution
             if lines:
-                found = replace(found, lines=lines, diagnosis=found.diagnosis.of_one_mistake())
+                attribution = replace(
+                    attribution, lines=lines, diagnosis=attribution.diagnosis.of_one_mistake()
+                )
             failed_by = recording.failed_by if recording else {}
-            found = with_hidden_checks(
-                found, outcomes, source.source, load_bank(exercise).texts, failed_by
+            attribution = with_hidden_checks(
+                attribution, outcomes, source.source, load_bank(exercise).texts, failed_by
             )
-        return result_of(exercise, outcomes, found, note)
+        return result_of(exercise, outcomes, attribution, note)
 
     def _lines(
         self,
@@ -279,14 +281,14 @@ class Judge:
         skipped = {o.id for o in outcomes if o.outcome == "skipped"}
 
         def is_right(call: Call) -> IsRight | None:
-            right = run.reference.execute(call) if is_comparable(call) else None
-            return (lambda reply: agree(reply, right)) if right else None
+            expected = run.reference.execute(call) if is_comparable(call) else None
+            return (lambda reply: agree(reply, expected)) if expected else None
 
         def do_pass(edited: AttemptRunner, ids: Sequence[str]) -> bool:
-            found = self._checks.run(exercise.checks, replace(run, attempt=edited), ids)
-            if any(o.outcome == "timeout" for o in found):
+            edited_outcomes = self._checks.run(exercise.checks, replace(run, attempt=edited), ids)
+            if any(o.outcome == "timeout" for o in edited_outcomes):
                 raise OutOfTime
-            return all(o.outcome == "passed" or o.id in skipped for o in found)
+            return all(o.outcome == "passed" or o.id in skipped for o in edited_outcomes)
 
         if self._settings.lines and self._settings.device == "cpu":
             with self._noting(f"{attempt.source.name}: a search for its line"):
@@ -299,8 +301,8 @@ class Judge:
         return ()
 
     def _public(
-        self, exercise: Exercise, judged: AttemptRunner, recording: Recording
-    ) -> Findings | None:
+        self, exercise: Exercise, judged: AttemptRunner, recording: FaultDictionary
+    ) -> Attribution | None:
         """Return what the attempt's answers to the public calls show; None where it does not answer
         them.
 
@@ -319,28 +321,35 @@ class Judge:
         return None
 
     @contextmanager
-    def _noting(self, what: str) -> Iterator[None]:
+    def _noting(self, context: str) -> Iterator[None]:
         """Note what breaks in the block as a fault of the grader: the points stand without it."""
         try:
             yield
         except Exception as error:
-            self.faults.append(sanitize(f"{what}: {type(error).__name__}: {error}"))
+            self.faults.append(sanitize(f"{context}: {type(error).__name__}: {error}"))
 
-    def _memory(self, exercise: Exercise, seed: int) -> Memory:
+    def _memory(self, exercise: Exercise, seed: int) -> ReplayCache:
         if exercise.id not in self._memories or self._memories[exercise.id][0] != seed:
-            self._memories[exercise.id] = (seed, Memory())
+            self._memories[exercise.id] = (seed, ReplayCache())
         memory = self._memories[exercise.id][1]
         memory.begin_attempt()
-        others = sorted(
-            (each for _, each in self._memories.values() if each is not memory),
+        other_memories = sorted(
+            (
+                other_memory
+                for _, other_memory in self._memories.values()
+                if other_memory is not memory
+            ),
             key=lambda m: m.size,
         )
-        while others and memory.size + sum(other.size for other in others) > REMEMBERED:
-            others.pop().forget()
+        while (
+            other_memories
+            and memory.size + sum(other_memory.size for other_memory in other_memories) > REMEMBERED
+        ):
+            other_memories.pop().forget()
         return memory
 
 
-def with_places(
+def with_functions(
     outcomes: Sequence[CheckOutcome],
     transcript: Sequence[Exchange],
     ended: Mapping[str, Call],
@@ -353,32 +362,36 @@ def with_places(
     the check.
     """
 
-    def is_wrong(each: Exchange) -> bool:  # whether it raises can be judged, where numbers cannot
-        can_be_judged = is_comparable(each.call) or (
-            each.reply.raised and not asks_for_a_gpu(each.call)
+    def is_wrong(
+        exchange: Exchange,
+    ) -> bool:  # whether it raises can be judged, where numbers cannot
+        can_be_judged = is_comparable(exchange.call) or (
+            exchange.reply.raised and not asks_for_a_gpu(exchange.call)
         )
-        return bool(each.reply.mutated) or (bool(can_be_judged) and not is_right(each))
+        return bool(exchange.reply.mutated) or (bool(can_be_judged) and not is_right(exchange))
 
     def place(outcome: CheckOutcome) -> str:
-        own = [exchange for exchange in transcript if exchange.check == outcome.id]
-        targets = [target_of(exchange.call) for exchange in own]
+        exchanges = [exchange for exchange in transcript if exchange.check == outcome.id]
+        targets = [target_of(exchange.call) for exchange in exchanges]
         if outcome.outcome == "passed":
             return targets[0] if len({*targets}) == 1 else ""
-        if outcome.place or not own or outcome.id in ended:
-            return outcome.place or (target_of(ended[outcome.id]) if outcome.id in ended else "")
-        wrong = [target_of(exchange.call) for exchange in own if is_wrong(exchange)]
-        return wrong[0] if wrong and targets[-1] not in wrong else targets[-1]
+        if outcome.function or not exchanges or outcome.id in ended:
+            return outcome.function or (target_of(ended[outcome.id]) if outcome.id in ended else "")
+        wrong_targets = [target_of(exchange.call) for exchange in exchanges if is_wrong(exchange)]
+        return (
+            wrong_targets[0] if wrong_targets and targets[-1] not in wrong_targets else targets[-1]
+        )
 
-    return [replace(outcome, place=place(outcome)) for outcome in outcomes]
+    return [replace(outcome, function=place(outcome)) for outcome in outcomes]
 
 
 def with_hidden_checks(
-    told: Findings,
+    attribution: Attribution,
     outcomes: Sequence[CheckOutcome],
     source: str,
     words: AllWords,
     failed_by: Mapping[str, list[frozenset[str]]],
-) -> Findings:
+) -> Attribution:
     """Return what is told, with what only the hidden checks show.
 
     A function that fails one of them and passes what is public is wrong. A misconception that a
@@ -386,35 +399,41 @@ def with_hidden_checks(
     checks fail.
     """
     failed = [o for o in outcomes if o.outcome not in ("passed", "skipped")]
-    first = {outcome.place: outcome for outcome in reversed(failed)}
+    first_failures = {outcome.function: outcome for outcome in reversed(failed)}
     functions: dict[str, FunctionResult] = {}
-    for each in told.functions:
-        if each.name in first and each.state in FINE:
-            others = [
+    for function in attribution.functions:
+        if function.name in first_failures and function.state in FINE:
+            blockers = [
                 o.name
                 for o in functions.values()
-                if o.state not in FINE and o.name in uses(source, each.name)
+                if o.state not in FINE and o.name in uses(source, function.name)
             ]
-            each = FunctionResult(
-                name=each.name,
-                state="waiting" if others else "wrong",
-                waits_for=next(iter(others), ""),
-                check=first[each.name].title,
-                evidence=sanitize(first[each.name].evidence),
+            function = FunctionResult(
+                name=function.name,
+                state="waiting" if blockers else "wrong",
+                waits_for=next(iter(blockers), ""),
+                check=first_failures[function.name].title,
+                evidence=sanitize(first_failures[function.name].evidence),
             )
-        functions[each.name] = each
+        functions[function.name] = function
     # A stub does nothing that it should not.
     written = {
-        name for name, each in functions.items() if each.state not in ("unwritten", "undefined")
+        name
+        for name, function in functions.items()
+        if function.state not in ("unwritten", "undefined")
     }
     proven: dict[str, str] = {}
     for outcome in failed:
-        if outcome.place in written and _is_news(outcome, told.diagnosis, failed_by):
-            proven.setdefault(outcome.suspect, outcome.place)
+        if outcome.function in written and _is_news(outcome, attribution.diagnosis, failed_by):
+            proven.setdefault(outcome.suspect, outcome.function)
     new = tuple(
-        named(words, id_).model_copy(update={"function": place}) for id_, place in proven.items()
+        named(words, id_).model_copy(update={"function": function_name})
+        for id_, function_name in proven.items()
     )
-    diagnosis, by_themselves = told.diagnosis, {o.id: o.suspect for o in failed if not o.unmet}
+    diagnosis, by_themselves = (
+        attribution.diagnosis,
+        {o.id: o.suspect for o in failed if not o.trivial_answer},
+    )
     unexplained = {id_ for id_, suspect in by_themselves.items() if not suspect}
     if diagnosis.named or can_cause([*proven], unexplained, {*by_themselves}, lambda: failed_by):
         diagnosis = replace(
@@ -423,7 +442,7 @@ def with_hidden_checks(
         )
     else:
         diagnosis = replace(diagnosis, also=(*diagnosis.also, *new))
-    return replace(told, functions=tuple(functions.values()), diagnosis=diagnosis)
+    return replace(attribution, functions=tuple(functions.values()), diagnosis=diagnosis)
 
 
 def _is_news(
@@ -432,10 +451,16 @@ def _is_news(
     """Return whether a failed check proves a misconception that does not follow from what is
     named.
     """
-    known = {id_ for each in diagnosis.every for id_ in (each.id, *each.alternatives)}
-    if REFUSES in known:
-        known.add(UNDIVIDED)  # the same guard, seen from the other side
+    diagnosed_ids = {
+        id_
+        for misconception in diagnosis.misconceptions
+        for id_ in (misconception.id, *misconception.alternatives)
+    }
+    if REFUSES in diagnosed_ids:
+        diagnosed_ids.add(UNDIVIDED)  # the same guard, seen from the other side
     follows = any(
-        outcome.id in checks for each in diagnosis.named for checks in failed_by.get(each.id, ())
+        outcome.id in checks
+        for misconception in diagnosis.named
+        for checks in failed_by.get(misconception.id, ())
     )
-    return bool(outcome.suspect) and outcome.suspect not in known and not follows
+    return bool(outcome.suspect) and outcome.suspect not in diagnosed_ids and not follows

@@ -54,11 +54,11 @@ def prove(box: Box, course: Course, device: str = "cpu") -> None:
     run = _find_reached if box.level is Level.USER else run_canary
     report = run(box, course.limits.for_worker(device), course.root, course.hidden_files())
     leaks = f"leaks here: a canary {'; '.join(report.leaks)}. Nothing was graded"
-    said = leaks if report.leaks else f"cannot be proved here ({report.error})"
+    problem = leaks if report.leaks else f"cannot be proved here ({report.error})"
     # the machine is not to blame
-    following = "make check" if report.end is End.BAD_REPLY else "course doctor"
+    next_step = "make check" if report.end is End.BAD_REPLY else "course doctor"
     if report.leaks or report.error:
-        raise BoxUnavailable(f"level {box.level} {said}. Next: {following}")
+        raise BoxUnavailable(f"level {box.level} {problem}. Next: {next_step}")
 
 
 def _find_reached(box: Box, limits: Limits, root: Path, hidden: Sequence[Path]) -> CanaryReport:

@@ -69,10 +69,10 @@ def grade_all(
 
     with ThreadPoolExecutor(jobs) as threads:
         try:
-            for done in as_completed(
+            for future in as_completed(
                 [threads.submit(grade, submission) for submission in submissions]
             ):
-                yield done.result()
+                yield future.result()
         # whatever is not done now is given up, because an attempt may still have 20 seconds
         finally:
             threads.shutdown(wait=False, cancel_futures=True)
@@ -110,16 +110,20 @@ class SteadyJudge:
             return self._grade(submission, only)
         except WorkerLost:
             self._replace()
-        wanted, parts = only or self._plan.exercises, []
-        for id_ in (e.id for e in submission.assignment.exercises if not wanted or e.id in wanted):
+        exercise_ids, gradings = only or self._plan.exercises, []
+        for id_ in (
+            e.id
+            for e in submission.assignment.exercises
+            if not exercise_ids or e.id in exercise_ids
+        ):
             try:
-                parts.append(self._grade(submission, (id_,)))
+                gradings.append(self._grade(submission, (id_,)))
             except WorkerLost:
                 self._replace()
-                parts.append(self._grade(submission, (id_,), given_up=(id_,)))
-        exercises = [exercise for part in parts for exercise in part.result.exercises]
-        faults = tuple(fault for part in parts for fault in part.faults)
-        return replace(parts[0], result=with_total(parts[0].result, exercises), faults=faults)
+                gradings.append(self._grade(submission, (id_,), given_up=(id_,)))
+        exercises = [exercise for grading in gradings for exercise in grading.result.exercises]
+        faults = tuple(fault for grading in gradings for fault in grading.faults)
+        return replace(gradings[0], result=with_total(gradings[0].result, exercises), faults=faults)
 
     def close(self) -> None:
         """End the process now, whatever it does, and start no other."""
@@ -232,8 +236,8 @@ def open_judge(plan: GradePlan, box: ExitStack) -> Judge:
         from .isolation_proof import prove
 
         if plan.device is Device.CUDA and not torch.cuda.is_available():
-            said = "this machine has no CUDA device that torch can use"
-            raise BoxUnavailable(f"{said}. Next: course grade … --device cpu")
+            problem = "this machine has no CUDA device that torch can use"
+            raise BoxUnavailable(f"{problem}. Next: course grade … --device cpu")
         course = load_course(plan.course)
         opened = box.enter_context(
             open_box(plan.level, course.limits.for_worker(plan.device), course.root)

@@ -28,7 +28,7 @@ ANOTHER = "another name"
 
 def builds_in(call: Call) -> list[Build]:
     """Return the modules that the call builds, in the order in which the reply reports on them."""
-    return [value for value in call.given if isinstance(value, Build)]
+    return [value for value in call.inputs if isinstance(value, Build)]
 
 
 def names_in(reply: Reply) -> frozenset[str]:
@@ -65,21 +65,25 @@ def without_tensors(call: Call) -> Call | None:
     build = call.subject
     if not isinstance(build, Build) or not call.only_build or call.arguments:
         return None
-    given = (*build.args, *build.kwargs.values(), *build.attributes.values())
-    if not all(isinstance(value, bool | int | float | str | None) for value in given):
+    arguments = (*build.args, *build.kwargs.values(), *build.attributes.values())
+    if not all(isinstance(value, bool | int | float | str | None) for value in arguments):
         return None
     return Call(
         replace(build, state=None, report=()), only_build=True, dtype=call.dtype, device=call.device
     )
 
 
-def with_known_names(reply: Reply, known: Collection[str]) -> Reply:
+def with_known_names(reply: Reply, allowed_names: Collection[str]) -> Reply:
     """Return the reply with ANOTHER and a number in place of each name that is not known."""
-    strangers = sorted(names_in(reply).difference(known))
-    others = {name: f"{ANOTHER} {number}" for number, name in enumerate(strangers, 1)}
+    strangers = sorted(names_in(reply).difference(allowed_names))
+    replacements = {name: f"{ANOTHER} {number}" for number, name in enumerate(strangers, 1)}
     modules = []
     for facts in reply.modules:
-        parameters = {others.get(name, name): entry for name, entry in facts.parameters.items()}
+        parameters = {
+            replacements.get(name, name): entry for name, entry in facts.parameters.items()
+        }
         modules.append(replace(facts, parameters=parameters))
-    gradients = {others.get(name, name): gradient for name, gradient in reply.gradients.items()}
+    gradients = {
+        replacements.get(name, name): gradient for name, gradient in reply.gradients.items()
+    }
     return replace(reply, modules=tuple(modules), gradients=gradients)

@@ -67,22 +67,24 @@ class EditedAttempts:
         # one edit is not enough
         if not self._failed or is_over or is_unfinished or is_unwritten(source.source):
             return ()
-        asked = [e for e in transcript if e.check in self._failed]
-        packed = [(e, self.attempt.memory.pack(e.call, self.attempt.dtype)) for e in asked]
+        exchanges = [e for e in transcript if e.check in self._failed]
+        packed = [(e, self.attempt.memory.pack(e.call, self.attempt.dtype)) for e in exchanges]
         # Small calls are asked first, and those that ask for gradients last.
-        packed.sort(key=lambda each: (each[0].call.cotangent is not None, len(each[1])))
+        packed.sort(key=lambda pair: (pair[0].call.cotangent is not None, len(pair[1])))
         judged = ((e, data, self.is_right(e.call)) for e, data in packed)
-        wrong = (
+        wrong_calls = (
             (data, is_right)
             for e, data, is_right in judged
             if is_right is not None and not is_right(e.reply)
         )
-        self._wrong = list(islice(wrong, ASKED))
+        self._wrong = list(islice(wrong_calls, ASKED))
         self._deadline = time.monotonic() + bounds.seconds
         raised_on = {
-            e.reply.raised.line for e in asked if e.reply.raised is not None and e.reply.raised.line
+            e.reply.raised.line
+            for e in exchanges
+            if e.reply.raised is not None and e.reply.raised.line
         }
-        edits = candidates(source.source, {target_of(e.call) for e in asked}, raised_on)
+        edits = candidates(source.source, {target_of(e.call) for e in exchanges}, raised_on)
         if source.cells:  # the lines at which cells begin must stay
             edits = [e for e in edits if e.after.count("\n") == e.before.count("\n")]
         try:
@@ -99,10 +101,10 @@ class EditedAttempts:
         """
         if not self._wrong:
             return [self._passes(text, self._failed) for text in texts]
-        first = self._answer(texts, self._wrong[:1])
+        first_results = self._answer(texts, self._wrong[:1])
         return [
             ok and all(self._answer([text], self._wrong))
-            for ok, text in zip(first, texts, strict=True)
+            for ok, text in zip(first_results, texts, strict=True)
         ]
 
     def _answer(self, texts: Sequence[str], calls: Sequence[tuple[bytes, IsRight]]) -> list[bool]:
@@ -110,19 +112,19 @@ class EditedAttempts:
 
         Asked together; one by one if that goes wrong.
         """
-        asked, source = [packed for packed, _ in calls], self.attempt.source
+        packed_calls, source = [packed for packed, _ in calls], self.attempt.source
         packed = [
-            each
+            message
             for text in texts
-            for each in (wire.encode(replace(source, source=text).load()), *asked)
+            for message in (wire.encode(replace(source, source=text).load()), *packed_calls)
         ]
-        left = self._left()
+        seconds_left = self._seconds_left()
         try:
             connection, self._connection = (
                 self._connection or self.attempt.box.attempt(self.attempt.limits),
                 None,
             )
-            replies = iter(connection.ask_all(packed, read_reply, left))
+            replies = iter(connection.ask_all(packed, read_reply, seconds_left))
         except AttemptEnded as ended:
             if ended.end is End.TIMEOUT:
                 raise
@@ -130,25 +132,31 @@ class EditedAttempts:
         self._connection, connection.spent = connection, Spent()
         answers = []
         for _ in texts:
-            loaded, mine = next(replies), [next(replies) for _ in calls]
-            right = (is_right(reply) for (_, is_right), reply in zip(calls, mine, strict=True))
-            answers.append(loaded.raised is None and all(right))
+            loaded, call_replies = next(replies), [next(replies) for _ in calls]
+            verdicts = (
+                is_right(reply) for (_, is_right), reply in zip(calls, call_replies, strict=True)
+            )
+            answers.append(loaded.raised is None and all(verdicts))
         return answers
 
     def _passes(self, text: str, look_at: Sequence[str] = ()) -> bool:
         """Return whether every check passes, in a process of its own; or those to look at, in the
         one that stays.
         """
-        left, first = self._left(), self.attempt
-        per_call, whole = (
-            min(left, first.limits.seconds_per_call),
-            min(left, first.limits.seconds_per_attempt),
+        seconds_left, original = self._seconds_left(), self.attempt
+        per_call, per_attempt = (
+            min(seconds_left, original.limits.seconds_per_call),
+            min(seconds_left, original.limits.seconds_per_attempt),
         )
-        short = replace(first.limits, seconds_per_call=per_call, seconds_per_attempt=whole)
-        source = replace(first.source, source=text)
-        attempt = AttemptRunner(first.box, source, short, dtype=first.dtype, memory=first.memory)
+        short = replace(original.limits, seconds_per_call=per_call, seconds_per_attempt=per_attempt)
+        source = replace(original.source, source=text)
+        attempt = AttemptRunner(
+            original.box, source, short, dtype=original.dtype, memory=original.memory
+        )
         try:
-            connection = self._connection or first.box.attempt(first.limits) if look_at else None
+            connection = (
+                self._connection or original.box.attempt(original.limits) if look_at else None
+            )
             raised = attempt.load_into(connection) if connection else attempt.load()
             return raised is None and self.do_pass(attempt, look_at)
         except AttemptEnded as ended:
@@ -160,7 +168,7 @@ class EditedAttempts:
                 self._connection = attempt.release()
             attempt.close()
 
-    def _left(self) -> float:
-        if (left := self._deadline - time.monotonic()) <= 0:
+    def _seconds_left(self) -> float:
+        if (seconds_left := self._deadline - time.monotonic()) <= 0:
             raise OutOfTime
-        return left
+        return seconds_left

@@ -16,39 +16,44 @@ from ..checks.explain import describe_exception
 from ..checks.implementation import Implementation, Runner
 from ..checks.outcome import AttemptRaised, CheckFailed
 from ..checks.transcript import target_of
-from ..diagnosis.observe import Observed
-from ..diagnosis.recording import RecordedCondition, Recording
+from ..diagnosis.observe import ObservedReply
+from ..diagnosis.recording import FaultDictionary, RecordedCondition
 from ..result import CheckResult
-from .require_answer import Asked, expect_something
+from .require_answer import Asked, require_nontrivial
 
 
 def without_unmet_conditions(
-    recording: Recording,
+    recording: FaultDictionary,
     attempt: Runner,
     checks: Sequence[CheckResult],
-    seen: Mapping[int, Observed],
-    wrong: Collection[str],
+    observations: Mapping[int, ObservedReply],
+    wrong_functions: Collection[str],
 ) -> list[CheckResult]:
     """Return the checks' results, without the passes of those that ask a function whose conditions
     are not met.
 
-    seen: the answers to recorded calls. wrong: the functions that give a wrong answer somewhere; a
-    right one is asked nothing more.
+    observations: the answers to recorded calls. wrong_functions: the functions that give a wrong
+    answer somewhere; a right one is asked nothing more.
     """
-    calls = {check.id: check.asked for check in recording.visible}
-    asked = {
+    calls = {check.id: check.all_calls for check in recording.visible}
+    targets = {
         id_: {target_of(recording.calls[i]) for i in indices} for id_, indices in calls.items()
     }
     passed = [check for check in checks if check.outcome == "passed"]
-    needed = {function for check in passed for function in asked[check.id] if function in wrong}
+    needed = {
+        function
+        for check in passed
+        for function in targets[check.id]
+        if function in wrong_functions
+    }
     unmet = {
         function: why
         for function in sorted(needed)
-        if (why := _unmet(recording, attempt, function, seen))
+        if (why := _unmet(recording, attempt, function, observations))
     }
 
     def held_to(check: CheckResult) -> CheckResult:
-        function = next((name for name in asked[check.id] if name in unmet), "")
+        function = next((name for name in targets[check.id] if name in unmet), "")
         if check.outcome != "passed" or not function:
             return check
         return check.model_copy(
@@ -64,20 +69,23 @@ def without_unmet_conditions(
 
 
 def _unmet(
-    recording: Recording, attempt: Runner, function: str, seen: Mapping[int, Observed]
+    recording: FaultDictionary,
+    attempt: Runner,
+    function: str,
+    observations: Mapping[int, ObservedReply],
 ) -> str:
     """Return why a function does not meet its conditions, "" if it does."""
     conditions = [condition for condition in recording.conditions if condition.function == function]
     try:
         for condition in conditions:
             if condition.rule == "answers":
-                _expect_answers(condition, attempt, seen)
-        others = [
-            _judged(condition, each, attempt)
+                _expect_answers(condition, attempt, observations)
+        judgements = [
+            _judged(condition, rule, attempt)
             for condition in conditions
-            if (each := condition.rule) != "answers"
+            if (rule := condition.rule) != "answers"
         ]
-        return first_unmet(others)
+        return first_unmet(judgements)
     except AttemptRaised as error:
         return describe_exception(error.raised, error.due)
     except (CheckFailed, AttemptEnded) as error:
@@ -86,27 +94,29 @@ def _unmet(
 
 def _judged(condition: RecordedCondition, rule: Rule, attempt: Runner) -> Judged:
     answer = Implementation(attempt).ask(condition.calls[0])
-    asked = Condition(rule, answer, condition.message, condition.left_out, condition.least)
-    return judged_beside_numbers(asked, condition.expected[0])
+    actual = Condition(rule, answer, condition.message, condition.left_out, condition.least)
+    return judged_beside_numbers(actual, condition.expected[0])
 
 
 def _expect_answers(
-    condition: RecordedCondition, attempt: Runner, seen: Mapping[int, Observed]
+    condition: RecordedCondition, attempt: Runner, observations: Mapping[int, ObservedReply]
 ) -> None:
     """Fail where the function says nothing, as `require_answer` does in grading."""
     rights = tuple(_reply_with(tensor) for tensor in condition.expected)
     if len(condition.calls) > 1:
         answers = [(attempt.execute(condition.calls[0]), rights[0])]
     else:  # a function that is given sizes alone: its answers to several sizes are held together
-        answers = list(_answers_of(condition.function, seen))
-    asked = Asked(condition.calls, rights, tuple(answers))
-    if not all(has_numbers(mine) for mine, _ in answers) or not asked.is_right:
-        expect_something(Implementation(attempt), condition.function, asked)
+        answers = list(_answers_of(condition.function, observations))
+    probe = Asked(condition.calls, rights, tuple(answers))
+    if not all(has_numbers(actual) for actual, _ in answers) or not probe.is_right:
+        require_nontrivial(Implementation(attempt), condition.function, probe)
 
 
-def _answers_of(function: str, seen: Mapping[int, Observed]) -> Iterator[tuple[Reply, Reply]]:
-    for observed in seen.values():
-        expected = observed.expected[0] if observed.expected else None
+def _answers_of(
+    function: str, observations: Mapping[int, ObservedReply]
+) -> Iterator[tuple[Reply, Reply]]:
+    for observed in observations.values():
+        expected = observed.expected_outputs[0] if observed.expected_outputs else None
         if (
             target_of(observed.call) == function
             and expected is not None

@@ -62,19 +62,21 @@ def attempt(request: pytest.FixtureRequest, hidden_box: Box) -> Iterator[CheckRu
             returncode=4,
         )
     course = load_course(find_course(request.path.parent))
-    exercise = next((each for each in course.exercises if each.checks == request.path), None)
+    exercise = next(
+        (exercise for exercise in course.exercises if exercise.checks == request.path), None
+    )
     if exercise is None:
         pytest.exit(
             f"{request.path.name} belongs to no exercise of course.yaml. Next: add its row",
             returncode=4,
         )
-    given = Path(option)
-    folder, stem = (given, exercise.stem) if given.is_dir() else (given.parent, given.stem)
+    path = Path(option)
+    folder, stem = (path, exercise.stem) if path.is_dir() else (path.parent, path.stem)
     if stem not in (exercise.stem, exercise.id):
-        pytest.skip(f"{given.name} is no attempt at {exercise.id}")
+        pytest.skip(f"{path.name} is no attempt at {exercise.id}")
     source = read_attempt(folder, stem, None, course.limits.source_kib)
     if source.missing or source.problem:
-        pytest.skip(source.problem or f"{source.name} is not in {given}")
+        pytest.skip(source.problem or f"{source.name} is not in {path}")
     runner = AttemptRunner(hidden_box, source, course.limits.for_worker())
     yield CheckRun(
         runner,

@@ -40,7 +40,7 @@ from ..result import (
 )
 from ..submission import Submission, Unreadable, largest, read_bytes
 from ..submission import find as not_graded
-from ..submission.lay_out import append, held, rows_of
+from ..submission.lay_out import append, folder_lock, rows_of
 
 PACKAGES = ("torch", "numpy", "einops", "pytest")
 ENDS = (".py", ".ipynb")  # the suffixes of attempts
@@ -101,9 +101,9 @@ def graded_from(exercise: Exercise) -> list[Path]:
     which a source reads.
     """
     packages = (
-        each.with_name("__init__.py") for each in (exercise.checks, exercise.misconceptions)
+        path.with_name("__init__.py") for path in (exercise.checks, exercise.misconceptions)
     )
-    sources = {path for each in packages for path in with_neighbours(each)}
+    sources = {path for package in packages for path in with_neighbours(package)}
     data = (
         path
         for name in DATA
@@ -147,7 +147,7 @@ class Keys:
             [secret, course.limits.model_dump_json(), *options, python, *versions, *engine]
         )
 
-    def of(self, submission: Submission, exercise: Exercise) -> str:
+    def of_attempt(self, submission: Submission, exercise: Exercise) -> str:
         """Return the key of this attempt, before it is graded."""
         handed_in = _handed_in(submission, exercise, self._course.limits.source_kib)
         return _hash_of([self.of_exercise(exercise), submission.student, *handed_in])
@@ -171,8 +171,8 @@ class Keys:
         ids = sorted(
             {
                 id_
-                for found in (*result.diagnosis, *result.also)
-                for id_ in (found.id, *found.alternatives)
+                for misconception in (*result.diagnosis, *result.also)
+                for id_ in (misconception.id, *misconception.alternatives)
             }
         )
         words = [repr((id_, self._words(id_, exercise.id))) for id_ in ids]
@@ -188,11 +188,11 @@ class Keys:
         row = self._texts.get(id_) if isinstance(self._texts, Mapping) else self._texts
         if not isinstance(row, Mapping):
             return row
-        own, shared = (
+        overrides, shared = (
             row.get("overrides"),
             {name: text for name, text in row.items() if name != "overrides"},
         )
-        return shared, own.get(exercise) if isinstance(own, Mapping) else own
+        return shared, overrides.get(exercise) if isinstance(overrides, Mapping) else overrides
 
 
 def files_key(submission: Submission, limit_kib: int) -> str:
@@ -208,8 +208,8 @@ def files_key(submission: Submission, limit_kib: int) -> str:
     return _hash_of([submission.student, submission.assignment.id, *files])
 
 
-def _hash_of(parts: Iterable[str]) -> str:
-    return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogateescape")).hexdigest()
+def _hash_of(texts: Iterable[str]) -> str:
+    return hashlib.sha256("\0".join(texts).encode("utf-8", "surrogateescape")).hexdigest()
 
 
 def _handed_in(submission: Submission, exercise: Exercise, limit_kib: int) -> Iterator[str]:
@@ -219,10 +219,10 @@ def _handed_in(submission: Submission, exercise: Exercise, limit_kib: int) -> It
     stems = (exercise.stem, exercise.assignment.id)  # its own, and those of the whole assignment
     for path in (submission.folder / f"{stem}{end}" for stem in stems for end in ENDS):
         try:
-            there = os.path.lexists(path)
+            exists = os.path.lexists(path)
             yield (
                 hashlib.sha256(read_bytes(path, largest(path.name, limit_kib))).hexdigest()
-                if there
+                if exists
                 else "missing"
             )
         except Unreadable as error:
@@ -250,11 +250,11 @@ def _named(root: Path, files: Iterable[Path]) -> Iterator[str]:
 
 def versions_of(packages: Iterable[str]) -> dict[str, str]:
     """Return the versions of those of these packages that are installed."""
-    found = {}
+    versions = {}
     for name in packages:
         with suppress(metadata.PackageNotFoundError):
-            found[name] = metadata.version(name)
-    return found
+            versions[name] = metadata.version(name)
+    return versions
 
 
 def alone_in(folder: Path, submissions: Sequence[Submission]) -> AbstractContextManager[None]:
@@ -264,30 +264,32 @@ def alone_in(folder: Path, submissions: Sequence[Submission]) -> AbstractContext
     Where there are no such locks, as on Windows, nothing is held. Raises CourseFault where another
     run holds it, or a link or a folder stands where a file is to be written.
     """
-    own = (LOCK, JOURNAL, not_graded.NAME, CHANGED, CHANGING)
+    file_names = (LOCK, JOURNAL, not_graded.NAME, CHANGED, CHANGING)
     results = [
         result_path(folder, submission.student, submission.assignment.id)
         for submission in submissions
     ]
-    for path in [*(folder / name for name in own), *results]:
-        for each, is_folder in ((path.parent, True), (path, False)):
-            if each != folder and each.is_symlink():
+    for path in [*(folder / name for name in file_names), *results]:
+        for target, is_folder in ((path.parent, True), (path, False)):
+            if target != folder and target.is_symlink():
                 raise CourseFault(
-                    f"{each} is a link, and nothing is written through it. Next: remove it"
+                    f"{target} is a link, and nothing is written through it. Next: remove it"
                 )
-            if each != folder and each.exists() and each.is_dir() != is_folder:
-                there, due = ("a file", "a folder") if is_folder else ("a folder", "a file")
-                said = f"{each} is {there}, where {due} is to be written"
-                raise CourseFault(f"{said}. Next: move it elsewhere, or give --out another folder")
-    said = (
+            if target != folder and target.exists() and target.is_dir() != is_folder:
+                actual, expected = ("a file", "a folder") if is_folder else ("a folder", "a file")
+                message = f"{target} is {actual}, where {expected} is to be written"
+                raise CourseFault(
+                    f"{message}. Next: move it elsewhere, or give --out another folder"
+                )
+    message = (
         f"another course grade ({{}}) is writing to {folder}. Next: wait for its end, or give "
         "--out another folder"
     )
-    return held(folder / LOCK, said)
+    return folder_lock(folder / LOCK, message)
 
 
 def seed_of_run(
-    folder: Path, assignments: Iterable[str], given: int | None, *, in_part: bool
+    folder: Path, assignments: Iterable[str], requested_seed: int | None, *, in_part: bool
 ) -> int:
     """Return the seed that is given; else that of the results in the folder, which the run goes on
     with; else a new one.
@@ -301,7 +303,7 @@ def seed_of_run(
     ):
         with suppress(OSError, ValueError, TypeError, LookupError):  # it is no result
             seeds[int(json.loads(path.read_bytes())["seed"])] += 1
-    chosen = seeds.most_common(1)[0][0] if seeds and given is None else given
+    chosen = seeds.most_common(1)[0][0] if seeds and requested_seed is None else requested_seed
     if in_part and seeds and set(seeds) != {chosen}:
         raise CourseFault(
             f"what {folder} holds of the other exercises has the seed "
@@ -312,23 +314,26 @@ def seed_of_run(
 
 
 def merged(
-    result: Result, old: Result | None, assignment: Assignment, kept: Collection[str] | None = None
+    result: Result,
+    old: Result | None,
+    assignment: Assignment,
+    kept_ids: Collection[str] | None = None,
 ) -> Result:
     """Return the result, with missing exercises taken from an earlier result, in the course's
     order.
 
     Nothing is taken from a result with another device, isolation level or seed, because a result
     states one of each.
-    kept: only these are taken; None: all that the course has.
+    kept_ids: only these are taken; None: all that the course has.
     """
     stated, stated_before = (
-        (each.device, each.isolation, each.seed) for each in (result, old or result)
+        (compared.device, compared.isolation, compared.seed) for compared in (result, old or result)
     )
     if old is None or stated != stated_before:
         return result
-    earlier = [e for e in old.exercises if kept is None or e.id in kept]
-    found = {e.id: e for e in (*earlier, *result.exercises)}
-    return with_total(result, (found[e.id] for e in assignment.exercises if e.id in found))
+    earlier = [e for e in old.exercises if kept_ids is None or e.id in kept_ids]
+    exercises = {e.id: e for e in (*earlier, *result.exercises)}
+    return with_total(result, (exercises[e.id] for e in assignment.exercises if e.id in exercises))
 
 
 @dataclass
@@ -368,7 +373,7 @@ class Record:
             len(todo) < len(self._chosen(submission)) for submission, todo in self.todo.items()
         )
 
-    def known(
+    def unchanged_results(
         self, submissions: Sequence[Submission], *, again: bool
     ) -> Iterator[tuple[Submission, Result]]:
         """Yield the results that are graded already and have not changed.
@@ -379,23 +384,29 @@ class Record:
             results would be lost.
         """
         for submission in submissions:
-            before, chosen = self._on_disk(submission), self._chosen(submission)
+            old_result, chosen = self._on_disk(submission), self._chosen(submission)
             in_part = len(chosen) < len(submission.assignment.exercises)
-            if in_part and before is None and self._path(submission).exists():
-                said = f"{self._path(submission)} is not a result, or one of another version"
+            if in_part and old_result is None and self._path(submission).exists():
+                problem = f"{self._path(submission)} is not a result, or one of another version"
                 lost = "what it holds of other exercises cannot stay"
                 raise CourseFault(
-                    f"{said}: {lost}. Next: course grade without --exercise or --only"
+                    f"{problem}: {lost}. Next: course grade without --exercise or --only"
                 )
-            there = {} if again or before is None else {e.id: e for e in before.exercises}
+            old_exercises = (
+                {} if again or old_result is None else {e.id: e for e in old_result.exercises}
+            )
             # now: files may change meanwhile
-            keys = {e.id: self.keys.of(submission, e) for e in chosen}
-            good = {e.id for e in chosen if self.holds(submission, e, keys[e.id], there.get(e.id))}
+            keys = {e.id: self.keys.of_attempt(submission, e) for e in chosen}
+            good = {
+                e.id
+                for e in chosen
+                if self.holds(submission, e, keys[e.id], old_exercises.get(e.id))
+            }
             todo = {id_: key for id_, key in keys.items() if id_ not in good}
-            if todo or before is None:
+            if todo or old_result is None:
                 self.todo[submission] = todo
             else:
-                yield submission, self._write(submission, before, before)
+                yield submission, self._write(submission, old_result, old_result)
 
     def add(self, graded: Graded) -> Result:
         """Write a result.
@@ -403,8 +414,10 @@ class Record:
         Returns it as written. The journal comes last, so that an interrupted run repeats it.
         """
         submission, todo = graded.submission, self.todo[graded.submission]
-        kept = None if self.chosen else {e.id for e in self._chosen(submission)}.difference(todo)
-        result = self._write(submission, graded.result, self._on_disk(submission), kept)
+        kept_ids = (
+            None if self.chosen else {e.id for e in self._chosen(submission)}.difference(todo)
+        )
+        result = self._write(submission, graded.result, self._on_disk(submission), kept_ids)
         self.note(submission, todo, result)
         self.faults += graded.faults
         return result
@@ -428,7 +441,11 @@ class Record:
 
         They are tried again. keys: of the exercises, computed before grading, as files may change.
         """
-        graded = {each.id: each for each in result.exercises if each.is_graded and each.id in keys}
+        graded = {
+            exercise.id: exercise
+            for exercise in result.exercises
+            if exercise.is_graded and exercise.id in keys
+        }
         exercises = (
             exercise for exercise in submission.assignment.exercises if exercise.id in graded
         )
@@ -439,15 +456,15 @@ class Record:
         self,
         submission: Submission,
         result: Result,
-        before: Result | None,
-        kept: Collection[str] | None = None,
+        old_result: Result | None,
+        kept_ids: Collection[str] | None = None,
     ) -> Result:
-        result = merged(result, before, submission.assignment, kept)
+        result = merged(result, old_result, submission.assignment, kept_ids)
         result = result.model_copy(update={"handed_in": self.handed_in.get(submission)})
         result = with_not_readable(result, self.not_readable.get(submission, ()))
-        if result != before:
-            if before is not None:
-                note_points(self.folder, self.counted(before), self.counted(result))
+        if result != old_result:
+            if old_result is not None:
+                note_points(self.folder, self.counted(old_result), self.counted(result))
             write_result(result, self.folder)
         # also the same as before: a run may have stopped between writing file and gradebook
         if self.enter is not None:
@@ -479,12 +496,14 @@ class ChangedPoints(NamedTuple):
 
 def note_points(folder: Path, before: Result, after: Result) -> None:
     """Note a result that replaces another with other points, in the exercises that both have."""
-    both = {each.id for each in before.exercises}.intersection(each.id for each in after.exercises)
+    both = {exercise.id for exercise in before.exercises}.intersection(
+        exercise.id for exercise in after.exercises
+    )
     old, new = (
         with_total(r, (e for e in r.exercises if e.id in both)).score for r in (before, after)
     )
     # a total, which no run changes
-    is_by_hand = any(each.rule == "score" for each in after.adjustments)
+    is_by_hand = any(adjustment.rule == "score" for adjustment in after.adjustments)
     if old != new and not is_by_hand:
         append(folder / CHANGING, [after.student, after.assignment, old, new])
 

@@ -67,21 +67,23 @@ class AsksNothingError(Exception):
     """A check that an attempt cannot fail by not answering. That is a fault of the check."""
 
 
-def unanswered(
+def missing_reply(
     exchanges: Sequence[Exchange], reference: Runner
 ) -> CheckFailed | AsksNothingError | None:
     """Return why a check that passed does not count; None where it does."""
     if not exchanges:
         return AsksNothingError("it asks the attempt nothing")
-    kinds: dict[str, Kinds] = {}
+    expected_kinds: dict[str, Kinds] = {}
     answered = {target_of(exchange.call) for exchange in exchanges if exchange.reply.outputs}
     for target in dict.fromkeys(target_of(exchange.call) for exchange in exchanges):
-        due = kinds_of((e.call for e in exchanges if target_of(e.call) == target), reference)
+        target_kinds = kinds_of(
+            (e.call for e in exchanges if target_of(e.call) == target), reference
+        )
         # else the attempt's own sizes made the call one that is refused
-        if due is None and target not in answered:
-            said = f"it asks {target} for nothing that the reference answers"
-            return AsksNothingError(f"{said}: let it ask an allowed input, too")
-        kinds[target] = due or ()
+        if target_kinds is None and target not in answered:
+            problem = f"it asks {target} for nothing that the reference answers"
+            return AsksNothingError(f"{problem}: let it ask an allowed input, too")
+        expected_kinds[target] = target_kinds or ()
 
     def demand_an_answer(exchange: Exchange) -> None:
         if target_of(exchange.call) not in answered:
@@ -89,7 +91,7 @@ def unanswered(
             raise CheckFailed("a module is built, and never answers")
 
     demands: Sequence[Callable[[Exchange], None]] = (
-        lambda exchange: _demand_kind(exchange, kinds[target_of(exchange.call)]),
+        lambda exchange: _demand_kind(exchange, expected_kinds[target_of(exchange.call)]),
         demand_an_answer,
         lambda exchange: _demand_numbers(exchange, reference),
     )
@@ -109,31 +111,33 @@ def kinds_of(calls: Iterable[Call], reference: Runner) -> Kinds | None:
     A part may be None in one call and a tensor in another; of a function with one output the first
     one says it.
     """
-    found: list[set[str]] = []
+    kind_sets: list[set[str]] = []
     for call in calls:
         outputs = reference.execute(call).outputs
         if outputs and call.form.is_leaf:
             return (frozenset({outputs[0].kind}),)
         if outputs:  # a call that only builds has no form of several parts
-            found = found or [set() for _ in range(call.form.count)]
-        for kinds, output in zip(cycle(found), outputs, strict=False):
-            kinds.add(output.kind)
-    return tuple(map(frozenset, found)) if found else None
+            kind_sets = kind_sets or [set() for _ in range(call.form.count)]
+        for kind_set, output in zip(cycle(kind_sets), outputs, strict=False):
+            kind_set.add(output.kind)
+    return tuple(map(frozenset, kind_sets)) if kind_sets else None
 
 
-def _demand_kind(exchange: Exchange, wanted: Kinds) -> None:
+def _demand_kind(exchange: Exchange, expected_kinds: Kinds) -> None:
     call, outputs = exchange.call, exchange.reply.outputs
     if outputs:
         Answer(call, exchange.reply).must_return()
-    for out, due, answer in zip(
-        outputs, cycle(wanted), answers_of(call, exchange.reply), strict=False
+    for out, allowed_kinds, answer in zip(
+        outputs, cycle(expected_kinds), answers_of(call, exchange.reply), strict=False
     ):
         # a part may be None, or opaque
         may_be = not call.form.is_leaf or out.kind in ("tensor", OPAQUE)
-        is_due = out.kind in due and (may_be or (out.kind in TABLES and out.tensor is not None))
+        is_due = out.kind in allowed_kinds and (
+            may_be or (out.kind in TABLES and out.tensor is not None)
+        )
         is_number = out.tensor is not None and out.tensor.dim() == 0
-        if not is_due and (due <= {"tensor", NONE, OPAQUE} or not is_number):
-            raise answer.of_another_kind(min(due - {NONE}, default=NONE), out.kind)
+        if not is_due and (allowed_kinds <= {"tensor", NONE, OPAQUE} or not is_number):
+            raise answer.wrong_type(min(allowed_kinds - {NONE}, default=NONE), out.kind)
 
 
 def _demand_numbers(exchange: Exchange, reference: Runner) -> None:
@@ -147,38 +151,43 @@ def _demand_numbers(exchange: Exchange, reference: Runner) -> None:
         out.tensor is None or bool(out.tensor.isfinite().all()) for out in reply.outputs
     ):
         return
-    for mine, right, name in _parts(call, reply, reference.execute(call)):
+    for actual, expected, name in _paired_outputs(call, reply, reference.execute(call)):
         if (
-            mine.tensor is not None
-            and right.tensor is not None
-            and not bool(right.tensor.isnan().any())
+            actual.tensor is not None
+            and expected.tensor is not None
+            and not bool(expected.tensor.isnan().any())
         ):
             # Where the reference masks with infinities, an attempt may mask elsewhere, or may mask
             # what others call False.
-            masks = not right.tensor.is_floating_point() or not bool(right.tensor.isfinite().all())
+            masks = not expected.tensor.is_floating_point() or not bool(
+                expected.tensor.isfinite().all()
+            )
             assert_finite(
-                mine.tensor.masked_fill(mine.tensor.isinf(), 0.0) if masks else mine.tensor, name
+                actual.tensor.masked_fill(actual.tensor.isinf(), 0.0) if masks else actual.tensor,
+                name,
             )
 
 
-def of_another_kind(exchanges: Sequence[Exchange], reference: Runner) -> CheckFailed | None:
+def wrong_type(exchanges: Sequence[Exchange], reference: Runner) -> CheckFailed | None:
     """Return why a check had to fail where numbers came, or are due, as an ndarray, a list or a
     text; None for any other reason.
     """
     for exchange in exchanges:
-        kinds = kinds_of([exchange.call], reference) or ()
-        has_tables = TABLES & {out.kind for out in exchange.reply.outputs}.union(*kinds)
+        expected_kinds = kinds_of([exchange.call], reference) or ()
+        has_tables = TABLES & {out.kind for out in exchange.reply.outputs}.union(*expected_kinds)
         if has_tables and exchange.reply.raised is None:
             try:
-                _demand_kind(exchange, kinds)
+                _demand_kind(exchange, expected_kinds)
             except CheckFailed as failed:
                 return failed
     return None
 
 
-def _parts(call: Call, mine: Reply, right: Reply) -> Iterator[tuple[Output, Output, str]]:
-    labels = (answer.label for answer in answers_of(call, mine))
-    return zip(mine.outputs, right.outputs, labels, strict=False)
+def _paired_outputs(
+    call: Call, actual: Reply, expected: Reply
+) -> Iterator[tuple[Output, Output, str]]:
+    labels = (answer.label for answer in answers_of(call, actual))
+    return zip(actual.outputs, expected.outputs, labels, strict=False)
 
 
 def compare_with_reference(exchanges: Sequence[Exchange], reference: Runner) -> CheckFailed | None:
@@ -198,26 +207,30 @@ def compare_with_reference(exchanges: Sequence[Exchange], reference: Runner) -> 
     return None
 
 
-def _compare(call: Call, mine: Reply, right: Reply) -> None:
-    if right.raised is not None:
+def _compare(call: Call, actual_reply: Reply, expected_reply: Reply) -> None:
+    if expected_reply.raised is not None:
         return
-    Answer(call, mine).must_return()
-    for got, wanted, name in _parts(call, mine, right):
-        if got.kind != wanted.kind:
+    Answer(call, actual_reply).must_return()
+    for got, expected_output, name in _paired_outputs(call, actual_reply, expected_reply):
+        if got.kind != expected_output.kind:
             raise CheckFailed(
-                f"{kind_name(wanted.kind)} was expected; yours returned {kind_name(got.kind)}"
+                f"{kind_name(expected_output.kind)} was expected; yours returned"
+                f" {kind_name(got.kind)}"
             )
-        if got.tensor is None or wanted.tensor is None:
+        if got.tensor is None or expected_output.tensor is None:
             continue
-        assert_shape(got.tensor, wanted.tensor.shape, name)
-        if got.tensor.is_floating_point() != wanted.tensor.is_floating_point():
+        assert_shape(got.tensor, expected_output.tensor.shape, name)
+        if got.tensor.is_floating_point() != expected_output.tensor.is_floating_point():
             expected, yours = (
-                str(t.dtype).removeprefix("torch.") for t in (wanted.tensor, got.tensor)
+                str(t.dtype).removeprefix("torch.") for t in (expected_output.tensor, got.tensor)
             )
             raise CheckFailed(f"a tensor of {expected} was expected; yours is of {yours}")
-    for name, gradient in right.gradients.items():
-        if gradient is not None and (other := mine.gradients.get(name)) is not None:
-            assert_shape(other, gradient.shape, "a gradient")
+    for name, gradient in expected_reply.gradients.items():
+        if (
+            gradient is not None
+            and (actual_gradient := actual_reply.gradients.get(name)) is not None
+        ):
+            assert_shape(actual_gradient, gradient.shape, "a gradient")
 
 
 @dataclass(frozen=True)
@@ -229,13 +242,13 @@ class Asked:
     """
 
     calls: tuple[Call, ...]
-    right: tuple[Reply, ...]
+    expected: tuple[Reply, ...]
     answers: tuple[tuple[Reply, Reply], ...]
 
     @cached_property
     def rows(self) -> list[Tensor]:
         """The reference's numbers."""
-        return [numbers_of(each) for each in self.right]
+        return [numbers_of(reply) for reply in self.expected]
 
     @cached_property
     def has_numbers(self) -> bool:
@@ -253,7 +266,9 @@ class Asked:
     def tells(self) -> bool:
         """Whether the reference's answer goes by the numbers, and is no copy of them."""
         return (
-            self.has_numbers and difference(self.rows[1], self.rows[0]) > MUCH and self.kind != COPY
+            self.has_numbers
+            and difference(self.rows[1], self.rows[0]) > MUCH
+            and self.copy_kind != COPY
         )
 
     @property
@@ -266,9 +281,9 @@ class Asked:
         )
 
     @property
-    def kind(self) -> str:
+    def copy_kind(self) -> str:
         """In which way the right answer is a copy of an argument."""
-        return _copied(self.right[0], self.calls[0])[0]
+        return _copied(self.expected[0], self.calls[0])[0]
 
     @cached_property
     def is_right(self) -> bool:
@@ -277,7 +292,7 @@ class Asked:
         """
         if len(self.calls) > 1 and not self.compares and not self.tells:
             return False
-        rows = [numbers_of(right) for _, right in self.answers]
+        rows = [numbers_of(expected) for _, expected in self.answers]
         is_constant = all(row.numel() > 1 and row.unique().numel() == 1 for row in rows)
         return not is_constant and all(_are_near(*pair) for pair in self.answers)
 
@@ -289,16 +304,19 @@ def asked_of(
     answered with numbers.
     """
     tried: list[Asked] = []
-    for exchange in (each for each in exchanges if has_numbers(each.reply)):
+    for exchange in (exchange for exchange in exchanges if has_numbers(exchange.reply)):
         calls = tuple(made_of(exchange.call, four_like))
-        right = tuple(map(reference.execute, calls))
-        if all(map(has_numbers, right)) and len({numbers_of(each).shape for each in right}) == 1:
-            tried.append(Asked(calls, right, ((exchange.reply, right[0]),)))
+        expected = tuple(map(reference.execute, calls))
+        if (
+            all(map(has_numbers, expected))
+            and len({numbers_of(reply).shape for reply in expected}) == 1
+        ):
+            tried.append(Asked(calls, expected, ((exchange.reply, expected[0]),)))
             if (tried[-1].compares and tried[-1].is_right) or len(tried) == TRIED:
                 break
     best = max(
         tried,
-        key=lambda each: (each.compares, each.is_right, each.tells, len(each.calls)),
+        key=lambda probe: (probe.compares, probe.is_right, probe.tells, len(probe.calls)),
         default=None,
     )
     if best is None or len(best.calls) > 1:
@@ -315,15 +333,15 @@ def all_right(exchanges: Sequence[Exchange], reference: Runner) -> bool:
         e for e in exchanges if not (isinstance(e.call.subject, Build) and e.call.subject.training)
     )
     pairs = [(e.reply, reference.execute(e.call)) for e in plain]
-    known = [
-        each
-        for each in pairs
-        if all(map(has_numbers, each)) and len({len(numbers_of(one)) for one in each}) == 1
+    comparable = [
+        pair
+        for pair in pairs
+        if all(map(has_numbers, pair)) and len({len(numbers_of(reply)) for reply in pair}) == 1
     ]
-    return bool(known) and all(_are_near(*each) for each in known)
+    return bool(comparable) and all(_are_near(*pair) for pair in comparable)
 
 
-def expect_something(attempt: Implementation, target: str, asked: Asked | None) -> None:
+def require_nontrivial(attempt: Implementation, target: str, asked: Asked | None) -> None:
     """Fail where the function of this name says nothing.
 
     asked: None where it never answered with numbers.
@@ -333,77 +351,82 @@ def expect_something(attempt: Implementation, target: str, asked: Asked | None) 
     answers = [attempt.ask(call) for call in (*asked.calls, asked.calls[0])]
     for answer in answers:
         answer.must_return()
-    *mine, again = (numbers_of(answer.reply) for answer in answers)
+    *rows, again = (numbers_of(answer.reply) for answer in answers)
     expect(again.numel() > 0, f"{target} never gives a finite number")
     expect(
-        len({each.shape for each in (*mine, again)}) == 1, f"{target} gives another shape each time"
+        len({row.shape for row in (*rows, again)}) == 1, f"{target} gives another shape each time"
     )
-    by_chance, by_input = (float((mine[0] - other).norm()) for other in (again, mine[-1]))
+    by_chance, by_input = (float((rows[0] - row).norm()) for row in (again, rows[-1]))
     if by_chance > TOLERANCE * float(again.norm()):
         is_noise = again.numel() < FEW or by_chance > BY_CHANCE * by_input
         expect(not is_noise, f"{target} gives another answer each time, whatever it is given")
-    if len(mine) == 1:
+    if len(rows) == 1:
         _expect_to_go_by_sizes(target, asked)
     elif asked.compares or asked.tells:
-        _expect_to_go_by_numbers(attempt, target, asked, answers[0].reply, mine)
+        _expect_to_go_by_numbers(attempt, target, asked, answers[0].reply, rows)
 
 
 def _expect_to_go_by_numbers(
-    attempt: Implementation, target: str, asked: Asked, first: Reply, mine: Sequence[Tensor]
+    attempt: Implementation, target: str, probe: Asked, first_reply: Reply, rows: Sequence[Tensor]
 ) -> None:
     """Of a function that is given numbers: its answers change with them, are no copy, and do not
     add up.
     """
-    kind, copied = _copied(first, asked.calls[0])
-    adds_up = _add_up(mine, TOLERANCE) and (asked.is_drawn or not asked.compares)
-    is_copy = kind == COPY or (kind == MOVED and adds_up)  # else some are chosen by their size
-    expect(not is_copy or kind == asked.kind, f"{target} {copied}")
-    is_same = difference(mine[0], mine[1], max(1e-30, float(mine[0].abs().max()))) <= TOLERANCE
-    expect(not is_same, f"{target} gives {_in_words(mine[0])}, whatever it is given")
+    copy_kind, copied = _copied(first_reply, probe.calls[0])
+    adds_up = _add_up(rows, TOLERANCE) and (probe.is_drawn or not probe.compares)
+    is_copy = copy_kind == COPY or (
+        copy_kind == MOVED and adds_up
+    )  # else some are chosen by their size
+    expect(not is_copy or copy_kind == probe.copy_kind, f"{target} {copied}")
+    is_same = difference(rows[0], rows[1], max(1e-30, float(rows[0].abs().max()))) <= TOLERANCE
+    expect(not is_same, f"{target} gives {_in_words(rows[0])}, whatever it is given")
     has_nan = any(
-        out.tensor is not None and bool(out.tensor.isnan().any()) for out in first.outputs
+        out.tensor is not None and bool(out.tensor.isnan().any()) for out in first_reply.outputs
     )
     if (
-        asked.compares
+        probe.compares
         and adds_up
         and not has_nan
-        and not _goes_number_by_number(attempt, asked.calls[0], mine[0])
+        and not _goes_number_by_number(attempt, probe.calls[0], rows[0])
     ):
-        told = (
+        problem = (
             "compares nothing: each number that it is given adds the same to its answer, "
             "whatever the others are"
         )
-        failed = CheckFailed(f"{target} {told}")
+        failed = CheckFailed(f"{target} {problem}")
         failed.unmet = True
         raise failed
 
 
-def _expect_to_go_by_sizes(target: str, asked: Asked) -> None:
+def _expect_to_go_by_sizes(target: str, probe: Asked) -> None:
     """Of a function that is given no numbers: its answers change, and have something of the right
     ones.
     """
-    pairs = [tuple(numbers_of(reply, INFINITE) for reply in both) for both in asked.answers]
+    pairs = [tuple(numbers_of(reply, INFINITE) for reply in both) for both in probe.answers]
     single = [
-        (float(mine), float(right)) for mine, right in pairs if mine.numel() == right.numel() == 1
+        (float(actual), float(expected))
+        for actual, expected in pairs
+        if actual.numel() == expected.numel() == 1
     ]
-    values, due = ({each[i] for each in single} for i in (0, 1))
+    values, expected_values = ({pair[i] for pair in single} for i in (0, 1))
     expect(
-        len(values) != 1 or len(due) == 1, f"{target} gives the same answer, whatever it is given"
+        len(values) != 1 or len(expected_values) == 1,
+        f"{target} gives the same answer, whatever it is given",
     )
-    varied = [i for i, (_, right) in enumerate(pairs) if right.unique().numel() > 1]
-    constant = [_is_constant(pairs[i][0], asked.answers[i][0]) for i in varied]
-    told = (
+    varied = [i for i, (_, expected) in enumerate(pairs) if expected.unique().numel() > 1]
+    constant = [_is_constant(pairs[i][0], probe.answers[i][0]) for i in varied]
+    problem = (
         f"{target} gives {_in_words(pairs[varied[0]][0]) if varied else ''}, whatever it is given"
     )
-    expect(not varied or not all(constant), told)
+    expect(not varied or not all(constant), problem)
     large = [
         i for i in varied if len(pairs[i][1]) >= FEW and pairs[i][0].shape == pairs[i][1].shape
     ]
-    told = f"what {target} gives has nothing to do with what it is given"
+    problem = f"what {target} gives has nothing to do with what it is given"
     related = [
-        _relation(pairs[i][0], other) for i in large for other in _turned(asked.answers[i][1])
+        _relation(pairs[i][0], mirror) for i in large for mirror in _turned(probe.answers[i][1])
     ]
-    expect(not large or max(related) >= RELATED, told)
+    expect(not large or max(related) >= RELATED, problem)
 
 
 def _turned(reply: Reply) -> Iterator[Tensor]:
@@ -417,9 +440,11 @@ def _turned(reply: Reply) -> Iterator[Tensor]:
         yield table.flip(axes).flatten()
 
 
-def _relation(mine: Tensor, right: Tensor) -> float:
+def _relation(actual: Tensor, expected: Tensor) -> float:
     """Return how surely one goes by the other: about 1 for noise, however large it is."""
-    return len(mine) * float(torch.corrcoef(torch.stack([mine, right]))[0, 1].nan_to_num()) ** 2
+    return (
+        len(actual) * float(torch.corrcoef(torch.stack([actual, expected]))[0, 1].nan_to_num()) ** 2
+    )
 
 
 def _goes_number_by_number(attempt: Implementation, call: Call, answer: Tensor) -> bool:
@@ -439,12 +464,12 @@ def _goes_number_by_number(attempt: Implementation, call: Call, answer: Tensor) 
     return 0 < int((numbers_of(changed.reply) != answer).sum()) <= len(_numbers_given(call))
 
 
-def _are_near(mine: Reply, right: Reply) -> bool:
+def _are_near(actual: Reply, expected: Reply) -> bool:
     shapes = [
         [out.tensor.shape for out in reply.outputs if out.tensor is not None]
-        for reply in (mine, right)
+        for reply in (actual, expected)
     ]
-    return shapes[0] == shapes[1] and difference(numbers_of(mine), numbers_of(right)) <= RIGHT
+    return shapes[0] == shapes[1] and difference(numbers_of(actual), numbers_of(expected)) <= RIGHT
 
 
 def four_like(call: Call) -> tuple[Call, ...]:
@@ -460,18 +485,22 @@ def four_like(call: Call) -> tuple[Call, ...]:
             tensor.shape
         )
 
-    found = [(SMALLER * shuffled(value), shuffled(value) / 2) for value in _numbers_given(call)]
-    if not found:
+    pairs = [(SMALLER * shuffled(value), shuffled(value) / 2) for value in _numbers_given(call)]
+    if not pairs:
         return (call,)
 
-    def changed(which: int) -> Call:
-        drawn = iter(found)
+    def changed(index: int) -> Call:
+        drawn = iter(pairs)
 
         def change(value: Any) -> object:
             if not _is_of_numbers(value):
                 return value
-            other, apart = next(drawn)
-            return (other, (value + other) / 2 + apart, (value + other) / 2 - apart)[which]
+            counterpart, apart = next(drawn)
+            return (
+                counterpart,
+                (value + counterpart) / 2 + apart,
+                (value + counterpart) / 2 - apart,
+            )[index]
 
         return call.map(change)
 
@@ -492,7 +521,7 @@ def _is_of_numbers(value: object) -> bool:
 
 def _add_up(answers: Sequence[Tensor], tolerance: float) -> bool:
     a, b, c, d = answers
-    scale = max(float(each.abs().max()) if each.numel() else 0.0 for each in answers)
+    scale = max(float(answer.abs().max()) if answer.numel() else 0.0 for answer in answers)
     return difference(a + b, c + d, scale) <= tolerance
 
 
@@ -517,10 +546,10 @@ def _copied(reply: Reply, call: Call) -> tuple[str, str]:
     """
     tensor = next(out.tensor for out in reply.outputs if out.tensor is not None)
     row = tensor.flatten().float()  # the attempt may have been asked in float32
-    for name, given in call.arguments.items():
-        if isinstance(given, Tensor) and _is_of_numbers(given) and row.numel() > 1:
-            theirs = given.flatten().float()
-            if given.shape == tensor.shape and torch.equal(row, theirs):
+    for name, argument in call.arguments.items():
+        if isinstance(argument, Tensor) and _is_of_numbers(argument) and row.numel() > 1:
+            theirs = argument.flatten().float()
+            if argument.shape == tensor.shape and torch.equal(row, theirs):
                 return COPY, f"gives back {label(name)}, unchanged"
             is_whole = row.numel() == theirs.numel() and torch.equal(
                 row.sort().values, theirs.sort().values

@@ -42,15 +42,15 @@ from ..checks.outcome import FAILED_ITSELF, AttemptRaised, CheckFailed, CheckOut
 from ..checks.transcript import Exchange, Question, RecordingRunner, target_of
 from ..course import Course, Exercise
 from ..errors import CourseFault, described, place_of
-from .attempt_runner import Memory, RememberingRunner, Step
-from .axes import withhold
+from .attempt_runner import RememberingRunner, ReplayCache, ReplayNode
+from .axes import redact
 from .require_answer import (
     all_right,
     asked_of,
     compare_with_reference,
-    expect_something,
-    of_another_kind,
-    unanswered,
+    missing_reply,
+    require_nontrivial,
+    wrong_type,
 )
 
 FIXTURES = ("attempt", "reference", "draw")
@@ -84,7 +84,7 @@ class CheckRun:
     reference: Runner
     secret: bytes
     seed_parts: tuple[str, ...]
-    memory: Memory = field(default_factory=Memory)
+    memory: ReplayCache = field(default_factory=ReplayCache)
     forms: Mapping[str, Form] = field(default_factory=dict)
     drawn: list[Drawn] | None = None
 
@@ -121,18 +121,18 @@ class Check:
 
         Returns the exception that ended it, None if it passed.
         """
-        given = {
+        fixtures = {
             "attempt": Implementation(attempt, forms=run.forms),
             "reference": Implementation(run.reference, forms=run.forms),
             "draw": Draw(input_seed(run.secret, *run.seed_parts, self.name), run.drawn),
         }
         try:
-            asked = {
-                name: given[name]
+            arguments = {
+                name: fixtures[name]
                 for name in inspect.signature(self.function).parameters
-                if name in given
+                if name in fixtures
             }
-            self.function(**{**asked, **self.parameters})
+            self.function(**{**arguments, **self.parameters})
         except (Exception, pytest.skip.Exception) as error:
             return error
         return None
@@ -140,9 +140,9 @@ class Check:
     def judged(self, error: BaseException | None, run: CheckRun) -> CheckOutcome:
         """Return the outcome of the check that ended with this exception, None if it passed."""
         if self.needs_answers and error is None:
-            error = unanswered(run.asked_by(self.id), run.reference)
+            error = missing_reply(run.asked_by(self.id), run.reference)
         elif self.needs_answers and type(error) is CheckFailed:
-            error = of_another_kind(run.asked_by(self.id), run.reference) or error
+            error = wrong_type(run.asked_by(self.id), run.reference) or error
         return outcome_of(self.unattempted, error, run)
 
 
@@ -209,9 +209,9 @@ class _Collector:
             return
         errors = (call.excinfo.value, call.excinfo.value.__cause__)
         places = ((error, place_of(error, _is_of_checks)) for error in errors)
-        for error, place in places:
-            if place is not None:
-                file, line = place
+        for error, location in places:
+            if location is not None:
+                file, line = location
                 self.problem = f"{'/'.join(file.parts[-3:])}:{line}: {described(error)}"
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
@@ -219,7 +219,9 @@ class _Collector:
             self.problem = str(report.longreprtext).strip().splitlines()[-1]
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        for item in (each for each in items if not is_for_another_device(each, self._device)):
+        for item in (
+            collected for collected in items if not is_for_another_device(collected, self._device)
+        ):
             try:
                 self.found.setdefault(item.path, []).append(check_of(item))
             except pytest.UsageError as error:
@@ -271,8 +273,10 @@ def points_fault(exercise: Exercise, checks: Sequence[CheckOutcome]) -> str:
     if checks and isclose(total, exercise.points):
         return ""
     where = exercise.checks.relative_to(exercise.root)
-    said = f"its checks give {total:g} points" if checks else f"nothing was collected from {where}"
-    return f"{exercise.id}: {said}, course.yaml says {exercise.points:g}"
+    problem = (
+        f"its checks give {total:g} points" if checks else f"nothing was collected from {where}"
+    )
+    return f"{exercise.id}: {problem}, course.yaml says {exercise.points:g}"
 
 
 class HiddenChecks:
@@ -375,7 +379,7 @@ class Catalogue:
 
         drawn: a list that gets what they draw.
         """
-        memory = reference.memory if isinstance(reference, RememberingRunner) else Memory()
+        memory = reference.memory if isinstance(reference, RememberingRunner) else ReplayCache()
         memory.begin_attempt()
         run = CheckRun(attempt, reference, secret, seed_parts, memory, exercise.forms, drawn)
         return self._checks.run(exercise.checks, run, only)
@@ -389,7 +393,7 @@ def run_checks(checks: Sequence[Check], run: CheckRun) -> list[CheckOutcome]:
     """
     outcomes = run_concurrently(checks, run)
     outcomes = _without_what_says_nothing(outcomes, checks[0].conditions if checks else {}, run)
-    order = {check.id: place for place, check in enumerate(checks)}
+    order = {check.id: position for position, check in enumerate(checks)}
     run.attempt.transcript.sort(key=lambda exchange: order.get(exchange.check, -1))
     return outcomes
 
@@ -403,16 +407,19 @@ def outcome_of(check: CheckOutcome, error: BaseException | None, run: CheckRun) 
     if error is None:
         return replace(check, outcome="passed")
     if isinstance(error, AttemptRaised):
-        seen = ". ".join(filter(None, (explain(error.raised), error.due)))
+        evidence = ". ".join(filter(None, (explain(error.raised), error.due)))
         return replace(
-            check, outcome="error", evidence=seen, raised=error.raised, place=error.place
+            check, outcome="error", evidence=evidence, raised=error.raised, function=error.place
         )
     if isinstance(error, CheckFailed):
-        seen = withhold(str(error), run.asked_by(check.id), error.expected)
+        evidence = redact(str(error), run.asked_by(check.id), error.expected)
         check = replace(
-            check, suspect=error.suspect, place=error.place, unmet=check.unmet or error.unmet
+            check,
+            suspect=error.suspect,
+            function=error.place,
+            trivial_answer=check.trivial_answer or error.unmet,
         )
-        return replace(check, outcome="failed", evidence=seen)
+        return replace(check, outcome="failed", evidence=evidence)
     if isinstance(error, AttemptEnded):
         return replace(
             check, outcome="timeout" if error.end is End.TIMEOUT else "crashed", evidence=str(error)
@@ -432,8 +439,8 @@ def _line_in_checks(error: BaseException) -> str:
     Not the text of the line: a log of `course grade` may be read by students, and no source of a
     hidden check is told.
     """
-    place = place_of(error, _is_of_checks)
-    return f" ({place[0].name}, line {place[1]})" if place else ""
+    location = place_of(error, _is_of_checks)
+    return f" ({location[0].name}, line {location[1]})" if location else ""
 
 
 def _is_of_checks(file: Path) -> bool:
@@ -449,11 +456,11 @@ def _without_what_says_nothing(
     """
     transcript = [*run.attempt.transcript]
     passed = [outcome.id for outcome in outcomes if outcome.outcome == "passed"]
-    asked = {
+    check_targets = {
         check: [target_of(exchange.call) for exchange in run.asked_by(check)] for check in passed
     }
     targets, passes = (
-        dict.fromkeys(chain.from_iterable(asked.values())),
+        dict.fromkeys(chain.from_iterable(check_targets.values())),
         len(passed) == len(outcomes),
     )
     demands = [
@@ -471,17 +478,19 @@ def _without_what_says_nothing(
     }
 
     def held_to(check: CheckOutcome) -> CheckOutcome:
-        place = next((target for target in asked.get(check.id, ()) if target in unmet), "")
-        if not place:
+        function = next(
+            (target for target in check_targets.get(check.id, ()) if target in unmet), ""
+        )
+        if not function:
             return check
-        end = unmet[place]
+        end = unmet[function]
         return replace(
             check,
             outcome=end.outcome,
             evidence=end.evidence,
             fault=end.fault,
-            place=place,
-            unmet=end.unmet,
+            function=function,
+            trivial_answer=end.trivial_answer,
         )
 
     return list(map(held_to, outcomes))
@@ -494,8 +503,11 @@ def expect_conditions(
     conditions: Callable[..., Iterable[Condition]],
 ) -> None:
     """Fail where the attempt does not meet what a course demands of a function."""
-    asked = list(conditions(attempt, draw))
-    judged = [judged_beside(each, reference.ask(each.answer.call)) for each in asked]
+    condition_list = list(conditions(attempt, draw))
+    judged = [
+        judged_beside(condition, reference.ask(condition.answer.call))
+        for condition in condition_list
+    ]
     message = first_unmet(judged)
     expect(not message, message)
 
@@ -510,22 +522,22 @@ def _demands(
     exchanges = [
         exchange for exchange in run.attempt.transcript if target_of(exchange.call) == target
     ]
-    asked = asked_of(exchanges, run.reference, run.memory.made_of)
-    if asked is None and not any(
+    probe = asked_of(exchanges, run.reference, run.memory.memoised)
+    if probe is None and not any(
         has_numbers(run.reference.execute(exchange.call)) for exchange in exchanges
     ):
         return  # nobody gives any
     unattempted = CheckOutcome(target, target, Layer.FINITE, 0.0, "")
-    is_right = asked is not None and asked.is_right
+    is_right = probe is not None and probe.is_right
     if not is_right:
-        given, name = {"target": target, "asked": asked}, f"{target} says something"
-        yield Check(name, expect_something, unattempted, given, needs_answers=False)
-    if condition and asked and not (is_right and (passes or all_right(exchanges, run.reference))):
+        parameters, name = {"target": target, "asked": probe}, f"{target} says something"
+        yield Check(name, require_nontrivial, unattempted, parameters, needs_answers=False)
+    if condition and probe and not (is_right and (passes or all_right(exchanges, run.reference))):
         makers = {"conditions": condition}
         yield Check(
             f"{target} counts",
             expect_conditions,
-            replace(unattempted, unmet=True),
+            replace(unattempted, trivial_answer=True),
             makers,
             needs_answers=False,
         )
@@ -534,11 +546,17 @@ def _demands(
 def run_concurrently(checks: Sequence[Check], run: CheckRun) -> list[CheckOutcome]:
     """Return the outcome of each check, in the order of the checks."""
     started = [_Running(check, run) for check in checks]
-    while asking := [(each, call) for each in started if isinstance(call := each.made(), Call)]:
-        answers = run.attempt.execute_all([Question(each.check.id, call) for each, call in asking])
-        for (each, _), answer in zip(asking, answers, strict=True):
-            each.take(answer)
-    return [outcome for each in started if isinstance(outcome := each.made(), CheckOutcome)]
+    while asking := [
+        (running, call) for running in started if isinstance(call := running.next_action(), Call)
+    ]:
+        answers = run.attempt.execute_all(
+            [Question(running.check.id, call) for running, call in asking]
+        )
+        for (running, _), answer in zip(asking, answers, strict=True):
+            running.take(answer)
+    return [
+        outcome for running in started if isinstance(outcome := running.next_action(), CheckOutcome)
+    ]
 
 
 class _Running:
@@ -550,16 +568,16 @@ class _Running:
         self.check, self._run = check, run
         # Which calls a demand makes depends on the attempt's answers, so what they come to is
         # remembered by nobody.
-        self._step = run.memory.first(check.id) if check.needs_answers else Step()
+        self._step = run.memory.first_step(check.id) if check.needs_answers else ReplayNode()
         self._unseen: list[Reply] = []  # replies that the function has not got
         self._function = greenlet(check.call)
 
-    def made(self) -> Call | CheckOutcome:
+    def next_action(self) -> Call | CheckOutcome:
         """Return the call that it makes now, or how it ended."""
-        if self._step.made is None:
+        if self._step.next_action is None:
             self._note(self._catch_up())
-            assert self._step.made is not None
-        return self._step.made
+            assert self._step.next_action is not None
+        return self._step.next_action
 
     def take(self, answer: Reply | AttemptEnded) -> None:
         """Take the answer to its call."""
@@ -568,7 +586,7 @@ class _Running:
             self._step = self._run.memory.after(self._step, answer)
         else:
             self._catch_up()
-            self._step = Step()  # remembered by nobody: the next attempt may answer
+            self._step = ReplayNode()  # remembered by nobody: the next attempt may answer
             self._note(self._function.throw(answer))
 
     def _catch_up(self) -> Call | BaseException | None:
@@ -576,17 +594,17 @@ class _Running:
 
         Returns its next call, or what ended it.
         """
-        made = None
+        action = None
         if not self._function:
-            made = self._function.switch(
+            action = self._function.switch(
                 self._run, _Waiting(self._run.attempt.device, getcurrent())
             )
         while self._unseen:
-            made = self._function.switch(self._unseen.pop(0))
-        return made
+            action = self._function.switch(self._unseen.pop(0))
+        return action
 
-    def _note(self, made: Call | BaseException | None) -> None:
-        noted = made if isinstance(made, Call) else self.check.judged(made, self._run)
+    def _note(self, action: Call | BaseException | None) -> None:
+        noted = action if isinstance(action, Call) else self.check.judged(action, self._run)
         self._step = self._run.memory.note(self._step, noted)
 
 

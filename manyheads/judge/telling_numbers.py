@@ -19,51 +19,51 @@ SUM_ROUNDING = 1e-3  # a row of shares in float32 sums to 1 as nearly as this
 VERY_LOW = -1e4  # a score this low counts as −∞
 
 
-def what_stands_out(mine: Tensor, right: Tensor) -> str:
+def what_stands_out(actual: Tensor, expected: Tensor) -> str:
     """Return a sentence about the numbers of an attempt beside those that are due; "" if nothing
     stands out.
 
     Args:
-        mine: What the attempt returned.
-        right: What the reference returns.
+        actual: What the attempt returned.
+        expected: What the reference returns.
     """
-    if mine.shape != right.shape or not right.numel() or mine.is_complex():
+    if actual.shape != expected.shape or not expected.numel() or actual.is_complex():
         return ""
-    mine, right = mine.double(), right.double()
-    if not right.dim():
-        return _times(float(mine), float(right))
-    if not mine.isnan().any():
-        return _no_shares(mine, right) or _hides_the_others(mine, right)
+    actual, expected = actual.double(), expected.double()
+    if not expected.dim():
+        return _times(float(actual), float(expected))
+    if not actual.isnan().any():
+        return _no_shares(actual, expected) or _hides_the_others(actual, expected)
     return ""
 
 
-def _times(mine: float, right: float) -> str:
-    if not right or not math.isfinite(mine):
+def _times(actual: float, expected: float) -> str:
+    if not expected or not math.isfinite(actual):
         return ""
-    if abs(mine + right) <= ROUNDING * abs(right):
+    if abs(actual + expected) <= ROUNDING * abs(expected):
         return "Its sign is the wrong one"
-    larger, smaller = max(abs(mine), abs(right)), min(abs(mine), abs(right))
+    larger, smaller = max(abs(actual), abs(expected)), min(abs(actual), abs(expected))
     times = round(larger / smaller) if smaller else 0
     if (
-        mine * right < 0
+        actual * expected < 0
         or not 1 < times <= MOST_TIMES
         or abs(larger - times * smaller) > ROUNDING * larger
     ):
         return ""
-    if abs(mine) > abs(right):
+    if abs(actual) > abs(expected):
         return f"It is {times} times the number that is due"
     return f"The number that is due is {times} times as large"
 
 
-def _no_shares(mine: Tensor, right: Tensor) -> str:
+def _no_shares(actual: Tensor, expected: Tensor) -> str:
     """Return what keeps numbers from being shares where shares are due: each in [0, 1], and 1 the
     sum of a row.
     """
-    if not _are_shares(right):
+    if not _are_shares(expected):
         return ""
-    if bool((mine < -SUM_ROUNDING).any()):
+    if bool((actual < -SUM_ROUNDING).any()):
         return "Shares are due, and some of these numbers are below 0"
-    sums = mine.sum(-1)
+    sums = actual.sum(-1)
     apart = (sums - 1).abs()
     if bool((apart > SUM_ROUNDING).any()):
         return (
@@ -80,13 +80,13 @@ def _are_shares(numbers: Tensor) -> bool:
     return bool(((sums - 1).abs() <= SUM_ROUNDING).all())
 
 
-def _hides_the_others(mine: Tensor, right: Tensor) -> str:
+def _hides_the_others(actual: Tensor, expected: Tensor) -> str:
     """Return that very low numbers stand where scores are due, and scores where −∞ is."""
-    hidden = right == -math.inf
+    hidden = expected == -math.inf
     if not hidden.any() or hidden.all():
         return ""
-    low = mine < VERY_LOW
-    is_exchanged = torch.equal(low, ~hidden) and bool((mine[hidden].abs() < -VERY_LOW).all())
+    low = actual < VERY_LOW
+    is_exchanged = torch.equal(low, ~hidden) and bool((actual[hidden].abs() < -VERY_LOW).all())
     return (
         "What should be hidden is kept, and what should be kept is hidden" if is_exchanged else ""
     )

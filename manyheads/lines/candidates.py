@@ -26,29 +26,29 @@ NEAR = 2  # by how many tiers an edit is tried sooner that stands on the line of
 SWAPPED = 6  # the most things of which pairs are swapped
 
 
-def gates(part: Part, node: ast.AST) -> Changes:
+def gates(code: Part, node: ast.AST) -> Changes:
     """Yield gates of what holds in training alone, put on and taken off, and a forgotten
     super().
     """
     match node:
         case ast.IfExp(body=body, orelse=orelse):
-            yield "gate", 1, {node: part.held(body)}
-            yield "gate", 1, {node: part.held(orelse)}
+            yield "gate", 1, {node: code.atom(body)}
+            yield "gate", 1, {node: code.atom(orelse)}
         case ast.Call():
-            yield from arguments(part, node)
-        case ast.Assign(targets=[target, *_], value=value) if is_of_dropout(part.of(target)):
-            yield "gate", 2, {value: f"{part.held(value)} if self.training else 0.0"}
+            yield from arguments(code, node)
+        case ast.Assign(targets=[target, *_], value=value) if is_of_dropout(code.text(target)):
+            yield "gate", 2, {value: f"{code.atom(value)} if self.training else 0.0"}
         case ast.If(test=test):
             yield "gate", 2, {test: "True"}
-            yield "gate", 3, {test: f"({part.of(test)}) and self.training"}
-        case ast.FunctionDef(name="__init__", body=body) if "super()" not in part.of(node):
-            first = next((s for s in body if not is_docstring(s)), body[-1])
-            is_compound = isinstance(first, ast.If | ast.For | ast.With | ast.While | ast.Try)
-            between = f"\n{' ' * first.col_offset}" if is_compound else "; "
-            yield "super", 0, {first: f"super().__init__(){between}{part.of(first)}"}
+            yield "gate", 3, {test: f"({code.text(test)}) and self.training"}
+        case ast.FunctionDef(name="__init__", body=body) if "super()" not in code.text(node):
+            statement = next((s for s in body if not is_docstring(s)), body[-1])
+            is_compound = isinstance(statement, ast.If | ast.For | ast.With | ast.While | ast.Try)
+            between = f"\n{' ' * statement.col_offset}" if is_compound else "; "
+            yield "super", 0, {statement: f"super().__init__(){between}{code.text(statement)}"}
 
 
-def orders(part: Part, node: ast.AST) -> Changes:
+def orders(code: Part, node: ast.AST) -> Changes:
     """Yield every pair of arguments, operands, entries of a shape and ways of a condition,
     swapped.
     """
@@ -65,25 +65,28 @@ def orders(part: Part, node: ast.AST) -> Changes:
         case ast.IfExp(body=body, orelse=orelse):
             groups = [[body, orelse]]
     # nothing takes an argument apart
-    placed = part.held if isinstance(node, ast.BinOp | ast.IfExp) else part.of
+    placed = code.atom if isinstance(node, ast.BinOp | ast.IfExp) else code.text
     for group in groups:
         for a, b in combinations(
-            [each for each in group if not isinstance(each, ast.Starred)][:SWAPPED], 2
+            [expression for expression in group if not isinstance(expression, ast.Starred)][
+                :SWAPPED
+            ],
+            2,
         ):
-            if part.of(a) != part.of(b):
+            if code.text(a) != code.text(b):
                 yield "swap", 1, {a: placed(b), b: placed(a)}
 
 
-def statements(part: Part, node: ast.AST) -> Changes:
+def statements(code: Part, node: ast.AST) -> Changes:
     """Yield every simple statement taken out, and the last one of a function returned."""
     match node:
-        case ast.Expr() | ast.AugAssign() | ast.Assign() | ast.If() if node is not part.root:
+        case ast.Expr() | ast.AugAssign() | ast.Assign() | ast.If() if node is not code.root:
             yield "statement", 3, {node: "pass"}
         case ast.FunctionDef(
             body=[*_, ast.Expr(value=x) | ast.Assign(targets=[ast.Name(), *_], value=x) as last]
         ):
             if not is_docstring(last):
-                yield "return", 1, {last: f"return {part.of(x)}"}
+                yield "return", 1, {last: f"return {code.text(x)}"}
 
 
 RULES: Sequence[Callable[[Part, ast.AST], Changes]] = (
@@ -117,6 +120,6 @@ def candidates(
 
 
 def _edits(source: str, targets: Collection[str]) -> Iterator[Edit]:
-    for part in parts_of(source, targets):
-        for rule, node in product(RULES, part.nodes):
-            yield from (part.edit(*change) for change in rule(part, node))
+    for code in parts_of(source, targets):
+        for rule, node in product(RULES, code.nodes):
+            yield from (code.edit(*change) for change in rule(code, node))

@@ -35,7 +35,7 @@ class Edit:
     text that it changes, 0 where it changes nothing.
     """
 
-    kind: str
+    category: str
     tier: int
     line: int
     before: str
@@ -47,15 +47,15 @@ class Edit:
         return f"{_changed(self.before, self.after)} → {_changed(self.after, self.before)}"
 
 
-def _changed(text: str, other: str) -> str:
+def _changed(text: str, other_text: str) -> str:
     """Return the lines of the text that the other does not have at the same end or beginning, as
     one.
     """
-    mine, theirs = text.split("\n"), other.split("\n")
-    first = [*map(ne, mine, theirs), True].index(True)
-    last = [*map(ne, mine[:first:-1], theirs[:first:-1]), True].index(True)
-    shown = printable(" ".join(line.strip() for line in mine[first : len(mine) - last]))
-    return shown if len(shown) <= SHOWN else f"{shown[: SHOWN - 1]}…"
+    lines, theirs = text.split("\n"), other_text.split("\n")
+    start = [*map(ne, lines, theirs), True].index(True)
+    last = [*map(ne, lines[:start:-1], theirs[:start:-1]), True].index(True)
+    summary = printable(" ".join(line.strip() for line in lines[start : len(lines) - last]))
+    return summary if len(summary) <= SHOWN else f"{summary[: SHOWN - 1]}…"
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,17 +77,17 @@ class Part:
         """Return where a node begins and ends, in bytes."""
         return _span(node, self.starts)
 
-    def of(self, node: ast.AST) -> str:
+    def text(self, node: ast.AST) -> str:
         """Return the text of a node."""
         return self.data[slice(*self.span(node))].decode()
 
-    def held(self, node: ast.AST) -> str:
+    def atom(self, node: ast.AST) -> str:
         """Return the text of a node, in parentheses where something that is put beside it could
         take it apart.
         """
-        return self.of(node) if isinstance(node, _ATOMS) else f"({self.of(node)})"
+        return self.text(node) if isinstance(node, _ATOMS) else f"({self.text(node)})"
 
-    def edit(self, kind: str, tier: int, new: Mapping[ast.AST, str]) -> Edit:
+    def edit(self, category: str, tier: int, new: Mapping[ast.AST, str]) -> Edit:
         """Return the edit of the whole text that puts each new text in place of a node."""
         data, line = self.data, 0
         for node in sorted(new, key=self.span, reverse=True):
@@ -97,7 +97,7 @@ class Part:
                 data = data[:start] + written + data[end:]
                 lines = (text.splitlines(keepends=True) for text in (old, written))
                 line = node.lineno + [*map(ne, *lines), True].index(True)  # type: ignore[attr-defined]
-        return Edit(kind, tier, line, self.source, data.decode())
+        return Edit(category, tier, line, self.source, data.decode())
 
     @cached_property
     def parents(self) -> dict[ast.AST, ast.AST]:
@@ -116,9 +116,9 @@ class Part:
     def names(self) -> list[str]:
         """The names of values: arguments first, and no self."""
         nodes = list(ast.walk(self.root))
-        found = [n.arg for n in nodes if isinstance(n, ast.arg)]
-        found += [n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
-        return [n for n in dict.fromkeys(found) if n not in ("self", "_")][:NAMES]
+        names = [n.arg for n in nodes if isinstance(n, ast.arg)]
+        names += [n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
+        return [n for n in dict.fromkeys(names) if n not in ("self", "_")][:NAMES]
 
     @cached_property
     def pairs(self) -> set[tuple[str, str]]:
@@ -126,15 +126,15 @@ class Part:
         function.
         """
         names = frozenset(self.names)  # few, while a text may have thousands of such statements
-        found: set[tuple[str, str]] = set()
+        pairs: set[tuple[str, str]] = set()
         for node in self.nodes:
             if isinstance(node, ast.Tuple | ast.List) and isinstance(node.ctx, ast.Store):
-                found.update(
+                pairs.update(
                     permutations(names & {e.id for e in node.elts if isinstance(e, ast.Name)}, 2)
                 )
             elif isinstance(node, ast.FunctionDef | ast.Lambda):
-                found.update(permutations(names & {a.arg for a in node.args.args}, 2))
-        return found
+                pairs.update(permutations(names & {a.arg for a in node.args.args}, 2))
+        return pairs
 
 
 def _inner(node: ast.AST, outer: ast.AST) -> Iterator[tuple[ast.AST, ast.AST]]:
@@ -180,10 +180,10 @@ def parts_of(source: str, targets: Collection[str]) -> Iterator[Part]:
         if isinstance(statement, ast.ClassDef):
             if statement.name in reached:
                 attributes = _attributes(statement, data, starts)
-                for each in statement.body:
-                    name = each.name if isinstance(each, ast.FunctionDef) else "__"
+                for member in statement.body:
+                    name = member.name if isinstance(member, ast.FunctionDef) else "__"
                     if name in reached or name == "forward" or name.startswith("__"):
-                        yield Part(source, data, starts, each, attributes)
+                        yield Part(source, data, starts, member, attributes)
         elif not isinstance(statement, ast.FunctionDef) or statement.name in reached:
             yield Part(source, data, starts, statement, {})
 
@@ -192,11 +192,11 @@ def _attributes(statement: ast.ClassDef, data: bytes, starts: Sequence[int]) -> 
     """Return the attributes of self, with the text of what was called to make each, "" if nothing
     was.
     """
-    found: dict[str, str] = {}
+    makers: dict[str, str] = {}
     for node in ast.walk(statement):
         match node:
             case ast.Assign(targets=targets, value=value):
-                made = (
+                maker = (
                     data[slice(*_span(value.func, starts))].decode()
                     if isinstance(value, ast.Call)
                     else ""
@@ -204,12 +204,12 @@ def _attributes(statement: ast.ClassDef, data: bytes, starts: Sequence[int]) -> 
                 for target in targets:
                     match target:
                         case ast.Attribute(value=ast.Name(id="self"), attr=attr):
-                            found.setdefault(attr, made)
+                            makers.setdefault(attr, maker)
             case ast.Call(
                 func=ast.Attribute(attr="register_buffer"), args=[ast.Constant(value=name), *_]
             ):
-                found[str(name)] = "register_buffer"
-    return dict(list(found.items())[:NAMES])
+                makers[str(name)] = "register_buffer"
+    return dict(list(makers.items())[:NAMES])
 
 
 def _reached(statements: Sequence[ast.stmt], targets: Collection[str]) -> set[str]:
@@ -218,11 +218,11 @@ def _reached(statements: Sequence[ast.stmt], targets: Collection[str]) -> set[st
     """
     bodies: dict[str, list[ast.stmt]] = defaultdict(list)
     for statement in statements:
-        for each in (statement, *(statement.body if isinstance(statement, ast.ClassDef) else ())):
+        for member in (statement, *(statement.body if isinstance(statement, ast.ClassDef) else ())):
             # an assignment may name a function
-            for node in each.targets if isinstance(each, ast.Assign) else [each]:
+            for node in member.targets if isinstance(member, ast.Assign) else [member]:
                 if name := getattr(node, "id", getattr(node, "name", "")):
-                    bodies[name].append(each)
+                    bodies[name].append(member)
     waiting = [t for t in targets if t in bodies] or list(bodies)
     reached: set[str] = set()
     looked_at: set[ast.stmt] = set()  # a statement may have thousands of names: a = b = c = …
@@ -236,5 +236,5 @@ def _reached(statements: Sequence[ast.stmt], targets: Collection[str]) -> set[st
             for body in new
             for node in ast.walk(body)
         )
-        waiting += [each for each in used if each in bodies]
+        waiting += [used_name for used_name in used if used_name in bodies]
     return reached

@@ -52,7 +52,9 @@ def find_lines(
     proofs = 0
 
     def is_open(edit: Edit) -> bool:
-        return edit.line not in proved and all(edit.kind == other.kind for other in proved.values())
+        return edit.line not in proved and all(
+            edit.category == proved_edit.category for proved_edit in proved.values()
+        )
 
     for start in range(0, min(len(edits), bounds.edits), TOGETHER):
         some = [e for e in edits[start : min(start + TOGETHER, bounds.edits)] if is_open(e)]

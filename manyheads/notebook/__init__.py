@@ -49,9 +49,9 @@ def check_notebook(exercise: str, namespace: Mapping[str, object] | None = None)
     names = vars(modules["__main__"]) if namespace is None else namespace
     result = check_attempt(read(recorded[0]), LocalRecordingRunner(names), source_of(names) or None)
     # of no course: the notebook may lie anywhere
-    shown = checked(result, recorded[0].stem.replace("_", " "))
-    following = attempt_words(result).next
-    text = f"{shown.text}\nNext: {as_called(following, NOTEBOOK)}" if following else shown.text
+    view = checked(result, recorded[0].stem.replace("_", " "))
+    next_step = attempt_words(result).next
+    text = f"{view.text}\nNext: {as_called(next_step, NOTEBOOK)}" if next_step else view.text
     if any(check.outcome != "passed" for check in result.checks):
         raise VisibleCheckFailed(text)
     print(text)

@@ -26,7 +26,7 @@ from ..diagnosis.recording_file import read
 from ..errors import CourseFault
 from ..report.called import CALLED_AS, NOTEBOOK, as_called, next_alone
 from ..report.labels import label_of
-from ..report.notebook_html import WIDTH, NotebookView, checked, shown
+from ..report.notebook_html import WIDTH, NotebookView, checked, combine_views
 from ..report.words import attempt_words
 from ..result import ExerciseResult
 from ..student.ask_questions import questions_about
@@ -62,7 +62,7 @@ class Magics:
                 view = answer(line.split())
             except CourseFault as error:
                 problem = as_called(f"course: {error}", NOTEBOOK)
-                view = shown(Text(next_alone(problem), style="bold red"))
+                view = combine_views(Text(next_alone(problem), style="bold red"))
             if view is not None:
                 display({"text/html": view.html, "text/plain": view.text}, raw=True)
 
@@ -81,8 +81,10 @@ class Magics:
         result = self._result(exercise)
         note_shown(result, course.root)
         report = attempt_words(result)
-        lines = ["With the notebook saved, there is more."] * bool(report.first and not report.next)
-        lines += [f"Next: {report.next or '%course hint'}"] * bool(report.first)
+        lines = ["With the notebook saved, there is more."] * bool(
+            report.first_wrong and not report.next
+        )
+        lines += [f"Next: {report.next or '%course hint'}"] * bool(report.first_wrong)
         if result.is_done:
             later = course.exercises[course.exercises.index(exercise) + 1 :]
             goes_on = (
@@ -92,11 +94,11 @@ class Magics:
             )
             lines = [*after_done(exercise), goes_on]
         lines = [line.replace(f"course ask {exercise.id}", "%ask") for line in lines]
-        told = (
+        texts = (
             re.sub(rf"(?<!%)course (trace|train) {exercise.id}\b", r"%course \1", line)
             for line in lines
         )
-        return shown(checked(result, label_of(exercise)), *map(Text, told))
+        return combine_views(checked(result, label_of(exercise)), *map(Text, texts))
 
     def _course(self, words: list[str]) -> NotebookView | None:
         """Run a command of `course` on the notebook as it was saved. Example: `%course hint`."""
@@ -143,18 +145,18 @@ class Magics:
                 f"nothing in {source.name} as it was saved can be asked about. Next: save it, "
                 "then %ask"
             )
-        given = read_letters(words[0], len(questions), "%ask") if words else ""
+        letters = read_letters(words[0], len(questions), "%ask") if words else ""
         lines: list[Text] = []
         for number, question in enumerate(questions):
             lines += [Text(" "), *question_lines(number + 1, len(questions), question)]
-            lines += answer_lines(question, given[number], shows_right=True) if given else ()
-        self._seed += bool(given)
-        following = (
+            lines += answer_lines(question, letters[number], shows_right=True) if letters else ()
+        self._seed += bool(letters)
+        next_lines = (
             ["Next: %ask"]
-            if given
+            if letters
             else ["Answer with your letters.", f"Next: %ask {'A' * len(questions)}"]
         )
-        return shown(*lines, Text(" "), *map(Text, following))
+        return combine_views(*lines, Text(" "), *map(Text, next_lines))
 
     def _result(self, exercise: Exercise) -> ExerciseResult:
         names = self._shell.user_ns

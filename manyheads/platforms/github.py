@@ -50,13 +50,13 @@ class Api:
     """The part of the API that is about one repository, with the token of a job."""
 
     def __init__(self, address: str, token: str, repository: str) -> None:
-        self._place, parts = f"{address.rstrip('/')}/repos/{repository}", urlsplit(address)
+        self._place, url = f"{address.rstrip('/')}/repos/{repository}", urlsplit(address)
         headers = {
             "Authorization": f"Bearer {token}",
             "Content-Type": "application/json",
             **HEADERS,
         }
-        proxy = None if proxy_bypass(parts.hostname or "") else getproxies().get(parts.scheme)
+        proxy = None if proxy_bypass(url.hostname or "") else getproxies().get(url.scheme)
         self._pool = ProxyManager(proxy, headers=headers) if proxy else PoolManager(headers=headers)
 
     def pages(self, path: str) -> Iterator[Any]:
@@ -74,39 +74,40 @@ class Api:
 
         Raises ServiceError.
         """
-        what, body = (
+        request, body = (
             f"{method} …/{path.split('?')[0]}",
             None if data is None else json.dumps(data).encode(),
         )
-        told: dict[str, Any] = {
+        options: dict[str, Any] = {
             "timeout": SECONDS,
             "retries": TRIED_AGAIN,
             "redirect": False,
             "preload_content": False,
         }
         try:
-            answer = self._pool.request(method, f"{self._place}/{path}", body=body, **told)
+            answer = self._pool.request(method, f"{self._place}/{path}", body=body, **options)
             content = answer.read(MOST_BYTES)
             answer.release_conn()
             if answer.status < 300:
                 return json.loads(content) if content else None
         except (HTTPError, OSError, ValueError) as error:
             raise ServiceError(
-                f"{what} had no answer ({type(error).__name__}). Next: run the job again"
+                f"{request} had no answer ({type(error).__name__}). Next: run the job again"
             ) from None
         limited = (
             answer.headers.get("x-ratelimit-remaining") == "0" or b"rate limit" in content.lower()
         )
         if answer.status in (403, 429) and limited:
             raise ServiceError(
-                f"{what}: the service's rate limit is reached. Next: run the job again in an hour"
+                f"{request}: the service's rate limit is reached. Next: run the job again in an"
+                " hour"
             )
         rights = (
             "this job's permissions"
             if answer.status in (401, 403, 404)
             else "the service's status page"
         )
-        raise ServiceError(f"{what} was refused ({answer.status}). Next: look at {rights}")
+        raise ServiceError(f"{request} was refused ({answer.status}). Next: look at {rights}")
 
 
 def api_of(environment: Environment, repository: str) -> Api:
@@ -146,20 +147,20 @@ def pull_request(environment: Environment) -> PullRequest:
     try:
         if not _REPOSITORY.fullmatch(repository := str(event["repository"]["full_name"])):
             raise ValueError
-        about = event.get("pull_request")
-        if about is None:
+        pull = event.get("pull_request")
+        if pull is None:
             number = int(event["inputs"]["pull_request"])
-            about = api_of(environment, repository).call("GET", f"pulls/{number}")
-        number, head, student = about["number"], about["head"]["sha"], str(about["user"]["login"])
-        asked = PullRequest(repository=repository, number=number, head=head, student=student)
+            pull = api_of(environment, repository).call("GET", f"pulls/{number}")
+        number, head, student = pull["number"], pull["head"]["sha"], str(pull["user"]["login"])
+        request = PullRequest(repository=repository, number=number, head=head, student=student)
     except (ValueError, LookupError, TypeError, AttributeError):
         raise CourseFault(
             "the event is not that of a pull request. Next: look at the `on:` of the workflow"
         ) from None
     if not _LOGIN.fullmatch(student):
-        said = f"{student!a} is not a student's account: nothing is graded"
-        raise CourseFault(f"{said}. Next: nothing, or grade it by hand")
-    return asked
+        problem = f"{student!a} is not a student's account: nothing is graded"
+        raise CourseFault(f"{problem}. Next: nothing, or grade it by hand")
+    return request
 
 
 def tell(environment: Environment, file: str, line: str) -> None:
@@ -195,7 +196,7 @@ class _Tree(BaseModel):
     truncated: Literal[False] = False
 
 
-def collect(course: Course, asked: PullRequest, api: Api, out: Path) -> Collected:
+def collect(course: Course, request: PullRequest, api: Api, out: Path) -> Collected:
     """Write OUT/<student>/<assignment>/NN_name.py and .ipynb as the head has them; no other path is
     read. Raises CourseFault.
     """
@@ -203,15 +204,15 @@ def collect(course: Course, asked: PullRequest, api: Api, out: Path) -> Collecte
         raise CourseFault(f"{out} is not empty. Next: rm -r {out}")
     refused = []
     try:
-        exercises = _folder(api, _folder(api, {}, "", asked.head), "exercises")
+        exercises = _folder(api, _folder(api, {}, "", request.head), "exercises")
         for assignment in course.assignments:
-            folder = out / asked.student / assignment.id
+            folder = out / request.student / assignment.id
             folder.mkdir(parents=True)  # also if nothing was handed in
-            found = _folder(api, exercises, assignment.id)
+            entries = _folder(api, exercises, assignment.id)
             names = [
                 f"{exercise.stem}{end}" for exercise in assignment.exercises for end in ENDINGS
             ]
-            for entry in filter(None, map(found.get, names)):
+            for entry in filter(None, map(entries.get, names)):
                 path, limit = (
                     f"exercises/{assignment.id}/{entry.path}",
                     largest(entry.path, course.limits.source_kib),
@@ -227,9 +228,9 @@ def collect(course: Course, asked: PullRequest, api: Api, out: Path) -> Collecte
                     write_whole(folder / entry.path, content[: limit * 1024])
     except (ValueError, LookupError, TypeError):
         raise ServiceError(
-            f"the commit {asked.head[:12]} is malformed. Next: look at its tree"
+            f"the commit {request.head[:12]} is malformed. Next: look at its tree"
         ) from None
-    collected = Collected(**asked.model_dump(), refused=tuple(refused))
+    collected = Collected(**request.model_dump(), refused=tuple(refused))
     (out / ABOUT).write_text(collected.model_dump_json(indent=1) + "\n", encoding="utf-8")
     return collected
 
@@ -243,7 +244,10 @@ def _folder(
     entry = above.get(name)
     sha = entry.sha if entry and entry.mode == "040000" else commit
     return (
-        {each.path: each for each in _Tree.model_validate(api.call("GET", f"git/trees/{sha}")).tree}
+        {
+            child.path: child
+            for child in _Tree.model_validate(api.call("GET", f"git/trees/{sha}")).tree
+        }
         if sha
         else {}
     )
@@ -251,9 +255,12 @@ def _folder(
 
 def _blob(api: Api, sha: str, released: Path) -> bytes:
     """Return a file's content; of one that is as it was released, without asking for it."""
-    known = released.read_bytes() if released.is_file() else b""
-    if hashlib.sha1(b"blob %d\0%s" % (len(known), known), usedforsecurity=False).hexdigest() == sha:
-        return known
+    content = released.read_bytes() if released.is_file() else b""
+    if (
+        hashlib.sha1(b"blob %d\0%s" % (len(content), content), usedforsecurity=False).hexdigest()
+        == sha
+    ):
+        return content
     return base64.b64decode(api.call("GET", f"git/blobs/{sha}")["content"])
 
 

@@ -84,46 +84,50 @@ def _graded(course: Course, assignment: Assignment, root: Path) -> tuple[Result,
     assignment.
     """
     labels = labels_of(course)
-    with tempfile.TemporaryDirectory(prefix="course-gradescope-") as made:
-        collected = collect(course, [root / "submission"], Path(made), whose=STUDENT)
-        folder = Path(made) / STUDENT / assignment.id
+    with tempfile.TemporaryDirectory(prefix="course-gradescope-") as directory:
+        collected = collect(course, [root / "submission"], Path(directory), student=STUDENT)
+        folder = Path(directory) / STUDENT / assignment.id
         folder.mkdir(parents=True, exist_ok=True)
-        names = read_memory(Path(made)).not_readable.get(STUDENT, {}).get(assignment.id, ())
+        names = read_memory(Path(directory)).not_readable.get(STUDENT, {}).get(assignment.id, ())
         graded, level = _judged(course, Submission(STUDENT, assignment, folder))
     for fault in graded.faults:
         print(f"course: a fault of the grader's own: {fault}. Next: course verify")
-    found = with_not_readable(graded.result, tuple(names)).model_copy(
+    graded_result = with_not_readable(graded.result, tuple(names)).model_copy(
         update={"handed_in": _handed_in(root)}
     )
-    result = final(found, Decisions.of_course(course))
+    result = final(graded_result, Decisions.of_course(course))
     content = gradescope_result(result, labels)
     exercises = Exercises(course)
-    attempts = [told for told in collected.told if exercises.may_be_work(told[0])]
-    said = [f"not graded: {path} {why}" for path, why in attempts]
+    attempts = [refusal for refusal in collected.refusals if exercises.may_be_work(refusal[0])]
+    lines = [f"not graded: {path} {why}" for path, why in attempts]
     counts = "is not graded: another file is of the same exercise"
-    said += [
-        f"not graded: {e.origin.path} {counts}" for e in collected.laid if e.state is State.OLDER
+    lines += [
+        f"not graded: {e.origin.path} {counts}"
+        for e in collected.candidates
+        if e.state is State.OLDER
     ]
-    others = [each for each in collected.laid if each.assignment != assignment]
-    said += [
+    misplaced = [
+        candidate for candidate in collected.candidates if candidate.assignment != assignment
+    ]
+    lines += [
         f"not graded: {e.origin.path} is of {labels.assignment(e.assignment.id)}, not of this one"
-        for e in others
+        for e in misplaced
     ]
-    if len(said) > MOST_SAID:
-        said[MOST_SAID:] = [f"and {len(said) - MOST_SAID} more files"]
-    if nothing := len(collected.told) - len(attempts):
-        said.append(
+    if len(lines) > MOST_SAID:
+        lines[MOST_SAID:] = [f"and {len(lines) - MOST_SAID} more files"]
+    if nothing := len(collected.refusals) - len(attempts):
+        lines.append(
             f"{nothing} other {'file is' if nothing == 1 else 'files are'} no script and no "
             "notebook"
         )
-    said += collected.said
+    lines += collected.notes
     # 0 points would be entered for work that belongs elsewhere
-    if others and len(others) == len(collected.laid):
+    if misplaced and len(misplaced) == len(collected.candidates):
         result = with_total(
             result, [e.model_copy(update={"score": None}) for e in result.exercises]
         )
-        return result, {"output": "\n".join((_ELSEWHERE, *said)), "output_format": "text"}
-    content["output"] = "\n".join((*said, str(content["output"]), _SAYS[level]))
+        return result, {"output": "\n".join((_ELSEWHERE, *lines)), "output_format": "text"}
+    content["output"] = "\n".join((*lines, str(content["output"]), _SAYS[level]))
     return result, content
 
 
@@ -172,11 +176,11 @@ def _write(root: Path, content: dict[str, object], started: float) -> None:
     leaderboard.
     """
     seconds = round(time.monotonic() - started, 1)
-    whole = {
+    report = {
         **content,
         "execution_time": seconds,
         "visibility": "visible",
         "stdout_visibility": "hidden",
     }
-    write_whole(root / RESULTS, (json.dumps(whole, indent=1, ensure_ascii=False) + "\n").encode())
+    write_whole(root / RESULTS, (json.dumps(report, indent=1, ensure_ascii=False) + "\n").encode())
     os.chmod(root / RESULTS, 0o600)

@@ -42,7 +42,7 @@ from ..submission import Unreadable, read_text
 from ..submission.lay_out import ToGrade, to_grade
 from ..submission.roster import read_roster
 from ..whole import write_whole
-from .nbgrader_gradebook import GradebookWriter, group_report, released, shown
+from .nbgrader_gradebook import GradebookWriter, attempt_notebook, group_report, released
 
 # nbgrader's own name: formgrader links to this folder, and other assignments stand there too
 SOURCE = Path("source")
@@ -104,7 +104,7 @@ def _generate(
     write_whole(folder / ".gitignore", b"*\n")  # solutions/ is where this comes from
     catalogue = Catalogue(course)
 
-    def told(stale: int) -> AbstractContextManager[Callable[[], None]]:
+    def log_stale(stale: int) -> AbstractContextManager[Callable[[], None]]:
         if stale:
             converter.log.info(
                 f"recording what changed in solutions/ and grader/: {stale} exercises, maybe "
@@ -112,12 +112,12 @@ def _generate(
             )
         return nullcontext(lambda: None)
 
-    made = write_release(course, catalogue, assignment.exercises, usable(), told)
-    files = {folder / path.relative_to(exercises): path.read_bytes() for path in made}
+    release_paths = write_release(course, catalogue, assignment.exercises, usable(), log_stale)
+    files = {folder / path.relative_to(exercises): path.read_bytes() for path in release_paths}
     for exercise in assignment.exercises:
         source = exercise.solution.read_text(encoding="utf-8")
-        whole = stub_notebook(source, exercise.id, catalogue.checks(exercise))
-        files[folder / exercise.notebook.relative_to(exercises)] = whole.encode()
+        notebook = stub_notebook(source, exercise.id, catalogue.checks(exercise))
+        files[folder / exercise.notebook.relative_to(exercises)] = notebook.encode()
     for path, content in files.items():
         write_whole(path, content)
     for path in folder.rglob("*"):
@@ -141,23 +141,23 @@ def _autograde(
         submissions=[s for s in work.submissions if fnmatchcase(s.student, directory.student_id)],
     )
     # a whole folder that is left out; nbgrader copies other files, and complains of none
-    for other in work.others:
-        (log.info if "/" in other.path else log.warning)(str(other))
+    for entry in work.not_graded:
+        (log.info if "/" in entry.path else log.warning)(str(entry))
     decisions = Decisions.of_course(course)
-    names = {each.name for each in handed_in.iterdir()}
+    names = {folder.name for folder in handed_in.iterdir()}
     if course.file.roster:
         names |= {student.id for student in read_roster(root / course.file.roster).students}
     for problem in decisions.of_nobody(names, {assignment.id}):
         log.warning(problem)
     source = root / SOURCE / assignment.id
-    beside = [
+    extra_files = [
         path.relative_to(source)
         for path in source.rglob("*")
         if path.is_file() and path.suffix != ".ipynb"
     ]
     # What stands beside the notebooks is not for feedback, but for the figures that lessons show.
     converter.exclude_overwriting = {
-        assignment.id: [str(path) for path in beside if path.parts[0] != "figures"]
+        assignment.id: [str(path) for path in extra_files if path.parts[0] != "figures"]
     }
     # Of seed 0: one is graded now, another one later.
     plan = GradePlan(course_secret(root), course=root, level=Level.NAMESPACES)
@@ -185,12 +185,12 @@ def _autograde(
     for fault in dict.fromkeys(grading.faults):
         log.error(f"a fault of the grader's own: {fault}. Next: course verify")
     if grading.not_graded:
-        said = (
+        message = (
             f"not graded: {', '.join(grading.not_graded)}. formgrader shows that they need a "
             "grade by hand"
         )
         raise CourseFault(
-            f"{said}. Next: what stands above, then the same command again with --force"
+            f"{message}. Next: what stands above, then the same command again with --force"
         )
 
 
@@ -212,7 +212,7 @@ def _lay_out(course: Course, work: ToGrade, folder: Path, log: Any) -> None:
         try:
             target.mkdir(parents=True)
             for exercise in submission.assignment.exercises:
-                text = shown(submission, exercise, course.limits.source_kib)
+                text = attempt_notebook(submission, exercise, course.limits.source_kib)
                 (target / exercise.notebook.name).write_text(text, encoding="utf-8")
             if (time := work.handed_in.get(submission)) and time.time is not None:
                 (target / TIMESTAMP).write_text(f"{time.time:%Y-%m-%d %H:%M:%S.%f %z}")
@@ -222,10 +222,10 @@ def _lay_out(course: Course, work: ToGrade, folder: Path, log: Any) -> None:
                     secret = secrets.token_hex()  # or release_feedback stops for everybody
                 (target / SECRET).write_text(secret)
             elif os.path.lexists(submission.folder / TIMESTAMP):
-                said = f"contains no valid time, so {student} is not late"
+                problem = f"contains no valid time, so {student} is not late"
                 log.warning(
-                    f"{submission.folder / TIMESTAMP} {said}. Next: mend it, then this again with "
-                    "--force"
+                    f"{submission.folder / TIMESTAMP} {problem}. Next: mend it, then this again"
+                    " with --force"
                 )
         except OSError as error:
             raise CourseFault(
@@ -252,23 +252,31 @@ class Grading:
         self, nb: NotebookNode, resources: dict[str, Any]
     ) -> tuple[NotebookNode, dict[str, Any]]:
         """Write into the autograded cells what their checks saw. Raises CourseFault."""
-        about = resources["nbgrader"]
-        if self._last is None or self._last.student != about["student"]:
-            self._last = self._grade(str(about["student"]))
+        context = resources["nbgrader"]
+        if self._last is None or self._last.student != context["student"]:
+            self._last = self._grade(str(context["student"]))
         exercise = next(
-            each for each in self.assignment.exercises if each.stem == about["notebook"]
+            exercise
+            for exercise in self.assignment.exercises
+            if exercise.stem == context["notebook"]
         )
-        result = next(each for each in self._last.exercises if each.id == exercise.id)
-        known = {cell.grade_id: cell for cell in released(exercise).graded if cell.checks}
+        result = next(
+            exercise_result
+            for exercise_result in self._last.exercises
+            if exercise_result.id == exercise.id
+        )
+        graded_cells = {cell.grade_id: cell for cell in released(exercise).graded if cell.checks}
         for cell in nb.cells:
-            if found := known.get(cell.metadata.get("nbgrader", {}).get("grade_id")):
+            if graded_cell := graded_cells.get(cell.metadata.get("nbgrader", {}).get("grade_id")):
                 cell.outputs = [
-                    new_output("stream", name="stdout", text=group_report(result, found))
+                    new_output("stream", name="stdout", text=group_report(result, graded_cell))
                 ]
         return nb, resources
 
     def _grade(self, student: str) -> Result:
-        submission = next(each for each in self.work.submissions if each.student == student)
+        submission = next(
+            submission for submission in self.work.submissions if submission.student == student
+        )
         graded = self.judge.grade(submission)
         self.faults += graded.faults
         result = graded.result.model_copy(update={"handed_in": self.work.handed_in.get(submission)})
@@ -276,7 +284,7 @@ class Grading:
             with_not_readable(result, self.work.not_readable.get(submission, ())), self.decisions
         )
         self.writer.write(result)
-        self.not_graded += [f"{student}: {each}" for each in result.not_graded]
+        self.not_graded += [f"{student}: {exercise_id}" for exercise_id in result.not_graded]
         return result
 
 

@@ -26,7 +26,7 @@ from ..course import Assignment, Course, CourseError, Exercise
 from ..course.decisions import Decisions, dates_of, with_excuses
 from ..errors import CourseFault
 from ..report.class_view import NOT_HELD
-from ..report.words import attempt_words, own, said_of_not_graded, told
+from ..report.words import adjustment_text, attempt_words, exercise_adjustments, said_of_not_graded
 from ..result import Adjustment, CheckResult, ExerciseResult, Result, total_of
 from ..submission import Submission, code_digest, largest, read_exercise, read_text
 from ..submission.read import METADATA_KEY
@@ -93,21 +93,21 @@ def released(exercise: Exercise) -> Released:
     path = exercise.notebook
     try:
         notebook = json.loads(path.read_text(encoding="utf-8"))
-        found = [
+        tagged_cells = [
             (cell, cell["metadata"]["nbgrader"])
             for cell in notebook["cells"]
             if "nbgrader" in cell["metadata"]
         ]
         cells = tuple(
             KnownCell(
-                about["grade_id"],
+                metadata["grade_id"],
                 _source(cell),
-                bool(about["solution"]),
-                float(about.get("points", 0)) if about["grade"] else None,
-                str(about["checksum"]),
+                bool(metadata["solution"]),
+                float(metadata.get("points", 0)) if metadata["grade"] else None,
+                str(metadata["checksum"]),
                 tuple(cell["metadata"].get(METADATA_KEY, {}).get("checks", ())),
             )
-            for cell, about in found
+            for cell, metadata in tagged_cells
         )
         return Released(
             path.stem, notebook["metadata"]["kernelspec"], tuple(notebook["cells"]), cells
@@ -118,51 +118,59 @@ def released(exercise: Exercise) -> Released:
         ) from None
 
 
-def shown(submission: Submission, exercise: Exercise, limit_kib: int) -> str:
+def attempt_notebook(submission: Submission, exercise: Exercise, limit_kib: int) -> str:
     """Return the released notebook with the attempt's code in its cells, and nothing else of it.
 
     nbgrader trusts a notebook's metadata, and its pages render a student's Markdown with the
     scripts in it.
     """
-    known = released(exercise)
+    release = released(exercise)
     untouched = (
         code_digest(exercise.script.read_text(encoding="utf-8"))
         if exercise.script.exists()
         else None
     )
     attempt = read_exercise(submission.folder, exercise, untouched, limit_kib)
-    cells = [dict(cell) for cell in known.content]
+    cells = [dict(cell) for cell in release.content]
     places = [cell for cell in cells if cell["metadata"].get("nbgrader", {}).get("solution")]
-    said = f"{attempt.name} was not handed in." if attempt.missing else attempt.problem
-    if said:
-        cells.insert(0, {"cell_type": "markdown", "metadata": {}, "source": said})
+    notice = f"{attempt.name} was not handed in." if attempt.missing else attempt.problem
+    if notice:
+        cells.insert(0, {"cell_type": "markdown", "metadata": {}, "source": notice})
     elif attempt.name.endswith(".ipynb"):
         text = read_text(submission.folder / attempt.name, largest(attempt.name, limit_kib))
-        own = [*_code_cells(json.loads(text))]
-        ids = {cell.grade_id for cell in known.cells}
-        for place in places:
+        code_cells = [*_code_cells(json.loads(text))]
+        ids = {cell.grade_id for cell in release.cells}
+        for solution_cell in places:
             sources = [
-                source for id_, source in own if id_ == place["metadata"]["nbgrader"]["grade_id"]
+                source
+                for id_, source in code_cells
+                if id_ == solution_cell["metadata"]["nbgrader"]["grade_id"]
             ]
-            place["source"] = "\n".join(sources) if sources else DELETED
-        more: dict[str, Any] = {
+            solution_cell["source"] = "\n".join(sources) if sources else DELETED
+        extra_cell: dict[str, Any] = {
             "cell_type": "code",
             "metadata": {},
             "outputs": [],
             "execution_count": None,
         }
         cells += [
-            {**more, "source": source} for id_, source in own if id_ not in ids and source.strip()
+            {**extra_cell, "source": source}
+            for id_, source in code_cells
+            if id_ not in ids and source.strip()
         ]
     else:
-        for place in places:
-            place["source"] = attempt.source if place is places[0] else WHOLE
+        for solution_cell in places:
+            solution_cell["source"] = attempt.source if solution_cell is places[0] else WHOLE
     for index, cell in enumerate(cells):
         cell["id"] = f"cell-{index}"
-    about = {"metadata": {"kernelspec": known.kernelspec}, "nbformat": 4, "nbformat_minor": 5}
+    notebook_fields = {
+        "metadata": {"kernelspec": release.kernelspec},
+        "nbformat": 4,
+        "nbformat_minor": 5,
+    }
     # JSON may hold half of a surrogate pair, which no file can.
     return (
-        json.dumps({"cells": cells, **about}, indent=1, ensure_ascii=False)
+        json.dumps({"cells": cells, **notebook_fields}, indent=1, ensure_ascii=False)
         .encode(errors="replace")
         .decode()
         + "\n"
@@ -176,8 +184,10 @@ def _code_cells(notebook: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     for cell in notebook["cells"]:
         if cell.get("cell_type") == "code":
             metadata = cell.get("metadata")
-            about = metadata.get("nbgrader") if isinstance(metadata, dict) else None
-            grade_id = about.get("grade_id") if isinstance(about, dict) else None
+            nbgrader_metadata = metadata.get("nbgrader") if isinstance(metadata, dict) else None
+            grade_id = (
+                nbgrader_metadata.get("grade_id") if isinstance(nbgrader_metadata, dict) else None
+            )
             yield grade_id if isinstance(grade_id, str) else "", _source(cell)
 
 
@@ -195,8 +205,9 @@ def cell_scores(
     Cells share a score that was set by hand by their points. An excused exercise has the share of
     its points that the others have of theirs, so that nbgrader's total is right.
     """
-    before = next(
-        (each.before for each in exercise.adjustments if each.rule == "late"), exercise.score
+    full_score = next(
+        (adjustment.before for adjustment in exercise.adjustments if adjustment.rule == "late"),
+        exercise.score,
     )
     share = None
     if exercise.excused:
@@ -205,8 +216,11 @@ def cell_scores(
             if result.score is not None and result.max_score
             else None
         )
-    elif before is not None and abs(before - sum(check.score for check in exercise.checks)) > _HAIR:
-        share = before / exercise.max_score if exercise.max_score else None
+    elif (
+        full_score is not None
+        and abs(full_score - sum(check.score for check in exercise.checks)) > _HAIR
+    ):
+        share = full_score / exercise.max_score if exercise.max_score else None
     if share is not None:
         return [(cell.points or 0.0) * share for cell in cells]
     earned = {check.id: check.score for check in exercise.checks}
@@ -247,12 +261,15 @@ def comment(result: ExerciseResult, isolation: str, decided: Sequence[Adjustment
     decided: by which rules it counts as it does; they stand first.
     """
     words = attempt_words(result)
-    lines = [*map(told, decided), *filter(None, [result.note])]
+    lines = [*map(adjustment_text, decided), *filter(None, [result.note])]
     lines += ["All checks passed."] if words.passed else []
     for function in () if words.passed else words.functions:
         if function.head:
             lines.append(f"{function.mark} {function.head}" if function.name else function.head)
-        lines += (f"hint: {text}" if kind == "hint" else text for kind, text, _ in function.told)
+        lines += (
+            f"hint: {text}" if line_kind == "hint" else text
+            for line_kind, text, _ in function.details
+        )
     lines += [f"hint: {words.hint}"] if words.hint else []
     lines.append(f"(isolation: {isolation})")
     return "\n".join(_INDENT + line for text in lines for line in visible(text).splitlines())
@@ -278,17 +295,19 @@ def open_gradebook(url: str) -> Gradebook:
     """Open the database, SQLite's, PostgreSQL's or whatever its URL names; it is created on first
     use. Raises CourseFault.
     """
-    scheme, separator, rest = url.partition("://")
-    driver = f"postgresql+psycopg{separator}{rest}" if scheme in ("postgresql", "postgres") else url
+    scheme, separator, address = url.partition("://")
+    driver = (
+        f"postgresql+psycopg{separator}{address}" if scheme in ("postgresql", "postgres") else url
+    )
     path = os.environ.get("PATH", "")
     try:
         # where nbgrader finds alembic
         os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), path])
         return Gradebook(driver, COURSE_ID)
     except (SQLAlchemyError, ImportError, ValueError, OSError) as error:
-        following = "Next: check the URL, such as sqlite:///gradebook.db"
+        next_step = "Next: check the URL, such as sqlite:///gradebook.db"
         raise CourseFault(
-            f"the gradebook cannot be opened ({_reason(error)}). {following}"
+            f"the gradebook cannot be opened ({_reason(error)}). {next_step}"
         ) from None
     finally:
         os.environ["PATH"] = path
@@ -336,22 +355,26 @@ class GradebookWriter:
                 submission.timestamp = None if handed_in is None else _naive(handed_in)
             notebooks = {notebook.name: notebook for notebook in submission.notebooks}
             for exercise in result.exercises:
-                known = self._released[result.assignment, exercise.id]
-                notebook = notebooks[known.name]
-                earned = self._enter_scores(result, exercise, known, notebook)
+                release = self._released[result.assignment, exercise.id]
+                notebook = notebooks[release.name]
+                earned = self._enter_scores(result, exercise, release, notebook)
                 if earned is None or result.assignment not in self._has_own_date:
                     notebook.late_submission_penalty = (
                         None if earned is None else late_share(exercise) * earned
                     )
-                said = {each.name: each for each in notebook.comments}
-                decided = (*result.adjustments, *own(exercise, result))
-                for i, cell in enumerate(known.solutions):
-                    said[cell.grade_id].auto_comment = (
+                comments = {entry.name: entry for entry in notebook.comments}
+                decided = (*result.adjustments, *exercise_adjustments(exercise, result))
+                for i, cell in enumerate(release.solutions):
+                    comments[cell.grade_id].auto_comment = (
                         comment(exercise, result.isolation, decided) if i == 0 else None
                     )
 
     def _enter_scores(
-        self, result: Result, exercise: ExerciseResult, known: Released, notebook: SubmittedNotebook
+        self,
+        result: Result,
+        exercise: ExerciseResult,
+        release: Released,
+        notebook: SubmittedNotebook,
     ) -> float | None:
         """Enter the points, and return what nbgrader counts; where it is not graded, formgrader
         shows that a human must.
@@ -359,25 +382,25 @@ class GradebookWriter:
         The same holds where all of it is excused: nbgrader has no word for that, and points would
         count.
         """
-        grades = {each.name: each for each in notebook.grades}
+        grades = {grade.name: grade for grade in notebook.grades}
         if result.is_excused or (not exercise.is_graded and not exercise.excused):
             for grade in grades.values():
                 grade.auto_score, grade.needs_manual_grade = None, grade.manual_score is None
             return None
-        if cell_id := other_points(exercise, known.graded):
-            said = (
-                f"{known.name}.ipynb in exercises/ has other points than its checks give now "
+        if cell_id := other_points(exercise, release.graded):
+            problem = (
+                f"{release.name}.ipynb in exercises/ has other points than its checks give now "
                 f"(cell {cell_id})"
             )
-            following = "Next: course release, then the same command again"
-            raise CourseFault(f"{said}: nothing of {result.student} was written. {following}")
+            next_step = "Next: course release, then the same command again"
+            raise CourseFault(f"{problem}: nothing of {result.student} was written. {next_step}")
         earned = 0.0
         for cell, score in zip(
-            known.graded, cell_scores(exercise, result, known.graded), strict=True
+            release.graded, cell_scores(exercise, result, release.graded), strict=True
         ):
             grade = grades[cell.grade_id]
             grade.auto_score = score
-            _demand_points(result.student, known.name, grade)
+            _demand_points(result.student, release.name, grade)
             if grade.manual_score is None:
                 grade.needs_manual_grade = False
             earned += score if grade.manual_score is None else grade.manual_score
@@ -389,42 +412,43 @@ class GradebookWriter:
         """
         self._enter_due_date(assignment)
         for exercise in assignment.exercises:
-            known = self._released[assignment.id, exercise.id] = released(exercise)
-            total = sum(cell.points or 0.0 for cell in known.graded)
+            release = self._released[assignment.id, exercise.id] = released(exercise)
+            total = sum(cell.points or 0.0 for cell in release.graded)
             if abs(total - exercise.points) > _HAIR:
-                said = (
-                    f"{known.name}.ipynb in exercises/ has {total:g} points, course.yaml says "
+                problem = (
+                    f"{release.name}.ipynb in exercises/ has {total:g} points, course.yaml says "
                     f"{exercise.points:g}"
                 )
                 raise CourseFault(
-                    f"{said}: the gradebook stays as it was. Next: course release && course verify"
+                    f"{problem}: the gradebook stays as it was. Next: course release && course"
+                    " verify"
                 )
-            where = (known.name, assignment.id)
+            where = (release.name, assignment.id)
             notebook = self._book.update_or_create_notebook(
-                *where, kernelspec=json.dumps(known.kernelspec)
+                *where, kernelspec=json.dumps(release.kernelspec)
             )
-            cells = {cell.grade_id for cell in known.cells}
+            cells = {cell.grade_id for cell in release.cells}
             if notebook.submissions and {cell.name for cell in notebook.source_cells} != cells:
                 # Scores belong to cells.
-                said = (
-                    f"the gradebook holds submissions of another {known.name}, with other "
+                problem = (
+                    f"the gradebook holds submissions of another {release.name}, with other "
                     "cells than exercises/ has"
                 )
-                following = (
+                next_step = (
                     f"with a new database, or nbgrader db assignment remove {assignment.id} --force"
                 )
-                raise CourseFault(f"{said}. Next: course grade … --gradebook {following}")
-            for cell in known.cells:
-                there = (cell.grade_id, *where)
+                raise CourseFault(f"{problem}. Next: course grade … --gradebook {next_step}")
+            for cell in release.cells:
+                cell_key = (cell.grade_id, *where)
                 if cell.points is not None:
                     self._book.update_or_create_grade_cell(
-                        *there, max_score=cell.points, cell_type="code"
+                        *cell_key, max_score=cell.points, cell_type="code"
                     )
                 if cell.is_solution:
-                    self._book.update_or_create_solution_cell(*there)
-                about = {"cell_type": "code", "locked": not cell.is_solution}
+                    self._book.update_or_create_solution_cell(*cell_key)
+                cell_fields = {"cell_type": "code", "locked": not cell.is_solution}
                 self._book.update_or_create_source_cell(
-                    *there, source=cell.source, checksum=cell.checksum, **about
+                    *cell_key, source=cell.source, checksum=cell.checksum, **cell_fields
                 )
 
     def _enter_due_date(self, assignment: Assignment) -> None:
@@ -440,7 +464,7 @@ class GradebookWriter:
         ).scalar_one_or_none()
         session.execute(delete(_ENTERED).where(is_of_assignment))
         if dates := self._dates.get(assignment.id):
-            entry.duedate = _naive(dates.due)
+            entry.duedate = _naive(dates.due_date)
             session.execute(
                 insert(_ENTERED).values(assignment=assignment.id, duedate=entry.duedate)
             )
@@ -486,12 +510,12 @@ def read_gradebook(course: Course, url: str) -> list[Result]:
         raise CourseFault(f"there is no {path}. Next: course grade SUBMITTED --gradebook {url}")
     with closing(open_gradebook(url)) as book:
         try:
-            every = [
-                (each, found)
-                for each in course.assignments
-                for found in book.assignment_submissions(each.id)
+            submissions = [
+                (assignment, submission)
+                for assignment in course.assignments
+                for submission in book.assignment_submissions(assignment.id)
             ]
-            results = [_result(assignment, submission) for assignment, submission in every]
+            results = [_result(assignment, submission) for assignment, submission in submissions]
         except SQLAlchemyError as error:
             raise CourseFault(
                 f"the gradebook cannot be read ({_reason(error)}). Next: nbgrader db upgrade"
@@ -511,9 +535,9 @@ def _result(assignment: Assignment, submission: SubmittedAssignment) -> Result:
         for grade in notebook.grades:
             _demand_points(submission.student_id, notebook.name, grade)
     exercises = tuple(
-        _exercise(each.id, notebooks[each.stem])
-        for each in assignment.exercises
-        if each.stem in notebooks
+        _exercise(exercise.id, notebooks[exercise.stem])
+        for exercise in assignment.exercises
+        if exercise.stem in notebooks
     )
     return Result(
         student=submission.student_id,
@@ -530,7 +554,7 @@ def _result(assignment: Assignment, submission: SubmittedAssignment) -> Result:
 
 def _exercise(id_: str, notebook: SubmittedNotebook) -> ExerciseResult:
     comments = sorted(notebook.comments, key=lambda c: c.name)
-    said = visible("\n".join(c.comment.strip() for c in comments if c.comment))
+    comment_text = visible("\n".join(c.comment.strip() for c in comments if c.comment))
     checks = tuple(
         CheckResult(
             id=grade.name,
@@ -538,7 +562,7 @@ def _exercise(id_: str, notebook: SubmittedNotebook) -> ExerciseResult:
             outcome="passed" if grade.score >= grade.max_score else "failed",
             score=max(0.0, grade.score),
             max_score=grade.max_score,
-            evidence="" if grade.score >= grade.max_score else said,
+            evidence="" if grade.score >= grade.max_score else comment_text,
         )
         for grade in sorted(notebook.grades, key=lambda g: g.name)
         if grade.max_score
@@ -560,11 +584,11 @@ def _demand_points(student: str, notebook: str, grade: Grade) -> None:
     """Raise CourseFault where a cell has a score that is no number of points: formgrader and SQL
     take any.
     """
-    for kind in ("auto_score", "manual_score", "extra_credit"):
-        value = getattr(grade, kind)
+    for score_field in ("auto_score", "manual_score", "extra_credit"):
+        value = getattr(grade, score_field)
         if value is not None and not (isinstance(value, int | float) and abs(value) <= MOST_POINTS):
             raise CourseFault(
-                f"the gradebook's {kind.replace('_', ' ')} of {student} in {notebook}, cell "
+                f"the gradebook's {score_field.replace('_', ' ')} of {student} in {notebook}, cell "
                 f"{grade.name}, is {value!a}, which is no number of points. Next: enter another "
                 "one in formgrader, then the same command again"
             )

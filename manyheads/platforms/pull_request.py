@@ -137,10 +137,15 @@ def grade_collected(
 
     out: may hold what an earlier push left; what has not changed since is not graded again.
     """
-    before, started, digests, wanted = Artifact(), dict[str, str](), dict[str, str](), set[str]()
+    previous, started, digests, assignment_ids = (
+        Artifact(),
+        dict[str, str](),
+        dict[str, str](),
+        set[str](),
+    )
     with suppress(ArtifactError):
-        found = read_artifact(out, course, collected.student)
-        before = found if found.device is device else before
+        artifact = read_artifact(out, course, collected.student)
+        previous = artifact if artifact.device is device else previous
     for exercise in course.exercises:
         stub = code_digest(exercise.script.read_text(encoding="utf-8"))
         folder = submitted / collected.student / exercise.assignment.id
@@ -148,15 +153,15 @@ def grade_collected(
         digests[exercise.id] = attempt.digest
         if not attempt.missing and (attempt.problem or code_digest(attempt.source) != stub):
             started[exercise.id] = attempt.name
-            wanted.add(exercise.assignment.id)
-    earlier = {result.assignment: result for result in before.results}
+            assignment_ids.add(exercise.assignment.id)
+    earlier = {result.assignment: result for result in previous.results}
     same = [
         e
-        for result in before.results
+        for result in previous.results
         for e in result.exercises
-        if before.digests.get(e.id) == digests[e.id]
+        if previous.digests.get(e.id) == digests[e.id]
     ]
-    kept = {exercise.id: exercise for exercise in same if exercise.is_graded}
+    unchanged = {exercise.id: exercise for exercise in same if exercise.is_graded}
     plan, results = (
         GradePlan(
             course_secret(course.root), device=device, course=course.root, level=Level.NAMESPACES
@@ -167,9 +172,9 @@ def grade_collected(
         judge: SteadyJudge | None = None  # where nothing is to be graded, no box is started
         for submission in find_submissions(course, submitted)[0]:
             id_, exercises = submission.assignment.id, submission.assignment.exercises
-            if submission.student != collected.student or id_ not in wanted:
+            if submission.student != collected.student or id_ not in assignment_ids:
                 continue
-            todo = [exercise.id for exercise in exercises if exercise.id not in kept]
+            todo = [exercise.id for exercise in exercises if exercise.id not in unchanged]
             if not todo:
                 results.append(earlier[id_])
                 continue
@@ -180,14 +185,16 @@ def grade_collected(
                     f"course: a fault of the grader's own: {fault}. Next: course verify",
                     file=sys.stderr,
                 )
-            of = {exercise.id: exercise for exercise in graded.result.exercises} | kept
-            results.append(with_total(graded.result, [of[exercise.id] for exercise in exercises]))
-    about = {"student": collected.student, "head": collected.head, "device": device}
-    told = (
-        each.model_copy(update={"exercises": tuple(map(without_edits, each.exercises))})
-        for each in results
+            by_id = {exercise.id: exercise for exercise in graded.result.exercises} | unchanged
+            results.append(
+                with_total(graded.result, [by_id[exercise.id] for exercise in exercises])
+            )
+    identity = {"student": collected.student, "head": collected.head, "device": device}
+    redacted_results = (
+        result.model_copy(update={"exercises": tuple(map(without_edits, result.exercises))})
+        for result in results
     )
-    return Artifact(started=started, digests=digests, results=tuple(told), **about)
+    return Artifact(started=started, digests=digests, results=tuple(redacted_results), **identity)
 
 
 def write_artifact(folder: Path, artifact: Artifact) -> None:
@@ -211,16 +218,16 @@ def read_artifact(folder: Path, course: Course, student: str, head: str = "") ->
         raise ArtifactError("it is missing, no regular file, or too large") from None
     except ValidationError:
         raise ArtifactError("it does not follow the schema") from None
-    known, ids = (
-        {each.id: each for each in course.assignments},
+    assignments, ids = (
+        {assignment.id: assignment for assignment in course.assignments},
         [result.assignment for result in artifact.results],
     )
     possible = {(e.id, f"{e.stem}{end}") for e in course.exercises for end in ENDINGS}
     _demand("it is of another commit", artifact.student == student and head in ("", artifact.head))
-    _demand("its assignments", ids == [id_ for id_ in known if id_ in ids])
+    _demand("its assignments", ids == [id_ for id_ in assignments if id_ in ids])
     _demand("what is started", possible.issuperset(artifact.started.items()))
     for result in artifact.results:
-        _demand_possible(result, known[result.assignment], artifact)
+        _demand_possible(result, assignments[result.assignment], artifact)
     return artifact
 
 
@@ -231,13 +238,13 @@ def _demand(problem: str, holds: bool) -> None:
 
 def _demand_possible(result: Result, assignment: Assignment, artifact: Artifact) -> None:
     """Raise ArtifactError unless the points are those of the checks that passed, and so on."""
-    whose = (result.student, result.device, result.isolation)
-    _demand("it is of another submission", whose[:2] == (artifact.student, artifact.device))
-    _demand("it was not graded in the box", whose[2] == Level.NAMESPACES)
+    origin = (result.student, result.device, result.isolation)
+    _demand("it is of another submission", origin[:2] == (artifact.student, artifact.device))
+    _demand("it was not graded in the box", origin[2] == Level.NAMESPACES)
     _demand(
         "its exercises", [e.id for e in result.exercises] == [e.id for e in assignment.exercises]
     )
-    for exercise, known in zip(result.exercises, assignment.exercises, strict=True):
+    for exercise, course_exercise in zip(result.exercises, assignment.exercises, strict=True):
         earned = [
             check.max_score if check.outcome == "passed" else 0.0 for check in exercise.checks
         ]
@@ -250,15 +257,17 @@ def _demand_possible(result: Result, assignment: Assignment, artifact: Artifact)
             and _close(exercise.max_score, most)
         )
         # A GPU has additional checks.
-        adds_up = adds_up and (artifact.device is not Device.CPU or _close(most, known.points))
-        _demand(f"its points in {known.id}", adds_up)
+        adds_up = adds_up and (
+            artifact.device is not Device.CPU or _close(most, course_exercise.points)
+        )
+        _demand(f"its points in {course_exercise.id}", adds_up)
         allowed = len(exercise.lines) <= MOST_LINES and not (exercise.lines and exercise.is_done)
         places = all(line.line <= LINE_LIMIT and not line.edit for line in exercise.lines)
-        _demand(f"its lines in {known.id}", allowed and places)
-    whole = with_total(result, result.exercises)
+        _demand(f"its lines in {course_exercise.id}", allowed and places)
+    recomputed = with_total(result, result.exercises)
     _demand(
         "its points",
-        _close(whole.score, result.score) and _close(whole.max_score, result.max_score),
+        _close(recomputed.score, result.score) and _close(recomputed.max_score, result.max_score),
     )
 
 
@@ -274,7 +283,7 @@ def write_report(
 
     Raises CourseFault; of the service or an artifact after everything that can be written is.
     """
-    asked, faults, found = (
+    request, faults, line_annotations = (
         github.pull_request(environment),
         list[CourseFault](),
         list[dict[str, Any]](),
@@ -284,16 +293,16 @@ def write_report(
     except CourseFault:  # collecting failed here, so it failed in the grading job too
         conclusion, title, text = "neutral", "Not graded", NOT_COLLECTED
     else:
-        if (asked.head, asked.student) != (collected.head, collected.student):
+        if (request.head, request.student) != (collected.head, collected.student):
             raise CourseFault(
                 f"{submitted} is of another commit. Next: course ci collect --out {submitted}"
             )
         outcomes = [github.needed(environment, name) for name in ("CPU_RESULT", "GPU_RESULT")]
         artifacts: list[Artifact | None] = [None, None]
-        for place, folder in enumerate((cpu, gpu)):
+        for index, folder in enumerate((cpu, gpu)):
             try:
-                if outcomes[place] == "success":
-                    artifacts[place] = read_artifact(folder, course, asked.student, asked.head)
+                if outcomes[index] == "success":
+                    artifacts[index] = read_artifact(folder, course, request.student, request.head)
             except ArtifactError as error:
                 faults.append(error)
         from_cpu, label = artifacts[0] or Artifact(), environment.get("GPU_RUNNER", "")
@@ -303,23 +312,23 @@ def write_report(
         )
         spared = not_started(course, from_cpu.started)
         conclusion, title = verdict(on_cpu, on_gpu, spared)
-        text = body(course, on_cpu, on_gpu, collected.refused, spared, asked.head)
-        found = annotate(course, from_cpu, submitted)
+        text = body(course, on_cpu, on_gpu, collected.refused, spared, request.head)
+        line_annotations = annotate(course, from_cpu, submitted)
     github.tell(environment, "GITHUB_STEP_SUMMARY", text)
     api, output = (
-        github.api_of(environment, asked.repository),
-        {"title": title, "summary": text, "annotations": found},
+        github.api_of(environment, request.repository),
+        {"title": title, "summary": text, "annotations": line_annotations},
     )
-    about = {
+    check_run = {
         "name": NAME,
-        "head_sha": asked.head,
+        "head_sha": request.head,
         "status": "completed",
         "conclusion": conclusion,
         "output": output,
     }
     for write in (
-        lambda: api.call("POST", "check-runs", about),
-        lambda: write_comment(api, asked, text),
+        lambda: api.call("POST", "check-runs", check_run),
+        lambda: write_comment(api, request, text),
     ):
         try:
             write()
@@ -388,8 +397,10 @@ def verdict(cpu: Run, gpu: Run, not_started: NotStarted) -> tuple[str, str]:
     graded = [e for e in started if e.is_graded]
     # Also a check without points, such as those for a GPU, is not to fail.
     ended = {check.outcome for e in graded for check in e.checks}
-    right = all(e.score == e.max_score for e in graded) and ended <= {"passed", "skipped"}
-    return ("success" if graded == started else "neutral") if right else "failure", out_of_all(cpu)
+    all_passed = all(e.score == e.max_score for e in graded) and ended <= {"passed", "skipped"}
+    return ("success" if graded == started else "neutral") if all_passed else "failure", out_of_all(
+        cpu
+    )
 
 
 def body(
@@ -405,20 +416,20 @@ def body(
     Without `gpu`, a GPU is not mentioned.
     """
     labels = labels_of(course)
-    parts = [f"## Not graded\n\n{cpu}" if isinstance(cpu, str) else NOTHING_STARTED]
+    sections = [f"## Not graded\n\n{cpu}" if isinstance(cpu, str) else NOTHING_STARTED]
     if cpu and not isinstance(cpu, str):
-        parts = [results_section(course.title, cpu, not_started, labels)]
+        sections = [results_section(course.title, cpu, not_started, labels)]
     if refused:
-        parts.append("These files are not graded:\n\n" + text_block("\n".join(refused)))
+        sections.append("These files are not graded:\n\n" + text_block("\n".join(refused)))
     if isinstance(gpu, str):
-        parts.append(f"**On a GPU:** {gpu}")
+        sections.append(f"**On a GPU:** {gpu}")
     elif gpu is not None:
         devices = ", ".join(sorted({result.device for result in gpu}))
-        parts.append(results_section(f"On the GPU runner ({devices})", gpu, not_started, labels))
+        sections.append(results_section(f"On the GPU runner ({devices})", gpu, not_started, labels))
     if cpu and not isinstance(cpu, str):
         by = f"isolation: {cpu[0].isolation}, torch {cpu[0].versions.get('torch', '?')}"
-        parts.append(text_block(f"commit {commit[:10]}, {by}"))
-    text = "\n\n".join(parts)
+        sections.append(text_block(f"commit {commit[:10]}, {by}"))
+    text = "\n\n".join(sections)
     if len(text.encode()) <= LONGEST:
         return text
     # Too long for a comment: the tables only. What stands in a block is no table, however it
@@ -435,25 +446,25 @@ def annotate(course: Course, artifact: Artifact, submitted: Path) -> list[dict[s
     """Return an annotation for each exercise that is started and not right, as the API takes it,
     which shows its text literally.
     """
-    found, known = [], {each.id: each for each in course.exercises}
+    line_annotations, exercises = [], {exercise.id: exercise for exercise in course.exercises}
     for result in artifact.results:
         for graded in result.exercises:
-            name, exercise = artifact.started.get(graded.id), known[graded.id]
+            name, exercise = artifact.started.get(graded.id), exercises[graded.id]
             if name and not attempt_words(graded).passed:
                 line = _line(
                     course, exercise, graded, submitted / result.student / result.assignment / name
                 )
-                about = {
+                location = {
                     "path": f"exercises/{result.assignment}/{name}",
                     "start_line": line,
                     "end_line": line,
                 }
-                said = {
+                message = {
                     "title": f"{label_of(exercise)}: {out_of(graded)}",
                     "message": attempt_text(graded)[:4000],
                 }
-                found.append({**about, "annotation_level": "warning", **said})
-    return found[:AT_MOST]
+                line_annotations.append({**location, "annotation_level": "warning", **message})
+    return line_annotations[:AT_MOST]
 
 
 def _line(course: Course, exercise: Exercise, result: ExerciseResult, file: Path) -> int:
@@ -461,13 +472,21 @@ def _line(course: Course, exercise: Exercise, result: ExerciseResult, file: Path
     else that of a definition.
     """
     source = read_file(file, course.limits.source_kib)
-    lines, first, asked = lines_of(source.source), attempt_words(result).first, asked_of(exercise)
-    found = [proved.line for proved in result.lines] + [
-        named_line(first.evidence, source) if first else 0
+    lines, first_failure, names = (
+        lines_of(source.source),
+        attempt_words(result).first_wrong,
+        asked_of(exercise),
+    )
+    candidate_lines = [proved.line for proved in result.lines] + [
+        named_line(first_failure.evidence, source) if first_failure else 0
     ]
-    parts = statements_of(source.source)
-    found += [part.lineno for part in parts if isinstance(part, DEFINITIONS) and part.name in asked]
-    line = next((line for line in found if 1 <= line <= len(lines)), 1)
+    statements = statements_of(source.source)
+    candidate_lines += [
+        statement.lineno
+        for statement in statements
+        if isinstance(statement, DEFINITIONS) and statement.name in names
+    ]
+    line = next((line for line in candidate_lines if 1 <= line <= len(lines)), 1)
     return _line_of_notebook(file.read_bytes(), lines[:line]) if file.suffix == ".ipynb" else line
 
 
@@ -483,9 +502,9 @@ def _line_of_notebook(content: bytes, code: Sequence[str]) -> int:
             continue
         if isinstance(text, str):
             places.setdefault(text.rstrip("\n"), []).append(number)
-    place = 0
+    position = 0
     for text in filter(str.strip, code):
-        found = places.get(text, [])
-        after = bisect_right(found, place)
-        place = found[after] if after < len(found) else place
-    return max(place, 1)
+        line_numbers = places.get(text, [])
+        after = bisect_right(line_numbers, position)
+        position = line_numbers[after] if after < len(line_numbers) else position
+    return max(position, 1)

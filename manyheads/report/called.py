@@ -39,12 +39,16 @@ def _in_a_shell() -> str:
     """Return `course` where the shell finds this one, else its path as seen from here, else a call
     of this Python.
     """
-    own = Path(sys.executable).with_name("course.exe" if os.name == "nt" else "course")
-    known = which("course")
-    if known and (not own.exists() or Path(known).resolve() == own.resolve()):
+    script = Path(sys.executable).with_name("course.exe" if os.name == "nt" else "course")
+    on_path = which("course")
+    if on_path and (not script.exists() or Path(on_path).resolve() == script.resolve()):
         return "course"
     here = f"{Path.cwd()}{os.sep}"
-    return quote(f"{own}".removeprefix(here)) if own.exists() else f"{sys.executable} -m manyheads"
+    return (
+        quote(f"{script}".removeprefix(here))
+        if script.exists()
+        else f"{sys.executable} -m manyheads"
+    )
 
 
 def as_called(text: str, name: str = "") -> str:
@@ -64,18 +68,18 @@ def next_alone(text: str) -> str:
     Example: "Next: fill it, then: course check" becomes "Fill it." and, on the next line, "Next:
         course check".
     """
-    before, found, following = text.rpartition("Next: ")
-    by_hand = _BY_HAND.fullmatch(following)
-    if not found or not (by_hand or re.fullmatch(_COMMAND, following, re.DOTALL)):
+    head, marker, next_step = text.rpartition("Next: ")
+    by_hand = _BY_HAND.fullmatch(next_step)
+    if not marker or not (by_hand or re.fullmatch(_COMMAND, next_step, re.DOTALL)):
         return text
-    first = f"{by_hand[1][:1].upper()}{by_hand[1][1:]}." if by_hand else ""
-    lines = (before.rstrip(), first, f"Next: {by_hand[2] if by_hand else following}")
+    manual_step = f"{by_hand[1][:1].upper()}{by_hand[1][1:]}." if by_hand else ""
+    lines = (head.rstrip(), manual_step, f"Next: {by_hand[2] if by_hand else next_step}")
     return "\n".join(line for line in lines if line)
 
 
 def text_as_called(text: Text, name: str = "") -> Text:
     """Return the text with the command as it is called here, or by this name, and its styles."""
     name = name or command()
-    for found in reversed(list(_CALL.finditer(text.plain)) if name != "course" else []):
-        text = text[: found.start()] + Text(name) + text[found.end() :]
+    for match in reversed(list(_CALL.finditer(text.plain)) if name != "course" else []):
+        text = text[: match.start()] + Text(name) + text[match.end() :]
     return text

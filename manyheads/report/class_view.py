@@ -22,7 +22,17 @@ from ..submission.roster import Roster, Student
 from ..submission.standing import LOAD_ERROR
 from ..submission.unwritten import UNTOUCHED
 from .labels import IDS, Labels
-from .words import DECIDED, EXCUSED, MARKS, NOT_GRADED, own, points, score_words, told, was_not_run
+from .words import (
+    DECIDED,
+    EXCUSED,
+    MARKS,
+    NOT_GRADED,
+    adjustment_text,
+    exercise_adjustments,
+    points,
+    score_words,
+    was_not_run,
+)
 
 # shares of the points, as classes of scores
 SHARES = ("none", "up to ¼", "up to ½", "up to ¾", "below full", "full")
@@ -60,19 +70,21 @@ class ClassList:
         """Return what the roster calls whoever is called so, there or on GitHub; the name itself
         where it knows nobody.
         """
-        accounts = {each.github.casefold(): each.id for each in self.roster.students if each.github}
+        accounts = {
+            student.github.casefold(): student.id
+            for student in self.roster.students
+            if student.github
+        }
         return name if name in self.by_name else accounts.get(name.casefold(), name)
 
-    def absent(self, present: Iterable[str]) -> list[str]:
+    def absent(self, names: Iterable[str]) -> list[str]:
         """Return who is on the roster and not among these, in the roster's order."""
-        known = {*present}
-        return [name for name in self.by_name if name not in known]
+        name_set = {*names}
+        return [name for name in self.by_name if name not in name_set]
 
-    def strangers(self, present: Iterable[str]) -> list[str]:
+    def strangers(self, names: Iterable[str]) -> list[str]:
         """Return who is among these and not on the roster; nobody where there is no roster."""
-        return [
-            name for name in dict.fromkeys(present) if self.by_name and name not in self.by_name
-        ]
+        return [name for name in dict.fromkeys(names) if self.by_name and name not in self.by_name]
 
 
 NOBODY = ClassList()
@@ -99,12 +111,12 @@ def group_of(exercise: ExerciseResult) -> str:
         check.outcome in ("passed", "missing") for check in exercise.checks
     ):
         return ""
-    return next((_GROUPS[each.id] for each in exercise.diagnosis), UNEXPLAINED)
+    return next((_GROUPS[diagnosed.id] for diagnosed in exercise.diagnosis), UNEXPLAINED)
 
 
-def share(score: float, of: float) -> int:
+def share(score: float, max_score: float) -> int:
     """Return the index in SHARES of a score."""
-    return 5 if score >= of else ceil(4 * score / of)
+    return 5 if score >= max_score else ceil(4 * score / max_score)
 
 
 def not_graded(result: Result, labels: Labels = IDS) -> Iterator[str]:
@@ -114,17 +126,23 @@ def not_graded(result: Result, labels: Labels = IDS) -> Iterator[str]:
     Those that may be in what nobody can read are named together.
     """
     unread = [
-        other for other in result.exercises if other.id in result.not_graded and other.not_readable
+        attempt
+        for attempt in result.exercises
+        if attempt.id in result.not_graded and attempt.not_readable
     ]
     if unread:
-        every = len(unread) == len(result.exercises)
-        of = "every exercise" if every else ", ".join(labels.exercise(other.id) for other in unread)
+        all_unread = len(unread) == len(result.exercises)
+        exercise_names = (
+            "every exercise"
+            if all_unread
+            else ", ".join(labels.exercise(attempt.id) for attempt in unread)
+        )
         names, reason = names_and_reason(unread[0].not_readable)
-        yield f"handed in, {reason}: {names} ({of})"
+        yield f"handed in, {reason}: {names} ({exercise_names})"
     for exercise in result.exercises:
         if exercise.id in result.not_graded and exercise not in unread:
-            seen = next((check.evidence for check in exercise.checks if was_not_run(check)), "")
-            reason = seen.partition(";")[0].rstrip(".")
+            evidence = next((check.evidence for check in exercise.checks if was_not_run(check)), "")
+            reason = evidence.partition(";")[0].rstrip(".")
             yield f"{labels.exercise(exercise.id)}: {reason[:1].lower()}{reason[1:]}"
 
 
@@ -133,19 +151,25 @@ def decided(result: Result, labels: Labels = IDS) -> Iterator[tuple[str, str]]:
     for all of it once.
     """
     yield from (
-        (labels.assignment(result.assignment), told(adjustment))
+        (labels.assignment(result.assignment), adjustment_text(adjustment))
         for adjustment in result.adjustments
     )
     for exercise in result.exercises:
-        of = labels.exercise(exercise.id)
-        yield from ((of, told(each)) for each in own(exercise, result) if each.words != SHARE)
+        label = labels.exercise(exercise.id)
+        yield from (
+            (label, adjustment_text(adjustment))
+            for adjustment in exercise_adjustments(exercise, result)
+            if adjustment.words != SHARE
+        )
 
 
 def sentences(result: Result, labels: Labels = IDS) -> Iterator[str]:
     """Yield the same as sentences, without unknown times: of these there may be as many as
     students.
     """
-    yield from (f"{of}: {rule}" for of, rule in decided(result, labels) if rule != UNKNOWN_TIME)
+    yield from (
+        f"{label}: {rule}" for label, rule in decided(result, labels) if rule != UNKNOWN_TIME
+    )
 
 
 class Cell(NamedTuple):
@@ -164,11 +188,15 @@ def _cell(exercise: ExerciseResult) -> Cell:
         return Cell(MARKS["missing"], 0)
     ends = {check.outcome for check in exercise.checks}
     note = next((MARKS[outcome] for outcome in GRAVE if outcome in ends), "")
-    rule = DECIDED if any(each.before != each.after for each in exercise.adjustments) else ""
+    rule = (
+        DECIDED
+        if any(adjustment.before != adjustment.after for adjustment in exercise.adjustments)
+        else ""
+    )
     return Cell(points(exercise.score) + note + rule, share(exercise.score, exercise.max_score))
 
 
-class Row(NamedTuple):
+class ClassRow(NamedTuple):
     """One student in one assignment.
 
     result: None of who handed in nothing. cells, outcomes: by exercise, and those by check.
@@ -179,8 +207,8 @@ class Row(NamedTuple):
     cells: dict[str, Cell]
     outcomes: dict[str, dict[str, Outcome]]
     total: str
-    of: float
-    first: str = ""  # the first misconception
+    max_score: float
+    misconception: str = ""  # the first misconception
 
 
 class Named(NamedTuple):
@@ -206,25 +234,33 @@ def named(attempts: Iterable[tuple[str, ExerciseResult]]) -> list[Named]:
     """Return the misconceptions of these attempts, each with its student, those of most students
     first, then of most attempts.
     """
-    seen: dict[str, list[tuple[str, ExerciseResult, Diagnosed]]] = defaultdict(list)
+    rows_by_id: dict[str, list[tuple[str, ExerciseResult, Diagnosed]]] = defaultdict(list)
     for student, exercise in attempts:
-        for each in misconceptions_of(exercise):
-            seen[each.id].append((student, exercise, each))
-    found = []
-    for id_, rows in seen.items():
-        titles = list(dict.fromkeys(each.title for _, _, each in rows))
+        for misconception in misconceptions_of(exercise):
+            rows_by_id[misconception.id].append((student, exercise, misconception))
+    misconceptions = []
+    for id_, rows in rows_by_id.items():
+        titles = list(dict.fromkeys(diagnosed.title for _, _, diagnosed in rows))
         names = list(dict.fromkeys(student for student, _, _ in rows))
         exercises = dict(Counter(exercise.id for _, exercise, _ in rows))
-        either = Counter(title for _, _, each in rows for title in each.alternative_titles)
-        beside = Counter(
+        either = Counter(
+            title for _, _, diagnosed in rows for title in diagnosed.alternative_titles
+        )
+        together = Counter(
             d.title for _, exercise, _ in rows for d in misconceptions_of(exercise) if d.id != id_
         )
-        found.append(
+        misconceptions.append(
             Named(
-                id_, titles, names, len(rows), exercises, either.most_common(), beside.most_common()
+                id_,
+                titles,
+                names,
+                len(rows),
+                exercises,
+                either.most_common(),
+                together.most_common(),
             )
         )
-    return sorted(found, key=lambda each: (-len(each.names), -each.attempts))
+    return sorted(misconceptions, key=lambda entry: (-len(entry.names), -entry.attempts))
 
 
 class Column:
@@ -246,32 +282,38 @@ class Column:
         strangers: Sequence[str],
     ) -> None:
         """Count these attempts, of which those of strangers stand in the checks alone."""
-        known = [each for each in here if each[0] not in strangers]
-        attempts = [each for each in known if not each[1].excused] or known
+        enrolled = [attempt for attempt in here if attempt[0] not in strangers]
+        attempts = [attempt for attempt in enrolled if not attempt[1].excused] or enrolled
         counting = [exercise for _, exercise in attempts]
         graded = [exercise for exercise in counting if exercise.is_graded]
         handed_in = [
-            each for each in counting if any(check.outcome != "missing" for check in each.checks)
+            exercise
+            for exercise in counting
+            if any(check.outcome != "missing" for check in exercise.checks)
         ]
-        scores = [each.score for each in handed_in if each.score is not None]
+        scores = [exercise.score for exercise in handed_in if exercise.score is not None]
         groups = Counter(map(group_of, handed_in))
         spread = Counter(
-            share(each.score, each.max_score) for each in graded if each.score is not None
+            share(exercise.score, exercise.max_score)
+            for exercise in graded
+            if exercise.score is not None
         )
         checks = [check for _, exercise in here for check in exercise.checks]
-        titles, asked = (
+        titles, check_counts = (
             {check.id: check.title for check in checks},
             Counter(check.id for check in checks),
         )
         passed = Counter(check.id for check in checks if check.outcome == "passed")
         self.id, self.number, self.label, self.max_score = id_, number, label, here[0][1].max_score
         self.attempts, self.not_graded = len(handed_in), len(counting) - len(graded)
-        self.full = sum(each.score == each.max_score for each in graded)
+        self.full = sum(exercise.score == exercise.max_score for exercise in graded)
         self.mean = mean(scores) if scores else None
         self.spread = [spread[i] for i in range(len(SHARES))]
-        self.misconceptions = named(each for each in attempts if each[1].is_graded)
+        self.misconceptions = named(attempt for attempt in attempts if attempt[1].is_graded)
         self.groups = {group: groups[group] for group in GROUPS if groups[group]}
-        self.checks = [(id_, title, passed[id_], asked[id_]) for id_, title in titles.items()]
+        self.checks = [
+            (id_, title, passed[id_], check_counts[id_]) for id_, title in titles.items()
+        ]
 
 
 class Part:
@@ -299,10 +341,10 @@ class Part:
             (result.student, exercise) for result in results for exercise in result.exercises
         ]
         self.id, self.title, self.results = id_, labels.assignment(id_), results
-        self.changed = [each for each in view.changed if each.assignment == id_]
+        self.changed = [change for change in view.changed if change.assignment == id_]
         self.absent, self.strangers = members.absent(names), members.strangers(names)
-        known = [result for result in results if result.student not in self.strangers]
-        counting = [result for result in known if not result.is_excused] or known
+        enrolled = [result for result in results if result.student not in self.strangers]
+        counting = [result for result in enrolled if not result.is_excused] or enrolled
         scores = [result.scaled_score for result in counting if result.scaled_score is not None]
         self.max_score = max(result.possible for result in results)
         self.mean = mean(scores) if scores else None
@@ -313,7 +355,7 @@ class Part:
                 id_,
                 number,
                 labels.exercise(id_),
-                [each for each in attempts if each[1].id == id_],
+                [attempt for attempt in attempts if attempt[1].id == id_],
                 self.strangers,
             )
             for id_, (number, _) in labels.numbered(
@@ -336,10 +378,14 @@ class Part:
             if (checks := [check for check in exercise.checks if check.outcome == outcome])
         ]
         self.lines = [
-            (name, labels.exercise(each.id), line) for name, each in attempts for line in each.lines
+            (name, labels.exercise(attempt.id), line)
+            for name, attempt in attempts
+            for line in attempt.lines
         ]
         self.decided = [
-            (result.student, *each) for result in results for each in decided(result, labels)
+            (result.student, *decision)
+            for result in results
+            for decision in decided(result, labels)
         ]
         self.not_graded = [
             (result.student, why) for result in results for why in not_graded(result, labels)
@@ -368,7 +414,7 @@ class ClassView:
     day: date | None = None
 
     @cached_property
-    def parts(self) -> list[Part]:
+    def assignments(self) -> list[Part]:
         """Its assignments, in the course's order."""
         return [
             Part(id_, results, self) for id_, results in self.labels.by_assignment(self.results)
@@ -377,11 +423,11 @@ class ClassView:
     @cached_property
     def by_student(self) -> dict[str, list[Result]]:
         """The results of each student who has one, in the course's order."""
-        found: dict[str, list[Result]] = {result.student: [] for result in self.results}
-        for part in self.parts:
-            for result in part.results:
-                found[result.student].append(result)
-        return found
+        student_results: dict[str, list[Result]] = {result.student: [] for result in self.results}
+        for assignment in self.assignments:
+            for result in assignment.results:
+                student_results[result.student].append(result)
+        return student_results
 
     @cached_property
     def came_back(self) -> list[tuple[str, str, str, list[str]]]:
@@ -389,66 +435,73 @@ class ClassView:
         and whose it is; most first.
         """
         titles: dict[str, str] = {}
-        found: dict[tuple[str, str, str], list[str]] = defaultdict(list)
+        recurrences: dict[tuple[str, str, str], list[str]] = defaultdict(list)
         for student, results in self.by_student.items():
-            first: dict[str, str] = {}
+            first_exercises: dict[str, str] = {}
             for exercise in (exercise for result in results for exercise in result.exercises):
                 for id_, title in {
-                    each.id: each.title for each in misconceptions_of(exercise)
+                    misconception.id: misconception.title
+                    for misconception in misconceptions_of(exercise)
                 }.items():
                     titles.setdefault(id_, title)
-                    if (earlier := first.setdefault(id_, exercise.id)) != exercise.id:
-                        found[id_, earlier, exercise.id].append(student)
-        place = self.labels.in_order(
+                    if (earlier := first_exercises.setdefault(id_, exercise.id)) != exercise.id:
+                        recurrences[id_, earlier, exercise.id].append(student)
+        position = self.labels.in_order(
             [exercise.id for result in self.results for exercise in result.exercises]
         ).index
-        listed = [(titles[id_], first, again, who) for (id_, first, again), who in found.items()]
-        return sorted(listed, key=lambda each: (-len(each[3]), place(each[1]), place(each[2])))
+        listed = [
+            (titles[id_], first_id, again, students)
+            for (id_, first_id, again), students in recurrences.items()
+        ]
+        return sorted(
+            listed, key=lambda entry: (-len(entry[3]), position(entry[1]), position(entry[2]))
+        )
 
 
 def _alike(attempts: Sequence[tuple[str, ExerciseResult]]) -> list[tuple[str, str, list[str]]]:
     """Return the largest groups first; one attempt alone is none."""
-    found: dict[tuple[str, str], list[str]] = defaultdict(list)
+    students_by_answer: dict[tuple[str, str], list[str]] = defaultdict(list)
     for student, attempt in attempts:
         if attempt.answers and group_of(attempt) == UNEXPLAINED:
-            found[attempt.id, attempt.answers].append(student)
-    groups = [(*key, names) for key, names in found.items() if len(names) > 1]
-    return sorted(groups, key=lambda each: -len(each[2]))
+            students_by_answer[attempt.id, attempt.answers].append(student)
+    groups = [(*key, names) for key, names in students_by_answer.items() if len(names) > 1]
+    return sorted(groups, key=lambda group: -len(group[2]))
 
 
-def _row(columns: Sequence[Column], result: Result) -> Row:
+def _row(columns: Sequence[Column], result: Result) -> ClassRow:
     numbers = {column.id: column.number for column in columns}
-    every = (
-        f"{numbers[each.id]}: {d.title}"
-        for each in result.exercises
-        for d in misconceptions_of(each)
+    titles = (
+        f"{numbers[exercise.id]}: {d.title}"
+        for exercise in result.exercises
+        for d in misconceptions_of(exercise)
     )
-    cells = {each.id: _cell(each) for each in result.exercises}
+    cells = {exercise.id: _cell(exercise) for exercise in result.exercises}
     outcomes = {
-        each.id: {check.id: check.outcome for check in each.checks} for each in result.exercises
+        exercise.id: {check.id: check.outcome for check in exercise.checks}
+        for exercise in result.exercises
     }
-    return Row(
+    return ClassRow(
         result.student,
         result,
         cells,
         outcomes,
         score_words(result.score),
         result.max_score,
-        next(every, ""),
+        next(titles, ""),
     )
 
 
-def _nothing(columns: Sequence[Column], student: str, of: float, is_zero: bool) -> Row:
+def _nothing(columns: Sequence[Column], student: str, max_score: float, is_zero: bool) -> ClassRow:
     missing: Outcome = "missing"
     cell = Cell(MARKS[missing], 0 if is_zero else None)
     outcomes = {column.id: {id_: missing for id_, *_ in column.checks} for column in columns}
-    return Row(
+    return ClassRow(
         student,
         None,
         dict.fromkeys(outcomes, cell),
         outcomes,
         points(0) if is_zero else cell.text,
-        of,
+        max_score,
     )
 
 
@@ -457,9 +510,9 @@ def _totals(results: Sequence[Result]) -> list[tuple[str, int]]:
     that have no total.
     """
     shares = [
-        each.score / each.max_score if each.max_score else 1.0
-        for each in results
-        if each.score is not None
+        result.score / result.max_score if result.max_score else 1.0
+        for result in results
+        if result.score is not None
     ]
     tenths = Counter(int(BINS * share) for share in shares if share < 1)
     bins = [

@@ -37,7 +37,7 @@ from pathlib import Path, PurePosixPath
 from ..course import Course
 from ..result import Result
 from ..submission import Unreadable, is_archive, read_bytes
-from ..submission.lay_out import Memory, Origin
+from ..submission.lay_out import IntakeJournal, Origin
 from ..submission.roster import Student, letters
 from ..visible import visible, visible_line
 from .class_view import (
@@ -52,7 +52,7 @@ from .class_view import (
 from .labels import IDS, Labels, file_stems
 from .markdown import feedback_markdown, one_exercise
 from .pages import student_page
-from .words import attempt_words, own, told
+from .words import adjustment_text, attempt_words, exercise_adjustments
 
 _FORMULA = ("=", "+", "-", "@")
 _SEPARATORS = re.compile(r"([;\t|])")
@@ -94,12 +94,13 @@ def cell(value: str) -> str:
     line.
     """
     value = visible(_LINE_BREAKS.sub(" ", value))
-    first, *rest = _SEPARATORS.split(value)
-    parts = [first] + [
-        f"'{part}" if each % 2 and _is_formula(part) else part for each, part in enumerate(rest)
+    head, *tail = _SEPARATORS.split(value)
+    fragments = [head] + [
+        f"'{fragment}" if index % 2 and _is_formula(fragment) else fragment
+        for index, fragment in enumerate(tail)
     ]
     starts = _is_formula(value) or value.startswith("\t")
-    return ("'" if starts else "") + "".join(parts)
+    return ("'" if starts else "") + "".join(fragments)
 
 
 def _is_formula(text: str) -> bool:
@@ -116,7 +117,14 @@ def to_canvas(view: ClassView) -> str:
     for each student.
     """
     head = ["Student", "ID", "SIS User ID", "SIS Login ID", "Section", *_columns(view, _OF_CANVAS)]
-    most = [_POINTS, "", "", "", "", *(number(part.max_score) for part in view.parts)]
+    most = [
+        _POINTS,
+        "",
+        "",
+        "",
+        "",
+        *(number(assignment.max_score) for assignment in view.assignments),
+    ]
     rows = (
         [
             (row.name or row.id).replace(_POINTS.strip(), _NO_POINTS),
@@ -144,21 +152,21 @@ def to_moodle(view: ClassView) -> str:
     )
 
 
-def _columns(view: ClassView, taken: re.Pattern[str]) -> Iterator[str]:
+def _columns(view: ClassView, reserved: re.Pattern[str]) -> Iterator[str]:
     """Yield what stands above each column: the assignment's title, with its id where the title
     alone would be ambiguous.
 
-    taken: titles that have another meaning there; of such an assignment it is the id.
+    reserved: titles that have another meaning there; of such an assignment it is the id.
     """
-    folded = [part.title.strip().casefold() for part in view.parts]
-    for part, own_title in zip(view.parts, folded, strict=True):
-        ambiguous = folded.count(own_title) > 1 or _ENDS_LIKE_AN_ID.search(part.title)
+    folded = [assignment.title.strip().casefold() for assignment in view.assignments]
+    for assignment, own_title in zip(view.assignments, folded, strict=True):
+        ambiguous = folded.count(own_title) > 1 or _ENDS_LIKE_AN_ID.search(assignment.title)
         yield (
-            part.id
-            if taken.search(part.title)
-            else f"{part.title} [{part.id}]"
+            assignment.id
+            if reserved.search(assignment.title)
+            else f"{assignment.title} [{assignment.id}]"
             if ambiguous
-            else part.title
+            else assignment.title
         )
 
 
@@ -171,15 +179,22 @@ def _scores(view: ClassView, excused: str = "") -> Iterator[tuple[Student, list[
     as a whole. The cell of one without a total is blank.
     """
     scores = {
-        (result.student, part.id): excused if result.is_excused else number(result.scaled_score)
-        for part in view.parts
-        for result in part.results
+        (result.student, assignment.id): excused
+        if result.is_excused
+        else number(result.scaled_score)
+        for assignment in view.assignments
+        for result in assignment.results
     }
     members = view.members
-    present = [name for name in view.by_student if name in members.by_name or not members.by_name]
-    for name in (*present, *members.absent(present)):
+    submitters = [
+        name for name in view.by_student if name in members.by_name or not members.by_name
+    ]
+    for name in (*submitters, *members.absent(submitters)):
         nothing = number(0) if members.zero and name in members.by_name else ""
-        yield members.row_of(name), [scores.get((name, part.id), nothing) for part in view.parts]
+        yield (
+            members.row_of(name),
+            [scores.get((name, assignment.id), nothing) for assignment in view.assignments],
+        )
 
 
 def to_csv(view: ClassView) -> str:
@@ -202,22 +217,22 @@ def to_csv(view: ClassView) -> str:
         "group",
     )
     rows: list[Sequence[str]] = [header]
-    for part in view.parts:
+    for assignment in view.assignments:
         nothing = number(0) if view.members.zero else ""
         missing = [
             (column.id, nothing, number(column.max_score), "", "", "", "")
-            for column in part.columns
+            for column in assignment.columns
         ]
-        for row in part.rows:
-            known = view.members.row_of(row.student)
-            person = ("" if known.name == row.student else known.name, known.section)
-            for id_, *cells, group in _found(row.result) if row.result else missing:
-                titles = (part.title, view.labels.exercise(id_))
-                rows.append((row.student, part.id, id_, *cells, *titles, *person, group))
+        for row in assignment.rows:
+            student = view.members.row_of(row.student)
+            person = ("" if student.name == row.student else student.name, student.section)
+            for id_, *cells, group in _exercise_rows(row.result) if row.result else missing:
+                titles = (assignment.title, view.labels.exercise(id_))
+                rows.append((row.student, assignment.id, id_, *cells, *titles, *person, group))
     return table(rows)
 
 
-def _found(result: Result) -> Iterator[tuple[str, ...]]:
+def _exercise_rows(result: Result) -> Iterator[tuple[str, ...]]:
     """Yield of each exercise what stands in its row.
 
     Why it shows no misconception a gradebook does not hold.
@@ -226,19 +241,22 @@ def _found(result: Result) -> Iterator[tuple[str, ...]]:
         points = (
             ("", "") if exercise.excused else (number(exercise.score), number(exercise.max_score))
         )
-        names = " ".join(each.id for each in misconceptions_of(exercise))
-        rules = "; ".join(told(each) for each in (*result.adjustments, *own(exercise, result)))
+        names = " ".join(diagnosed.id for diagnosed in misconceptions_of(exercise))
+        rules = "; ".join(
+            adjustment_text(adjustment)
+            for adjustment in (*result.adjustments, *exercise_adjustments(exercise, result))
+        )
         group = group_of(exercise)
-        known = NOT_HELD if group == UNEXPLAINED and result.isolation == NOT_HELD else group
-        yield exercise.id, *points, names, result.isolation, rules, known
+        group_cell = NOT_HELD if group == UNEXPLAINED and result.isolation == NOT_HELD else group
+        yield exercise.id, *points, names, result.isolation, rules, group_cell
 
 
 def gradescope_files(view: ClassView) -> dict[Path, str]:
     """Return a results.json for every submission, by its path in a folder."""
     stem_of, files = file_stems(view.by_student), {}
-    for each in view.results:
-        value = gradescope_result(each, view.labels)
-        path = Path(stem_of(each.student), each.assignment, "results.json")
+    for result in view.results:
+        value = gradescope_result(result, view.labels)
+        path = Path(stem_of(result.student), result.assignment, "results.json")
         files[path] = json.dumps(value, indent=1, ensure_ascii=False) + "\n"
     return files
 
@@ -276,14 +294,16 @@ def gradescope_result(result: Result, labels: Labels = IDS) -> dict[str, object]
     """
     numbered, tests = labels.numbered([exercise.id for exercise in result.exercises]), []
     for exercise in result.exercises:
-        found = {
-            check.id: each
-            for each in reversed(attempt_words(exercise).functions)
-            for check in each.failed
+        check_reports = {
+            check.id: function
+            for function in reversed(attempt_words(exercise).functions)
+            for check in function.failed
         }
         for j, check in enumerate(exercise.checks, 1):
-            about = found.get(check.id)
-            named = (about.says, about.also, about.hint and f"hint: {about.hint}") if about else ()
+            report = check_reports.get(check.id)
+            named = (
+                (report.says, report.also, report.hint and f"hint: {report.hint}") if report else ()
+            )
             test = {
                 "name": visible_line(f"{labels.exercise(exercise.id)}: {check.title}"),
                 "name_format": "text",
@@ -295,23 +315,28 @@ def gradescope_result(result: Result, labels: Labels = IDS) -> dict[str, object]
                 "output_format": "text",
             }
             tests.append(test)
-    said = [f"{labels.exercise(e.id)}: {e.note}" for e in result.exercises if e.note]
-    said += [*sentences(result, labels), f"isolation: {result.isolation}"]
+    notes = [f"{labels.exercise(e.id)}: {e.note}" for e in result.exercises if e.note]
+    notes += [*sentences(result, labels), f"isolation: {result.isolation}"]
     if result.score is None or result.is_excused:
-        output = [*(f"not graded: {each}" for each in not_graded(result, labels)), *said]
+        output = [*(f"not graded: {reason}" for reason in not_graded(result, labels)), *notes]
         return {"output": visible("\n".join(output)), "output_format": "text"}
-    whole = visible("\n".join(said))
-    return {"score": result.scaled_score, "output": whole, "output_format": "text", "tests": tests}
+    output_text = visible("\n".join(notes))
+    return {
+        "score": result.scaled_score,
+        "output": output_text,
+        "output_format": "text",
+        "tests": tests,
+    }
 
 
-def zips(view: ClassView, memory: Memory) -> tuple[dict[str, bytes], list[str]]:
+def zips(view: ClassView, memory: IntakeJournal) -> tuple[dict[str, bytes], list[str]]:
     """Return an archive for each platform and assignment from which anything was collected, by its
     name.
 
     Beside them stands a sentence for whoever is in none of a platform's. What goes to a group has
     nothing of one member alone.
     """
-    said, contents = list[str](), defaultdict[str, dict[str, bytes]](dict)
+    messages, contents = list[str](), defaultdict[str, dict[str, bytes]](dict)
     of_groups, groups = _of_groups(view, memory), defaultdict[_GroupKey, dict[str, Origin]](dict)
     for result in view.results:
         start = f"{result.student}/{result.assignment}/"
@@ -332,7 +357,7 @@ def zips(view: ClassView, memory: Memory) -> tuple[dict[str, bytes], list[str]]:
                 cannot = (
                     f"{result.student}: {platform} cannot find this student by what was collected"
                 )
-                said.append(
+                messages.append(
                     f"{cannot}. Next: course collect the download again, then course feedback"
                 )
     results = {(result.student, result.assignment): result for result in view.results}
@@ -343,13 +368,13 @@ def zips(view: ClassView, memory: Memory) -> tuple[dict[str, bytes], list[str]]:
                 _for_canvas(view, shared, origins)
             )
         else:
-            following = f"Next: give each member the page in {FOLDER}/STUDENT/{assignment}/"
-            said.append(f"{', '.join(members)}: {_WHY_NO_GROUP[platform]}. {following}")
-    said += _unread_alone(view, memory)
-    return {name: zipped(files) for name, files in sorted(contents.items())}, said
+            next_step = f"Next: give each member the page in {FOLDER}/STUDENT/{assignment}/"
+            messages.append(f"{', '.join(members)}: {_WHY_NO_GROUP[platform]}. {next_step}")
+    messages += _unread_alone(view, memory)
+    return {name: zipped(files) for name, files in sorted(contents.items())}, messages
 
 
-def _unread_alone(view: ClassView, memory: Memory) -> Iterator[str]:
+def _unread_alone(view: ClassView, memory: IntakeJournal) -> Iterator[str]:
     """Yield a sentence for whoever handed in nothing that can be read: then there is no name for
     feedback to go back under.
     """
@@ -360,14 +385,14 @@ def _unread_alone(view: ClassView, memory: Memory) -> Iterator[str]:
         if unread and not any(
             path.startswith(f"{result.student}/{result.assignment}/") for path in memory.files
         ):
-            following = f"Next: give this student the page in {FOLDER}/STUDENT/{result.assignment}/"
+            next_step = f"Next: give this student the page in {FOLDER}/STUDENT/{result.assignment}/"
             yield (
                 f"{result.student}: no file could be read, and feedback goes back under a "
-                f"file's name. {following}"
+                f"file's name. {next_step}"
             )
 
 
-def _of_groups(view: ClassView, memory: Memory) -> dict[str, tuple[str, ...]]:
+def _of_groups(view: ClassView, memory: IntakeJournal) -> dict[str, tuple[str, ...]]:
     """Return the members of the group that handed a file in as one, by the file's path in the
     submitted folder.
     """
@@ -389,20 +414,20 @@ def _is_named_after_group(view: ClassView, student: str, named: str) -> bool:
     """Return whether a platform's name begins with that of the student's group, and not with the
     student's own.
     """
-    row, first = view.members.row_of(student), letters(named.partition("_")[0])
-    return bool(row.group) and first == letters(row.group) and first != letters(row.name)
+    row, prefix = view.members.row_of(student), letters(named.partition("_")[0])
+    return bool(row.group) and prefix == letters(row.group) and prefix != letters(row.name)
 
 
 def _shared_result(view: ClassView, members: Sequence[Result | None]) -> Result | None:
     """Return what all members have alike, under their group's name; None where one has something
     else, or is not shown.
     """
-    known = [result for result in members if result is not None]
-    without_names = [result.model_copy(update={"student": ""}) for result in known]
-    if len(known) < len(members) or any(result != without_names[0] for result in without_names):
+    results = [result for result in members if result is not None]
+    without_names = [result.model_copy(update={"student": ""}) for result in results]
+    if len(results) < len(members) or any(result != without_names[0] for result in without_names):
         return None
-    return known[0].model_copy(
-        update={"student": view.members.row_of(known[0].student).group or "Your group"}
+    return results[0].model_copy(
+        update={"student": view.members.row_of(results[0].student).group or "Your group"}
     )
 
 
@@ -411,7 +436,7 @@ def _for_moodle(
 ) -> Iterator[tuple[str, bytes]]:
     named = {origin.named for origin in origins.values() if origin.platform == MOODLE}
     for folder in sorted(filter(_IMPORTABLE.fullmatch, named)):
-        for name, content in _whole(view, result, f"{result.assignment}_feedback"):
+        for name, content in _feedback_files(view, result, f"{result.assignment}_feedback"):
             yield f"{folder}/{name}", content
 
 
@@ -423,13 +448,18 @@ def _for_canvas(
         if origin.platform != CANVAS or not origin.named:
             continue
         id_ = PurePosixPath(name).stem.partition("_")[2]
-        said = feedback_markdown(one_exercise(result, id_) if id_ in ids else result, view.labels)
+        feedback = feedback_markdown(
+            one_exercise(result, id_) if id_ in ids else result, view.labels
+        )
         if origin.named.lower().endswith(".zip"):
-            yield origin.named, zipped(dict(_whole(view, result, f"{result.assignment}_feedback")))
+            yield (
+                origin.named,
+                zipped(dict(_feedback_files(view, result, f"{result.assignment}_feedback"))),
+            )
         elif is_archive(origin.named):  # which nobody opens as what its name says
-            yield f"{origin.named}.txt", said.encode()
+            yield f"{origin.named}.txt", feedback.encode()
         else:
-            yield origin.named, _as_file(origin.named, said)
+            yield origin.named, _as_file(origin.named, feedback)
 
 
 _FILES_FOR = {CANVAS: _for_canvas, MOODLE: _for_moodle}
@@ -439,21 +469,21 @@ _WHY_NO_GROUP = {
 }
 
 
-def _whole(view: ClassView, result: Result, stem: str) -> Iterator[tuple[str, bytes]]:
+def _feedback_files(view: ClassView, result: Result, stem: str) -> Iterator[tuple[str, bytes]]:
     yield f"{stem}.html", student_page(view, [result]).encode()
     yield f"{stem}.md", feedback_markdown(result, view.labels).encode()
 
 
-def _as_file(name: str, said: str) -> bytes:
+def _as_file(name: str, feedback: str) -> bytes:
     """Return the feedback as a notebook of one cell, or as a script of comments, as the name
     asks.
     """
     if name.lower().endswith(".ipynb"):
-        cell: dict[str, object] = {"cell_type": "markdown", "metadata": {}, "source": said}
+        cell: dict[str, object] = {"cell_type": "markdown", "metadata": {}, "source": feedback}
         return json.dumps(
             {"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 4}, indent=1
         ).encode()
-    return "".join(f"# {line}".rstrip() + "\n" for line in said.splitlines()).encode()
+    return "".join(f"# {line}".rstrip() + "\n" for line in feedback.splitlines()).encode()
 
 
 def zipped(files: Mapping[str, bytes]) -> bytes:
@@ -481,7 +511,8 @@ def folders(
     for result in view.results:
         folder = PurePosixPath(FOLDER, stem_of(result.student), result.assignment)
         yield from (
-            (folder / name, content) for name, content in _whole(view, result, result.assignment)
+            (folder / name, content)
+            for name, content in _feedback_files(view, result, result.assignment)
         )
         for exercise in result.exercises:
             if exercise.id in stems:

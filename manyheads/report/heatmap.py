@@ -52,8 +52,8 @@ def _size(picture: Picture, panel: Panel) -> tuple[float, float]:
     """Return the width and height of a table with its margins."""
     rows, columns = panel.values.shape
     width, height = _cell(picture, panel)
-    left = _NAMED if picture.tokens else _LEFT
-    return max(left + columns * width + _RIGHT, _LEAST), _TOP + rows * height + _BELOW
+    margin = _NAMED if picture.tokens else _LEFT
+    return max(margin + columns * width + _RIGHT, _LEAST), _TOP + rows * height + _BELOW
 
 
 def svg(picture: Picture, panel: Panel, scale: float = 1.0) -> str:
@@ -62,25 +62,25 @@ def svg(picture: Picture, panel: Panel, scale: float = 1.0) -> str:
     scale: how much larger all of it is drawn.
     """
     width, height = _cell(picture, panel)
-    left = _NAMED if picture.tokens else _LEFT
+    margin = _NAMED if picture.tokens else _LEFT
     wide, high = _size(picture, panel)
     named = escape(f"{picture.title}: {panel.title}", quote=True)
     return (
         f'<svg viewBox="0 0 {wide:g} {high:g}" width="{wide * scale:g}" role="img" '
         f'aria-label="{named}" '
         f'font-size="{_LABEL}" '
-        f'fill="currentColor" text-anchor="middle"><g transform="translate({left:g} {_TOP:g})">'
+        f'fill="currentColor" text-anchor="middle"><g transform="translate({margin:g} {_TOP:g})">'
         f"{''.join(_table(picture, panel, width, height))}</g></svg>"
     )
 
 
 def legend(picture: Picture) -> str:
     """Return what the picture's rows, columns and colours are."""
-    said = [f"Rows: {picture.rows}, columns: {picture.columns}."] if picture.rows else []
+    sentences = [f"Rows: {picture.rows}, columns: {picture.columns}."] if picture.rows else []
     of_other = "10000·sequence + " if _largest(picture) >= 10_000 else ""
     for kind in dict.fromkeys(panel.kind for panel in picture.panels):
         most = f"{_most(picture, kind):.2g}"
-        said.append(
+        sentences.append(
             {
                 "numbers": f"Blue: up to {most}, orange: down to −{most}.",
                 "weights": "Blue: up to 1.",
@@ -97,8 +97,8 @@ def legend(picture: Picture) -> str:
         for panel in picture.panels
         for value in panel.values.flatten().tolist()
     ):
-        said.append("Hatched: hidden, or no number.")
-    return " ".join(said)
+        sentences.append("Hatched: hidden, or no number.")
+    return " ".join(sentences)
 
 
 def _table(picture: Picture, panel: Panel, width: float, height: float) -> Iterator[str]:
@@ -136,14 +136,14 @@ def _table(picture: Picture, panel: Panel, width: float, height: float) -> Itera
         yield from _numbers(picture, panel, width, height)
     for axis, count, step in ((0, rows, height), (1, columns, width)):
         for k in range(0, count, 1 if picture.tokens or step >= 13 else 5):
-            text = escape(picture.tokens[k]) if picture.tokens else k + picture.first[axis]
+            text = escape(picture.tokens[k]) if picture.tokens else k + picture.start[axis]
             at = (k + 0.5) * step
-            place = (
+            position = (
                 f'x="-4" y="{at + 3:g}" text-anchor="end"'
                 if axis == 0
                 else f'x="{at:g}" y="{down + 11:g}"'
             )
-            yield f"<text {place}>{text}</text>" if text != "" else ""
+            yield f"<text {position}>{text}</text>" if text != "" else ""
 
 
 def _numbers(picture: Picture, panel: Panel, width: float, height: float) -> Iterator[str]:

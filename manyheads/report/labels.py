@@ -51,15 +51,15 @@ class Labels:
         """Ids of assignments or of exercises, each once, in the course's order; then those that it
         does not know.
         """
-        order = {id_: place for place, id_ in enumerate((*self.assignments, *self.exercises))}
+        order = {id_: index for index, id_ in enumerate((*self.assignments, *self.exercises))}
         return sorted(dict.fromkeys(ids), key=lambda id_: order.get(id_, len(order)))
 
-    def by_assignment(self, every: Sequence[Result]) -> list[tuple[str, list[Result]]]:
+    def by_assignment(self, results: Sequence[Result]) -> list[tuple[str, list[Result]]]:
         """Return those of each assignment, in the course's order of assignments, and as they come
         within one.
         """
-        ids = self.in_order([result.assignment for result in every])
-        return [(id_, [result for result in every if result.assignment == id_]) for id_ in ids]
+        ids = self.in_order([result.assignment for result in results])
+        return [(id_, [result for result in results if result.assignment == id_]) for id_ in ids]
 
 
 IDS = Labels()
@@ -100,10 +100,10 @@ def file_stems(students: Collection[str]) -> Callable[[str], str]:
     alike = Counter(folded(student) for student in students)
 
     def stem(student: str) -> str:
-        taken = (
+        is_unsafe = (
             is_reserved(student) or student.endswith((" ", ".")) or _DIGEST.fullmatch(student[-13:])
         )
-        if _PLAIN.fullmatch(student) and not taken and alike[folded(student)] < 2:
+        if _PLAIN.fullmatch(student) and not is_unsafe and alike[folded(student)] < 2:
             return student
         digest = hashlib.sha256(student.encode()).hexdigest()[:12]
         return f"{re.sub(r'[^a-zA-Z0-9]+', '_', student)[:40]}-{digest}"

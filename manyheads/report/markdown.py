@@ -20,13 +20,13 @@ from .labels import IDS, Labels
 from .words import (
     ASK,
     FunctionReport,
+    adjustment_text,
     attempt_words,
+    exercise_adjustments,
     out_of,
     out_of_all,
-    own,
     points,
     question_about,
-    told,
 )
 
 WIDTH = 84  # columns
@@ -51,7 +51,7 @@ def results_section(
 
     not_started: ids (assignment, exercise).
     """
-    lines, wrong = [f"## {escaped(title)}: {out_of_all(results)}"], []
+    lines, failed = [f"## {escaped(title)}: {out_of_all(results)}"], []
     for _, results_of_one in labels.by_assignment(results):
         for result in results_of_one:
             named = labels.assignment(result.assignment)
@@ -64,11 +64,11 @@ def results_section(
                 lines.append(
                     f"| {mark} | {escaped(labels.exercise(exercise.id))} | {out_of(exercise)} |"
                 )
-                wrong += [exercise] if started and not attempt_words(exercise).passed else []
-    for exercise in wrong:
+                failed += [exercise] if started and not attempt_words(exercise).passed else []
+    for exercise in failed:
         label = html.escape(one_line(labels.exercise(exercise.id)))
         summary = f"{attempt_words(exercise).mark} <strong>{label}</strong> {out_of(exercise)}"
-        opened = f"<details{' open' * (exercise is wrong[0])}><summary>{summary}</summary>"
+        opened = f"<details{' open' * (exercise is failed[0])}><summary>{summary}</summary>"
         lines.append(f"\n{opened}\n\n{text_block(attempt_text(exercise))}\n\n</details>")
     return "\n".join(lines)
 
@@ -79,9 +79,9 @@ def text_block(text: str) -> str:
     for line in text.splitlines():
         indent = line[: len(line) - len(line.lstrip(" "))][:8]
         lines += textwrap.wrap(one_line(line), WIDTH, subsequent_indent=indent) or [""]
-    shown = "\n".join(lines)
-    shown = shown if len(shown) <= LONGEST_BLOCK else f"{shown[:LONGEST_BLOCK]}\n{CUT}"
-    return f"<pre>\n{html.escape(_SPECIAL.sub(lambda m: m.group() + NOTHING, shown))}\n</pre>"
+    block = "\n".join(lines)
+    block = block if len(block) <= LONGEST_BLOCK else f"{block[:LONGEST_BLOCK]}\n{CUT}"
+    return f"<pre>\n{html.escape(_SPECIAL.sub(lambda m: m.group() + NOTHING, block))}\n</pre>"
 
 
 def one_line(text: str, limit: int = LONGEST_LINE) -> str:
@@ -112,13 +112,13 @@ def _function(function: FunctionReport) -> Iterator[str]:
     deep = "  " if function.name else ""
     head = f"{function.mark} {function.head}" if function.name else function.head
     yield from (
-        one_line(f"{deep * (place > 0)}{line}") for place, line in enumerate(head.splitlines())
+        one_line(f"{deep * (index > 0)}{line}") for index, line in enumerate(head.splitlines())
     )
-    for kind, text, checks in function.told:
+    for role, text, checks in function.details:
         if checks:
             yield from _scored(text, checks, deep)
         else:
-            yield f"{deep}{_BEFORE.get(kind, '')}{one_line(text)}"
+            yield f"{deep}{_BEFORE.get(role, '')}{one_line(text)}"
 
 
 _BEFORE = {"evidence": "  ", "hint": "hint: "}
@@ -126,29 +126,32 @@ _BEFORE = {"evidence": "  ", "hint": "hint: "}
 
 def _scored(sentence: str, checks: Sequence[CheckResult], deep: str = "") -> Iterator[str]:
     wide = SENTENCE - len(deep)
-    first, *more = textwrap.wrap(one_line(sentence), wide) or [""]
+    first_line, *further_lines = textwrap.wrap(one_line(sentence), wide) or [""]
     scored = f"{points(sum(c.score for c in checks))} / {points(sum(c.max_score for c in checks))}"
-    yield f"{deep}{first:<{wide}}  {scored:>10}"
-    yield from (f"{deep}{line}" for line in more)
+    yield f"{deep}{first_line:<{wide}}  {scored:>10}"
+    yield from (f"{deep}{line}" for line in further_lines)
 
 
 def feedback_markdown(result: Result, labels: Labels = IDS) -> str:
     """Return the whole submission."""
-    decided = [*map(told, result.adjustments)]
+    decided = [*map(adjustment_text, result.adjustments)]
     for exercise in result.exercises:
         label = labels.exercise(exercise.id)
-        decided += [f"{label}: {told(adjustment)}" for adjustment in own(exercise, result)]
+        decided += [
+            f"{label}: {adjustment_text(adjustment)}"
+            for adjustment in exercise_adjustments(exercise, result)
+        ]
         decided += [f"{label}: {exercise.note}"] if exercise.note else []
-    parts = [results_section(labels.assignment(result.assignment), [result], labels=labels)]
+    sections = [results_section(labels.assignment(result.assignment), [result], labels=labels)]
     questions = list(
         filter(None, (question_about(result, exercise) for exercise in result.exercises))
     )
     if questions:
-        parts.append(
+        sections.append(
             f"Is something wrong here? {ASK.removesuffix(':')}.\n\n"
             + text_block("\n".join(questions))
         )
-    return "\n\n".join([*parts, text_block("\n".join(decided))] if decided else parts) + "\n"
+    return "\n\n".join([*sections, text_block("\n".join(decided))] if decided else sections) + "\n"
 
 
 def one_exercise(result: Result, id_: str) -> Result:

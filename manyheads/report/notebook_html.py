@@ -50,12 +50,15 @@ class NotebookView:
     text: str
 
 
-def shown(*parts: RenderableType | NotebookView) -> NotebookView:
+def combine_views(*renderables: RenderableType | NotebookView) -> NotebookView:
     """Combine these parts in one box, one below the other."""
-    made = [part if isinstance(part, NotebookView) else _rendered(part) for part in parts]
-    inside = "".join(part.html for part in made)
+    views = [
+        renderable if isinstance(renderable, NotebookView) else _rendered(renderable)
+        for renderable in renderables
+    ]
+    inside = "".join(view.html for view in views)
     return NotebookView(
-        f'<div style="{_BOX}">{inside}</div>', "\n".join(part.text for part in made)
+        f'<div style="{_BOX}">{inside}</div>', "\n".join(view.text for view in views)
     )
 
 
@@ -65,8 +68,10 @@ def checked(result: ExerciseResult, label: str = "") -> NotebookView:
     """
     report = exercise_report(result, label=label)
     inside = [
-        "".join(map(_folded, parts)) if is_hint else _rendered(Group(*parts)).html
-        for is_hint, parts in groupby(report.renderables, lambda part: isinstance(part, HintLine))
+        "".join(map(_folded, renderables)) if is_hint else _rendered(Group(*renderables)).html
+        for is_hint, renderables in groupby(
+            report.renderables, lambda renderable: isinstance(renderable, HintLine)
+        )
     ]
     return NotebookView("".join(inside), _rendered(report).text)
 
@@ -84,7 +89,7 @@ class _NotebookConsole(Console):
 
 
 def _folded(line: Any) -> str:
-    label = f"hint for {line.about}" if line.about else "hint"
+    label = f"hint for {line.function}" if line.function else "hint"
     summary = f'<summary style="cursor:pointer">{html.escape(label)}</summary>'
     return (
         '<details style="margin:0.2em 0 0.4em '
@@ -93,9 +98,9 @@ def _folded(line: Any) -> str:
     )
 
 
-def _rendered(part: RenderableType) -> NotebookView:
+def _rendered(renderable: RenderableType) -> NotebookView:
     """Render a part. A long sentence wraps; a report keeps its columns."""
-    is_sentence = isinstance(part, Text)
+    is_sentence = isinstance(renderable, Text)
     plain: dict[str, Any] = {
         "highlight": False,
         "emoji": False,
@@ -110,7 +115,7 @@ def _rendered(part: RenderableType) -> NotebookView:
         color_system="truecolor",
         **plain,
     )
-    console.print(part, soft_wrap=is_sentence)
+    console.print(renderable, soft_wrap=is_sentence)
     text = "\n".join(
         line.rstrip() for line in console.export_text(clear=False).rstrip().splitlines()
     )

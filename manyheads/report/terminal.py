@@ -50,43 +50,47 @@ def class_table(view: ClassView, where: str = "below", *, students: bool = True)
 
     where: what shows all misconceptions. students: whether there is the table.
     """
-    shown = []
-    for part in view.parts:
-        table = _students(part) if students else Group()
-        shown.append(Group(_heading(part.title), table, _misconceptions(part, where)))
-    return Group(*shown)
+    sections = []
+    for assignment in view.assignments:
+        table = _students(assignment) if students else Group()
+        sections.append(
+            Group(_heading(assignment.title), table, _misconceptions(assignment, where))
+        )
+    return Group(*sections)
 
 
-def _students(part: Part) -> RenderableType:
+def _students(assignment: Part) -> RenderableType:
     table = Table(header_style="bold", box=None, padding=(0, 1, 0, 0), pad_edge=False)
     # one long name may not take the others' scores
     table.add_column("student", no_wrap=True, max_width=_STUDENT)
-    for column in part.columns:
+    for column in assignment.columns:
         table.add_column(column.number, justify="right", no_wrap=True)
     table.add_column("total", justify="right", style="bold", no_wrap=True)
     # the only column that may be narrowed: its texts are cut, not wrapped
     table.add_column("first misconception")
-    for row in sorted(part.rows, key=lambda row: row.student):
+    for row in sorted(assignment.rows, key=lambda row: row.student):
         cells = (
             Text(cell.text, _colour(cell))
-            for cell in (row.cells.get(c.id, Cell()) for c in part.columns)
+            for cell in (row.cells.get(c.id, Cell()) for c in assignment.columns)
         )
-        first = Text(row.first, no_wrap=True, overflow="ellipsis")
-        table.add_row(Text(row.student), *cells, f"{row.total}/{points(row.of)}", first)
+        misconception = Text(row.misconception, no_wrap=True, overflow="ellipsis")
+        table.add_row(
+            Text(row.student), *cells, f"{row.total}/{points(row.max_score)}", misconception
+        )
     titles = (
         f"{column.number} {column.label.removeprefix(f'{column.number} ')}"
-        for column in part.columns
+        for column in assignment.columns
     )
     legend = Columns([Text(title, style="dim") for title in titles], padding=(0, 3))
-    texts = [cell.text for row in part.rows for cell in row.cells.values()]
-    more = [f"{DECIDED} by a rule"] * any(text.endswith(DECIDED) for text in texts)
-    more += [
+    texts = [cell.text for row in assignment.rows for cell in row.cells.values()]
+    notes = [f"{DECIDED} by a rule"] * any(text.endswith(DECIDED) for text in texts)
+    notes += [
         f"{mark} {means}"
         for mark, means in ((EXCUSED, "excused"), (NOT_GRADED, "not graded"))
         if mark in texts
     ]
     marks = "   ".join(
-        [*(f"{MARKS[outcome]} {OUTCOMES[outcome]}" for outcome in (*GRAVE, "missing")), *more]
+        [*(f"{MARKS[outcome]} {OUTCOMES[outcome]}" for outcome in (*GRAVE, "missing")), *notes]
     )
     return Group(table, legend, Text(f"{marks}\n", style="dim"))
 
@@ -101,48 +105,53 @@ def _heading(title: str) -> RenderableType:
     return Text(title, style="bold underline")
 
 
-def _misconceptions(part: Part, where: str) -> RenderableType:
-    if not part.misconceptions:
+def _misconceptions(assignment: Part, where: str) -> RenderableType:
+    if not assignment.misconceptions:
         return Group()
     table = Table(show_header=False, box=None)
-    for each in part.misconceptions[:_MOST_MISCONCEPTIONS]:
-        table.add_row(str(len(each.names)), Text(each.titles[-1]))
-    left = len(part.misconceptions) - _MOST_MISCONCEPTIONS
-    more = [Text(f" and {left} more: {where}")] if left > 0 else []
-    return Group(Text("Misconceptions in this class", style="italic"), table, *more, Text(""))
+    for misconception in assignment.misconceptions[:_MOST_MISCONCEPTIONS]:
+        table.add_row(str(len(misconception.names)), Text(misconception.titles[-1]))
+    remaining = len(assignment.misconceptions) - _MOST_MISCONCEPTIONS
+    footer = [Text(f" and {remaining} more: {where}")] if remaining > 0 else []
+    return Group(Text("Misconceptions in this class", style="italic"), table, *footer, Text(""))
 
 
 def class_exercises(view: ClassView) -> RenderableType:
     """Return each assignment over the class, exercise by exercise, and below them what came back in
     a later one.
     """
-    shown = [
-        part
-        for each in view.parts
-        for part in (_heading(each.title), *map(_exercise, each.columns))
+    sections = [
+        renderable
+        for assignment in view.assignments
+        for renderable in (_heading(assignment.title), *map(_exercise, assignment.columns))
     ]
     label = view.labels.exercise
-    for title, first, again, who in view.came_back:
-        shown.append(
-            Text(f"Came back for {len(who)}, in {label(again)} after {label(first)}: {title}")
+    for title, first_id, again, students in view.came_back:
+        sections.append(
+            Text(
+                f"Came back for {len(students)}, in {label(again)} after {label(first_id)}: {title}"
+            )
         )
-    return Group(*shown)
+    return Group(*sections)
 
 
 def _exercise(column: Column) -> RenderableType:
     unknown = NOT_GRADED if column.attempts else MARKS["missing"]
     mean = unknown if column.mean is None else f"{column.mean:.2f}"
     attempts = counted(column.attempts, "attempt", "attempts")
-    seen = f"{attempts}, {column.full} full, mean {mean} / {points(column.max_score)}"
-    head = Text(f"{column.label:<{_LABEL}}  {seen}")
+    summary = f"{attempts}, {column.full} full, mean {mean} / {points(column.max_score)}"
+    head = Text(f"{column.label:<{_LABEL}}  {summary}")
     head.stylize("bold", 0, len(column.label))
     table = Table(show_header=False, box=None, padding=(0, 2, 0, 0))
-    for each in column.misconceptions:
-        count = len(each.names)
+    for misconception in column.misconceptions:
+        count = len(misconception.names)
         either = "; ".join(
-            f"or {title}" + f", {n} of {count}" * (n < count) for title, n in each.alternatives
+            f"or {title}" + f", {n} of {count}" * (n < count)
+            for title, n in misconception.alternatives
         )
-        table.add_row(str(count), Text(each.titles[-1] + (f" ({either})" if either else "")))
+        table.add_row(
+            str(count), Text(misconception.titles[-1] + (f" ({either})" if either else ""))
+        )
     for group, count in column.groups.items():
         table.add_row(str(count), group)
     return Group(head, Padding(table, (0, 0, 1, 2))) if table.rows else head
@@ -155,7 +164,7 @@ class HintLine:
     A notebook folds it away.
     """
 
-    about: str
+    function: str
     hint: str
     deep: int
 
@@ -176,19 +185,21 @@ def exercise_report(
     head = _Scored(
         f"{words.mark} ", label or result.id, result.score, result.max_score, _STYLES[words.mark]
     )
-    parts: list[RenderableType] = [head]
+    renderables: list[RenderableType] = [head]
     if not words.passed:
-        shown = [words.first] if brief else words.functions
-        parts += [
-            part
-            for each in words.functions
-            for part in _function(each)[: None if each in shown else 1]
+        detailed_functions = [words.first_wrong] if brief else words.functions
+        renderables += [
+            renderable
+            for function in words.functions
+            for renderable in _function(function)[: None if function in detailed_functions else 1]
         ]
-    parts += [HintLine("", words.hint, 2)] * bool(words.hint)
-    parts += [_folded(*each) for each in words.folded if each[1] and not words.passed]
-    parts += [_indented(sentence, 2, "") for sentence in after]
-    parts += [_indented(result.note, 2, "dim")] if result.note else []
-    return Group(*parts)
+    renderables += [HintLine("", words.hint, 2)] * bool(words.hint)
+    renderables += [
+        _folded(*folded_line) for folded_line in words.folded if folded_line[1] and not words.passed
+    ]
+    renderables += [_indented(sentence, 2, "") for sentence in after]
+    renderables += [_indented(result.note, 2, "dim")] if result.note else []
+    return Group(*renderables)
 
 
 def fitted_report(
@@ -203,28 +214,28 @@ def fitted_report(
     return report if fits else exercise_report(result, label=label, after=after, brief=True)
 
 
-def next_of(own: Own, result: ExerciseResult) -> str:
+def next_of(attempt: Own, result: ExerciseResult) -> str:
     """Return what comes next for an attempt that is not done: the next function, where all that is
     written is right.
     """
-    id_, words = own.exercise.id, attempt_words(result)
-    if words.first:
+    id_, words = attempt.exercise.id, attempt_words(result)
+    if words.first_wrong:
         return f"Next: {words.next or f'course hint {id_}'}"
     name = next(
         (function.name for function in result.functions if function.state == "unwritten"), ""
     )
-    where = to_write(own, name)
+    where = to_write(attempt, name)
     return f"Next: {where and f'write {where}, then: '}course check {id_}"
 
 
-def to_write(own: Own, name: str) -> str:
+def to_write(attempt: Own, name: str) -> str:
     """Return what is to be written of this function or class, and where: its first method that is a
     stub, on its line.
     """
-    source = own.source
+    source = attempt.source
     name = ".".join([name, *unwritten_methods(source.source, name)[:1]])
     line = defined_on(source.source, name)
-    return f"{name}, on {proved_line(source, line).place} of {own.path}" if line else name
+    return f"{name}, on {proved_line(source, line).place} of {attempt.path}" if line else name
 
 
 _STYLES = {
@@ -238,20 +249,22 @@ _STYLES = {
 
 def _function(function: FunctionReport) -> list[RenderableType]:
     deep = 4 if function.name else 2
-    parts: list[RenderableType] = []
+    renderables: list[RenderableType] = []
     if function.name:
-        parts.append(Hanging(f"  {function.mark} ", function.head, _STYLES[function.mark]))
+        renderables.append(Hanging(f"  {function.mark} ", function.head, _STYLES[function.mark]))
     elif function.says:
-        parts.append(Hanging("  ", function.says, "bold"))
-    for kind, text, checks in function.told:
+        renderables.append(Hanging("  ", function.says, "bold"))
+    for role, text, checks in function.details:
         if checks:
-            parts.append(_folded(text, checks, deep))
-        elif kind == "hint":
-            parts.append(HintLine(function.name, text, deep))
-        elif kind != "next":  # which whoever prints this says last
-            is_evidence = kind == "evidence"
-            parts.append(_indented(text, deep + 2 * is_evidence, "yellow" if is_evidence else ""))
-    return parts
+            renderables.append(_folded(text, checks, deep))
+        elif role == "hint":
+            renderables.append(HintLine(function.name, text, deep))
+        elif role != "next":  # which whoever prints this says last
+            is_evidence = role == "evidence"
+            renderables.append(
+                _indented(text, deep + 2 * is_evidence, "yellow" if is_evidence else "")
+            )
+    return renderables
 
 
 def _indented(text: str, deep: int, style: str) -> RenderableType:
@@ -270,23 +283,23 @@ class Hanging:
     a list, below their own.
     """
 
-    before: str
+    prefix: str
     sentence: str
     style: str = ""
     before_style: str | None = None  # another than that of the sentence
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        wide = max(options.max_width - len(self.before), 12)
+        wide = max(options.max_width - len(self.prefix), 12)
         lines = [self.sentence] if options.no_wrap else self.sentence.splitlines() or [""]
-        first, *more = [
-            part
+        first_line, *further_lines = [
+            wrapped
             for line in lines
-            for part in textwrap.wrap(line, wide, subsequent_indent="   " * (line != lines[0]))
+            for wrapped in textwrap.wrap(line, wide, subsequent_indent="   " * (line != lines[0]))
             or [""]
         ]
-        before = self.style if self.before_style is None else self.before_style
-        yield Text.assemble((self.before, before), (first, self.style))
-        yield from (Text(" " * len(self.before) + line, self.style) for line in more)
+        prefix_style = self.style if self.before_style is None else self.before_style
+        yield Text.assemble((self.prefix, prefix_style), (first_line, self.style))
+        yield from (Text(" " * len(self.prefix) + line, self.style) for line in further_lines)
 
 
 @dataclass(frozen=True)
@@ -295,7 +308,7 @@ class _Scored:
     readable width.
     """
 
-    before: str
+    prefix: str
     sentence: str
     score: float | None
     max_score: float
@@ -303,11 +316,11 @@ class _Scored:
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         scored = f"{score_words(self.score):>6} / {points(self.max_score)}"
-        wide = max(min(_SENTENCE + 2, options.max_width - _POINTS) - len(self.before), 10)
-        first, *more = textwrap.wrap(self.sentence, wide) or [""]
+        wide = max(min(_SENTENCE + 2, options.max_width - _POINTS) - len(self.prefix), 10)
+        first_line, *further_lines = textwrap.wrap(self.sentence, wide) or [""]
         lines = [
-            f"{self.before}{first:<{wide}}{scored}",
-            *(" " * len(self.before) + line for line in more),
+            f"{self.prefix}{first_line:<{wide}}{scored}",
+            *(" " * len(self.prefix) + line for line in further_lines),
         ]
         yield Text("\n".join(lines), style=self.style)
 
@@ -324,16 +337,18 @@ def below_ladder(
     owns: Sequence[Own], results: Sequence[ExerciseResult | None]
 ) -> Iterator[Text | str]:
     """Yield which files are read, and what comes next: the first exercise that is not done."""
-    for own in owns:
-        if said := own.source.problem if own.source.missing else own.source.note:
-            yield Text(f"note: {said.splitlines()[0]}", style="dim")
-    for own, result in zip(owns, results, strict=True):
+    for attempt in owns:
+        if note := attempt.source.problem if attempt.source.missing else attempt.source.note:
+            yield Text(f"note: {note.splitlines()[0]}", style="dim")
+    for attempt, result in zip(owns, results, strict=True):
         if not (result and result.is_done):
-            is_touched = own.is_started or own.source.missing
-            first = (
-                "" if is_touched else f"fill the stubs of {from_here(own.exercise.script)}, then: "
+            is_touched = attempt.is_started or attempt.source.missing
+            manual_step = (
+                ""
+                if is_touched
+                else f"fill the stubs of {from_here(attempt.exercise.script)}, then: "
             )
-            yield f"Next: {first}course check {own.exercise.id}"
+            yield f"Next: {manual_step}course check {attempt.exercise.id}"
             return
     yield "All done."
 
@@ -344,24 +359,24 @@ def ladder(rungs: Sequence[Rung], *, is_whole: bool = False) -> RenderableType:
 
     is_whole: show all of the checklist, also where the screen has no room.
     """
-    done = f"{sum(rung.state == 'done' for rung in rungs)} of {len(rungs)} done"
+    progress = f"{sum(rung.state == 'done' for rung in rungs)} of {len(rungs)} done"
     unseen = sum(rung.result.unseen for rung in rungs if rung.result)
     total = (
-        f"{done}, {points(sum(r.score for r in rungs))} of "
+        f"{progress}, {points(sum(r.score for r in rungs))} of "
         f"{points(sum(r.exercise.points for r in rungs))} points"
     )
     total += " by the visible checks" + (
         f"; only grading can give {points(unseen)} of them" if unseen else ""
     )
-    parts: list[RenderableType] = []
+    renderables: list[RenderableType] = []
     for title in dict.fromkeys(rung.exercise.assignment.title for rung in rungs):
-        parts += [
+        renderables += [
             _heading(title),
             _rungs([rung for rung in rungs if rung.exercise.assignment.title == title]),
         ]
-    parts.append(Text(total, style="bold"))
+    renderables.append(Text(total, style="bold"))
     upcoming = next((rung for rung in rungs if rung.state != "done"), None)
-    return _Fitted(Group(*parts), upcoming, is_whole) if upcoming else Group(*parts)
+    return _Fitted(Group(*renderables), upcoming, is_whole) if upcoming else Group(*renderables)
 
 
 BELOW = 4  # lines of the screen for what comes next, and the prompt
@@ -383,23 +398,23 @@ class _Fitted(NamedTuple):
         title = Text(f"The checklist of {label_of(self.rung.exercise)}: it …", style="bold")
         head: list[RenderableType] = [Text(""), title]
         checks = [
-            Hanging(f"  {'✓' if does else '☐'} ", said, "green" * does)
-            for said, does in self.rung.checklist
+            Hanging(f"  {'✓' if does else '☐'} ", check_title, "green" * does)
+            for check_title, does in self.rung.checklist
         ]
         room = console.height - len(console.render_lines(self.above)) - BELOW
         if self.is_whole or not console.is_terminal or len(head) + len(checks) <= room:
             yield from (*head, *checks)
         elif room <= FEWEST:
-            said = (
+            message = (
                 f"The checklist of {label_of(self.rung.exercise)} has {len(checks)} checks: "
                 "course status --all"
             )
-            yield Text(said, style="bright_black")
+            yield Text(message, style="bright_black")
         else:
-            shown = checks[: room - len(head) - 1]
-            yield from (*head, *shown)
+            fitting_checks = checks[: room - len(head) - 1]
+            yield from (*head, *fitting_checks)
             yield Text(
-                f"  … and {len(checks) - len(shown)} more: course status --all",
+                f"  … and {len(checks) - len(fitting_checks)} more: course status --all",
                 style="bright_black",
             )
 

@@ -26,10 +26,10 @@ _COLOURS = ("#56b4e9", "#e69f00", "#009e73", "#f0e442", "#cc79a7", "#d55e00", "#
 BEFORE = range(30, 0, -1)
 
 
-def crop_lines(crop: Tensor, whole: Sequence[int]) -> list[str]:
+def crop_lines(crop: Tensor, full_shape: Sequence[int]) -> list[str]:
     """Return rows of numbers, with "…" where the tensor continues.
 
-    `whole`: the tensor's full shape.
+    `full_shape`: the tensor's full shape.
     """
     table = crop.reshape(-1, crop.shape[-1]) if crop.dim() else crop.reshape(1, 1)
     ordinary = table[table.isfinite()]
@@ -38,11 +38,11 @@ def crop_lines(crop: Tensor, whole: Sequence[int]) -> list[str]:
     )
     texts = [[_number(value, whole_numbers) for value in row] for row in table.tolist()]
     width = max((len(text) for row in texts for text in row), default=0)
-    more = " …" if whole and whole[-1] > table.shape[1] else ""
-    lines = [" ".join(f"{text:>{width}}" for text in row) + more for row in texts]
-    if len(whole) > 2:
-        lines.insert(0, f"[{', '.join('0' for _ in whole[:-2])}]")
-    return [*lines, "…"] if len(whole) > 1 and whole[-2] > table.shape[0] else lines
+    suffix = " …" if full_shape and full_shape[-1] > table.shape[1] else ""
+    lines = [" ".join(f"{text:>{width}}" for text in row) + suffix for row in texts]
+    if len(full_shape) > 2:
+        lines.insert(0, f"[{', '.join('0' for _ in full_shape[:-2])}]")
+    return [*lines, "…"] if len(full_shape) > 1 and full_shape[-2] > table.shape[0] else lines
 
 
 def _number(value: float | bool, is_whole: bool) -> str:
@@ -55,24 +55,30 @@ def _number(value: float | bool, is_whole: bool) -> str:
 
 def trace_report(explained: Explained) -> RenderableType:
     """Return one call."""
-    parts: list[RenderableType] = [Text(explained.title, style="bold")]
+    renderables: list[RenderableType] = [Text(explained.title, style="bold")]
     if explained.sizes:
-        parts.append(Hanging("  ", explained.sizes, "bright_black"))
+        renderables.append(Hanging("  ", explained.sizes, "bright_black"))
     width = max(
         (len(line.label) for line in explained.entries if isinstance(line, TraceLine)), default=0
     )
     for entry in explained.entries:
-        parts += [_repeated(entry, width)] if isinstance(entry, Repeated) else _line(entry, width)
+        renderables += (
+            [_repeated(entry, width)] if isinstance(entry, Repeated) else _line(entry, width)
+        )
     if explained.dropped:
-        parts.append(Text(f"  … and {explained.dropped} more operations", style="bright_black"))
+        renderables.append(
+            Text(f"  … and {explained.dropped} more operations", style="bright_black")
+        )
     if explained.raised:
-        parts.append(Hanging("  ✗ ", explained.raised, "bold red"))
+        renderables.append(Hanging("  ✗ ", explained.raised, "bold red"))
     if explained.returned:
-        mark, style = ("✓", "bold green") if explained.right else ("✗", "bold red")
-        parts.append(Hanging(f"  {mark} ", explained.returned, style))
+        mark, style = ("✓", "bold green") if explained.is_right else ("✗", "bold red")
+        renderables.append(Hanging(f"  {mark} ", explained.returned, style))
     for table in explained.tables:
-        parts += _table(table, alone=not any(each.wrong for each in explained.tables))
-    return Group(*parts, Text(""))
+        renderables += _table(
+            table, alone=not any(origin_table.wrong_rows for origin_table in explained.tables)
+        )
+    return Group(*renderables, Text(""))
 
 
 def fitted_trace(
@@ -85,41 +91,47 @@ def fitted_trace(
     three rows of one wrong table.
     is_whole: leave out nothing.
     """
-    whole, room = Group(*map(trace_report, calls)), max(console.height - BELOW, BELOW)
+    full_report, room = Group(*map(trace_report, calls)), max(console.height - BELOW, BELOW)
 
-    def height(parts: Sequence[RenderableType]) -> int:
-        return len(console.render_lines(Group(*parts)))
+    def height(renderables: Sequence[RenderableType]) -> int:
+        return len(console.render_lines(Group(*renderables)))
 
-    if is_whole or not console.is_terminal or height([whole]) <= room:
-        return whole, 0
+    if is_whole or not console.is_terminal or height([full_report]) <= room:
+        return full_report, 0
     order = sorted(calls, key=_is_brief)
-    shown = [
+    reports = [
         _in_one_line(call) if _is_brief(call) else trace_report(shortened(call, 0))
         for call in order
     ]
-    for place, call in enumerate(order):
-        fuller = [call, *(shortened(call, before) for before in (() if call.right else BEFORE))]
+    for index, call in enumerate(order):
+        fuller = [
+            call,
+            *(
+                shortened(call, context_lines)
+                for context_lines in (() if call.is_right else BEFORE)
+            ),
+        ]
         tried = (
-            [*shown[:place], trace_report(each), *shown[place + 1 :]]
-            for each in fuller
+            [*reports[:index], trace_report(version), *reports[index + 1 :]]
+            for version in fuller
             if call.entries
         )
-        shown = next((parts for parts in tried if height(parts) <= room), shown)
-    lines = console.render_lines(Group(*shown))[:room]
-    return SegmentLines(lines, new_lines=True), height([whole]) - len(lines)
+        reports = next((candidate for candidate in tried if height(candidate) <= room), reports)
+    lines = console.render_lines(Group(*reports))[:room]
+    return SegmentLines(lines, new_lines=True), height([full_report]) - len(lines)
 
 
 def _is_brief(call: Explained) -> bool:
     """Return whether one line says all: it is right, stopped before it did anything, or waits for
     another function.
     """
-    return call.right or not call.entries or call.waits_for != ""
+    return call.is_right or not call.entries or call.waits_for != ""
 
 
 def _in_one_line(call: Explained) -> RenderableType:
     mark, style = (
         ("✓", "green")
-        if call.right
+        if call.is_right
         else ("·", "")
         if "NotImplementedError" in call.raised
         else ("✗", "red")
@@ -134,7 +146,9 @@ def _line(line: TraceLine, width: int) -> list[RenderableType]:
     proved = Hanging(
         f"{' ' * inside}! ", "one small change of this line makes every check pass", "bold yellow"
     )
-    operations = (part for operation in line.operations for part in _operation(operation, inside))
+    operations = (
+        renderable for operation in line.operations for renderable in _operation(operation, inside)
+    )
     return [head, *[proved] * line.proved, *operations]
 
 
@@ -144,16 +158,18 @@ def _operation(operation: Operation, indent: int) -> list[RenderableType]:
         name = f"✗ {operation.name}"  # in the column of the names that did not raise
         return [Hanging(f"{pad}{name:<{_NAME}} ", operation.takes, "red")]
     shapes = f"{operation.takes} → {operation.gives}" if operation.takes else operation.gives
-    said = f"{shapes:<{_SHAPES}}  {operation.data}" if operation.data else shapes
-    parts: list[RenderableType] = [Hanging(f"{pad}{operation.name:<{_NAME}} ", said, "", "cyan")]
+    description = f"{shapes:<{_SHAPES}}  {operation.data}" if operation.data else shapes
+    renderables: list[RenderableType] = [
+        Hanging(f"{pad}{operation.name:<{_NAME}} ", description, "", "cyan")
+    ]
     if operation.warning:
-        parts.append(Hanging(f"{pad}! ", operation.warning, "bold yellow"))
+        renderables.append(Hanging(f"{pad}! ", operation.warning, "bold yellow"))
     if operation.crop is not None:
-        parts += [
+        renderables += [
             Text(f"{pad}  {line}", style="bright_black")
-            for line in crop_lines(operation.crop, operation.whole)
+            for line in crop_lines(operation.crop, operation.full_shape)
         ]
-    return parts
+    return renderables
 
 
 def _repeated(again: Repeated, width: int) -> Text:
@@ -161,8 +177,8 @@ def _repeated(again: Repeated, width: int) -> Text:
         f"line {again.first}" if again.first == again.last else f"lines {again.first}–{again.last}"
     )
     how = "like this" if again.alike else "like this, with other shapes"
-    said = f"  {' ' * (width + 2 * again.depth)}  … {again.more} more {how} ({where})"
-    return Text(said, style="bright_black italic")
+    message = f"  {' ' * (width + 2 * again.depth)}  … {again.repeats} more {how} ({where})"
+    return Text(message, style="bright_black italic")
 
 
 def _table(table: OriginTable, *, alone: bool) -> list[RenderableType]:
@@ -170,34 +186,41 @@ def _table(table: OriginTable, *, alone: bool) -> list[RenderableType]:
     student's.
     """
     width = max(
-        len(str(max(place, 0))) for _, mine, right in table.rows for place in (*mine, *right)
+        len(str(max(address, 0)))
+        for _, actual, expected in table.rows
+        for address in (*actual, *expected)
     )
     margin = max(len(name) for name in (table.title, *(name for name, _, _ in table.rows))) + 2
     fits = (_WIDE - margin - 6) // (1 if alone else 2) // (width + 1)
     columns = len(table.rows[0][1])
     count = min(fits, columns)
-    wrong = [at for _, mine, right in table.rows for at in range(columns) if mine[at] != right[at]]
-    shown = slice(start := max(min([*wrong, columns - count]), 0), start + count)
+    wrong_columns = [
+        at
+        for _, actual, expected in table.rows
+        for at in range(columns)
+        if actual[at] != expected[at]
+    ]
+    window = slice(start := max(min([*wrong_columns, columns - count]), 0), start + count)
     heading = Text(f"  {table.title:<{margin}}", style="bold")
     if not alone:
         heading.append(f"{'yours':<{count * (width + 1) + 4}}should be")
-    parts: list[RenderableType] = [Text(f"  {table.legend}", style="bright_black")] * bool(
+    renderables: list[RenderableType] = [Text(f"  {table.legend}", style="bright_black")] * bool(
         table.legend
     )
-    parts += [heading] if table.title or not alone else []
-    for name, mine, right in table.rows:
+    renderables += [heading] if table.title or not alone else []
+    for name, actual, expected in table.rows:
         row = Text(f"  {name:<{margin}}")
-        _cells(row, mine[shown], width)
+        _cells(row, actual[window], width)
         if not alone:
-            row.append(" ✓  " if mine == right else " ✗  ")
-            _cells(row, right[shown], width)
-        parts.append(row)
-    more = Text(f"  … and {table.more} more heads", style="bright_black")
-    return [*parts, *[more] * bool(table.more)]
+            row.append(" ✓  " if actual == expected else " ✗  ")
+            _cells(row, expected[window], width)
+        renderables.append(row)
+    footer = Text(f"  … and {table.hidden_heads} more heads", style="bright_black")
+    return [*renderables, *[footer] * bool(table.hidden_heads)]
 
 
 def _cells(row: Text, places: Sequence[int], width: int) -> None:
-    for place in places:
-        colour = _COLOURS[place % 10_000 // 100 % len(_COLOURS)] if place >= 0 else "#ffffff"
-        row.append(f"{place if place >= 0 else '?':>{width}}", f"black on {colour}")
+    for address in places:
+        colour = _COLOURS[address % 10_000 // 100 % len(_COLOURS)] if address >= 0 else "#ffffff"
+        row.append(f"{address if address >= 0 else '?':>{width}}", f"black on {colour}")
         row.append(" ")

@@ -76,12 +76,12 @@ class FunctionReport:
         return ": ".join(filter(None, (self.name, self.says)))
 
     @property
-    def rest(self) -> tuple[CheckResult, ...]:
+    def further_checks(self) -> tuple[CheckResult, ...]:
         """The checks that failed here, without the one whose evidence is shown."""
         return self.failed[any(check.title == self.check for check in self.failed[:1]) :]
 
     @property
-    def told(self) -> Iterator[tuple[Kind, str, tuple[CheckResult, ...]]]:
+    def details(self) -> Iterator[tuple[Kind, str, tuple[CheckResult, ...]]]:
         """What stands below its own line, in this order: each text, with the checks whose points
         stand beside it.
 
@@ -94,17 +94,21 @@ class FunctionReport:
             "hint": self.hint,
             "next": self.next and f"Next: {self.next}",
         }
-        first = self.failed[: len(self.failed) - len(self.rest)]
+        evidence_checks = self.failed[: len(self.failed) - len(self.further_checks)]
         yield from (
-            (kind, text, first if kind == "check" else ()) for kind, text in texts.items() if text
+            (role, text, evidence_checks if role == "check" else ())
+            for role, text in texts.items()
+            if text
         )
-        if len(self.rest) > 1:
-            others = (
-                f"and {len(self.rest)} other checks" if self.check else f"{len(self.rest)} checks"
+        if len(self.further_checks) > 1:
+            count_text = (
+                f"and {len(self.further_checks)} other checks"
+                if self.check
+                else f"{len(self.further_checks)} checks"
             )
-            yield "check", f"{others} fail here", self.rest
+            yield "check", f"{count_text} fail here", self.further_checks
         else:
-            yield from (("check", check.title, (check,)) for check in self.rest)
+            yield from (("check", check.title, (check,)) for check in self.further_checks)
 
 
 def function_reports(result: ExerciseResult) -> Iterator[FunctionReport]:
@@ -113,24 +117,34 @@ def function_reports(result: ExerciseResult) -> Iterator[FunctionReport]:
     names = [function.name for function in result.functions]
     about_all = [d for d in result.diagnosis if d.function not in names and d.id != UNTOUCHED]
     if failed and (about_all or not names):
-        own = [
+        failed_here = [
             check for check in failed if check.function not in names and check.outcome != "skipped"
         ]
-        seen = next(((check.title, check.evidence) for check in own), ("", ""))
-        yield _wrong("", result, about_all, seen, own, has_lines=not names)
+        observation = next(((check.title, check.evidence) for check in failed_here), ("", ""))
+        yield _mistake_report("", result, about_all, observation, failed_here, has_lines=not names)
     has_lines = True  # of which the first that is wrong is told
-    for each in result.functions:
-        if each.state != "wrong":
-            yield _unless_wrong(each, {f.name: f.state for f in result.functions})
+    for function_result in result.functions:
+        if function_result.state != "wrong":
+            yield _unless_wrong(function_result, {f.name: f.state for f in result.functions})
             continue
-        named = [d for d in result.diagnosis if each.name in (d.function, *d.also_in)]
+        named = [d for d in result.diagnosis if function_result.name in (d.function, *d.also_in)]
         by = (
-            each
-            if each.check
-            else next((f for f in result.functions if f.waits_for == each.name), each)
+            function_result
+            if function_result.check
+            else next(
+                (f for f in result.functions if f.waits_for == function_result.name),
+                function_result,
+            )
         )
-        own = [check for check in failed if check.function == each.name]
-        yield _wrong(each.name, result, named, (by.check, by.evidence), own, has_lines=has_lines)
+        failed_here = [check for check in failed if check.function == function_result.name]
+        yield _mistake_report(
+            function_result.name,
+            result,
+            named,
+            (by.check, by.evidence),
+            failed_here,
+            has_lines=has_lines,
+        )
         has_lines = False
 
 
@@ -143,21 +157,21 @@ def _unless_wrong(function: FunctionResult, states: dict[str, str]) -> FunctionR
         return FunctionReport(
             function.name, WRONG, f"it{stands}" if stands else f"the file has no such name{near}"
         )
-    said = {
+    message = {
         "unwritten": function.evidence or "not written yet",
         "unrun": "its cell has not run yet",
         "unseen": "nothing has asked it yet",
         "so_far": f"right so far; another check of it waits for {waits}",
         "waiting": f"waits for {waits}, {why or 'which it uses'}",
     }.get(function.state, "")
-    return FunctionReport(function.name, LATER if said else RIGHT, said)
+    return FunctionReport(function.name, LATER if message else RIGHT, message)
 
 
-def _wrong(
+def _mistake_report(
     name: str,
     result: ExerciseResult,
     named: Sequence[Diagnosed],
-    seen: tuple[str, str],
+    observation: tuple[str, str],
     failed: Sequence[CheckResult],
     *,
     has_lines: bool,
@@ -166,18 +180,18 @@ def _wrong(
     belongs to it or none.
     """
     lines = result.lines if has_lines else ()
-    if lines and not named and failed and failed[0].title != seen[0]:
+    if lines and not named and failed and failed[0].title != observation[0]:
         # the other was chosen for names that the line has refuted
-        seen = (failed[0].title, failed[0].evidence)
-    lines = tuple(sorted(lines, key=lambda proved: f"on {proved.place}" not in seen[1]))
-    place = ", or ".join(proved.place for proved in lines)
+        observation = (failed[0].title, failed[0].evidence)
+    lines = tuple(sorted(lines, key=lambda proved: f"on {proved.place}" not in observation[1]))
+    location = ", or ".join(proved.place for proved in lines)
     besides = [d for d in result.also if name in (d.function, "")]
-    if name and any(check.title == seen[0] and check.outcome in _ENDED for check in failed):
+    if name and any(check.title == observation[0] and check.outcome in _ENDED for check in failed):
         # no mistake that has a name lets a function run on for ever
         named, besides = [], [*named, *besides]
-    named = [which_of(each, result) for each in named]
+    named = [which_of(diagnosed, result) for diagnosed in named]
     did = _titles(named) or [
-        *filter(None, ["not right yet" if name else "Not right yet" if place else ""])
+        *filter(None, ["not right yet" if name else "Not right yet" if location else ""])
     ]
     hint = next((diagnosed.hint for diagnosed in named if diagnosed.hint), "")
     also = (
@@ -185,21 +199,23 @@ def _wrong(
     )
     ended = {check.outcome for check in failed} <= (_STOPPED if name else _WHOLE)
     is_traced = not failed or not all(_NOT_TRACED.search(check.evidence) for check in failed)
-    following = "" if named or ended or not is_traced else f"course trace {result.id}"
-    ordered = sorted(failed, key=lambda check: check.title != seen[0])
+    next_step = "" if named or ended or not is_traced else f"course trace {result.id}"
+    ordered = sorted(failed, key=lambda check: check.title != observation[0])
     if (
-        any(check.title == seen[0] and check.outcome == "error" for check in ordered[:1])
+        any(check.title == observation[0] and check.outcome == "error" for check in ordered[:1])
         and len(ordered) > 1
     ):
-        seen = ("", seen[1])  # what it asks for is not what is wrong
-    where = place and f" ({place})"
+        observation = ("", observation[1])  # what it asks for is not what is wrong
+    where = location and f" ({location})"
     says = f"{did[0].removesuffix('.')}{where}." if where else "".join(did)
     if len(did) > 1:
         says = "\n".join(
-            [f"{len(did)} mistakes{where}:", *(f"{i}. {each}" for i, each in enumerate(did, 1))]
+            [f"{len(did)} mistakes{where}:", *(f"{i}. {title}" for i, title in enumerate(did, 1))]
         )
     line = next((proved.line for proved in lines), 0)
-    return FunctionReport(name, WRONG, says, *seen, also, hint, following, tuple(ordered), line)
+    return FunctionReport(
+        name, WRONG, says, *observation, also, hint, next_step, tuple(ordered), line
+    )
 
 
 def _titles(named: Sequence[Diagnosed]) -> list[str]:
@@ -207,9 +223,9 @@ def _titles(named: Sequence[Diagnosed]) -> list[str]:
 
     None is said twice.
     """
-    said = {diagnosed.title for diagnosed in named}
+    titles = {diagnosed.title for diagnosed in named}
     return [
-        " Or: ".join([d.title, *(title for title in d.alternative_titles if title not in said)])
+        " Or: ".join([d.title, *(title for title in d.alternative_titles if title not in titles)])
         for d in named
     ]
 
@@ -247,7 +263,7 @@ class AttemptWords:
     hint: str = ""
 
     @property
-    def first(self) -> FunctionReport | None:
+    def first_wrong(self) -> FunctionReport | None:
         """The first that is wrong, None where there is none."""
         return next((function for function in self.functions if function.mark == WRONG), None)
 
@@ -258,8 +274,8 @@ class AttemptWords:
         """
         return (
             ""
-            if not self.first or any(function.hint for function in self.functions)
-            else self.first.next
+            if not self.first_wrong or any(function.hint for function in self.functions)
+            else self.first_wrong.next
         )
 
 
@@ -270,23 +286,24 @@ def attempt_words(result: ExerciseResult) -> AttemptWords:
             NOT_GRADED, False, (FunctionReport("", NOT_GRADED, said_of_not_graded(result)),)
         )
     functions = tuple(function_reports(result))
-    wrong = any(function.mark == WRONG for function in functions)
+    has_mistake = any(function.mark == WRONG for function in functions)
     passed = [check for check in result.checks if check.outcome == "passed"]
-    asked = {function.name for function in result.functions if function.state == "wrong"}
-    others = [
+    wrong_names = {function.name for function in result.functions if function.state == "wrong"}
+    remaining_checks = [
         check
         for check in result.checks
-        if check.outcome != "passed" and check.function not in asked
+        if check.outcome != "passed" and check.function not in wrong_names
     ]
-    waiting = others if result.functions else []
+    waiting = remaining_checks if result.functions else []
     wait = (
         f"{counted(len(waiting), 'check waits', 'checks wait')} for what is not right or "
         "written yet"
     )
     folded = ((wait, waiting), (counted(len(passed), "check passes", "checks pass"), passed))
-    mark = RIGHT if result.is_done else WRONG if wrong or not functions else PROGRESS
+    mark = RIGHT if result.is_done else WRONG if has_mistake or not functions else PROGRESS
     hint = next(
-        (d.hint for d in result.diagnosis if d.id == UNTOUCHED and not passed and not wrong), ""
+        (d.hint for d in result.diagnosis if d.id == UNTOUCHED and not passed and not has_mistake),
+        "",
     )
     return AttemptWords(mark, result.is_done, functions, folded, hint)
 
@@ -308,9 +325,9 @@ def said_of_not_graded(result: ExerciseResult) -> str:
     return f"Not graded: {why}"
 
 
-def counted(number: int, one: str, more: str) -> str:
+def counted(number: int, singular: str, plural: str) -> str:
     """1 check passes, 2 checks pass."""
-    return f"{number} {one if number == 1 else more}"
+    return f"{number} {singular if number == 1 else plural}"
 
 
 def points(value: float) -> str:
@@ -375,18 +392,22 @@ def question_about(result: Result, exercise: ExerciseResult) -> str:
     )
 
 
-def told(adjustment: Adjustment) -> str:
+def adjustment_text(adjustment: Adjustment) -> str:
     """Return the words of a rule, and the points before and after where they differ."""
     before, after = adjustment.before, adjustment.after
     return adjustment.words if before == after else f"{adjustment.words} ({before:g} → {after:g})"
 
 
-def own(exercise: ExerciseResult, result: Result) -> list[Adjustment]:
+def exercise_adjustments(exercise: ExerciseResult, result: Result) -> list[Adjustment]:
     """Return the adjustments of an exercise that are not the whole assignment's, as being late
     is.
     """
-    said = {adjustment.words for adjustment in result.adjustments}
-    return [each for each in exercise.adjustments if each.words not in said and each.rule != "late"]
+    assignment_words = {adjustment.words for adjustment in result.adjustments}
+    return [
+        adjustment
+        for adjustment in exercise.adjustments
+        if adjustment.words not in assignment_words and adjustment.rule != "late"
+    ]
 
 
 class Problem(NamedTuple):
@@ -404,9 +425,11 @@ class Problem(NamedTuple):
         """What is said of it, what was seen, and the hint, on one line."""
         report = self.report
         head = ": ".join(filter(None, (report.name, report.says or report.check)))
-        seen = report.evidence[:1].upper() + report.evidence[1:]
+        evidence = report.evidence[:1].upper() + report.evidence[1:]
         ended = (
-            part if part.endswith((".", "?", "!")) else f"{part}." for part in (head, seen) if part
+            clause if clause.endswith((".", "?", "!")) else f"{clause}."
+            for clause in (head, evidence)
+            if clause
         )
         return " ".join(" ".join((*ended, report.hint and f"Hint: {report.hint}")).split())
 
@@ -415,7 +438,9 @@ def problems(result: ExerciseResult, source: AttemptSource) -> Iterator[Problem]
     """Yield what is wrong, at the line that the report tells: proved, or of an exception; else at
     that of the function's `def`.
     """
-    for report in (each for each in attempt_words(result).functions if each.mark == WRONG):
+    for report in (
+        function for function in attempt_words(result).functions if function.mark == WRONG
+    ):
         named = named_line(report.evidence, source) or named_line(report.says, source)
         line = report.line or named or defined_on(source.source, report.name) or 1
         text = next(iter(lines_of(source.source)[line - 1 : line]), "").rstrip()
@@ -426,10 +451,14 @@ def defined_on(source: str, path: str) -> int:
     """Return the line on which this function, class, or Class.method begins, the last of several; 0
     where none does.
     """
-    line, parts = 0, statements_of(source)
+    line, statements = 0, statements_of(source)
     for name in path.split("."):
-        defined = [part for part in parts if isinstance(part, DEFINITIONS) and part.name == name]
-        line, parts = (defined[-1].lineno, tuple(defined[-1].body)) if defined else (0, ())
+        defined = [
+            statement
+            for statement in statements
+            if isinstance(statement, DEFINITIONS) and statement.name == name
+        ]
+        line, statements = (defined[-1].lineno, tuple(defined[-1].body)) if defined else (0, ())
     return line
 
 
@@ -444,11 +473,17 @@ def without_ids(result: ExerciseResult) -> ExerciseResult:
     their misconceptions alone.
     """
 
-    def told(named: Sequence[Diagnosed]) -> tuple[Diagnosed, ...]:
-        return tuple(each.model_copy(update={"id": "", "alternatives": ()}) for each in named)
+    def redact_ids(named: Sequence[Diagnosed]) -> tuple[Diagnosed, ...]:
+        return tuple(
+            diagnosed.model_copy(update={"id": "", "alternatives": ()}) for diagnosed in named
+        )
 
     checks = tuple(check.model_copy(update={"hint": ""}) for check in result.checks)
-    bare = {"checks": checks, "diagnosis": told(result.diagnosis), "also": told(result.also)}
+    bare = {
+        "checks": checks,
+        "diagnosis": redact_ids(result.diagnosis),
+        "also": redact_ids(result.also),
+    }
     return without_edits(result).model_copy(update=bare)
 
 
@@ -458,22 +493,26 @@ def as_lines(owns: Sequence[Own], results: Sequence[ExerciseResult | None]) -> I
 
     results: None where there is no file.
     """
-    for own, result in zip(owns, results, strict=True):
+    for attempt, result in zip(owns, results, strict=True):
         if result is None:
-            yield f"{own.path}:1:1: error: {' '.join(own.source.problem.split())}"
+            yield f"{attempt.path}:1:1: error: {' '.join(attempt.source.problem.split())}"
             continue
-        for each in problems(result, own.source):
-            place = "1:1" if own.source.cells else f"{each.line}:{each.column}"
-            yield f"{own.path}:{place}: error: {each.sentence}"
+        for problem in problems(result, attempt.source):
+            position = "1:1" if attempt.source.cells else f"{problem.line}:{problem.column}"
+            yield f"{attempt.path}:{position}: error: {problem.sentence}"
 
 
 def as_json(owns: Sequence[Own], results: Sequence[ExerciseResult | None]) -> str:
     """Return the results as one JSON object; of what was not checked there are no checks, and a
     note says why.
     """
-    told = []
-    for own, result in zip(owns, results, strict=True):
-        id_, most, why = own.exercise.id, own.exercise.points, own.source.problem or "not started"
+    exercises = []
+    for attempt, result in zip(owns, results, strict=True):
+        id_, most, why = (
+            attempt.exercise.id,
+            attempt.exercise.points,
+            attempt.source.problem or "not started",
+        )
         nothing = ExerciseResult(id=id_, score=0, max_score=most, checks=(), note=why)
-        told.append(without_ids(result or nothing).model_dump())
-    return json.dumps({"exercises": told}, indent=1, ensure_ascii=False)
+        exercises.append(without_ids(result or nothing).model_dump())
+    return json.dumps({"exercises": exercises}, indent=1, ensure_ascii=False)

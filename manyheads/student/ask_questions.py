@@ -27,7 +27,7 @@ from ..box.worker.limits import Limits
 from ..checks.cast import map_call
 from ..checks.transcript import target_of
 from ..course import Exercise
-from ..diagnosis.recording import Recording
+from ..diagnosis.recording import FaultDictionary
 from ..lines.candidates import candidates
 from ..lines.code_parts import Edit, name_of
 from ..submission import AttemptSource, lines_of, proved_line
@@ -45,7 +45,7 @@ def questions_about(
     box: Box,
     limits: Limits,
     exercise: Exercise,
-    recording: Recording,
+    recording: FaultDictionary,
     source: AttemptSource,
     seed: int,
     count: int = ASKED,
@@ -56,23 +56,28 @@ def questions_about(
     The same code and seed give the same questions.
     """
     rng = random.Random(f"{seed} {exercise.id} {source.source}".encode("utf-8", "surrogatepass"))
-    found: list[list[Question]] = []
+    by_template: list[list[Question]] = []
     with closing(Runs(box, limits, source)) as runs:
-        once = [each for each in examples(exercise, recording) if not each.call.then]
-        smalls = [small for each in once if (small := small_call(runs, each))]
+        once = [example for example in examples(exercise, recording) if not example.call.then]
+        smalls = [small for example in once if (small := small_call(runs, example))]
         for template in rng.sample(TEMPLATES, len(TEMPLATES)):
-            made = [
+            questions = [
                 q
                 for small in smalls
                 for q in template(_About(source, small, runs, rng))
                 if q is not None
             ]
-            rng.shuffle(made)
-            found.append(made)
-    in_turn = {each.text: each for row in zip_longest(*found) for each in row if each is not None}
+            rng.shuffle(questions)
+            by_template.append(questions)
+    in_turn = {
+        candidate.text: candidate
+        for row in zip_longest(*by_template)
+        for candidate in row
+        if candidate is not None
+    }
     # one a line: the next could give it away
-    first = {each.code: each for each in reversed(in_turn.values())}.values()
-    return sorted(in_turn.values(), key=lambda each: each not in first)[:count]
+    one_per_line = {candidate.code: candidate for candidate in reversed(in_turn.values())}.values()
+    return sorted(in_turn.values(), key=lambda candidate: candidate not in one_per_line)[:count]
 
 
 @dataclass(frozen=True)
@@ -84,7 +89,10 @@ class _ChangedLine:
 
 def _nodes_of(text: str) -> list[ast.AST]:
     return [
-        node for part in tree_of(text) if isinstance(part, DEFINITIONS) for node in ast.walk(part)
+        node
+        for statement in tree_of(text)
+        if isinstance(statement, DEFINITIONS)
+        for node in ast.walk(statement)
     ]
 
 
@@ -94,7 +102,7 @@ def _plain_lines(nodes: Sequence[ast.AST]) -> frozenset[int]:
     """
     statements = [node for node in nodes if isinstance(node, ast.stmt)]
     starts = [node.lineno for node in statements]
-    own = (
+    excluded_names = (
         {node.name for node in nodes if isinstance(node, DEFINITIONS)}
         | set(dir(builtins))
         | {"append"}
@@ -113,8 +121,8 @@ def _plain_lines(nodes: Sequence[ast.AST]) -> frozenset[int]:
             node.value,
             ast.Call | ast.BinOp | ast.UnaryOp | ast.Subscript | ast.Attribute | ast.Compare,
         )
-        and not (isinstance(node.value, ast.Call) and name_of(node.value) in own)
-        and not any(isinstance(part, ast.Lambda) for part in ast.walk(node))
+        and not (isinstance(node.value, ast.Call) and name_of(node.value) in excluded_names)
+        and not any(isinstance(descendant, ast.Lambda) for descendant in ast.walk(node))
     )
 
 
@@ -123,7 +131,7 @@ def _changed_line(edit: Edit) -> _ChangedLine | None:
     if len(before) != len(after) or ("self." in edit.after and "self." not in edit.before):
         return None
     places = [
-        place for place, (old, new) in enumerate(zip(before, after, strict=True)) if old != new
+        index for index, (old, new) in enumerate(zip(before, after, strict=True)) if old != new
     ]
     if len(places) != 1:
         return None
@@ -160,13 +168,13 @@ class _About:
         return {number: step for number, step in _visited_lines(traced).items() if number in plain}
 
     def ask(
-        self, number: int, text: str, right: Option, wrong: Iterator[Option] | list[Option]
+        self, number: int, text: str, correct: Option, distractors: Iterator[Option] | list[Option]
     ) -> Question | None:
         code = (
             f"{self.where(number).capitalize()}: "
             f"{shown_code(lines_of(self.source.source)[number - 1])}"
         )
-        return question(self.rng, f"{self.small.runs} {text}", code, right, wrong)
+        return question(self.rng, f"{self.small.runs} {text}", code, correct, distractors)
 
 
 def _with_clue(text: str, cause: str) -> Option:
@@ -184,15 +192,17 @@ def _visited_lines(traced: Traced) -> dict[int, Step]:
     shape in every visit.
     """
     last: dict[int, Step] = {}
-    for place, after in zip_longest(traced.order, traced.order[1:]):
-        step = traced.steps[place]
+    for index, after in zip_longest(traced.order, traced.order[1:]):
+        step = traced.steps[index]
         # nor a line that it calls
         if after is None or traced.steps[after].lines[: len(step.lines)] != step.lines:
             last[step.lines[-1]] = step
     sites = {_site(step) for step in last.values()}
-    there = [step for step in traced.steps if _site(step) in sites]
-    kinds = {(_site(s), s.name, s.storage, tuple(o.shape for o in s.outputs)) for s in there}
-    visits = Counter(site[0] for site, *_ in kinds)
+    site_steps = [step for step in traced.steps if _site(step) in sites]
+    variants = {
+        (_site(s), s.name, s.storage, tuple(o.shape for o in s.outputs)) for s in site_steps
+    }
+    visits = Counter(site[0] for site, *_ in variants)
     return {
         number: step
         for number, step in last.items()
@@ -208,32 +218,33 @@ def _site(step: Step) -> tuple[int, int]:
     return step.lines[-1], step.sites[-1]
 
 
-def shape_at_line(about: _About) -> Iterator[Question | None]:
+def shape_at_line(context: _About) -> Iterator[Question | None]:
     """Ask which shape a line's result has."""
-    lines = about.lines(about.small.traced)
+    lines = context.lines(context.small.traced)
     shapes = {number: step.outputs[0].shape for number, step in lines.items()}
     for number, shape in shapes.items():
-        where = about.where(number)
+        where = context.where(number)
         last = f"That shape goes into the last operation of {where}."
         likely = [
-            _with_clue(str(each.shape), last)
-            for each in lines[number].inputs
-            if len(each.shape) > 1
+            _with_clue(str(tensor.shape), last)
+            for tensor in lines[number].inputs
+            if len(tensor.shape) > 1
         ]
         likely += _reordered(shape)
         near = {n: o for n, o in shapes.items() if abs(len(o) - len(shape)) <= 1 and len(o) > 1}
         likely += [
-            _with_clue(str(o), f"That is the result of {about.where(n)}.") for n, o in near.items()
+            _with_clue(str(o), f"That is the result of {context.where(n)}.")
+            for n, o in near.items()
         ]
-        about.rng.shuffle(likely)
-        names = about.small.names(lines[number])
+        context.rng.shuffle(likely)
+        names = context.small.names(lines[number])
         named = (
             f"({', '.join(names)})"
             if not any(map(str.isdigit, names))
             else "what it has when your code runs"
         )
         text = f"Which shape does the result of {where} have?"
-        yield about.ask(
+        yield context.ask(
             number, text, Option(str(shape), f"That is {named}."), [*likely, *_joined(shape)]
         )
 
@@ -246,64 +257,66 @@ def _reordered(shape: tuple[int, ...]) -> Iterator[Option]:
 
 
 def _joined(shape: tuple[int, ...]) -> Iterator[Option]:
-    for place in range(len(shape) - 1):
-        joined = (*shape[:place], shape[place] * shape[place + 1], *shape[place + 2 :])
-        yield Option(str(joined), f"There axes {place} and {place + 1} are joined into one.")
+    for axis in range(len(shape) - 1):
+        joined = (*shape[:axis], shape[axis] * shape[axis + 1], *shape[axis + 2 :])
+        yield Option(str(joined), f"There axes {axis} and {axis + 1} are joined into one.")
     yield Option(str((*shape, 1)), "There one axis more is kept, of size 1.")
     yield Option(str((1, *shape)), "There one axis more stands in front, of size 1.")
     yield Option(str(shape[:-1]), "There the last axis is gone.")
 
 
-def axis_at_line(about: _About) -> Iterator[Question | None]:
+def axis_at_line(context: _About) -> Iterator[Question | None]:
     """Ask what one axis of a line's result counts."""
-    small, sizes = about.small, about.small.example.axes.sizes
-    for number, step in about.lines(small.traced).items():
-        shape, where = step.outputs[0].shape, about.where(number)
+    small, sizes = context.small, context.small.example.axes.sizes
+    for number, step in context.lines(small.traced).items():
+        shape, where = step.outputs[0].shape, context.where(number)
         axes = small.names(step)
-        for place, name in enumerate(axes):
+        for axis, name in enumerate(axes):
             if name not in sizes or len(axes) < 2:
                 continue
-            others = [o for o in sizes if o != name and (o in axes or sizes[o] not in shape)]
-            told = [
+            other_names = [o for o in sizes if o != name and (o in axes or sizes[o] not in shape)]
+            clues = [
                 f"{o} is axis {axes.index(o)}" if o in axes else f"No axis is {o} by itself"
-                for o in others
+                for o in other_names
             ]
-            wrong = [
-                _with_clue(_counted(small, o), f"{said} there.")
-                for o, said in zip(others, told, strict=True)
+            distractors = [
+                _with_clue(_counted(small, o), f"{clue} there.")
+                for o, clue in zip(other_names, clues, strict=True)
             ]
-            about.rng.shuffle(wrong)
+            context.rng.shuffle(distractors)
             none = Option(
-                f"nothing with a name: its size is {shape[place] + 1}",
-                f"Its size is {shape[place]}.",
+                f"nothing with a name: its size is {shape[axis] + 1}",
+                f"Its size is {shape[axis]}.",
             )
             cause = f"The result of {where} has the shape ({', '.join(axes)})."
-            text = f"What does axis {place} of the result of {where} count?"
-            yield about.ask(number, text, Option(_counted(small, name), cause), [*wrong, none])
+            text = f"What does axis {axis} of the result of {where} count?"
+            yield context.ask(
+                number, text, Option(_counted(small, name), cause), [*distractors, none]
+            )
 
 
 def _counted(small: Small, name: str) -> str:
     return f"{name}, {small.example.axes.sizes[name]} of them"
 
 
-def origin_at_line(about: _About) -> Iterator[Question | None]:
+def origin_at_line(context: _About) -> Iterator[Question | None]:
     """Ask which number of a counted input stands at a place, after lines that only move numbers."""
     tables = (
         (n, v)
-        for n, v in about.small.example.arguments.items()
+        for n, v in context.small.example.arguments.items()
         if isinstance(v, Tensor) and v.dim() > 1
     )
     name, value = next(((n, v) for n, v in tables if v.is_floating_point()), ("", None))
-    counted = map_call(about.small.example.call, _counting)
+    counted = map_call(context.small.example.call, _counting)
     traced = (
-        about.runs.traced(counted)
+        context.runs.traced(counted)
         if value is not None and isinstance(counted.subject, str)
         else None
     )
     if value is None or traced is None:
         return
-    sites = [_site(traced.steps[place]) for place in traced.order]
-    for number, step in about.lines(traced).items():
+    sites = [_site(traced.steps[index]) for index in traced.order]
+    for number, step in context.lines(traced).items():
         table = step.crops[0] if step.crops and sites.count(_site(step)) == 1 else None
         if (
             table is None
@@ -314,7 +327,7 @@ def origin_at_line(about: _About) -> Iterator[Question | None]:
         if torch.equal(
             table.flatten().double().sort().values, torch.arange(value.numel(), dtype=torch.double)
         ):
-            yield _origin(about, number, name, value.shape, table)
+            yield _origin(context, number, name, value.shape, table)
 
 
 def _counting(tensor: Tensor) -> Tensor:
@@ -327,37 +340,39 @@ def _counting(tensor: Tensor) -> Tensor:
 
 
 def _origin(
-    about: _About, number: int, name: str, given: torch.Size, table: Tensor
+    context: _About, number: int, name: str, input_shape: torch.Size, table: Tensor
 ) -> Question | None:
-    where, sizes = about.where(number), table.shape
+    where, sizes = context.where(number), table.shape
     index = tuple(  # not 0 along most axes
-        about.rng.randrange(min(1, size - 1), size) if axis or table.dim() == 2 else 0
+        context.rng.randrange(min(1, size - 1), size) if axis or table.dim() == 2 else 0
         for axis, size in enumerate(sizes)
     )
     value, flat = int(table[index]), torch.arange(table.numel()).view(sizes)
     viewed = "That stands there if the numbers are only read in other axes: a view moves nothing."
-    others = [(place, f"at {list(place)}") for place in permutations(index)]
+    alternatives = [(position, f"at {list(position)}") for position in permutations(index)]
     axis = table.dim() - 2
     for step, why in ((1, "further"), (-1, "back")):
-        others.append(
+        alternatives.append(
             (
                 (*index[:axis], index[axis] + step, *index[axis + 1 :]),
                 f"one {why} along axis {axis}",
             )
         )
     inside = (
-        (place, why)
-        for place, why in others
-        if all(0 <= i < n for i, n in zip(place, sizes, strict=True))
+        (position, why)
+        for position, why in alternatives
+        if all(0 <= i < n for i, n in zip(position, sizes, strict=True))
     )
-    wrong = [_with_clue(str(int(flat[index])), viewed)]
-    wrong += [_with_clue(str(int(table[place])), f"That stands {why}.") for place, why in inside]
+    distractors = [_with_clue(str(int(flat[index])), viewed)]
+    distractors += [
+        _with_clue(str(int(table[position])), f"That stands {why}.") for position, why in inside
+    ]
     text = (
-        f"{name}, of shape {tuple(given)!s}, holds 0, 1, 2, … in order. "
+        f"{name}, of shape {tuple(input_shape)!s}, holds 0, 1, 2, … in order. "
         f"Which number stands at {list(index)} of the result of {where}?"
     )
-    right = Option(str(value), f"Row by row {name} is counted; {where} brings {value} there.")
-    return about.ask(number, text, right, wrong)
+    correct = Option(str(value), f"Row by row {name} is counted; {where} brings {value} there.")
+    return context.ask(number, text, correct, distractors)
 
 
 _WHY_NOT = {
@@ -377,36 +392,40 @@ _TRIVIAL = frozenset({"NameError", "UnboundLocalError", "AttributeError", "TypeE
 SAME_TO = 1e-5
 
 
-def edit_outcome(about: _About) -> Iterator[Question | None]:
+def edit_outcome(context: _About) -> Iterator[Question | None]:
     """Ask what one edit of a line changes."""
-    source, small = about.source.source, about.small
-    every = [
+    source, small = context.source.source, context.small
+    edited_lines = [
         line
         for edit in candidates(source, [target_of(small.example.call)])
         if (line := _changed_line(edit))
     ]
-    changed = about.rng.sample(every, min(EDITS, len(every)))
+    changed = context.rng.sample(edited_lines, min(EDITS, len(edited_lines)))
     called = [name_of(node) for node in _nodes_of(source) if isinstance(node, ast.Call)]
     # an edit may leave memory unset, whose numbers are chance
     is_unset = any("empty" in name for name in called)
     unseen = {"", NUMBERS, NOTHING} if is_unset else {""}
-    first = " Only its first result counts." if len(small.traced.reply.outputs) > 1 else ""
-    known: Counter[str] = Counter()
-    replies = about.runs.replies(small.example.call, [line.text for line in changed])
+    note = " Only its first result counts." if len(small.traced.reply.outputs) > 1 else ""
+    counts: Counter[str] = Counter()
+    replies = context.runs.replies(small.example.call, [line.text for line in changed])
     for line, reply in zip(changed, replies, strict=True):
-        seen = outcome(reply, small.traced.reply)
-        known[seen] += 1
-        if seen not in unseen and known[seen] <= ALIKE:
-            wrong = [_with_clue(other, why) for other, why in _WHY_NOT.items() if other != seen]
-            right = Option(seen, "That was seen when your code was run with that edit.")
+        result = outcome(reply, small.traced.reply)
+        counts[result] += 1
+        if result not in unseen and counts[result] <= ALIKE:
+            distractors = [
+                _with_clue(alternative, why)
+                for alternative, why in _WHY_NOT.items()
+                if alternative != result
+            ]
+            correct = Option(result, "That was seen when your code was run with that edit.")
             text = (
-                f"In your code {about.where(line.number)} becomes `{line.line}`. What comes "
-                f"of it?{first}"
+                f"In your code {context.where(line.number)} becomes `{line.line}`. What comes "
+                f"of it?{note}"
             )
-            yield about.ask(line.number, text, right, wrong)
+            yield context.ask(line.number, text, correct, distractors)
 
 
-def outcome(reply: Reply | None, own: Reply) -> str:
+def outcome(reply: Reply | None, original: Reply) -> str:
     """Return what becomes of the first result beside the student's own; "" where it is nothing of
     these.
     """
@@ -414,20 +433,20 @@ def outcome(reply: Reply | None, own: Reply) -> str:
         return ""
     if reply.raised is not None:
         return "" if reply.raised.type in _TRIVIAL else RAISES
-    mine, theirs = (
-        own.outputs[0].tensor,
-        reply.outputs[0].tensor if len(reply.outputs) == len(own.outputs) else None,
+    unedited, theirs = (
+        original.outputs[0].tensor,
+        reply.outputs[0].tensor if len(reply.outputs) == len(original.outputs) else None,
     )
     # no tensor: a list, or a number
-    if mine is None or theirs is None or (mine.dim() and not theirs.dim()):
+    if unedited is None or theirs is None or (unedited.dim() and not theirs.dim()):
         return ""
-    if mine.shape != theirs.shape:
+    if unedited.shape != theirs.shape:
         return SHAPE
-    a, b = mine.double(), theirs.double()
+    a, b = unedited.double(), theirs.double()
     largest = max(float(a[a.isfinite()].abs().max()) if a.isfinite().any() else 0.0, 1.0)
     if not torch.allclose(a, b, rtol=0.0, atol=SAME_TO * largest, equal_nan=True):
         return NUMBERS
-    return NOTHING if mine.dtype == theirs.dtype else ""
+    return NOTHING if unedited.dtype == theirs.dtype else ""
 
 
 TEMPLATES: tuple[Template, ...] = (shape_at_line, axis_at_line, origin_at_line, edit_outcome)

@@ -17,10 +17,10 @@ from ..checks.explain import describe_exception
 from ..course import Exercise
 from ..diagnosis.diagnosis import Diagnosis, named
 from ..diagnosis.fingerprint import fingerprint_beside
-from ..diagnosis.observe import Observed, settled
-from ..diagnosis.recording import Recording, differs
+from ..diagnosis.observe import ObservedReply, settled
+from ..diagnosis.recording import FaultDictionary, differs
 from ..judge.attempt_runner import AttemptRunner
-from ..judge.cures import are_the_cause, as_note, cure, stopped_parts
+from ..judge.cures import are_the_cause, as_note, stopped_parts, suggest
 from ..judge.prove_line import EditedAttempts, IsRight
 from ..judge.public_checks import (
     Attempt,
@@ -34,7 +34,7 @@ from ..lines.find_lines import Bounds, OutOfTime
 from ..result import CheckResult, ExerciseResult, Outcome, ProvedLine
 from ..submission import AttemptSource, proved_line
 from ..submission.source_text import tree_of
-from ..submission.standing import told_of_file
+from ..submission.standing import with_locations
 
 WAITED_FOR = Bounds(seconds=5.0)  # a student waits
 ALARM = 1.0  # seconds: a call needs a few milliseconds
@@ -53,7 +53,7 @@ _PRELUDE = f'exec(compile({_ALARM!r}, "<alarm>", "exec"), {{}})\n'
 
 
 def check_attempt(
-    recording: Recording,
+    recording: FaultDictionary,
     attempt: Attempt,
     source: str | None = None,
     exercise: Exercise | None = None,
@@ -69,27 +69,27 @@ def check_attempt(
 
 
 def check_and_diagnose(
-    recording: Recording,
+    recording: FaultDictionary,
     attempt: Attempt,
     source: str | None = None,
     exercise: Exercise | None = None,
 ) -> tuple[ExerciseResult, Diagnosis]:
     """Return the result, before `told_of` makes it whole, and what it names."""
-    told = answer_public_calls(recording, attempt, source, exercise)
+    findings = answer_public_calls(recording, attempt, source, exercise)
     result = ExerciseResult(
         id=recording.exercise,
         score=0,
         max_score=0,
-        checks=told.checks,
-        diagnosis=told.diagnosis.named,
-        also=told.diagnosis.also,
-        functions=told.functions,
+        checks=findings.checks,
+        diagnosis=findings.diagnosis.named,
+        also=findings.diagnosis.also,
+        functions=findings.functions,
     )
-    return result, told.diagnosis
+    return result, findings.diagnosis
 
 
 def told_of(
-    recording: Recording, result: ExerciseResult, exercise: Exercise | None = None
+    recording: FaultDictionary, result: ExerciseResult, exercise: Exercise | None = None
 ) -> ExerciseResult:
     """Return the result out of all the points of the exercise, with what only grading sees, and the
     exercise's hint for a start.
@@ -97,48 +97,52 @@ def told_of(
     A visible check that was not asked, because one before it failed, waits with its points.
     """
     checks = recording.checks
-    asked = {check.id for check in result.checks}
+    checked_ids = {check.id for check in result.checks}
     waiting = (
-        check_result(check, "skipped", "") for check in recording.visible if check.id not in asked
+        check_result(check, "skipped", "")
+        for check in recording.visible
+        if check.id not in checked_ids
     )
-    every = (*result.checks, *waiting)
-    shown = {check.id for check in every}
-    visible = sum(check.max_score for check in every)
-    whole = max(
+    all_checks = (*result.checks, *waiting)
+    visible_ids = {check.id for check in all_checks}
+    visible = sum(check.max_score for check in all_checks)
+    max_score = max(
         visible, sum(check.points for check in checks) if exercise is None else exercise.points
     )
     unseen = (
-        c for c in checks if c.id not in shown and not _is_seen_otherwise(recording, c.id, result)
+        c
+        for c in checks
+        if c.id not in visible_ids and not _is_seen_otherwise(recording, c.id, result)
     )
     return result.model_copy(
         update={
-            "checks": every,
+            "checks": all_checks,
             "score": sum(check.score for check in result.checks),
-            "max_score": whole,
-            "unseen": round(whole - visible, 9),
+            "max_score": max_score,
+            "unseen": round(max_score - visible, 9),
             "unseen_checks": tuple(check.title for check in unseen),
             "diagnosis": with_start(result.diagnosis, exercise.hint if exercise else ""),
         }
     )
 
 
-def _is_seen_otherwise(recording: Recording, check: str, result: ExerciseResult) -> bool:
+def _is_seen_otherwise(recording: FaultDictionary, check: str, result: ExerciseResult) -> bool:
     """Return whether a named misconception fails this check, whichever mutant of it is meant: then
     it is no news to a student.
     """
     if check not in recording.hidden:
         return False
-    place = recording.hidden.index(check)
+    column = recording.hidden.index(check)
     rows = list(zip(recording.mutants, recording.kills, strict=True))
     fails = (
-        {row[place] for mutant, row in rows if mutant.id == diagnosed.id}
+        {row[column] for mutant, row in rows if mutant.id == diagnosed.id}
         for diagnosed in result.diagnosis
     )
     return any(ends and "0" not in ends for ends in fails)
 
 
 def unloadable(
-    recording: Recording, outcome: Outcome, sentence: str, misconception: str = ""
+    recording: FaultDictionary, outcome: Outcome, sentence: str, misconception: str = ""
 ) -> ExerciseResult:
     """Return the result of an attempt that cannot be imported, before `told_of` makes it whole."""
     checks = tuple(check_result(check, outcome, sentence) for check in recording.visible)
@@ -149,7 +153,10 @@ def unloadable(
 
 
 def prove_own_lines(
-    recording: Recording, own: AttemptRunner, checks: Sequence[CheckResult], bounds: Bounds
+    recording: FaultDictionary,
+    attempt: AttemptRunner,
+    checks: Sequence[CheckResult],
+    bounds: Bounds,
 ) -> tuple[ProvedLine, ...]:
     """Return the lines, without the edits: a place is told, and not what to write there."""
     places = {id(call): index for index, call in enumerate(recording.calls)}
@@ -157,26 +164,30 @@ def prove_own_lines(
     def is_right(call: Call) -> IsRight | None:
         if id(call) not in places:
             return None
-        index, right = places[id(call)], recording.right(places[id(call)])
+        index, expected = places[id(call)], recording.expected_reply(places[id(call)])
         return lambda reply: (
-            not differs(recording, index, fingerprint_beside(right, call, settled(call, reply)))
+            not differs(recording, index, fingerprint_beside(expected, call, settled(call, reply)))
         )
 
     def do_pass(edited: AttemptRunner, ids: Sequence[str]) -> bool:
-        seen: dict[int, Observed] = {}
-        for check in visible_results(recording, edited, seen, ids):
+        observed: dict[int, ObservedReply] = {}
+        for check in visible_results(recording, edited, observed, ids):
             if check.outcome == "timeout":
                 raise OutOfTime
             if check.outcome != "passed":
                 return False
         # One edit is all that is needed only where what decides no visible check is right, too.
-        others = (
-            () if ids else (i for check in recording.checks for i in check.calls if i not in seen)
+        remaining_calls = (
+            ()
+            if ids
+            else (i for check in recording.checks for i in check.calls if i not in observed)
         )
-        return not any(differs(recording, i, see(recording, i, edited).found) for i in others)
+        return not any(
+            differs(recording, i, see(recording, i, edited).actual) for i in remaining_calls
+        )
 
-    edits = EditedAttempts(own, checks, is_right, do_pass).mended(bounds)
-    return tuple(proved_line(own.source, edit.line) for edit in edits)
+    edits = EditedAttempts(attempt, checks, is_right, do_pass).mended(bounds)
+    return tuple(proved_line(attempt.source, edit.line) for edit in edits)
 
 
 def with_endless_line(result: ExerciseResult, attempt: AttemptRunner) -> ExerciseResult:
@@ -191,13 +202,15 @@ def with_endless_line(result: ExerciseResult, attempt: AttemptRunner) -> Exercis
     ]
     if not late or not (line := _line(attempt, attempt.ended[late[0].id])):
         return result
-    said = dict.fromkeys((check.evidence for check in late), _sentence(attempt.source.source, line))
+    new_evidence = dict.fromkeys(
+        (check.evidence for check in late), _sentence(attempt.source.source, line)
+    )
     checks = tuple(
-        c.model_copy(update={"evidence": said[c.evidence]}) if c in late else c
+        c.model_copy(update={"evidence": new_evidence[c.evidence]}) if c in late else c
         for c in result.checks
     )
     functions = tuple(
-        f.model_copy(update={"evidence": said.get(f.evidence, f.evidence)})
+        f.model_copy(update={"evidence": new_evidence.get(f.evidence, f.evidence)})
         for f in result.functions
     )
     return result.model_copy(update={"checks": checks, "functions": functions})
@@ -221,7 +234,7 @@ def _line(attempt: AttemptRunner, call: Call) -> int:
 
 
 def _sentence(source: str, line: int) -> str:
-    nodes = (node for part in tree_of(source) for node in ast.walk(part))
+    nodes = (node for statement in tree_of(source) for node in ast.walk(statement))
     loops = [
         n
         for n in nodes
@@ -237,7 +250,7 @@ def _sentence(source: str, line: int) -> str:
 
 
 def check_source(
-    recording: Recording,
+    recording: FaultDictionary,
     source: AttemptSource,
     box: Box,
     limits: Limits,
@@ -261,9 +274,8 @@ def check_source(
         attempt = AttemptRunner(box, source, limits)
         try:
             if (raised := attempt.load()) is not None:
-                sentence = (
-                    f"It {describe_exception(raised, cure(source.source, raised) or ' ')}".rstrip()
-                )
+                suggestion = suggest(source.source, raised) or " "
+                sentence = f"It {describe_exception(raised, suggestion)}".rstrip()
                 return unloadable(recording, "error", sentence, "load_error")
             note = stopped_parts(loaded := attempt.source, attempt.stopped, describe_exception)
             result, diagnosis = check_and_diagnose(recording, attempt, loaded.source, exercise)
@@ -272,10 +284,15 @@ def check_source(
             attempt.close()
             result = with_endless_line(result, attempt)
             lines = prove_own_lines(recording, attempt, result.checks, bounds)
-            told = diagnosis.of_one_mistake() if lines else diagnosis
+            final_diagnosis = diagnosis.of_one_mistake() if lines else diagnosis
             note = " ".join(filter(None, (as_note(note), result.note)))
             return result.model_copy(
-                update={"lines": lines, "diagnosis": told.named, "also": told.also, "note": note}
+                update={
+                    "lines": lines,
+                    "diagnosis": final_diagnosis.named,
+                    "also": final_diagnosis.also,
+                    "note": note,
+                }
             )
         except AttemptEnded as ended:
             outcome: Outcome = "timeout" if ended.end is End.TIMEOUT else "crashed"
@@ -283,4 +300,4 @@ def check_source(
         finally:
             attempt.close()
 
-    return told_of_file(told_of(recording, checked(), exercise), source)
+    return with_locations(told_of(recording, checked(), exercise), source)

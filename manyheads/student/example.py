@@ -41,20 +41,20 @@ class Example:
     compares_values: bool
     signature: Signature | None
     axes: Axes
-    others: tuple[Example, ...] = field(default=(), kw_only=True)
-    place: int = field(default=0, kw_only=True)
+    further_outputs: tuple[Example, ...] = field(default=(), kw_only=True)
+    output_index: int = field(default=0, kw_only=True)
     label: str = field(default="", kw_only=True)
     instead: tuple[Example, ...] = field(default=(), kw_only=True)
     uncut: Example | None = field(default=None, kw_only=True)
     twin: tuple[Axes, tuple[Step, ...]] | None = field(default=None, kw_only=True)
     tokens: tuple[str, ...] = field(default=(), kw_only=True)
-    of: str = field(default="", kw_only=True)
+    description: str = field(default="", kw_only=True)
     shares: Tensor | None = field(default=None, kw_only=True)
 
     @property
-    def every(self) -> tuple[Example, ...]:
+    def all_outputs(self) -> tuple[Example, ...]:
         """This example, and those of the other outputs of its call."""
-        return (self, *self.others)
+        return (self, *self.further_outputs)
 
     @property
     def returns(self) -> tuple[Axis, ...]:
@@ -63,7 +63,7 @@ class Example:
         return (
             ()
             if self.signature is None
-            else self.signature.shape_at(paths[self.place % len(paths)]) or ()
+            else self.signature.shape_at(paths[self.output_index % len(paths)]) or ()
         )
 
     @property
@@ -81,7 +81,7 @@ class Example:
         """The name of the function or class."""
         return target_of(self.call)
 
-    def beside(self, steps: Sequence[Step]) -> list[tuple[Axes, Step | None]]:
+    def twin_steps(self, steps: Sequence[Step]) -> list[tuple[Axes, Step | None]]:
         """Return for each step of the attempt the same step of the twin, and its axes; itself where
         there is no twin.
 
@@ -90,9 +90,9 @@ class Example:
         """
         if self.twin is None:
             return [(self.axes, step) for step in steps]
-        axes, there = self.twin
-        twins = dict(zip(_keys(there), there, strict=True))
-        near = dict(zip(_keys(there, counts_tensors=False), there, strict=True))
+        axes, twin_trace = self.twin
+        twins = dict(zip(_keys(twin_trace), twin_trace, strict=True))
+        near = dict(zip(_keys(twin_trace, counts_tensors=False), twin_trace, strict=True))
         keys = zip(_keys(steps), _keys(steps, counts_tensors=False), strict=True)
         return [(axes, twins.get(key) or near.get(near_key)) for key, near_key in keys]
 
@@ -101,26 +101,26 @@ class Example:
         """The call as a student would write it: CausalAttention(d_in=8, d_out=4,
         context_length=9)(x).
         """
-        if self.of:
-            return self.of
+        if self.description:
+            return self.description
         build = self.call.subject if isinstance(self.call.subject, Build) else None
         called = [_arguments(step.args, step.kwargs, self.names) for step in self.call.steps]
-        what = self.target
+        callee = self.target
         if build is not None:
             names = [p.name for p in self.signature.build or ()] if self.signature else []
-            what += f"({_arguments(build.args, {**build.kwargs, **build.attributes}, names)})"
+            callee += f"({_arguments(build.args, {**build.kwargs, **build.attributes}, names)})"
         then = [f"then ({call})" for call in called[1:SHOWN]] + ["…"] * (len(called) > SHOWN)
-        return ", ".join([f"{what}({called[0]})", *then])
+        return ", ".join([f"{callee}({called[0]})", *then])
 
 
 def _keys(steps: Sequence[Step], *, counts_tensors: bool = True) -> Iterator[Hashable]:
     """Yield for each step its operation, where it stands, and which time it is done there."""
-    seen = Counter[Hashable]()
+    occurrences = Counter[Hashable]()
     for step in steps:
         counts = (len(step.numbers), len(step.inputs), len(step.outputs)) if counts_tensors else ()
         site = (step.name, step.lines, step.sites, *counts)
-        yield site, seen[site]
-        seen[site] += 1
+        yield site, occurrences[site]
+        occurrences[site] += 1
 
 
 def by_name(

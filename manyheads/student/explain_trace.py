@@ -14,7 +14,7 @@ from ..checks.explain import describe_exception
 from ..checks.outcome import CheckFailed
 from ..checks.sanitize import joined
 from ..judge.axes import Axes
-from ..judge.cures import cure
+from ..judge.cures import suggest
 from ..result import ExerciseResult
 from ..submission import AttemptSource, lines_of, proved_line
 from ..submission.source_text import printable
@@ -75,20 +75,20 @@ def _loosely(item: Item, key: Callable[[int], Hashable]) -> Hashable:
 
 
 def _rounds(items: list[Item], keys: list[Hashable], length: int) -> list[Item]:
-    found: list[Item] = []
+    folded: list[Item] = []
     at = 0
     while at < len(items):
         times = 1
         while keys[at : at + length] == keys[at + times * length : at + (times + 1) * length]:
             times += 1
         if times == 1:
-            found.append(items[at])
+            folded.append(items[at])
             at += 1
             continue
         rounds = [tuple(items[at + n * length : at + (n + 1) * length]) for n in range(times)]
-        found.append(Loop(rounds[0], times, all(each == rounds[0] for each in rounds)))
+        folded.append(Loop(rounds[0], times, all(body == rounds[0] for body in rounds)))
         at += times * length
-    return found
+    return folded
 
 
 _READ_ANEW = frozenset("view reshape flatten unflatten reshape_as view_as".split())
@@ -104,8 +104,8 @@ def view_warning(step: Step, axes: Axes) -> str:
         return ""
     before, after = step.inputs[0].shape, step.outputs[0].shape
     for name, size in axes.sizes.items():
-        was = [_stride(before, at) for at, other in enumerate(before) if other == size]
-        now = [_stride(after, at) for at, other in enumerate(after) if other == size]
+        was = [_stride(before, at) for at, extent in enumerate(before) if extent == size]
+        now = [_stride(after, at) for at, extent in enumerate(after) if extent == size]
         if name[0] == "T" and size > 1 and was and now and not set(was) & set(now):
             then, here = axes.name(was[0]), axes.name(now[0])
             return (
@@ -136,7 +136,7 @@ class Operation:
     warning: str = ""
     raised: bool = False
     crop: Tensor | None = None
-    whole: tuple[int, ...] = ()  # the shape of the tensor that the crop is from
+    full_shape: tuple[int, ...] = ()  # the shape of the tensor that the crop is from
 
 
 @dataclass(frozen=True)
@@ -162,7 +162,7 @@ class Repeated:
     depth: int
     first: str
     last: str
-    more: int
+    repeats: int
     alike: bool
 
 
@@ -178,7 +178,7 @@ class Explained:
     sizes: str
     entries: tuple[TraceLine | Repeated, ...]
     returned: str = ""
-    right: bool = False
+    is_right: bool = False
     raised: str = ""
     dropped: int = 0
     waits_for: str = ""
@@ -196,99 +196,111 @@ def explained(
     waits = (
         next((f.waits_for for f in last.functions if f.name == example.target), "") if last else ""
     )
-    items = fold(traced.order, lambda place: (traced.steps[place].lines, traced.steps[place].sites))
+    items = fold(traced.order, lambda index: (traced.steps[index].lines, traced.steps[index].sites))
     operations = [
         _operation(*both, axes)
-        for both in zip(traced.steps, example.beside(traced.steps), strict=True)
+        for both in zip(traced.steps, example.twin_steps(traced.steps), strict=True)
     ]
     entries = tuple(_entries(items, traced, operations, source, proved))
     sizes = ", ".join(f"{k} = {v}" for k, v in axes.sizes.items())
     later = f", which waits for {waits}" if waits else ""
-    found = Explained(
+    explanation = Explained(
         example.title + later, sizes, entries, dropped=traced.dropped, waits_for=waits
     )
     raised = traced.reply.raised
     if raised is not None:
-        said = joined(f"It {describe_exception(raised)}", cure(source.source, raised))
+        message = joined(f"It {describe_exception(raised)}", suggest(source.source, raised))
         return replace(
-            found, raised=in_cells(said if said.endswith(("?", ".")) else f"{said}.", source)
+            explanation,
+            raised=in_cells(message if message.endswith(("?", ".")) else f"{message}.", source),
         )
     try:
         Answer(example.call, traced.reply).must_return()
     except CheckFailed as failed:
-        return replace(found, returned=f"returns something else: {failed}")
-    told = [returned(part, traced.reply.outputs[part.place]) for part in example.every]
-    said = "; ".join(
-        f"{each.label} {one}".lstrip() for each, (one, _) in zip(example.every, told, strict=True)
+        return replace(explanation, returned=f"returns something else: {failed}")
+    verdicts = [
+        returned(output_example, traced.reply.outputs[output_example.output_index])
+        for output_example in example.all_outputs
+    ]
+    message = "; ".join(
+        f"{output_example.label} {text}".lstrip()
+        for output_example, (text, _) in zip(example.all_outputs, verdicts, strict=True)
     )
-    first, right = traced.reply.outputs[example.place].tensor, all(right for _, right in told)
+    output, is_right = (
+        traced.reply.outputs[example.output_index].tensor,
+        all(agrees for _, agrees in verdicts),
+    )
     has_tables = (
-        first is not None and first.shape == example.expected.shape and example.compares_values
+        output is not None and output.shape == example.expected.shape and example.compares_values
     )
-    tables = origins(example, first) if first is not None and has_tables else ()
-    title = example.title if right else found.title
-    return replace(found, title=title, returned=f"returns {said}", right=right, tables=tables)
+    tables = origins(example, output) if output is not None and has_tables else ()
+    title = example.title if is_right else explanation.title
+    return replace(
+        explanation, title=title, returned=f"returns {message}", is_right=is_right, tables=tables
+    )
 
 
-def shortened(call: Explained, before: int) -> Explained:
+def shortened(call: Explained, context_lines: int) -> Explained:
     """Return the lines that are marked, with so many before each, or else the last; of the others
     the last operation alone.
 
     Of the tables three rows that are wrong.
     """
-    lines = {place: line for place, line in enumerate(call.entries) if isinstance(line, TraceLine)}
+    lines = {index: line for index, line in enumerate(call.entries) if isinstance(line, TraceLine)}
     marked = [
         at
-        for at, each in lines.items()
-        if each.proved or any(o.warning or o.raised for o in each.operations)
+        for at, line in lines.items()
+        if line.proved or any(o.warning or o.raised for o in line.operations)
     ]
-    near = {place - back for place in marked or [len(call.entries)] for back in range(before + 1)}
-    first = min(near & lines.keys(), default=0)  # what is repeated before it would repeat nothing
+    near = {
+        index - back for index in marked or [len(call.entries)] for back in range(context_lines + 1)
+    }
+    start = min(near & lines.keys(), default=0)  # what is repeated before it would repeat nothing
     brief = {
-        at: replace(each, operations=each.operations[-1:])
-        for at, each in lines.items()
+        at: replace(line, operations=line.operations[-1:])
+        for at, line in lines.items()
         if at not in marked
     }
-    shown = tuple(
-        brief.get(at, each) for at, each in enumerate(call.entries) if at in near and at >= first
+    entries = tuple(
+        brief.get(at, entry) for at, entry in enumerate(call.entries) if at in near and at >= start
     )
-    wrong = next((table for table in call.tables if table.wrong), None)
+    wrong_table = next((table for table in call.tables if table.wrong_rows), None)
     tables = (
         call.tables
-        if wrong is None
-        else (replace(wrong, rows=wrong.wrong[:3], legend=call.tables[0].legend),)
+        if wrong_table is None
+        else (replace(wrong_table, rows=wrong_table.wrong_rows[:3], legend=call.tables[0].legend),)
     )
-    return replace(call, entries=shown, tables=tables)
+    return replace(call, entries=entries, tables=tables)
 
 
 def _entries(
     items: Sequence[Item],
     traced: Traced,
-    told: Sequence[Operation],
+    step_operations: Sequence[Operation],
     source: AttemptSource,
     proved: Collection[int],
 ) -> Iterator[TraceLine | Repeated]:
     last, texts = tuple[int, ...](), lines_of(source.source)
 
     def label(number: int) -> str:
-        place = proved_line(source, number)
-        return f"cell {place.cell}, {place.line_in_cell}" if place.cell else str(number)
+        location = proved_line(source, number)
+        return f"cell {location.cell}, {location.line_in_cell}" if location.cell else str(number)
 
-    def line_of(depth: int, number: int, done: Sequence[int] = ()) -> TraceLine:
-        operations = tuple(told[place] for place in done)
+    def line_of(depth: int, number: int, indices: Sequence[int] = ()) -> TraceLine:
+        operations = tuple(step_operations[index] for index in indices)
         code = printable(texts[number - 1].strip()) if 0 < number <= len(texts) else ""
-        return TraceLine(depth, label(number), code, operations, bool(done) and number in proved)
+        return TraceLine(depth, label(number), code, operations, bool(indices) and number in proved)
 
     for line in _lines(items, traced.steps):
         if isinstance(line, Repeated):
             yield replace(line, first=label(int(line.first)), last=label(int(line.last)))
             last = ()
             continue
-        lines, done = line
+        lines, step_indices = line
         for depth, number in enumerate(lines[:-1]):
             if lines[: depth + 1] != last[: depth + 1]:
                 yield line_of(depth, number)
-        yield line_of(len(lines) - 1, lines[-1], done)
+        yield line_of(len(lines) - 1, lines[-1], step_indices)
         last = lines
     raised = traced.reply.raised
     # it stopped before any operation of that line
@@ -306,7 +318,7 @@ def _lines(
             waiting = []
         if isinstance(item, Loop):
             yield from _lines(item.body, steps)
-            body = [steps[place] for place in item.steps()]
+            body = [steps[index] for index in item.steps()]
             depth = min(len(node.lines) for node in body) - 1
             numbers = [node.lines[depth] for node in body]
             yield Repeated(depth, str(min(numbers)), str(max(numbers)), item.times - 1, item.alike)
@@ -316,55 +328,68 @@ def _lines(
         yield steps[waiting[0]].lines, waiting
 
 
-def _operation(step: Step, beside: tuple[Axes, Step | None], axes: Axes) -> Operation:
-    other, twin = beside
-    taken = zip(step.inputs, _counterparts(step.inputs, twin.inputs if twin else ()), strict=True)
-    given = zip(
+def _operation(step: Step, counterpart: tuple[Axes, Step | None], axes: Axes) -> Operation:
+    twin_axes, twin = counterpart
+    inputs = zip(step.inputs, _counterparts(step.inputs, twin.inputs if twin else ()), strict=True)
+    outputs = zip(
         step.outputs, _counterparts(step.outputs, twin.outputs if twin else ()), strict=True
     )
     number_there = twin.numbers[0] if twin and twin.numbers else None
-    takes = _joined([_tensor(axes, here, other, there) for here, there in taken], step.input_count)
+    takes = _joined(
+        [_tensor(axes, here, twin_axes, twin_tensor) for here, twin_tensor in inputs],
+        step.input_count,
+    )
     if step.name in _SIGNS and len(step.inputs) == 1 and step.numbers:
         takes = (
             f"{takes} {_SIGNS[step.name]} "
-            f"{number_in_words(axes, step.numbers[0], other, number_there)}"
+            f"{number_in_words(axes, step.numbers[0], twin_axes, number_there)}"
         )
     elif "masked_fill" in step.name and step.numbers:
         number = f"{step.numbers[0]:.4g}".replace("-", "−")
         takes = f"{takes}, {number}"
-    gives = _joined([_tensor(axes, here, other, there) for here, there in given], step.output_count)
+    gives = _joined(
+        [_tensor(axes, here, twin_axes, twin_tensor) for here, twin_tensor in outputs],
+        step.output_count,
+    )
     data = {"same": "the same tensor"}.get(
         step.storage, "" if step.storage == "new" else step.storage
     )
     if step.outputs and not step.outputs[0].contiguous:
         data = f"{data}, not contiguous" if data else "not contiguous"
     crop = step.crops[0] if step.crops else None
-    whole = step.outputs[0].shape if step.outputs else ()
+    full_shape = step.outputs[0].shape if step.outputs else ()
     return Operation(
-        printable(step.name), takes, gives, data, view_warning(step, axes), step.raised, crop, whole
+        printable(step.name),
+        takes,
+        gives,
+        data,
+        view_warning(step, axes),
+        step.raised,
+        crop,
+        full_shape,
     )
 
 
 def _counterparts(
-    here: Sequence[TensorInfo], there: Sequence[TensorInfo]
+    here: Sequence[TensorInfo], twins: Sequence[TensorInfo]
 ) -> list[TensorInfo | None]:
     """Return for each tensor the one in its place in the twin, or the last one there; None where
     there is none.
     """
-    return [there[min(place, len(there) - 1)] if there else None for place in range(len(here))]
+    return [twins[min(index, len(twins) - 1)] if twins else None for index in range(len(here))]
 
 
-def _tensor(axes: Axes, seen: TensorInfo, other: Axes, twin: TensorInfo | None) -> str:
+def _tensor(axes: Axes, tensor: TensorInfo, twin_axes: Axes, twin: TensorInfo | None) -> str:
     value_there = twin.value if twin else None
-    if seen.value is not None and "(" in (
-        number := number_in_words(axes, seen.value, other, value_there)
+    if tensor.value is not None and "(" in (
+        number := number_in_words(axes, tensor.value, twin_axes, value_there)
     ):
         return number
-    if twin is None or len(twin.shape) != len(seen.shape):  # a name would be a coincidence
-        shape = f"({', '.join(map(str, seen.shape))})"
+    if twin is None or len(twin.shape) != len(tensor.shape):  # a name would be a coincidence
+        shape = f"({', '.join(map(str, tensor.shape))})"
     else:
-        shape = axes.shape(seen.shape, other, twin.shape)
-    return shape if seen.dtype in _PLAIN else f"{printable(seen.dtype)} {shape}"
+        shape = axes.shape(tensor.shape, twin_axes, twin.shape)
+    return shape if tensor.dtype in _PLAIN else f"{printable(tensor.dtype)} {shape}"
 
 
 def _joined(shapes: Sequence[str], count: int) -> str:
@@ -373,7 +398,7 @@ def _joined(shapes: Sequence[str], count: int) -> str:
     return ", ".join(shapes) + (", …" if count > len(shapes) else "")
 
 
-def number_in_words(axes: Axes, value: float, other: Axes, twin: float | None) -> str:
+def number_in_words(axes: Axes, value: float, twin_axes: Axes, twin: float | None) -> str:
     """Return a number among the arguments, with its name if it has one: 2.646 (√hd).
 
     twin: the same one with other axes.
@@ -383,9 +408,14 @@ def number_in_words(axes: Axes, value: float, other: Axes, twin: float | None) -
         for name, n in _numbers(axes).items()
         if n != 1 and math.isclose(value, n, rel_tol=1e-5)
     }
-    there = _numbers(other)
+    twin_numbers = _numbers(twin_axes)
     title = next(
-        (n for n in names if twin is not None and math.isclose(twin, there[n], rel_tol=1e-5)), ""
+        (
+            n
+            for n in names
+            if twin is not None and math.isclose(twin, twin_numbers[n], rel_tol=1e-5)
+        ),
+        "",
     )
     return f"{value:.4g} ({title})" if title else f"{value:.4g}"
 

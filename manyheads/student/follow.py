@@ -45,32 +45,37 @@ def is_right(example: Example, reply: Reply) -> bool:
         Answer(example.call, reply).must_return()
     except CheckFailed:
         return False
-    return all(returned(part, reply.outputs[part.place])[1] for part in example.every)
+    return all(
+        returned(output_example, reply.outputs[output_example.output_index])[1]
+        for output_example in example.all_outputs
+    )
 
 
 def returned(example: Example, output: Output) -> tuple[str, bool]:
     """Return what is said of one output, and whether it is right."""
-    due, foreign = ("ndarray", "tensor") if example.call.arrays else ("tensor", "ndarray")
+    expected, foreign = ("ndarray", "tensor") if example.call.arrays else ("tensor", "ndarray")
     if output.tensor is None or output.kind == foreign:
-        return f"{output.kind}, not {kind_name(due)}", False
-    shape, wanted = (example.axes.shape(each.shape) for each in (output.tensor, example.expected))
-    if output.tensor.shape != example.expected.shape:
-        return f"{shape}; {wanted} is asked", False
-    what = shape if output.tensor.dim() else _number(output.tensor)
-    if not example.compares_values:
-        return what, True
-    kind, due = (
-        str(each.dtype).removeprefix("torch.") for each in (output.tensor, example.expected)
+        return f"{output.kind}, not {kind_name(expected)}", False
+    shape, expected_shape = (
+        example.axes.shape(tensor.shape) for tensor in (output.tensor, example.expected)
     )
-    if kind != due and not {kind, due} <= FLOATS:
-        return f"{what} of {kind}; {due} is asked", False
-    right = tensor_fingerprint(output.tensor).agrees(tensor_fingerprint(example.expected))
-    other = (
+    if output.tensor.shape != example.expected.shape:
+        return f"{shape}; {expected_shape} is asked", False
+    description = shape if output.tensor.dim() else _number(output.tensor)
+    if not example.compares_values:
+        return description, True
+    dtype, expected = (
+        str(tensor.dtype).removeprefix("torch.") for tensor in (output.tensor, example.expected)
+    )
+    if dtype != expected and not {dtype, expected} <= FLOATS:
+        return f"{description} of {dtype}; {expected} is asked", False
+    agrees = tensor_fingerprint(output.tensor).agrees(tensor_fingerprint(example.expected))
+    difference = (
         "the right shape, other numbers"
         if output.tensor.dim()
         else f"{_number(example.expected)} is asked"
     )
-    return f"{what}: {'the right numbers' if right else other}", right
+    return f"{description}: {'the right numbers' if agrees else difference}", agrees
 
 
 def _number(value: Tensor) -> str:
@@ -84,12 +89,12 @@ def most_telling(example: Example, ask: Callable[[Call], Reply]) -> Example:
     """
     if not example.instead:
         return example
-    wrong = (
-        other
-        for other in (example, *example.instead)
-        if not is_right(other, ask(cast(other.call, "float32")))
+    failing = (
+        candidate
+        for candidate in (example, *example.instead)
+        if not is_right(candidate, ask(cast(candidate.call, "float32")))
     )
-    return next(wrong, example)
+    return next(failing, example)
 
 
 @dataclass(frozen=True)
@@ -99,7 +104,7 @@ class Followed:
     `ended`: why the attempt ended early, if it did.
     """
 
-    shown: tuple[tuple[Example, Traced], ...]
+    traced_examples: tuple[tuple[Example, Traced], ...]
     ended: str = ""
 
 
@@ -107,7 +112,7 @@ def follow(
     box: Box,
     limits: Limits,
     source: AttemptSource,
-    wanted: Sequence[Example],
+    examples: Sequence[Example],
     crop: tuple[int, ...] = (),
     times: int = 1,
     names_sizes: bool = True,
@@ -116,7 +121,7 @@ def follow(
 
     crop, times: of TraceCall. names_sizes: its twin, too.
     """
-    shown: list[tuple[Example, Traced]] = []
+    traced_examples: list[tuple[Example, Traced]] = []
     at, connection = "while it was imported", None
 
     try:
@@ -124,15 +129,15 @@ def follow(
         connection = loaded.connection
         trace = partial(connection.ask_for, read_traced, seconds=limits.seconds_per_call)
         if loaded.raised is not None:
-            own = sanitize(loaded.raised.message)
+            message = sanitize(loaded.raised.message)
             return Followed(
                 (),
                 (
                     f"{source.name} cannot be imported: it {explain(loaded.raised)}. Python says: "
-                    f"{own}"
+                    f"{message}"
                 ),
             )
-        for example in wanted:
+        for example in examples:
             at = f"in {example.target}"
             telling = most_telling(
                 example, lambda call: loaded.connection.ask(call, limits.seconds_per_call)
@@ -140,26 +145,26 @@ def follow(
             traced = trace(TraceCall(cast(telling.call, "float32"), crop, times))
             raised = traced.reply.raised
             if loaded.stopped and raised is not None and is_undefined(raised):
-                said = stopped_parts(source, loaded.stopped, describe_exception)
-                return Followed(tuple(shown), in_cells(said, source))
-            shown.append((telling, traced))
+                reason = stopped_parts(source, loaded.stopped, describe_exception)
+                return Followed(tuple(traced_examples), in_cells(reason, source))
+            traced_examples.append((telling, traced))
             if names_sizes:
-                shown[-1] = (
+                traced_examples[-1] = (
                     with_twin(
                         telling, (example, *example.instead), lambda call: trace(TraceCall(call))
                     ),
                     traced,
                 )
     except AttemptEnded as ended:
-        return Followed(tuple(shown), f"{ended} That was {at}.")
+        return Followed(tuple(traced_examples), f"{ended} That was {at}.")
     finally:
         if connection is not None:
             connection.close()
-    return Followed(tuple(shown))
+    return Followed(tuple(traced_examples))
 
 
 def follow_own(
-    own: Own,
+    attempt: Own,
     function: str | None,
     command: str,
     crop: tuple[int, ...] | None = None,
@@ -173,20 +178,20 @@ def follow_own(
         of the lesson is traced, too.
     box: one that is open; None: one of its own.
     """
-    own.must_run(command)
+    attempt.must_run(command)
     from ..box.forked import open_own_box
 
     # which may fork this process, so before any operation
     with nullcontext(box) if box else open_own_box() as opened:
-        chosen = examples_named(own.exercise, own.recording, function, f"course {command}")
+        chosen = examples_named(attempt.exercise, attempt.recording, function, f"course {command}")
         if crop is None and function is None:
-            chosen += sentence_examples(own.exercise)
-        kept = (TABLES, TIMES) if crop is None else (crop, 1)
+            chosen += sentence_examples(attempt.exercise)
+        trace_limits = (TABLES, TIMES) if crop is None else (crop, 1)
         return follow(
             opened,
-            own.course.limits.for_worker(),
-            own.source,
+            attempt.course.limits.for_worker(),
+            attempt.source,
             chosen,
-            *kept,
+            *trace_limits,
             names_sizes=crop is not None,
         )

@@ -43,16 +43,16 @@ def sides_of(example: Example) -> list[tuple[int, int]]:
     shapes = {p.name: p.shape for p in named if p.shape and _TOKENS in p.shape}
     sides: list[tuple[int, int]] = []
     for step in example.call.steps:
-        given = by_name(example.names, step.args, step.kwargs)
+        arguments = by_name(example.names, step.args, step.kwargs)
         counts = (
             v.shape[shapes[k].index(_TOKENS)]
-            for k, v in given.items()
+            for k, v in arguments.items()
             if k in shapes and isinstance(v, Tensor)
         )
         if not (new := next(counts, 0)):
             return []
         past = max(
-            (sides[value.step][1] for value in given.values() if isinstance(value, Returned)),
+            (sides[value.step][1] for value in arguments.values() if isinstance(value, Returned)),
             default=0,
         )
         sides.append((new, past + new))
@@ -77,53 +77,53 @@ def _of_call(
     # another table may be the same: a single key has the weight 1
     if keys < 2 or keys == example.axes.sizes.get("hd"):
         return None
-    found = _weights_at(traced, example.axes, (new, keys), sides[:number].count((new, keys)))
-    if found is not None or (keys, keys) in sides:
-        return found
-    whole = _weights_at(
+    weights = _weights_at(traced, example.axes, (new, keys), sides[:number].count((new, keys)))
+    if weights is not None or (keys, keys) in sides:
+        return weights
+    full_weights = _weights_at(
         traced, example.axes, (keys, keys), sum(k == keys for _, k in sides[:number])
     )
-    return None if whole is None else whole[:, -new:]
+    return None if full_weights is None else full_weights[:, -new:]
 
 
 def _weights_at(traced: Traced, axes: Axes, sides: tuple[int, int], earlier: int) -> Tensor | None:
     tables = list(_tables(traced, axes, sides, earlier))
-    found = next(
+    weights = next(
         (t for _, t in tables if (t >= 0).all() and ((t.sum(-1) - 1).abs() < _ROUNDING).all()), None
     )
-    if found is None:
-        found = next((table for step, table in tables if step.name.lower() == "softmax"), None)
-    if found is None:
+    if weights is None:
+        weights = next((table for step, table in tables if step.name.lower() == "softmax"), None)
+    if weights is None:
         return None
-    return next(table for _, table in reversed(tables) if table.shape == found.shape)
+    return next(table for _, table in reversed(tables) if table.shape == weights.shape)
 
 
 def _tables(
     traced: Traced, axes: Axes, sides: tuple[int, int], earlier: int
 ) -> Iterator[tuple[Step, Tensor]]:
-    for place in dict.fromkeys(traced.order):
-        step = traced.steps[place]
-        whole = step.outputs[0].shape if step.outputs else ()
-        if whole[-2:] != sides or not step.crops or not step.crops[0].is_floating_point():
+    for index in dict.fromkeys(traced.order):
+        step = traced.steps[index]
+        shape = step.outputs[0].shape if step.outputs else ()
+        if shape[-2:] != sides or not step.crops or not step.crops[0].is_floating_point():
             continue
         if any(crop.shape[-2:] != sides for crop in step.crops):
             continue
-        table = _of_first_sequence(step, whole, axes, earlier)
+        table = _of_first_sequence(step, shape, axes, earlier)
         if table is not None:
             yield step, table
 
 
 def _of_first_sequence(
-    step: Step, whole: tuple[int, ...], axes: Axes, earlier: int
+    step: Step, shape: tuple[int, ...], axes: Axes, earlier: int
 ) -> Tensor | None:
     batch, heads = axes.sizes.get("B", 1), axes.sizes.get("nh", 1)
-    if len(whole) == 4:
-        return step.crops[earlier] if whole[1] == heads and earlier < len(step.crops) else None
+    if len(shape) == 4:
+        return step.crops[earlier] if shape[1] == heads and earlier < len(step.crops) else None
     if earlier:  # of a loop, too few runs are kept to tell one call from the next
         return None
-    if len(whole) == 3 and whole[0] in (heads, batch * heads) and (whole[0] != batch or heads == 1):
+    if len(shape) == 3 and shape[0] in (heads, batch * heads) and (shape[0] != batch or heads == 1):
         return step.crops[0][:heads]
-    if len(whole) == 3 and whole[0] == batch:  # a loop over heads
+    if len(shape) == 3 and shape[0] == batch:  # a loop over heads
         return torch.stack([crop[0] for crop in step.crops[:heads]])
     # a loop over sequences and heads
-    return torch.stack(step.crops[:heads]) if len(whole) == 2 else None
+    return torch.stack(step.crops[:heads]) if len(shape) == 2 else None

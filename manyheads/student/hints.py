@@ -43,23 +43,23 @@ class Hint:
     next: str
 
 
-def next_hint(own: Own, result: ExerciseResult) -> Hint:
+def next_hint(attempt: Own, result: ExerciseResult) -> Hint:
     """Return the next hint for this attempt, which counts as shown from now on."""
-    id_, root = own.exercise.id, own.course.root
+    id_, root = attempt.exercise.id, attempt.course.root
     if result.is_done:
         note_shown(result, root)
         return Hint("", f"{id_} needs no hint: every check passes.", "course status")
-    about, title, steps = _steps(own.recording.words, result, own.exercise.hint)
+    ladder, title, steps = _steps(attempt.recording.words, result, attempt.exercise.hint)
     last, forgets = len(steps), ""
     try:
-        step = next_step(root, id_, about, last)
+        step = next_step(root, id_, ladder, last)
     except OSError as error:
         step = 1
         forgets = (
             f"\nThe step is not remembered: {root / FOLDER / NOTE} cannot be written "
             f"({error.strerror})."
         )
-    given, before = (
+    number, prefix = (
         min(step, last),
         "That was the last hint. Here it is again.\n" if step > last else "",
     )
@@ -67,7 +67,7 @@ def next_hint(own: Own, result: ExerciseResult) -> Hint:
     command = "trace" if traces else "check" if step == last else "hint"
     return Hint(
         title,
-        f"{before}Hint {given} of {last}: {steps[given - 1]}{forgets}",
+        f"{prefix}Hint {number} of {last}: {steps[number - 1]}{forgets}",
         f"course {command} {id_}",
     )
 
@@ -79,16 +79,16 @@ def note_shown(result: ExerciseResult, root: Path) -> None:
     After a ✓ the exercise's record is deleted: whoever breaks the attempt again begins with the
     first hint.
     """
-    shown = _noted(root)
+    noted = _noted(root)
     if result.is_done:
-        if shown.pop(result.id, None) is not None:
+        if noted.pop(result.id, None) is not None:
             with suppress(OSError):  # then a later hint may count as shown
-                _write_note(root, shown)
+                _write_note(root, noted)
         return
     for mistake in _as_in_the_file(result):
         if mistake.hint and mistake.id != UNTOUCHED:
             ladder = _ladder(mistake, result)
-            if not shown.get(result.id, {}).get(ladder):
+            if not noted.get(result.id, {}).get(ladder):
                 with suppress(OSError):  # then it is shown again
                     next_step(root, result.id, ladder, 1)
             return
@@ -119,30 +119,47 @@ def _steps(words: AllWords, result: ExerciseResult, start: str) -> tuple[str, st
         and not gone
     ):
         return UNTOUCHED, "Nothing is written here yet.", (start or to_begin[0], *to_begin[1:])
-    wrong = next((function for function in result.functions if function.state == "wrong"), None)
-    first = next(
+    wrong_function = next(
+        (function for function in result.functions if function.state == "wrong"), None
+    )
+    failed_check = next(
         (
             c
             for c in result.checks
-            if c.outcome != "passed" and (not wrong or c.function == wrong.name)
+            if c.outcome != "passed" and (not wrong_function or c.function == wrong_function.name)
         ),
         None,
     )
-    known = [each for each in _as_in_the_file(result) if each.id in words and each.id != UNTOUCHED]
-    named = next((each for each in known if not gone or each.function != gone.name), None)
+    misconceptions = [
+        diagnosed
+        for diagnosed in _as_in_the_file(result)
+        if diagnosed.id in words and diagnosed.id != UNTOUCHED
+    ]
+    named = next(
+        (diagnosed for diagnosed in misconceptions if not gone or diagnosed.function != gone.name),
+        None,
+    )
     # No mistake that has a name lets a function run on for ever.
-    if first and first.outcome in _ENDED and (wrong or not named):
-        key = f"{first.function}: {first.outcome}"
-        return key, first.evidence, steps_to(first.outcome)
+    if failed_check and failed_check.outcome in _ENDED and (wrong_function or not named):
+        key = f"{failed_check.function}: {failed_check.outcome}"
+        return key, failed_check.evidence, steps_to(failed_check.outcome)
     if named:
-        about = f"{named.function}: " if len(result.functions) > 1 else ""
+        prefix = f"{named.function}: " if len(result.functions) > 1 else ""
         steps = _row(named, result).get("hints") or words[named.id].hints
-        return _ladder(named, result), f"{about}{which_of(named, result).title}", steps
-    if wrong or (first and not result.unwritten):
+        return _ladder(named, result), f"{prefix}{which_of(named, result).title}", steps
+    if wrong_function or (failed_check and not result.unwritten):
         # which refute why that was chosen
-        if wrong and not (first and result.lines and first.title != wrong.check):
-            return _unexplained(result, wrong, wrong.check, wrong.evidence)
-        return _unexplained(result, wrong, *((first.title, first.evidence) if first else ("", "")))
+        if wrong_function and not (
+            failed_check and result.lines and failed_check.title != wrong_function.check
+        ):
+            return _unexplained(
+                result, wrong_function, wrong_function.check, wrong_function.evidence
+            )
+        return _unexplained(
+            result,
+            wrong_function,
+            *((failed_check.title, failed_check.evidence) if failed_check else ("", "")),
+        )
     if begun:
         from ..judge.function_states import STUB_ENDS
 
@@ -153,9 +170,13 @@ def _steps(words: AllWords, result: ExerciseResult, start: str) -> tuple[str, st
         key = f"{gone.name}: {gone.evidence}"
         return key, key, _texts()["kinds"]["load_error"][0]["hints"]
     if gone:
-        meant = f"; is {gone.near} meant?" if gone.near else "."
+        suggestion = f"; is {gone.near} meant?" if gone.near else "."
         steps = tuple(step.format(name=gone.name) for step in steps_to("undefined"))
-        return f"undefined {gone.name}", f"{gone.name}: the file has no such name{meant}", steps
+        return (
+            f"undefined {gone.name}",
+            f"{gone.name}: the file has no such name{suggestion}",
+            steps,
+        )
     name = next(
         (function.name for function in result.functions if function.state == "unwritten"),
         result.unwritten[0],
@@ -164,39 +185,40 @@ def _steps(words: AllWords, result: ExerciseResult, start: str) -> tuple[str, st
 
 
 def _unexplained(
-    result: ExerciseResult, wrong: FunctionResult | None, check: str, seen: str
+    result: ExerciseResult, function: FunctionResult | None, check: str, evidence: str
 ) -> tuple[str, str, Sequence[str]]:
     """Return the steps to a mistake that has no name.
 
     Another exception is another mistake, wherever it stands.
     """
-    raised = seen.startswith("raised ")
-    kind = "raised" if _RAISED.search(seen) else "raised_nowhere"
-    kind = (
-        kind
-        if raised and not _OF_SHAPES.search(seen.partition(" Python says")[0])
+    raised = evidence.startswith("raised ")
+    symptom = "raised" if _RAISED.search(evidence) else "raised_nowhere"
+    symptom = (
+        symptom
+        if raised and not _OF_SHAPES.search(evidence.partition(" Python says")[0])
         else "unexplained"
     )
-    name = wrong.name if wrong and len(result.functions) > 1 else ""
+    name = function.name if function and len(result.functions) > 1 else ""
     steps = tuple(
-        step.format(exercise=result.id, where=_where(result, seen)) for step in steps_to(kind)
+        step.format(exercise=result.id, where=_where(result, evidence))
+        for step in steps_to(symptom)
     )
-    known = f"{check}: {re.sub(r'[0-9]+', '', seen)}" if raised else check
-    said = f"{name}: it {seen}" if name else f"It {seen}"
+    key = f"{check}: {re.sub(r'[0-9]+', '', evidence)}" if raised else check
+    title = f"{name}: it {evidence}" if name else f"It {evidence}"
     return (
-        f"{name}: {known}",
-        said if raised else f"{name or 'It'} does not do this yet: {check}",
+        f"{name}: {key}",
+        title if raised else f"{name or 'It'} does not do this yet: {check}",
         steps,
     )
 
 
-def _where(result: ExerciseResult, seen: str) -> str:
+def _where(result: ExerciseResult, evidence: str) -> str:
     """Return a sentence about the line to look at: one that is proved, or that raised; else how to
     find it.
     """
     if result.lines:
         return f"Look at {result.lines[0].place}: one small change there makes every check pass. "
-    if raised := _RAISED.search(seen):
+    if raised := _RAISED.search(evidence):
         return f"Python stopped on {raised[1]}. Look at what goes into it. "
     return (
         f"course trace {result.id} shows what each line makes. Find the first line that "
@@ -215,16 +237,16 @@ def _as_in_the_file(result: ExerciseResult) -> list[Diagnosed]:
     )
 
 
-def next_step(root: Path, exercise: str, about: str, steps: int) -> int:
+def next_step(root: Path, exercise: str, ladder: str, steps: int) -> int:
     """Return the number of the step to show, which is noted; one more than there are where all were
     shown.
 
     The steps to one mistake use up none of another's. Raises OSError if the note cannot be written.
     """
     noted = _noted(root)
-    shown = noted.setdefault(exercise, {})
-    step = min(shown.get(about, 0), steps) + 1
-    shown[about] = min(step, steps)
+    counts = noted.setdefault(exercise, {})
+    step = min(counts.get(ladder, 0), steps) + 1
+    counts[ladder] = min(step, steps)
     _write_note(root, noted)
     return step
 
@@ -238,7 +260,8 @@ def _noted(root: Path) -> dict[str, dict[str, int]]:
     try:
         noted = json.loads((root / FOLDER / NOTE).read_text(encoding="utf-8"))
         return {
-            e: {a: s for a, s in shown.items() if isinstance(s, int)} for e, shown in noted.items()
+            e: {a: s for a, s in counts.items() if isinstance(s, int)}
+            for e, counts in noted.items()
         }
     except (OSError, ValueError, AttributeError):
         return {}
@@ -255,20 +278,20 @@ def which_of(named: Diagnosed, result: ExerciseResult) -> Diagnosed:
 
 
 def _row(named: Diagnosed, result: ExerciseResult) -> Any:
-    own = [
+    function_evidence = [
         f.evidence
         for f in result.functions
         if named.function and named.function in (f.name, f.waits_for)
     ]
-    seen = " ".join(own or [check.evidence for check in result.checks])
+    evidence = " ".join(function_evidence or [check.evidence for check in result.checks])
     return next(
-        (row for row in _texts()["kinds"].get(named.id, ()) if re.search(row["seen"], seen)), {}
+        (row for row in _texts()["kinds"].get(named.id, ()) if re.search(row["seen"], evidence)), {}
     )
 
 
-def steps_to(what: str) -> tuple[str, ...]:
+def steps_to(symptom: str) -> tuple[str, ...]:
     """Return the steps of a hint to what has no name."""
-    return tuple(_texts()["steps"][what])
+    return tuple(_texts()["steps"][symptom])
 
 
 @cache

@@ -19,7 +19,7 @@ class Rung(NamedTuple):
     """
 
     exercise: Exercise
-    asked: Sequence[tuple[str, str]]
+    check_titles: Sequence[tuple[str, str]]
     result: ExerciseResult | None = None
     is_missing: bool = False
 
@@ -43,12 +43,12 @@ class Rung(NamedTuple):
             if self.result
             else set()
         )
-        return [(title, id_ in passed) for id_, title in self.asked]
+        return [(title, id_ in passed) for id_, title in self.check_titles]
 
 
 def welcome(course: Course) -> list[str]:
     """For a student who has begun nothing."""
-    count, first = len(course.exercises), from_here(course.exercises[0].script)
+    count, first_script = len(course.exercises), from_here(course.exercises[0].script)
     exercises = "one exercise" if count == 1 else f"{count} exercises, one file each"
     return [
         (
@@ -56,8 +56,8 @@ def welcome(course: Course) -> list[str]:
             "to check."
         ),
         (
-            f"Open {first} (or the notebook beside it), read the lesson, and fill what says YOUR "
-            "CODE HERE."
+            f"Open {first_script} (or the notebook beside it), read the lesson, and fill what says"
+            " YOUR CODE HERE."
         ),
         (
             "Next: check it as soon as one function is written, then: course check "
@@ -78,20 +78,27 @@ def after_done(exercise: Exercise) -> list[str]:
     return lines
 
 
-def next_exercise(course: Course, done: Collection[Exercise], after: Exercise) -> Exercise | None:
+def next_exercise(
+    course: Course, completed: Collection[Exercise], after: Exercise
+) -> Exercise | None:
     """Return the first exercise after this one that is not done, else the first at all; None where
     all are done.
     """
-    every = course.exercises
-    place = every.index(after) + 1
+    exercises = course.exercises
+    position = exercises.index(after) + 1
     return next(
-        (exercise for exercise in (*every[place:], *every[:place]) if exercise not in done), None
+        (
+            exercise
+            for exercise in (*exercises[position:], *exercises[:position])
+            if exercise not in completed
+        ),
+        None,
     )
 
 
-def going_on(course: Course, done: Collection[Exercise], after: Exercise) -> str:
+def going_on(course: Course, completed: Collection[Exercise], after: Exercise) -> str:
     """Return the sentence about the exercise that comes next, with the command that checks it."""
-    upcoming = next_exercise(course, done, after)
+    upcoming = next_exercise(course, completed, after)
     if upcoming is None:
         return ALL_DONE
     where = f"go on with {upcoming.title}, in {from_here(upcoming.script)}"

@@ -114,30 +114,33 @@ def peak_of(run: Callable[[], T], device: str) -> tuple[T, int | None]:
     if device == "cuda":
         torch.cuda.synchronize()
         torch.cuda.reset_peak_memory_stats()
-        before = torch.cuda.memory_allocated()
-        found = run()
+        allocated = torch.cuda.memory_allocated()
+        result = run()
         torch.cuda.synchronize()
-        return found, torch.cuda.max_memory_allocated() - before
-    held = None
+        return result, torch.cuda.max_memory_allocated() - allocated
+    resident = None
     # macOS has no malloc_trim, Windows no library without a name
     with suppress(OSError, AttributeError, TypeError):
         # else memory that malloc keeps would be reused without being counted
         ctypes.CDLL(None).malloc_trim(0)
         Path("/proc/self/clear_refs").write_text("5")  # proc(5): VmHWM becomes VmRSS
-        held = _bytes("VmRSS", "self/status")
-    found, most = run(), _bytes("VmHWM", "self/status")
-    return found, None if held is None or most is None else max(0, most - held)
+        resident = _bytes("VmRSS", "self/status")
+    result, most = run(), _bytes("VmHWM", "self/status")
+    return result, None if resident is None or most is None else max(0, most - resident)
 
 
 def _bytes(name: str, file: str) -> int | None:
     with suppress(OSError):
-        found = re.search(rf"^{name}:\s+(\d+) kB$", Path("/proc", file).read_text(), re.MULTILINE)
-        return int(found[1]) * 1024 if found else None
+        match = re.search(rf"^{name}:\s+(\d+) kB$", Path("/proc", file).read_text(), re.MULTILINE)
+        return int(match[1]) * 1024 if match else None
     return None
 
 
 def measure(
-    wanted: Sequence[BenchSetting], device: str, on_start: Callable[[str], None], enough: float
+    bench_settings: Sequence[BenchSetting],
+    device: str,
+    on_start: Callable[[str], None],
+    enough: float,
 ) -> Bench:
     """Measure these settings. Raises CourseFault if there is no such device.
 
@@ -148,7 +151,7 @@ def measure(
             "this machine has no CUDA device that torch can use. Next: course bench --quick"
         )
     rows, apart = list[BenchRow](), dict[str, float]()
-    for setting in wanted:
+    for setting in bench_settings:
         on_start(f"measuring T = {setting.T}, {title_of(setting)}")
         needed = SQUARES * setting.matrix
         free = (
@@ -181,8 +184,8 @@ def _row(setting: BenchSetting, device: str, enough: float) -> tuple[BenchRow, f
         _measured(_run(path, (q, k, v), upstream, setting.backward), device, enough)
         for path in (hand, _sdpa)
     ]
-    (out, by_hand), (other, sdpa) = measured
-    return BenchRow(setting, by_hand, sdpa), float((out.float() - other.float()).abs().max())
+    (out, by_hand), (sdpa_out, sdpa) = measured
+    return BenchRow(setting, by_hand, sdpa), float((out.float() - sdpa_out.float()).abs().max())
 
 
 def _measured(run: Callable[[], Tensor], device: str, enough: float) -> tuple[Tensor, Measured]:
@@ -208,7 +211,7 @@ _sdpa: Attention = partial(F.scaled_dot_product_attention, is_causal=True)
 def _run(
     path: Attention, inputs: tuple[Tensor, ...], upstream: Tensor, backward: bool
 ) -> Callable[[], Tensor]:
-    inputs = tuple(each.detach().requires_grad_(backward) for each in inputs)
+    inputs = tuple(tensor.detach().requires_grad_(backward) for tensor in inputs)
 
     def run() -> Tensor:
         with torch.set_grad_enabled(backward):
@@ -222,10 +225,10 @@ def _run(
 
 def _processor() -> str:
     with suppress(OSError):
-        if found := re.search(
+        if match := re.search(
             r"^model name\s*: (.+)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE
         ):
-            return found[1].strip()
+            return match[1].strip()
     return platform.processor() or platform.machine()
 
 
@@ -283,9 +286,9 @@ def remarks(bench: Bench) -> Iterator[str]:
 
 def _cells(title: str, row: BenchRow) -> list[str]:
     paths, faster = (row.by_hand, row.sdpa), row.faster
-    times = [three_digits(each and each.time) for each in paths]
-    held = (row.setting.matrix, *(each and each.peak for each in paths))
-    memory = [three_digits(each and each / 1e6) for each in held]
+    times = [three_digits(path and path.time) for path in paths]
+    sizes = (row.setting.matrix, *(path and path.peak for path in paths))
+    memory = [three_digits(size and size / 1e6) for size in sizes]
     return [title, str(row.setting.T), *times, f"{faster:.1f}×" if faster else "–", *memory]
 
 

@@ -30,7 +30,7 @@ class Addresses:
     def at(self, table: int) -> Addresses:
         """Return those of one table."""
         places, heads = (
-            each.reshape(-1, *each.shape[-2:])[table] for each in (self.places, self.heads)
+            grid.reshape(-1, *grid.shape[-2:])[table] for grid in (self.places, self.heads)
         )
         return Addresses(self.argument, places, heads)
 
@@ -44,30 +44,30 @@ def addresses(example: Example, values: Tensor) -> Addresses | None:
     ]
     if len(tensors) != 1 or example.signature is None or values.dim() < 2:
         return None
-    argument, given = tensors[0]
-    ordered = given.flatten().float().sort()
+    argument, tensor = tensors[0]
+    ordered = tensor.flatten().float().sort()
     moves = torch.equal(example.expected.flatten().float().sort().values, ordered.values)
-    if not moves or len(ordered.values.unique()) != given.numel():
+    if not moves or len(ordered.values.unique()) != tensor.numel():
         return None
     shape = next(p.shape for p in example.signature.call if p.name == argument) or ()
     names = [str(axis.factors[0]) for axis in shape]
     row = "T" if "T" in names else next(name for name in names if name != "B")
-    places, channels = (torch.zeros(given.shape, dtype=torch.long) for _ in range(2))
+    places, channels = (torch.zeros(tensor.shape, dtype=torch.long) for _ in range(2))
     of_others = of_heads = 1
-    for axis, (name, size) in reversed([*enumerate(zip(names, given.shape, strict=True))]):
-        at = torch.arange(size).reshape(-1, *[1] * (given.dim() - axis - 1))
+    for axis, (name, size) in reversed([*enumerate(zip(names, tensor.shape, strict=True))]):
+        at = torch.arange(size).reshape(-1, *[1] * (tensor.dim() - axis - 1))
         places = places + at * {"B": 10_000, row: 100}.get(name, of_others)
         of_others *= 1 if name in ("B", row) else size
         if name not in ("B", "T"):
             channels, of_heads = channels + at * of_heads, of_heads * size
     heads = channels // (of_heads // example.axes.sizes.get("nh", 1))
-    asked = values.flatten().float()
-    at = torch.searchsorted(ordered.values, asked).clamp(max=given.numel() - 1)
-    is_there = ordered.values[at] == asked
-    found = (
-        torch.where(is_there, each.flatten()[ordered.indices[at]], -1) for each in (places, heads)
+    flat_values = values.flatten().float()
+    at = torch.searchsorted(ordered.values, flat_values).clamp(max=tensor.numel() - 1)
+    is_there = ordered.values[at] == flat_values
+    matched = (
+        torch.where(is_there, grid.flatten()[ordered.indices[at]], -1) for grid in (places, heads)
     )
-    return Addresses(argument, *(each.reshape(values.shape) for each in found))
+    return Addresses(argument, *(grid.reshape(values.shape) for grid in matched))
 
 
 @dataclass(frozen=True)
@@ -81,30 +81,35 @@ class OriginTable:
     title: str
     rows: tuple[tuple[str, list[int], list[int]], ...]
     legend: str = ""
-    more: int = 0
+    hidden_heads: int = 0
 
     @property
-    def wrong(self) -> tuple[tuple[str, list[int], list[int]], ...]:
+    def wrong_rows(self) -> tuple[tuple[str, list[int], list[int]], ...]:
         """The rows that are wrong."""
         return tuple(row for row in self.rows if row[1] != row[2])
 
 
-def origins(example: Example, found: Tensor) -> tuple[OriginTable, ...]:
+def origins(example: Example, values: Tensor) -> tuple[OriginTable, ...]:
     """Return the first sequence of an answer of the right shape, head by head; nothing if the call
     does more than move numbers.
     """
-    mine, wanted = addresses(example, found), addresses(example, example.expected)
-    if mine is None or wanted is None or example.signature is None or found.dim() not in (3, 4):
+    actual, expected = addresses(example, values), addresses(example, example.expected)
+    if (
+        actual is None
+        or expected is None
+        or example.signature is None
+        or values.dim() not in (3, 4)
+    ):
         return ()
     both = [
-        each.places[0].reshape(-1, *found.shape[-2:])[:BLOCKS, :ROWS, :COLUMNS].tolist()
-        for each in (mine, wanted)
+        side.places[0].reshape(-1, *values.shape[-2:])[:BLOCKS, :ROWS, :COLUMNS].tolist()
+        for side in (actual, expected)
     ]
     names = [
         _WORDS.get(str(axis.factors[0]), str(axis.factors[0])) for axis in example.signature.returns
     ]
     heads = example.expected.shape[1] if len(names) == 4 else 1
-    legend = f"each number of sequence 0 by its address in {mine.argument}, 100·token + channel"
+    legend = f"each number of sequence 0 by its address in {actual.argument}, 100·token + channel"
     return tuple(
         OriginTable(
             f"{names[1]} {head}" if len(names) == 4 else "",

@@ -45,7 +45,7 @@ from ..whole import write_whole
 
 if TYPE_CHECKING:
     from ..box.level import Box
-    from ..diagnosis.recording import Recording
+    from ..diagnosis.recording import FaultDictionary
 
 NAME, ENGINE = "last-check", Path(__file__).parents[1]  # the folder in FOLDER
 # how many times the limits of grading: a laptop may be slow, and no points depend on it
@@ -84,21 +84,21 @@ class Own:
     @property
     def last(self) -> ExerciseResult | None:
         """What the last check of this very attempt found; None if there was none."""
-        kept = _kept(self.exercise)
-        return kept.result if kept is not None and kept.key == self._key else None
+        stored = _stored_check(self.exercise)
+        return stored.result if stored is not None and stored.key == self._key else None
 
     def keep(self, result: ExerciseResult) -> None:
         """Keep what a check of this attempt has found: it was checked last."""
         with suppress(OSError):
             (self.course.root / FOLDER).mkdir(mode=0o700, exist_ok=True)
-            kept = _Kept(key=self._key, result=result)
-            write_whole(kept_path(self.exercise), kept.model_dump_json().encode())
+            stored = _Kept(key=self._key, result=result)
+            write_whole(kept_path(self.exercise), stored.model_dump_json().encode())
 
     @property
     def _key(self) -> str:
         files = (self.exercise.fingerprints, self.course.root / "course.yaml")
-        parts = [repr(self.source), *versions(), *map(state_of, files)]
-        return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()
+        dependencies = [repr(self.source), *versions(), *map(state_of, files)]
+        return hashlib.sha256("\0".join(dependencies).encode("utf-8", "surrogatepass")).hexdigest()
 
     def judged_instead(self, names: Collection[str]) -> str:
         """Return why not the file that was named is judged, but the one beside it; "" where nothing
@@ -107,12 +107,12 @@ class Own:
         named = {basename(name) for name in names} - {self.source.name}
         if self.source.missing:  # what it lacks is told in place of a result
             return ""
-        for other in (
+        for named_path in (
             path for path in (self.exercise.script, self.exercise.notebook) if path.name in named
         ):
             if not self.source.note:  # a note is told with the result
-                why = "is as it was handed out" if other.exists() else "is not here"
-                return f"{self.source.name} is judged, for {other.name} {why}."
+                why = "is as it was handed out" if named_path.exists() else "is not here"
+                return f"{self.source.name} is judged, for {named_path.name} {why}."
         return next(filter(None, map(self._said_of_a_copy, sorted(named))), "")
 
     def _said_of_a_copy(self, name: str) -> str:
@@ -129,7 +129,7 @@ class Own:
         return f"{self.source.name} is judged, for {name} {why}."
 
     @property
-    def recording(self) -> Recording:
+    def recording(self) -> FaultDictionary:
         """The recorded answers. Raises CourseError. Imports torch."""
         from ..diagnosis.recording_file import read
 
@@ -143,9 +143,11 @@ class Own:
         if self.source.missing:
             raise CourseError(problem)
         if problem or not self.is_started:
-            first = "mend the file" if problem else f"fill the first stub of {exercise.stem}"
-            said = problem or f"{exercise.id} is not started yet: there is nothing to {command}."
-            raise CourseError(f"{said}\nNext: {first}, then: course {command} {exercise.id}")
+            manual_step = "mend the file" if problem else f"fill the first stub of {exercise.stem}"
+            reason = problem or f"{exercise.id} is not started yet: there is nothing to {command}."
+            raise CourseError(
+                f"{reason}\nNext: {manual_step}, then: course {command} {exercise.id}"
+            )
 
 
 def read_own(course: Course, exercise: Exercise) -> Own:
@@ -159,22 +161,22 @@ def read_own(course: Course, exercise: Exercise) -> Own:
     source = read_attempt(script.parent, exercise.stem, stub, kib)
     if not source.missing and code_digest(source.source) != stub:
         return Own(course, exercise, source, True)
-    if other := _other_name(course, exercise):
-        right = script.with_suffix(Path(other).suffix)
+    if misnamed := _other_name(course, exercise):
+        expected_path = script.with_suffix(Path(misnamed).suffix)
         is_here = "is as it was handed out" if script.exists() else "is not here"
         next_ = (
-            f"put it in the place of {right.name}"
-            if right.exists()
-            else f"rename it to {right.name}"
+            f"put it in the place of {expected_path.name}"
+            if expected_path.exists()
+            else f"rename it to {expected_path.name}"
         )
-        said = (
-            f"{script.name} {is_here}, and {other} is not read.\n"
+        problem = (
+            f"{script.name} {is_here}, and {misnamed} is not read.\n"
             f"Next: {next_}, then: course check {exercise.id}"
         )
-        source = AttemptSource(other, missing=True, problem=said)
+        source = AttemptSource(misnamed, missing=True, problem=problem)
     elif source.missing:
-        said = f"{script.name} is not here.\nNext: git checkout {quote(str(from_here(script)))}"
-        source = replace(source, problem=said)
+        problem = f"{script.name} is not here.\nNext: git checkout {quote(str(from_here(script)))}"
+        source = replace(source, problem=problem)
     elif script.exists():
         source = read_file(script, kib)
     return Own(course, exercise, source, False)
@@ -188,9 +190,15 @@ def _other_name(course: Course, exercise: Exercise) -> str:
     that defines what is asked for.
     """
     script, kib, exercises = exercise.script, course.limits.source_kib, Exercises(course)
-    own = {path for other in course.exercises for path in (other.script, other.notebook)}
+    exercise_paths = {
+        path
+        for course_exercise in course.exercises
+        for path in (course_exercise.script, course_exercise.notebook)
+    }
     names = sorted(
-        p.name for p in script.parent.glob("*") if p.suffix in (".py", ".ipynb") and p not in own
+        p.name
+        for p in script.parent.glob("*")
+        if p.suffix in (".py", ".ipynb") and p not in exercise_paths
     )
     near = [name for name in names if exercise.id in name] or get_close_matches(
         script.name, names, n=1, cutoff=0.85
@@ -202,7 +210,7 @@ def _other_name(course: Course, exercise: Exercise) -> str:
     for name in () if near or script.exists() else names:
         with suppress(NotPlaced, Unreadable):
             if (
-                exercises.of(name, read_bytes(script.with_name(name), largest(name, kib)))
+                exercises.exercise_of(name, read_bytes(script.with_name(name), largest(name, kib)))
                 == exercise
             ):
                 return name
@@ -218,9 +226,9 @@ def recorded(exercise: Exercise) -> tuple[str, list[tuple[str, str]]]:
     try:
         with path.open("rb") as file:  # its head is enough, and needs no torch
             head = json.loads(file.read(int.from_bytes(file.read(8), "little")))
-        told = json.loads(head["__metadata__"]["body"])
-        return told["stub"], [
-            (c["id"], c["title"]) for c in sorted(told["checks"], key=lambda c: c["layer"])
+        body = json.loads(head["__metadata__"]["body"])
+        return body["stub"], [
+            (c["id"], c["title"]) for c in sorted(body["checks"], key=lambda c: c["layer"])
         ]
     except (OSError, ValueError, LookupError, TypeError, MemoryError, OverflowError) as error:
         why = getattr(error, "strerror", None) or type(error).__name__
@@ -231,7 +239,11 @@ def checked_last(course: Course) -> Exercise | None:
     """Return the exercise that was checked last, of those that are not done if there are any; None
     where none was checked.
     """
-    checked = {exercise: kept.result for exercise in course.exercises if (kept := _kept(exercise))}
+    checked = {
+        exercise: stored.result
+        for exercise in course.exercises
+        if (stored := _stored_check(exercise))
+    }
     open_ones = [exercise for exercise, result in checked.items() if not result.is_done]
     return max(open_ones or checked, key=checked_at, default=None)
 
@@ -243,16 +255,16 @@ def checked_at(exercise: Exercise) -> int:
 
 def done_exercises(course: Course) -> set[Exercise]:
     """Return the exercises that the last check of their present text found done. Nothing is run."""
-    done = set()
+    completed = set()
     for exercise in course.exercises:
         # a recorded file is missing: whoever checks that exercise is told
         with suppress(CourseError):
             if (last := read_own(course, exercise).last) is not None and last.is_done:
-                done.add(exercise)
-    return done
+                completed.add(exercise)
+    return completed
 
 
-def _kept(exercise: Exercise) -> _Kept | None:
+def _stored_check(exercise: Exercise) -> _Kept | None:
     with suppress(OSError, ValueError):
         return _Kept.model_validate_json(kept_path(exercise).read_bytes())
     return None
@@ -269,10 +281,12 @@ def versions() -> tuple[str, ...]:
     changes without its version.
     """
     named = ("manyheads", "torch", "numpy", "einops")
-    every = [
-        f"{name} {each.version}" for name in named for each in metadata.distributions(name=name)
+    package_versions = [
+        f"{name} {distribution.version}"
+        for name in named
+        for distribution in metadata.distributions(name=name)
     ]
-    return (*dict.fromkeys(every), *map(state_of, sorted(ENGINE.rglob("*.py"))))
+    return (*dict.fromkeys(package_versions), *map(state_of, sorted(ENGINE.rglob("*.py"))))
 
 
 def state_of(path: Path) -> str:
@@ -288,16 +302,16 @@ def from_here(path: Path) -> Path:
     return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
 
 
-def _says_more(kept: ExerciseResult, result: ExerciseResult) -> bool:
+def _says_more(earlier: ExerciseResult, result: ExerciseResult) -> bool:
     """Return whether an earlier check of the same text found the same, and proved a line that this
     one has not.
 
     The search for the line ends after some seconds, so a busy machine may find none. What was
     proved stays true.
     """
-    outcomes = [(check.id, check.outcome) for check in kept.checks]
+    outcomes = [(check.id, check.outcome) for check in earlier.checks]
     is_same = outcomes == [(check.id, check.outcome) for check in result.checks]
-    return is_same and bool(kept.lines) and not result.lines
+    return is_same and bool(earlier.lines) and not result.lines
 
 
 class Checks(ExitStack):
@@ -332,39 +346,39 @@ class Checks(ExitStack):
             self._box = self.enter_context(open_own_box(meta=True))
         return self._box
 
-    def result(self, own: Own) -> ExerciseResult:
+    def result(self, attempt: Own) -> ExerciseResult:
         """Return what the visible checks find, or found where nothing has changed since; it is
         kept.
 
         Raises CourseError where there is no file.
         """
-        if own.source.missing:
-            raise CourseError(own.source.problem)
-        kept = own.last
-        last = None if self._fresh else kept
+        if attempt.source.missing:
+            raise CourseError(attempt.source.problem)
+        stored = attempt.last
+        last = None if self._fresh else stored
         if last is not None and self._looks:
             return last
         if last is None or any(check.outcome in ("timeout", "crashed") for check in last.checks):
-            self.ran.add(own.exercise)
-            last = self._run(own)
-            if kept is not None and _says_more(kept, last):
-                last = kept
-        own.keep(last)
+            self.ran.add(attempt.exercise)
+            last = self._run(attempt)
+            if stored is not None and _says_more(stored, last):
+                last = stored
+        attempt.keep(last)
         return last
 
-    def _run(self, own: Own) -> ExerciseResult:
+    def _run(self, attempt: Own) -> ExerciseResult:
         box = self.box()
         from .check_attempt import check_source
 
-        recording, limits = own.recording, self.course.limits.for_worker()
+        recording, limits = attempt.recording, self.course.limits.for_worker()
         longer = {
             key: PATIENCE * getattr(limits, key)
             for key in ("seconds_per_call", "seconds_per_attempt")
         }
-        with self.waiting(own.exercise):  # an endless loop takes until its limit
+        with self.waiting(attempt.exercise):  # an endless loop takes until its limit
             result = check_source(
-                recording, own.source, box, replace(limits, **longer), exercise=own.exercise
+                recording, attempt.source, box, replace(limits, **longer), exercise=attempt.exercise
             )
         return result.model_copy(
-            update={"note": " ".join(filter(None, (own.source.note, result.note)))}
+            update={"note": " ".join(filter(None, (attempt.source.note, result.note)))}
         )

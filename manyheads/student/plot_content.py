@@ -68,7 +68,7 @@ class Picture:
     rows: str
     columns: str
     differs: bool = False
-    first: tuple[int, int] = (0, 0)
+    start: tuple[int, int] = (0, 0)
     tokens: tuple[str, ...] = ()
 
     @property
@@ -77,9 +77,9 @@ class Picture:
         return f"{self.title}: {self.words}"
 
 
-def pictures(shown: Sequence[tuple[Example, Traced]]) -> list[Picture]:
+def pictures(traced_examples: Sequence[tuple[Example, Traced]]) -> list[Picture]:
     """Return the pictures of all traced examples, those for a sentence first."""
-    ordered = sorted(shown, key=lambda each: not each[0].tokens)
+    ordered = sorted(traced_examples, key=lambda pair: not pair[0].tokens)
     return [picture for example, traced in ordered for picture in pictures_of(example, traced)]
 
 
@@ -87,156 +87,168 @@ def pictures_of(example: Example, traced: Traced) -> list[Picture]:
     """Return the pictures of one example: of a module its heads, then its answers; for a sentence
     its heads alone.
     """
-    parts = () if example.tokens else example.every
+    output_examples = () if example.tokens else example.all_outputs
     return [
         *_heads(example, traced),
-        *(_of_output(part, traced) for part in parts if part.expected.dim()),
+        *(
+            _of_output(output_example, traced)
+            for output_example in output_examples
+            if output_example.expected.dim()
+        ),
     ]
 
 
 def _heads(example: Example, traced: Traced) -> Iterator[Picture]:
     if not (example.axes.packed and example.expected.dim()) or traced.reply.raised is not None:
         return
-    title, sides, said = f"your weights in {example.title}", _SIDES, ""
+    title, sides, suffix = f"your weights in {example.title}", _SIDES, ""
     if example.tokens:
         output = traced.reply.outputs[0].tensor if traced.reply.outputs else None
         alike = output is not None and _is_none(output, example.expected, ALIKE)
-        title, said = example.title, f", and the output is {'' if alike else 'not '}as expected"
-    every = example.axes.sizes.get("nh", 1)
-    for number, found in enumerate(weights_by_call(example, traced), 1):
+        title, suffix = example.title, f", and the output is {'' if alike else 'not '}as expected"
+    head_count = example.axes.sizes.get("nh", 1)
+    for number, weights in enumerate(weights_by_call(example, traced), 1):
         if example.call.then:
             title, sides = (
                 f"your weights in {example.target}, call {number}",
                 ("new query", "key so far"),
             )
-        if found is not None:
-            if strayed := _strayed(found, example.shares):
-                yield _heads_beside(title, found, example, strayed)
+        if weights is not None:
+            if strayed := _strayed(weights, example.shares):
+                yield _heads_beside(title, weights, example, strayed)
                 continue
             panels = tuple(
-                Panel(f"head {h}", table, "weights") for h, table in enumerate(found[:HEADS])
+                Panel(f"head {h}", table, "weights") for h, table in enumerate(weights[:HEADS])
             )
-            shown = (
+            heads_text = (
                 "1 head"
-                if every == 1
-                else f"{len(panels)} {'' if len(panels) == every else f'of {every} '}heads"
+                if head_count == 1
+                else (
+                    f"{len(panels)} {'' if len(panels) == head_count else f'of {head_count} '}heads"
+                )
             )
-            yield Picture(title, shown + said, panels, *sides, tokens=example.tokens)
+            yield Picture(title, heads_text + suffix, panels, *sides, tokens=example.tokens)
 
 
-def _strayed(found: Tensor, shares: Tensor | None) -> list[int]:
+def _strayed(weights: Tensor, shares: Tensor | None) -> list[int]:
     """Return the heads whose weights are not the reference's, those that differ most first."""
-    if shares is None or shares.shape != found.shape:
+    if shares is None or shares.shape != weights.shape:
         return []
-    apart = difference(found, shares).abs().flatten(1).nan_to_num(nan=1.0).amax(1)
+    apart = difference(weights, shares).abs().flatten(1).nan_to_num(nan=1.0).amax(1)
     return [h for h in apart.argsort(descending=True).tolist() if apart[h] > ALIKE_SHARES]
 
 
-def _heads_beside(title: str, found: Tensor, example: Example, strayed: Sequence[int]) -> Picture:
+def _heads_beside(title: str, weights: Tensor, example: Example, strayed: Sequence[int]) -> Picture:
     """Return the picture of heads, each beside what is expected of it."""
     assert example.shares is not None
     panels = []
     for head in sorted(strayed[:BESIDE]):
         panels += [Panel(f"head {head}, expected", example.shares[head], "weights")]
-        panels += [Panel(f"head {head}, yours", found[head], "weights")]
-    words = f"the weights of {len(strayed)} of {len(found)} heads are not as expected"
+        panels += [Panel(f"head {head}, yours", weights[head], "weights")]
+    words = f"the weights of {len(strayed)} of {len(weights)} heads are not as expected"
     return Picture(title, words, tuple(panels), *_SIDES, differs=True, tokens=example.tokens)
 
 
 def _of_output(example: Example, traced: Traced) -> Picture:
-    raised, outputs, wanted = traced.reply.raised, traced.reply.outputs, example.expected
+    raised, outputs, expected = traced.reply.raised, traced.reply.outputs, example.expected
     title = example.title + (f": {example.label}" if example.label else "")
-    found = (
+    actual = (
         None
-        if raised is not None or len(outputs) <= example.place
-        else outputs[example.place].tensor
+        if raised is not None or len(outputs) <= example.output_index
+        else outputs[example.output_index].tensor
     )
-    asked, sides = addresses(example, wanted), _names(example)
-    if found is None or found.shape != wanted.shape:
+    expected_addresses, sides = addresses(example, expected), _names(example)
+    if actual is None or actual.shape != expected.shape:
         note = (
             "yours is no tensor"
-            if found is None
-            else f"yours has the shape {example.axes.shape(found.shape)}"
+            if actual is None
+            else f"yours has the shape {example.axes.shape(actual.shape)}"
         )
         note = note if raised is None else _stopped(raised)
-        if asked is not None:
-            return _moved(title, asked.at(0), asked.at(0), *sides, note)
-        return Picture(title, note, (Panel("expected", _tables(wanted)[0], _kind(wanted)),), *sides)
-    each = [
-        not _is_none(mine, right)
-        for mine, right in zip(_tables(found), _tables(wanted), strict=True)
+        if expected_addresses is not None:
+            return _moved(title, expected_addresses.at(0), expected_addresses.at(0), *sides, note)
+        return Picture(
+            title, note, (Panel("expected", _tables(expected)[0], _kind(expected)),), *sides
+        )
+    differs = [
+        not _is_none(actual_table, expected_table)
+        for actual_table, expected_table in zip(_tables(actual), _tables(expected), strict=True)
     ]
-    at = each.index(True) if any(each) else 0
-    sequence, head = divmod(at, wanted.shape[1] if wanted.dim() == 4 else 1)
+    at = differs.index(True) if any(differs) else 0
+    sequence, head = divmod(at, expected.shape[1] if expected.dim() == 4 else 1)
     title += (f", sequence {sequence}" if sequence else "") + (
-        f", head {head}" if wanted.dim() == 4 else ""
+        f", head {head}" if expected.dim() == 4 else ""
     )
-    own = addresses(example, found if any(each) else wanted)
-    if own is None or asked is None:
-        return compared(title, _tables(wanted)[at], _tables(found)[at], *sides, kind=_kind(wanted))
-    return _moved(title, asked.at(at), own.at(at), *sides)
+    actual_addresses = addresses(example, actual if any(differs) else expected)
+    if actual_addresses is None or expected_addresses is None:
+        return compared(
+            title, _tables(expected)[at], _tables(actual)[at], *sides, kind=_kind(expected)
+        )
+    return _moved(title, expected_addresses.at(at), actual_addresses.at(at), *sides)
 
 
 def compared(
-    title: str, wanted: Tensor, mine: Tensor, rows: str, columns: str, kind: Kind = "numbers"
+    title: str, expected: Tensor, actual: Tensor, rows: str, columns: str, kind: Kind = "numbers"
 ) -> Picture:
     """Return the picture of a table: expected, the student's and the difference; the student's
     alone if it is right.
     """
-    if _is_none(mine, wanted):
-        return Picture(title, "as expected", (Panel("yours", mine, kind),), rows, columns)
-    apart, hidden = difference(mine, wanted), (mine < HIDDEN) != (wanted < HIDDEN)
+    if _is_none(actual, expected):
+        return Picture(title, "as expected", (Panel("yours", actual, kind),), rows, columns)
+    apart, hidden = difference(actual, expected), (actual < HIDDEN) != (expected < HIDDEN)
     if kind == "mask":
         words = f"{int(apart.count_nonzero())} of {apart.numel()} differ"
     elif hidden.any():
         words = f"{int(hidden.sum())} of {hidden.numel()} numbers are −∞ in one of the two only"
-    elif mine.isnan().any():
-        words = f"{int(mine.isnan().sum())} of {mine.numel()} numbers are NaN"
+    elif actual.isnan().any():
+        words = f"{int(actual.isnan().sum())} of {actual.numel()} numbers are NaN"
     else:
         words = f"the largest difference is {float(apart.abs().max()):.2g}"
     panels = (
-        Panel("expected", wanted, kind),
-        Panel("yours", mine, kind),
+        Panel("expected", expected, kind),
+        Panel("yours", actual, kind),
         Panel("yours − expected", apart, "difference"),
     )
     return Picture(title, words, panels, rows, columns, differs=True)
 
 
 def _moved(
-    title: str, wanted: Addresses, mine: Addresses, rows: str, columns: str, note: str = ""
+    title: str, expected: Addresses, actual: Addresses, rows: str, columns: str, note: str = ""
 ) -> Picture:
     """Return the picture of numbers that should only be moved: where each comes from, its head as a
     colour.
 
-    note: why there is nothing of the student's; `mine` is then what is expected.
+    note: why there is nothing of the student's; `actual` is then what is expected.
     """
-    strayed, foreign = mine.places != wanted.places, int((mine.places < 0).sum())
-    shown, words = {"expected" if note else "yours": mine}, note or "as expected"
+    strayed, foreign = actual.places != expected.places, int((actual.places < 0).sum())
+    sides, words = {"expected" if note else "yours": actual}, note or "as expected"
     if strayed.any():
-        shown = {"expected": wanted, "yours": mine}
-        how = f"not among {wanted.argument}'s" if foreign else "in the wrong place"
+        sides = {"expected": expected, "yours": actual}
+        how = f"not among {expected.argument}'s" if foreign else "in the wrong place"
         words = f"{foreign or int(strayed.sum())} of {strayed.numel()} numbers are {how}"
     start, shape = [*strayed.nonzero().tolist(), [0, 0]][0], strayed.shape
     row, column = (max(0, min(at - 2, size - MOST)) for at, size in zip(start, shape, strict=True))
     cut = slice(row, row + MOST), slice(column, column + MOST)
-    part = f", columns {column} to {column + MOST - 1} of {shape[1]}" if shape[1] > MOST else ""
+    range_text = (
+        f", columns {column} to {column + MOST - 1} of {shape[1]}" if shape[1] > MOST else ""
+    )
     panels = tuple(
-        Panel(who + part, each.places[cut], "addresses", each.heads[cut])
-        for who, each in shown.items()
+        Panel(label + range_text, side.places[cut], "addresses", side.heads[cut])
+        for label, side in sides.items()
     )
     return Picture(title, words, panels, rows, columns, bool(strayed.any()), (row, column))
 
 
-def difference(found: Tensor, expected: Tensor) -> Tensor:
+def difference(actual: Tensor, expected: Tensor) -> Tensor:
     """Return found − expected; zero where both are hidden, NaN where only one is hidden."""
-    a, b = found.double(), expected.double()
-    one = (a < HIDDEN) != (b < HIDDEN)
-    return torch.where(one, torch.nan, torch.where(a < HIDDEN, 0.0, a - b))
+    a, b = actual.double(), expected.double()
+    one_hidden = (a < HIDDEN) != (b < HIDDEN)
+    return torch.where(one_hidden, torch.nan, torch.where(a < HIDDEN, 0.0, a - b))
 
 
-def _is_none(found: Tensor, expected: Tensor, rounding: float = NONE) -> bool:
-    return found.shape == expected.shape and bool(
-        (difference(found, expected).abs() <= rounding).all()
+def _is_none(actual: Tensor, expected: Tensor, rounding: float = NONE) -> bool:
+    return actual.shape == expected.shape and bool(
+        (difference(actual, expected).abs() <= rounding).all()
     )
 
 
@@ -287,18 +299,18 @@ def drawable(
     """
     named = {(e.assignment.id, e.id): e for e in course.exercises}
     return [
-        Drawable((result.student, result.assignment, other.id), folder, exercise)
+        Drawable((result.student, result.assignment, attempt.id), folder, exercise)
         for result in results
         if (folder := folders.get((result.student, result.assignment))) is not None
-        for other in result.exercises
-        if (exercise := named.get((result.assignment, other.id))) is not None
-        and (outcomes := {check.outcome for check in other.checks}) & {"failed", "error"}
+        for attempt in result.exercises
+        if (exercise := named.get((result.assignment, attempt.id))) is not None
+        and (outcomes := {check.outcome for check in attempt.checks}) & {"failed", "error"}
         and not outcomes & {"crashed", "timeout"}
     ]
 
 
 def draw_wrong(
-    course: Course, box: Box, wanted: Sequence[Drawable]
+    course: Course, box: Box, attempts: Sequence[Drawable]
 ) -> Iterator[tuple[Key, tuple[Picture, ...]]]:
     """Yield the pictures of each attempt that differ on public inputs.
 
@@ -306,20 +318,22 @@ def draw_wrong(
 
     Nothing that a student does raises. box: one that has been proved.
     """
-    known: dict[str, tuple[str, list[Example]]] = {}
+    by_exercise: dict[str, tuple[str, list[Example]]] = {}
     drawn: dict[tuple[str, str], tuple[Picture, ...]] = {}
-    for each in wanted:
-        if (id_ := each.exercise.id) not in known:
-            recording = read(each.exercise.fingerprints)
-            known[id_] = recording.stub, examples(each.exercise, recording)
-        untouched, chosen = known[id_]
-        source = read_exercise(each.folder, each.exercise, untouched, course.limits.source_kib)
+    for attempt in attempts:
+        if (id_ := attempt.exercise.id) not in by_exercise:
+            recording = read(attempt.exercise.fingerprints)
+            by_exercise[id_] = recording.stub, examples(attempt.exercise, recording)
+        untouched, chosen = by_exercise[id_]
+        source = read_exercise(
+            attempt.folder, attempt.exercise, untouched, course.limits.source_kib
+        )
         if source.missing or source.problem or code_digest(source.source) == untouched:
-            yield each.key, ()
+            yield attempt.key, ()
             continue
         if (id_, source.digest) not in drawn:
             drawn[id_, source.digest] = _draw(box, course, source, chosen)
-        yield each.key, drawn[id_, source.digest]
+        yield attempt.key, drawn[id_, source.digest]
 
 
 def _draw(
@@ -327,6 +341,8 @@ def _draw(
 ) -> tuple[Picture, ...]:
     followed = follow(box, course.limits.for_worker(), source, chosen, names_sizes=False)
     try:
-        return tuple([picture for picture in pictures(followed.shown) if picture.differs][:DRAWN])
+        return tuple(
+            [picture for picture in pictures(followed.traced_examples) if picture.differs][:DRAWN]
+        )
     except (RuntimeError, ValueError, TypeError, IndexError):  # tensors that cannot be drawn
         return ()

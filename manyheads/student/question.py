@@ -44,39 +44,39 @@ class Question:
     text: str
     code: str
     options: tuple[Option, ...]
-    right: int
+    correct_index: int
 
 
 def question(
-    rng: random.Random, text: str, code: str, right: Option, wrong: Iterable[Option]
+    rng: random.Random, text: str, code: str, correct: Option, distractors: Iterable[Option]
 ) -> Question | None:
     """Return the question with the first three wrong options that differ, in any order; None where
     there are fewer.
     """
-    every = {right.text: right}
-    for option in wrong:
-        every.setdefault(option.text, option)
-    options = list(every.values())[: len(LETTERS)]
+    by_text = {correct.text: correct}
+    for option in distractors:
+        by_text.setdefault(option.text, option)
+    options = list(by_text.values())[: len(LETTERS)]
     if len(options) < len(LETTERS):
         return None
     rng.shuffle(options)
-    return Question(text, code, tuple(options), options.index(right))
+    return Question(text, code, tuple(options), options.index(correct))
 
 
-def read_letters(said: str, count: int, asked: str) -> str:
+def read_letters(text: str, count: int, command: str) -> str:
     """Return the letters of answers such as BADCA or "b, a, -, c, a"; "-" where none is given.
 
     Raises CourseFault.
 
-    asked: the command that they were given to.
+    command: the command that they were given to.
     """
-    given = re.sub(r"[\s,]", "", said).upper()
-    if not re.fullmatch(rf"[{LETTERS}{NONE}]{{{count}}}", given):
-        following = f"{asked} {'A' * count}"
+    letters = re.sub(r"[\s,]", "", text).upper()
+    if not re.fullmatch(rf"[{LETTERS}{NONE}]{{{count}}}", letters):
+        next_step = f"{command} {'A' * count}"
         raise CourseFault(
-            f"{said!r} is not {count} letters from A to D, or {NONE} for none. Next: {following}"
+            f"{text!r} is not {count} letters from A to D, or {NONE} for none. Next: {next_step}"
         )
-    return given
+    return letters
 
 
 def question_lines(number: int, count: int, question: Question) -> Iterator[Text]:
@@ -96,12 +96,12 @@ def answer_lines(question: Question, letter: str, *, shows_right: bool) -> Itera
 
     letter: another than A to D is none.
     """
-    right, place = question.options[question.right], LETTERS.find(letter)
-    if place == question.right:
-        yield Text(f"✓ {right.cause}", "green")
+    correct, choice = question.options[question.correct_index], LETTERS.find(letter)
+    if choice == question.correct_index:
+        yield Text(f"✓ {correct.cause}", "green")
         return
-    if place >= 0:
-        option = question.options[place]
+    if choice >= 0:
+        option = question.options[choice]
         yield Text(f"✗ {option.cause if shows_right else option.clue or NO_CLUE}", "red")
     if shows_right:
-        yield Text(f"  It is {LETTERS[question.right]}: {right.text}. {right.cause}")
+        yield Text(f"  It is {LETTERS[question.correct_index]}: {correct.text}. {correct.cause}")

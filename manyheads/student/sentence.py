@@ -41,8 +41,8 @@ class TrainedBlock:
         not seen.
     """
 
-    taken: Tensor
-    given: Tensor
+    module_input: Tensor
+    module_output: Tensor
     weights: Mapping[str, Tensor]
     shares: Tensor | None = None
 
@@ -54,7 +54,7 @@ def save_blocks(blocks: Sequence[TrainedBlock]) -> bytes:
     """
     tensors: dict[str, Tensor] = {}
     for i, block in enumerate(blocks):
-        tensors |= {f"{_TAKEN}{i}": block.taken, f"{_GIVEN}{i}": block.given}
+        tensors |= {f"{_TAKEN}{i}": block.module_input, f"{_GIVEN}{i}": block.module_output}
         if block.shares is not None:
             tensors[f"{_SHARES}{i}"] = block.shares.half()
         tensors |= {f"{_WEIGHT}{i} {name}": weight.half() for name, weight in block.weights.items()}
@@ -69,11 +69,11 @@ def read_blocks(path: Path) -> list[TrainedBlock]:
         tensors = safetensors.torch.load(path.read_bytes())
         blocks = []
         for i in range(sum(name.startswith(_TAKEN) for name in tensors)):
-            before = f"{_WEIGHT}{i} "
+            prefix = f"{_WEIGHT}{i} "
             weights = {
-                name.removeprefix(before): t.float()
+                name.removeprefix(prefix): t.float()
                 for name, t in tensors.items()
-                if name.startswith(before)
+                if name.startswith(prefix)
             }
             shares = tensors.get(f"{_SHARES}{i}")
             shares = None if shares is None else shares.float()
@@ -98,32 +98,32 @@ def sentence_examples(exercise: Exercise) -> list[Example]:
     if (train := exercise.train) is None:
         return []
     signatures = {name: exercise.signatures(name) for name in exercise.shapes}
-    found = []
+    examples = []
     for number, block in enumerate(read_blocks(exercise.trained), 1):
         build = replace(
             attention_of(train), state=block.weights, training=False, attributes=train.shown_with
         )
-        call = Call(build, args=(block.taken,), dtype="float32")
-        of, known = (
+        call = Call(build, args=(block.module_input,), dtype="float32")
+        description, module_signatures = (
             f"“{SENTENCE}”, block {number} of a trained model",
             signatures.get(train.module, ()),
         )
         fits = [
-            (each, axes)
-            for each in known
-            if (axes := axes_of(each, call, block.given.shape, signatures))
+            (candidate, axes)
+            for candidate in module_signatures
+            if (axes := axes_of(candidate, call, block.module_output.shape, signatures))
         ]
         for signature, axes in fits[:1]:
-            found.append(
+            examples.append(
                 Example(
                     call,
-                    block.given,
+                    block.module_output,
                     True,
                     signature,
                     axes,
                     tokens=_WORDS,
-                    of=of,
+                    description=description,
                     shares=block.shares,
                 )
             )
-    return found
+    return examples

@@ -55,14 +55,16 @@ class Runs:
         """Return the replies of edited texts to a call; None where one cannot be loaded, or does
         not come back.
         """
-        asked = [text for text in texts if text not in self._ended]
+        pending = [text for text in texts if text not in self._ended]
         try:
-            found = (
-                dict(zip(asked, self._together(call, asked, SECONDS), strict=True)) if asked else {}
+            by_text = (
+                dict(zip(pending, self._together(call, pending, SECONDS), strict=True))
+                if pending
+                else {}
             )
         except AttemptEnded:
-            found = {text: self._alone(call, text) for text in asked}
-        return [found.get(text) for text in texts]
+            by_text = {text: self._alone(call, text) for text in pending}
+        return [by_text.get(text) for text in texts]
 
     def _alone(self, call: Call, text: str) -> Reply | None:
         try:
@@ -103,7 +105,7 @@ class Small:
 
     example: Example
     traced: Traced
-    beside: Mapping[int, tuple[Axes, Step | None]]
+    twin_steps: Mapping[int, tuple[Axes, Step | None]]
 
     @property
     def runs(self) -> str:
@@ -115,25 +117,25 @@ class Small:
         tables = (
             (n, v) for n, v in self.example.arguments.items() if isinstance(v, Tensor) and v.dim()
         )
-        told = [
+        sentences = [
             f" {n} is {v.long().tolist()}."
             for n, v in tables
             if not v.is_floating_point() and v.numel() <= FEW
         ]
-        return f"{self.example.title} runs with {sizes}{mode}.{''.join(told)}"
+        return f"{self.example.title} runs with {sizes}{mode}.{''.join(sentences)}"
 
     def names(self, step: Step) -> list[str]:
         """Return what the axes of a step's output are called; the size where no name holds in the
         twin, too.
         """
-        other, twin = self.beside[id(step)]
+        twin_axes, twin = self.twin_steps[id(step)]
         shape = step.outputs[0].shape
-        there = twin.outputs[0].shape if twin and twin.outputs else ()
-        if twin is step or len(shape) != len(there):
+        twin_shape = twin.outputs[0].shape if twin and twin.outputs else ()
+        if twin is step or len(shape) != len(twin_shape):
             return list(map(str, shape))
         return [
-            self.example.axes.name(size, other, same)
-            for size, same in zip(shape, there, strict=True)
+            self.example.axes.name(size, twin_axes, same)
+            for size, same in zip(shape, twin_shape, strict=True)
         ]
 
 
@@ -148,5 +150,7 @@ def small_call(runs: Runs, example: Example) -> Small | None:
         return None
     example = with_twin(replace(example, call=call), (example, *example.instead), runs.traced)
     return Small(
-        example, traced, dict(zip(map(id, traced.steps), example.beside(traced.steps), strict=True))
+        example,
+        traced,
+        dict(zip(map(id, traced.steps), example.twin_steps(traced.steps), strict=True)),
     )

@@ -43,8 +43,8 @@ class TrainingStopped(CourseFault):
     The text is one sentence for the student, and the command to run next.
     """
 
-    def __init__(self, said: str) -> None:
-        super().__init__(f"{said}\nNext: course check")
+    def __init__(self, message: str) -> None:
+        super().__init__(f"{message}\nNext: course check")
 
 
 def attention_of(trainable: Trainable) -> Build:
@@ -85,36 +85,38 @@ class TrainingRun:
 
     def build(self, attention: Build) -> None:
         """Build the model, with this module in each of its blocks."""
-        self.told(
+        self.reply_to(
             InitModel(attention, len(self.vocabulary), self.numbers(self.text)), "while it was made"
         )
 
     def step(self, number: int) -> float:
         """Take one step. Returns the loss before it."""
         at = f"at step {number} of {STEPS}"
-        loss = self._asked(TrainStep(), at, ())
+        loss = self._ask_tensor(TrainStep(), at, ())
         if not loss.isfinite():
-            kind = "NaN (not a number)" if loss.isnan() else "infinite"
-            raise TrainingStopped(f"The loss became {kind} {at}: there is nothing to learn from.")
+            problem = "NaN (not a number)" if loss.isnan() else "infinite"
+            raise TrainingStopped(
+                f"The loss became {problem} {at}: there is nothing to learn from."
+            )
         return loss.item()
 
     def write(self, prompt: str, count: int) -> str:
         """Return the text that the model writes after the prompt."""
-        ids = self._asked(
+        ids = self._ask_tensor(
             Write(self.numbers(prompt), count), "while it generated text", (count,)
         ).long()
         if not ((ids >= 0) & (ids < len(self.vocabulary))).all():
             raise TrainingStopped("The attempt sent characters that are not in the vocabulary.")
         return "".join(self.vocabulary[i] for i in ids.tolist())
 
-    def _asked(self, message: Training, at: str, shape: tuple[int, ...]) -> Tensor:
-        outputs = self.told(message, at).outputs
-        found = outputs[0].tensor if len(outputs) == 1 else None
-        if found is None or found.is_complex() or found.shape != shape:
+    def _ask_tensor(self, message: Training, at: str, shape: tuple[int, ...]) -> Tensor:
+        outputs = self.reply_to(message, at).outputs
+        tensor = outputs[0].tensor if len(outputs) == 1 else None
+        if tensor is None or tensor.is_complex() or tensor.shape != shape:
             raise TrainingStopped(f"The attempt sent something that is not an answer, {at}.")
-        return found
+        return tensor
 
-    def told(self, message: Call | Training, at: str, undefined: str = "") -> Reply:
+    def reply_to(self, message: Call | Training, at: str, undefined: str = "") -> Reply:
         """Return the reply, which has no exception.
 
         undefined: in place of that of a name that the file does not define.
@@ -153,7 +155,11 @@ def own_training_run(
         if loaded.raised is not None:
             raise TrainingStopped(_exception_sentence(loaded.raised, imported))
         undefined = next(
-            (_exception_sentence(part.raised, imported) for part in loaded.stopped if part.raised),
+            (
+                _exception_sentence(stopped.raised, imported)
+                for stopped in loaded.stopped
+                if stopped.raised
+            ),
             "",
         )
         run = TrainingRun(
@@ -164,7 +170,7 @@ def own_training_run(
         later[:, -1] *= -2  # the last token alone is another
         again = (FollowUp((later,)), FollowUp((x,)))
         trial = Call(replace(attention, training=False), args=(x,), then=again, dtype="float32")
-        outputs = run.told(trial, f"in {name}", undefined).outputs
+        outputs = run.reply_to(trial, f"in {name}", undefined).outputs
         output = next(iter(outputs), Output("nothing"))
         if output.tensor is None:
             raise TrainingStopped(
@@ -190,12 +196,12 @@ def _sees_future(answers: Sequence[Tensor | None]) -> bool:
     """
     if len(answers) != 3 or any(answer is None or answer.shape != _TRIAL for answer in answers):
         return False
-    before, edited, repeated = (answer[:, :-1] for answer in answers if answer is not None)
-    if not before.isfinite().all():
+    original, edited, repeated = (answer[:, :-1] for answer in answers if answer is not None)
+    if not original.isfinite().all():
         return False
-    rounding = _ROUNDING * float(before.abs().max())
-    is_repeatable = torch.allclose(before, repeated, rtol=0.0, atol=rounding)
-    return is_repeatable and not torch.allclose(before, edited, rtol=0.0, atol=rounding)
+    rounding = _ROUNDING * float(original.abs().max())
+    is_repeatable = torch.allclose(original, repeated, rtol=0.0, atol=rounding)
+    return is_repeatable and not torch.allclose(original, edited, rtol=0.0, atol=rounding)
 
 
 def loss_words(first: float, last: float, *, sees_future: bool) -> str:
@@ -212,5 +218,5 @@ def loss_words(first: float, last: float, *, sees_future: bool) -> str:
 
 
 def _exception_sentence(raised: Raised, at: str) -> str:
-    own = sanitize(raised.message)
-    return f"Your code {explain(raised)}, {at}." + (f" Python says: {own}" if own else "")
+    message = sanitize(raised.message)
+    return f"Your code {explain(raised)}, {at}." + (f" Python says: {message}" if message else "")

@@ -10,8 +10,8 @@ from .find import (
     is_archive,
     is_reserved,
     is_student,
+    printable_name,
     read_not_graded,
-    shown,
     write_not_graded,
 )
 from .read import largest, read_attempt, read_bytes, read_exercise, read_file, read_text, too_large
@@ -31,6 +31,7 @@ __all__ = [
     "is_student",
     "largest",
     "lines_of",
+    "printable_name",
     "proved_line",
     "read_attempt",
     "read_bytes",
@@ -38,7 +39,6 @@ __all__ = [
     "read_file",
     "read_not_graded",
     "read_text",
-    "shown",
     "too_large",
     "write_not_graded",
 ]

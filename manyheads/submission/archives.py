@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import IO
 
 from ..errors import CourseFault
-from . import ENDINGS, Unreadable, is_archive, read_bytes, shown
+from . import ENDINGS, Unreadable, is_archive, printable_name, read_bytes
 from .find import is_noise
 from .intake_limits import MIB, TOO_LARGE, TOO_MANY, Closed, Limits, unopened
 from .kept_contents import KeptContents
@@ -79,7 +79,7 @@ class Reader:
             if not is_archive(name):
                 return list(self._file(download, (name,)))
             file = self.files.enter_context(download.open("rb"))
-            return self._members(file, (), self.limits.of(PERSONS), is_download=True)
+            return self._members(file, (), self.limits.for_persons(PERSONS), is_download=True)
         except Closed as reason:
             return [Member((name,), closed=str(reason))]
         except FileNotFoundError:
@@ -100,22 +100,22 @@ class Reader:
         """
         if not is_archive(member.name):
             return [self._plain(member, budget)]
-        found, left = list[tuple[Member, bytes]](), [member]
-        while left:
-            each = left.pop()
+        contents, pending = list[tuple[Member, bytes]](), [member]
+        while pending:
+            current = pending.pop()
             try:
-                content = content_of(each, self._most(each.name))
-                if each is not member:
+                content = content_of(current, self._most(current.name))
+                if current is not member:
                     budget.take(len(content))
-                if is_archive(each.name) and each.start:
-                    left += self._members(io.BytesIO(content), each.path, budget)
+                if is_archive(current.name) and current.start:
+                    pending += self._members(io.BytesIO(content), current.path, budget)
                 else:
-                    found.append((each, content))
+                    contents.append((current, content))
             except Closed as reason:
                 if budget.spent:
                     return [(replace(member, closed=str(reason)), b"")]
-                found.append((replace(each, closed=str(reason)), b""))
-        return found
+                contents.append((replace(current, closed=str(reason)), b""))
+        return contents
 
     def _plain(self, member: Member, budget: Limits) -> tuple[Member, bytes]:
         try:
@@ -138,41 +138,45 @@ class Reader:
         return self.limits.size if is_archive(name) else self.limits.attempt
 
     def _folder(self, folder: Path) -> Iterator[Member]:
-        left: list[tuple[str, ...]] = [()]
-        while left:
-            place = folder.joinpath(*(path := left.pop()))
+        pending: list[tuple[str, ...]] = [()]
+        while pending:
+            subfolder = folder.joinpath(*(path := pending.pop()))
             try:
-                every = sorted(place.iterdir())
-                entries = [(each, each.lstat()) for each in every if not is_noise(each.name)]
+                children = sorted(subfolder.iterdir())
+                entries = [(child, child.lstat()) for child in children if not is_noise(child.name)]
             except OSError:  # it cannot be listed, or not be entered
                 if not path:
                     raise
-                yield Member((*path, ""), closed=_without_rights(place))
+                yield Member((*path, ""), closed=_without_rights(subfolder))
                 continue
-            if every and len(path) == 1 and not entries:
+            if children and len(path) == 1 and not entries:
                 yield Member(path, refused=_NOISE)
-            left += [(*path, each.name) for each, status in entries if stat.S_ISDIR(status.st_mode)]
-            for each, status in entries:
+            pending += [
+                (*path, child.name) for child, status in entries if stat.S_ISDIR(status.st_mode)
+            ]
+            for child, status in entries:
                 if not stat.S_ISDIR(status.st_mode):
-                    yield from self._file(each, (*path, each.name))
+                    yield from self._file(child, (*path, child.name))
 
     def _file(self, file: Path, path: tuple[str, ...]) -> Iterator[Member]:
-        status, (parts, why) = file.lstat(), _parts("/".join(path))
-        if why := why or _kind(status.st_mode):
+        status, (member_path, why) = file.lstat(), _split_path("/".join(path))
+        if why := why or _mode_problem(status.st_mode):
             yield Member(
                 path, refused=f"{why}. Next: put the file itself there, under another name"
             )
         else:
             yield Member(
-                parts, status.st_mtime, partial(self._open, file) if is_wanted(file.name) else None
+                member_path,
+                status.st_mtime,
+                partial(self._open, file) if is_wanted(file.name) else None,
             )
 
     def _open(self, file: Path) -> IO[bytes]:
         try:
             return io.BytesIO(read_bytes(file, self._most(file.name) // 1024))
         except Unreadable as error:
-            said = f"is not read: {str(error).rstrip('.')}. {_ASK}"
-            raise Closed(said if os.access(file, os.R_OK) else _without_rights(file)) from None
+            problem = f"is not read: {str(error).rstrip('.')}. {_ASK}"
+            raise Closed(problem if os.access(file, os.R_OK) else _without_rights(file)) from None
 
     def _members(
         self, file: IO[bytes], above: tuple[str, ...], budget: Limits, *, is_download: bool = False
@@ -186,42 +190,44 @@ class Reader:
             is_download: whether it may be of a whole class. Then a person's large files end nothing
                 for the others.
         """
-        found, refused, around = (
+        members, refused, around = (
             dict[tuple[str, ...], Member](),
             list[Member](),
             set[tuple[str, ...]](),
         )
         is_zip = zipfile.is_zipfile(file)
-        for each in (
+        for member in (
             _zip(file, budget) if is_zip else self._tar(file, budget, is_download=is_download)
         ):
-            own = each.name
-            names = own.replace("\\", "/").split("/")
+            raw_name = member.name
+            names = raw_name.replace("\\", "/").split("/")
             if (
-                noise := next((place for place, name in enumerate(names) if is_noise(name)), None)
+                noise := next((index for index, name in enumerate(names) if is_noise(name)), None)
             ) is not None:
                 top = (*above, *names[: noise > 0])
                 budget.take(members=top not in around)
                 around.add(top)
                 continue
             budget.take(members=1)
-            parts, why = _parts(own)
-            inner, ask = (*above, *parts), f", and is not taken. {_ASK}"
+            member_path, why = _split_path(raw_name)
+            inner, ask = (*above, *member_path), f", and is not taken. {_ASK}"
             if why:
                 short = (
-                    own if len(own) <= LONGEST else f"{own[: LONGEST // 2]}…{own[-LONGEST // 4 :]}"
+                    raw_name
+                    if len(raw_name) <= LONGEST
+                    else f"{raw_name[: LONGEST // 2]}…{raw_name[-LONGEST // 4 :]}"
                 )
                 refused.append(Member((*above, short), refused=why + ask))
                 continue
-            if inner in found:
+            if inner in members:
                 again = f"stands in the archive once more, and the last one counts. {_ASK}"
                 refused.append(Member(inner, refused=again))
-            start = each.start if is_wanted(inner[-1]) and not each.closed else None
-            found[inner] = replace(
-                each, path=inner, start=start, closed=each.closed and each.closed + ask
+            start = member.start if is_wanted(inner[-1]) and not member.closed else None
+            members[inner] = replace(
+                member, path=inner, start=start, closed=member.closed and member.closed + ask
             )
-        others = around - {above, *(path[: len(above) + 1] for path in found)}
-        if not found:
+        noise_folders = around - {above, *(path[: len(above) + 1] for path in members)}
+        if not members:
             why = (
                 f"a file in it {refused[0].refused.partition(',')[0]}"
                 if refused
@@ -229,9 +235,9 @@ class Reader:
             )
             raise unopened(why)
         return [
-            *found.values(),
+            *members.values(),
             *refused,
-            *(Member(path, refused=_NOISE) for path in sorted(others)),
+            *(Member(path, refused=_NOISE) for path in sorted(noise_folders)),
         ]
 
     def _tar(self, file: IO[bytes], budget: Limits, *, is_download: bool) -> Iterator[Member]:
@@ -241,7 +247,7 @@ class Reader:
         beyond them is closed by
         itself: it must not end the reading for everybody.
         """
-        left = budget.size
+        remaining = budget.size
         try:
             stream = TarStream(unpacked(file, budget), budget)
             for entry in stream.members():
@@ -254,12 +260,12 @@ class Reader:
                 bytes_read = min(entry.size, most + 1) if is_kept else 0
                 cost = bytes_read if is_download else entry.size
                 start, closed = None, entry.refused
-                if cost > left:
+                if cost > remaining:
                     if not is_download:
                         raise unopened(TOO_LARGE)
                     closed = "comes after more than is read of one archive"
                 else:
-                    left -= cost
+                    remaining -= cost
                     if is_kept:
                         digest = self.contents.keep(stream.content(bytes_read))
                         start = partial(self.contents.open, digest)
@@ -284,17 +290,17 @@ def is_wanted(name: str) -> bool:
     return is_archive(name) or own_name(name).lower().endswith(ENDINGS) or name == METADATA
 
 
-def _parts(name: str) -> tuple[tuple[str, ...], str]:
+def _split_path(name: str) -> tuple[tuple[str, ...], str]:
     text = unicodedata.normalize("NFC", name.replace("\\", "/"))
-    parts = tuple(part for part in text.split("/") if part not in ("", "."))
+    segments = tuple(segment for segment in text.split("/") if segment not in ("", "."))
     rules = {
         "has an absolute path": text.startswith("/") or (text[1:2] == ":" and text[0].isalpha()),
-        "has a path that leads out of the archive": ".." in parts,
-        "has a path that is too long or empty": not 0 < len(parts) <= DEEPEST
-        or max(map(len, parts)) > LONGEST,
-        "has a name that cannot be shown": not all(map(str.isprintable, parts)),
+        "has a path that leads out of the archive": ".." in segments,
+        "has a path that is too long or empty": not 0 < len(segments) <= DEEPEST
+        or max(map(len, segments)) > LONGEST,
+        "has a name that cannot be shown": not all(map(str.isprintable, segments)),
     }
-    return parts, next((why for why, holds in rules.items() if holds), "")
+    return segments, next((why for why, holds in rules.items() if holds), "")
 
 
 def content_of(member: Member, most: int) -> bytes:
@@ -318,7 +324,7 @@ def content_of(member: Member, most: int) -> bytes:
 
 
 def _without_rights(path: Path) -> str:
-    changes = f"chmod -R u+rwX {shlex.quote(shown(str(path)))} changes that"
+    changes = f"chmod -R u+rwX {shlex.quote(printable_name(str(path)))} changes that"
     return f"is not read: Permission denied; {changes}. Next: the same command again"
 
 
@@ -351,7 +357,7 @@ def _zip(file: IO[bytes], budget: Limits) -> Iterator[Member]:
         with suppress(ValueError, OverflowError):
             modified = datetime(*info.date_time, tzinfo=UTC).timestamp()
         is_known = info.compress_type in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
-        closed = _kind(mode) * bool(stat.S_IFMT(mode)) or "is encrypted" * (
+        closed = _mode_problem(mode) * bool(stat.S_IFMT(mode)) or "is encrypted" * (
             info.flag_bits & _ENCRYPTED
         )
         closed = closed or "is compressed in a way that is not read here" * (not is_known)
@@ -373,6 +379,6 @@ def _refuse_long_list(file: IO[bytes], most: int) -> None:
         raise unopened(TOO_MANY)
 
 
-def _kind(mode: int) -> str:
-    kinds = {stat.S_IFREG: "", stat.S_IFLNK: "is a link"}
-    return kinds.get(stat.S_IFMT(mode), "is no regular file")
+def _mode_problem(mode: int) -> str:
+    problems = {stat.S_IFREG: "", stat.S_IFLNK: "is a link"}
+    return problems.get(stat.S_IFMT(mode), "is no regular file")

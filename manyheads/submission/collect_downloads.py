@@ -22,7 +22,7 @@ from ..course import Assignment, Course
 from ..course.dates import read_moment
 from ..errors import CourseFault
 from ..result import NOT_AS_IT_IS
-from . import ENDINGS, Unreadable, is_archive, read_text, shown
+from . import ENDINGS, Unreadable, is_archive, printable_name, read_text
 from .archives import Reader, own_name
 from .find import plain
 from .intake_limits import Limits
@@ -30,10 +30,10 @@ from .kept_contents import KeptContents
 from .lay_out import (
     TIMESTAMP,
     Candidate,
+    IntakeJournal,
     LayingOut,
-    Memory,
     Origin,
-    held,
+    folder_lock,
     is_opened,
     paths_of,
     read_memory,
@@ -68,10 +68,10 @@ class Collected:
     platforms: by download.
     """
 
-    laid: list[Candidate] = field(default_factory=list)
+    candidates: list[Candidate] = field(default_factory=list)
     not_taken: list[str] = field(default_factory=list)
-    told: list[tuple[str, str]] = field(default_factory=list)
-    said: list[str] = field(default_factory=list)
+    refusals: list[tuple[str, str]] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
     platforms: dict[str, list[str]] = field(default_factory=dict)
 
     def tell(self, download: Path, refused: Iterable[tuple[tuple[str, ...], str]]) -> None:
@@ -79,9 +79,11 @@ class Collected:
 
         refused: its path in the download, and what follows it.
         """
-        told = [("/".join(map(shown, path)), reason) for path, reason in refused]
-        self.told += told
-        self.not_taken += [f"{shown(download.name)}: {path} {reason}" for path, reason in told]
+        reasons = [("/".join(map(printable_name, path)), reason) for path, reason in refused]
+        self.refusals += reasons
+        self.not_taken += [
+            f"{printable_name(download.name)}: {path} {reason}" for path, reason in reasons
+        ]
 
 
 _Claims = dict[tuple[str, str], dict[Person, list[Candidate]]]
@@ -94,14 +96,14 @@ def collect(
     roster: Roster | None = None,
     limits: Limits | None = None,
     only: Assignment | None = None,
-    whose: str = "",
+    student: str = "",
 ) -> Collected:
     """Lay out the downloads.
 
     Run again it changes nothing. Raises CourseFault; nothing is written before all is read.
 
-    out: the folder to fill. only: of which assignment files are taken; None: of all. whose: the one
-    student of whom all of it is; "": who it is has to be found out.
+    out: the folder to fill. only: of which assignment files are taken; None: of all. student: the
+    one student of whom all of it is; "": who it is has to be found out.
     """
     for download in downloads:
         if out.resolve().is_relative_to(download.resolve()):
@@ -110,15 +112,15 @@ def collect(
             )
     if out.is_symlink() or (out.exists() and not out.is_dir()):
         raise CourseFault(f"{out} is no folder. Next: give --out another name")
-    taken = f"another course collect ({{}}) is writing to {out}. Next: wait for its end"
-    with held(out / LOCK, taken), KeptContents(out) as contents, ExitStack() as files:
+    busy_message = f"another course collect ({{}}) is writing to {out}. Next: wait for its end"
+    with folder_lock(out / LOCK, busy_message), KeptContents(out) as contents, ExitStack() as files:
         reader = Reader(limits or Limits(), contents, files)
         memory = read_memory(out)
         run = _Run(
             Exercises(course), only, out, memory, People(roster, dict(memory.folders)), reader
         )
-        for path, listed in run.listed(downloads, whose):
-            run.read(path, listed, is_known=bool(whose))
+        for path, listed in run.listed(downloads, student):
+            run.read(path, listed, is_known=bool(student))
         return run.written()
 
 
@@ -132,10 +134,10 @@ class _Run:
     exercises: Exercises
     only: Assignment | None
     out: Path
-    memory: Memory
+    memory: IntakeJournal
     people: People
     reader: Reader
-    done: Collected = field(default_factory=Collected)
+    collected: Collected = field(default_factory=Collected)
     claims: dict[str, _Claims] = field(
         default_factory=lambda: defaultdict(lambda: defaultdict(dict))
     )
@@ -143,12 +145,12 @@ class _Run:
     elsewhere: int = 0  # files of other assignments
     handed_out: int = 0  # files that came with the exercises
 
-    def listed(self, downloads: Sequence[Path], whose: str) -> list[tuple[Path, Download]]:
+    def listed(self, downloads: Sequence[Path], student: str) -> list[tuple[Path, Download]]:
         """List all downloads before any is understood: an archive may be one of several students'.
 
         Raises CourseFault.
         """
-        found = []
+        listing = []
         for path in downloads:
             members = self.reader.listed(path)
             alone = (
@@ -157,16 +159,22 @@ class _Run:
             if alone and is_archive(alone.name) and not alone.refused:
                 path /= alone.name  # a folder around a download
                 members = self.reader.listed(path)
-            name = whose or path.resolve().name
-            self.done.tell(path, ((each.path, each.refused) for each in members if each.refused))
-            taken = tuple(each for each in members if not each.refused)
-            found.append((path, Download(name, taken, bool(whose), self.people.is_known)))
-        archives = [each for path, each in found if is_archive(path.name)]
+            name = student or path.resolve().name
+            self.collected.tell(
+                path, ((member.path, member.refused) for member in members if member.refused)
+            )
+            accepted = tuple(member for member in members if not member.refused)
+            listing.append((path, Download(name, accepted, bool(student), self.people.is_known)))
+        archives = [download for path, download in listing if is_archive(path.name)]
         # others say nothing
-        opened = [each for each in archives if not all(member.closed for member in each.members)]
+        opened = [
+            archive for archive in archives if not all(member.closed for member in archive.members)
+        ]
         if len(archives) < 2 or all(map(self._is_of_a_class, opened)):
-            return found
-        return [(path, replace(each, is_of_one=is_archive(path.name))) for path, each in found]
+            return listing
+        return [
+            (path, replace(download, is_of_one=is_archive(path.name))) for path, download in listing
+        ]
 
     def _is_of_a_class(self, download: Download) -> bool:
         """Return whether an archive looks like a platform's download, or has folders of several
@@ -178,61 +186,67 @@ class _Run:
         depth = depth_of(download.members, course)
         several = {m.path[depth] for m in download.members if 0 <= depth < len(m.path) - 1}
         return len(several) > 1 or any(
-            each != FOLDERS for each in understood(download, course).platforms
+            platform != FOLDERS for platform in understood(download, course).platforms
         )
 
     def read(self, path: Path, download: Download, *, is_known: bool) -> None:
         """Read what each person has handed in, person by person, and note whose it would be."""
-        done, closed, beside = self.done, list[tuple[str, HandIn]](), set[Assignment]()
-        whole = [
+        collected, closed, assignments = (
+            self.collected,
+            list[tuple[str, HandIn]](),
+            set[Assignment](),
+        )
+        closed_download = [
             (m.path, m.closed) for m in download.members if m.closed and m.path == (path.name,)
         ]
         is_ones = self.people.is_known(unwrapped(path.name)) or (
             download.is_of_one and self.people.roster is None
         )
-        if whole and not is_ones:  # it may be of a whole class
-            done.tell(path, whole)
+        if closed_download and not is_ones:  # it may be of a whole class
+            collected.tell(path, closed_download)
             return
         not_placed = list[tuple[str, str]]()
         source = None if download.is_of_one or is_known else _source_memory(path)
-        made, persons = (
+        parsed, persons = (
             understood(download, self.exercises.course),
             defaultdict[Person, list[HandIn]](list),
         )
-        if made.platforms:
-            done.platforms[path.name] = [
-                *dict.fromkeys([*done.platforms.get(path.name, ()), *made.platforms])
+        if parsed.platforms:
+            collected.platforms[path.name] = [
+                *dict.fromkeys([*collected.platforms.get(path.name, ()), *parsed.platforms])
             ]
-        done.tell(path, made.others)
-        done.said += [
-            f"{shown(path.name)}: left out as {kind}: {count}"
-            for kind, count in made.left_out.items()
+        collected.tell(path, parsed.refused)
+        collected.notes += [
+            f"{printable_name(path.name)}: left out as {category}: {count}"
+            for category, count in parsed.left_out.items()
         ]
-        for hand_in in made.handed_in:
+        for hand_in in parsed.handed_in:
             persons[hand_in.person].append(hand_in)
         for person, files in persons.items():
             try:
-                students = self.people.of(person)
+                students = self.people.folders_of(person)
             except NoFolder as error:
-                done.tell(path, [(each.member.path, str(error)) for each in files])
+                collected.tell(path, [(hand_in.member.path, str(error)) for hand_in in files])
                 continue
             candidates, unread, unplaced = self._of_person(path, files)
             if person.platform == FOLDERS:
                 candidates = _with_times(candidates, path, source)
-            closed += [(student, each) for each in unread for student in students]
+            closed += [(student, hand_in) for hand_in in unread for student in students]
             not_placed += [(student, name) for name in unplaced for student in students]
             if len(persons) == 1 and person.platform == FOLDERS and not is_known:
-                candidates = _surely_of_one(candidates, done)
-            beside |= {each.assignment for each in candidates}
+                candidates = _surely_of_one(candidates, collected)
+            assignments |= {candidate.assignment for candidate in candidates}
             group, claimant = (
                 ("", replace(person, key=str(path))) if download.is_of_one else (str(path), person)
             )
             for student in students if candidates else ():
-                own = [replace(each, student=student) for each in candidates]
-                self.claims[student][group, person.platform][claimant] = own
-        likely = [self.only] if self.only else [*beside]
+                student_candidates = [
+                    replace(candidate, student=student) for candidate in candidates
+                ]
+                self.claims[student][group, person.platform][claimant] = student_candidates
+        likely = [self.only] if self.only else [*assignments]
         self._keep_unread(path, source)
-        self._note_unread(closed, shown(path.name), likely)
+        self._note_unread(closed, printable_name(path.name), likely)
         self._note_unplaced(not_placed, likely)
 
     def _note_unplaced(
@@ -245,7 +259,7 @@ class _Run:
             for assignment in likely or self.exercises.course.assignments:
                 self.unread[student, assignment.id].append(name + NOT_AS_IT_IS)
 
-    def _keep_unread(self, path: Path, source: Memory | None) -> None:
+    def _keep_unread(self, path: Path, source: IntakeJournal | None) -> None:
         """Note what an earlier run could not read: of that nothing but its names lies in the
         folder.
         """
@@ -253,7 +267,7 @@ class _Run:
             return
         for name, by_assignment in source.not_readable.items():
             with suppress(NoFolder):
-                students = self.people.of(person_called(name))
+                students = self.people.folders_of(person_called(name))
                 for assignment in self.exercises.course.assignments:
                     names = by_assignment.get(assignment.id, [])
                     is_wanted = self.only in (None, assignment) and not is_opened(
@@ -268,39 +282,47 @@ class _Run:
         """Return what may be laid out of one person's files, what cannot be read, and the names of
         what is of no exercise.
         """
-        candidates, closed, budget = list[Candidate](), list[HandIn](), self.reader.limits.of()
+        candidates, closed, budget = (
+            list[Candidate](),
+            list[HandIn](),
+            self.reader.limits.for_persons(),
+        )
         unplaced = list[str]()
         until = time.monotonic() + SECONDS
         committed = cache(lambda folders: commit_time(path, folders, until))
-        plain_files = [each for each in files if not is_archive(each.member.name)]
-        archives = [each for each in files if is_archive(each.member.name)]
-        plain_files.sort(key=lambda each: (each.origin.order, each.member.modified), reverse=True)
+        plain_files = [hand_in for hand_in in files if not is_archive(hand_in.member.name)]
+        archives = [hand_in for hand_in in files if is_archive(hand_in.member.name)]
+        plain_files.sort(
+            key=lambda hand_in: (hand_in.origin.order, hand_in.member.modified), reverse=True
+        )
         left_out = list[HandIn]()  # of too many files the newest are read
         # plain files come first, and take nothing of what archives have left
         for hand_in in [*plain_files, *archives]:
             if budget.is_used_up and not is_archive(hand_in.member.name):
                 left_out.append(hand_in)
                 continue
-            for own, content in self._files_of(path, hand_in, budget):
-                if self.exercises.is_handed_out(own_name(own.name)):
+            for file, content in self._files_of(path, hand_in, budget):
+                if self.exercises.is_handed_out(own_name(file.name)):
                     self.handed_out += 1
                     continue
-                if own.member.closed:
-                    closed.append(own)
+                if file.member.closed:
+                    closed.append(file)
                     continue
                 try:
-                    candidate = self._candidate(own, content, path, budget, committed)
+                    candidate = self._candidate(file, content, path, budget, committed)
                 except NotPlaced as error:
-                    self.done.tell(path, [(own.member.path, str(error))])
-                    unplaced.append("/".join(map(shown, own.member.path)))
+                    self.collected.tell(path, [(file.member.path, str(error))])
+                    unplaced.append("/".join(map(printable_name, file.member.path)))
                     continue
                 is_wanted = self.only in (None, candidate.assignment)
                 candidates += [candidate] * is_wanted
                 self.elsewhere += not is_wanted
         if left_out:
-            first, more = left_out[0], len(left_out) - 1
-            why = f"{f'and {more:,} more: each ' if more else ''}{self.reader.too_much}"
-            closed.append(replace(first, member=replace(first.member, closed=why)))
+            first_unread, extra_count = left_out[0], len(left_out) - 1
+            why = (
+                f"{f'and {extra_count:,} more: each ' if extra_count else ''}{self.reader.too_much}"
+            )
+            closed.append(replace(first_unread, member=replace(first_unread.member, closed=why)))
         return candidates, closed, unplaced
 
     def _files_of(
@@ -310,13 +332,15 @@ class _Run:
         whether it is closed.
         """
         opened = self.reader.opened(hand_in.member, budget)
-        self.done.tell(path, ((each.path, each.refused) for each, _ in opened if each.refused))
-        found = [each for each in opened if not each[0].refused]
+        self.collected.tell(
+            path, ((member.path, member.refused) for member, _ in opened if member.refused)
+        )
+        files = [file for file in opened if not file[0].refused]
         if hand_in.person.platform == CLONES:
-            found = [
-                each for each in found if self.exercises.is_in_place(each[0].path[:-1])
-            ] or found
-        for member, content in found:
+            files = [
+                file for file in files if self.exercises.is_in_place(file[0].path[:-1])
+            ] or files
+        for member, content in files:
             name = hand_in.name if member.path == hand_in.member.path else member.name
             most = largest(own_name(name), self.exercises.course.limits.source_kib)
             if len(content) > most * 1024:
@@ -332,13 +356,13 @@ class _Run:
         committed: Callable[..., str],
     ) -> Candidate:
         member, person, name = hand_in.member, hand_in.person, own_name(hand_in.name)
-        ending, path = PurePath(name).suffix.lower(), "/".join(map(shown, member.path))
+        ending, path = PurePath(name).suffix.lower(), "/".join(map(printable_name, member.path))
         if ending not in ENDINGS:
             raise NotPlaced(
                 "is no script and no notebook. Next: ask for it as .py or .ipynb, if it was to be "
                 "graded"
             )
-        assignment, stem = place_of(self.exercises.of(name, content, budget))
+        assignment, stem = place_of(self.exercises.exercise_of(name, content, budget))
         changes: dict[str, object] = {
             "modified": member.modified,
             "digest": self.reader.contents.keep(content),
@@ -346,7 +370,9 @@ class _Run:
         }
         if person.platform == CLONES and (when := read_moment(committed(member.path[:-1]))):
             changes["handed_in"] = when.isoformat()
-        origin = hand_in.origin.model_copy(update=changes | {"download": shown(download.name)})
+        origin = hand_in.origin.model_copy(
+            update=changes | {"download": printable_name(download.name)}
+        )
         rank = self.exercises.is_plain(name) * (1 + self.exercises.is_in_place(member.path[:-1]))
         return Candidate("", assignment, stem, ending, origin, rank)
 
@@ -358,59 +384,64 @@ class _Run:
         likely: the assignments that it may be of; none: all.
         """
         ids = [
-            each.id for each in self.exercises.course.assignments if each in likely or not likely
+            assignment.id
+            for assignment in self.exercises.course.assignments
+            if assignment in likely or not likely
         ]
-        for student, each in files:
-            path = "/".join(map(shown, each.member.path))
+        for student, hand_in in files:
+            path = "/".join(map(printable_name, hand_in.member.path))
             for id_ in ids:
                 self.unread[student, id_].append(path)
-            why = each.member.closed.partition(". Next: ")[0]
-            told = f"{shown(student)}: handed in, not readable: {where}: {path} {why}"
-            self.done.told.append((path, f"{why}. Next: hand in the files themselves"))
+            why = hand_in.member.closed.partition(". Next: ")[0]
+            message = f"{printable_name(student)}: handed in, not readable: {where}: {path} {why}"
+            self.collected.refusals.append((path, f"{why}. Next: hand in the files themselves"))
             if all(is_opened(self.out, student, id_, self.memory) for id_ in ids):
-                instead = (
-                    f"what you have laid into {shown(student)}/{ids[0]}/ is graded in its place"
-                )
-                self.done.said.append(f"{told}; {instead}")
+                folder = f"{printable_name(student)}/{ids[0]}/"
+                instead = f"what you have laid into {folder} is graded in its place"
+                self.collected.notes.append(f"{message}; {instead}")
             else:
                 into = "/".join([str(self.out / student), *ids[: len(ids) == 1]])
                 next_ = (
                     f"Next: open it by hand, and put the files into {into}/; or ask for the files"
                 )
-                self.done.not_taken.append(f"{told}. {next_}")
+                self.collected.not_taken.append(f"{message}. {next_}")
 
     def written(self) -> Collected:
         """Lay out what was found, student by student. Raises CourseFault."""
-        done, people, memory = self.done, self.people, self.memory
+        collected, people, memory = self.collected, self.people, self.memory
         students = sorted({*self.claims, *(student for student, _ in self.unread)})
         if people.roster is not None and students and not people.is_found:
-            said = "Next: give --roster a file that has their ids, e-mails or names"
+            message = "Next: give --roster a file that has their ids, e-mails or names"
             raise CourseFault(
-                f"{people.roster.knows_nobody(students)}. Nothing is laid out. {said}"
+                f"{people.roster.knows_nobody(students)}. Nothing is laid out. {message}"
             )
         memory.note(
-            *(["folder", f, key] for f, key in people.taken.items() if memory.folders.get(f) != key)
+            *(
+                ["folder", f, key]
+                for f, key in people.folder_keys.items()
+                if memory.folders.get(f) != key
+            )
         )
-        taken, laying = set[tuple[str, str]](), LayingOut(self.out, memory, self.reader.contents)
+        readable, laying = set[tuple[str, str]](), LayingOut(self.out, memory, self.reader.contents)
         for student in sorted(self.claims):
-            own = _of_one_claimant(self.claims[student], done)
-            laying.lay_out(own)
-            taken |= {(student, each.assignment.id) for each in own}
-        done.laid = laying.done
+            candidates = _of_one_claimant(self.claims[student], collected)
+            laying.lay_out(candidates)
+            readable |= {(student, candidate.assignment.id) for candidate in candidates}
+        collected.candidates = laying.candidates
         for where, files, target in laying.unclear:
             next_ = f"Next: copy that one to {target}, then the same command again"
-            done.not_taken.append(f"{where}: {files} {UNCLEAR}. {next_}")
-            done.told.append(
+            collected.not_taken.append(f"{where}: {files} {UNCLEAR}. {next_}")
+            collected.refusals.append(
                 (files, f"{UNCLEAR}. Next: hand in the one that counts, under the exercise's name")
             )
-        for student, id_ in sorted(taken - self.unread.keys()):
-            if before := memory.not_readable.get(student, {}).get(id_):
+        for student, id_ in sorted(readable - self.unread.keys()):
+            if earlier_names := memory.not_readable.get(student, {}).get(id_):
                 memory.note(["not readable", student, id_, []])
-                said = (
-                    f"{', '.join(before)} could not be read, and counts no more: there are "
+                message = (
+                    f"{', '.join(earlier_names)} could not be read, and counts no more: there are "
                     f"other files of {id_} now"
                 )
-                done.said.append(f"{shown(student)}: {said}")
+                collected.notes.append(f"{printable_name(student)}: {message}")
         for (student, id_), names in self.unread.items():
             cut = [
                 *sorted(names)[:MOST_NAMES],
@@ -420,19 +451,20 @@ class _Run:
             if memory.not_readable.get(student, {}).get(id_) != cut:
                 memory.note(["not readable", student, id_, cut])
             (self.out / student / id_).mkdir(parents=True, exist_ok=True)
-        done.said += [
-            f"{shown(student)}: {sentence}" for student, sentence in sorted(people.said.items())
+        collected.notes += [
+            f"{printable_name(student)}: {sentence}"
+            for student, sentence in sorted(people.notes.items())
         ]
-        done.said += [f"left out as what came with the exercises: {self.handed_out}"] * bool(
+        collected.notes += [f"left out as what came with the exercises: {self.handed_out}"] * bool(
             self.handed_out
         )
-        done.said += [f"of other assignments, and left out: {self.elsewhere}"] * bool(
+        collected.notes += [f"of other assignments, and left out: {self.elsewhere}"] * bool(
             self.elsewhere
         )
-        return done
+        return collected
 
 
-def _source_memory(download: Path) -> Memory | None:
+def _source_memory(download: Path) -> IntakeJournal | None:
     """Return what `course collect` remembers of a folder; None where that is none that it has
     filled or may have.
     """
@@ -442,15 +474,18 @@ def _source_memory(download: Path) -> Memory | None:
 
 
 def _with_times(
-    candidates: Sequence[Candidate], download: Path, source: Memory | None
+    candidates: Sequence[Candidate], download: Path, source: IntakeJournal | None
 ) -> list[Candidate]:
     """Return the candidates with what the folder that is read says of their times."""
     if source is None:
         return [*candidates]
-    return [replace(each, origin=_with_time(each, download, source)) for each in candidates]
+    return [
+        replace(candidate, origin=_with_time(candidate, download, source))
+        for candidate in candidates
+    ]
 
 
-def _with_time(candidate: Candidate, download: Path, source: Memory) -> Origin:
+def _with_time(candidate: Candidate, download: Path, source: IntakeJournal) -> Origin:
     """Return the candidate's origin with what the folder that is read says of its time.
 
     That is nbgrader's timestamp.txt, nearest to the top; else what an earlier run has remembered of
@@ -462,46 +497,52 @@ def _with_time(candidate: Candidate, download: Path, source: Memory) -> Origin:
             stamp = read_moment(read_text(download.joinpath(*folders[:depth], TIMESTAMP), 1), "UTC")
             if stamp is not None:
                 return origin.model_copy(update={"handed_in": stamp.isoformat()})
-    known = source.files.get(origin.path)
-    if known is None or known.digest != origin.digest:
+    remembered = source.files.get(origin.path)
+    if remembered is None or remembered.digest != origin.digest:
         return origin
-    kept = known.model_dump(include={"platform", "order", "handed_in", "late", "named"})
-    return origin.model_copy(update=kept)
+    fields = remembered.model_dump(include={"platform", "order", "handed_in", "late", "named"})
+    return origin.model_copy(update=fields)
 
 
-def _surely_of_one(candidates: Sequence[Candidate], done: Collected) -> list[Candidate]:
+def _surely_of_one(candidates: Sequence[Candidate], collected: Collected) -> list[Candidate]:
     """Return those of a download's only student that are surely of one, and say what is not.
 
     Files of one exercise that lie in one folder may be of several students: other words in their
     names may be those.
     """
     groups, sure = defaultdict[tuple[str, ...], list[Candidate]](list), list[Candidate]()
-    for each in candidates:
-        groups[each.origin.path.rpartition("/")[0], each.stem, each.ending].append(each)
+    for candidate in candidates:
+        groups[candidate.origin.path.rpartition("/")[0], candidate.stem, candidate.ending].append(
+            candidate
+        )
     for group in groups.values():
-        if len(group) < 2 or all(each.rank for each in group):
+        if len(group) < 2 or all(candidate.rank for candidate in group):
             sure += group
         else:
-            said = (
+            problem = (
                 "are of the same exercise, and may be of several students. Next: give each "
                 "student a folder, there"
             )
-            done.not_taken.append(f"{group[0].origin.download}: {paths_of(group)} {said}")
+            collected.not_taken.append(f"{group[0].origin.download}: {paths_of(group)} {problem}")
     return sure
 
 
-def _of_one_claimant(claims: _Claims, done: Collected) -> list[Candidate]:
+def _of_one_claimant(claims: _Claims, collected: Collected) -> list[Candidate]:
     """Return what may be laid out of who claims to be one student: nothing of two persons of a
     platform, or of two archives.
     """
-    found = []
+    accepted = []
     for (group, _), persons in claims.items():
         firsts = [candidates[0] for candidates in persons.values()]
         if len(firsts) == 1:
-            found += next(iter(persons.values()))
+            accepted += next(iter(persons.values()))
             continue
-        files = paths_of(firsts) if group else " and ".join(shown(each.key) for each in persons)
-        said = (
+        files = (
+            paths_of(firsts)
+            if group
+            else " and ".join(printable_name(person.key) for person in persons)
+        )
+        problem = (
             f"{files} are of {len(firsts)} persons, and each of them would be "
             f"{firsts[0].student!a}: none is taken"
         )
@@ -509,8 +550,8 @@ def _of_one_claimant(claims: _Claims, done: Collected) -> list[Candidate]:
             "Next: the same without what is not that student's, or with --roster and a file "
             "that tells them apart"
         )
-        done.not_taken.append(f"{firsts[0].origin.download}: {said}. {apart}")
-    return found
+        collected.not_taken.append(f"{firsts[0].origin.download}: {problem}. {apart}")
+    return accepted
 
 
 def commit_time(download: Path, folders: tuple[str, ...], until: float) -> str:
@@ -526,11 +567,11 @@ def commit_time(download: Path, folders: tuple[str, ...], until: float) -> str:
 
 
 def _last_commit(theirs: Path, folder: str, until: float) -> str:
-    with TemporaryDirectory() as own:
+    with TemporaryDirectory() as repository:
         for name in ("objects", "refs"):
-            Path(own, name).mkdir()
-        Path(own, "HEAD").write_text("ref: refs/heads/main\n", encoding="utf-8")
-        variables = {"DIR": own, "OBJECT_DIRECTORY": str(theirs.resolve() / "objects")}
+            Path(repository, name).mkdir()
+        Path(repository, "HEAD").write_text("ref: refs/heads/main\n", encoding="utf-8")
+        variables = {"DIR": repository, "OBJECT_DIRECTORY": str(theirs.resolve() / "objects")}
         if (theirs / "shallow").is_file():  # of a clone without its whole history: where that ends
             variables["SHALLOW_FILE"] = str(theirs.resolve() / "shallow")
         # It reads one file of the clone's, and starts nothing.

@@ -103,10 +103,10 @@ class NotGraded(BaseModel):
 _LIST = TypeAdapter(list[NotGraded])
 
 
-def write_not_graded(others: Sequence[NotGraded], results: Path) -> None:
+def write_not_graded(not_graded: Sequence[NotGraded], results: Path) -> None:
     """Write the list into a folder of results. Raises CourseFault."""
     with told_where(results / NAME, "give --out another folder"):
-        write_whole(results / NAME, _LIST.dump_json(list(others), indent=1) + b"\n")
+        write_whole(results / NAME, _LIST.dump_json(list(not_graded), indent=1) + b"\n")
 
 
 def read_not_graded(results: Path) -> list[NotGraded]:
@@ -136,54 +136,59 @@ def find_submissions(course: Course, submitted: Path) -> tuple[list[Submission],
     submissions, source = list[Submission](), course.root / "source"
     folders = filter(_is_folder, _entries(submitted))
     students = [path for path in folders if is_student(path.name) and not path.name.startswith(".")]
-    others = [*_not_known(submitted, submitted, {path.name for path in students})]
-    known = {
+    not_graded = [*_not_known(submitted, submitted, {path.name for path in students})]
+    known_names = {
         a.id: {*_names_of(a), *(p.name for p in a.exercises_folder.glob("*"))}
         for a in course.assignments
     }
     for folder in students:
         # What is closed may be of any assignment.
         ids = {
-            each.id
-            for each in course.assignments
-            if not _may_enter(folder) or _is_folder(folder / each.id)
+            assignment.id
+            for assignment in course.assignments
+            if not _may_enter(folder) or _is_folder(folder / assignment.id)
         }
-        found = [
-            Submission(folder.name, each, folder / each.id)
-            for each in course.assignments
-            if each.id in ids
+        student_submissions = [
+            Submission(folder.name, assignment, folder / assignment.id)
+            for assignment in course.assignments
+            if assignment.id in ids
         ]
-        submissions += found
-        if closed := dict.fromkeys(path for each in found for path in closed_in(each)):
-            named = (_said(submitted, path, _CLOSED) for path in closed)
-            others += [each.model_copy(update={"is_work": False}) for each in named]
+        submissions += student_submissions
+        if closed := dict.fromkeys(
+            path for submission in student_submissions for path in closed_in(submission)
+        ):
+            named = (_not_graded_entry(submitted, path, _CLOSED) for path in closed)
+            not_graded += [entry.model_copy(update={"is_work": False}) for entry in named]
             continue
         nbgraders = {
             path.name
             for path in _entries(folder)
             if _is_folder(path) and (source / path.name).is_dir()
         }
-        others += _not_known(submitted, folder, ids | nbgraders)
-        for each in found:
-            others += _not_known(submitted, each.folder, known[each.assignment.id])
-    if not submissions and not others:
-        every = ", ".join(assignment.id for assignment in course.assignments)
+        not_graded += _not_known(submitted, folder, ids | nbgraders)
+        for submission in student_submissions:
+            not_graded += _not_known(
+                submitted, submission.folder, known_names[submission.assignment.id]
+            )
+    if not submissions and not not_graded:
+        assignment_ids = ", ".join(assignment.id for assignment in course.assignments)
         raise CourseFault(
-            f"{submitted} holds no submission ({submitted}/<student>/<assignment>/, with an "
-            f"assignment of: {every}). Next: course collect DOWNLOAD --out {quote(str(submitted))}"
+            f"{submitted} holds no submission ({submitted}/<student>/<assignment>/, with an"
+            f" assignment of: {assignment_ids}). Next: course collect DOWNLOAD --out"
+            f" {quote(str(submitted))}"
         )
-    return submissions, others
+    return submissions, not_graded
 
 
-def _not_known(submitted: Path, folder: Path, known: Collection[str]) -> Iterator[NotGraded]:
+def _not_known(submitted: Path, folder: Path, known_names: Collection[str]) -> Iterator[NotGraded]:
     """Name the first entries of a folder that are not known, each with its reason, and count the
     rest.
     """
     entries = _entries(folder)
-    others = [path for path in entries if path.name not in known]
+    unknown_paths = [path for path in entries if path.name not in known_names]
     if not entries and folder != submitted:
-        yield _said(submitted, folder, _EMPTY)
-    for path in others[:MOST_NAMED]:
+        yield _not_graded_entry(submitted, folder, _EMPTY)
+    for path in unknown_paths[:MOST_NAMED]:
         if path.is_symlink():
             reason = _LINK
         elif not _is_folder(path):
@@ -194,16 +199,19 @@ def _not_known(submitted: Path, folder: Path, known: Collection[str]) -> Iterato
             reason = _CLOSED
         else:
             reason = _OTHER if _entries(path) else _EMPTY
-        yield _said(submitted, path, reason)
-    if len(others) > MOST_NAMED:
-        yield _said(submitted, folder, _MORE, len(others) - MOST_NAMED)
+        yield _not_graded_entry(submitted, path, reason)
+    if len(unknown_paths) > MOST_NAMED:
+        yield _not_graded_entry(submitted, folder, _MORE, len(unknown_paths) - MOST_NAMED)
 
 
-def _said(submitted: Path, path: Path, reason: str, more: int = 0) -> NotGraded:
-    places = {"submitted": quote(shown(str(submitted))), "path": quote(shown(str(path)))}
-    parts = map(shown, path.relative_to(submitted).parts)
-    said = reason.format(**places, more=more)
-    return NotGraded(path="/".join(parts) or ".", reason=said, is_work=reason != _EMPTY)
+def _not_graded_entry(submitted: Path, path: Path, reason: str, count: int = 0) -> NotGraded:
+    places = {
+        "submitted": quote(printable_name(str(submitted))),
+        "path": quote(printable_name(str(path))),
+    }
+    names = map(printable_name, path.relative_to(submitted).parts)
+    message = reason.format(**places, more=count)
+    return NotGraded(path="/".join(names) or ".", reason=message, is_work=reason != _EMPTY)
 
 
 def closed_in(submission: Submission) -> list[Path]:
@@ -239,7 +247,7 @@ def is_archive(name: str) -> bool:
     return name.lower().endswith(ARCHIVES)
 
 
-def shown(name: str) -> str:
+def printable_name(name: str) -> str:
     """Return the name, or its escaped form where it could change what a terminal, a log or a page
     shows.
     """

@@ -56,7 +56,7 @@ class Limits:
         """Fill in the number of entries."""
         self.entries = self.entries or ENTRIES_PER_MEMBER * self.members
 
-    def of(self, persons: int = 1) -> Limits:
+    def for_persons(self, persons: int = 1) -> Limits:
         """Return what archives of so many may take, from now on."""
         return replace(
             self,

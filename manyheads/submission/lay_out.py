@@ -30,7 +30,15 @@ from ..errors import CourseFault
 from ..result import NOT_AS_IT_IS, HandedIn
 from ..whole import naming, write_whole
 from . import ENDINGS, Unreadable, read_text
-from .find import NotGraded, Submission, closed_in, find_submissions, is_student, plain, shown
+from .find import (
+    NotGraded,
+    Submission,
+    closed_in,
+    find_submissions,
+    is_student,
+    plain,
+    printable_name,
+)
 from .kept_contents import KeptContents, digest_of
 from .which_exercise import Exercises, place_of
 
@@ -42,13 +50,13 @@ MARKS_LATE = ("Canvas",)  # what such a platform does not call late was in time
 
 
 @contextmanager
-def held(lock: Path, taken: str) -> Iterator[None]:
+def folder_lock(lock: Path, busy_message: str) -> Iterator[None]:
     """Hold a folder for one process, by a file in it, until the process ends in any way.
 
     An empty folder goes at the end.
 
-    Where there are no such locks, as on Windows, nothing is held. taken: what CourseFault says
-    where another process, which is named in place of {}, holds it.
+    Where there are no such locks, as on Windows, nothing is held. busy_message: what CourseFault
+    says where another process, which is named in place of {}, holds it.
     """
     lock.parent.mkdir(parents=True, exist_ok=True)
     with naming(lock):
@@ -56,7 +64,7 @@ def held(lock: Path, taken: str) -> Iterator[None]:
     with os.fdopen(descriptor, "r+") as file:
         if not _is_held(descriptor, lock):
             raise CourseFault(
-                taken.replace("{}", f"process {file.read(20).strip() or 'unknown'}", 1)
+                busy_message.replace("{}", f"process {file.read(20).strip() or 'unknown'}", 1)
             )
         file.truncate(0)
         file.write(f"{os.getpid()}\n")
@@ -124,23 +132,23 @@ class Origin(BaseModel):
     late: bool = False
     named: str = ""
 
-    def is_newer_than(self, other: Origin) -> bool:
+    def is_newer_than(self, origin: Origin) -> bool:
         """Return whether this is a later attempt: by the platform's order where both are of one
         platform, else by time.
         """
-        if self.platform == other.platform and self.order != other.order:
-            return self.order > other.order
-        return self.modified > other.modified
+        if self.platform == origin.platform and self.order != origin.order:
+            return self.order > origin.order
+        return self.modified > origin.modified
 
-    def supersedes(self, other: Origin) -> bool:
+    def supersedes(self, origin: Origin) -> bool:
         """Return whether a file of the other kind counts no more: a later download holds this
         one.
         """
-        return self.download != other.download and self.is_newer_than(other)
+        return self.download != origin.download and self.is_newer_than(origin)
 
 
 @dataclass
-class Memory:
+class IntakeJournal:
     """What runs of `course collect` have laid out.
 
     files: by path. earlier: every origin that a path had, by digest. folders: whose each
@@ -180,18 +188,18 @@ class Memory:
                 raise ValueError(row)
 
 
-def read_memory(out: Path) -> Memory:
+def read_memory(out: Path) -> IntakeJournal:
     """Return what is remembered; nothing in a new folder. Raises CourseFault."""
-    memory = Memory(out / NAME)
+    memory = IntakeJournal(out / NAME)
     if memory.journal.is_symlink():
         raise CourseFault(f"{memory.journal} is a link. Next: give --out another folder")
     try:
         for row in rows_of(memory.journal):
             memory.remember(row)
     except (OSError, ValueError, RecursionError):
-        said = f"{memory.journal} cannot be read, or is of another version"
+        problem = f"{memory.journal} cannot be read, or is of another version"
         raise CourseFault(
-            f"{said}. Next: course collect DOWNLOAD --out NEW, a new folder"
+            f"{problem}. Next: course collect DOWNLOAD --out NEW, a new folder"
         ) from None
     return memory
 
@@ -240,9 +248,9 @@ class LayingOut:
     """
 
     out: Path
-    memory: Memory
+    memory: IntakeJournal
     contents: KeptContents
-    done: list[Candidate] = field(default_factory=list)
+    candidates: list[Candidate] = field(default_factory=list)
     unclear: list[tuple[str, str, Path]] = field(default_factory=list)
 
     def lay_out(self, candidates: Iterable[Candidate]) -> None:
@@ -253,35 +261,41 @@ class LayingOut:
         """
         groups, rows, folders = defaultdict[str, list[Candidate]](list), list[object](), set[Path]()
         writes = list[Callable[[], object]]()
-        for each in sorted(
+        for candidate in sorted(
             candidates, key=lambda c: (c.origin.order, c.origin.modified, c.origin.path)
         ):
-            groups[each.stem].append(each)
+            groups[candidate.stem].append(candidate)
         for latest, ending in (
             (group[-1], ending) for group in groups.values() for ending in ENDINGS
         ):
-            own = [each for each in groups[latest.stem] if each.ending == ending]
-            target = own[-1] if own else replace(latest, ending=ending)
-            path, known = self.out / target.path, self.memory.files.get(target.path)
+            versions = [
+                candidate for candidate in groups[latest.stem] if candidate.ending == ending
+            ]
+            target = versions[-1] if versions else replace(latest, ending=ending)
+            path, recorded = self.out / target.path, self.memory.files.get(target.path)
             refuse_links(self.out, path)
             folders.add(path.parent)
-            there = digest_of(path.read_bytes()) if path.is_file() else "no file" * path.exists()
+            disk_digest = (
+                digest_of(path.read_bytes()) if path.is_file() else "no file" * path.exists()
+            )
             if (
-                not own
-                and known
-                and latest.origin.supersedes(known)
-                and there in self._earlier(target)
+                not versions
+                and recorded
+                and latest.origin.supersedes(recorded)
+                and disk_digest in self._earlier(target)
             ):
-                self.done.append(replace(target, origin=known, state=State.SUPERSEDED))
+                self.candidates.append(replace(target, origin=recorded, state=State.SUPERSEDED))
                 rows.append(["file", target.path, None])
                 writes.append(path.unlink)
-            newest = self._newest(own, latest, there) if own else None
+            newest = self._newest(versions, latest, disk_digest) if versions else None
             if newest is None:
                 continue
             origin, is_written = newest.origin, newest.state in (State.NEW, State.REPLACED)
             if is_written:
                 writes.append(partial(self._write, path, origin.digest))
-            is_known = known is not None and (known == origin or known.is_newer_than(origin))
+            is_known = recorded is not None and (
+                recorded == origin or recorded.is_newer_than(origin)
+            )
             if is_written or (newest.state is State.SAME and not is_known):
                 rows.append(["file", target.path, origin.model_dump(exclude_defaults=True)])
         self.memory.note(*rows)
@@ -295,51 +309,65 @@ class LayingOut:
     def _write(self, path: Path, digest: str) -> None:
         write_whole(path, self.contents.read(digest))
 
-    def _newest(self, own: Sequence[Candidate], latest: Candidate, there: str) -> Candidate | None:
+    def _newest(
+        self, versions: Sequence[Candidate], latest: Candidate, disk_digest: str
+    ) -> Candidate | None:
         """Return which of these candidates for one path counts, and what becomes of it; None where
         nothing says which.
         """
-        origin, earlier = own[-1].origin, self._earlier(own[-1])
+        origin, earlier = versions[-1].origin, self._earlier(versions[-1])
         rivals = [
-            each
-            for each in own
-            if (each.origin.platform, each.origin.order) == (origin.platform, origin.order)
+            candidate
+            for candidate in versions
+            if (candidate.origin.platform, candidate.origin.order)
+            == (origin.platform, origin.order)
         ]
-        rivals = [each for each in rivals if origin.modified - each.origin.modified < APART]
-        best = max(each.rank for each in rivals)
-        rivals = [each for each in rivals if each.rank == best]
-        last, path = rivals[-1], self.out / own[-1].path
-        if any(each.origin.digest != last.origin.digest for each in rivals):
+        rivals = [
+            candidate for candidate in rivals if origin.modified - candidate.origin.modified < APART
+        ]
+        best = max(candidate.rank for candidate in rivals)
+        rivals = [candidate for candidate in rivals if candidate.rank == best]
+        last, path = rivals[-1], self.out / versions[-1].path
+        if any(candidate.origin.digest != last.origin.digest for candidate in rivals):
             # What an earlier run put there was chosen by nobody.
-            chosen = [each for each in rivals if each.origin.digest == there not in earlier]
+            chosen = [
+                candidate
+                for candidate in rivals
+                if candidate.origin.digest == disk_digest not in earlier
+            ]
             if chosen:
-                self.done += [
-                    replace(each, state=State.SAME if each in chosen else State.BY_HAND)
-                    for each in own
+                self.candidates += [
+                    replace(candidate, state=State.SAME if candidate in chosen else State.BY_HAND)
+                    for candidate in versions
                 ]
             else:
                 self.unclear.append((last.origin.download, paths_of(rivals), path))
             return None
-        others = (
+        sibling_origins = (
             self.memory.files.get(replace(last, ending=ending).path)
             for ending in ENDINGS
             if ending != last.ending
         )
-        if any(other and other.supersedes(last.origin) for other in (latest.origin, *others)):
+        if any(
+            competitor and competitor.supersedes(last.origin)
+            for competitor in (latest.origin, *sibling_origins)
+        ):
             state = State.OLDER
-        elif there in ("", last.origin.digest):
-            state = State.SAME if there else State.NEW
-        elif there not in earlier:
+        elif disk_digest in ("", last.origin.digest):
+            state = State.SAME if disk_digest else State.NEW
+        elif disk_digest not in earlier:
             state = State.BY_HAND
         else:
-            state = State.REPLACED if last.origin.is_newer_than(earlier[there]) else State.OLDER
+            state = (
+                State.REPLACED if last.origin.is_newer_than(earlier[disk_digest]) else State.OLDER
+            )
         newest = replace(last, state=state)
-        self.done += [
-            replace(each, state=State.OLDER)
-            for each in own
-            if each.origin.digest != last.origin.digest
+        self.candidates += [
+            replace(candidate, state=State.OLDER)
+            for candidate in versions
+            if candidate.origin.digest != last.origin.digest
         ]
-        self.done.append(newest)
+        self.candidates.append(newest)
         return newest
 
     def _earlier(self, candidate: Candidate) -> dict[str, Origin]:
@@ -376,7 +404,7 @@ class ToGrade:
     """
 
     submissions: list[Submission]
-    others: list[NotGraded]
+    not_graded: list[NotGraded]
     not_readable: dict[Submission, tuple[str, ...]]
     handed_in: dict[Submission, HandedIn]
 
@@ -395,54 +423,76 @@ def to_grade(
     exercises: ids of those that are graded; empty: all. student: who alone is graded; "" for
         everybody.
     """
-    found, others = find_submissions(course, submitted)
-    misplaced = _misplaced(course, found, others)
+    submissions, not_graded = find_submissions(course, submitted)
+    misplaced = _misplaced(course, submissions, not_graded)
     if student:
-        found, others = [each for each in found if each.student == student], []
-        if not found and student not in {name for name, _ in misplaced}:
+        submissions, not_graded = (
+            [submission for submission in submissions if submission.student == student],
+            [],
+        )
+        if not submissions and student not in {name for name, _ in misplaced}:
             raise CourseFault(
                 f"{submitted} has nothing of {student}. Next: course grade … --only "
                 "STUDENT/EXERCISE, as in results/"
             )
     memory = read_memory(submitted)
     closed = {
-        each: tuple(shown(str(path.relative_to(submitted))) for path in closed_in(each))
-        for each in found
+        submission: tuple(
+            printable_name(str(path.relative_to(submitted))) for path in closed_in(submission)
+        )
+        for submission in submissions
     }
-    unread = {each: names for each, names in closed.items() if names}
-    for name, kept in memory.not_readable.items():
-        for each in course.assignments if is_student(name) and student in ("", name) else ():
-            if kept.get(each.id) and not is_opened(submitted, name, each.id, memory):
-                unread[Submission(name, each, submitted / name / each.id)] = tuple(
-                    map(shown, kept[each.id])
-                )
+    unread = {submission: names for submission, names in closed.items() if names}
+    for name, by_assignment in memory.not_readable.items():
+        for course_assignment in (
+            course.assignments if is_student(name) and student in ("", name) else ()
+        ):
+            if by_assignment.get(course_assignment.id) and not is_opened(
+                submitted, name, course_assignment.id, memory
+            ):
+                unread[
+                    Submission(name, course_assignment, submitted / name / course_assignment.id)
+                ] = tuple(map(printable_name, by_assignment[course_assignment.id]))
     # What cannot be read is told of its exercises, and not once more as an empty folder.
-    told = {f"{each.student}/{each.assignment.id}" for each in unread if not closed.get(each)}
+    unread_paths = {
+        f"{submission.student}/{submission.assignment.id}"
+        for submission in unread
+        if not closed.get(submission)
+    }
     for (name, id_), names in misplaced.items():
         if student in ("", name):
-            assignment = next(each for each in course.assignments if each.id == id_)
+            assignment = next(
+                assignment for assignment in course.assignments if assignment.id == id_
+            )
             submission = Submission(name, assignment, submitted / name / id_)
             unread[submission] = (*unread.get(submission, ()), *names)
-    found = sorted(
-        {*found, *unread},
-        key=lambda each: (each.student, course.assignments.index(each.assignment)),
+    submissions = sorted(
+        {*submissions, *unread},
+        key=lambda submission: (
+            submission.student,
+            course.assignments.index(submission.assignment),
+        ),
     )
-    elsewhere = {each.id for each in course.assignments if each not in assignments}
-    others = [
+    elsewhere = {
+        assignment.id for assignment in course.assignments if assignment not in assignments
+    }
+    not_graded = [
         o
-        for o in others
-        if o.path not in told and not elsewhere.intersection(o.path.split("/")[1:2])
+        for o in not_graded
+        if o.path not in unread_paths and not elsewhere.intersection(o.path.split("/")[1:2])
     ]
-    wanted = [each for each in found if each.assignment in assignments]
+    selected = [submission for submission in submissions if submission.assignment in assignments]
     if exercises:
-        wanted = [
-            each for each in wanted if any(one.id in exercises for one in each.assignment.exercises)
+        selected = [
+            submission
+            for submission in selected
+            if any(exercise.id in exercises for exercise in submission.assignment.exercises)
         ]
-    return ToGrade(wanted, others, unread, handed_in(found, memory))
+    return ToGrade(selected, not_graded, unread, handed_in(submissions, memory))
 
 
 def _misplaced(
-    course: Course, found: Sequence[Submission], others: Sequence[NotGraded]
+    course: Course, submissions: Sequence[Submission], not_graded: Sequence[NotGraded]
 ) -> dict[tuple[str, str], tuple[str, ...]]:
     """Return what students handed in under a name or in a place that is not graded, by student and
     assignment.
@@ -451,54 +501,62 @@ def _misplaced(
     be of each one of which somebody has handed in something, and where nobody has, of each.
     """
     by_name = {
-        name: each.id for each in course.assignments for name in (plain(each.id), plain(each.title))
+        name: assignment.id
+        for assignment in course.assignments
+        for name in (plain(assignment.id), plain(assignment.title))
     }
-    present = {each.assignment.id for each in found} or {each.id for each in course.assignments}
+    submitted_ids = {submission.assignment.id for submission in submissions} or {
+        assignment.id for assignment in course.assignments
+    }
     exercises, misplaced = Exercises(course), defaultdict[tuple[str, str], list[str]](list)
-    for other in others:
-        student, _, rest = other.path.partition("/")
-        folder = rest.partition("/")[0]
-        is_unread_work = other.is_work and exercises.may_be_work(other.path)
+    for entry in not_graded:
+        student, _, inner_path = entry.path.partition("/")
+        folder = inner_path.partition("/")[0]
+        is_unread_work = entry.is_work and exercises.may_be_work(entry.path)
         if not (is_unread_work and folder and is_student(student)):
             continue
         exercise = exercises.named(folder)
-        if folder in {each.id for each in course.assignments}:
+        if folder in {assignment.id for assignment in course.assignments}:
             ids = {folder}
         elif plain(folder) in by_name:
             ids = {by_name[plain(folder)]}
         elif exercise is not None:
             ids = {place_of(exercise)[0].id}
         else:
-            ids = present
+            ids = submitted_ids
         for id_ in ids:
-            misplaced[student, id_].append(other.path + NOT_AS_IT_IS)
+            misplaced[student, id_].append(entry.path + NOT_AS_IT_IS)
     return {where: tuple(names) for where, names in misplaced.items()}
 
 
-def is_opened(out: Path, student: str, assignment: str, memory: Memory) -> bool:
+def is_opened(out: Path, student: str, assignment: str, memory: IntakeJournal) -> bool:
     """Return whether somebody has put an attempt there by hand, in place of what cannot be read."""
     files = (path for ending in ENDINGS for path in (out / student / assignment).glob(f"*{ending}"))
     return any(path.relative_to(out).as_posix() not in memory.earlier for path in files)
 
 
-def handed_in(submissions: Sequence[Submission], memory: Memory) -> dict[Submission, HandedIn]:
+def handed_in(
+    submissions: Sequence[Submission], memory: IntakeJournal
+) -> dict[Submission, HandedIn]:
     """Return when each was handed in; who is not in it, nobody knows of.
 
     nbgrader's own file counts, which means UTC without a zone; else the latest time of the files
     that were collected; else what a platform says that marks what is late.
     """
-    found = {}
-    for each in submissions:
-        start, stamp = f"{each.student}/{each.assignment.id}/", None
+    by_submission = {}
+    for submission in submissions:
+        start, stamp = f"{submission.student}/{submission.assignment.id}/", None
         origins = [origin for path, origin in memory.files.items() if path.startswith(start)]
         times = [time for origin in origins if (time := read_moment(origin.handed_in))]
         late = [origin for origin in origins if origin.late]
         with suppress(Unreadable):
-            stamp = read_moment(read_text(each.folder / TIMESTAMP, 1), "UTC")
+            stamp = read_moment(read_text(submission.folder / TIMESTAMP, 1), "UTC")
         if stamp:
-            found[each] = HandedIn(source=TIMESTAMP, time=stamp)
+            by_submission[submission] = HandedIn(source=TIMESTAMP, time=stamp)
         elif origins and len(times) == len(origins):
-            found[each] = HandedIn(source=origins[0].platform, time=max(times))
+            by_submission[submission] = HandedIn(source=origins[0].platform, time=max(times))
         elif late or (origins and all(origin.platform in MARKS_LATE for origin in origins)):
-            found[each] = HandedIn(source=(late or origins)[0].platform, late=bool(late))
-    return found
+            by_submission[submission] = HandedIn(
+                source=(late or origins)[0].platform, late=bool(late)
+            )
+    return by_submission

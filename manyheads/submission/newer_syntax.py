@@ -25,7 +25,7 @@ class NewerSyntax(NamedTuple):
     """
 
     since: str
-    what: str
+    subject: str
     instead: str
     rewritten: Callable[[str], str]
 
@@ -71,8 +71,8 @@ def _without_parameters(text: str) -> str:
     too.
     """
 
-    def rewritten(found: re.Match[str]) -> str:
-        return found[1] if read_statements(f"def _({found[2]}): pass") else found[0]
+    def rewritten(match: re.Match[str]) -> str:
+        return match[1] if read_statements(f"def _({match[2]}): pass") else match[0]
 
     return _PARAMETERS.sub(rewritten, text)
 
@@ -82,11 +82,11 @@ def _with_plain_fields(text: str) -> str:
     braces.
     """
 
-    def plain_field(found: re.Match[str]) -> str:
-        return _INSIDE.sub(lambda inner: "_" if inner["text"] else " ", found[0])
+    def plain_field(match: re.Match[str]) -> str:
+        return _INSIDE.sub(lambda inner: "_" if inner["text"] else " ", match[0])
 
     for pattern in _F_STRINGS:
-        text = pattern.sub(lambda found: _FIELDS.sub(plain_field, found[0]), text)
+        text = pattern.sub(lambda match: _FIELDS.sub(plain_field, match[0]), text)
     return text
 
 
@@ -136,24 +136,22 @@ def newer_syntax(source: str) -> tuple[NewerSyntax, ...]:
     if not read_statements(_rewritten(source, KINDS)):
         return ()
     return tuple(
-        kind
-        for kind in KINDS
-        if not read_statements(_rewritten(source, [k for k in KINDS if k is not kind]))
+        feature
+        for feature in KINDS
+        if not read_statements(_rewritten(source, [k for k in KINDS if k is not feature]))
     )
 
 
 def said_of_newer_syntax(source: str) -> str:
     """Return what to write in place of newer syntax; "" if that is not all that is wrong."""
     return " ".join(
-        (
-            f"{kind.what} came with Python {kind.since}, and attempts are run with {PYTHON} here: "
-            f"{kind.instead}."
-        )
-        for kind in newer_syntax(source)
+        f"{feature.subject} came with Python {feature.since}, and attempts are run with {PYTHON}"
+        f" here: {feature.instead}."
+        for feature in newer_syntax(source)
     )
 
 
-def _rewritten(source: str, kinds: Sequence[NewerSyntax]) -> str:
-    for kind in kinds:
-        source = kind.rewritten(source)
+def _rewritten(source: str, features: Sequence[NewerSyntax]) -> str:
+    for feature in features:
+        source = feature.rewritten(source)
     return source

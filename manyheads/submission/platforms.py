@@ -34,7 +34,7 @@ from ..course import Course
 from ..course.dates import read_moment
 from . import ENDINGS, is_archive
 from .archives import METADATA, Member, content_of, is_wanted, own_name
-from .find import plain, shown
+from .find import plain, printable_name
 from .intake_limits import MIB, Closed
 from .lay_out import Origin
 from .which_exercise import Exercises
@@ -97,7 +97,7 @@ class Understood:
 
     platforms: list[str] = field(default_factory=list)
     handed_in: list[HandIn] = field(default_factory=list)
-    others: list[tuple[tuple[str, ...], str]] = field(default_factory=list)
+    refused: list[tuple[tuple[str, ...], str]] = field(default_factory=list)
     left_out: Counter[str] = field(default_factory=Counter)
 
 
@@ -120,10 +120,14 @@ class Download:
         hand-ins.
         """
         tables = [m.path[:-1] for m in self.members if _TABLE.fullmatch("/".join(m.path))]
-        others = [m.path[:-1] for m in self.members if not _TABLE.fullmatch("/".join(m.path))]
-        shared = commonprefix(others or tables)  # noqa: RUF071, of folders
-        is_beside = all(each == shared[: len(each)] for each in tables)  # else they are somebody's
-        return len(shared if is_beside else commonprefix(others + tables))  # noqa: RUF071
+        hand_in_folders = [
+            m.path[:-1] for m in self.members if not _TABLE.fullmatch("/".join(m.path))
+        ]
+        shared = commonprefix(hand_in_folders or tables)  # noqa: RUF071, of folders
+        is_beside = all(
+            table == shared[: len(table)] for table in tables
+        )  # else they are somebody's
+        return len(shared if is_beside else commonprefix(hand_in_folders + tables))  # noqa: RUF071
 
 
 def unwrapped(name: str) -> str:
@@ -132,7 +136,7 @@ def unwrapped(name: str) -> str:
 
 
 @dataclass(frozen=True)
-class Row:
+class ListingRow:
     """A platform. In its expression ids of assignments stand in place of {ids}.
 
     folder: of a student with an id. columns: the roster's, which `id` may be of. cut: the sign
@@ -151,51 +155,53 @@ class Row:
     repositories: bool = False
 
     def read(
-        self, download: Download, members: Sequence[Member], course: Course, done: Understood
+        self, download: Download, members: Sequence[Member], course: Course, parsed: Understood
     ) -> list[Member]:
         """Take in what this platform knows of some members of a download, and return those that it
         knows nothing of.
         """
         ids = "|".join(re.escape(assignment.id) for assignment in course.assignments)
         expression = re.compile(self.expression.replace("{ids}", ids), re.DOTALL)
-        found = [
+        matches = [
             (m, self._groups(expression, (download.name, *m.path), 1 + download.parting))
             for m in members
         ]
-        have = {each["who"]: each["root"] for _, each in found if each and not each["kind"]}
+        have = {
+            groups["who"]: groups["root"] for _, groups in matches if groups and not groups["kind"]
+        }
         roots = {*have.values()} if self.repositories else set()
-        whose = [each["who"] for _, each in found if each]
-        prefixes = _prefixes(whose, self.cut, download, course) if self.cut else []
-        left = list[Member]()
-        for member, groups in found:
+        owners = [groups["who"] for _, groups in matches if groups]
+        prefixes = _prefixes(owners, self.cut, download, course) if self.cut else []
+        unmatched = list[Member]()
+        for member, groups in matches:
             above = ("/".join((download.name, *member.path[:i])) for i in range(len(member.path)))
-            kind = groups.get("kind", "")
+            category = groups.get("kind", "")
             if have and not groups and _TABLE.fullmatch("/".join(member.path)):
-                kind = "beside"
+                category = "beside"
             if not roots.isdisjoint(above) and not (groups and is_wanted(member.name)):
-                kind = "beside"
+                category = "beside"
             is_alone = bool(groups) and groups["who"] not in have
-            if kind == "typed" and is_alone:
-                said = (
+            if category == "typed" and is_alone:
+                problem = (
                     f"is text or a link typed into {self.platform}, or a note, and no file. "
                     "Next: ask for the file"
                 )
-                done.others.append((member.path, said))
-            elif kind == "beside" and is_alone and have and is_wanted(member.name):
-                said = (
+                parsed.refused.append((member.path, problem))
+            elif category == "beside" and is_alone and have and is_wanted(member.name):
+                problem = (
                     f"lies where {self.platform} puts tasks and corrections. Next: look "
                     "whether it was handed in"
                 )
-                done.others.append((member.path, said))
-            elif kind and (have or kind == "back"):
-                done.left_out[_KINDS[kind]] += 1
-            elif kind or not groups:
-                left.append(member)
+                parsed.refused.append((member.path, problem))
+            elif category and (have or category == "back"):
+                parsed.left_out[_KINDS[category]] += 1
+            elif category or not groups:
+                unmatched.append(member)
             else:
-                done.handed_in.append(
+                parsed.handed_in.append(
                     self._hand_in(member, groups, prefixes, course.file.time_zone or "")
                 )
-        return left
+        return unmatched
 
     def _groups(self, expression: re.Pattern[str], path: Sequence[str], at: int) -> dict[str, str]:
         """Return what the expression finds, from the top of a path on; nothing where it does not
@@ -203,31 +209,34 @@ class Row:
         """
         for depth in range(at if self.at_parting else 0, min(at + 1, len(path))):
             if match := expression.fullmatch("/".join(path[depth:])):
-                found = dict.fromkeys(_GROUPS, "")
-                found |= {
+                groups = dict.fromkeys(_GROUPS, "")
+                groups |= {
                     name.rstrip("0123456789"): text
                     for name, text in match.groupdict().items()
                     if text
                 }
-                kind = next((kind for kind in _KINDS if found[kind]), "")
-                return found | {
-                    "kind": kind,
-                    "root": "/".join(path[: depth + 1 + ("all" in found)]),
+                category = next((category for category in _KINDS if groups[category]), "")
+                return groups | {
+                    "kind": category,
+                    "root": "/".join(path[: depth + 1 + ("all" in groups)]),
                 }
         return {}
 
     def _hand_in(
-        self, member: Member, found: Mapping[str, str], prefixes: Sequence[int], zone: str
+        self, member: Member, groups: Mapping[str, str], prefixes: Sequence[int], zone: str
     ) -> HandIn:
-        who, id_, time = unwrapped(found["who"]), found["id"], _clock(found["time"])
-        logins = (*(who[length:] for length in prefixes), *filter(None, [found["login"]]))
-        short = who[prefixes[-1] :] if prefixes else who
-        folder = self.folder.format(who=short, id=id_, name=found["name"]) if id_ else short
-        ids, called = tuple((column, id_) for column in self.columns if id_), found["name"] or short
+        owner, id_, time = unwrapped(groups["who"]), groups["id"], _clock(groups["time"])
+        logins = (*(owner[length:] for length in prefixes), *filter(None, [groups["login"]]))
+        short = owner[prefixes[-1] :] if prefixes else owner
+        folder = self.folder.format(who=short, id=id_, name=groups["name"]) if id_ else short
+        ids, called = (
+            tuple((column, id_) for column in self.columns if id_),
+            groups["name"] or short,
+        )
         if self.repositories:
             ids, logins, called = tuple(("github", login) for login in logins), (), ""
-        person = Person(self.platform, folder if id_ else who, folder, called, ids, logins)
-        name = found["file"].rpartition("/")[2]
+        person = Person(self.platform, folder if id_ else owner, folder, called, ids, logins)
+        name = groups["file"].rpartition("/")[2]
         # it is the name of an archive that was unpacked in place
         if not (name and member.name.endswith(name)):
             name = member.name
@@ -235,14 +244,14 @@ class Row:
             self.platform,
             time,
             zone,
-            found["order"],
-            late=bool(found["late"]),
-            named=found["named"],
+            groups["order"],
+            late=bool(groups["late"]),
+            named=groups["named"],
         )
         return HandIn(person, member, name, origin)
 
 
-def origin_of(platform: str, time: str, zone: str = "", order: str = "", **more: Any) -> Origin:
+def origin_of(platform: str, time: str, zone: str = "", order: str = "", **fields: Any) -> Origin:
     """Return what a platform says of a file.
 
     order: in digits, its own of attempts; else they are ordered by their times.
@@ -250,30 +259,34 @@ def origin_of(platform: str, time: str, zone: str = "", order: str = "", **more:
     in_order, when = read_moment(time, "UTC"), read_moment(time, zone)
     number = float(re.sub(r"\D", "", order) or (in_order.timestamp() if in_order else 0))
     return Origin(
-        platform=platform, order=number, handed_in=when.isoformat() if when else "", **more
+        platform=platform, order=number, handed_in=when.isoformat() if when else "", **fields
     )
 
 
-def _prefixes(whole: Sequence[str], sign: str, download: Download, course: Course) -> list[int]:
+def _prefixes(owners: Sequence[str], sign: str, download: Download, course: Course) -> list[int]:
     """Return how long what stands before logins may be, the shortest first: all begin with it, up
     to a sign.
     """
     named = [
-        f"{each.id.replace('_', joint)}{sign}" for each in course.assignments for joint in "_-"
+        f"{assignment.id.replace('_', joint)}{sign}"
+        for assignment in course.assignments
+        for joint in "_-"
     ]
-    folders = (download.name, *(download.members[0].path[: download.parting] if whole else ()))
+    folders = (download.name, *(download.members[0].path[: download.parting] if owners else ()))
     named += [
         f"{name.removesuffix('-submissions')}-" for name in folders if name.endswith("-submissions")
     ]
-    for slug in named if whole else ():
-        if all(text.lower().startswith(slug.lower()) and len(text) > len(slug) for text in whole):
+    for slug in named if owners else ():
+        if all(text.lower().startswith(slug.lower()) and len(text) > len(slug) for text in owners):
             return [len(slug)]
     # Also of whom this platform knows nothing.
-    beside = {m.path[download.parting] for m in download.members if len(m.path) > download.parting}
-    names = {*whole, *(beside if beside.issuperset(whole) else ())}
+    siblings = {
+        m.path[download.parting] for m in download.members if len(m.path) > download.parting
+    }
+    names = {*owners, *(siblings if siblings.issuperset(owners) else ())}
     # letter by letter is what is meant
     shared = commonprefix(sorted(names)) if len(names) > 1 else ""  # noqa: RUF071
-    return [0, *(found.end() for found in re.finditer(re.escape(sign), shared))]
+    return [0, *(match.end() for match in re.finditer(re.escape(sign), shared))]
 
 
 def _clock(text: str) -> str:
@@ -292,7 +305,7 @@ def _clock(text: str) -> str:
 _TIME = r"(?:\d{1,2}\.? \w+|\w+ \d{1,2}),? \d{4} \d{1,2}:?\d{2}(?: ?[AaPp]\.?[Mm]\.?)?"
 _SAKAIS = r"(?P<who{0}>(?P<name{0}>[^/]+?) ?\((?P<id{0}>[^()/]+)\)|[^/]+?)"
 ROWS = (
-    Row(  # nbgrader/exchange/default/submit.py: user+assignment+time+random in inbound/
+    ListingRow(  # nbgrader/exchange/default/submit.py: user+assignment+time+random in inbound/
         "nbgrader",
         (
             r"(?P<who>(?P<login>[^+/]+))\+[^+/]+\+(?P<time>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[^+/]*)"
@@ -301,7 +314,7 @@ ROWS = (
     ),
     # mod/assign/classes/downloader.php; without "Download submissions in folders" all of it stands
     # before a file's name
-    Row(
+    ListingRow(
         "Moodle",
         (
             r"(?P<named>(?P<who>(?P<name>[^_/]+)(?:_(?P<id>\d{1,18}))?)_assign(?:(?P<back>"
@@ -310,7 +323,7 @@ ROWS = (
     ),
     # lib/content_zipper.rb takes digits between underscores out of names: the first two numbers are
     # the ids
-    Row(
+    ListingRow(
         "Canvas",
         r"(?P<named>(?:(?P<late>LATE_)?(?P<who>anon_(?=\d{0,4}[A-Za-z])[A-Za-z0-9]{5})"
         r"|(?P<name>[^/]*?)_(?P<late2>LATE_)?(?P<who2>(?P<id>\d{1,18})))"
@@ -320,7 +333,7 @@ ROWS = (
     ),
     # what its numbers count is not documented: they are kept whole, and two students of one name
     # stay two
-    Row(
+    ListingRow(
         "Brightspace",
         (
             rf"(?P<who>(?P<id>\d{{1,18}}-\d{{1,18}}) ?- (?P<name>[^/]+?)) ?- (?P<time>{_TIME})"
@@ -328,7 +341,8 @@ ROWS = (
         ),
         "{name}_{id}",
     ),
-    Row(  # of a single name nobody can tell the assignment's from the user's, and it stays whole
+    # of a single name nobody can tell the assignment's from the user's, and it stays whole
+    ListingRow(
         "Blackboard",
         (
             rf"(?P<who>[^/]+?)_attempt_(?P<time>\d{{4}}(?:-\d\d){{5}})(?:(?P<typed>\.txt)|"
@@ -336,7 +350,7 @@ ROWS = (
         ),
         cut="_",
     ),
-    Row(
+    ListingRow(
         "Sakai",
         (
             rf"{_SAKAIS.format('')}[/_](?i:(?P<back>feedback)|submission)(?i: attachment\(s\))[/"
@@ -346,7 +360,7 @@ ROWS = (
         "{id}",
         ("email", "login", "sis_id"),
     ),
-    Row(
+    ListingRow(
         "OpenOLAT",
         (
             r"(?P<who>(?P<login>[^/]+))/(?P<order>\d{1,3})_(?:submissions|revisions|(?P<beside>"
@@ -354,7 +368,7 @@ ROWS = (
         ),
     ),
     # each time that somebody hands in is a revision; a school that gives no ids has the name alone
-    Row(
+    ListingRow(
         "Schoology",
         r"(?P<who>(?P<name>[^/]*[^/\s]) - (?P<id>[^/\s]+)|[^/]+)/"
         r"(?i:revision (?P<order>\d{1,9})(?: ?- ?(?:(?P<late>late)|[^/]*))?)/(?P<file>.*)",
@@ -363,7 +377,7 @@ ROWS = (
     ),
     # a repository's folder, or GitHub's zip of one, with its branch behind its name; or all that
     # Classroom put together
-    Row(
+    ListingRow(
         CLONES,
         rf"(?P<who>[^/]+?)(?:(?:-main|-master)?{_ARCHIVE})?/exercises/(?:{{ids}})/(?P<file>.*)"
         rf"|(?P<who2>[^/]+?)-(?:main|master){_ARCHIVE}"
@@ -373,7 +387,7 @@ ROWS = (
     ),
     # where a student uploads a name again, it keeps both, and counts from 2; teams are folders, and
     # read as folders
-    Row(
+    ListingRow(
         "ILIAS",
         (
             r"(?P<who>(?P<name>[^_/]+_[^_/]+)_(?P<login>[^/]+)_\d{1,18})/(?:[^/]+/)*(?:(?P<late>"
@@ -390,32 +404,37 @@ def understood(download: Download, course: Course) -> Understood:
 
     Each way to read takes what is its own from what those before it have left.
     """
-    done, left = Understood(), [*download.members]
-    ways = (
+    parsed, remaining = Understood(), [*download.members]
+    readers = (
         (FOLDERS, _one_students),
         (_GRADESCOPE, _of_gradescope),
         *((row.platform, row.read) for row in ROWS),
         (FOLDERS, _in_folders),
     )
-    for platform, read in ways:
-        before, left = len(left), read(download, left, course, done) if left else []
-        if len(left) < before and platform not in done.platforms:
-            done.platforms.append(platform)
-    return done
+    for platform, read in readers:
+        previous_count, remaining = (
+            len(remaining),
+            read(download, remaining, course, parsed) if remaining else [],
+        )
+        if len(remaining) < previous_count and platform not in parsed.platforms:
+            parsed.platforms.append(platform)
+    return parsed
 
 
 def _one_students(
-    download: Download, members: Sequence[Member], course: Course, done: Understood
+    download: Download, members: Sequence[Member], course: Course, parsed: Understood
 ) -> list[Member]:
     """Take in all of a download that is one student's, whatever it holds: its own name says so, or
     a folder with all of it.
     """
     names = map(unwrapped, (download.name, *members[0].path[: download.parting]))
-    known = next((name for name in names if download.is_of_one or download.is_known(name)), None)
-    if known is None:
+    known_name = next(
+        (name for name in names if download.is_of_one or download.is_known(name)), None
+    )
+    if known_name is None:
         return [*members]
-    done.handed_in += [
-        HandIn(person_called(known), member, member.name, _IN_FOLDERS) for member in members
+    parsed.handed_in += [
+        HandIn(person_called(known_name), member, member.name, _IN_FOLDERS) for member in members
     ]
     return []
 
@@ -430,30 +449,39 @@ def person_called(name: str, alone_in: str = "") -> Person:
 
 
 def _in_folders(
-    download: Download, members: Sequence[Member], course: Course, done: Understood
+    download: Download, members: Sequence[Member], course: Course, parsed: Understood
 ) -> list[Member]:
     """Take in files that stand at the same depth below their students' folders; a loose one is
     nobody's.
     """
-    depth, own = depth_of(download.members, course), unwrapped(download.name)
+    depth, download_name = depth_of(download.members, course), unwrapped(download.name)
     names = {
         folders[depth] for folders in map(_folders, download.members) if 0 <= depth < len(folders)
     }
-    whole = depth < 0 and len(members) == len(download.members)  # the download is one student's
+    is_one_student = depth < 0 and len(members) == len(
+        download.members
+    )  # the download is one student's
     # The one folder of an archive is all that says whose it is.
-    is_alone = own != download.name and plain(own) not in all_ids(course) and len(names) == 1
-    others = {member.path[:-1] for member in {*download.members} - {*members}}
+    is_alone = (
+        download_name != download.name
+        and plain(download_name) not in all_ids(course)
+        and len(names) == 1
+    )
+    claimed_folders = {member.path[:-1] for member in {*download.members} - {*members}}
     for member in members:
         folders = _folders(member)
         if member.path == (download.name,) and not (member.closed and is_archive(download.name)):
-            done.others.append((member.path, _NO_NAME.format(quote(shown(member.name)))))
-        elif folders not in others and (whole or 0 <= depth < len(folders)):
-            person = person_called(
-                own if whole else unwrapped(folders[depth]), download.name * is_alone
+            parsed.refused.append(
+                (member.path, _NO_NAME.format(quote(printable_name(member.name))))
             )
-            done.handed_in.append(HandIn(person, member, member.name, _IN_FOLDERS))
+        elif folders not in claimed_folders and (is_one_student or 0 <= depth < len(folders)):
+            person = person_called(
+                download_name if is_one_student else unwrapped(folders[depth]),
+                download.name * is_alone,
+            )
+            parsed.handed_in.append(HandIn(person, member, member.name, _IN_FOLDERS))
         else:
-            done.others.append((member.path, _NO_FOLDER))
+            parsed.refused.append((member.path, _NO_FOLDER))
     return []
 
 
@@ -466,7 +494,7 @@ def depth_of(members: Sequence[Member], course: Course) -> int:
     than its exercise's does not: it may be another student's than what stands in a folder beside
     it.
     """
-    ids, known, depth = {plain(a.id) for a in course.assignments}, Exercises(course), 0
+    ids, exercises, depth = {plain(a.id) for a in course.assignments}, Exercises(course), 0
     while True:
         folders = {path[depth] for path in map(_folders, members) if depth < len(path)}
         names = set(map(plain, folders))
@@ -481,7 +509,9 @@ def depth_of(members: Sequence[Member], course: Course) -> int:
         if len(folders) > 1:
             return depth
         if loose or not folders:
-            says_more = any(known.named(name) and not known.is_plain(name) for name in loose)
+            says_more = any(
+                exercises.named(name) and not exercises.is_plain(name) for name in loose
+            )
             return depth if folders and says_more else depth - 1
         depth += 1
 
@@ -497,13 +527,13 @@ def all_ids(course: Course) -> set[str]:
     """
     return {
         plain(name)
-        for each in course.exercises
-        for name in (each.id, each.stem, each.assignment.id)
+        for exercise in course.exercises
+        for name in (exercise.id, exercise.stem, exercise.assignment.id)
     }
 
 
 def _of_gradescope(
-    download: Download, members: Sequence[Member], course: Course, done: Understood
+    download: Download, members: Sequence[Member], course: Course, parsed: Understood
 ) -> list[Member]:
     """Take in files by Gradescope's list, if it stands above all of them: one in a student's folder
     is the student's.
@@ -523,21 +553,22 @@ def _of_gradescope(
         entry = _dict(listed.get(member.path[len(lists[0].path) - 1]))
         submitters, created = entry.get(":submitters"), _text(entry, ":created_at")
         persons = list[Person]()
-        for each in map(_dict, submitters if isinstance(submitters, list) else ()):
-            name, sid, email = (_text(each, key) for key in (":name", ":sid", ":email"))
+        for submitter in map(_dict, submitters if isinstance(submitters, list) else ()):
+            name, sid, email = (_text(submitter, key) for key in (":name", ":sid", ":email"))
             if folder := sid or email or name:
                 persons.append(
                     Person(_GRADESCOPE, folder, folder, name, (("sis_id", sid), ("email", email)))
                 )
-        done.handed_in += [
-            HandIn(each, member, member.name, origin_of(_GRADESCOPE, created)) for each in persons
+        parsed.handed_in += [
+            HandIn(person, member, member.name, origin_of(_GRADESCOPE, created))
+            for person in persons
         ]
         if member is not lists[0] and not persons:
-            said = (
+            problem = (
                 f"is of no submission that {METADATA} lists. Next: look whose it is, or "
                 "export the submissions again"
             )
-            done.others.append((member.path, said))
+            parsed.refused.append((member.path, problem))
     return []
 
 

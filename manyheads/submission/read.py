@@ -110,7 +110,7 @@ def without_magics(source: str) -> str:
     """
     if not _MAGIC.search(source) or read_statements(source):
         return source
-    kept, at, depth, begins = list[str](), 0, 0, True
+    pieces, at, depth, begins = list[str](), 0, 0, True
     while at < len(source):
         magic = _MAGIC.match(source, at) if begins and not depth else None
         piece = magic or _PIECE.match(source, at)
@@ -123,8 +123,8 @@ def without_magics(source: str) -> str:
         else:
             depth = max(0, depth + (text in "([{") - (text in ")]}"))
         begins = text == "\n"
-        kept.append(text)
-    return "".join(kept)
+        pieces.append(text)
+    return "".join(pieces)
 
 
 def without_engine(source: str) -> str:
@@ -137,8 +137,8 @@ def without_engine(source: str) -> str:
         return source
     lines = source.split("\n")
     for statement in filter(_needs_engine, read_statements(source)):
-        first, last = statement.lineno - 1, statement.end_lineno or statement.lineno
-        lines[first:last] = [""] * (last - first)
+        start, last = statement.lineno - 1, statement.end_lineno or statement.lineno
+        lines[start:last] = [""] * (last - start)
     return "\n".join(lines)
 
 
@@ -187,12 +187,12 @@ def read_notebook(text: str) -> AttemptSource:
         )
     if len(cells) > CELL_LIMIT:
         raise NotebookError(f"This notebook has {len(cells)} cells; at most {CELL_LIMIT} are read.")
-    parts, starts, line = list[str](), list[int](), 1
-    for part in map(_cell_as_python, sources):
-        starts += [line] * bool(part.strip())
-        parts.append(part)
-        line += part.count("\n") + 2
-    return AttemptSource("", "\n\n".join(parts) + "\n", cells=tuple(starts), not_run=not_run)
+    cell_codes, starts, line = list[str](), list[int](), 1
+    for cell_code in map(_cell_as_python, sources):
+        starts += [line] * bool(cell_code.strip())
+        cell_codes.append(cell_code)
+        line += cell_code.count("\n") + 2
+    return AttemptSource("", "\n\n".join(cell_codes) + "\n", cells=tuple(starts), not_run=not_run)
 
 
 def _text_of(cell: Mapping[str, Any]) -> Any:
@@ -208,13 +208,13 @@ def _not_run(cell: Mapping[str, Any]) -> CellNotRun | None:
     """Return a cell with a definition that no kernel runs as Python, and why; None for all other
     cells.
     """
-    kind = cell["cell_type"]
+    cell_type = cell["cell_type"]
     text = _text_of({"source": "", **cell})  # of no code nothing is asked, not even a text
     if not isinstance(text, str) or not _DEFINITION.search(text):
         return None
-    if kind in _NOT_CODE:
-        return CellNotRun(text, f"stands in a {_NOT_CODE[kind]} cell: make it a code cell.")
-    if kind == "code" and (magic := _OTHER_LANGUAGE.match(text)):
+    if cell_type in _NOT_CODE:
+        return CellNotRun(text, f"stands in a {_NOT_CODE[cell_type]} cell: make it a code cell.")
+    if cell_type == "code" and (magic := _OTHER_LANGUAGE.match(text)):
         why = (
             f"stands in a cell that begins with %%{magic[1]}, which does not run it: take "
             "that line out."
@@ -229,8 +229,8 @@ def _cell_as_python(source: str) -> str:
     """
     if _OTHER_LANGUAGE.match(source):
         return "\n" * source.count("\n")
-    first = next((line for line in source.split("\n") if line.strip()), "")
-    indent = first[: len(first) - len(first.lstrip())]
+    first_line = next((line for line in source.split("\n") if line.strip()), "")
+    indent = first_line[: len(first_line) - len(first_line.lstrip())]
     if indent and not read_statements(source):
         source = "\n".join(line.removeprefix(indent) for line in source.split("\n"))
     return without_engine(without_magics(source))
@@ -258,8 +258,8 @@ def read_attempt(folder: Path, stem: str, untouched: str | None, limit_kib: int)
     it is not known.
     """
     paths = [folder / f"{stem}{ending}" for ending in (".py", ".ipynb")]
-    present = filter(os.path.lexists, paths)
-    readable = [path for path in present if os.access(path, os.R_OK) or not os.path.isfile(path)]
+    existing = filter(os.path.lexists, paths)
+    readable = [path for path in existing if os.access(path, os.R_OK) or not os.path.isfile(path)]
     attempts = [read_file(path, limit_kib) for path in readable]
     worked_on = [attempt for attempt in attempts if _is_worked_on(attempt, untouched)]
     if len(worked_on) == len(paths):
@@ -277,18 +277,21 @@ def read_exercise(
     exercise's own file counts where it is worked on; the note says where it does not. Of names that
     two exercises ask for, the last definition is both's.
     """
-    own = read_attempt(folder, exercise.stem, untouched, limit_kib)
-    if not own.missing and _is_worked_on(own, untouched):
-        return own
-    earlier = exercise.stems[1:] if own.missing else ()
-    for stem, said in (*((stem, EARLIER) for stem in earlier), (exercise.assignment.id, WHOLE)):
-        other = read_attempt(folder, stem, None, limit_kib)
-        is_of = said == EARLIER or other.problem or defined_in(other.source) & asked_of(exercise)
-        if is_of and not other.missing:
+    attempt = read_attempt(folder, exercise.stem, untouched, limit_kib)
+    if not attempt.missing and _is_worked_on(attempt, untouched):
+        return attempt
+    earlier = exercise.stems[1:] if attempt.missing else ()
+    for stem, note in (*((stem, EARLIER) for stem in earlier), (exercise.assignment.id, WHOLE)):
+        fallback = read_attempt(folder, stem, None, limit_kib)
+        is_of = (
+            note == EARLIER or fallback.problem or defined_in(fallback.source) & asked_of(exercise)
+        )
+        if is_of and not fallback.missing:
             return replace(
-                other, note=f"{said.format(other.name, exercise.stem)} {other.note}".strip()
+                fallback,
+                note=f"{note.format(fallback.name, exercise.stem)} {fallback.note}".strip(),
             )
-    return own
+    return attempt
 
 
 def defined_in(source: str) -> frozenset[str]:
@@ -296,9 +299,9 @@ def defined_in(source: str) -> frozenset[str]:
     cannot parse it.
     """
     return frozenset(
-        part.name
-        for part in statements_of(source)
-        if isinstance(part, ast.FunctionDef | ast.ClassDef)
+        statement.name
+        for statement in statements_of(source)
+        if isinstance(statement, ast.FunctionDef | ast.ClassDef)
     )
 
 
@@ -355,7 +358,7 @@ def read_file(path: Path, limit_kib: int) -> AttemptSource:
 
 def _refuse_other_files(path: Path, text: str) -> None:
     """Say what is wrong with a file that is no Python at all. Raises Unreadable."""
-    code = _TEXTS.sub(lambda found: "\n" * found[0].count("\n"), text)
+    code = _TEXTS.sub(lambda match: "\n" * match[0].count("\n"), text)
     for pattern, sentence in (
         _NO_PYTHON | (_NO_NOTEBOOK if path.suffix == ".ipynb" else _NO_SCRIPT)
     ).items():
@@ -363,7 +366,8 @@ def _refuse_other_files(path: Path, text: str) -> None:
         # Most texts have no mark, and need not be parsed. What a notebook holds is one expression
         # to Python.
         if mark and (
-            path.suffix == ".ipynb" or all(isinstance(part, ast.Expr) for part in tree_of(text))
+            path.suffix == ".ipynb"
+            or all(isinstance(statement, ast.Expr) for statement in tree_of(text))
         ):
             line = code.count("\n", 0, mark.end()) + 1
             raise Unreadable(f"{path.name} {sentence.format(stem=path.stem, line=line)}")

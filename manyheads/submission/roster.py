@@ -64,7 +64,7 @@ _NAMES = """name student full_name
     first_name
     last_name surname
     role roles"""
-_CALLED = {each.name: each.name for each in fields(Student)}
+_CALLED = {column.name: column.name for column in fields(Student)}
 _CALLED |= {name: names.split()[0] for names in _NAMES.splitlines() for name in names.split()}
 _STAFF = re.compile(r"\b(?:teacher|instructor|ta|teaching assistant|reader|observer|grader)\b")
 _MARKED = ("points possible", "student, test")  # rows of Canvas' gradebook that are nobody's
@@ -93,7 +93,7 @@ class Roster:
         some = ", ".join(ascii(name) for name in students[:3]) + (" …" if len(students) > 3 else "")
         return f"nobody of {len(students)} who handed in ({some}) is on the roster, {self.read_as}"
 
-    def of(self, person: Person) -> list[Student]:
+    def students_of(self, person: Person) -> list[Student]:
         """Return the person's row, where there is one and only one; of a group, those of its
         members.
         """
@@ -120,34 +120,36 @@ class Roster:
 
     def _one_student(self, person: Person) -> Student | None:
         """Return the person's row, where there is one and only one."""
-        found = self.with_id(person.ids) or self.with_id([("id", person.folder)])
-        found = found or next(filter(None, map(self._with_login, person.logins)), None)
+        match = self.with_id(person.ids) or self.with_id([("id", person.folder)])
+        match = match or next(filter(None, map(self._with_login, person.logins)), None)
         # What ends with a login begins with that student's name, and the longest login is
         # tried first: m_al1 is not al1.
         for text in [*person.logins, _NUMBER.sub("", person.folder)] * bool(person.logins):
-            for at in (i for i, sign in enumerate(text) if sign == "_" and not found):
+            for at in (i for i, sign in enumerate(text) if sign == "_" and not match):
                 student = self._with_login(text[at + 1 :])
                 if student and _bare(text[:at]) in map(_bare, _spellings(student.name)):
-                    found = student
+                    match = student
         if (
-            found is None
+            match is None
             and len(
                 named := self._rows.get(("name", letters(self._without_group(person.name))), [])
             )
             == 1
         ):
-            found = named[0]
-        if found is None:
+            match = named[0]
+        if match is None:
             # A school's id or a login before the name, as Brightspace writes both: 23304308
             # Lovelace, al1 Ada Lovelace. Students may choose their names: the rest has to be of the
             # name of whose id it is.
-            word, _, rest = person.name.partition(" ")
+            word, _, remainder = person.name.partition(" ")
             student = (
-                self.with_id([("id", word), ("sis_id", word), ("login", word)]) if rest else None
+                self.with_id([("id", word), ("sis_id", word), ("login", word)])
+                if remainder
+                else None
             )
             words = {*map(letters, student.name.replace(",", " ").split())} if student else set()
-            found = student if words.issuperset(map(letters, rest.split())) else None
-        return found
+            match = student if words.issuperset(map(letters, remainder.split())) else None
+        return match
 
     def _without_group(self, name: str) -> str:
         """Return the member's name in Red team-Ada Lovelace, as Moodle names the members of a
@@ -163,10 +165,10 @@ class Roster:
         """Return the one student who has one of these ids, by columns; None if nobody has, or more
         than one.
         """
-        found = {
+        students = {
             row for column, value in ids for row in self._rows.get((column, folded(value)), ())
         }
-        return found.pop() if len(found) == 1 else None
+        return students.pop() if len(students) == 1 else None
 
     def _with_login(self, login: str) -> Student | None:
         return self.with_id((column, login) for column in _IDS)
@@ -181,7 +183,7 @@ class Roster:
             keys = {(column, folded(getattr(student, column))) for column in _IDS}
             keys |= {
                 ("group", letters(student.group)),
-                *(("name", each) for each in _spellings(student.name)),
+                *(("name", spelling) for spelling in _spellings(student.name)),
             }
             for key in keys:
                 rows[key].extend([student] * bool(key[1]))
@@ -199,49 +201,49 @@ class People:
     roster: Roster | None = None
     # The person's key for each folder given, also by earlier runs; by the folder's name as no file
     # system tells two apart.
-    taken: dict[str, str] = field(default_factory=dict)
-    said: dict[str, str] = field(default_factory=dict)  # sentences, by student
+    folder_keys: dict[str, str] = field(default_factory=dict)
+    notes: dict[str, str] = field(default_factory=dict)  # sentences, by student
     is_found: bool = False  # whether the roster knows anybody
 
     def is_known(self, name: str) -> bool:
         """Return whether a person or a group on the roster has this id or name."""
-        return self.roster is not None and bool(self.roster.of(person_called(name)))
+        return self.roster is not None and bool(self.roster.students_of(person_called(name)))
 
-    def of(self, person: Person) -> tuple[str, ...]:
+    def folders_of(self, person: Person) -> tuple[str, ...]:
         """Return the folders that get this person's files: one, or one for each member of a group.
 
         Raises NoFolder.
         """
-        rows = self.roster.of(person) if self.roster else []
+        rows = self.roster.students_of(person) if self.roster else []
         folders = tuple(row.id for row in rows) or (_UNSAFE.sub("_", person.folder).strip(" ."),)
         try:
             os.fsencode(called := ", ".join(folders))
         except UnicodeEncodeError:
-            said = f"is of {called!a}, whose letters the locale here does not know"
-            raise NoFolder(f"{said}. Next: PYTHONUTF8=1 course collect …") from None
+            problem = f"is of {called!a}, whose letters the locale here does not know"
+            raise NoFolder(f"{problem}. Next: PYTHONUTF8=1 course collect …") from None
         if rows:
             self.is_found = True
             # The roster says whose it is, whatever an earlier run took it for.
-            self.taken |= {folded(id_): f"roster {id_}" for id_ in folders}
+            self.folder_keys |= {folded(id_): f"roster {id_}" for id_ in folders}
             return folders
         name, key = folders[0], f"{person.platform} {person.key}"
         if not is_student(name) or is_noise(name) or is_reserved(name):
-            said = (
+            problem = (
                 "is of somebody whose name cannot be a folder's. Next: give --roster a file "
                 "with that person"
             )
-            raise NoFolder(said)
-        before = self.taken.setdefault(folded(name), key)
+            raise NoFolder(problem)
+        owner_key = self.folder_keys.setdefault(folded(name), key)
         if (
-            before != key
-            and not before.startswith(f"{key}{ALONE}")
-            and not key.startswith(f"{before}{ALONE}")
+            owner_key != key
+            and not owner_key.startswith(f"{key}{ALONE}")
+            and not key.startswith(f"{owner_key}{ALONE}")
         ):
             apart = "Next: give --roster a file that tells them apart, or all archives at once"
             raise NoFolder(f"would go to {name!a}, where the files of somebody else are. {apart}")
         if self.roster is not None:
             nobody = "is not on the roster: no id, e-mail address or name fits one student alone"
-            self.said[name] = (
+            self.notes[name] = (
                 f"{nobody}. Next: complete the roster, or rename the folder to the right id"
             )
         return folders
@@ -269,16 +271,16 @@ def read_roster(path: Path) -> Roster:
     header = [name.strip() for name in next(rows, (1, []))[1]]
     names = [name.casefold().replace(" ", "_") for name in header]
     # Of Canvas' gradebook, whose ID is Canvas' own, and of GitHub Classroom's roster.
-    own = (
+    aliases = (
         {"id": "canvas_id"}
         if "student" in names
         else {"identifier": "id"}
         if "github_username" in names
         else {}
     )
-    columns = [(_CALLED | own).get(name, "") for name in names]
+    columns = [(_CALLED | aliases).get(name, "") for name in names]
     columns = [
-        column if column not in columns[:place] else "" for place, column in enumerate(columns)
+        column if column not in columns[:index] else "" for index, column in enumerate(columns)
     ]
     whole_rows = (_without_line_breaks(line, row, columns, delimiter, path) for line, row in rows)
     if not {"id", *_FOLDERS} & {*columns}:
@@ -288,13 +290,13 @@ def read_roster(path: Path) -> Roster:
             path, f"has no column `id`; its columns are {named or 'without names'}. {FORM}"
         )
     students = tuple(_students(whole_rows, columns, path))
-    said = ", ".join(
+    read_columns = ", ".join(
         f"{name!r} as {column}" for name, column in zip(header, columns, strict=True) if column
     )
     unread = tuple(
         name for name, column in zip(header, columns, strict=True) if name and not column
     )
-    return Roster(students, unread, f"{path}, of which these columns are read: {said}")
+    return Roster(students, unread, f"{path}, of which these columns are read: {read_columns}")
 
 
 def _rows(text: str, delimiter: str, path: Path) -> Iterator[tuple[int, list[str]]]:
@@ -327,7 +329,7 @@ def _without_line_breaks(
     for index, cell in enumerate(row):
         lines = re.split(r"\r\n|[\r\n]", cell)
         is_read = index < len(columns) and bool(columns[index])
-        has_rows = any(part.count(delimiter) >= len(columns) - 1 > 0 for part in lines)
+        has_rows = any(cell_line.count(delimiter) >= len(columns) - 1 > 0 for cell_line in lines)
         if len(lines) > 1 and (is_read or has_rows):
             raise _fault(path, _OPEN_QUOTE, line)
     return line, row
@@ -336,7 +338,7 @@ def _without_line_breaks(
 def _students(
     rows: Iterable[tuple[int, Sequence[str]]], columns: Sequence[str], path: Path
 ) -> Iterator[Student]:
-    taken: dict[tuple[str, str], int] = {}
+    lines_by_id: dict[tuple[str, str], int] = {}
     for line, row in rows:
         # Brightspace writes # before an id, so that no spreadsheet takes it for a number.
         cells = {
@@ -348,8 +350,10 @@ def _students(
         cells |= {
             column: visible_line(text).strip() for column, text in cells.items() if column != "id"
         }
-        first, last, role = (cells.pop(name, "") for name in ("first_name", "last_name", "role"))
-        cells["name"] = f"{first} {last}".strip() or cells.get("name", "")
+        first_name, last, role = (
+            cells.pop(name, "") for name in ("first_name", "last_name", "role")
+        )
+        cells["name"] = f"{first_name} {last}".strip() or cells.get("name", "")
         if (
             not any(cells.values())
             or cells["name"].casefold() in _MARKED
@@ -360,18 +364,18 @@ def _students(
         if not is_student(cells["id"]) or cells["id"].startswith("."):
             raise _fault(path, f"{cells['id']!a} cannot be a folder's name", line)
         for key in ((column, folded(cells.get(column, ""))) for column in _IDS):
-            if key[1] and taken.setdefault(key, line) != line:
-                said = (
-                    f"{key[0]} {cells[key[0]]!a} stands in line {taken[key]}, too (case does "
+            if key[1] and lines_by_id.setdefault(key, line) != line:
+                problem = (
+                    f"{key[0]} {cells[key[0]]!a} stands in line {lines_by_id[key]}, too (case does "
                     "not count)"
                 )
-                raise _fault(path, said, line)
+                raise _fault(path, problem, line)
         yield Student(**cells)
 
 
-def _fault(path: Path, said: str, line: int = 0) -> CourseFault:
+def _fault(path: Path, problem: str, line: int = 0) -> CourseFault:
     return CourseFault(
-        f"{path}{f':{line}:' if line else ''} {said}. Next: mend {path}, then the same command "
+        f"{path}{f':{line}:' if line else ''} {problem}. Next: mend {path}, then the same command "
         "again"
     )
 

@@ -80,8 +80,8 @@ class AttemptSource:
         """A hash of everything that the verdict depends on: attempts with the same digest are the
         same.
         """
-        parts = (self.name, self.source, self.problem, str(self.missing), *map(str, self.cells))
-        return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+        fields = (self.name, self.source, self.problem, str(self.missing), *map(str, self.cells))
+        return hashlib.sha256("\0".join(fields).encode()).hexdigest()
 
 
 class Unreadable(Exception):
@@ -169,11 +169,15 @@ def pythons_words(source: str, line: int = 0) -> str:
     if len(source) > CODE_LIMIT:
         return ""
     statements = read_statements(source)
-    there = [part for part in statements if part.lineno <= line <= (part.end_lineno or 0)]
+    line_statements = [
+        statement
+        for statement in statements
+        if statement.lineno <= line <= (statement.end_lineno or 0)
+    ]
     try:
         with warnings.catch_warnings(action="ignore"):
             if statements:
-                compile(ast.Module(there, []), "attempt", "exec", dont_inherit=True)
+                compile(ast.Module(line_statements, []), "attempt", "exec", dont_inherit=True)
             else:
                 ast.parse(source)
     except SyntaxError as error:
@@ -206,7 +210,8 @@ def statements_of(source: str) -> tuple[ast.stmt, ...]:
     Nobody may change them.
     """
     guard = (
-        (part, ast.walk(part.test) if isinstance(part, ast.If) else ()) for part in tree_of(source)
+        (statement, ast.walk(statement.test) if isinstance(statement, ast.If) else ())
+        for statement in tree_of(source)
     )
     return tuple(
         p
@@ -218,4 +223,4 @@ def statements_of(source: str) -> tuple[ast.stmt, ...]:
 @lru_cache(maxsize=2)
 def nodes_of(source: str) -> tuple[ast.AST, ...]:
     """Return these statements and all that they hold."""
-    return tuple(node for part in statements_of(source) for node in ast.walk(part))
+    return tuple(node for statement in statements_of(source) for node in ast.walk(statement))

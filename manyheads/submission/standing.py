@@ -36,8 +36,8 @@ def proved_line(source: AttemptSource, line: int, edit: str = "") -> ProvedLine:
     if not source.cells:
         return ProvedLine(line=line, edit=edit)
     cell = bisect_right(source.cells, line)
-    first = source.cells[cell - 1] if cell else 1
-    return ProvedLine(line=line, cell=cell, line_in_cell=line - first + 1, edit=edit)
+    first_line = source.cells[cell - 1] if cell else 1
+    return ProvedLine(line=line, cell=cell, line_in_cell=line - first_line + 1, edit=edit)
 
 
 def in_cells(text: str, source: AttemptSource) -> str:
@@ -46,35 +46,37 @@ def in_cells(text: str, source: AttemptSource) -> str:
     """
     if not source.cells:
         return text
-    return _NAMED.sub(lambda found: f"{found[1]} {proved_line(source, int(found[2])).place}", text)
+    return _NAMED.sub(lambda match: f"{match[1]} {proved_line(source, int(match[2])).place}", text)
 
 
 def named_line(text: str, source: AttemptSource) -> int:
     """Return the line of the attempt's text that a sentence names, whether with its cell or
     without; 0 where it names none.
     """
-    found = _PLACED.search(text)
-    if found is None or int(found[3] or 0) > len(source.cells):
+    match = _PLACED.search(text)
+    if match is None or int(match[3] or 0) > len(source.cells):
         return 0
-    return int(found[2]) + (source.cells[int(found[3]) - 1] - 1 if found[3] else 0)
+    return int(match[2]) + (source.cells[int(match[3]) - 1] - 1 if match[3] else 0)
 
 
-def told_of_file(result: ExerciseResult, source: AttemptSource) -> ExerciseResult:
+def with_locations(result: ExerciseResult, source: AttemptSource) -> ExerciseResult:
     """Return the result with the place of each function that is not seen where it stands, and each
     line with its cell.
     """
-    functions = [_placed(each, source) for each in result.functions]
+    functions = [_placed(function, source) for function in result.functions]
     stands = {
-        each.name: each.evidence
-        for each in functions
-        if each.state == "undefined" and each.evidence
+        function.name: function.evidence
+        for function in functions
+        if function.state == "undefined" and function.evidence
     }
     diagnosis = list(result.diagnosis)
-    for index, each in enumerate(diagnosis):
-        if each.id == INTERFACE and each.function in stands:  # its name differs in nothing
-            title = f"{each.function} is not there once the file has run."
-            diagnosis[index] = each.model_copy(
-                update={"title": title, "hint": stands[each.function]}
+    for index, diagnosed in enumerate(diagnosis):
+        if (
+            diagnosed.id == INTERFACE and diagnosed.function in stands
+        ):  # its name differs in nothing
+            title = f"{diagnosed.function} is not there once the file has run."
+            diagnosis[index] = diagnosed.model_copy(
+                update={"title": title, "hint": stands[diagnosed.function]}
             )
     changes: dict[str, object] = {
         "diagnosis": tuple(diagnosis),
@@ -90,7 +92,7 @@ def told_of_file(result: ExerciseResult, source: AttemptSource) -> ExerciseResul
 def _placed(function: FunctionResult, source: AttemptSource) -> FunctionResult:
     changes = {}
     if function.state == "undefined":
-        if stands := where_it_stands(source, function.name):
+        if stands := location_of(source, function.name):
             changes = {"evidence": f"{function.name} {stands}"}
         elif all(line.strip()[:1] in ("", "#") for line in lines_of(source.source)):
             changes = {"state": "unwritten", "near": ""}
@@ -99,14 +101,17 @@ def _placed(function: FunctionResult, source: AttemptSource) -> FunctionResult:
     return function.model_copy(update=changes)
 
 
-def where_it_stands(source: AttemptSource, name: str) -> str:
+def location_of(source: AttemptSource, name: str) -> str:
     """Say where the file has this name and why it is not seen there, as "stands in …"; "" where the
     file has nothing like it.
     """
-    found = _definitions(source, name)
-    if not found:
+    definitions = _definitions(source, name)
+    if not definitions:
         return _as_text(source, name) or _in_a_cell_that_is_not_run(source, name)
-    node, around = next((each for each in reversed(found) if each[1] is None), found[-1])
+    node, around = next(
+        (definition for definition in reversed(definitions) if definition[1] is None),
+        definitions[-1],
+    )
     if around is not None:
         word = re.sub("Async|Def|Star", "", type(around).__name__).lower()
         inside = f"inside the `{word}` on {_line(source, around)}, which keeps it from being seen"
@@ -119,10 +124,11 @@ def where_it_is_written(source: AttemptSource, name: str) -> str:
     """Say where a version stands that has content, of a function whose last definition is a stub;
     "" where none does.
     """
-    found = _definitions(source, name)[::-1]
-    stub = next((node for node, around in found if around is None), None)
+    definitions = _definitions(source, name)[::-1]
+    stub = next((node for node, around in definitions if around is None), None)
     written = next(
-        (node for node, _ in found if stub not in (None, node) and not has_no_content(node)), None
+        (node for node, _ in definitions if stub not in (None, node) and not has_no_content(node)),
+        None,
     )
     if written is None or stub is None:
         return ""
@@ -138,9 +144,9 @@ def _statements(source: AttemptSource) -> Sequence[ast.stmt]:
     if (statements := tree_of(source.source)) or not source.cells:
         return statements
     return [
-        ast.increment_lineno(part, first - 1)
-        for first, text in texts_of_cells(source)
-        for part in read_statements(text)
+        ast.increment_lineno(statement, first_line - 1)
+        for first_line, text in texts_of_cells(source)
+        for statement in read_statements(text)
     ]
 
 
@@ -148,28 +154,32 @@ def texts_of_cells(source: AttemptSource) -> list[tuple[int, str]]:
     """Return the first line of each cell, and its text."""
     lines = lines_of(source.source)
     ends = pairwise((*source.cells, len(lines) + 1))
-    return [(first, "\n".join(lines[first - 1 : end - 1])) for first, end in ends]
+    return [(first_line, "\n".join(lines[first_line - 1 : end - 1])) for first_line, end in ends]
 
 
 def _definitions(source: AttemptSource, name: str) -> list[tuple[ast.stmt, ast.stmt | None]]:
-    found = list[tuple[ast.stmt, ast.stmt | None]]()
-    left: list[tuple[ast.AST, ast.stmt | None]] = [
-        (part, None) for part in reversed(_statements(source))
+    definitions = list[tuple[ast.stmt, ast.stmt | None]]()
+    pending: list[tuple[ast.AST, ast.stmt | None]] = [
+        (statement, None) for statement in reversed(_statements(source))
     ]
-    while left:
-        node, around = left.pop()
+    while pending:
+        node, around = pending.pop()
         if isinstance(node, DEFINITIONS) and node.name == name:
-            found.append((node, around))
-        inner = [each for each in ast.iter_child_nodes(node) if isinstance(each, _HOLD)]
-        left += [(each, node if isinstance(node, ast.stmt) else around) for each in reversed(inner)]
-    return found
+            definitions.append((node, around))
+        inner = [child for child in ast.iter_child_nodes(node) if isinstance(child, _HOLD)]
+        pending += [
+            (child, node if isinstance(node, ast.stmt) else around) for child in reversed(inner)
+        ]
+    return definitions
 
 
 def _as_text(source: AttemptSource, name: str) -> str:
     definition = rf"(?:def|class)[ \t]+{re.escape(name)}\b"
     header = re.compile(rf"^[ \t]*(?:async[ \t]+)?{definition}", re.MULTILINE)
     is_mentioned = re.search(definition, source.source)
-    for node in (node for part in _statements(source) if is_mentioned for node in ast.walk(part)):
+    for node in (
+        node for statement in _statements(source) if is_mentioned for node in ast.walk(statement)
+    ):
         if (
             isinstance(node, ast.Constant)
             and isinstance(node.value, str)
@@ -196,8 +206,8 @@ def _in_a_cell_that_is_not_run(source: AttemptSource, name: str) -> str:
     """
     for cell in source.not_run:
         if any(
-            isinstance(part, DEFINITIONS) and part.name == name
-            for part in read_statements(cell.text)
+            isinstance(statement, DEFINITIONS) and statement.name == name
+            for statement in read_statements(cell.text)
         ):
             return cell.why
     return ""

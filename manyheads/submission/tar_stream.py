@@ -100,27 +100,29 @@ class TarStream:
 
     file: IO[bytes]
     budget: Limits
-    _left: int = field(default=0, init=False)  # bytes of the current member that have not been read
+    _remaining: int = field(
+        default=0, init=False
+    )  # bytes of the current member that have not been read
     _block: bytes = field(default=b"", init=False)  # the last header
 
     def members(self) -> Iterator[TarMember]:
         """Yield each member. Raises Closed, and tarfile.TarError where the file is damaged."""
         is_first = True
-        about = _About()
-        while header := self._next_header(must_exist=is_first or about.header_bytes > 0):
+        attributes = _About()
+        while header := self._next_header(must_exist=is_first or attributes.header_bytes > 0):
             is_first = False
             if header.type in _ABOUT:
-                self._read_about(header, about)
+                self._read_about(header, attributes)
                 continue
-            member = _member(header, about)
-            about = _About()
+            member = _member(header, attributes)
+            attributes = _About()
             if header.type == tarfile.GNUTYPE_SPARSE:
                 self._pass_over_old_map(header)
             has_content = header.isreg() or header.type not in tarfile.SUPPORTED_TYPES
-            self._left = member.size if has_content else 0
-            padding = -self._left % BLOCK
+            self._remaining = member.size if has_content else 0
+            padding = -self._remaining % BLOCK
             yield member
-            self._pass_over(self._left)
+            self._pass_over(self._remaining)
             self.file.read(padding)  # the last one may be missing
 
     def content(self, most: int) -> bytes:
@@ -128,8 +130,8 @@ class TarStream:
 
         Raises tarfile.TarError where some is missing.
         """
-        content = self._exactly(min(self._left, most))
-        self._left -= len(content)
+        content = self._exactly(min(self._remaining, most))
+        self._remaining -= len(content)
         return content
 
     def _next_header(self, *, must_exist: bool) -> tarfile.TarInfo | None:
@@ -153,29 +155,29 @@ class TarStream:
         self._block = block
         return header
 
-    def _read_about(self, header: tarfile.TarInfo, about: _About) -> None:
+    def _read_about(self, header: tarfile.TarInfo, attributes: _About) -> None:
         """Take in a header about the next member.
 
         Raises Closed where it is longer than any that is needed.
         """
-        about.header_bytes += BLOCK + header.size
-        if about.header_bytes > LONGEST_HEADER:
+        attributes.header_bytes += BLOCK + header.size
+        if attributes.header_bytes > LONGEST_HEADER:
             raise unopened("its headers are longer than any that are needed")
         data = self._exactly(header.size)
         self._exactly(-header.size % BLOCK)
         if header.type == _LONG_NAME:
-            about.name = data.partition(b"\0")[0].decode(**_TEXT)
+            attributes.name = data.partition(b"\0")[0].decode(**_TEXT)
         if header.type not in _OF_NEXT:
             return
         for keyword, value in _pax_records(data):
             if keyword == "path":
-                about.name = value
+                attributes.name = value
             elif keyword == "size":
-                about.size = _number(value)
+                attributes.size = _number(value)
             elif keyword == "mtime":
-                about.modified = _seconds(value)
+                attributes.modified = _seconds(value)
             elif keyword.startswith("GNU.sparse."):
-                about.is_sparse = True
+                attributes.is_sparse = True
 
     def _pass_over_old_map(self, header: tarfile.TarInfo) -> None:
         """Pass over the blocks behind a header of GNU's old sparse format, each of which counts as
@@ -198,17 +200,17 @@ class TarStream:
         return data
 
 
-def _member(header: tarfile.TarInfo, about: _About) -> TarMember:
-    size = header.size if about.size is None else about.size
-    modified = float(header.mtime) if about.modified is None else about.modified
+def _member(header: tarfile.TarInfo, attributes: _About) -> TarMember:
+    size = header.size if attributes.size is None else attributes.size
+    modified = float(header.mtime) if attributes.modified is None else attributes.modified
     refused = ""
     if header.issym() or header.islnk():
         refused = "is a link"
-    elif not header.isreg() or header.type == tarfile.GNUTYPE_SPARSE or about.is_sparse:
+    elif not header.isreg() or header.type == tarfile.GNUTYPE_SPARSE or attributes.is_sparse:
         refused = "is no regular file"
     is_time = 0 <= modified < LATEST
     return TarMember(
-        about.name or header.name, size, modified if is_time else 0.0, refused, header.isdir()
+        attributes.name or header.name, size, modified if is_time else 0.0, refused, header.isdir()
     )
 
 

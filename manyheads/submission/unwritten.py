@@ -48,7 +48,11 @@ def definitions_of(source: str) -> dict[str, ast.stmt]:
     """Return the functions and classes at the top of the file, by their names: of several with one
     name the last counts.
     """
-    return {part.name: part for part in statements_of(source) if isinstance(part, DEFINITIONS)}
+    return {
+        statement.name: statement
+        for statement in statements_of(source)
+        if isinstance(statement, DEFINITIONS)
+    }
 
 
 @lru_cache(maxsize=2)  # several look at each text, one after the other
@@ -108,7 +112,9 @@ def _functions(source: str) -> tuple[tuple[int, int, float], ...]:
         )
         for node in nodes_of(source)
         if isinstance(node, ast.FunctionDef)
-        for written in [[part.lineno for part in node.body if not _does_nothing(part)]]
+        for written in [
+            [statement.lineno for statement in node.body if not _does_nothing(statement)]
+        ]
     )
 
 
@@ -134,7 +140,10 @@ def _is_empty(node: ast.AST) -> bool:
             ],
         ):
             methods = ast.FunctionDef | ast.AsyncFunctionDef
-            return all(isinstance(part, methods) or _does_nothing(part) for part in node.body)
+            return all(
+                isinstance(statement, methods) or _does_nothing(statement)
+                for statement in node.body
+            )
     return not isinstance(node, DEFINITIONS)
 
 

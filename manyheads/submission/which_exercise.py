@@ -43,15 +43,17 @@ class Exercises:
 
     course: Course
 
-    def of(self, name: str, content: bytes, budget: Limits | None = None) -> Exercise | Assignment:
+    def exercise_of(
+        self, name: str, content: bytes, budget: Limits | None = None
+    ) -> Exercise | Assignment:
         """Return the exercise that this file is of, or the assignment where it holds several.
 
         Raises NotPlaced.
 
         budget: how much of its student's code may still be parsed.
         """
-        if found := self.named(name):
-            return found
+        if match := self.named(name):
+            return match
         budget = budget or Limits()
         # else it need not be parsed
         is_promising = any(owner.encode() in content for owner in self._owners)
@@ -64,10 +66,10 @@ class Exercises:
         budget.code -= len(source)
         # By functions and classes that no other exercise has; of several exercises, the assignment.
         owners = {
-            self._owners[each].id: self._owners[each]
-            for each in defined_in(source) & self._owners.keys()
+            self._owners[defined_name].id: self._owners[defined_name]
+            for defined_name in defined_in(source) & self._owners.keys()
         }
-        assignments = {each.assignment.id: each.assignment for each in owners.values()}
+        assignments = {exercise.assignment.id: exercise.assignment for exercise in owners.values()}
         if len(owners) == 1:
             return next(iter(owners.values()))
         if len(assignments) == 1:
@@ -86,8 +88,8 @@ class Exercises:
         """Return the exercise, or the whole assignment, that the file is of by this name; None
         where it does not say.
         """
-        if found := self._by_name(name):
-            return found
+        if match := self._by_name(name):
+            return match
         stem = f"_{_plain(PurePath(name).stem)}_"
         # ada_reshape_dance
         within = [exercise for exercise in self.course.exercises if f"_{exercise.id}_" in stem]
@@ -122,7 +124,8 @@ class Exercises:
     def is_in_place(self, folders: Sequence[str]) -> bool:
         """Return whether a file in these folders lies where the course's repository has it."""
         places = (
-            each.exercises_folder.relative_to(each.root).parts for each in self.course.assignments
+            assignment.exercises_folder.relative_to(assignment.root).parts
+            for assignment in self.course.assignments
         )
         return tuple(folders[-2:]) in places
 
@@ -140,7 +143,7 @@ class Exercises:
         """By ids and names of files; an exercise's own come before earlier ones, and these before
         an assignment's.
         """
-        known: dict[str, Exercise | Assignment] = {
+        by_id: dict[str, Exercise | Assignment] = {
             assignment.id: assignment for assignment in self.course.assignments
         }
         earlier = {
@@ -148,7 +151,7 @@ class Exercises:
             for exercise in self.course.exercises
             for key in (*exercise.row.was, *exercise.stems)
         }
-        return known | earlier | {key: e for e in self.course.exercises for key in (e.id, e.stem)}
+        return by_id | earlier | {key: e for e in self.course.exercises for key in (e.id, e.stem)}
 
     @cached_property
     def _handed_out(self) -> frozenset[str]:
@@ -159,16 +162,18 @@ class Exercises:
 
     @cached_property
     def _owners(self) -> dict[str, Exercise]:
-        asked = [
+        pairs = [
             (name, exercise) for exercise in self.course.exercises for name in asked_of(exercise)
         ]
-        times = Counter(name for name, _ in asked)
-        return {name: each for name, each in asked if times[name] == 1}
+        times = Counter(name for name, _ in pairs)
+        return {name: exercise for name, exercise in pairs if times[name] == 1}
 
 
-def place_of(found: Exercise | Assignment) -> tuple[Assignment, str]:
+def place_of(target: Exercise | Assignment) -> tuple[Assignment, str]:
     """Return the assignment of a file, and its name there without the ending."""
-    return (found, found.id) if isinstance(found, Assignment) else (found.assignment, found.stem)
+    return (
+        (target, target.id) if isinstance(target, Assignment) else (target.assignment, target.stem)
+    )
 
 
 def _source(name: str, content: bytes) -> str:

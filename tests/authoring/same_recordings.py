@@ -12,7 +12,7 @@ from torch import Tensor
 
 from manyheads.box.worker import wire
 from manyheads.diagnosis.fingerprint import STORED
-from manyheads.diagnosis.recording import Recording
+from manyheads.diagnosis.recording import FaultDictionary
 
 # relative to the largest number of a tensor, or to 1 if all are smaller: float32 has seven digits
 TENSORS = 2e-6
@@ -23,49 +23,60 @@ CLOSE = 1e-3
 MOST_UNDECIDED = 0.001  # of all answers
 
 
-def differences(there: Recording, made: Recording) -> list[str]:
+def differences(stored: FaultDictionary, fresh: FaultDictionary) -> list[str]:
     """In which of its parts a recording differs from one that was made now."""
-    both = (there, made)
+    both = (stored, fresh)
     agree = {
-        "words and checks": _plain(there) == _plain(made),
-        "calls": all(map(_same_numbers, *(_tensors((each.calls, each.expected)) for each in both))),
-        "conditions": all(map(_same_numbers, *(_tensors(_asked(each)) for each in both))),
-        "answers": _same_answers(there, made),
-        "pairs": _same_pairs(there, made),
-        "curves": _same_curves(there, made),
+        "words and checks": _plain(stored) == _plain(fresh),
+        "calls": all(
+            map(
+                _same_numbers,
+                *(_tensors((dictionary.calls, dictionary.expected)) for dictionary in both),
+            )
+        ),
+        "conditions": all(
+            map(_same_numbers, *(_tensors(_condition_calls(dictionary)) for dictionary in both))
+        ),
+        "answers": _same_answers(stored, fresh),
+        "pairs": _same_pairs(stored, fresh),
+        "curves": _same_curves(stored, fresh),
     }
-    return [part for part, agrees in agree.items() if not agrees]
+    return [name for name, agrees in agree.items() if not agrees]
 
 
-def _plain(one: Recording) -> tuple[object, ...]:
+def _plain(dictionary: FaultDictionary) -> tuple[object, ...]:
     numbers = dict.fromkeys("calls expected replies mutants pairs curves drawn".split(), ())
-    conditions = [vars(replace(each, calls=(), expected=())) for each in one.conditions]
-    without = replace(one, **numbers, conditions=(), words=dict(one.words))  # type: ignore[arg-type]
-    structure = wire.to_body((one.calls, one.expected, _asked(one)), [])
-    return vars(without), conditions, [mutant.id for mutant in one.mutants], structure
+    conditions = [
+        vars(replace(condition, calls=(), expected=())) for condition in dictionary.conditions
+    ]
+    without = replace(dictionary, **numbers, conditions=(), words=dict(dictionary.words))  # type: ignore[arg-type]
+    structure = wire.to_body(
+        (dictionary.calls, dictionary.expected, _condition_calls(dictionary)), []
+    )
+    return vars(without), conditions, [mutant.id for mutant in dictionary.mutants], structure
 
 
-def _asked(one: Recording) -> list[tuple[object, object]]:
+def _condition_calls(dictionary: FaultDictionary) -> list[tuple[object, object]]:
     """Return what the conditions ask, and what the reference returns."""
-    return [(each.calls, each.expected) for each in one.conditions]
+    return [(condition.calls, condition.expected) for condition in dictionary.conditions]
 
 
 def _tensors(value: object) -> list[Tensor]:
-    wire.to_body(value, found := list[Tensor]())
-    return found
+    wire.to_body(value, tensors := list[Tensor]())
+    return tensors
 
 
 def _same_numbers(a: Tensor, b: Tensor) -> bool:
     if not a.is_floating_point():
         return torch.equal(a, b)
-    finite = [each.nan_to_num(0, 0, 0).abs().max() for each in (a, b) if each.numel()]
+    finite = [tensor.nan_to_num(0, 0, 0).abs().max() for tensor in (a, b) if tensor.numel()]
     return torch.allclose(
         a.double(), b.double(), 0, TENSORS * max(1.0, *map(float, finite)), equal_nan=True
     )
 
 
-def _undecided(there: Recording, made: Recording) -> int:
-    mutants = zip(there.mutants, made.mutants, strict=True)
+def _undecided(stored: FaultDictionary, fresh: FaultDictionary) -> int:
+    mutants = zip(stored.mutants, fresh.mutants, strict=True)
     return sum(
         (a is None) != (b is None)
         for m, n in mutants
@@ -73,41 +84,42 @@ def _undecided(there: Recording, made: Recording) -> int:
     )
 
 
-def _same_answers(there: Recording, made: Recording) -> bool:
-    calls, mutants = range(len(there.calls)), zip(there.mutants, made.mutants, strict=True)
-    answers = [(there.answer(m, i), made.answer(n, i)) for m, n in mutants for i in calls]
-    answers += [(there.right(i), made.right(i)) for i in calls]
+def _same_answers(stored: FaultDictionary, fresh: FaultDictionary) -> bool:
+    calls, mutants = range(len(stored.calls)), zip(stored.mutants, fresh.mutants, strict=True)
+    answers = [(stored.answer(m, i), fresh.answer(n, i)) for m, n in mutants for i in calls]
+    answers += [(stored.expected_reply(i), fresh.expected_reply(i)) for i in calls]
     same = all(
         a.is_same(b, tolerance=STORED) for a, b in answers if a is not None and b is not None
     )
-    return same and _undecided(there, made) <= MOST_UNDECIDED * len(answers)
+    return same and _undecided(stored, fresh) <= MOST_UNDECIDED * len(answers)
 
 
-def _same_pairs(there: Recording, made: Recording) -> bool:
+def _same_pairs(stored: FaultDictionary, fresh: FaultDictionary) -> bool:
     # where rounding decides an answer, it may decide which pairs are asked
-    if _undecided(there, made):
+    if _undecided(stored, fresh):
         return True
-    before, after = there.pairs, made.pairs
+    stored_pairs, after = stored.pairs, fresh.pairs
     if not all(
-        torch.equal(getattr(before, name), getattr(after, name))
+        torch.equal(getattr(stored_pairs, name), getattr(after, name))
         for name in ("first", "second", "probe")
     ):
         return False
-    mine, others = before.answers, after.answers
-    size = torch.maximum(mine.numbers.abs(), others.numbers.abs()).amax(1)
-    differ = (mine.structure != others.structure) | (
-        (mine.numbers - others.numbers).abs().amax(1) > CLOSE * size
+    stored_answers, fresh_answers = stored_pairs.answers, after.answers
+    size = torch.maximum(stored_answers.numbers.abs(), fresh_answers.numbers.abs()).amax(1)
+    differ = (stored_answers.structure != fresh_answers.structure) | (
+        (stored_answers.numbers - fresh_answers.numbers).abs().amax(1) > CLOSE * size
     )
     return int(differ.sum()) <= MOST_UNDECIDED * len(differ)
 
 
-def _same_curves(there: Recording, made: Recording) -> bool:
+def _same_curves(stored: FaultDictionary, fresh: FaultDictionary) -> bool:
     heads = [
-        [(each.id, each.calls, each.forms, each.speaks) for each in one.curves]
-        for one in (there, made)
+        [(sweep.id, sweep.calls, sweep.forms, sweep.speaks) for sweep in dictionary.sweeps]
+        for dictionary in (stored, fresh)
     ]
     answers = [
-        [answer for curve in one.curves for answer in curve.answers] for one in (there, made)
+        [answer for curve in dictionary.sweeps for answer in curve.answers]
+        for dictionary in (stored, fresh)
     ]
     return heads[0] == heads[1] and all(
         torch.equal(a.isnan(), b.isnan())

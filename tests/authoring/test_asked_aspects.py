@@ -10,7 +10,7 @@ import torch
 from manyheads.authoring.asked_aspects import (
     OF_EVERY_CHECK,
     Groups,
-    Subject,
+    LabelledProgram,
     choose,
     choose_all,
     groups_of,
@@ -18,7 +18,7 @@ from manyheads.authoring.asked_aspects import (
 )
 from manyheads.authoring.record_calls import is_an_edit
 from manyheads.box.worker.messages import Build, Call
-from manyheads.diagnosis.aspects import Aspect
+from manyheads.diagnosis.aspects import Oracle
 
 CALLS = (0, 1)
 EXPECTED = ((torch.tensor([[1.0, 2.0]]),), (torch.tensor([[1.0, 3.0]]),))
@@ -26,23 +26,25 @@ APART = (EXPECTED[0], (EXPECTED[1][0] + 9,))
 GROUPS: Groups = groups_of(CALLS, EXPECTED)
 
 
-def right(*broken: tuple[Aspect, tuple[int, ...]]) -> Subject:
-    return Subject(frozenset(), True, frozenset(broken))
+def correct_subject(*broken: tuple[Oracle, tuple[int, ...]]) -> LabelledProgram:
+    return LabelledProgram(frozenset(), True, frozenset(broken))
 
 
-def subject(fails: str, *broken: Aspect | tuple[Aspect, tuple[int, ...]], id_: str = "") -> Subject:
+def subject(
+    fails: str, *broken: Oracle | tuple[Oracle, tuple[int, ...]], id_: str = ""
+) -> LabelledProgram:
     """A mutant that fails these checks; an aspect without calls is broken in the first."""
-    differs = frozenset((each, (0,)) if isinstance(each, str) else each for each in broken)
-    return Subject(frozenset(fails.split()), False, differs, id_)
+    differs = frozenset((oracle, (0,)) if isinstance(oracle, str) else oracle for oracle in broken)
+    return LabelledProgram(frozenset(fails.split()), False, differs, id_)
 
 
-def mutant(fails: bool, *broken: tuple[Aspect, tuple[int, ...]]) -> Subject:
+def mutant(fails: bool, *broken: tuple[Oracle, tuple[int, ...]]) -> LabelledProgram:
     return subject("check" if fails else "", *broken)
 
 
-def chosen(*subjects: Subject) -> dict[str, tuple[tuple[int, ...], ...]]:
+def chosen(*subjects: LabelledProgram) -> dict[str, tuple[tuple[int, ...], ...]]:
     """The aspects that are asked, with their calls, but for those of every check."""
-    asks = {ask.aspect: ask.calls for ask in choose("check", GROUPS, subjects)}
+    asks = {ask.oracle: ask.calls for ask in choose("check", GROUPS, subjects)}
     return {aspect: calls for aspect, calls in asks.items() if aspect not in OF_EVERY_CHECK}
 
 
@@ -58,11 +60,11 @@ def test_an_edit_that_moves_everything_is_held_against_what_does_not_move() -> N
 
 
 def test_an_aspect_is_asked_where_more_verdicts_become_right_than_wrong() -> None:
-    seen = [mutant(True, ("shape", (0,)), ("values", (0,))) for _ in range(5)]
+    detected = [mutant(True, ("shape", (0,)), ("values", (0,))) for _ in range(5)]
     wrongly = mutant(False, ("values", (0,)))
     first, second = (mutant(True, ("values", (0,))) for _ in range(2))
-    assert "values" in chosen(*seen, first, second, wrongly)
-    assert "values" not in chosen(*seen, first, wrongly)
+    assert "values" in chosen(*detected, first, second, wrongly)
+    assert "values" not in chosen(*detected, first, wrongly)
 
 
 FIRST, SECOND = ("values", (0,)), ("values", (1,))
@@ -80,7 +82,7 @@ FIRST, SECOND = ("values", (0,)), ("values", (1,))
             [mutant(True, ("shape", (0,)), FIRST)], {"shape": ((0,), (1,))}, id="nothing twice"
         ),
         pytest.param(
-            [right(FIRST), mutant(True, FIRST, SECOND)],
+            [correct_subject(FIRST), mutant(True, FIRST, SECOND)],
             {"values": ((1,),)},
             id="no call on which a right attempt differs",
         ),
@@ -93,13 +95,15 @@ FIRST, SECOND = ("values", (0,)), ("values", (1,))
             id="no aspect that mutants lack which pass the hidden check",
         ),
         pytest.param(
-            [right(SECOND), mutant(False)],
+            [correct_subject(SECOND), mutant(False)],
             {"values": ((0,),)},
             id="the recorded values, where no mutant says what a check asks",
         ),
     ],
 )
-def test_it_asks(subjects: list[Subject], asked: dict[str, tuple[tuple[int, ...], ...]]) -> None:
+def test_it_asks(
+    subjects: list[LabelledProgram], asked: dict[str, tuple[tuple[int, ...], ...]]
+) -> None:
     assert chosen(*subjects) == asked
 
 
@@ -116,7 +120,7 @@ def test_a_check_whose_verdict_recordings_cannot_give_is_left_to_the_grading(
 def test_every_check_asks_for_answers_but_where_who_gives_none_passes_the_hidden_one() -> None:
     passes = mutant(False, ("answered", (1,)))
     asks = {
-        ask.aspect: ask.calls
+        ask.oracle: ask.calls
         for ask in choose("check", GROUPS, [mutant(True, ("values", (0,))), passes])
     }
     assert asks["answered"] == ((0,),)
@@ -134,7 +138,7 @@ def test_a_check_that_misses_what_others_see_is_asked_last() -> None:
     chosen = choose_all({"values": GROUPS, "dropout": GROUPS}, [*wrong_values, undropped, *passes])
     assert not chosen["values"].is_last
     assert chosen["dropout"].is_last
-    assert "dtype" in {ask.aspect for ask in chosen["dropout"].asks}
+    assert "dtype" in {ask.oracle for ask in chosen["dropout"].asks}
 
 
 def test_a_check_that_fails_nobody_whom_others_pass_is_left_to_the_grading() -> None:
@@ -153,7 +157,7 @@ def test_what_dropout_leaves_is_asked_last_at_most() -> None:
         "drops"
     ]
     assert chosen.is_last
-    assert {ask.aspect for ask in chosen.asks} == {"struck", "dropped"}
+    assert {ask.oracle for ask in chosen.asks} == {"struck", "dropped"}
 
 
 def test_a_check_that_sees_little_but_what_others_see_is_asked_last() -> None:
@@ -168,23 +172,23 @@ def test_a_check_that_sees_little_but_what_others_see_is_asked_last() -> None:
         "struck": [(0,)],
     }
     of_values: Groups = {**groups, "struck": ()}
-    wrong = [subject("values drops", "values", "finite") for _ in range(40)]
+    wrong_values = [subject("values drops", "values", "finite") for _ in range(40)]
     undropped = [subject("drops", "struck") for _ in range(2)]
-    chosen = choose_all({"values": of_values, "drops": groups}, [*wrong, *undropped])
+    chosen = choose_all({"values": of_values, "drops": groups}, [*wrong_values, *undropped])
     assert not chosen["values"].is_last
     assert chosen["drops"].is_last
-    assert "struck" in {ask.aspect for ask in chosen["drops"].asks}
+    assert "struck" in {ask.oracle for ask in chosen["drops"].asks}
 
 
 def test_an_aspect_means_the_misconception_of_all_who_break_it() -> None:
-    one: tuple[Aspect, tuple[int, ...]] = ("mutated", (0,))
-    two: tuple[Aspect, tuple[int, ...]] = ("dtype", (1,))
+    mutation: tuple[Oracle, tuple[int, ...]] = ("mutated", (0,))
+    two: tuple[Oracle, tuple[int, ...]] = ("dtype", (1,))
     subjects = [
-        subject("check", one, two, id_="a"),
-        subject("check", one, id_="a"),
+        subject("check", mutation, two, id_="a"),
+        subject("check", mutation, id_="a"),
         subject("check", two, id_="b"),
     ]
-    means = {ask.aspect: ask.means for ask in choose_all({"check": GROUPS}, subjects)["check"].asks}
+    means = {ask.oracle: ask.means for ask in choose_all({"check": GROUPS}, subjects)["check"].asks}
     assert (means["mutated"], means["dtype"], means.get("values", "")) == ("a", "", "")
 
 
@@ -195,27 +199,27 @@ def test_of_a_difference_that_belongs_to_no_check_its_kind_is_asked() -> None:
     asks = choose_all(
         {"check": groups}, [mutant(True, ("kind", (2,))), mutant(True, ("difference", (0, 1, 2)))]
     )
-    assert {ask.aspect: ask.calls for ask in asks["check"].asks}["kind"] == ((0,), (1,), (2,))
+    assert {ask.oracle: ask.calls for ask in asks["check"].asks}["kind"] == ((0,), (1,), (2,))
 
 
 def test_what_a_kind_means_is_told() -> None:
     asks = choose_all({"check": GROUPS}, [subject("check", "kind", id_="interface")])["check"].asks
-    (kind,) = (ask for ask in asks if ask.aspect == "kind")
-    assert kind.means == "interface"
+    (oracle_use,) = (ask for ask in asks if ask.oracle == "kind")
+    assert oracle_use.means == "interface"
 
 
 def test_more_is_asked_of_a_mutant_that_nothing_sees() -> None:
-    seen, unseen = (
+    detected, unseen = (
         [subject("check", "shape") for _ in range(20)],
         [subject("check", "values") for _ in range(2)],
     )
     elsewhere = subject("other", "values", ("dtype", (1,)))
     groups = {"check": GROUPS, "other": GROUPS}
-    more = choose_all(groups, [*seen, *unseen, elsewhere])["check"].asks
-    assert [ask.calls for ask in more if ask.aspect == "values"] == [((0,),)]
+    oracle_uses = choose_all(groups, [*detected, *unseen, elsewhere])["check"].asks
+    assert [ask.calls for ask in oracle_uses if ask.oracle == "values"] == [((0,),)]
     alone = subject("", "values")
     assert "values" not in {
-        ask.aspect for ask in choose_all(groups, [*seen, *unseen, alone])["check"].asks
+        ask.oracle for ask in choose_all(groups, [*detected, *unseen, alone])["check"].asks
     }
 
 

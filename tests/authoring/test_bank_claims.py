@@ -13,10 +13,10 @@ import torch
 
 from manyheads.authoring.verify import test_bank as claims
 from manyheads.authoring.verify.plugin import CASES
-from manyheads.authoring.verify.trials import Told, Trials
+from manyheads.authoring.verify.trials import MutantReport, Trials
 from manyheads.course import Exercise, load_course
 from manyheads.diagnosis.diagnosis import Diagnosis
-from manyheads.judge.public_checks import Findings
+from manyheads.judge.public_checks import Attribution
 from manyheads.judge.run_checks import Catalogue
 from manyheads.result import Diagnosed
 from tests.make import REPOSITORY
@@ -56,10 +56,10 @@ def unfinished(trials: Trials) -> tuple[int, list[str]]:
     """How many mutants are asked beside functions that are stubs, and what is said of those that
     lose their name.
     """
-    said = list[tuple[int, list[str]]]()
+    reports = list[tuple[int, list[str]]]()
     for mutant in cases("some_mutant", trials.exercise, 20):
-        claims.test_unfinished(trials, mutant, lambda *each: said.append(each))
-    return sum(asked for asked, _ in said), [each for _, lost in said for each in lost]
+        claims.test_unfinished(trials, mutant, lambda *report: reports.append(report))
+    return sum(count for count, _ in reports), [message for _, lost in reports for message in lost]
 
 
 def test_mistakes_before_functions_that_are_stubs_are_named_and_where_names_get_lost_the_claim_breaks(  # noqa: E501
@@ -68,16 +68,16 @@ def test_mistakes_before_functions_that_are_stubs_are_named_and_where_names_get_
     trials = trials_of(RESHAPE)
     count, lost = unfinished(trials)
     assert (count > 3, lost) == (True, [])
-    tell = trials.told
+    tell = trials.mutant_report
 
-    def gives_up(namespace: Mapping[str, object]) -> Told:
-        told = tell(namespace)
-        if any(check.outcome == "error" for check in told.checks):
-            told.named, told.names = (), []
-        return told
+    def gives_up(namespace: Mapping[str, object]) -> MutantReport:
+        mutant_report = tell(namespace)
+        if any(check.outcome == "error" for check in mutant_report.checks):
+            mutant_report.named, mutant_report.names = (), []
+        return mutant_report
 
     monkeypatch.setattr(trials, "told", gives_up)
-    assert [said.partition(" before ")[2] for said in unfinished(trials)[1]] == [
+    assert [message.partition(" before ")[2] for message in unfinished(trials)[1]] == [
         "merge_heads: []"
     ] * count
     assert trials_of(EXERCISES["mha_by_loop"]).unfinished == [], (
@@ -85,13 +85,15 @@ def test_mistakes_before_functions_that_are_stubs_are_named_and_where_names_get_
     )
 
 
-def reads_the_weights(namespace: Mapping[str, Any]) -> Told:
+def reads_the_weights(namespace: Mapping[str, Any]) -> MutantReport:
     torch.manual_seed(1)
     try:
-        first = f"{namespace['CausalAttention'](4, 4, 8).W_query.weight[0, 0]:.6f}"
+        weight = f"{namespace['CausalAttention'](4, 4, 8).W_query.weight[0, 0]:.6f}"
     except (NotImplementedError, AttributeError):  # a mutant of which nothing is written, or kept
-        first = "none"
-    return Told(Findings(diagnosis=Diagnosis(named=(Diagnosed(id=first, title=first, hint=""),))))
+        weight = "none"
+    return MutantReport(
+        Attribution(diagnosis=Diagnosis(named=(Diagnosed(id=weight, title=weight, hint=""),)))
+    )
 
 
 def test_the_weights_that_layers_begin_with_decide_no_name_and_a_diagnosis_that_reads_them_breaks_the_claim(  # noqa: E501

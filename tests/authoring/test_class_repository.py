@@ -56,7 +56,7 @@ def whole(tiny: Course, files: dict[str, bytes], tmp_path_factory: pytest.TempPa
 
 
 def test_it_holds_what_a_student_needs_and_nothing_that_is_the_instructors(whole: Path) -> None:
-    there = content(whole)
+    class_files = content(whole)
     for name in (
         "README.md",
         "AGENTS.md",
@@ -76,13 +76,15 @@ def test_it_holds_what_a_student_needs_and_nothing_that_is_the_instructors(whole
         ".github/pull_request_template.md",
         ".github/workflows/grade.yml",
     ):
-        assert there[name], name
-    assert len(there) < 25  # a student sees what is theirs
-    assert not [name for name in there if name.startswith(INSTRUCTORS) or "__pycache__" in name]
+        assert class_files[name], name
+    assert len(class_files) < 25  # a student sees what is theirs
+    assert not [
+        name for name in class_files if name.startswith(INSTRUCTORS) or "__pycache__" in name
+    ]
     for name in ("course.yaml", SCRIPT):
-        assert there[name] == (TINY / name).read_bytes()
+        assert class_files[name] == (TINY / name).read_bytes()
     assert (
-        there[".github/workflows/grade.yml"]
+        class_files[".github/workflows/grade.yml"]
         == (REPOSITORY / ".github" / "workflows" / "grade.yml").read_bytes()
     )
 
@@ -120,8 +122,13 @@ def test_the_readme_names_every_command_of_a_student_and_answers_their_questions
     whole: Path,
 ) -> None:
     readme = bundle(load_course(REPOSITORY), [], "@school")["README.md"].decode()
-    first = "attention_scores"  # not 01, which is two exercises
-    named = (f"hint {first}", f"trace {first}", f"plot {first}", "train weight_split")
+    exercise_id = "attention_scores"  # not 01, which is two exercises
+    named = (
+        f"hint {exercise_id}",
+        f"trace {exercise_id}",
+        f"plot {exercise_id}",
+        "train weight_split",
+    )
     for command in ("check --watch", "status", *named, "bench --quick"):
         assert f"| `course {command}` |" in readme, command
     assert '    args = ["lsp"]' in readme
@@ -137,12 +144,19 @@ def test_the_readme_names_every_command_of_a_student_and_answers_their_questions
 def test_the_readme_says_what_to_install_and_what_to_do_before_what_there_is(whole: Path) -> None:
     readme = (whole / "README.md").read_text()
     places = [
-        readme.index(each)
-        for each in ("200 MB", "make check", "activate", "## The way through", SCRIPT, "| file |")
+        readme.index(passage)
+        for passage in (
+            "200 MB",
+            "make check",
+            "activate",
+            "## The way through",
+            SCRIPT,
+            "| file |",
+        )
     ]
     assert places == sorted(places)
-    way = readme[places[3] : readme.index("## In your editor")]
-    assert ".venv/bin" not in way
+    section = readme[places[3] : readme.index("## In your editor")]
+    assert ".venv/bin" not in section
 
 
 def test_no_exercise_of_the_real_course_is_named_by_the_templates() -> None:
@@ -206,13 +220,13 @@ def test_in_it_a_stub_is_untouched_a_mistake_is_named_and_a_right_attempt_passes
     assert (untouched.returncode, untouched.stderr) == (0, "")
     assert untouched.stdout.startswith("the released engine\nWelcome to Averages: one exercise.")
     (folder / SCRIPT).write_text(WRONG)
-    wrong = run_in(folder, "check")
-    assert (wrong.returncode, wrong.stderr) == (1, "")
-    assert "You divided by the length of x everywhere." in wrong.stdout
+    wrong_run = run_in(folder, "check")
+    assert (wrong_run.returncode, wrong_run.stderr) == (1, "")
+    assert "You divided by the length of x everywhere." in wrong_run.stdout
     (folder / SCRIPT).write_text(RIGHT)
-    right = run_in(folder, "check", "running_mean")
-    assert (right.returncode, right.stderr) == (0, "")
-    assert right.stdout.splitlines()[1].split() == [
+    correct_run = run_in(folder, "check", "running_mean")
+    assert (correct_run.returncode, correct_run.stderr) == (0, "")
+    assert correct_run.stdout.splitlines()[1].split() == [
         "✓",
         "01",
         "The",
@@ -250,12 +264,12 @@ def test_make_check_sets_up_and_then_checks(whole: Path) -> None:
 def test_what_needs_the_instructors_repository_says_so(
     whole: Path, run_in: Run, arguments: tuple[str, ...]
 ) -> None:
-    done = run_in(whole, *arguments)
+    completed = run_in(whole, *arguments)
     needs = (
         f"course {arguments[0]} needs the instructor's repository, with its solutions/; "
         f"{whole} has none"
     )
-    assert (done.returncode, done.stderr) == (2, f"course: {needs}. Next: course check\n")
+    assert (completed.returncode, completed.stderr) == (2, f"course: {needs}. Next: course check\n")
 
 
 def test_no_file_of_the_real_class_repository_holds_a_hidden_line(repository: Path) -> None:
@@ -269,10 +283,10 @@ def test_no_file_of_the_real_class_repository_holds_a_hidden_line(repository: Pa
 def without(wheel: bytes, module: str) -> bytes:
     """The wheel, but for one of its files."""
     out = io.BytesIO()
-    with zipfile.ZipFile(io.BytesIO(wheel)) as whole, zipfile.ZipFile(out, "w") as rest:
-        for name in whole.namelist():
+    with zipfile.ZipFile(io.BytesIO(wheel)) as source, zipfile.ZipFile(out, "w") as target:
+        for name in source.namelist():
             if name != module:
-                rest.writestr(name, whole.read(name))
+                target.writestr(name, source.read(name))
     return out.getvalue()
 
 
@@ -304,13 +318,13 @@ LACKS_ERRORS = (
     ],
 )
 def test_one_that_would_not_do_is_not_released(tiny, files, name, is_handed_over, says):
-    whole = files[name]
+    original = files[name]
     spoilt = (
-        whole.replace(STUB_LINE, STUB_THAT_EARNS)
+        original.replace(STUB_LINE, STUB_THAT_EARNS)
         if name == SCRIPT
-        else without(whole, "manyheads/errors.py")
+        else without(original, "manyheads/errors.py")
     )
-    assert spoilt != whole
+    assert spoilt != original
     with pytest.raises(CourseError, match=re.escape(says)) if says else nullcontext():
         try_out(tiny, Catalogue(tiny), files | {name: spoilt}, is_handed_over=is_handed_over)
 
@@ -340,10 +354,13 @@ def test_a_busy_machine_does_not_stop_a_release(tiny_copy: Path, files: dict[str
 
 
 def test_course_release_makes_it_and_says_what_is_next(run_course, tiny_copy, tmp_path):
-    first = run_course("release", "--out", tmp_path / "class", cwd=tiny_copy)
-    assert first.returncode == 0, first.stderr
-    made = tmp_path / "class"
-    then = f"Next: course release --out {made} --owner @YOU, for CODEOWNERS names nobody yet"
-    assert first.stdout.splitlines()[1] == f"{len(content(made))} files written to {made}. {then}"
-    workflow = yaml.safe_load((made / ".github" / "workflows" / "grade.yml").read_text())
+    completed = run_course("release", "--out", tmp_path / "class", cwd=tiny_copy)
+    assert completed.returncode == 0, completed.stderr
+    folder = tmp_path / "class"
+    then = f"Next: course release --out {folder} --owner @YOU, for CODEOWNERS names nobody yet"
+    assert (
+        completed.stdout.splitlines()[1]
+        == f"{len(content(folder))} files written to {folder}. {then}"
+    )
+    workflow = yaml.safe_load((folder / ".github" / "workflows" / "grade.yml").read_text())
     assert workflow["name"] == "grade"

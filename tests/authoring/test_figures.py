@@ -32,10 +32,10 @@ def one_line(text: str) -> str:
 def markdown(path: Path) -> str:
     """Return the words of a lesson in one line."""
     cells = path.read_text(encoding="utf-8").split("# %% ")
-    shown = "".join(
+    prose = "".join(
         cell.removeprefix("[markdown]") for cell in cells if cell.startswith("[markdown]")
     )
-    return one_line(re.sub(r"^# ?", "", shown, flags=re.MULTILINE))
+    return one_line(re.sub(r"^# ?", "", prose, flags=re.MULTILINE))
 
 
 def names_of(stem: str) -> dict[str, Any]:
@@ -86,16 +86,18 @@ def count(module: torch.nn.Module) -> int:
 
 @pytest.mark.parametrize("lesson", LESSONS)
 def test_every_figure_of_a_lesson_is_computed_or_stands_with_its_source(lesson: str) -> None:
-    text = left = markdown(LESSONS[lesson])
+    text = remaining = markdown(LESSONS[lesson])
     rows, names = TABLE[lesson], names_of(LESSONS[lesson].stem)
     exec(rows.get("with", ""), names)
     for row in rows["says"].splitlines():
-        said = one_line(eval(f"f'''{row}'''", names))
-        assert said in text + names["printed"], f"the lesson should say: {said}"
-        left = left.replace(said, one_line(re.sub(r"\{.*?\}", "", row)))
+        sentence = one_line(eval(f"f'''{row}'''", names))
+        assert sentence in text + names["printed"], f"the lesson should say: {sentence}"
+        remaining = remaining.replace(sentence, one_line(re.sub(r"\{.*?\}", "", row)))
     for says, source in rows.get("cited", {}).items():
         assert says in text, f"no longer cited: {says}"
         assert source in text, f"the lesson should name the source of {says}: {source}"
-        left = left.replace(says, "")
-    unheld = set(FIGURE.findall(CITATION.sub("", left))) - set(TABLE["sizes"].strip().split(" | "))
+        remaining = remaining.replace(says, "")
+    unheld = set(FIGURE.findall(CITATION.sub("", remaining))) - set(
+        TABLE["sizes"].strip().split(" | ")
+    )
     assert not unheld, f"neither computed nor cited: {unheld}"

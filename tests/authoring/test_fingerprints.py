@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from manyheads.authoring.asked_aspects import Broken, broken_aspects, groups_of
+from manyheads.authoring.asked_aspects import ViolatedOracles, broken_aspects, groups_of
 from manyheads.authoring.fingerprints import answers_of, places_of, without_rounding
 from manyheads.authoring.record_calls import RecordedCall, RecordedCalls, Replies
 from manyheads.box.worker.messages import Call
@@ -34,9 +34,14 @@ def calls(call: Call) -> RecordedCalls:
 def stored_of(functions: Sequence[Function], call: Call) -> tuple[list[int | None], int]:
     """Where the reply of each function is stored, and how many replies are."""
     recorded = calls(call)
-    known = [*map(Replies, recorded.right)]
-    found = [places_of(known, {"f": f}, answers_of(recorded, {"f": f})) for f in functions]
-    return [without_rounding(known, each, frozenset())[0][0] for each in found], len(known[0].every)
+    stored_replies = [*map(Replies, recorded.fingerprints)]
+    positions_by_function = [
+        places_of(stored_replies, {"f": f}, answers_of(recorded, {"f": f})) for f in functions
+    ]
+    return [
+        without_rounding(stored_replies, positions, frozenset())[0][0]
+        for positions in positions_by_function
+    ], len(stored_replies[0].every)
 
 
 def print_of(f: Function) -> ReplyFingerprint:
@@ -118,17 +123,19 @@ def rounded(middle: float) -> Function:
 def test_what_every_processor_computes_is_stored_and_nothing_else(functions, call, stored):
     assert stored_of(functions, call) == (
         stored,
-        1 + max([0, *(place for place in stored if place)]),
+        1 + max([0, *(index for index in stored if index)]),
     )
 
 
-def broken(call: Call, f: Function) -> tuple[int | None, Broken]:
+def broken(call: Call, f: Function) -> tuple[int | None, ViolatedOracles]:
     """Where the reply of a function is stored, and the aspects that it breaks for sure."""
     recorded = calls(call)
-    known, given = [*map(Replies, recorded.right)], answers_of(recorded, {"f": f})
-    found = places_of(known, {"f": f}, given)
-    every = broken_aspects([each.told for each in given], list(recorded.groups.values()))
-    (stored,), aspects = without_rounding(known, found, every)
+    stored_replies, answers = [*map(Replies, recorded.fingerprints)], answers_of(recorded, {"f": f})
+    positions = places_of(stored_replies, {"f": f}, answers)
+    violations = broken_aspects(
+        [answer.observed for answer in answers], list(recorded.groups.values())
+    )
+    (stored,), aspects = without_rounding(stored_replies, positions, violations)
     return stored, aspects
 
 
@@ -141,6 +148,6 @@ def test_what_rounding_decides_breaks_no_aspect_and_what_chance_decides_does() -
 
 
 def test_what_is_left_of_numbers_that_cancel_is_zero() -> None:
-    nothing, rest, little = map(print_of, times(0, 3e-10, 1e-4))
-    assert rest.is_same(nothing)
+    nothing, residue, little = map(print_of, times(0, 3e-10, 1e-4))
+    assert residue.is_same(nothing)
     assert not little.is_same(nothing)

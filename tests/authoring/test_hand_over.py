@@ -63,8 +63,8 @@ def test_an_earlier_release_is_brought_up_to_date_and_what_others_added_stays(ti
     git(folder, "commit", "--quiet", "--message", "as released")
     (folder / "syllabus.md").write_text("Week 1: averages\n")
     gone = ("LICENSE", "tools/build-venv", "tools/find-python")
-    kept = {name: text for name, text in few.items() if name not in gone}
-    newer = listed(kept | {"README.md": b"# Averages, again\n", "exercises/new.py": b"pass\n"})
+    remaining = {name: text for name, text in few.items() if name not in gone}
+    newer = listed(remaining | {"README.md": b"# Averages, again\n", "exercises/new.py": b"pass\n"})
     changed = hand_over(tiny, folder, newer)
     assert sorted(changed) == sorted(["README.md", "exercises/new.py", *gone])
     assert content(folder) == {**newer, "syllabus.md": b"Week 1: averages\n"}
@@ -112,13 +112,13 @@ def test_twice_the_same_release_changes_nothing_and_one_that_was_cut_off_can_be_
 )
 def test_somebodys_work_is_never_overwritten(tiny, few, folder, work, says):
     work(folder)
-    before = content(folder)
+    original = content(folder)
     newer = listed({name: text + b"\n" for name, text in few.items() if name != MANIFEST})
     with pytest.raises(CourseFault) as error:
         hand_over(tiny, folder, newer)
     assert says in str(error.value)
     assert ": nothing is written" in str(error.value)
-    assert content(folder) == before
+    assert content(folder) == original
 
 
 def test_the_secret_is_never_released(

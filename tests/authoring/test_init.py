@@ -16,9 +16,10 @@ pytestmark = pytest.mark.journey
 def sources(folder: Path) -> dict[str, bytes]:
     """What an author writes of a course."""
     files = (path for name in ("solutions", "grader") for path in (folder / name).rglob("*"))
-    kept = [p for p in files if p.is_file() and not {"__pycache__", "tables"} & set(p.parts)]
+    paths = [p for p in files if p.is_file() and not {"__pycache__", "tables"} & set(p.parts)]
     return {
-        str(path.relative_to(folder)): path.read_bytes() for path in (folder / "course.yaml", *kept)
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in (folder / "course.yaml", *paths)
     }
 
 
@@ -43,9 +44,9 @@ def test_a_folder_that_holds_something_is_left_alone(tmp_path: Path, there: str)
     ],
 )
 def test_a_new_exercise_says_what_to_fill_and_then_keeps_every_promise(run_course, tiny_copy, name):
-    made = run_course("new", name, cwd=tiny_copy)
-    assert (made.returncode, made.stderr) == (0, "")
-    assert made.stdout.endswith(
+    created = run_course("new", name, cwd=tiny_copy)
+    assert (created.returncode, created.stderr) == (0, "")
+    assert created.stdout.endswith(
         "\nFill what says FILL: there.\nNext: course release scaled && course verify scaled\n"
     )
     run_course("release", cwd=tiny_copy)
@@ -116,11 +117,11 @@ def test_a_new_exercise_says_what_to_fill_and_then_keeps_every_promise(run_cours
     ],
 )
 def test_what_cannot_be_added_is_refused_in_one_sentence(run_course, tiny_copy, name, says):
-    before = sources(tiny_copy)
-    done = run_course("new", name, cwd=tiny_copy)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert says in done.stderr
-    assert sources(tiny_copy) == before
+    original = sources(tiny_copy)
+    completed = run_course("new", name, cwd=tiny_copy)
+    assert (completed.returncode, completed.stdout) == (2, "")
+    assert says in completed.stderr
+    assert sources(tiny_copy) == original
 
 
 @pytest.mark.parametrize(
@@ -135,9 +136,9 @@ def test_what_cannot_be_added_is_refused_in_one_sentence(run_course, tiny_copy, 
 def test_an_assignment_that_was_not_there_is_told(
     run_course: Run, tiny_copy: Path, name: str, first: str
 ) -> None:
-    done = run_course("new", name, cwd=tiny_copy)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines()[0] == first
+    completed = run_course("new", name, cwd=tiny_copy)
+    assert completed.returncode == 0, completed.stderr
+    assert completed.stdout.splitlines()[0] == first
 
 
 def test_remarks_in_course_yaml_stay_where_they_are(run_course: Run, tiny_copy: Path) -> None:

@@ -30,31 +30,31 @@ def course(once: Callable[..., Path]) -> Run:
     repository.
     """
 
-    def install(place: Path) -> None:
-        venv.create(place / "venv", with_pip=False)
+    def install(target: Path) -> None:
+        venv.create(target / "venv", with_pip=False)
         schemes = sysconfig.get_paths(
-            vars={"base": str(place / "venv"), "platbase": str(place / "venv")}
+            vars={"base": str(target / "venv"), "platbase": str(target / "venv")}
         )
         (Path(schemes["purelib"]) / "everything.pth").write_text(
             f"{sysconfig.get_path('purelib')}\n"
         )
         for name, content in engine_wheel(templates=True).items():
-            (place / name).write_bytes(content)
+            (target / name).write_bytes(content)
         script = [
             "sh",
             str(REPOSITORY / "tools" / "install-engine"),
-            str(place / "venv" / "bin" / "python"),
+            str(target / "venv" / "bin" / "python"),
         ]
-        subprocess.run(script, cwd=place, check=True)
+        subprocess.run(script, cwd=target, check=True)
 
-    place = once("installed", install)
+    root = once("installed", install)
     environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"} | {
         "COLUMNS": "100",
         "NO_COLOR": "1",
     }
 
     def run(folder: Path, *arguments: object) -> subprocess.CompletedProcess[str]:
-        command: Sequence[str] = [str(place / "venv" / "bin" / "course"), *map(str, arguments)]
+        command: Sequence[str] = [str(root / "venv" / "bin" / "course"), *map(str, arguments)]
         return subprocess.run(
             command, cwd=folder, env=environment, capture_output=True, text=True, check=False
         )
@@ -65,9 +65,9 @@ def course(once: Callable[..., Path]) -> Run:
 @pytest.fixture
 def mine(course: Run, tmp_path: Path) -> Path:
     """The course that init made, released."""
-    said = course(tmp_path, "init", tmp_path / "mine", "--title", "My course")
-    assert (said.returncode, said.stderr) == (0, "")
-    assert f"release --course {tmp_path / 'mine'}" in said.stdout
+    completed = course(tmp_path, "init", tmp_path / "mine", "--title", "My course")
+    assert (completed.returncode, completed.stderr) == (0, "")
+    assert f"release --course {tmp_path / 'mine'}" in completed.stdout
     released = course(tmp_path / "mine", "release")
     assert (released.returncode, besides_progress(released.stderr)) == (0, "")
     return tmp_path / "mine"
@@ -99,8 +99,8 @@ def written(course: Run, folder: Path, name: str) -> str:
     Returns what was said.
     """
     options = ["--instead", "averages", *["--numpy"] * (name == "softmax")]
-    made = course(folder.parent, "init", folder, "--title", "Basics: one")
-    said = made.stdout + course(folder, "new", f"basics/{name}", *options).stdout
+    created = course(folder.parent, "init", folder, "--title", "Basics: one")
+    output = created.stdout + course(folder, "new", f"basics/{name}", *options).stdout
     settings, texts = folder / "course.yaml", folder / "grader" / "texts.yaml"
     assert settings.read_text().startswith('title: "Basics: one"\n')
     assert "running_mean" not in "".join([settings.read_text(), *map(str, folder.rglob("*"))])
@@ -111,22 +111,22 @@ def written(course: Run, folder: Path, name: str) -> str:
     shutil.copytree(COURSES / name, folder, dirs_exist_ok=True)
     head, id_, _ = settings.read_text().partition(f"      - id: {name}\n")
     settings.write_text(f"{head}{id_}        {(folder / 'row.yaml').read_text()}")
-    return said
+    return output
 
 
 def class_of_three(
-    folder: Path, name: str, mistake: tuple[str, str], other: tuple[str, str]
+    folder: Path, name: str, mistake: tuple[str, str], type_change: tuple[str, str]
 ) -> dict[str, str]:
     """Hand in: who is right, who has a mistake that the author knows, who returns another type.
     Returns their texts.
     """
-    right = (COURSES / name / "grader" / "right" / name / "another_way.py").read_text()
+    correct = (COURSES / name / "grader" / "right" / name / "another_way.py").read_text()
     solution = (COURSES / name / "solutions" / "basics" / f"01_{name}.py").read_text()
     plain = (
-        f"\n\nplain = {other[0]}\n\n\ndef {other[0]}(*given):\n"
-        f"    return {other[1].format('plain(*given)')}\n"
+        f"\n\nplain = {type_change[0]}\n\n\ndef {type_change[0]}(*given):\n"
+        f"    return {type_change[1].format('plain(*given)')}\n"
     )
-    texts = {"ada": right, "ben": edited(solution, mistake), "cat": right + plain}
+    texts = {"ada": correct, "ben": edited(solution, mistake), "cat": correct + plain}
     for student, text in texts.items():
         path = folder / student / "basics" / f"01_{name}.py"
         path.parent.mkdir(parents=True)
@@ -164,46 +164,49 @@ def class_of_three(
 def test_a_course_without_a_tensor_goes_on_to_a_class_that_is_graded(
     course, tmp_path, name, mistake, id_, other, says
 ):
-    mine, handed_out = tmp_path / "mine", tmp_path / "class"
-    said = written(course, mine, name)
-    texts = class_of_three(mine / "submitted", name, mistake, other)
+    course_root, handed_out = tmp_path / "mine", tmp_path / "class"
+    output = written(course, course_root, name)
+    texts = class_of_three(course_root / "submitted", name, mistake, other)
     for command in (
         f"release --out {handed_out} --owner @ada",
         "grade submitted",
         "report results",
     ):
-        done = course(mine, *command.split())
-        assert (done.returncode, besides_progress(done.stderr)) == (0, ""), done.stdout
-        said += done.stdout
+        completed = course(course_root, *command.split())
+        assert (completed.returncode, besides_progress(completed.stderr)) == (0, ""), (
+            completed.stdout
+        )
+        output += completed.stdout
     if name == "softmax":  # of a loop that does not end every edit takes its seconds
-        verified = course(mine, "verify", "--seeds", "1", "--pairs", "1").stdout
+        verified = course(course_root, "verify", "--seeds", "1", "--pairs", "1").stdout
         assert "✓" in verified
         assert all("the line of a small fault" in claim for claim in re.findall("✗.*", verified)), (
             verified
         )
     results = [
-        json.loads((mine / "results" / who / "basics.json").read_text())["exercises"][0]
-        for who in texts
+        json.loads((course_root / "results" / student / "basics.json").read_text())["exercises"][0]
+        for student in texts
     ]
     assert results[0]["score"] == results[0]["max_score"] > results[1]["score"]
-    assert [each["id"] for each in results[1]["diagnosis"]] == [id_]
+    assert [misconception["id"] for misconception in results[1]["diagnosis"]] == [id_]
     assert says in [check["evidence"] for check in results[2]["checks"]]
     # behind it stands the line, where that is proved
     title = results[1]["diagnosis"][0]["title"].rstrip(".")
-    assert title in (mine / "results" / "report" / "students" / "ben.html").read_text()
+    assert title in (course_root / "results" / "report" / "students" / "ben.html").read_text()
     assert not (handed_out / "solutions").exists()
 
-    for who, status, seen in (("ben", 1, title), ("cat", 1, says), ("ada", 0, "✓")):
-        (handed_out / "exercises" / "basics" / f"01_{name}.py").write_text(texts[who])
+    for student, status, phrase in (("ben", 1, title), ("cat", 1, says), ("ada", 0, "✓")):
+        (handed_out / "exercises" / "basics" / f"01_{name}.py").write_text(texts[student])
         checked = course(handed_out, "check", "01")
-        assert (checked.returncode, seen in checked.stdout) == (status, True), checked.stdout
-        said += checked.stdout
-    said += "".join(
-        course(handed_out, *asked.split()).stdout for asked in ("--help", "status", "trace 01")
+        assert (checked.returncode, phrase in checked.stdout) == (status, True), checked.stdout
+        output += checked.stdout
+    output += "".join(
+        course(handed_out, *arguments.split()).stdout
+        for arguments in ("--help", "status", "trace 01")
     )
     read = [
         path
         for path in handed_out.rglob("*")
         if path.is_file() and path.suffix in (".md", ".py", ".yaml", "")
     ]
-    assert not FOREIGN.findall(said + "".join(path.read_text() for path in read))
+    assert not FOREIGN.findall(output + "".join(path.read_text() for path in read))

@@ -25,9 +25,11 @@ def script(line: str) -> bytes:
     return f"import torch\n\n\ndef running_mean(x):\n    {line}\n".encode()
 
 
-def notebook(line: str, kind: str = "code") -> bytes:
+def notebook(line: str, cell_type: str = "code") -> bytes:
     source = ["import torch\n", f"{line}\n", "x = 1"]
-    return json.dumps({"cells": [{"cell_type": kind, "metadata": {}, "source": source}]}).encode()
+    return json.dumps(
+        {"cells": [{"cell_type": cell_type, "metadata": {}, "source": source}]}
+    ).encode()
 
 
 def fingerprint(line: str) -> bytes:

@@ -54,12 +54,12 @@ def test_a_figure_is_released_beside_the_notebook_and_goes_when_its_source_goes(
     with_lesson(tiny_copy, f"![Two curves]({FIGURE})", figure=True)
     course = load_course(tiny_copy)
     written = write_release(course, Catalogue(course))
-    there = tiny_copy / "exercises" / "averages" / FIGURE
-    assert there in written
-    assert there.read_bytes() == SVG
+    figure = tiny_copy / "exercises" / "averages" / FIGURE
+    assert figure in written
+    assert figure.read_bytes() == SVG
     (tiny_copy / "solutions" / "averages" / FIGURE).unlink()
     write_release(course, Catalogue(course))
-    assert not there.exists()
+    assert not figure.exists()
 
 
 @pytest.mark.parametrize(
@@ -136,7 +136,9 @@ def test_a_page_of_the_courses_that_a_lesson_links_to_is_handed_to_students(
     page.parent.mkdir()
     page.write_text("# What means cost\n")
     (page.parent / "other.md").write_text("# For instructors\n")
-    assert [(claim.held, claim.total) for claim in lines_of(tiny_copy, LESSONS)][:1] == [(1, 1)]
+    assert [(claim.passed_cases, claim.total) for claim in lines_of(tiny_copy, LESSONS)][:1] == [
+        (1, 1)
+    ]
     files = bundle(load_course(tiny_copy), [], "@school")
     assert {name for name in files if name.startswith("docs/")} == {"docs/means.md"}
 
@@ -200,8 +202,8 @@ def test_a_prediction_that_would_fail_a_student_is_found(lines_of, tiny_copy, ol
 
 def test_the_answer_of_a_prediction_is_locked_and_earns_nothing() -> None:
     cells = json.loads(stub_notebook(ANSWER.lstrip(), "running_mean", ()))["cells"]
-    about = cells[0]["metadata"]["nbgrader"]
-    assert (about["locked"], about["solution"], about["grade"]) == (True, False, False)
+    nbgrader = cells[0]["metadata"]["nbgrader"]
+    assert (nbgrader["locked"], nbgrader["solution"], nbgrader["grade"]) == (True, False, False)
     assert cells[0]["metadata"]["editable"] is False
 
 
@@ -219,16 +221,16 @@ def test_every_lesson_says_what_it_needs_and_takes_has_a_figure_a_prediction_and
         headings = [line for line in lines if line.startswith("# #")]
         assert "# ## Onward" in text, exercise.id
         assert len(set(headings)) == len(headings), exercise.id
-        before = text.partition("# YOUR CODE HERE")[0].split("# %% ")
-        shown = "".join(
-            cell.removeprefix("[markdown]") for cell in before if cell.startswith("[markdown]")
+        cells = text.partition("# YOUR CODE HERE")[0].split("# %% ")
+        prose = "".join(
+            cell.removeprefix("[markdown]") for cell in cells if cell.startswith("[markdown]")
         )
-        assert shown.count(NEEDED) == 1, exercise.id
-        told, needed = shown.split(NEEDED)
+        assert prose.count(NEEDED) == 1, exercise.id
+        introduction, needed = prose.split(NEEDED)
         needed, heading, further = needed.partition("\n# ##")
         needed_words = [word for word in needed.split() if word.strip("#")]
         assert len(needed_words) <= MOST_NEEDED, (exercise.id, len(needed_words))
-        words = [word for word in (told + heading + further).split() if word.strip("#")]
+        words = [word for word in (introduction + heading + further).split() if word.strip("#")]
         assert len(words) <= MOST_WORDS, (exercise.id, len(words))
         drawn = "\n".join(text.split("\n# ```")[1::2]).splitlines()
         assert [line for line in drawn if len(line) - len("# ") > PHONE] == [], exercise.id

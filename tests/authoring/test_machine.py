@@ -65,20 +65,23 @@ def bin_folder() -> Iterator[Path]:
 def test_ubuntus_profile_is_named_with_the_command_that_unloads_it(
     bin_folder: Path, label: str
 ) -> None:
-    found = confinement(str(confining(bin_folder, label)), uid_for_box())
-    assert "AppArmor's profile bwrap-userns-restrict takes all capabilities" in found[0]
-    assert found[1] == "sudo apparmor_parser --remove /etc/apparmor.d/bwrap-userns-restrict"
+    explanation = confinement(str(confining(bin_folder, label)), uid_for_box())
+    assert "AppArmor's profile bwrap-userns-restrict takes all capabilities" in explanation[0]
+    assert explanation[1] == "sudo apparmor_parser --remove /etc/apparmor.d/bwrap-userns-restrict"
 
 
 def test_the_profiles_file_is_enough_where_the_label_cannot_be_read(bin_folder, monkeypatch):
     monkeypatch.setattr(machine, "PROFILE", bin_folder)
-    found = confinement(str(confining(bin_folder)), uid_for_box())
-    assert "AppArmor's profile" in found[0]
+    explanation = confinement(str(confining(bin_folder)), uid_for_box())
+    assert "AppArmor's profile" in explanation[0]
 
 
 def test_another_cause_is_told_without_a_guess(bin_folder: Path) -> None:
-    found = confinement(str(confining(bin_folder, "mine (enforce)")), uid_for_box())
-    assert found == ("what bubblewrap starts cannot make namespaces (AppArmor: mine (enforce))", "")
+    explanation = confinement(str(confining(bin_folder, "mine (enforce)")), uid_for_box())
+    assert explanation == (
+        "what bubblewrap starts cannot make namespaces (AppArmor: mine (enforce))",
+        "",
+    )
 
 
 def test_here_nothing_is_taken_and_a_bubblewrap_that_does_not_start_at_all_is_not_explained(
@@ -91,20 +94,20 @@ def test_here_nothing_is_taken_and_a_bubblewrap_that_does_not_start_at_all_is_no
 def test_doctor_says_so_and_does_not_claim_the_level(bin_folder, monkeypatch, tiny):
     confining(bin_folder, "unpriv_bwrap (enforce)")
     monkeypatch.setenv("PATH", f"{bin_folder}:{os.environ['PATH']}")
-    found = {(f.about, f.good): f for f in machine.findings(tiny)}
-    assert found["bubblewrap", False].command == machine.UNLOAD
-    assert ("namespaces", False) in found
+    findings = {(f.subject, f.good): f for f in machine.findings(tiny)}
+    assert findings["bubblewrap", False].command == machine.UNLOAD
+    assert ("namespaces", False) in findings
 
 
 def test_allow_namespaces_tries_bubblewrap_and_not_unshare_alone(bin_folder: Path) -> None:
     """Here `unshare` may do all that it asks; what bubblewrap starts may not."""
     confining(bin_folder)
-    asked = bin_folder / "asked"
-    program(bin_folder, "sudo", f'#!/bin/sh\necho "$@" >>{asked}\n')
-    done = allow_namespaces(ALLOW, bin_folder)
-    assert done.returncode != 0
-    assert "unshare failed: Operation not permitted" in done.stderr
-    assert "apparmor_restrict_unprivileged_userns=0" in asked.read_text(), "it has tried to help"
+    sudo_log = bin_folder / "asked"
+    program(bin_folder, "sudo", f'#!/bin/sh\necho "$@" >>{sudo_log}\n')
+    completed = allow_namespaces(ALLOW, bin_folder)
+    assert completed.returncode != 0
+    assert "unshare failed: Operation not permitted" in completed.stderr
+    assert "apparmor_restrict_unprivileged_userns=0" in sudo_log.read_text(), "it has tried to help"
 
 
 def test_allow_namespaces_unloads_the_profile_and_is_content(
@@ -122,8 +125,8 @@ def test_allow_namespaces_unloads_the_profile_and_is_content(
     for name in ("need-bwrap", "system-install"):
         shutil.copy(ALLOW.with_name(name), tmp_path / name)
     text = ALLOW.read_text().replace("/etc/apparmor.d/bwrap-userns-restrict", str(profile))
-    done = allow_namespaces(program(tmp_path, "allow-namespaces", text), bin_folder)
-    assert (done.returncode, done.stderr) == (0, "")
+    completed = allow_namespaces(program(tmp_path, "allow-namespaces", text), bin_folder)
+    assert (completed.returncode, completed.stderr) == (0, "")
 
 
 @pytest.fixture
@@ -152,8 +155,8 @@ def test_all_that_is_missing_is_told_at_once(
     (places.dev / "nvidia0").chmod(0o600)
     monkeypatch.setattr(machine, "uid_for_box", lambda: 61184)
     monkeypatch.setattr(torch.version, "cuda", None)
-    found = says(monkeypatch, tiny, Driver(places, (Gpu("nvidia0"),), "", False))
-    assert [(f.good, f.command) for f in found] == [
+    findings = says(monkeypatch, tiny, Driver(places, (Gpu("nvidia0"),), "", False))
+    assert [(f.good, f.command) for f in findings] == [
         (False, "sudo nvidia-modprobe -c 0 -u"),
         (False, f"sudo chmod a+rw {places.dev}/nvidia0"),
         (False, "export LD_LIBRARY_PATH=<the folder of libcuda.so.1>"),
@@ -167,6 +170,6 @@ def test_where_all_seems_to_be_there_the_box_is_tried(monkeypatch, tiny, places)
     *_, level = says(
         monkeypatch, tiny, Driver(places, (Gpu("nvidia0"),), "/usr/lib/libcuda.so.1", True)
     )
-    assert (level.about, level.good) == ("namespaces, cuda", False)
+    assert (level.subject, level.good) == ("namespaces, cuda", False)
     # the machine's own, which it looks for anew
     assert level.says.startswith("there is no /dev/nvidia0")

@@ -55,15 +55,15 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> bytes:
 def test_a_built_wheel_holds_the_engine_and_nothing_of_the_course(built: bytes) -> None:
     names = names_in(built)
     assert "manyheads/cli/check.py" in names
-    about = f"{WHEEL.removesuffix('-py3-none-any.whl')}.dist-info"
-    assert {name.split("/")[0] for name in names} == {"manyheads", about}
+    dist_info = f"{WHEEL.removesuffix('-py3-none-any.whl')}.dist-info"
+    assert {name.split("/")[0] for name in names} == {"manyheads", dist_info}
 
 
 def test_the_wheel_that_is_packed_again_holds_what_pip_builds(built: bytes) -> None:
     packed = names_in(engine_wheel(templates=True)[WHEEL])
-    about = {name for name in names_in(built) if ".dist-info/" in name}
-    assert set(packed) - about == set(names_in(built)) - about
-    assert {Path(name).name for name in about} - {Path(name).name for name in packed} == {
+    dist_info = {name for name in names_in(built) if ".dist-info/" in name}
+    assert set(packed) - dist_info == set(names_in(built)) - dist_info
+    assert {Path(name).name for name in dist_info} - {Path(name).name for name in packed} == {
         "top_level.txt"
     }
 
@@ -84,8 +84,8 @@ def test_pip_refuses_one_that_was_changed(tmp_path: Path) -> None:
     """That it installs the one that is named: test_installed_wheel.py."""
     for name, content in engine_wheel().items():
         (tmp_path / name).write_bytes(content)
-    digest, rest = (tmp_path / HASH_FILE).read_text().split(" ", 1)
-    (tmp_path / HASH_FILE).write_text(f"{hashlib.sha256(digest.encode()).hexdigest()} {rest}")
+    digest, remainder = (tmp_path / HASH_FILE).read_text().split(" ", 1)
+    (tmp_path / HASH_FILE).write_text(f"{hashlib.sha256(digest.encode()).hexdigest()} {remainder}")
     command = [
         "sh",
         str(REPOSITORY / "tools" / "install-engine"),

@@ -32,7 +32,7 @@ def test_what_the_repository_holds_is_what_this_processor_records(id_: str) -> N
     assert [
         path for path, text in texts_of(catalogue, exercise).items() if path.read_bytes() != text
     ] == []
-    there, made = (
+    stored, fresh = (
         read(exercise.fingerprints),
         loaded(record(catalogue, exercise)[exercise.fingerprints]),
     )
@@ -40,23 +40,25 @@ def test_what_the_repository_holds_is_what_this_processor_records(id_: str) -> N
         "they differ: where this is meant, increase FORMAT in diagnosis/recording_file.py, "
         "then course release"
     )
-    assert differences(there, made) == [], says
+    assert differences(stored, fresh) == [], says
 
 
 def test_a_recording_with_other_numbers_is_another() -> None:
-    known = read(next(e for e in COURSE.exercises if e.id == "reshape_dance").fingerprints)
-    assert differences(known, known) == []
-    mutants = with_other(known, mutants=(known.mutants[0], *known.mutants[:-1]))
-    assert "answers" in differences(known, mutants)
-    others = tuple(tuple(t if t is None else t + 1 for t in each) for each in known.expected)
-    assert differences(known, with_other(known, expected=others)) == ["calls"]
+    stored = read(next(e for e in COURSE.exercises if e.id == "reshape_dance").fingerprints)
+    assert differences(stored, stored) == []
+    mutants = with_other(stored, mutants=(stored.mutants[0], *stored.mutants[:-1]))
+    assert "answers" in differences(stored, mutants)
+    changed_outputs = tuple(
+        tuple(t if t is None else t + 1 for t in outputs) for outputs in stored.expected
+    )
+    assert differences(stored, with_other(stored, expected=changed_outputs)) == ["calls"]
     scores = read(next(e for e in COURSE.exercises if e.id == "attention_scores").fingerprints)
     moved = [
-        with_other(each, expected=tuple(answer + 1 for answer in each.expected))
-        for each in scores.conditions
+        with_other(condition, expected=tuple(answer + 1 for answer in condition.expected))
+        for condition in scores.conditions
     ]
     assert differences(scores, with_other(scores, conditions=tuple(moved))) == ["conditions"]
-    unnamed = [with_other(each, message="") for each in scores.conditions]
+    unnamed = [with_other(condition, message="") for condition in scores.conditions]
     assert differences(scores, with_other(scores, conditions=tuple(unnamed))) == [
         "words and checks"
     ]
@@ -106,9 +108,9 @@ def test_one_exercise_can_be_released_alone(two_means: Path) -> None:
     for name in FILES[0], FILES[0].replace("01_running_mean", "02_last_mean"):
         (two_means / name).write_text("edited\n")
     course = load_course(two_means)
-    first, _ = course.exercises
+    exercise, _ = course.exercises
     catalogue = Catalogue(course)
-    written = write_release(course, catalogue, [first])
+    written = write_release(course, catalogue, [exercise])
     assert [str(path.relative_to(two_means)) for path in written] == FILES
     assert "YOUR CODE HERE" in (two_means / FILES[0]).read_text()
     assert (two_means / "exercises/averages/02_last_mean.py").read_text() == "edited\n"
@@ -159,11 +161,11 @@ def test_nothing_is_recorded_of_a_broken_reference(
     tiny_copy: Path, old: str, new: str, says: str
 ) -> None:
     replace(tiny_copy / "solutions" / "averages" / "01_running_mean.py", old, new)
-    before = content(tiny_copy / "exercises")
+    original = content(tiny_copy / "exercises")
     with pytest.raises(Exception, match=says) as error:
         release(tiny_copy)
     assert ". Next: " in str(error.value)
-    assert content(tiny_copy / "exercises") == before
+    assert content(tiny_copy / "exercises") == original
 
 
 @pytest.mark.parametrize("text", ["", "MUTANTS = ()\n"], ids=["no file", "an empty tuple"])
@@ -172,10 +174,10 @@ def test_without_a_mutant_it_is_said_that_one_is_needed(tiny_copy: Path, text: s
     exercise.misconceptions.unlink()
     if text:
         exercise.misconceptions.write_text(text, encoding="utf-8")
-    with pytest.raises(CourseFault) as told:
+    with pytest.raises(CourseFault) as error:
         release(tiny_copy)
     next_ = "Next: write one in MUTANTS, then course release running_mean"
     assert (
-        str(told.value)
+        str(error.value)
         == f"{exercise.misconceptions} lists no mutant, so no mistake can be named. {next_}"
     )

@@ -79,21 +79,21 @@ def environment_of_nothing(folder: Path) -> Path:
 
 
 def test_an_index_that_cannot_be_reached_is_named_with_what_to_try(folder: Path) -> None:
-    done = set_up(folder, f"TORCH_INDEX={UNREACHABLE.replace('//', '//ada:secret@')}")
-    assert done.returncode == 2
-    said = [
+    completed = set_up(folder, f"TORCH_INDEX={UNREACHABLE.replace('//', '//ada:secret@')}")
+    assert completed.returncode == 2
+    messages = [
         line
-        for line in done.stderr.splitlines()
+        for line in completed.stderr.splitlines()
         if line.startswith("torch could not be installed: ")
     ]
-    assert said == [
+    assert messages == [
         (
             f"torch could not be installed: {UNREACHABLE} cannot be reached ([Errno 111] "
             "Connection refused). Next: check the network, then make again; behind a proxy, "
             "first export HTTPS_PROXY=http://HOST:PORT"
         )
     ]
-    assert "secret" not in said[0]
+    assert "secret" not in messages[0]
 
 
 @pytest.fixture
@@ -109,25 +109,25 @@ def empty_index(tmp_path: Path) -> Iterator[str]:
 
 
 def test_a_proxy_that_does_not_answer_is_told(folder: Path) -> None:
-    done = set_up(folder, "TORCH_INDEX=http://index.example/simple", http_proxy=UNREACHABLE)
+    completed = set_up(folder, "TORCH_INDEX=http://index.example/simple", http_proxy=UNREACHABLE)
     assert (
         "http://index.example/simple cannot be reached ([Errno 111] Connection refused)"
-        in done.stderr
+        in completed.stderr
     )
 
 
 def test_an_index_that_is_reached_and_has_no_build_is_told_apart(
     folder: Path, empty_index: str
 ) -> None:
-    done = set_up(folder, f"TORCH_INDEX={empty_index}")
-    assert done.returncode == 2
+    completed = set_up(folder, f"TORCH_INDEX={empty_index}")
+    assert completed.returncode == 2
     assert (
         f"torch could not be installed: {empty_index} can be reached, but may have no build for"
-        in done.stderr
+        in completed.stderr
     )
     assert (
         "Next: make PYTHON=/path/to/another/python3, or make TORCH_INDEX=URL with another index"
-        in done.stderr
+        in completed.stderr
     )
 
 
@@ -136,11 +136,13 @@ def write_wheel(folder: Path, name: str, requires: str = "") -> Path:
     metadata = (
         f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\nProvides-Extra: editor\n{requires}"
     )
-    about = "Wheel-Version: 1.0\nGenerator: tests\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+    wheel_metadata = (
+        "Wheel-Version: 1.0\nGenerator: tests\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+    )
     files = {
         f"{name}.py": "",
         f"{name}-1.0.dist-info/METADATA": metadata,
-        f"{name}-1.0.dist-info/WHEEL": about,
+        f"{name}-1.0.dist-info/WHEEL": wheel_metadata,
     }
     files[f"{name}-1.0.dist-info/RECORD"] = "".join(f"{file},,\n" for file in files)
     path = folder / f"{name}-1.0-py3-none-any.whl"
@@ -159,9 +161,9 @@ def test_what_can_be_had_is_installed_and_then_nothing_is_asked(
         f"{hashlib.sha256(engine.read_bytes()).hexdigest()} {engine.name}\n"
     )
     (folder / "constraints.txt").write_text("torch==1.0\n")
-    done = set_up(folder, PIP_NO_INDEX="1", PIP_FIND_LINKS=str(tmp_path))
-    assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.endswith("torch is there; now the rest.\n")
+    completed = set_up(folder, PIP_NO_INDEX="1", PIP_FIND_LINKS=str(tmp_path))
+    assert (completed.returncode, completed.stderr) == (0, "")
+    assert completed.stdout.endswith("torch is there; now the rest.\n")
     import_both = [folder / ".venv" / "bin" / "python", "-c", "import manyheads, torch"]
     assert subprocess.run(import_both, check=False).returncode == 0
     again = set_up(folder, PIP_NO_INDEX="1")
@@ -177,11 +179,11 @@ def test_an_engine_that_lacks_a_package_is_told_apart_from_torch(
         f"{hashlib.sha256(engine.read_bytes()).hexdigest()} {engine.name}\n"
     )
     (folder / "constraints.txt").write_text("torch==1.0\n")
-    done = set_up(folder, PIP_INDEX_URL=UNREACHABLE, PIP_FIND_LINKS=str(tmp_path))
-    assert done.returncode == 2
+    completed = set_up(folder, PIP_INDEX_URL=UNREACHABLE, PIP_FIND_LINKS=str(tmp_path))
+    assert completed.returncode == 2
     assert (
         f"What the engine needs could not be installed: {UNREACHABLE} cannot be reached"
-        in done.stderr
+        in completed.stderr
     )
 
 
@@ -194,9 +196,9 @@ def test_a_python_for_intel_macs_is_told_before_anything_is_built(
         'platform.machine = lambda: "x86_64"\n'
     )
     (tmp_path / "sitecustomize.py").write_text(this_machine)
-    done = set_up(folder, f"TORCH_INDEX={UNREACHABLE}", PYTHONPATH=str(tmp_path))
-    is_refused = "This Python is for Macs with an Intel processor" in done.stderr
-    assert (done.returncode, is_refused) == (2, system == "Darwin")
+    completed = set_up(folder, f"TORCH_INDEX={UNREACHABLE}", PYTHONPATH=str(tmp_path))
+    is_refused = "This Python is for Macs with an Intel processor" in completed.stderr
+    assert (completed.returncode, is_refused) == (2, system == "Darwin")
     assert (folder / ".venv").exists() is (system == "Linux")
 
 
@@ -212,12 +214,12 @@ def test_in_a_folder_that_was_moved_or_copied_it_is_built_anew(
     folder, environment_of_nothing, tmp_path, move
 ):
     move(folder, tmp_path / "class of 2027")
-    done = set_up(tmp_path / "class of 2027", f"TORCH_INDEX={UNREACHABLE}")
+    completed = set_up(tmp_path / "class of 2027", f"TORCH_INDEX={UNREACHABLE}")
     assert (
         ".venv was built in another folder, and its programs work only there: it is built anew."
-        in done.stdout
+        in completed.stdout
     )
-    assert done.returncode == 2
+    assert completed.returncode == 2
 
 
 def test_an_environment_that_another_program_made_is_kept(folder: Path) -> None:
@@ -257,6 +259,6 @@ def test_clean_removes_no_results_of_a_class(tmp_path: Path, makefile: Path) -> 
 
 def commands_of_make(folder: Path, *arguments: str) -> str:
     """Return the commands that make would run."""
-    done = run_make(folder, "--dry-run", "PYTHON=python3", *arguments)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    completed = run_make(folder, "--dry-run", "PYTHON=python3", *arguments)
+    assert completed.returncode == 0, completed.stderr
+    return completed.stdout

@@ -41,12 +41,12 @@ def release(folder: Path) -> tuple[int, dict[Path, bool]]:
     steps = []
 
     @contextmanager
-    def shown(total: int) -> Iterator[Callable[[], None]]:
+    def progress(total: int) -> Iterator[Callable[[], None]]:
         steps.append(total)
         yield lambda: None
 
     course = load_course(folder)
-    written = write_release(course, Catalogue(course), shown=shown)
+    written = write_release(course, Catalogue(course), show_progress=progress)
     return steps[0], written
 
 
@@ -58,11 +58,11 @@ def released(tiny_copy: Path) -> Path:
 
 
 def test_where_nothing_changed_nothing_is_made_and_the_files_are_the_same(released: Path) -> None:
-    before = content(released)
+    original = content(released)
     steps, written = release(released)
     files = [released / name for name in (SCRIPT, SCRIPT.replace(".py", ".ipynb"), FINGERPRINTS)]
     assert (steps, written) == (0, dict.fromkeys(files, False))
-    assert content(released) == before
+    assert content(released) == original
 
 
 NO_MUTANTS_WORDS = (
@@ -141,10 +141,10 @@ def test_an_exercise_that_another_engine_made_is_made_anew(
     "harm", [Path.unlink, lambda path: path.write_bytes(path.read_bytes()[:-20])]
 )
 def test_what_is_missing_or_damaged_is_made_again_as_it_was(released, name, harm):
-    before = content(released)
+    original = content(released)
     harm(released / name)
     assert [path for path, is_new in release(released)[1].items() if is_new] == [released / name]
-    assert content(released) == before
+    assert content(released) == original
 
 
 PATIENCE = 120.0  # seconds: a busy machine is slow
@@ -157,10 +157,10 @@ def write_with(folder: Path, jobs: int) -> None:
 
 def test_two_processes_write_what_one_writes(two_means: Path) -> None:
     (two_means / FINGERPRINTS).unlink()
-    before = content(two_means)
+    original = content(two_means)
     write_with(two_means, 2)
     by_two = content(two_means)
-    for name in by_two.keys() - before.keys():
+    for name in by_two.keys() - original.keys():
         (two_means / name).unlink()
     write_with(two_means, 1)
     assert content(two_means) == by_two
@@ -203,7 +203,7 @@ def test_ctrl_c_ends_every_process_and_leaves_every_file_as_it_was(
     checks.write_text(checks.read_text() + WAITS.format(folder=str(at_work)), encoding="utf-8")
     # else there is one exercise to record, and no second process
     (two_means / FINGERPRINTS).unlink()
-    before = content(two_means)
+    original = content(two_means)
     code = (
         "import manyheads.judge.judge_process as c; c.usable = lambda: 2; import "
         "manyheads.cli; manyheads.cli.main()"
@@ -213,11 +213,11 @@ def test_ctrl_c_ends_every_process_and_leaves_every_file_as_it_was(
     )
     wait_until(lambda: len(list(at_work.iterdir())) == 2)
     os.killpg(process.pid, signal.SIGINT)
-    said, _ = process.communicate(timeout=PATIENCE)
+    output, _ = process.communicate(timeout=PATIENCE)
     assert process.returncode == 130
-    assert "Traceback" not in said
+    assert "Traceback" not in output
     wait_until(lambda: all(has_ended(path.name) for path in at_work.iterdir()))
-    assert content(two_means) == before
+    assert content(two_means) == original
 
 
 def wait_until(holds: Callable[[], bool]) -> None:

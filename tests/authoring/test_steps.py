@@ -10,7 +10,7 @@ ROOT = Path(__file__).parents[2]
 LESSONS = ("05_weight_split", "07_fused_qkv")
 
 
-def said(lesson: str, forward: str) -> tuple[list[int], str]:
+def steps_and_error(lesson: str, forward: str) -> tuple[list[int], str]:
     """The steps that the lesson's check says are done, and how it ends, where forward ends
     otherwise.
     """
@@ -60,6 +60,6 @@ def test_a_step_is_done_only_if_it_is(
 ) -> None:
     is_split = lesson == "05_weight_split"
     named = {"proj": "out_proj" if is_split else "proj", "proj_in": "12" if is_split else "C"}
-    done, ended = said(lesson, forward.format(**named))
-    assert done == steps
+    passed_steps, ended = steps_and_error(lesson, forward.format(**named))
+    assert passed_steps == steps
     assert ended.startswith(ends)

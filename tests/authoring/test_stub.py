@@ -151,17 +151,17 @@ def read(text: str) -> nbformat.NotebookNode:
 def test_the_notebook_has_the_magics_the_stubs_cells_the_visible_checks_and_one_cell_a_group_of_hidden_ones(  # noqa: E501
     stub,
 ):
-    first, *cells = read(stub_notebook(stub, "running_mean", CHECKS)).cells
-    assert first.source.endswith('load_magics("running_mean")')
+    setup_cell, *cells = read(stub_notebook(stub, "running_mean", CHECKS)).cells
+    assert setup_cell.source.endswith('load_magics("running_mean")')
     paired = jupytext.reads(stub, fmt="py:percent").cells
     assert [(c.cell_type, c.source) for c in cells[: len(paired)]] == [
         (c.cell_type, c.source) for c in paired
     ]
     assert 'check_notebook("running_mean")' in cells[len(paired)].source
-    said = "points. `course grade` runs these checks on this notebook's code:"
+    remark = "points. `course grade` runs these checks on this notebook's code:"
     assert [c.source.splitlines() for c in cells[len(paired) + 1 :]] == [
-        [f"# Graded, 1 {said}", "#   gives as many"],
-        [f"# Graded, 2.5 {said}", "#   averages", "#   lets gradients through"],
+        [f"# Graded, 1 {remark}", "#   gives as many"],
+        [f"# Graded, 2.5 {remark}", "#   averages", "#   lets gradients through"],
     ]
 
 
@@ -212,6 +212,6 @@ def test_nbgrader_strips_a_real_solution_to_the_same_cells_and_accepts_what_ours
 
 @pytest.mark.skipif(find_spec("rfc3987_syntax") is None, reason="Jupyter has not installed it")
 def test_no_process_builds_a_grammar_that_no_notebook_needs() -> None:
-    known = "[name for name in sys.modules if name.startswith('rfc3987')]"
-    code = f"import sys, manyheads.authoring.stub_notebook; assert not {known}"
+    expression = "[name for name in sys.modules if name.startswith('rfc3987')]"
+    code = f"import sys, manyheads.authoring.stub_notebook; assert not {expression}"
     subprocess.run([sys.executable, "-c", code], check=True, cwd=REPOSITORY)

@@ -33,8 +33,10 @@ def with_module(tiny_copy: Path) -> Course:
     train = "        train: {module: Mean, arguments: {channels: C}}\n"
     yaml.write_text(yaml.read_text(encoding="utf-8").rstrip() + f"\n{train}", encoding="utf-8")
     solution = tiny_copy / "solutions" / "averages" / "01_running_mean.py"
-    head, mark, rest = solution.read_text(encoding="utf-8").partition('if __name__ == "__main__":')
-    solution.write_text(f"{head}{MODULE}\n{mark}{rest}", encoding="utf-8")
+    head, mark, main_block = solution.read_text(encoding="utf-8").partition(
+        'if __name__ == "__main__":'
+    )
+    solution.write_text(f"{head}{MODULE}\n{mark}{main_block}", encoding="utf-8")
     return load_course(tiny_copy)
 
 
@@ -43,22 +45,23 @@ def test_what_is_trained_is_kept_by_the_next_release(
 ) -> None:
     monkeypatch.setattr(release_exercises, "trained_blocks", partial(trained_blocks, steps=2))
     (exercise,), catalogue = with_module.exercises, Catalogue(with_module)
-    made = record(catalogue, exercise)
+    files = record(catalogue, exercise)
     exercise.trained.parent.mkdir()
-    exercise.trained.write_bytes(made[exercise.trained])
+    exercise.trained.write_bytes(files[exercise.trained])
     for block in (blocks := read_blocks(exercise.trained)):
-        assert block.taken.shape == (1, len(SENTENCE), 64)
+        assert block.module_input.shape == (1, len(SENTENCE), 64)
         weight, bias = block.weights["proj.weight"], block.weights["proj.bias"]
         torch.testing.assert_close(
-            block.given, (block.taken.cumsum(1) / (len(SENTENCE) + 1)) @ weight.mT + bias
+            block.module_output,
+            (block.module_input.cumsum(1) / (len(SENTENCE) + 1)) @ weight.mT + bias,
         )
-    assert save_blocks(blocks) == made[exercise.trained]
+    assert save_blocks(blocks) == files[exercise.trained]
     assert record(catalogue, exercise).keys() == {exercise.fingerprints}
     written = release_exercises.write_release(with_module, catalogue)
     assert exercise.trained in written
-    assert exercise.trained.read_bytes() == made[exercise.trained]
-    others = [path for path in written if path != exercise.trained]
-    assert stray_files(with_module, others) == [exercise.trained]
+    assert exercise.trained.read_bytes() == files[exercise.trained]
+    other_paths = [path for path in written if path != exercise.trained]
+    assert stray_files(with_module, other_paths) == [exercise.trained]
 
 
 @pytest.mark.parametrize(
@@ -92,8 +95,10 @@ class Shares(nn.Module):
 
 def test_the_shares_of_a_module_are_what_its_heads_give_to_each_token() -> None:
     x = torch.randn(1, 3, 4)
-    due = torch.tensor([[1.0, 0.0, 0.0], [0.5, 0.5, 0.0], [1 / 3, 1 / 3, 1 / 3]]).expand(2, 3, 3)
-    found = shares_of(Shares(), x, {"flash": False})
-    assert found is not None
-    torch.testing.assert_close(found, due)
+    expected = torch.tensor([[1.0, 0.0, 0.0], [0.5, 0.5, 0.0], [1 / 3, 1 / 3, 1 / 3]]).expand(
+        2, 3, 3
+    )
+    actual = shares_of(Shares(), x, {"flash": False})
+    assert actual is not None
+    torch.testing.assert_close(actual, expected)
     assert shares_of(Shares(), x, {}) is None

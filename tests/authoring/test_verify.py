@@ -100,7 +100,7 @@ def with_another_row(folder: Path) -> None:
 
 
 def broken(lines: list[Line]) -> dict[str, list[str]]:
-    return {line.says: line.failures for line in lines if line.kept is False}
+    return {line.says: line.failures for line in lines if line.is_satisfied is False}
 
 
 @pytest.mark.recorded
@@ -110,8 +110,8 @@ def test_on_a_sound_course_every_claim_holds_with_its_figures(
     lines = lines_of(tiny_copy, pairs=None)
     assert broken(lines) == {}
     nothing = dict.fromkeys((LINKS, PREDICTIONS, NUMBERS, UNFINISHED, WEIGHTS), NOTHING)
-    assert {line.says: line.figures for line in lines if line.kept is None} == nothing
-    assert {line.says: line.total for line in lines if line.kept} == {
+    assert {line.says: line.figures for line in lines if line.is_satisfied is None} == nothing
+    assert {line.says: line.total for line in lines if line.is_satisfied} == {
         POINTS: 1, WORDS: 7, VISIBLE: 1, CHECK_NAMES: 1, STRAYS: 5, FILLED: 9, RELEASED: 3,
         SHAPES: 1, LEAK: 3, CAUGHT: 7, NAMED: 7, USED: 4, VERDICTS: 28, PAIRS: 13, STUB: 1,
         SEEDS: 4, WRONG: 1, WRONG_AT_HOME: 1, CHECKED: 3, RIGHT: 6, SILENT: 11, EMPTY: 16,
@@ -123,7 +123,7 @@ def test_on_a_sound_course_every_claim_holds_with_its_figures(
 def test_the_files_of_the_real_course_keep_every_claim(lines_of: LinesOf) -> None:
     lines = lines_of(REPOSITORY, "test_files")
     assert len(lines) == 11
-    assert {line.says: line.lines for line in lines if not line.kept} == {}
+    assert {line.says: line.lines for line in lines if not line.is_satisfied} == {}
 
 
 ALWAYS_PASSES = '''
@@ -482,11 +482,11 @@ def test_claims_about_one_exercise_say_nothing_of_the_others(
     release(two_means)
     add("exercises/averages/02_last_mean.py", "x = 1\n")(two_means)
     add("exercises/averages/03_mode.py", "x = 1\n")(two_means)
-    said = [
+    reports = [
         broken(lines_of(two_means, "released", named=named))
         for named in (["running_mean"], ["last_mean"], ())
     ]
-    assert [{claim: len(failures) for claim, failures in about.items()} for about in said] == [
+    assert [{claim: len(failures) for claim, failures in report.items()} for report in reports] == [
         {},
         {RELEASED: 1},
         {RELEASED: 2},
@@ -497,10 +497,10 @@ def assert_broken(lines: list[Line], expected: dict[str, list[str]]) -> None:
     failures = broken(lines)
     assert failures.keys() == expected.keys(), failures
     for line in lines:
-        assert line.kept is not False or line.lines[-1].startswith("Next: ")
-    for says, parts in expected.items():
-        for part in parts:
-            assert any(part in failure for failure in failures[says]), failures[says]
+        assert line.is_satisfied is not False or line.lines[-1].startswith("Next: ")
+    for says, excerpts in expected.items():
+        for excerpt in excerpts:
+            assert any(excerpt in failure for failure in failures[says]), failures[says]
 
 
 @pytest.mark.parametrize(
@@ -888,11 +888,11 @@ def test_a_mutant_that_differs_at_equal_numbers_alone_is_named_or_its_author_is_
 
 
 def say_something_all(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(run_checks, "_demands", lambda *given: iter(()))
+    monkeypatch.setattr(run_checks, "_demands", lambda *arguments: iter(()))
 
 
 def say_nothing_all(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(attempt: Implementation, **given: object) -> None:
+    def refuse(attempt: Implementation, **keywords: object) -> None:
         raise CheckFailed("says nothing")
 
     monkeypatch.setattr(run_checks, "expect_something", refuse)
@@ -906,8 +906,8 @@ def say_nothing_all(monkeypatch: pytest.MonkeyPatch) -> None:
             say_something_all,
             EMPTY,
             [
-                f"an attempt that {way} earns 2 with shape, refuses_nothing"
-                for way in ("gives zeros", "gives its argument", "gives noise of its own")
+                f"an attempt that {behaviour} earns 2 with shape, refuses_nothing"
+                for behaviour in ("gives zeros", "gives its argument", "gives noise of its own")
             ],
             id="nobody is seen to say nothing",
         ),
@@ -915,8 +915,8 @@ def say_nothing_all(monkeypatch: pytest.MonkeyPatch) -> None:
             say_nothing_all,
             FORM,
             [
-                f"an attempt that {way} fails shape, refuses_nothing"
-                for way in ("scales its numbers", "gives one wrong number")
+                f"an attempt that {behaviour} fails shape, refuses_nothing"
+                for behaviour in ("scales its numbers", "gives one wrong number")
             ],
             id="everybody is said to say nothing",
         ),
@@ -934,7 +934,7 @@ def test_an_attempt_that_is_given_points_for_silence_breaks_the_claim(
 ) -> None:
     """Its check expects an exception alone, and nothing sees to it that it asks for an answer."""
     edit(CHECKS, '    attempt.call("running_mean", draw(3)).must_return()', "    #")(tiny_copy)
-    monkeypatch.setattr(run_checks, "unanswered", lambda *given: None)
+    monkeypatch.setattr(run_checks, "unanswered", lambda *arguments: None)
     say_something_all(monkeypatch)
     says = "an attempt that refuses everything earns 1 with refuses_nothing"
     assert_broken(lines_of(tiny_copy, "silent"), {SILENT: [says]})
@@ -948,12 +948,12 @@ def bench(tiny: Course, box: Box, running_mean: Exercise) -> FaultBench:
 def test_faults_of_lines_are_always_the_same_and_where_nothing_is_tried_the_claim_breaks(
     lines_of, bench, monkeypatch
 ):
-    first, again = (list(islice(bench.faults(), 5)) for _ in range(2))
-    assert first == again
+    faults, again = (list(islice(bench.faults(), 5)) for _ in range(2))
+    assert faults == again
     monkeypatch.setattr(plugin, "FaultBench", partial(FaultBench, bounds=Bounds(edits=0)))
-    found, wrong = lines_of(TINY, "line")
-    assert (found.kept, found.held, wrong.kept) == (False, 0, True)
-    assert all(failure.endswith("nothing is told") for failure in found.failures)
+    line_claim, no_line_claim = lines_of(TINY, "line")
+    assert (line_claim.kept, line_claim.held, no_line_claim.kept) == (False, 0, True)
+    assert all(failure.endswith("nothing is told") for failure in line_claim.failures)
 
 
 @pytest.mark.parametrize(
@@ -966,20 +966,20 @@ def test_faults_of_lines_are_always_the_same_and_where_nothing_is_tried_the_clai
 )
 def test_a_line_that_is_told_is_tried_on_other_inputs(bench, monkeypatch, line, edit, said):
     fault = bench.undone[0]
-    (found,) = bench.lines(fault.edit.after)
-    told = ProvedLine(line=found.line + line, edit=found.edit if edit is None else edit)
-    monkeypatch.setattr(bench, "lines", lambda *_: (told,))
+    (proved,) = bench.lines(fault.edit.after)
+    altered = ProvedLine(line=proved.line + line, edit=proved.edit if edit is None else edit)
+    monkeypatch.setattr(bench, "lines", lambda *_: (altered,))
     assert bench.told(fault) == said
 
 
-def line(held: int, total: int, share: float = 1.0) -> Line:
+def line(passed: int, total: int, share: float = 1.0) -> Line:
     return Line(
         "all",
         "says",
         "course release",
         share,
         total,
-        [f"case {number}" for number in range(total - held)],
+        [f"case {number}" for number in range(total - passed)],
     )
 
 
@@ -997,7 +997,7 @@ def line(held: int, total: int, share: float = 1.0) -> Line:
 def test_a_claim_is_kept_if_enough_of_its_cases_hold_and_is_neither_where_it_asked_nothing(
     held, total, share, kept
 ):
-    assert line(held, total, share).kept is kept
+    assert line(held, total, share).is_satisfied is kept
     assert (line(held, total, share).figures == NOTHING) is (kept is None)
 
 
@@ -1015,7 +1015,7 @@ def test_a_claim_shows_its_threshold_where_not_all_hold_and_what_to_do_where_too
 def test_where_there_is_no_box_that_ends_it_and_is_told(
     lines_of: LinesOf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refuse(*given: object) -> None:
+    def refuse(*arguments: object) -> None:
         raise BoxUnavailable("no box here. Next: course doctor")
 
     monkeypatch.setattr(plugin, "open_box", refuse)
@@ -1026,17 +1026,17 @@ def test_where_there_is_no_box_that_ends_it_and_is_told(
 @pytest.mark.journey
 def test_in_several_processes_the_claims_are_the_same(two_means: Path) -> None:
     release(two_means)
-    course, shown = load_course(two_means), list[Line]()
+    course, streamed = load_course(two_means), list[Line]()
     alone, together = (
-        verify_course(course, course.exercises, shown.append, seeds=1, pairs=2, jobs=n)
+        verify_course(course, course.exercises, streamed.append, seeds=1, pairs=2, jobs=n)
         for n in (1, 2)
     )
-    told = [
-        sorted((line.about, line.says, line.figures) for line in lines)
-        for lines in (alone, together, shown)
+    summaries = [
+        sorted((line.subject, line.says, line.figures) for line in lines)
+        for lines in (alone, together, streamed)
     ]
-    assert told[0] == told[1]
-    assert told[2] == sorted([*told[0], *told[0]]), "each is shown when it is done"
+    assert summaries[0] == summaries[1]
+    assert summaries[2] == sorted([*summaries[0], *summaries[0]]), "each is shown when it is done"
 
 
 @pytest.mark.journey

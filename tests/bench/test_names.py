@@ -21,21 +21,21 @@ COURSE = load_course(REPOSITORY)
 RESHAPE = next(e for e in COURSE.exercises if e.id == "reshape_dance")
 
 
-def said(graded: list[str], home: list[str]) -> dict[str, object]:
+def name_record(graded: list[str], home: list[str]) -> dict[str, object]:
     return {"graded": {"names": graded}, "home": {"names": home}}
 
 
 def test_what_was_won_lost_and_reordered_is_counted():
     old = {
-        "a": said(["x in f"], ["x in f"]),
-        "b": said(["x in f", "y in g"], []),
-        "c": said([], []),
+        "a": name_record(["x in f"], ["x in f"]),
+        "b": name_record(["x in f", "y in g"], []),
+        "c": name_record([], []),
     }
-    assert list(compare({"a": said([], [])}, {}))[-1] == "only in one file: a"
+    assert list(compare({"a": name_record([], [])}, {}))[-1] == "only in one file: a"
     new = {
-        "a": said([], ["x in f"]),
-        "b": said(["y in g", "x in f"], []),
-        "c": said([], ["z|w in f"]),
+        "a": name_record([], ["x in f"]),
+        "b": name_record(["y in g", "x in f"], []),
+        "c": name_record([], ["z|w in f"]),
     }
     assert list(compare(old, new)) == [
         "a, graded: names lost: x in f",
@@ -53,13 +53,15 @@ def test_what_was_won_lost_and_reordered_is_counted():
 
 @pytest.mark.journey
 def test_both_sides_are_written_of_every_kind_of_attempt():
-    found = [json.loads(line) for line in written("reshape_dance", 60)]
-    kinds = {each["attempt"].removeprefix("reshape_dance: ").split(" ")[0] for each in found}
-    assert kinds == {"mutant", "pair", "right", "wrong", "edit", "unfinished"}
-    first = next(each for each in found if each["kind"] == "mutant")
-    (name,) = first["graded"]["names"]
-    assert name in first["home"]["names"]
-    assert name.startswith(first["due"][0])
+    records = [json.loads(line) for line in written("reshape_dance", 60)]
+    categories = {
+        record["attempt"].removeprefix("reshape_dance: ").split(" ")[0] for record in records
+    }
+    assert categories == {"mutant", "pair", "right", "wrong", "edit", "unfinished"}
+    mutant = next(record for record in records if record["kind"] == "mutant")
+    (name,) = mutant["graded"]["names"]
+    assert name in mutant["home"]["names"]
+    assert name.startswith(mutant["due"][0])
 
 
 def test_the_chosen_mutants_stay_the_same_when_the_bank_grows() -> None:
@@ -67,17 +69,17 @@ def test_the_chosen_mutants_stay_the_same_when_the_bank_grows() -> None:
     codes = [code_of(mutant) for mutant in bank.mutants]
     renumbered = replace(bank, mutants=bank.mutants[5:])
     pairs = {(code_of(first), code_of(second)) for first, second in pairs_of(bank)}
-    kept = {pair for pair in pairs if {*pair} <= {*codes[5:]}}
-    assert kept
-    assert kept <= {(code_of(first), code_of(second)) for first, second in pairs_of(renumbered)}
+    expected = {pair for pair in pairs if {*pair} <= {*codes[5:]}}
+    assert expected
+    assert expected <= {(code_of(first), code_of(second)) for first, second in pairs_of(renumbered)}
     assert [code_of(mutant) for mutant in renumbered.mutants] == codes[5:]
 
 
 def test_names_are_held_against_the_misconceptions_that_are_due() -> None:
     attempts = {
-        "named": {"kind": "mutant", "due": ["x"], **said(["y|x in f"], ["x in f"])},
-        "not named at home": {"kind": "mutant", "due": ["x"], **said(["x in f"], [])},
-        "right": {"kind": "right", "due": [], **said([], [])},
+        "named": {"kind": "mutant", "due": ["x"], **name_record(["y|x in f"], ["x in f"])},
+        "not named at home": {"kind": "mutant", "due": ["x"], **name_record(["x in f"], [])},
+        "right": {"kind": "right", "due": [], **name_record([], [])},
     }
     rows = list(figures(attempts))
     assert "| mutants, named first | 2 of 2 | 1 of 2 | 0 of 2 |" in rows

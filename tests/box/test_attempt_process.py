@@ -236,38 +236,42 @@ print(json.dumps({"box": type(box).__name__, **said}))
 
 @pytest.fixture(scope="module")
 def told_by_forks() -> dict[str, object]:
-    done = run(sys.executable, "-c", SCRIPT, json.dumps(BODIES), A_TOKEN="x")
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+    completed = run(sys.executable, "-c", SCRIPT, json.dumps(BODIES), A_TOKEN="x")
+    assert completed.returncode == 0, completed.stderr
+    return json.loads(completed.stdout)
 
 
 @pytest.mark.parametrize(
     ("name", "holds"),
     [
-        pytest.param("box", lambda told: told == "ForkedBox", id="a command without threads forks"),
-        pytest.param("computes", lambda told: told == 27.0, id="torch computes in it"),
+        pytest.param(
+            "box", lambda reply: reply == "ForkedBox", id="a command without threads forks"
+        ),
+        pytest.param("computes", lambda reply: reply == 27.0, id="torch computes in it"),
         pytest.param(
             "meta",
-            lambda told: told == 1.0,
+            lambda reply: reply == 1.0,
             id="what the meta device needs is there before an attempt begins",
         ),
         pytest.param(
-            "folder is empty", lambda told: told == 0.0, id="an attempt stands in an empty folder"
+            "folder is empty", lambda reply: reply == 0.0, id="an attempt stands in an empty folder"
         ),
-        pytest.param("folder", lambda told: not Path(told).exists(), id="which goes with it"),
+        pytest.param("folder", lambda reply: not Path(reply).exists(), id="which goes with it"),
         pytest.param(
             "finds a name",
-            lambda told: told == 0.0,
+            lambda reply: reply == 0.0,
             id="what one leaves in Python the next does not find",
         ),
         pytest.param(
             "environment",
-            lambda told: "A_TOKEN" not in told.split(),
+            lambda reply: "A_TOKEN" not in reply.split(),
             id="the command's environment stays outside",
         ),
-        pytest.param("exits", lambda told: "exit status 3" in told, id="an exit is told as one"),
+        pytest.param("exits", lambda reply: "exit status 3" in reply, id="an exit is told as one"),
         pytest.param(
-            "loops", lambda told: "endless loop" in told, id="an endless loop ends at the deadline"
+            "loops",
+            lambda reply: "endless loop" in reply,
+            id="an endless loop ends at the deadline",
         ),
     ],
 )
@@ -344,7 +348,7 @@ def user_box() -> Iterator[Box]:
     if os.geteuid():
         pytest.skip("this is not root, which alone can start a process as another user")
     site = Path(sysconfig.get_path("purelib"))
-    if not all(each.stat().st_mode & stat.S_IXOTH for each in (site, *site.parents)):
+    if not all(folder.stat().st_mode & stat.S_IXOTH for folder in (site, *site.parents)):
         pytest.skip(f"no other user may enter {site}")
     with open_box(Level.USER, Limits(), Path()) as opened:
         yield opened
@@ -385,9 +389,9 @@ def test_a_zygote_that_an_attempt_kills_is_replaced(user_box: Box) -> None:
 
 
 def test_a_course_is_graded_only_where_others_may_not_read_it(user_box: Box, tiny: Course) -> None:
-    with tempfile.TemporaryDirectory() as made:
-        Path(made).chmod(0o755)
-        course = load_course(copy_course(tiny.root, Path(made, "tiny")))
+    with tempfile.TemporaryDirectory() as temp_dir:
+        Path(temp_dir).chmod(0o755)
+        course = load_course(copy_course(tiny.root, Path(temp_dir, "tiny")))
         course.root.chmod(0o755)
         with pytest.raises(BoxUnavailable, match="read a file of the course"):
             prove(user_box, course)
@@ -427,6 +431,8 @@ def test_what_may_be_imported_is_the_same_in_every_box(any_box: Box) -> None:
     )
     process = load(any_box, Limits(seconds_per_call=20.0), Load(source, "a.py"))
     process.connection.close()
-    assert [part.line for part in process.stopped] == [*range(1, len(REFUSED) + 1)]
-    assert {part.raised.type for part in process.stopped if part.raised} == {"ModuleNotFoundError"}
+    assert [statement.line for statement in process.stopped] == [*range(1, len(REFUSED) + 1)]
+    assert {statement.raised.type for statement in process.stopped if statement.raised} == {
+        "ModuleNotFoundError"
+    }
     assert process.stopped[0].raised.message.startswith("No module named 'matplotlib")

@@ -69,12 +69,12 @@ def test_a_course_below_a_folder_that_is_bound_elsewhere_is_not_seen(folder_outs
     named = folder_outside_tmp / "link" if link else course
     if link:
         named.symlink_to(course)
-    given = Equipment(binds=(Bind(str(course.parent), "/box/given"),))
+    equipment = Equipment(binds=(Bind(str(course.parent), "/box/given"),))
     source = (
         "import os\ndef f():\n    return float(100 * len(os.listdir('/box/given')) + "
         "len(os.listdir('/box/given/course')))"
     )
-    with namespaces.NamespaceBox(LIMITS, named, given) as box:
+    with namespaces.NamespaceBox(LIMITS, named, equipment) as box:
         (reply,) = replies(box, LIMITS, source, Call("f"))
     assert reply.outputs[0].tensor == 200, "two entries beside it, and nothing in the course"
 
@@ -100,16 +100,16 @@ def test_a_file_of_the_course_in_a_folder_that_is_bound_is_found(
     bind = Bind(str(folder_outside_tmp), "/box/site/another")
     more_contents = dataclasses.replace(contents(), binds=(*contents().binds, bind))
     monkeypatch.setattr(namespaces, "contents", lambda: more_contents)
-    found = pytest.raises(BoxUnavailable, match="found a file of the course")
-    with open_box(Level.NAMESPACES, LIMITS, TINY) as box, found:
+    expected_error = pytest.raises(BoxUnavailable, match="found a file of the course")
+    with open_box(Level.NAMESPACES, LIMITS, TINY) as box, expected_error:
         prove(box, course)
 
 
 @pytest.mark.parametrize("shown", ["", "/box/given"], ids=["where it stands", "elsewhere"])
 def test_a_box_that_binds_the_course_lets_a_secret_be_read(monkeypatch, folder_outside_tmp, shown):
     bind = Bind(str(folder_outside_tmp), shown or str(folder_outside_tmp))
-    more = dataclasses.replace(contents(), binds=(*contents().binds, bind))
-    monkeypatch.setattr(canary, "contents", lambda: more)
+    extended = dataclasses.replace(contents(), binds=(*contents().binds, bind))
+    monkeypatch.setattr(canary, "contents", lambda: extended)
     leaks = canary_in_a_box_with(monkeypatch, folder_outside_tmp, binding(bind.source, bind.target))
     assert "read a planted secret" in leaks
 
@@ -156,8 +156,10 @@ def test_a_canary_of_which_a_part_did_not_run_proves_nothing(monkeypatch, box, t
     """Its tricks take exceptions for a box that holds: one for want of an import would pass for
     that.
     """
-    made = canary.Load
-    monkeypatch.setattr(canary, "Load", lambda source, name: made(f"{source}\n{tricks}", name))
+    original_load = canary.Load
+    monkeypatch.setattr(
+        canary, "Load", lambda source, name: original_load(f"{source}\n{tricks}", name)
+    )
     report = run_canary(box, LIMITS, tmp_path)
     assert report.leaks == ()
     assert report.error.startswith("the canary did not answer")
@@ -214,13 +216,13 @@ def test_a_package_is_taken_from_where_it_would_be_imported(monkeypatch, tmp_pat
     """As where an environment adds a few packages to a torch that the system has; one of them is
     there twice.
     """
-    system, own = tmp_path / "system", tmp_path / "own"
+    system, environment = tmp_path / "system", tmp_path / "own"
     install(system, "largelib", "smalllib>=1", "unneeded; extra == 'docs'")
-    for folder, name in ((system, "unneeded"), (system, "smalllib"), (own, "smalllib")):
+    for folder, name in ((system, "unneeded"), (system, "smalllib"), (environment, "smalllib")):
         install(folder, name)
-    for folder in (system, own):
+    for folder in (system, environment):
         monkeypatch.syspath_prepend(str(folder))
-    stands = {"largelib": system, "smalllib": own}
+    stands = {"largelib": system, "smalllib": environment}
     paths = {folder / path for name, folder in stands.items() for path in (name, f"{name}_too.py")}
     assert set(_package_paths(("largelib",))) == paths
 

@@ -99,13 +99,13 @@ def test_the_library_is_where_the_linker_would_find_it(
     machine: Machine, folder: Path, tmp_path: Path
 ) -> None:
     """First LD_LIBRARY_PATH, then the cache, then where containers have it."""
-    other = tmp_path / "other"
-    other.mkdir()
-    (other / "libcuda.so.1").touch()
+    cache_folder = tmp_path / "other"
+    cache_folder.mkdir()
+    (cache_folder / "libcuda.so.1").touch()
     library = f"{folder}/libcuda.so.1"
-    in_cache = machine(cache=str(other / "libcuda.so.1"))
+    in_cache = machine(cache=str(cache_folder / "libcuda.so.1"))
     assert (find_driver(in_cache, {"LD_LIBRARY_PATH": f"/nowhere:{folder}"}).library) == library
-    assert find_driver(in_cache, {}).library == f"{other}/libcuda.so.1"
+    assert find_driver(in_cache, {}).library == f"{cache_folder}/libcuda.so.1"
     assert find_driver(machine(usual=str(folder), told=0), {}).library == library
     assert find_driver(machine(told=0), {}).library == ""
 
@@ -166,11 +166,11 @@ def test_what_is_missing_is_named_with_the_command_that_helps(
     places = machine(usual=str(folder) if library else "")
     spoil(places.dev)
     driver = find_driver(places, {})
-    told = [tuple(text.format(dev=places.dev) for text in row) for row in expected]
-    assert list(missing(driver, NOBODY)) == told
+    expected_findings = [tuple(text.format(dev=places.dev) for text in row) for row in expected]
+    assert list(missing(driver, NOBODY)) == expected_findings
 
 
-def given(driver: Driver, gpu: int = 0) -> Equipment:
+def gpu_equipment(driver: Driver, gpu: int = 0) -> Equipment:
     return equipment(driver, driver.gpus[gpu], {})
 
 
@@ -209,12 +209,12 @@ def test_of_two_gpus_a_box_finds_its_own_among_the_machines_devices(
     machine: Machine, folder: Path
 ) -> None:
     places = machine(2, usual=str(folder))
-    pci = [bind for bind in given(find_driver(places, {}), 1).binds if "pci" in bind.target]
+    pci = [bind for bind in gpu_equipment(find_driver(places, {}), 1).binds if "pci" in bind.target]
     assert pci == [Bind(f"{places.sys}/devices/pci1", "/sys/bus/pci/devices/0000:a1:00.0")]
 
 
 def test_libraries_outside_usr_are_bound_beside_each_other_under_a_name_of_the_box(machine, folder):
-    inside = given(find_driver(machine(usual=str(folder)), {}))
+    inside = gpu_equipment(find_driver(machine(usual=str(folder)), {}))
     assert [bind for bind in inside.binds if "lib" in bind.target] == [
         Bind(f"{folder}/libcuda.so.550.54", "/box/driver/libcuda.so.1"),
         Bind(f"{folder}/libcuda.so.550.54", "/box/driver/libcuda.so.550.54"),
@@ -235,7 +235,7 @@ def test_libraries_outside_usr_are_bound_beside_each_other_under_a_name_of_the_b
 def test_libraries_below_usr_are_in_every_box(machine, monkeypatch, known, expected):
     library = next(Path("/usr/lib").glob("*/libc.so.6"))  # in the place of the driver's
     monkeypatch.setattr(nvidia, "LIBRARIES", (library.name,))
-    inside = given(Driver(machine(), (Gpu("nvidia0"),), str(library), known))
+    inside = gpu_equipment(Driver(machine(), (Gpu("nvidia0"),), str(library), known))
     assert not [bind for bind in inside.binds if "lib" in bind.target]
     assert dict(inside.environment).get("LD_LIBRARY_PATH") == (
         str(library.parent) if expected else None
@@ -250,7 +250,7 @@ def test_of_the_capabilities_of_a_divided_gpu_a_box_gets_those_that_anybody_may_
     for name, mode in (("nvidia-cap1", 0o400), ("nvidia-cap21", 0o444)):
         (places.dev / "nvidia-caps" / name).touch()
         (places.dev / "nvidia-caps" / name).chmod(mode)
-    inside = given(find_driver(places, {}))
+    inside = gpu_equipment(find_driver(places, {}))
     assert [bind.target for bind in inside.devices if "caps" in bind.target] == [
         "/dev/nvidia-caps/nvidia-cap21"
     ]
@@ -343,8 +343,8 @@ def device(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def gpu(device: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Opened]:
     devices = tuple(Bind(str(device), f"/dev/{name}") for name in ("nvidiactl", "nvidia0"))
-    given = Equipment(devices, (), (("CUDA_VISIBLE_DEVICES", "0"),))
-    with NamespaceBox(GPU, tmp_path_factory.mktemp("hidden"), given) as box:
+    fake_equipment = Equipment(devices, (), (("CUDA_VISIBLE_DEVICES", "0"),))
+    with NamespaceBox(GPU, tmp_path_factory.mktemp("hidden"), fake_equipment) as box:
         yield Opened(box, GPU)
 
 
@@ -442,35 +442,37 @@ def test_memory_is_bounded_by_the_cgroup_where_there_is_one(
 
 
 def test_what_a_gpu_is_given_is_all_that_its_box_has_more(tmp_path: Path) -> None:
-    def arguments(given: Equipment) -> list[str]:
-        request = launch_request("bwrap", 3, 61184, tmp_path, {}, given)
+    def arguments(box_equipment: Equipment) -> list[str]:
+        request = launch_request("bwrap", 3, 61184, tmp_path, {}, box_equipment)
         return [
             a.format(*request["sources"]) if a.startswith("{") else a for a in request["arguments"]
         ]
 
     files = tuple(Bind(name, name) for name in ("/dev/nvidiactl", "/dev/nvidia3"))
     library = Bind("/opt/driver/libcuda.so.550", "/box/driver/libcuda.so.1")
-    more = arguments(Equipment(files, (library,), (("CUDA_VISIBLE_DEVICES", "GPU-1"),)))
+    with_gpu = arguments(Equipment(files, (library,), (("CUDA_VISIBLE_DEVICES", "GPU-1"),)))
     plain = arguments(Equipment())
     added = [
         library.source,
         library.target,
-        *(name for each in files for name in (each.source, each.target)),
+        *(name for bind in files for name in (bind.source, bind.target)),
     ]
-    assert [a for a in more if a not in plain] == [*added, "CUDA_VISIBLE_DEVICES", "GPU-1"]
-    assert len(more) == len(plain) + 3 + 6 + 3
-    assert more.index("/dev/nvidiactl") < more.index("/dev/shm")  # then /dev becomes read-only
+    assert [a for a in with_gpu if a not in plain] == [*added, "CUDA_VISIBLE_DEVICES", "GPU-1"]
+    assert len(with_gpu) == len(plain) + 3 + 6 + 3
+    assert with_gpu.index("/dev/nvidiactl") < with_gpu.index(
+        "/dev/shm"
+    )  # then /dev becomes read-only
 
 
 @pytest.fixture
 def driver(tmp_path: Path) -> Driver:
     """All that a driver leaves, and nothing behind it."""
     # tests run side by side, and one process on this machine has a GPU at a time
-    own = f"nvidia{os.getpid()}"
-    for name in ("nvidiactl", "nvidia-uvm", "nvidia-uvm-tools", own):
+    gpu_node = f"nvidia{os.getpid()}"
+    for name in ("nvidiactl", "nvidia-uvm", "nvidia-uvm-tools", gpu_node):
         os.mknod(tmp_path / name, stat.S_IFCHR, os.makedev(1, 5))
         (tmp_path / name).chmod(0o666)
-    return Driver(Places(tmp_path), (Gpu(own),), "/usr/lib/libcuda.so.1", True)
+    return Driver(Places(tmp_path), (Gpu(gpu_node),), "/usr/lib/libcuda.so.1", True)
 
 
 @needs_root

@@ -221,9 +221,9 @@ BELOW = "def below():\n    return 1.0\n"
 
 @contextmanager
 def loaded(
-    box: Box, source: str, limits: Limits = OF_PARTS, **more: tuple[int, ...]
+    box: Box, source: str, limits: Limits = OF_PARTS, **options: tuple[int, ...]
 ) -> Iterator[Loaded]:
-    process = load(box, limits, Load(source, "a.py", **more))
+    process = load(box, limits, Load(source, "a.py", **options))
     try:
         yield process
     finally:
@@ -238,7 +238,7 @@ def number_of(process: Loaded, name: str) -> float:
 
 
 def ends_of(process: Loaded) -> list[tuple[int, End | None]]:
-    return [(part.line, part.ended) for part in process.stopped]
+    return [(statement.line, statement.ended) for statement in process.stopped]
 
 
 @pytest.mark.parametrize(
@@ -292,7 +292,7 @@ def test_all_parts_that_are_too_slow_take_twice_the_time_of_a_call_at_most(
     with loaded(
         box, "import time\n" + "time.sleep(60)\n" * 3, Limits(seconds_per_call=per_call)
     ) as process:
-        assert [part.seconds for part in process.stopped] == seconds
+        assert [statement.seconds for statement in process.stopped] == seconds
 
 
 @pytest.mark.parametrize(
@@ -346,7 +346,11 @@ def test_all_that_its_processes_take_is_paid_for(box: Box) -> None:
 def test_what_a_part_raises_is_told_with_the_line_at_which_the_part_begins(box: Box) -> None:
     source = "def f(x):\n    raise ValueError(x)\n\n@str\n@f\ndef g():\n    pass\n\nf(\n    2)\n"
     with loaded(box, source) as process:
-        lines = [(part.line, part.raised.line) for part in process.stopped if part.raised]
+        lines = [
+            (statement.line, statement.raised.line)
+            for statement in process.stopped
+            if statement.raised
+        ]
     assert lines == [(4, 2), (9, 2)]
 
 
@@ -406,8 +410,8 @@ def busy_box(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Box]:
     """A box on one CPU, with eight busy processes beside it, each in a session of its own as an
     attempt is.
     """
-    every = os.sched_getaffinity(0)
-    os.sched_setaffinity(0, {min(every)})
+    all_cpus = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {min(all_cpus)})
     command = [sys.executable, "-c", "while True: pass"]
     try:
         with open_box(Level.NAMESPACES, OF_TIME, tmp_path_factory.mktemp("hidden")) as opened:
@@ -419,16 +423,16 @@ def busy_box(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Box]:
                     process.kill()
                     process.wait()
     finally:
-        os.sched_setaffinity(0, every)
+        os.sched_setaffinity(0, all_cpus)
 
 
 @pytest.fixture
 def busy_attempt(busy_box: Box) -> Iterator[Connection]:
-    made = busy_box.attempt(OF_TIME)
-    made.ask(Load(WORKS, "attempt.py"), 20.0)
-    made.spent.seconds = 0.0
-    yield made
-    made.close()
+    attempt = busy_box.attempt(OF_TIME)
+    attempt.ask(Load(WORKS, "attempt.py"), 20.0)
+    attempt.spent.seconds = 0.0
+    yield attempt
+    attempt.close()
 
 
 @pytest.mark.parametrize(
@@ -451,7 +455,7 @@ def test_of_four_seconds_so_many_are_its_own(
     time = connection.OwnTime([os.open(path, os.O_RDONLY) for path in (schedstat, stat)])
     schedstat.write_text("" if waited is None else f"8 {10**9 + int(waited * 1e9)} 4")
     stat.write_text(f"1 (a) b) S {'0 ' * 10}{ticks} {int(ran * ticks)} 0 0 20")
-    assert time.of(4.0) == pytest.approx(own)
+    assert time.own_seconds(4.0) == pytest.approx(own)
     time.close()
 
 

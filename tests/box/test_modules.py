@@ -160,8 +160,8 @@ def test_layers_and_cotangents_are_moved_as_arguments_are(given: torch.Tensor, d
     sent = on_its_device(
         Call("f", (given, StandIn({"proj": given}, {})), cotangent=(given, None), device=device)
     )
-    found = [sent.args[0], sent.args[1].linears["proj"], sent.cotangent[0]]
-    assert [t.device.type for t in found] == ["meta"] * 3
+    tensors = [sent.args[0], sent.args[1].linears["proj"], sent.cotangent[0]]
+    assert [t.device.type for t in tensors] == ["meta"] * 3
 
 
 @pytest.mark.gpu

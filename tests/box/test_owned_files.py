@@ -83,8 +83,8 @@ def box_with_a_library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nam
         os.chown(path, uid, uid)
     (hidden := tmp_path_factory.mktemp("bound") / "hidden").mkdir()  # which is empty in the box
     hidden.parent.chmod(0o755)
-    given = Equipment((), (Bind(str(path), OWNED), Bind(str(hidden.parent), "/box/bound")), ())
-    with NamespaceBox(LIMITS, hidden, given) as opened:
+    equipment = Equipment((), (Bind(str(path), OWNED), Bind(str(hidden.parent), "/box/bound")), ())
+    with NamespaceBox(LIMITS, hidden, equipment) as opened:
         yield opened
 
 
@@ -146,8 +146,8 @@ def numbers(box_with_a_library: Box, name: str, *args: int) -> list[int]:
 
 
 def test_the_null_device_and_two_pipes_are_open_and_no_socket(box_with_a_library: Box) -> None:
-    found = numbers(box_with_a_library, "opened")
-    assert dict(zip(found[::2], found[1::2], strict=True)) == {
+    descriptors = numbers(box_with_a_library, "opened")
+    assert dict(zip(descriptors[::2], descriptors[1::2], strict=True)) == {
         0: CHARACTERS,
         1: CHARACTERS,
         2: CHARACTERS,
@@ -157,8 +157,8 @@ def test_the_null_device_and_two_pipes_are_open_and_no_socket(box_with_a_library
 
 
 def test_flags_that_one_attempt_sets_are_not_the_next_ones(box_with_a_library: Box) -> None:
-    first = numbers(box_with_a_library, "flags", os.O_APPEND | os.O_NONBLOCK)
-    assert numbers(box_with_a_library, "flags", 0) == first
+    flags = numbers(box_with_a_library, "flags", os.O_APPEND | os.O_NONBLOCK)
+    assert numbers(box_with_a_library, "flags", 0) == flags
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can read the warm process's mappings")
@@ -168,7 +168,9 @@ def test_no_mapping_is_shared_and_writable(box_with_a_library: Box) -> None:
     maps = Path(f"/proc/{warm}/maps").read_text()
     assert "libtorch" in maps
     rights = [line.split()[1] for line in maps.splitlines()]
-    assert [each for each in rights if each[1] == "w" and each[3] == "s"] == []
+    assert [
+        permissions for permissions in rights if permissions[1] == "w" and permissions[3] == "s"
+    ] == []
 
 
 def test_no_core_of_it_is_dumped_to_a_file_or_to_a_handler(box_with_a_library: Box) -> None:
@@ -218,7 +220,7 @@ def test_of_the_cgroups_whose_judge_has_ended_the_empty_ones_are_removed(tmp_pat
     # ended, and not waited for: init may take its time
     os.waitid(os.P_PID, gone.pid, os.WEXITED | os.WNOWAIT)
     numbers = f"{gone.pid}-1", f"{gone.pid}-2", f"{os.getpid()}-3"
-    empty, full, alive = (tmp_path / "memory" / f"manyheads-{each}" for each in numbers)
+    empty, full, alive = (tmp_path / "memory" / f"manyheads-{suffix}" for suffix in numbers)
     for folder in (empty, full / "child", alive):
         folder.mkdir(parents=True)
     cgroup.remove_abandoned()

@@ -75,10 +75,12 @@ def test_a_cache_that_is_ignored_is_named(sides: Sides) -> None:
 def test_sequences_are_recorded_with_their_judged_parts_alone(sides: Sides) -> None:
     recorded = read(sides.exercise("kv_cache").fingerprints)
     chunks = [
-        recorded.right(i).outputs for i, call in enumerate(recorded.calls) if len(call.steps) > 1
+        recorded.expected_reply(i).outputs
+        for i, call in enumerate(recorded.calls)
+        if len(call.steps) > 1
     ]
-    assert any(each.projections for outputs in chunks for each in outputs[::2])
-    assert not any(each.projections for outputs in chunks for each in outputs[1::2]), (
+    assert any(output.projections for outputs in chunks for output in outputs[::2])
+    assert not any(output.projections for outputs in chunks for output in outputs[1::2]), (
         "a cache is the attempt's own"
     )
 
@@ -91,7 +93,7 @@ def test_a_part_may_be_none() -> None:
         return Implementation(LocalRunner({"spread": function}), forms=forms).call("spread", x)
 
     nothing, something = (
-        ask(lambda x, part=part: (x.mean(-1), part)) for part in (None, torch.zeros(3))
+        ask(lambda x, spread=spread: (x.mean(-1), spread)) for spread in (None, torch.zeros(3))
     )
     assert_matches(nothing, nothing)
     with pytest.raises(CheckFailed, match="spread should be None; yours is a tensor"):
@@ -137,9 +139,9 @@ def test_a_structure_that_lies_or_is_too_large_earns_nothing(
     result = sides.graded(
         "kv_cache", {"class CachedSelfAttention": LYING, RETURNED: f"return {returned}"}
     )
-    told = " ".join(check.evidence for check in result.checks)
-    assert says in told
-    assert "secret" not in told
+    evidence = " ".join(check.evidence for check in result.checks)
+    assert says in evidence
+    assert "secret" not in evidence
     assert result.score == 0
     assert {check.outcome for check in result.checks} <= {"failed", "error", "crashed"}
 
@@ -148,8 +150,8 @@ def test_a_structure_that_lies_or_is_too_large_earns_nothing(
     ("kind", "told"),
     [
         *(
-            (kind, "an object of another type")
-            for kind in (
+            (output_kind, "an object of another type")
+            for output_kind in (
                 "tuple of 57",
                 "tuple of \u0669",
                 "list of \U0001d7d7",
@@ -158,8 +160,8 @@ def test_a_structure_that_lies_or_is_too_large_earns_nothing(
             )
         ),
         *(
-            (kind, f"a {kind}")
-            for kind in (
+            (output_kind, f"a {output_kind}")
+            for output_kind in (
                 "sparse_coo float32 tensor",
                 "strided complex64 tensor",
                 "jagged float32 tensor",
@@ -193,19 +195,20 @@ def show(repository: Path, box: Box) -> Show:
     course = load_course(repository)
     kv_cache = next(exercise for exercise in course.exercises if exercise.id == "kv_cache")
 
-    def shown(returned: str) -> list[tuple[Example, Traced, Explained]]:
+    def explained_examples(returned: str) -> list[tuple[Example, Traced, Explained]]:
         text = edited(
             kv_cache.solution.read_text(encoding="utf-8"), (RETURNED, f"return {returned}")
         )
         source = AttemptSource(f"{kv_cache.stem}.py", text)
-        found = follow(
+        outcome = follow(
             box, course.limits.for_worker(), source, examples(kv_cache, read(kv_cache.fingerprints))
         )
         return [
-            (example, traced, explained(example, traced, source)) for example, traced in found.shown
+            (example, traced, explained(example, traced, source))
+            for example, traced in outcome.traced_examples
         ]
 
-    return shown
+    return explained_examples
 
 
 @pytest.mark.recorded
@@ -215,15 +218,17 @@ def test_a_sequence_is_an_example_of_its_own_with_a_picture_of_every_call(show: 
     assert ", then (x, cache)" in several.title
     assert "y of call 1 (B, T, C): the right numbers" in several.returned
     assert "y of call 2" in several.returned
-    assert not several.right
-    first, second = [each for each in pictures_of(example, traced) if "y of call" in each.title]
+    assert not several.is_right
+    first, second = [
+        picture for picture in pictures_of(example, traced) if "y of call" in picture.title
+    ]
     assert first.caption.endswith(": y of call 1: as expected")
     assert ": y of call 2: the largest difference is" in second.caption
 
 
 @pytest.mark.recorded
 def test_another_structure_is_shown(show: Show) -> None:
-    example, traced, told = show("self.proj(y)")[0]
+    example, traced, explanation = show("self.proj(y)")[0]
     sentence = "a pair (y, cache) was expected; yours returned a tensor alone"
-    assert told.returned == f"returns something else: {sentence}"
+    assert explanation.returned == f"returns something else: {sentence}"
     assert pictures_of(example, traced)[-1].caption.endswith(": y: yours is no tensor")

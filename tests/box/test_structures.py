@@ -49,7 +49,7 @@ class Longer(tuple):
         raise AssertionError("read by code of its own")
 
 
-def kinds(result: object, form: Form) -> list[str]:
+def output_kinds(result: object, form: Form) -> list[str]:
     return [output.kind for output in outputs_of(result, form)]
 
 
@@ -80,7 +80,7 @@ def test_every_leaf_of_a_structure_is_an_output(result: object, form: Form) -> N
 
 
 def test_none_is_a_part_like_any_other() -> None:
-    assert kinds((ONE, None), NAMED) == ["tensor", "NoneType"]
+    assert output_kinds((ONE, None), NAMED) == ["tensor", "NoneType"]
 
 
 @pytest.mark.parametrize(
@@ -102,7 +102,7 @@ def test_another_structure_is_told_and_holds_no_numbers(
 
 def test_the_depth_of_another_structure_is_told() -> None:
     nested = Form("tuple", ("y", "stats"), (Form(), NAMED))
-    assert [read_misfit(kind) for kind in kinds((ONE, None), nested)] == [
+    assert [read_misfit(output_kind) for output_kind in output_kinds((ONE, None), nested)] == [
         None,
         (1, "NoneType"),
         (1, "NoneType"),
@@ -149,7 +149,7 @@ STATE = Returned(0, (1,))
             id="an output is told as it was before a later step changed it",
         ),
         pytest.param(
-            lambda *given: ONE,
+            lambda *arguments: ONE,
             [(ONE,), (ONE, STATE)],
             {},
             lambda reply: [read_misfit(o.kind) for o in reply.outputs],
@@ -186,8 +186,8 @@ STATE = Returned(0, (1,))
     ],
 )
 def test_steps(function, given, more, seen, expected) -> None:
-    first, *then = given
-    call = Call("f", first, then=tuple(map(FollowUp, then)), returns=PAIR, **more)
+    arguments, *then = given
+    call = Call("f", arguments, then=tuple(map(FollowUp, then)), returns=PAIR, **more)
     assert seen(execute({"f": function}, call, "")) == expected
 
 
@@ -225,10 +225,10 @@ def test_a_call_with_steps_survives_the_wire_in_another_dtype() -> None:
     call = Call(
         "f", (ONE,), returns=PAIR, then=(*TURNS, FollowUp((ONE, STATE))), cotangent=(ONE, None)
     )
-    found = wire.decode(wire.encode(cast(call, "float32")))
-    assert isinstance(found, Call)
-    assert [step.training for step in found.steps] == [None, True, None, False, None]
-    assert (found.returns, found.then[-1].args[1], found.outputs) == (PAIR, STATE, 10)
+    decoded = wire.decode(wire.encode(cast(call, "float32")))
+    assert isinstance(decoded, Call)
+    assert [step.training for step in decoded.steps] == [None, True, None, False, None]
+    assert (decoded.returns, decoded.then[-1].args[1], decoded.outputs) == (PAIR, STATE, 10)
 
 
 LIMITS = Limits(memory_mib=768)
@@ -348,7 +348,10 @@ def test_any_other_exception_is_an_answer(box, body, name):
 )
 def test_while_importing(box, load, told):
     (reply,) = replies(box, LIMITS, load)
-    assert (reply.raised, [(each.message, each.line) for each in reply.stopped]) == (None, told)
+    assert (reply.raised, [(statement.message, statement.line) for statement in reply.stopped]) == (
+        None,
+        told,
+    )
 
 
 MODULE = f"""{HOSTILE_STR}
@@ -416,7 +419,7 @@ def test_any_text_becomes_one_that_can_be_written_and_is_no_longer_than_agreed()
     letters = random.Random(1)
     for _ in range(2000):
         ranges = letters.choices([(128,), (0xD800, 0xE000), (0x110000,)], k=letters.randrange(40))
-        said = plain("".join(chr(letters.randrange(*each)) for each in ranges), 30)
-        assert type(said) is str
-        assert len(said) <= 30
-        said.encode()
+        text = plain("".join(chr(letters.randrange(*bounds)) for bounds in ranges), 30)
+        assert type(text) is str
+        assert len(text) <= 30
+        text.encode()

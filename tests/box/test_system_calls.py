@@ -119,7 +119,7 @@ def test_alternatives_and_neighbours_are_told_apart() -> None:
     """Beside a slow reading of the same rules, for every number and some arguments."""
     rule = Rule(
         [Condition(0, (1, 2)), Condition(1, (0,), 0xF0)],
-        [Condition(0, (3,), wanted=False), Condition(1, (7,), upper=True)],
+        [Condition(0, (3,), included=False), Condition(1, (7,), upper=True)],
     )
     verdicts = {
         number: rule if number % 5 == 0 else ALLOW for number in range(3, 400) if number % 7
@@ -130,9 +130,9 @@ def test_alternatives_and_neighbours_are_told_apart() -> None:
             for second in (0, 0x0F, 0x10, 7 << 32, 7):
                 expected = verdicts.get(number, EPERM if number < 500 else ENOSYS)
                 if isinstance(expected, Rule):
-                    one = first in (1, 2) and not second & 0xF0
-                    other = first != 3 and second >> 32 == 7
-                    expected = ALLOW if one or other else EPERM
+                    first_alternative = first in (1, 2) and not second & 0xF0
+                    second_alternative = first != 3 and second >> 32 == 7
+                    expected = ALLOW if first_alternative or second_alternative else EPERM
                 assert verdict(program, 1, number, first, second) == expected
 
 

@@ -40,7 +40,7 @@ def follow() -> Follow:
 
 
 def names(traced: Traced) -> list[str]:
-    return [traced.steps[place].name for place in traced.order]
+    return [traced.steps[index].name for index in traced.order]
 
 
 @pytest.mark.parametrize(
@@ -118,7 +118,7 @@ def test_what_a_line_calls_is_one_step(follow, code, name, shape, storage):
 
 
 def steps(traced: Traced) -> list[Step]:
-    return [traced.steps[place] for place in traced.order]
+    return [traced.steps[index] for index in traced.order]
 
 
 @pytest.mark.parametrize(
@@ -252,9 +252,9 @@ def test_following_changes_no_answer(follow: Follow) -> None:
     namespace: dict[str, object] = {"F": torch.nn.functional, "torch": torch}
     exec(source, namespace)
     call = Call("f", (X,), seed=5)
-    mine = execute(namespace, call, "a.py").outputs[0].tensor
+    executed = execute(namespace, call, "a.py").outputs[0].tensor
     followed = trace(namespace, TraceCall(call, (2, 2), 3), "<string>").reply.outputs[0].tensor
-    assert torch.equal(mine, followed)
+    assert torch.equal(executed, followed)
 
 
 AROUND = """
@@ -306,8 +306,12 @@ def test_what_lies_about_itself_does_not_stop_the_call(follow: Follow) -> None:
 )
 def test_what_is_taken_from_the_meta_device_is_zeros(take: Callable[[Tensor], Tensor]) -> None:
     with OpMonitor() as monitor:
-        taken = take(torch.randn(3, 4, dtype=torch.float64, device="meta"))
-    assert (taken.device.type, tuple(taken.shape), float(taken.abs().sum())) == ("cpu", (3, 4), 0.0)
+        copied = take(torch.randn(3, 4, dtype=torch.float64, device="meta"))
+    assert (copied.device.type, tuple(copied.shape), float(copied.abs().sum())) == (
+        "cpu",
+        (3, 4),
+        0.0,
+    )
     assert not monitor.operations().mixed
 
 
@@ -454,10 +458,10 @@ def prepared() -> Prepared:
 
     def prepared(target: str = "Causal", p: float = 0.0) -> Trainer:
         learner = Trainer()
-        made = learner.answer(
+        reply = learner.answer(
             NAMES, InitModel(Build(target, (C, p), training=True), 7, TEXT), "a.py"
         )
-        assert made == Reply()
+        assert reply == Reply()
         return learner
 
     return prepared
@@ -476,22 +480,22 @@ def losses(learner: Trainer, steps: int) -> list[float]:
 
 def test_it_learns_and_what_it_writes_on_the_way_changes_nothing(prepared: Prepared) -> None:
     learner = prepared(p=0.5)
-    first = losses(learner, 3)
+    early_losses = losses(learner, 3)
     learner.answer(NAMES, Write(TEXT[:2], 5), "a.py")
-    assert [*first, *losses(learner, 3)] == losses(prepared(p=0.5), 6)
-    found = losses(learner, 20)
-    assert sum(found[-3:]) < sum(first)  # it learns
+    assert [*early_losses, *losses(learner, 3)] == losses(prepared(p=0.5), 6)
+    later_losses = losses(learner, 20)
+    assert sum(later_losses[-3:]) < sum(early_losses)  # it learns
 
 
 def test_a_mask_and_ones_keep_their_values() -> None:
-    held = nn.ParameterDict(
+    parameters = nn.ParameterDict(
         {"mask": torch.ones(4, 4).tril(), "scale": torch.ones(3), "weight": torch.rand(4, 4)}
     )
-    before = {name: value.clone() for name, value in held.items()}
-    initialise(held)
-    assert torch.equal(held["mask"], before["mask"])
-    assert torch.equal(held["scale"], before["scale"])
-    assert not torch.equal(held["weight"], before["weight"])
+    original = {name: value.clone() for name, value in parameters.items()}
+    initialise(parameters)
+    assert torch.equal(parameters["mask"], original["mask"])
+    assert torch.equal(parameters["scale"], original["scale"])
+    assert not torch.equal(parameters["weight"], original["weight"])
 
 
 def test_it_writes_what_it_is_sure_of(prepared: Prepared) -> None:

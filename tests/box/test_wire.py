@@ -61,11 +61,16 @@ def test_tensors_arrive_with_their_dtypes_and_shapes(tensors: tuple[Tensor, ...]
 
 def test_what_arrives_can_be_written_to_and_is_nobody_elses() -> None:
     data = wire.encode(Call("f", (torch.ones(2), torch.ones(2))))
-    one, other = wire.decode(data), wire.decode(data)
-    assert isinstance(one, Call)
-    assert isinstance(other, Call)
-    one.args[0].add_(1)
-    assert [t.tolist() for t in (*one.args, *other.args)] == [[2, 2], [1, 1], [1, 1], [1, 1]]
+    changed, untouched = wire.decode(data), wire.decode(data)
+    assert isinstance(changed, Call)
+    assert isinstance(untouched, Call)
+    changed.args[0].add_(1)
+    assert [t.tolist() for t in (*changed.args, *untouched.args)] == [
+        [2, 2],
+        [1, 1],
+        [1, 1],
+        [1, 1],
+    ]
 
 
 @pytest.mark.parametrize("at_once", [1, 5, 1 << 20])
@@ -108,13 +113,13 @@ def test_what_is_honest_is_read_as_it_was_sent(traced: Traced) -> None:
         traced.dropped,
         len(traced.steps),
     )
-    for mine, theirs in zip(read.steps, traced.steps, strict=True):
-        assert mine.name == theirs.name
-        for part in ("lines", "sites", "inputs", "outputs"):
-            assert getattr(mine, part) == getattr(theirs, part)
-        assert [torch.equal(a, b) for a, b in zip(mine.crops, theirs.crops, strict=True)] == [
+    for received, theirs in zip(read.steps, traced.steps, strict=True):
+        assert received.name == theirs.name
+        for field in ("lines", "sites", "inputs", "outputs"):
+            assert getattr(received, field) == getattr(theirs, field)
+        assert [torch.equal(a, b) for a, b in zip(received.crops, theirs.crops, strict=True)] == [
             True
-        ] * len(mine.crops)
+        ] * len(received.crops)
 
 
 @pytest.mark.parametrize(
@@ -147,8 +152,8 @@ def test_what_is_honest_is_read_as_it_was_sent(traced: Traced) -> None:
 def test_what_was_not_agreed_is_not_read(honest, path, value):
     body, tensors = copy.deepcopy(honest[0]), honest[1]
     at = body
-    for part in path[:-1]:
-        at = at[part]
+    for key in path[:-1]:
+        at = at[key]
     at[path[-1]] = value
     with pytest.raises(BadReply):
         read_traced(sent(body, tensors))
@@ -160,10 +165,10 @@ def test_more_than_was_agreed_is_not_read(honest: tuple[Any, list[torch.Tensor]]
     wide["steps"][0]["inputs"] *= SIDES + 1
     tensors = list(honest[1])
     tensors[large["steps"][0]["crops"][0]["index"]] = torch.zeros(ELEMENTS + 1)
-    for body, held, says in (
+    for body, body_tensors, says in (
         (many, honest[1], "steps"),
         (wide, honest[1], "inputs"),
         (large, tensors, "crops"),
     ):
         with pytest.raises(BadReply, match=says):
-            read_traced(sent(body, held))
+            read_traced(sent(body, body_tensors))

@@ -29,9 +29,12 @@ def answered(value: torch.Tensor) -> Answer:
     )
 
 
-def raising(kind: str, *bases: str, message: str = "") -> Answer:
+def raising(exception_type: str, *bases: str, message: str = "") -> Answer:
     return Answer(
-        Call("f"), Reply(raised=Raised(kind, (kind, *bases, "Exception"), message, "call", 7))
+        Call("f"),
+        Reply(
+            raised=Raised(exception_type, (exception_type, *bases, "Exception"), message, "call", 7)
+        ),
     )
 
 
@@ -131,8 +134,8 @@ def test_an_exception_is_not_an_output():
         assert_shape(raising("TypeError"), (1,))
 
 
-def of_kind(kind: str) -> Answer:
-    return Answer(Call("f"), Reply(outputs=(Output(kind),)))
+def of_kind(output_kind: str) -> Answer:
+    return Answer(Call("f"), Reply(outputs=(Output(output_kind),)))
 
 
 CHANGED = Answer(Call("f"), Reply(outputs=answered(ONES).reply.outputs, mutated=("args.0",)))
@@ -213,7 +216,7 @@ def test_a_tensor_that_is_larger_than_any_right_answer_is_known_by_its_size_alon
 
 
 def test_what_sizes_a_student_chooses_is_not_kept() -> None:
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    peak_before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     for length in range(LARGEST - 40, LARGEST):  # 32 MiB of directions each
         project(torch.zeros(length))
-    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 400 << 10  # KiB
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - peak_before < 400 << 10  # KiB

@@ -23,10 +23,10 @@ def answers(weigh) -> Tensor:
     texts = []
     for table in (scores, swapped):
         for raised in (None, FIRST, SECOND):
-            mine = values.clone()
+            raised_values = values.clone()
             if raised is not None:
-                mine[raised] += 1.0
-            texts.append(weigh(table) @ mine)
+                raised_values[raised] += 1.0
+            texts.append(weigh(table) @ raised_values)
     return torch.stack(texts)
 
 
@@ -54,30 +54,34 @@ WEIGHED = {
 @pytest.mark.parametrize("way", WEIGHED)
 def test_a_share_has_to_change_with_its_key(way: str) -> None:
     weigh, is_met = WEIGHED[way]
-    told = first_unmet(
+    message = first_unmet(
         [Judged("weighing", answers(weigh), answers(WEIGHED["softmax"][0]), "nothing is weighed")]
     )
-    assert told == ("" if is_met else "nothing is weighed")
+    assert message == ("" if is_met else "nothing is weighed")
 
 
 def test_one_magnitude_is_enough() -> None:
-    right = answers(WEIGHED["softmax"][0])
-    unmet, met = (Judged("weighing", mine, right, "unmet") for mine in (answers(even), right))
+    expected = answers(WEIGHED["softmax"][0])
+    unmet, met = (
+        Judged("weighing", actual, expected, "unmet") for actual in (answers(even), expected)
+    )
     assert first_unmet([unmet, met]) == ""
     assert first_unmet([unmet, unmet]) == "unmet"
 
 
 def test_numbers_that_are_nan_everywhere_are_given_the_benefit_of_the_doubt() -> None:
-    right = answers(WEIGHED["softmax"][0])
-    assert first_unmet([Judged("weighing", right * torch.nan, right, "unmet")]) == ""
+    expected = answers(WEIGHED["softmax"][0])
+    assert first_unmet([Judged("weighing", expected * torch.nan, expected, "unmet")]) == ""
 
 
 def test_what_a_call_changes_itself_is_left_out() -> None:
-    right = answers(WEIGHED["softmax"][0])
-    mine = answers(even)
-    mine[1, 0], mine[5, 0] = 7.0, 9.0  # the first query alone
-    assert first_unmet([Judged("weighing", mine, right, "unmet")]) == ""
-    assert first_unmet([Judged("weighing", mine, right, "unmet", LeftOut(rows=(0,)))]) == "unmet"
+    expected = answers(WEIGHED["softmax"][0])
+    actual = answers(even)
+    actual[1, 0], actual[5, 0] = 7.0, 9.0  # the first query alone
+    assert first_unmet([Judged("weighing", actual, expected, "unmet")]) == ""
+    assert (
+        first_unmet([Judged("weighing", actual, expected, "unmet", LeftOut(rows=(0,)))]) == "unmet"
+    )
 
 
 SCORES = torch.tensor([0.3, 0.6, 0.9], dtype=torch.float64)

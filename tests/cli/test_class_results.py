@@ -45,7 +45,7 @@ LATE = "1 day 18 hours after 18:00: 2 days late, −20% (10% a day, at most 50%)
 SCORES = {"ada": 7.2, "bela": 9, "chen": 2.4, "dara": 0, "=ewa": 6.3}
 
 
-def found(student: str) -> Result:
+def late_result(student: str) -> Result:
     """3 of 4 and 6 of 6, on the second day."""
     values = make.check("values", 2, 3, title="has the values", evidence="1 differs")
     mean = make.exercise("mean", make.check("shape", 1, title="has the shape"), values)
@@ -62,14 +62,14 @@ def here(tmp_path: Path) -> Path:
     (tmp_path / "overrides.yaml").write_text(OVERRIDES)
     (tmp_path / "solutions").mkdir()
     for student in SCORES:
-        write_result(found(student), tmp_path / "results")
+        write_result(late_result(student), tmp_path / "results")
     return tmp_path
 
 
-def exported(run_course: Run, format_: str, *more: str) -> str:
-    done = run_course("export", "results", "--format", format_, *more)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+def exported(run_course: Run, format_: str, *options: str) -> str:
+    completed = run_course("export", "results", "--format", format_, *options)
+    assert completed.returncode == 0, completed.stderr
+    return completed.stdout
 
 
 def test_csv_has_what_counts_and_by_which_rule(run_course: Run, here: Path) -> None:
@@ -79,19 +79,19 @@ def test_csv_has_what_counts_and_by_which_rule(run_course: Run, here: Path) -> N
         for name in SCORES
     }
     assert sums == pytest.approx(SCORES)
-    told = {(r["student"], r["exercise"]): r["decided"] for r in rows}
-    assert told["ada", "mean"] == f"{LATE} (9 → 7.2)"
-    assert told["bela", "median"] == "extension until 2026-12-08 18:00 UTC by Dr. X: ill"
-    assert told["chen", "median"] == f"{LATE} (3 → 2.4); excused: counts for nothing (4.8 → 0)"
-    assert told["'=ewa", "mean"].endswith("score set to 1.5 by Dr. X (3 → 1.5)")
+    decisions = {(r["student"], r["exercise"]): r["decided"] for r in rows}
+    assert decisions["ada", "mean"] == f"{LATE} (9 → 7.2)"
+    assert decisions["bela", "median"] == "extension until 2026-12-08 18:00 UTC by Dr. X: ill"
+    assert decisions["chen", "median"] == f"{LATE} (3 → 2.4); excused: counts for nothing (4.8 → 0)"
+    assert decisions["'=ewa", "mean"].endswith("score set to 1.5 by Dr. X (3 → 1.5)")
     assert [r["max_score"] for r in rows if r["student"] == "chen"] == ["4", ""]
 
 
 def test_canvas_and_moodle_get_a_score_of_all_points_and_say_the_rules_beside(
     run_course: Run, here: Path
 ) -> None:
-    done = run_course("export", "results", "--format", "canvas")
-    rows = {row[0]: row[-1] for row in csv.reader(io.StringIO(done.stdout))}
+    completed = run_course("export", "results", "--format", "canvas")
+    rows = {row[0]: row[-1] for row in csv.reader(io.StringIO(completed.stdout))}
     assert rows == {
         "Student": "Averages",
         "    Points Possible": "10",
@@ -101,7 +101,7 @@ def test_canvas_and_moodle_get_a_score_of_all_points_and_say_the_rules_beside(
         "dara": "EX",
         "'=ewa": "6.3",
     }
-    assert f"decided: ada: Averages: {LATE} (9 → 7.2)\n" in done.stderr
+    assert f"decided: ada: Averages: {LATE} (9 → 7.2)\n" in completed.stderr
     moodle = {row[0]: row[-1] for row in csv.reader(io.StringIO(exported(run_course, "moodle")))}
     assert moodle == {
         "Username": "Averages",
@@ -130,15 +130,17 @@ NO_WORD = "dara: Averages is excused, and {} has no word for that"
 
 
 def test_an_excuse_means_the_same_in_every_book_or_it_is_said(run_course: Run, here: Path) -> None:
-    done = run_course("export", "results", "--format", "gradescope", "--out", here / "files")
-    assert f"excused: {NO_WORD.format('Gradescope')}: no score is entered. Next: " in done.stderr
+    completed = run_course("export", "results", "--format", "gradescope", "--out", here / "files")
+    assert (
+        f"excused: {NO_WORD.format('Gradescope')}: no score is entered. Next: " in completed.stderr
+    )
     gradescope = json.loads(
         (here / "files" / "dara" / "averages" / "results.json").read_text(encoding="utf-8")
     )
-    assert (gradescope.keys(), done.returncode) == ({"output", "output_format"}, 0)
+    assert (gradescope.keys(), completed.returncode) == ({"output", "output_format"}, 0)
     assert "excused: counts for nothing" in gradescope["output"]
-    done = run_course("export", "results", "--format", "moodle")
-    assert f"excused: {NO_WORD.format('Moodle')}: its cell is blank. Next: " in done.stderr
+    completed = run_course("export", "results", "--format", "moodle")
+    assert f"excused: {NO_WORD.format('Moodle')}: its cell is blank. Next: " in completed.stderr
     rows = [
         row
         for row in csv.DictReader(io.StringIO(exported(run_course, "csv")))
@@ -164,16 +166,16 @@ def test_gradescope_has_score_and_rules(run_course: Run, here: Path) -> None:
 
 
 def test_the_report_shows_it_in_the_terminal_and_on_every_page(run_course: Run, here: Path) -> None:
-    done = run_course("report", "results", "--students")
-    assert done.returncode == 0, done.stderr
+    completed = run_course("report", "results", "--students")
+    assert completed.returncode == 0, completed.stderr
     lines = {
         line.split()[0]: line.split()[1:4]
-        for line in done.stdout.splitlines()
+        for line in completed.stdout.splitlines()
         if line.startswith(tuple(SCORES))
     }
     assert lines["chen"] == ["2.4*", "ex", "2.4/4"]
     assert lines["dara"] == ["ex", "ex", "0/0"]
-    assert f"decided: ada: Averages: {LATE} (9 → 7.2)" in done.stdout
+    assert f"decided: ada: Averages: {LATE} (9 → 7.2)" in completed.stdout
     pages = here / "results" / "report"
     klass = (pages / "index.html").read_text()
     assert "Dates and decisions" in klass
@@ -207,8 +209,8 @@ def test_course_yaml_says_where_the_roster_is(run_course: Run, here: Path) -> No
     for text in ("id\nyves\n", ""):
         (here / "roster.csv").write_text(text) if text else (here / "roster.csv").unlink()
         for command in ("report", "export"):
-            said = run_course(command, "results").stderr
-            assert said.endswith((", or --roster none\n", "(roster: FILE) or by --roster\n"))
+            stderr = run_course(command, "results").stderr
+            assert stderr.endswith((", or --roster none\n", "(roster: FILE) or by --roster\n"))
             assert run_course(command, "results", "--roster", "none").returncode == 0
 
 
@@ -218,10 +220,10 @@ def test_one_section_alone_is_reported_exported_and_sent_home(run_course: Run, h
         "id,name,section,github\nada,Ada,A,\nb,Bela,B,Bela\nchen,Chen,b,\nzoe,Zoe,B,\n"
     )
     section = ("--roster", "roster.csv", "--section", "B")
-    done = run_course("report", "results", "--students", *section)
-    lines = [line.split()[0] for line in done.stdout.splitlines() if "/10" in line]
+    completed = run_course("report", "results", "--students", *section)
+    lines = [line.split()[0] for line in completed.stdout.splitlines() if "/10" in line]
     assert lines == ["b", "chen", "zoe"], "bela is b's account on GitHub"
-    assert "Handed in nothing: 1 of 3 on the roster: zoe\n" in done.stdout
+    assert "Handed in nothing: 1 of 3 on the roster: zoe\n" in completed.stdout
     page = (here / "results" / "report" / "index.html").read_text()
     assert ("Zoe" in page, "ada" in page) == (True, False)
     rows = list(csv.DictReader(io.StringIO(exported(run_course, "csv", *section))))
@@ -258,16 +260,20 @@ def test_a_section_that_there_is_not_is_one_sentence(run_course, here, options, 
     (here / "overrides.yaml").unlink()
     (here / "roster.csv").write_text("id,section\nada,A\nzoe,B\n")
     (here / "twice.csv").write_text("id,github\nbela,Chen\n")
-    done = run_course("report", "results", *options)
-    assert (done.returncode, done.stdout, done.stderr) == (2, "", f"course: {says}\n")
+    completed = run_course("report", "results", *options)
+    assert (completed.returncode, completed.stdout, completed.stderr) == (
+        2,
+        "",
+        f"course: {says}\n",
+    )
 
 
 def test_what_is_decided_alike_of_several_is_one_line_in_the_terminal(
     run_course: Run, here: Path
 ) -> None:
     (here / "overrides.yaml").unlink()
-    shown = run_course("report", "results").stdout
-    (line,) = [line for line in shown.splitlines() if line.startswith("decided: ")]
+    output = run_course("report", "results").stdout
+    (line,) = [line for line in output.splitlines() if line.startswith("decided: ")]
     assert line == f"decided: =ewa, ada, bela, chen, dara: Averages: {LATE} (9 → 7.2)"
 
 
@@ -275,32 +281,32 @@ def test_where_there_is_no_course_it_is_said_that_nothing_is_applied(
     run_course: Run, here: Path
 ) -> None:
     (here / "course.yaml").unlink()
-    done = run_course("export", "results")
-    assert "ada,averages,mean,3,4" in done.stdout
+    completed = run_course("export", "results")
+    assert "ada,averages,mean,3,4" in completed.stdout
     says = "course: no course.yaml is near: due dates and overrides.yaml are not applied. Next: "
-    assert done.stderr.startswith(says)
+    assert completed.stderr.startswith(says)
 
 
 def test_the_course_beside_the_results_is_taken_from_elsewhere(run_course, here, tmp_path_factory):
     elsewhere = tmp_path_factory.mktemp("elsewhere")
-    done = run_course("export", here / "results", "--format", "canvas", cwd=elsewhere)
-    assert "\nada,,,ada,,7.2\n" in done.stdout
+    completed = run_course("export", here / "results", "--format", "canvas", cwd=elsewhere)
+    assert "\nada,,,ada,,7.2\n" in completed.stdout
 
 
 def test_overrides_shows_what_is_decided(run_course: Run, here: Path) -> None:
-    done = run_course("overrides")
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith(
+    completed = run_course("overrides")
+    assert completed.returncode == 0, completed.stderr
+    assert completed.stdout.startswith(
         "Averages: due 2026-12-01 18:00 UTC; late: 10% a day, at most 50%, after a grace of 15 min"
     )
     assert (
-        " ".join(done.stdout.splitlines()[2].split())
+        " ".join(completed.stdout.splitlines()[2].split())
         == "1 bela Averages due 2026-12-08 18:00 UTC Dr. X ill"
     )
     (here / "overrides.yaml").write_text("- {student: ada}")
-    done = run_course("overrides")
-    assert (done.returncode, done.stdout) == (2, "")
-    assert "overrides.yaml:1: a row has one of" in done.stderr
+    completed = run_course("overrides")
+    assert (completed.returncode, completed.stdout) == (2, "")
+    assert "overrides.yaml:1: a row has one of" in completed.stderr
 
 
 UNSEEN = r"""
@@ -325,17 +331,19 @@ def test_what_people_wrote_moves_no_cursor_and_turns_no_line_around(
     (here / "overrides.yaml").write_text(UNSEEN)
     row = "ada,\u202eLovelace\x1b]0;title\x07 محمد\u200cرضا,A\x1b[1m\u2028B\n"
     (here / "roster.csv").write_text(f"id,name,section\n{row}", encoding="utf-8")
-    done = run_course(*arguments)
+    completed = run_course(*arguments)
     pages = "".join(
         page.read_text(encoding="utf-8") for page in here.glob("results/report/**/*.html")
     )
-    shown = done.stdout + done.stderr + pages
-    assert "ada" in shown
-    kinds = {
-        letter for letter in shown if unicodedata.category(letter) in ("Cc", "Cf", "Cs", "Zl", "Zp")
+    output = completed.stdout + completed.stderr + pages
+    assert "ada" in output
+    control_letters = {
+        letter
+        for letter in output
+        if unicodedata.category(letter) in ("Cc", "Cf", "Cs", "Zl", "Zp")
     }
-    assert kinds - {"\n", "\u200b"} <= {"\u200c"}, "and of a name nothing is lost"
-    assert "محمد\u200cرضا" in shown
+    assert control_letters - {"\n", "\u200b"} <= {"\u200c"}, "and of a name nothing is lost"
+    assert "محمد\u200cرضا" in output
 
 
 TWO_ASSIGNMENTS = """\
@@ -388,7 +396,7 @@ def two_assignments(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def seen(page: Path) -> str:
+def visible_text(page: Path) -> str:
     """What a reader sees or hears of a page's main part: its text and the labels of what it
     shows.
     """
@@ -415,18 +423,18 @@ def in_order(text: str, titles: list[str]) -> bool:
 def test_a_terminal_has_each_assignment_in_the_courses_order_by_titles(
     run_course, two_assignments, command, titles
 ):
-    done = run_course(*command, cwd=two_assignments, env={"COLUMNS": "80"})
-    assert done.returncode == 0, done.stderr
-    assert in_order(done.stdout, titles), done.stdout
-    assert max(map(len, done.stdout.splitlines())) <= 80 or command[0] == "report"
+    completed = run_course(*command, cwd=two_assignments, env={"COLUMNS": "80"})
+    assert completed.returncode == 0, completed.stderr
+    assert in_order(completed.stdout, titles), completed.stdout
+    assert max(map(len, completed.stdout.splitlines())) <= 80 or command[0] == "report"
 
 
 def test_so_have_the_pages_and_the_feedback(run_course: Run, two_assignments: Path) -> None:
     assert run_course("report", "results", cwd=two_assignments).returncode == 0
     pages = two_assignments / "results" / "report"
     for page in (pages / "index.html", pages / "students" / "ben.html"):
-        assert in_order(seen(page), ["Adding up", "Subtotals", "The middle", "The mean"]), seen(
-            page
+        assert in_order(visible_text(page), ["Adding up", "Subtotals", "The middle", "The mean"]), (
+            visible_text(page)
         )
     assert run_course("feedback", "results", cwd=two_assignments).returncode == 0
     for name, titles in (("z_sums", TITLES[:3]), ("a_means", TITLES[3:])):
@@ -436,7 +444,7 @@ def test_so_have_the_pages_and_the_feedback(run_course: Run, two_assignments: Pa
                 r": [\d.]+ / \d\n| \| |\n", (folder / f"{name}.md").read_text().removeprefix("## ")
             )
         )
-        assert not [id_ for id_ in IDS if id_ in seen(folder / f"{name}.html")]
+        assert not [id_ for id_ in IDS if id_ in visible_text(folder / f"{name}.html")]
 
 
 @pytest.mark.parametrize(
@@ -451,10 +459,10 @@ def test_so_have_the_pages_and_the_feedback(run_course: Run, two_assignments: Pa
 def test_one_assignment_is_named_by_its_id_its_title_or_a_part(
     run_course, two_assignments, command, name, shown, hidden
 ):
-    done = run_course(*command, "--assignment", name, cwd=two_assignments)
-    assert done.returncode == 0, done.stderr
-    assert shown in done.stdout
-    assert hidden not in done.stdout
+    completed = run_course(*command, "--assignment", name, cwd=two_assignments)
+    assert completed.returncode == 0, completed.stderr
+    assert shown in completed.stdout
+    assert hidden not in completed.stdout
 
 
 def test_collect_takes_the_files_of_one_and_counts_the_others(
@@ -463,9 +471,9 @@ def test_collect_takes_the_files_of_one_and_counts_the_others(
     for name in ("01_one_total.py", "01_one_mean.py"):
         (two_assignments / "download" / "ada").mkdir(parents=True, exist_ok=True)
         (two_assignments / "download" / "ada" / name).write_text("def f():\n    pass\n")
-    done = run_course("collect", "download", "--assignment", "adding", cwd=two_assignments)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "note: of other assignments, and left out: 1\n" in done.stdout
+    completed = run_course("collect", "download", "--assignment", "adding", cwd=two_assignments)
+    assert completed.returncode == 0, completed.stdout + completed.stderr
+    assert "note: of other assignments, and left out: 1\n" in completed.stdout
     assert [
         path.relative_to(two_assignments).as_posix()
         for path in two_assignments.glob("submitted/*/*/*.py")
@@ -487,13 +495,13 @@ def results(tmp_path: Path) -> Path:
 def test_report_shows_the_class_and_its_students_and_says_where_the_pages_are(
     run_course, results, tmp_path
 ):
-    done = run_course("report", "results")
-    assert (done.returncode, done.stderr) == (0, "")
+    completed = run_course("report", "results")
+    assert (completed.returncode, completed.stderr) == (0, "")
     assert (
         "Averages\n01 The running mean                       2 attempts, 1 full, mean 1.00 / 2"
-        in done.stdout
+        in completed.stdout
     )
-    assert done.stdout.endswith(
+    assert completed.stdout.endswith(
         "2 submissions, isolation: namespaces\nPages: results/report/index.html\n"
     )
     assert sorted(path.name for path in (results / "report" / "students").iterdir()) == [
@@ -501,8 +509,10 @@ def test_report_shows_the_class_and_its_students_and_says_where_the_pages_are(
         "ben.html",
     ]
     students = run_course("report", "results", "--students", "--html", "web/heads").stdout
-    lines = [[line.split() for line in shown.splitlines()] for shown in (done.stdout, students)]
-    assert [["ben", "0", "0/2"] in each for each in lines] == [False, True]
+    lines = [
+        [line.split() for line in output.splitlines()] for output in (completed.stdout, students)
+    ]
+    assert [["ben", "0", "0/2"] in rows for rows in lines] == [False, True]
     assert students.endswith("Pages: web/heads/index.html\n")
     assert (tmp_path / "web" / "heads" / "students" / "ada.html").is_file()
 
@@ -511,14 +521,14 @@ def test_a_result_that_cannot_be_read_is_named_and_the_report_is_made_from_the_o
     run_course, results
 ):
     (results / "ben" / "averages.json").write_text('{"student": "ben", ')
-    done = run_course("report", "results")
-    assert done.returncode == 2
+    completed = run_course("report", "results")
+    assert completed.returncode == 2
     says = (
         "course: results/ben/averages.json is no result of this version. Next: course grade "
         "again, or remove it\n"
     )
-    assert done.stderr == says
-    assert "1 submission, isolation: namespaces" in done.stdout
+    assert completed.stderr == says
+    assert "1 submission, isolation: namespaces" in completed.stdout
     page = (results / "report" / "index.html").read_text()
     assert "results/ben/averages.json is no result of this version." in page
     assert not (results / "report" / "students" / "ben.html").exists()
@@ -531,10 +541,10 @@ def test_a_result_that_cannot_be_read_is_named_and_the_report_is_made_from_the_o
 
 def test_a_folder_that_cannot_be_written_is_status_2_after_the_view(run_course, results, tmp_path):
     (tmp_path / "taken").write_text("")
-    done = run_course("report", "results", "--html", "taken/here")
-    assert done.returncode == 2
-    assert "2 submissions" in done.stdout
-    assert done.stderr.endswith("Next: course report --html ANOTHER_FOLDER\n")
+    completed = run_course("report", "results", "--html", "taken/here")
+    assert completed.returncode == 2
+    assert "2 submissions" in completed.stdout
+    assert completed.stderr.endswith("Next: course report --html ANOTHER_FOLDER\n")
 
 
 def test_submitted_draws_wrong_answers_beside_the_expected_ones(
@@ -545,9 +555,9 @@ def test_submitted_draws_wrong_answers_beside_the_expected_ones(
         folder.mkdir(parents=True)
         source = f"import torch\ndef running_mean(x):\n    return x.cumsum(0) / {divided_by}\n"
         (folder / "01_running_mean.py").write_text(source)
-    done = run_course("report", "results", "--submitted", "handed in", "--course", tiny_copy)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert "\n1 of 1 wrong attempt has pictures, drawn in " in done.stdout
+    completed = run_course("report", "results", "--submitted", "handed in", "--course", tiny_copy)
+    assert (completed.returncode, completed.stderr) == (0, "")
+    assert "\n1 of 1 wrong attempt has pictures, drawn in " in completed.stdout
     page = (results / "report" / "students" / "ben.html").read_text(encoding="utf-8")
     assert "running_mean(x): the largest difference is " in page
     assert "<svg" not in (results / "report" / "students" / "ada.html").read_text(encoding="utf-8")
@@ -558,11 +568,11 @@ def test_a_folder_that_holds_nobody_of_these_results_is_named(
 ) -> None:
     submitted = tiny_copy / "handed in"
     (submitted / "zoe" / "averages").mkdir(parents=True)
-    done = run_course("report", results, "--submitted", submitted, "--course", tiny_copy)
-    assert done.returncode == 2
+    completed = run_course("report", results, "--submitted", submitted, "--course", tiny_copy)
+    assert completed.returncode == 2
     assert (
         f"course: {submitted} has no submission of these results. Next: course report "
-        in done.stderr
+        in completed.stderr
     )
     assert not (results / "report").exists()
 
@@ -574,10 +584,10 @@ def test_a_misconception_that_comes_back_is_told_on_the_terminal_and_on_the_clas
     check = make.check("mean", 0, 2, title="averages")
     exercises = [make.exercise(id_, check, diagnosis=named) for id_ in ("running_mean", "later")]
     write_result(make.result("ben", *exercises), results)
-    done = run_course("report", "results")
+    completed = run_course("report", "results")
     assert (
         "Came back for 1, in later after 01 The running mean: You averaged over the wrong axis."
-        in done.stdout
+        in completed.stdout
     )
     page = (results / "report" / "index.html").read_text()
     assert "Misconceptions that came back" in page
@@ -611,8 +621,8 @@ def canvas_class(
             "OUT": tmp_path / "out",
             "ZIP": tmp_path / "submissions.zip",
         }
-        given = [places.get(argument, argument) for argument in arguments]
-        return run_course(*given, "--roster", tmp_path / "roster.csv", cwd=tiny_copy)
+        resolved = [places.get(argument, argument) for argument in arguments]
+        return run_course(*resolved, "--roster", tmp_path / "roster.csv", cwd=tiny_copy)
 
     return run
 
@@ -628,10 +638,10 @@ def canvas(canvas_class: Run) -> dict[str, str]:
 
 def test_nobody_who_reads_results_has_a_zero_for_it(canvas_class: Run, tmp_path: Path) -> None:
     canvas_class("collect", "ZIP", "--out", "IN")
-    done = grade_all(canvas_class)
-    assert done.returncode == 1
-    assert f"not graded: bela: handed in, not readable: {WORK} (every exercise)" in done.stdout
-    assert "Handed in nothing: 1 of 3 on the roster: cleo\n" in done.stdout
+    completed = grade_all(canvas_class)
+    assert completed.returncode == 1
+    assert f"not graded: bela: handed in, not readable: {WORK} (every exercise)" in completed.stdout
+    assert "Handed in nothing: 1 of 3 on the roster: cleo\n" in completed.stdout
     assert canvas(canvas_class) == {"SIS Login ID": "Averages", "ada": "0", "bela": "", "cleo": "0"}
     exported = canvas_class("export", "OUT")
     assert (exported.returncode, "bela,averages,running_mean,,4" in exported.stdout) == (1, True)
@@ -678,9 +688,9 @@ def test_it_counts_no_more_once_the_student_has_handed_in_a_file(
     canvas_class("collect", "ZIP", "--out", "IN")
     with zipfile.ZipFile(tmp_path / "submissions.zip", "w") as archive:
         archive.writestr("bartokbela_12346_678999_01_running_mean.py", MEAN)
-    done = canvas_class("collect", "ZIP", "--out", "IN")
-    assert done.returncode == 0
-    assert f"note: bela: {WORK} could not be read, and counts no more" in done.stdout
+    completed = canvas_class("collect", "ZIP", "--out", "IN")
+    assert completed.returncode == 0
+    assert f"note: bela: {WORK} could not be read, and counts no more" in completed.stdout
     assert read_memory(tmp_path / "in").not_readable == {"bela": {"averages": []}}
 
 
@@ -699,7 +709,7 @@ def test_nobody_has_a_zero_for_what_lies_there_and_is_not_graded(canvas_class, t
         (tmp_path / "in" / path).parent.mkdir(parents=True)
         (tmp_path / "in" / path).write_text(MEAN)
     named = f"bela/averages/{name.partition('/')[0]}"
-    done = canvas_class(
+    completed = canvas_class(
         "grade",
         "IN",
         "--out",
@@ -710,14 +720,14 @@ def test_nobody_has_a_zero_for_what_lies_there_and_is_not_graded(canvas_class, t
         "--gradebook",
         f"sqlite:///{tmp_path}/g.db",
     )
-    assert done.returncode == 1
-    assert f"not graded: bela: handed in, not graded as it is: {named}" in done.stdout
+    assert completed.returncode == 1
+    assert f"not graded: bela: handed in, not graded as it is: {named}" in completed.stdout
     for format_ in ("canvas", "moodle", "csv"):
         for source in (["OUT"], ["OUT", "--gradebook", f"sqlite:///{tmp_path}/g.db"]):
-            done = canvas_class("export", *source, "--format", format_)
-            (row,) = [row for row in csv.reader(io.StringIO(done.stdout)) if "bela" in row]
-            assert (done.returncode, "0" in row) == (1, False), (format_, source)
-            assert "not graded: bela: " in done.stderr
+            completed = canvas_class("export", *source, "--format", format_)
+            (row,) = [row for row in csv.reader(io.StringIO(completed.stdout)) if "bela" in row]
+            assert (completed.returncode, "0" in row) == (1, False), (format_, source)
+            assert "not graded: bela: " in completed.stderr
     page = (
         canvas_class("report", "OUT")
         and (tmp_path / "out" / "report" / "students" / "bela.html").read_text()
@@ -737,11 +747,11 @@ def test_a_file_that_was_changed_after_it_was_collected_is_named_with_status_1(
     (tmp_path / "in" / "ada" / "averages" / "01_running_mean.py").write_text(f"{MEAN}# mended\n")
     again = canvas_class("collect", "ZIP", "--out", "IN")
     assert again.returncode == 1
-    said = (
+    message = (
         "not taken: ada/averages/01_running_mean.py: what is there was not collected, or was "
         "changed since. Next: "
     )
-    assert said in " ".join(again.stdout.split())
+    assert message in " ".join(again.stdout.split())
 
 
 def test_overrides_names_a_student_whom_nobody_knows(run_course: Run, here: Path) -> None:
@@ -749,11 +759,11 @@ def test_overrides_names_a_student_whom_nobody_knows(run_course: Run, here: Path
     (here / "overrides.yaml").write_text(
         f"{OVERRIDES}- {{student: belaa, exercise: mean, score: 1}}\n"
     )
-    done = run_course("overrides", cwd=here)
-    assert done.returncode == 2
-    said = " ".join((done.stdout + done.stderr).split())
-    assert "overrides.yaml:5: there is no student 'belaa' (is 'bela' meant?)" in said
-    assert re.search(r"belaa .*score 1", done.stdout)
+    completed = run_course("overrides", cwd=here)
+    assert completed.returncode == 2
+    output = " ".join((completed.stdout + completed.stderr).split())
+    assert "overrides.yaml:5: there is no student 'belaa' (is 'bela' meant?)" in output
+    assert re.search(r"belaa .*score 1", completed.stdout)
 
 
 def test_where_nobody_is_known_overrides_are_shown_alone(run_course: Run, here: Path) -> None:
@@ -761,10 +771,10 @@ def test_where_nobody_is_known_overrides_are_shown_alone(run_course: Run, here: 
     assert run_course("overrides", cwd=here).returncode == 0
     (here / "roster.csv").write_text("id\nada\nbela\nchen\ndara\n")
     (here / "course.yaml").write_text(f"roster: roster.csv\n{COURSE}")
-    done = run_course("overrides", cwd=here)
+    completed = run_course("overrides", cwd=here)
     assert (
-        done.returncode,
-        "there is no student '=ewa'" in " ".join((done.stdout + done.stderr).split()),
+        completed.returncode,
+        "there is no student '=ewa'" in " ".join((completed.stdout + completed.stderr).split()),
     ) == (2, True)
 
 
@@ -780,10 +790,10 @@ def test_a_report_of_one_section_keeps_the_pages_of_the_others(run_course: Run, 
 
 
 def test_an_unknown_time_leads_in_no_circle(run_course: Run, here: Path) -> None:
-    write_result(found("ada").model_copy(update={"handed_in": None}), here / "results")
-    done = " ".join(run_course("report", "results", cwd=here).stdout.split())
+    write_result(late_result("ada").model_copy(update={"handed_in": None}), here / "results")
+    output = " ".join(run_course("report", "results", cwd=here).stdout.split())
     assert (
         "none of them counts as late: ada. Next: a score in overrides.yaml for whoever was late"
-        in done
+        in output
     )
-    assert "course collect" not in done
+    assert "course collect" not in output

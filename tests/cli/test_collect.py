@@ -26,7 +26,7 @@ def test_who_what_and_from_where_is_told(
     run_course: Run, tiny_copy: Path, tmp_path: Path, download: Path
 ) -> None:
     (tmp_path / "roster.csv").write_text("id,name,canvas_id,Tutor\nada,Ada Lovelace,12345,Dr. X\n")
-    done = run_course(
+    completed = run_course(
         "collect",
         download,
         "--out",
@@ -37,8 +37,8 @@ def test_who_what_and_from_where_is_told(
         cwd=tiny_copy,
         env={"COLUMNS": "40"},
     )
-    assert (done.returncode, done.stderr) == (1, "")
-    lines = [line.rstrip() for line in done.stdout.splitlines()]
+    assert (completed.returncode, completed.stderr) == (1, "")
+    lines = [line.rstrip() for line in completed.stdout.splitlines()]
     assert lines[0] == "'submissions.zip' is read as: Canvas"
     assert lines[1:] == [
         (
@@ -70,19 +70,19 @@ def test_a_roster_that_matches_nobody_stops_the_command(run_course, tiny_copy, t
         f"is on the roster, {roster}, of which these columns are read: 'Student' as name, "
         "'ID' as canvas_id, "
     )
-    done = run_course(
+    completed = run_course(
         "collect", download, "--out", tmp_path / "in", "--roster", roster, cwd=tiny_copy
     )
-    assert (done.returncode, done.stdout) == (2, "")
-    assert "nobody of 2 who handed in ('bartokbela_12346', 'lovelaceada_12345')" in done.stderr
-    assert read_as in done.stderr
-    assert "Next: give --roster a file that has their ids, e-mails or names" in done.stderr
+    assert (completed.returncode, completed.stdout) == (2, "")
+    assert "nobody of 2 who handed in ('bartokbela_12346', 'lovelaceada_12345')" in completed.stderr
+    assert read_as in completed.stderr
+    assert "Next: give --roster a file that has their ids, e-mails or names" in completed.stderr
     assert not (tmp_path / "in").exists()
     run_course("collect", download, "--out", tmp_path / "in", cwd=tiny_copy)
     grade = ("grade", tmp_path / "in", "--out", tmp_path / "out", "--jobs", "1", "--no-lines")
-    done = run_course(*grade, "--roster", roster, cwd=tiny_copy)
-    assert done.returncode == 2
-    assert read_as in done.stderr
+    completed = run_course(*grade, "--roster", roster, cwd=tiny_copy)
+    assert completed.returncode == 2
+    assert read_as in completed.stderr
     assert not (tmp_path / "out").exists()
 
 
@@ -104,9 +104,9 @@ def test_a_class_is_told_in_a_line_a_student_and_lists_are_cut(run_course, tiny_
         "not taken: and 10 more. Next: the same command with --verbose",
         f"Next: course grade {tmp_path / 'in'}",
     ]
-    every = run_course(*collect, "--verbose", cwd=tiny_copy).stdout
-    assert every.count("notes.pdf is no script and no notebook") == 30
-    assert "more" not in every
+    output = run_course(*collect, "--verbose", cwd=tiny_copy).stdout
+    assert output.count("notes.pdf is no script and no notebook") == 30
+    assert "more" not in output
 
 
 def test_a_single_file_is_nobodys_until_it_lies_in_a_students_folder(
@@ -114,9 +114,13 @@ def test_a_single_file_is_nobodys_until_it_lies_in_a_students_folder(
 ):
     (tmp_path / "bare one.py").write_text(MEAN)
     collect = ("collect", tmp_path / "bare one.py", "--out", tmp_path / "handed in")
-    done = run_course(*collect, cwd=tiny_copy)
-    assert (done.returncode, done.stderr, (tmp_path / "handed in").exists()) == (1, "", False)
-    assert done.stdout.splitlines()[1:] == [
+    completed = run_course(*collect, cwd=tiny_copy)
+    assert (completed.returncode, completed.stderr, (tmp_path / "handed in").exists()) == (
+        1,
+        "",
+        False,
+    )
+    assert completed.stdout.splitlines()[1:] == [
         "0 students: nothing",
         (
             "not taken: bare one.py: bare one.py says of no student whose it is. Next: mkdir "
@@ -129,8 +133,8 @@ def test_a_single_file_is_nobodys_until_it_lies_in_a_students_folder(
     ]
     (tmp_path / "STUDENT").mkdir()
     (tmp_path / "bare one.py").rename(tmp_path / "STUDENT" / "bare one.py")
-    done = run_course("collect", tmp_path / "STUDENT", "--out", tmp_path / "in", cwd=tiny_copy)
-    assert (done.returncode, "1 student: 1 new" in done.stdout) == (0, True)
+    completed = run_course("collect", tmp_path / "STUDENT", "--out", tmp_path / "in", cwd=tiny_copy)
+    assert (completed.returncode, "1 student: 1 new" in completed.stdout) == (0, True)
 
 
 def test_a_letter_that_the_locale_does_not_know_is_told_and_the_others_are_collected(
@@ -140,10 +144,10 @@ def test_a_letter_that_the_locale_does_not_know_is_told_and_the_others_are_colle
         for name in ("Åsa", "ben"):
             archive.writestr(f"{name}/01_running_mean.py", MEAN)
     command = (*COURSE, "collect", tmp_path / "class.zip", "--out", tmp_path / "in")
-    done = run(*command, cwd=tiny_copy, LC_ALL="C", PYTHONUTF8="0")
-    assert (done.returncode, done.stderr) == (1, "")
+    completed = run(*command, cwd=tiny_copy, LC_ALL="C", PYTHONUTF8="0")
+    assert (completed.returncode, completed.stderr) == (1, "")
     assert (
         r"is of '\xc5sa', whose letters the locale here does not know. Next: PYTHONUTF8="
         r"1 course collect"
-    ) in done.stdout
+    ) in completed.stdout
     assert [path.name for path in (tmp_path / "in").iterdir() if path.is_dir()] == ["ben"]

@@ -37,8 +37,8 @@ def words(text: str) -> str:
 
 def all_commands(command: Any, *names: str) -> Iterator[tuple[str, ...]]:
     yield names
-    for name, each in getattr(command, "commands", {}).items():
-        yield from all_commands(each, *names, name)
+    for name, subcommand in getattr(command, "commands", {}).items():
+        yield from all_commands(subcommand, *names, name)
 
 
 @pytest.mark.parametrize(
@@ -47,9 +47,11 @@ def all_commands(command: Any, *names: str) -> Iterator[tuple[str, ...]]:
     ids=lambda names: " ".join(names) or "course",
 )
 def test_help_shows_an_example_that_is_a_command(run_course: Run, names: tuple[str, ...]) -> None:
-    done = run_course(*names, "--help")
-    assert (done.returncode, done.stderr) == (0, "")
-    assert re.search(rf"Example: {' '.join(('course', *names))}\b", words(done.stdout)), done.stdout
+    completed = run_course(*names, "--help")
+    assert (completed.returncode, completed.stderr) == (0, "")
+    assert re.search(rf"Example: {' '.join(('course', *names))}\b", words(completed.stdout)), (
+        completed.stdout
+    )
 
 
 def test_help_says_how_folders_are_laid_out(run_course: Run) -> None:
@@ -67,8 +69,8 @@ def test_help_lists_a_students_commands_to_a_student_and_all_to_an_instructor(
     student, instructor = (
         make.run(*make.COURSE, "--help", cwd=at).stdout for at in (tmp_path / "deeper", TINY)
     )
-    for shown in ("For students", " check ", " hint "):
-        assert shown in student
+    for expected in ("For students", " check ", " hint "):
+        assert expected in student
     for not_theirs in ("To grade a class", " release ", "For everybody", " doctor "):
         assert not_theirs not in student
     assert student.count("\n") < 24  # a screen
@@ -84,11 +86,11 @@ def test_on_a_terminal_a_refusal_ends_lines_between_words_and_begins_one_with_wh
     command = [sys.executable, "-m", "manyheads", "check", "median", "--course", str(TINY)]
     environment = {**os.environ, "PYTHONPATH": str(REPOSITORY), "COLUMNS": "60"}
     subprocess.run(command, env=environment, stderr=its_end, check=False)
-    shown = os.read(terminal, 4096).decode()
+    output = os.read(terminal, 4096).decode()
     elsewhere = run_course(*command[3:]).stderr
-    assert max(map(len, shown.splitlines())) <= 60
-    assert [shown.split(), elsewhere.count("\n")] == [elsewhere.split(), 1]
-    assert [line for line in shown.splitlines() if "Next:" in line] == ["Next: course status"]
+    assert max(map(len, output.splitlines())) <= 60
+    assert [output.split(), elsewhere.count("\n")] == [elsewhere.split(), 1]
+    assert [line for line in output.splitlines() if "Next:" in line] == ["Next: course status"]
 
 
 @pytest.mark.parametrize(
@@ -170,11 +172,11 @@ def test_on_a_terminal_a_refusal_ends_lines_between_words_and_begins_one_with_wh
 )
 def test_wrong_usage_is_status_2_and_a_next_command(run_course, tmp_path, arguments, says, next_):
     (tmp_path / "empty").mkdir()
-    done = run_course(*arguments, cwd=tmp_path / "empty")
-    assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith("course: ")
-    assert says in done.stderr
-    assert done.stderr.endswith(f"Next: {next_}\n")
+    completed = run_course(*arguments, cwd=tmp_path / "empty")
+    assert (completed.returncode, completed.stdout) == (2, "")
+    assert completed.stderr.startswith("course: ")
+    assert says in completed.stderr
+    assert completed.stderr.endswith(f"Next: {next_}\n")
     assert list((tmp_path / "empty").iterdir()) == []
 
 
@@ -186,10 +188,10 @@ def test_a_fault_that_nobody_foresaw_is_status_2_and_not_that_of_a_failed_check(
 
     monkeypatch.setattr("manyheads.cli.app.app", fails)
     assert cli._run() == 2
-    said = capsys.readouterr().err
-    assert "Traceback" in said
-    assert "course: a fault of the grader's own: ValueError('nobody foresaw this')" in said
-    assert said.endswith("Next: report it with the lines above\n")
+    stderr = capsys.readouterr().err
+    assert "Traceback" in stderr
+    assert "course: a fault of the grader's own: ValueError('nobody foresaw this')" in stderr
+    assert stderr.endswith("Next: report it with the lines above\n")
 
 
 @pytest.mark.parametrize(
@@ -198,16 +200,16 @@ def test_a_fault_that_nobody_foresaw_is_status_2_and_not_that_of_a_failed_check(
 def test_what_the_command_line_does_not_know_is_status_2(
     run_course: Run, arguments: list[str]
 ) -> None:
-    done = run_course(*arguments)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert "--help" in done.stderr
+    completed = run_course(*arguments)
+    assert (completed.returncode, completed.stdout) == (2, "")
+    assert "--help" in completed.stderr
 
 
 def test_without_bubblewrap_nothing_runs_and_the_remedy_is_named(run_course, tiny_copy, tmp_path):
     hand_in(tmp_path / "submitted", {"ada": RIGHT})
-    done = run_course("grade", tmp_path / "submitted", cwd=tiny_copy, env={"PATH": ""})
-    assert done.returncode == 2
-    assert done.stderr.splitlines()[-1] == (
+    completed = run_course("grade", tmp_path / "submitted", cwd=tiny_copy, env={"PATH": ""})
+    assert completed.returncode == 2
+    assert completed.stderr.splitlines()[-1] == (
         "course: bubblewrap (the command bwrap) is not installed. Next: sudo apt-get install "
         "bubblewrap"
     )
@@ -219,10 +221,10 @@ def test_who_has_begun_nothing_is_welcomed_and_told_what_is_next(
 ) -> None:
     check, status = run_course("check", cwd=student_copy), run_course("status", cwd=student_copy)
     assert (check.returncode, check.stderr) == (0, "")
-    first, where, *_, following = check.stdout.splitlines()
-    assert first.startswith("Welcome to Averages: one exercise.")
+    welcome, where, *_, next_step = check.stdout.splitlines()
+    assert welcome.startswith("Welcome to Averages: one exercise.")
     assert where.startswith(f"Open {SCRIPT} (or the notebook beside it)")
-    assert following.startswith("Next: course check running_mean")
+    assert next_step.startswith("Next: course check running_mean")
     assert status.returncode == 0
     assert "Averages · 01 The running mean – / 4 untouched 0 of 1 done, 0 of 4 points" in words(
         status.stdout
@@ -236,18 +238,18 @@ def test_release_writes_the_same_bytes_in_every_process_and_says_what_is_next(
     run_course: Run, tiny_copy: Path
 ) -> None:
     paths = [tiny_copy / name for name in (SCRIPT, NOTEBOOK, FINGERPRINTS)]
-    before = [path.read_bytes() for path in paths]
+    original = [path.read_bytes() for path in paths]
     for path in paths:
         path.unlink()
-    done = run_course("release", cwd=tiny_copy, env={"PYTHONHASHSEED": "1"})
-    assert done.returncode == 0, done.stderr
-    assert done.stdout == (
+    completed = run_course("release", cwd=tiny_copy, env={"PYTHONHASHSEED": "1"})
+    assert completed.returncode == 0, completed.stderr
+    assert completed.stdout == (
         f"3 files in {tiny_copy / 'exercises'}: 3 written, 0 left as they were. Next: "
         "course verify\n"
     )
-    assert [path.read_bytes() for path in paths] == before
-    one = run_course("release", "running_mean", cwd=tiny_copy).stdout
-    assert one.endswith(": 0 written, 3 left as they were. Next: course verify running_mean\n")
+    assert [path.read_bytes() for path in paths] == original
+    output = run_course("release", "running_mean", cwd=tiny_copy).stdout
+    assert output.endswith(": 0 written, 3 left as they were. Next: course verify running_mean\n")
 
 
 @pytest.mark.journey
@@ -279,7 +281,7 @@ def test_grade_writes_a_result_for_everybody_and_a_table(
     os.mkdir(submitted / "d\ne")
     (submitted / "eve" / "averages").mkdir(parents=True)
     (submitted / "eve" / "averages" / "running_mean (1).py").write_text(RIGHT)
-    done = run_course(
+    completed = run_course(
         "grade",
         submitted,
         "--out",
@@ -290,16 +292,17 @@ def test_grade_writes_a_result_for_everybody_and_a_table(
         "7",
         cwd=tiny_copy,
     )
-    assert (done.returncode, besides_progress(done.stderr)) == (1, "")
+    assert (completed.returncode, besides_progress(completed.stderr)) == (1, "")
     assert (
         "not graded: 'd\\ne': is not graded, for its name begins with a dot, or could break a page"
-        in words(done.stdout)
+        in words(completed.stdout)
     )
     assert "not graded: eve/averages/running_mean (1).py: is no part of what is graded" in words(
-        done.stdout
+        completed.stdout
     )
     assert [
-        each["path"] for each in json.loads((tmp_path / "[b] out" / "not-graded.json").read_text())
+        entry["path"]
+        for entry in json.loads((tmp_path / "[b] out" / "not-graded.json").read_text())
     ] == [
         "'d\\ne'",
         "eve/averages/running_mean (1).py",
@@ -318,15 +321,17 @@ def test_grade_writes_a_result_for_everybody_and_a_table(
         (7, "namespaces", "cpu")
     }
     assert results["ben"]["exercises"][0]["diagnosis"][0]["id"] == "counts_all"
-    rows = [line.replace("│", " ").split() for line in done.stdout.splitlines() if "/4" in line]
+    rows = [
+        line.replace("│", " ").split() for line in completed.stdout.splitlines() if "/4" in line
+    ]
     assert rows == [
         ["[bold]c", "2", "2/4", "01:", *"You divided by the length of x everywhere.".split()],
         ["ada", "4", "4/4"],
         ["ben", "2", "2/4", "01:", *"You divided by the length of x everywhere.".split()],
         ["eve", "?", "?/4"],
     ]
-    assert f"isolation: namespaces. Results: {tmp_path}/[b] out/" in words(done.stdout)
-    assert done.stdout.endswith(f"\nNext: course report '{tmp_path}/[b] out'\n")
+    assert f"isolation: namespaces. Results: {tmp_path}/[b] out/" in words(completed.stdout)
+    assert completed.stdout.endswith(f"\nNext: course report '{tmp_path}/[b] out'\n")
     assert (tiny_copy / ".course" / "secret").stat().st_mode & 0o777 == 0o600
 
 
@@ -336,10 +341,10 @@ def test_a_python_without_a_package_is_told_with_what_to_run(run_course, student
         "raise ModuleNotFoundError('x', name='typer.main')"
     )
     path = os.pathsep.join([str(tmp_path / "without"), str(Path(__file__).parents[2])])
-    done = run_course("status", cwd=student_copy, env={"PYTHONPATH": path})
-    assert (done.returncode, done.stdout) == (2, "")
-    said = f"course: this Python ({sys.executable}) has no typer, which course needs"
-    assert done.stderr == f"{said} and make check installs. Next: make check\n"
+    completed = run_course("status", cwd=student_copy, env={"PYTHONPATH": path})
+    assert (completed.returncode, completed.stdout) == (2, "")
+    message = f"course: this Python ({sys.executable}) has no typer, which course needs"
+    assert completed.stderr == f"{message} and make check installs. Next: make check\n"
 
 
 def test_where_there_is_no_terminal_it_writes_lines_to_stderr(monkeypatch, capsys):
@@ -389,8 +394,8 @@ def test_what_a_mutant_warns_of_is_not_printed_as_the_references(
     make.replace(
         bank, 'edit(COUNTS, "len(x)")', 'edit(COUNTS, "len(x)", {"array([1.0])": "array([0.0])"})'
     )
-    done = run_course("release", cwd=tiny_copy)
-    assert (done.returncode, "Warning" in done.stderr) == (0, False), done.stderr
+    completed = run_course("release", cwd=tiny_copy)
+    assert (completed.returncode, "Warning" in completed.stderr) == (0, False), completed.stderr
 
 
 MEAN = "def running_mean(x):\n    return x\n"
@@ -405,11 +410,11 @@ def submitted(tmp_path: Path) -> Path:
 
 
 def grade_in_a_shell(
-    tiny: Path, submitted: Path, out: Path, before: str = "", after: str = ""
+    tiny: Path, submitted: Path, out: Path, prefix: str = "", after: str = ""
 ) -> subprocess.CompletedProcess[str]:
     """Run `course grade` in a shell, with this before it and after it."""
     options = f"--out {out} --jobs 1 --no-lines --seed 0"
-    line = f"{before}{sys.executable} -m manyheads grade {submitted} {options} {after}"
+    line = f"{prefix}{sys.executable} -m manyheads grade {submitted} {options} {after}"
     return run("bash", "-o", "pipefail", "-c", line, cwd=tiny)
 
 
@@ -430,11 +435,11 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 def test_a_full_disk_is_told_and_what_is_written_is_whole(
     tiny_copy, submitted, small_disk, tmp_path
 ):
-    done = grade_in_a_shell(tiny_copy, submitted, small_disk)
-    assert done.returncode == 2
-    (said,) = [line for line in done.stderr.splitlines() if line.startswith("course: ")]
-    assert said.startswith(f"course: {small_disk}/")
-    assert said.endswith(
+    completed = grade_in_a_shell(tiny_copy, submitted, small_disk)
+    assert completed.returncode == 2
+    (message,) = [line for line in completed.stderr.splitlines() if line.startswith("course: ")]
+    assert message.startswith(f"course: {small_disk}/")
+    assert message.endswith(
         "No space left on device: make room there, and run the same command again: what is "
         "written is whole. Next: df -h ."
     )
@@ -469,8 +474,8 @@ def test_a_full_disk_is_told_and_what_is_written_is_whole(
     ],
 )
 def test_an_output_that_takes_nothing_is_told(tiny_copy, submitted, tmp_path, after, says):
-    done = grade_in_a_shell(tiny_copy, submitted, tmp_path / "out", after=after)
-    assert (done.returncode, done.stderr.splitlines()[-1]) == (2, says)
+    completed = grade_in_a_shell(tiny_copy, submitted, tmp_path / "out", after=after)
+    assert (completed.returncode, completed.stderr.splitlines()[-1]) == (2, says)
 
 
 @pytest.mark.parametrize("after", ["| true", READS_A_LINE], ids=["none of it", "a line"])
@@ -481,8 +486,12 @@ def test_where_nobody_reads_any_longer_it_ends_without_a_word(tiny_copy, tmp_pat
     submitted = hand_in(
         tmp_path / "in", dict.fromkeys((f"{number:_>60}" for number in range(200)), MEAN)
     )
-    done = grade_in_a_shell(tiny_copy, submitted, tmp_path / "out", after=after)
-    assert (done.returncode, "course: " in done.stderr, "Traceback" in done.stderr) == (
+    completed = grade_in_a_shell(tiny_copy, submitted, tmp_path / "out", after=after)
+    assert (
+        completed.returncode,
+        "course: " in completed.stderr,
+        "Traceback" in completed.stderr,
+    ) == (
         141,
         False,
         False,
@@ -495,20 +504,20 @@ def test_check_whose_output_nobody_reads_ends_without_a_word(
 ) -> None:
     (student_copy / "exercises" / "averages" / "01_running_mean.py").write_text(MEAN)
     line = f"{sys.executable} -m manyheads check {options} | true"
-    done = run("bash", "-o", "pipefail", "-c", line, cwd=student_copy)
-    assert (done.returncode, done.stdout, done.stderr) == (141, "", "")
+    completed = run("bash", "-o", "pipefail", "-c", line, cwd=student_copy)
+    assert (completed.returncode, completed.stdout, completed.stderr) == (141, "", "")
 
 
 def test_a_file_in_place_of_a_folder_is_told(
     tiny_copy: Path, submitted: Path, tmp_path: Path
 ) -> None:
     (tmp_path / "file").write_text("")
-    done = grade_in_a_shell(tiny_copy, submitted, tmp_path / "file" / "out")
+    completed = grade_in_a_shell(tiny_copy, submitted, tmp_path / "file" / "out")
     says = (
         f"course: {tmp_path}/file/out: Not a directory: move it elsewhere, or name another "
         "place. Next: ls -l\n"
     )
-    assert (done.returncode, done.stderr) == (2, says)
+    assert (completed.returncode, completed.stderr) == (2, says)
 
 
 @pytest.mark.skipif(shutil.which("unshare") is None, reason="unshare is not installed")
@@ -517,9 +526,9 @@ def test_root_of_a_namespace_with_nobody_else_is_told(
 ) -> None:
     if subprocess.run(["unshare", "-r", "true"], capture_output=True, check=False).returncode:
         pytest.skip("no user namespaces can be made here")
-    done = grade_in_a_shell(tiny_copy, submitted, tmp_path / "out", before="unshare -r ")
-    assert done.returncode == 2
-    assert done.stderr == (
+    completed = grade_in_a_shell(tiny_copy, submitted, tmp_path / "out", prefix="unshare -r ")
+    assert completed.returncode == 2
+    assert completed.stderr == (
         "course: root is the only user of this user namespace, and an attempt has to be another "
         "one. Next: the same command outside of it, as an ordinary user\n"
     )
@@ -539,8 +548,9 @@ def test_an_export_to_a_full_disk_leaves_the_last_file_as_it_was(
     (written := out / below).parent.mkdir(parents=True, exist_ok=True)
     written.write_text("as it was\n")
     (small_disk / "filler").write_bytes(bytes(4096))
-    done = run_course("export", "results", "--format", format, "--out", out, cwd=tmp_path)
-    assert (done.returncode, written.read_text()) == (2, "as it was\n")
+    completed = run_course("export", "results", "--format", format, "--out", out, cwd=tmp_path)
+    assert (completed.returncode, written.read_text()) == (2, "as it was\n")
     assert (
-        "cannot be written (No space left on device). Next: give --out another path" in done.stderr
+        "cannot be written (No space left on device). Next: give --out another path"
+        in completed.stderr
     )

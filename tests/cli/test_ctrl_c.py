@@ -46,10 +46,16 @@ def run(
     """`course` after these lines of Python: its status, and all that it said."""
     (tmp_path / "sitecustomize.py").write_text(customize)
     environment = {**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{REPOSITORY}"}
-    known = {"cwd": TINY, "env": environment, "capture_output": True, "text": True, "check": False}
+    options = {
+        "cwd": TINY,
+        "env": environment,
+        "capture_output": True,
+        "text": True,
+        "check": False,
+    }
     handles = partial(signal.signal, signal.SIGINT, getattr(signal, handler))
-    done = subprocess.run([*COURSE, *arguments], preexec_fn=handles, **known)
-    return done.returncode, done.stdout + done.stderr
+    completed = subprocess.run([*COURSE, *arguments], preexec_fn=handles, **options)
+    return completed.returncode, completed.stdout + completed.stderr
 
 
 @pytest.mark.parametrize(
@@ -81,14 +87,14 @@ def test_in_a_module_that_swallows_every_exception(tmp_path: Path) -> None:
 # which no exception leaves
 @pytest.mark.parametrize("presses", ["press()", "type('', (), {'__del__': press})()"])
 def test_while_the_last_words_are_written(tmp_path: Path, presses: str) -> None:
-    status, said = run(tmp_path, LAST_WORDS.format(presses=presses), "--help")
+    status, output = run(tmp_path, LAST_WORDS.format(presses=presses), "--help")
     assert status == 130
-    assert "Usage" in said
+    assert "Usage" in output
 
 
 def test_where_it_is_ignored_it_stays_ignored(tmp_path: Path) -> None:
-    status, said = run(
+    status, output = run(
         tmp_path, PRESSES.format(module="manyheads.course.model"), "--help", handler="SIG_IGN"
     )
     assert status == 0
-    assert "Usage" in said
+    assert "Usage" in output

@@ -52,22 +52,26 @@ def expected_pairs(exercise: Exercise) -> frozenset[tuple[str, str]]:
     return frozenset(pair for pair in pairs if all("." in number for number in pair))
 
 
-def strings(told: object) -> Iterator[str]:
+def strings(report: object) -> Iterator[str]:
     """Every text in what is told."""
-    if isinstance(told, str):
-        yield told
-    elif isinstance(told, dict | list):
-        for inner in told.values() if isinstance(told, dict) else told:
+    if isinstance(report, str):
+        yield report
+    elif isinstance(report, dict | list):
+        for inner in report.values() if isinstance(report, dict) else report:
             yield from strings(inner)
 
 
-def given_away(exercise: Exercise, source: str, told: object) -> set[str]:
+def given_away(exercise: Exercise, source: str, report: object) -> set[str]:
     """What is hidden of what is told, and not the student's own: lines of code, and rows of
     expected numbers.
     """
-    hidden, texts = real_course()[1], list(strings(told))
-    said, own = _normalised("\n".join(texts)), _normalised(source)
-    lines = {line for form, (line, _) in hidden.items() if form in said and form not in own}
+    hidden, texts = real_course()[1], list(strings(report))
+    normalised_report, normalised_source = _normalised("\n".join(texts)), _normalised(source)
+    lines = {
+        line
+        for form, (line, _) in hidden.items()
+        if form in normalised_report and form not in normalised_source
+    }
     numbers = [
         [f"{float(number):.3g}" for number in NUMBER.findall(text)]
         for text in texts
@@ -86,37 +90,37 @@ def told_of(course: Course, exercise: Exercise, box: Box) -> list[Any]:
     """What `course check --json`, `course trace` and hints tell of the attempt that is saved; the
     third is nearly the answer.
     """
-    own = read_own(course, exercise)
-    source, result = own.source, checked(Checks(course, box), own)
+    attempt = read_own(course, exercise)
+    source, result = attempt.source, checked(Checks(course, box), attempt)
     assert result is not None
-    told: list[Any] = [without_ids(result).model_dump(mode="json")]
-    hints = [next_hint(own, result) for _ in range(3)]
-    told += [
+    report: list[Any] = [without_ids(result).model_dump(mode="json")]
+    hints = [next_hint(attempt, result) for _ in range(3)]
+    report += [
         [hint.title, hint.sentence] for hint in hints if not hint.sentence.startswith("Hint 3")
     ]
     if not source.source.startswith("mutant = "):
         followed = follow(
             box, course.limits.for_worker(), source, examples(exercise, read(exercise.fingerprints))
         )
-        calls = [explained(example, traced, source) for example, traced in followed.shown]
-        told += [
+        calls = [explained(example, traced, source) for example, traced in followed.traced_examples]
+        report += [
             [call.returned, call.raised, *(getattr(e, "code", "") for e in call.entries)]
             for call in calls
         ]
-    return told
+    return report
 
 
 def found_in(
     course: Course, exercise: Exercise, paths: list[Path], box: Box
 ) -> dict[str, set[str]]:
     """What is given away of each of these attempts."""
-    found: dict[str, set[str]] = {}
+    leaks: dict[str, set[str]] = {}
     for path in paths:
         source = path.read_text(encoding="utf-8")
         exercise.script.write_text(source, encoding="utf-8")
         if leak := given_away(hidden_of(exercise), source, told_of(course, exercise, box)):
-            found[f"{exercise.id}/{path.name}"] = leak
-    return found
+            leaks[f"{exercise.id}/{path.name}"] = leak
+    return leaks
 
 
 @pytest.fixture

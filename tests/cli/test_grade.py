@@ -47,9 +47,9 @@ def one_cpu() -> Iterator[None]:
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="this machine has a CUDA device")
 def test_without_a_gpu_nobody_is_graded_and_it_says_so(run_course, tiny_copy, tmp_path, three):
-    done = run_course("grade", three, "--device", "cuda", "--jobs", "3", "--course", tiny_copy)
-    assert (done.returncode, done.stdout.splitlines()[0]) == (2, ONE)
-    assert done.stderr == (
+    completed = run_course("grade", three, "--device", "cuda", "--jobs", "3", "--course", tiny_copy)
+    assert (completed.returncode, completed.stdout.splitlines()[0]) == (2, ONE)
+    assert completed.stderr == (
         "course: this machine has no CUDA device that torch can use. Next: course grade … "
         "--device cpu\n"
     )
@@ -69,18 +69,18 @@ def test_without_a_gpu_nobody_is_graded_and_it_says_so(run_course, tiny_copy, tm
 def test_of_three_judges_there_are_at_work(
     monkeypatch, capsys, tiny_copy, three, device, gpus, judges, says
 ):
-    asked: list[int] = []
+    job_counts: list[int] = []
     monkeypatch.setattr(
-        command, "grade_all", lambda plan, waiting, jobs, only: asked.append(jobs) or iter(())
+        command, "grade_all", lambda plan, waiting, jobs, only: job_counts.append(jobs) or iter(())
     )
-    found = Driver(Places(), tuple(Gpu(f"nvidia{i}", f"GPU-{i}") for i in range(gpus)), "", False)
-    monkeypatch.setattr(nvidia, "find_driver", lambda: found)
+    driver = Driver(Places(), tuple(Gpu(f"nvidia{i}", f"GPU-{i}") for i in range(gpus)), "", False)
+    monkeypatch.setattr(nvidia, "find_driver", lambda: driver)
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     command.grade(three, three.parent / "results", device=device, jobs=3, course=tiny_copy)
-    said = capsys.readouterr().out
-    assert asked == [judges]
-    assert says in said
-    assert ("A GPU takes one attempt at a time" in said) is bool(says)
+    output = capsys.readouterr().out
+    assert job_counts == [judges]
+    assert says in output
+    assert ("A GPU takes one attempt at a time" in output) is bool(says)
 
 
 @pytest.mark.skipif(os.cpu_count() == 1, reason="one CPU is all that there is")
@@ -88,12 +88,12 @@ def test_of_three_judges_there_are_at_work(
 def test_where_nobody_says_how_many_there_is_a_judge_for_each_cpu_that_may_be_used(
     monkeypatch, tiny_copy, three
 ):
-    asked: list[int] = []
+    job_counts: list[int] = []
     monkeypatch.setattr(
-        command, "grade_all", lambda plan, waiting, jobs, only: asked.append(jobs) or iter(())
+        command, "grade_all", lambda plan, waiting, jobs, only: job_counts.append(jobs) or iter(())
     )
     command.grade(three, three.parent / "results", course=tiny_copy)
-    assert asked == [1]
+    assert job_counts == [1]
 
 
 @pytest.mark.parametrize(
@@ -105,10 +105,10 @@ def test_the_wrong_line_is_in_the_result_unless_nobody_wants_it(
     path = tmp_path / "submitted" / "ada" / "averages" / "01_running_mean.py"
     path.parent.mkdir(parents=True)
     path.write_text(NO_FIRST)
-    done = run_course(
+    completed = run_course(
         "grade", tmp_path / "submitted", *options, "--course", tiny_copy, "--out", tmp_path / "out"
     )
-    assert done.returncode == 0, done.stderr
+    assert completed.returncode == 0, completed.stderr
     written = (tmp_path / "out" / "ada" / "averages.json").read_bytes()
     jsonschema.validate(json.loads(written), json.loads(SCHEMA.read_text(encoding="utf-8")))
     (exercise,) = Result.model_validate_json(written).exercises
@@ -132,22 +132,22 @@ def test_one_attempt_alone_is_graded_again_on_the_same_inputs(
     where = ("--course", tiny_copy, "--out", tmp_path / "out", "--no-lines")
     assert run_course("grade", three, *where).returncode == 0
     assert run_course("report", tmp_path / "out", "--course", tiny_copy).returncode == 0
-    before = {path: path.read_bytes() for path in tmp_path.glob("out/*/averages.json")}
+    original = {path: path.read_bytes() for path in tmp_path.glob("out/*/averages.json")}
     noted = (journal := tmp_path / "out" / ".journal").read_text(encoding="utf-8")
     ada = tmp_path / "out" / "ada" / "averages.json"
-    first = json.loads(ada.read_text(encoding="utf-8"))
+    result = json.loads(ada.read_text(encoding="utf-8"))
     page = (tmp_path / "out" / "report" / "students" / "ada.html").read_text(encoding="utf-8")
-    check = next(c["id"] for c in first["exercises"][0]["checks"] if c["outcome"] != "passed")
+    check = next(c["id"] for c in result["exercises"][0]["checks"] if c["outcome"] != "passed")
     line = (
-        f"ada/running_mean, check {check}, seed {first['seed']}, file "
-        f"{first['exercises'][0]['digest']}"
+        f"ada/running_mean, check {check}, seed {result['seed']}, file "
+        f"{result['exercises'][0]['digest']}"
     )
     assert line in page
-    done = run_course("grade", three, *where, "--only", line.partition(",")[0])
-    assert (done.returncode, done.stderr) == (0, "")
+    completed = run_course("grade", three, *where, "--only", line.partition(",")[0])
+    assert (completed.returncode, completed.stderr) == (0, "")
     graded = journal.read_text(encoding="utf-8").removeprefix(noted).split("\n")
     assert [json.loads(row)[0] for row in graded if row] == ["ada/averages"]
-    assert {path: path.read_bytes() for path in tmp_path.glob("out/*/averages.json")} == before
+    assert {path: path.read_bytes() for path in tmp_path.glob("out/*/averages.json")} == original
 
 
 @pytest.mark.parametrize(
@@ -159,12 +159,12 @@ def test_one_attempt_alone_is_graded_again_on_the_same_inputs(
     ],
 )
 def test_what_is_no_attempt_is_one_sentence(run_course, tiny_copy, tmp_path, three, only, says):
-    done = run_course(
+    completed = run_course(
         "grade", three, "--course", tiny_copy, "--out", tmp_path / "out", "--only", only
     )
-    assert (done.returncode, done.stdout) == (2, "")
-    assert says in done.stderr
-    assert "Next: " in done.stderr
+    assert (completed.returncode, completed.stdout) == (2, "")
+    assert says in completed.stderr
+    assert "Next: " in completed.stderr
 
 
 def test_whoever_is_absent_stays_known_where_one_attempt_is_graded(
@@ -177,13 +177,13 @@ def test_whoever_is_absent_stays_known_where_one_attempt_is_graded(
     )
     roster = ("--roster", tiny_copy / "roster.csv", "--course", tiny_copy)
     common = (*roster, "--no-lines")
-    done = run_course("grade", three, *common, "--out", tmp_path / "out")
-    assert (done.returncode, done.stderr) == (0, "")
-    done = run_course(
+    completed = run_course("grade", three, *common, "--out", tmp_path / "out")
+    assert (completed.returncode, completed.stderr) == (0, "")
+    completed = run_course(
         "grade", three, *common, "--out", tmp_path / "out", "--only", "ada/running_mean"
     )
-    assert (done.returncode, done.stderr) == (0, "")
-    assert "Handed in nothing" not in done.stdout
+    assert (completed.returncode, completed.stderr) == (0, "")
+    assert "Handed in nothing" not in completed.stdout
 
 
 FIRST, SECOND = "running_mean", "last_mean"  # of 4 points each
@@ -220,13 +220,13 @@ def fail_by_itself(course: Path) -> None:
 
 
 def result_of(out: Path, student: str = "ada") -> dict:  # type: ignore[type-arg]
-    found: dict = json.loads((out / student / "averages.json").read_text(encoding="utf-8"))  # type: ignore[type-arg]
-    return found
+    result: dict = json.loads((out / student / "averages.json").read_text(encoding="utf-8"))  # type: ignore[type-arg]
+    return result
 
 
 def points_in(out: Path, student: str = "ada") -> list[float | None]:
-    found = result_of(out, student)
-    return [found["score"], *(each["score"] for each in found["exercises"])]
+    result = result_of(out, student)
+    return [result["score"], *(exercise["score"] for exercise in result["exercises"])]
 
 
 @pytest.mark.parametrize(
@@ -248,8 +248,8 @@ def test_where_points_do_not_add_up_nobody_is_graded_and_verify_says_so(
     run_course, two_means, submitted, spoil, said
 ):
     spoil(two_means)
-    done = run_course("grade", submitted, "--out", "out", cwd=two_means)
-    assert (done.returncode, done.stderr) == (
+    completed = run_course("grade", submitted, "--out", "out", cwd=two_means)
+    assert (completed.returncode, completed.stderr) == (
         2,
         f"course: {FIRST}: {said}, course.yaml says 4. {NEXT}\n",
     )
@@ -264,8 +264,8 @@ def test_of_one_exercise_that_is_graded_alone_only_its_own_points_matter(
     run_course, two_means, submitted
 ):
     rename_a_check(two_means)
-    done = run_course("grade", submitted, "--exercise", SECOND, "--no-lines", cwd=two_means)
-    assert done.returncode == 0, done.stdout + done.stderr
+    completed = run_course("grade", submitted, "--exercise", SECOND, "--no-lines", cwd=two_means)
+    assert completed.returncode == 0, completed.stdout + completed.stderr
     assert points_in(two_means / "results") == [4, 4]
     assert run_course("grade", submitted, "--exercise", FIRST, cwd=two_means).returncode == 2
 
@@ -273,21 +273,22 @@ def test_of_one_exercise_that_is_graded_alone_only_its_own_points_matter(
 def test_a_check_that_fails_by_itself_leaves_its_exercise_ungraded_until_it_is_mended(
     run_course, two_means, submitted
 ):
-    whole = checks_of(two_means).read_bytes()
+    original = checks_of(two_means).read_bytes()
     fail_by_itself(two_means)
-    done = run_course("grade", submitted, "--no-lines", cwd=two_means)
-    assert done.returncode == 2, "a fault of the grader's own"
+    completed = run_course("grade", submitted, "--no-lines", cwd=two_means)
+    assert completed.returncode == 2, "a fault of the grader's own"
     assert (
-        "not graded: ada, ben: 01 The running mean: the grader itself failed here\n" in done.stdout
+        "not graded: ada, ben: 01 The running mean: the grader itself failed here\n"
+        in completed.stdout
     )
-    assert "Next: the same course grade again" in done.stdout
+    assert "Next: the same course grade again" in completed.stdout
     fault = (
         "a fault of the grader's own: gradients: ZeroDivisionError: division by zero "
         "(test_running_mean.py, line 28). Next: course verify"
     )
     assert (
-        " ".join(done.stdout.split()).count("ZeroDivisionError")
-        == " ".join(done.stdout.split()).count(fault)
+        " ".join(completed.stdout.split()).count("ZeroDivisionError")
+        == " ".join(completed.stdout.split()).count(fault)
         == 1
     )
     assert points_in(two_means / "results") == [None, None, 4]
@@ -307,15 +308,15 @@ def test_a_check_that_fails_by_itself_leaves_its_exercise_ungraded_until_it_is_m
     assert "2 submissions (2 in part)" in again.stdout, (
         "what is not graded is tried again, and nothing else"
     )
-    checks_of(two_means).write_bytes(whole)
+    checks_of(two_means).write_bytes(original)
     mended = run_course("grade", submitted, "--no-lines", cwd=two_means)
     assert (mended.returncode, points_in(two_means / "results")) == (0, [8, 4, 4])
     assert run_course("export", "--format", "canvas", cwd=two_means).returncode == 0
 
 
-def seed_of(done: subprocess.CompletedProcess[str]) -> int:
-    assert done.returncode == 0, done.stdout + done.stderr
-    return int(done.stdout.partition("seed: ")[2].partition(",")[0])
+def seed_of(completed: subprocess.CompletedProcess[str]) -> int:
+    assert completed.returncode == 0, completed.stdout + completed.stderr
+    return int(completed.stdout.partition("seed: ")[2].partition(",")[0])
 
 
 def test_a_run_has_a_seed_of_its_own_which_repeats_it(
@@ -326,15 +327,15 @@ def test_a_run_has_a_seed_of_its_own_which_repeats_it(
 
     shutil.move(submitted / "ben", submitted.parent / "ben")
     seed = seed_of(grade("first"))
-    first = (two_means / "first" / "ada" / "averages.json").read_bytes()
+    original = (two_means / "first" / "ada" / "averages.json").read_bytes()
     assert result_of(two_means / "first")["seed"] == seed
     shutil.move(submitted.parent / "ben", submitted / "ben")
     later = grade("first")
     assert (seed_of(later), "(1 as before)" in later.stdout) == (seed, True)
     assert {result_of(two_means / "first", student)["seed"] for student in ("ada", "ben")} == {seed}
-    assert (two_means / "first" / "ada" / "averages.json").read_bytes() == first
+    assert (two_means / "first" / "ada" / "averages.json").read_bytes() == original
     assert seed_of(grade("second", "--seed", str(seed))) == seed
-    assert (two_means / "second" / "ada" / "averages.json").read_bytes() == first
+    assert (two_means / "second" / "ada" / "averages.json").read_bytes() == original
     assert seed_of(grade("first", "--seed", "0")) == 0
     assert {result_of(two_means / "first", student)["seed"] for student in ("ada", "ben")} == {0}
 
@@ -357,11 +358,11 @@ def test_an_old_name_is_graded_and_the_result_says_so(run_course, renamed, tmp_p
     handed_in = tmp_path / "submitted" / "ada" / "averages" / name
     handed_in.parent.mkdir(parents=True)
     handed_in.write_bytes((renamed / "grader" / LOOP).read_bytes())
-    done = run_course(
+    completed = run_course(
         "grade", tmp_path / "submitted", "--course", renamed, "--out", tmp_path / "results"
     )
-    assert (done.returncode, done.stderr) == (0, "")
-    assert "not graded" not in done.stdout
+    assert (completed.returncode, completed.stderr) == (0, "")
+    assert "not graded" not in completed.stdout
     result = json.loads(
         (tmp_path / "results" / "ada" / "averages.json").read_text(encoding="utf-8")
     )
@@ -379,7 +380,7 @@ def test_an_old_name_is_collected_under_the_new_one(
         archive.writestr(
             "lovelaceada_12345_678901_01_mean_so_far.py", (renamed / "grader" / LOOP).read_text()
         )
-    done = run_course(
+    completed = run_course(
         "collect",
         tmp_path / "submissions.zip",
         "--course",
@@ -387,7 +388,7 @@ def test_an_old_name_is_collected_under_the_new_one(
         "--out",
         tmp_path / "submitted",
     )
-    assert done.returncode == 0, done.stdout + done.stderr
+    assert completed.returncode == 0, completed.stdout + completed.stderr
     assert [path.name for path in (tmp_path / "submitted").glob("*/averages/*.py")] == [
         "01_running_mean.py"
     ]
@@ -399,7 +400,7 @@ RAISES = "import torch\n\ndef running_mean(x):\n    raise KeyError('no')\n"
 
 
 def exercises_of(run_course: Run, two_means: Path, submitted: Path) -> dict[str, Any]:
-    done = run_course(
+    completed = run_course(
         "grade",
         submitted,
         "--out",
@@ -409,7 +410,7 @@ def exercises_of(run_course: Run, two_means: Path, submitted: Path) -> dict[str,
         "--no-lines",
         cwd=two_means,
     )
-    assert done.returncode == 0, done.stdout + done.stderr
+    assert completed.returncode == 0, completed.stdout + completed.stderr
     result = json.loads((submitted.parent / "out" / "ada" / "averages.json").read_text())
     return {exercise["id"]: exercise for exercise in result["exercises"]}
 
@@ -420,12 +421,16 @@ def test_it_is_collected_and_each_exercise_says_from_what_it_is_graded(
 ):
     with zipfile.ZipFile(tmp_path / "class.zip", "w") as archive:
         archive.writestr(f"ada/{name}", notebook(MEAN, LAST_MEAN))
-    done = run_course("collect", tmp_path / "class.zip", "--out", tmp_path / "in", cwd=two_means)
-    assert done.returncode == 0, done.stdout
+    completed = run_course(
+        "collect", tmp_path / "class.zip", "--out", tmp_path / "in", cwd=two_means
+    )
+    assert completed.returncode == 0, completed.stdout
     assert (tmp_path / "in" / "ada" / "averages" / "averages.ipynb").is_file()
-    found = exercises_of(run_course, two_means, tmp_path / "in")
-    assert {id_: (each["score"], each["note"]) for id_, each in found.items()} == dict.fromkeys(
-        found, (4, "Graded from averages.ipynb, which holds the whole assignment.")
+    exercises = exercises_of(run_course, two_means, tmp_path / "in")
+    assert {
+        id_: (exercise["score"], exercise["note"]) for id_, exercise in exercises.items()
+    } == dict.fromkeys(
+        exercises, (4, "Graded from averages.ipynb, which holds the whole assignment.")
     )
     page = run_course("report", tmp_path / "out", cwd=two_means)
     assert page.returncode == 0
@@ -450,20 +455,20 @@ def test_an_exercises_own_file_counts_where_it_is_worked_on(
         "01_running_mean__py": MEAN,
         "02_last_mean__py": stub,
     }
-    found = exercises_of(run_course, two_means, lay_out(tmp_path, **files))
-    assert {id_: each["score"] for id_, each in found.items()} == {
+    exercises = exercises_of(run_course, two_means, lay_out(tmp_path, **files))
+    assert {id_: exercise["score"] for id_, exercise in exercises.items()} == {
         "running_mean": 4,
         "last_mean": 4,
     }
-    assert found["running_mean"]["note"] == ""
+    assert exercises["running_mean"]["note"] == ""
 
 
 def test_lines_are_those_of_the_notebook_and_what_it_lacks_is_missing(
     run_course, two_means, tmp_path
 ):
-    found = exercises_of(
+    exercises = exercises_of(
         run_course, two_means, lay_out(tmp_path, averages__ipynb=notebook("x = 1", RAISES))
     )
-    said = " ".join(check["evidence"] for check in found["running_mean"]["checks"])
-    assert "line 4 of code cell 2" in said
-    assert {check["outcome"] for check in found["last_mean"]["checks"]} == {"missing"}
+    evidence = " ".join(check["evidence"] for check in exercises["running_mean"]["checks"])
+    assert "line 4 of code cell 2" in evidence
+    assert {check["outcome"] for check in exercises["last_mean"]["checks"]} == {"missing"}

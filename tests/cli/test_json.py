@@ -49,41 +49,41 @@ STUB = (TINY / SCRIPT).read_text(encoding="utf-8")
 def asked(run_course: Run, student_copy: Path) -> Callable[..., tuple[int, dict[str, Any]]]:
     """The exit status, and what is told of the one exercise, after this text was saved."""
 
-    def asked(source: str, *arguments: str) -> tuple[int, dict[str, Any]]:
+    def run_json(source: str, *arguments: str) -> tuple[int, dict[str, Any]]:
         (student_copy / SCRIPT).write_text(source, encoding="utf-8")
-        done = run_course(*arguments, "--json", cwd=student_copy)
-        assert done.stderr == ""
-        (exercise,) = json.loads(done.stdout)["exercises"]
+        completed = run_course(*arguments, "--json", cwd=student_copy)
+        assert completed.stderr == ""
+        (exercise,) = json.loads(completed.stdout)["exercises"]
         assert [
             error.message
             for error in jsonschema.Draft202012Validator(OF_AN_EXERCISE).iter_errors(exercise)
         ] == []
-        assert not [id_ for id_ in IDS if f'"{id_}"' in done.stdout]
-        return done.returncode, exercise
+        assert not [id_ for id_ in IDS if f'"{id_}"' in completed.stdout]
+        return completed.returncode, exercise
 
-    return asked
+    return run_json
 
 
 def test_a_mistake_is_told_with_its_line_its_title_and_its_hint(asked, run_course, student_copy):
-    status, told = asked(SUMS, "check")
+    status, exercise = asked(SUMS, "check")
     text = run_course("check", cwd=student_copy)
-    said = " ".join(text.stdout.split())
-    (named,) = told["diagnosis"]
-    assert (status, text.returncode, [line["line"] for line in told["lines"]]) == (1, 1, [LINE])
-    assert named["title"].removesuffix(".") in said
-    assert named["hint"] in said
-    assert not any(check["hint"] for check in told["checks"]), (
+    output = " ".join(text.stdout.split())
+    (named,) = exercise["diagnosis"]
+    assert (status, text.returncode, [line["line"] for line in exercise["lines"]]) == (1, 1, [LINE])
+    assert named["title"].removesuffix(".") in output
+    assert named["hint"] in output
+    assert not any(check["hint"] for check in exercise["checks"]), (
         "a hint stands with its misconception only"
     )
-    assert not any(line["edit"] for line in told["lines"])
+    assert not any(line["edit"] for line in exercise["lines"])
 
 
 def test_what_is_right_is_told_with_status_0(asked):
     for command in ("check", "status"):
-        status, told = asked(RIGHT, command)
-        assert (status, told["score"]) == (0, told["max_score"])
-        assert {check["outcome"] for check in told["checks"]} == {"passed"}
-        assert {function["state"] for function in told["functions"]} == {"right"}
+        status, exercise = asked(RIGHT, command)
+        assert (status, exercise["score"]) == (0, exercise["max_score"])
+        assert {check["outcome"] for check in exercise["checks"]} == {"passed"}
+        assert {function["state"] for function in exercise["functions"]} == {"right"}
 
 
 @pytest.mark.parametrize(
@@ -116,12 +116,14 @@ def test_a_line_is_that_of_the_exception_or_else_of_the_definition(
 ):
     (student_copy / SCRIPT).write_text(source, encoding="utf-8")
     in_a_task = {"FORCE_COLOR": "1"}  # as in its terminal
-    done = run_course("check", "--format", "lines", cwd=student_copy, env=in_a_task)
-    (said,) = done.stdout.splitlines()
-    assert (done.returncode, done.stderr, said.startswith(f"{SCRIPT}:{line}")) == (1, "", True), (
-        said
-    )
-    assert f" error: {name}" in said
+    completed = run_course("check", "--format", "lines", cwd=student_copy, env=in_a_task)
+    (message,) = completed.stdout.splitlines()
+    assert (completed.returncode, completed.stderr, message.startswith(f"{SCRIPT}:{line}")) == (
+        1,
+        "",
+        True,
+    ), message
+    assert f" error: {name}" in message
 
 
 def test_in_a_notebook_the_line_is_told_with_its_cell(run_course, student_copy):
@@ -129,29 +131,38 @@ def test_in_a_notebook_the_line_is_told_with_its_cell(run_course, student_copy):
         RIGHT.replace("x[: t + 1].mean()", "x[: t + 1].nothing()"), fmt="py:percent"
     )
     jupytext.write(notebook, student_copy / NOTEBOOK)
-    (said,) = run_course("check", "--format", "lines", cwd=student_copy).stdout.splitlines()
-    assert said.startswith(f"{NOTEBOOK}:1:1: error: running_mean: ")
-    assert " of code cell " in said
+    (message,) = run_course("check", "--format", "lines", cwd=student_copy).stdout.splitlines()
+    assert message.startswith(f"{NOTEBOOK}:1:1: error: running_mean: ")
+    assert " of code cell " in message
 
 
 def test_of_two_untouched_stubs_the_script_is_told(run_course, student_copy):
-    said = run_course("check", "running_mean", cwd=student_copy).stdout
-    assert said.endswith(
+    output = run_course("check", "running_mean", cwd=student_copy).stdout
+    assert output.endswith(
         f"\nWrite running_mean, on line 11 of {SCRIPT}.\nNext: course check running_mean\n"
     )
 
 
 def test_status_tells_what_is_not_begun(asked):
-    status, told = asked(STUB, "status")
-    assert (status, told["note"], told["score"], told["checks"]) == (0, "not started", 0.0, [])
+    status, exercise = asked(STUB, "status")
+    assert (status, exercise["note"], exercise["score"], exercise["checks"]) == (
+        0,
+        "not started",
+        0.0,
+        [],
+    )
 
 
 def test_a_file_that_is_missing_is_told_in_the_object_with_status_1(run_course, student_copy):
     for name in (SCRIPT, NOTEBOOK):
         (student_copy / name).unlink()
-    done = run_course("check", "running_mean", "--json", cwd=student_copy)
-    (told,) = json.loads(done.stdout)["exercises"]
-    assert (done.returncode, told["checks"], "is not here" in told["note"]) == (1, [], True)
+    completed = run_course("check", "running_mean", "--json", cwd=student_copy)
+    (exercise,) = json.loads(completed.stdout)["exercises"]
+    assert (completed.returncode, exercise["checks"], "is not here" in exercise["note"]) == (
+        1,
+        [],
+        True,
+    )
     (line,) = run_course(
         "check", "running_mean", "--format", "lines", cwd=student_copy
     ).stdout.splitlines()
@@ -182,10 +193,10 @@ def test_each_save_gives_all_that_is_wrong_and_nothing_when_it_is_mended(
     (student_copy / SCRIPT).write_text(SUMS, encoding="utf-8")
     (line,) = cycle(process.stdout)
     pattern = MATCHER["pattern"]
-    found = re.search(pattern["regexp"], line)
-    parts = [found[pattern[name]] for name in ("file", "line", "column", "severity")]
-    assert parts == [SCRIPT, str(LINE), "5", "error"], "as VS Code finds them"
-    assert found[pattern["message"]].startswith("running_mean: You summed without dividing")
+    match = re.search(pattern["regexp"], line)
+    fields = [match[pattern[name]] for name in ("file", "line", "column", "severity")]
+    assert fields == [SCRIPT, str(LINE), "5", "error"], "as VS Code finds them"
+    assert match[pattern["message"]].startswith("running_mean: You summed without dividing")
     assert " Hint: " in line
     (student_copy / SCRIPT).write_text(RIGHT, encoding="utf-8")
     assert cycle(process.stdout) == []
@@ -194,21 +205,21 @@ def test_each_save_gives_all_that_is_wrong_and_nothing_when_it_is_mended(
 
 
 def test_watching_gives_no_json(run_course: Run, student_copy: Path) -> None:
-    done = run_course("check", "--watch", "--json", cwd=student_copy)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.endswith("Next: course check --json\n")
+    completed = run_course("check", "--watch", "--json", cwd=student_copy)
+    assert (completed.returncode, completed.stdout) == (2, "")
+    assert completed.stderr.endswith("Next: course check --json\n")
 
 
 def test_without_its_package_the_server_says_what_to_install(student_copy: Path) -> None:
     (student_copy / "pygls.py").write_text(
         "raise ModuleNotFoundError('no pygls', name='pygls')\n", encoding="utf-8"
     )
-    done = run(
+    completed = run(
         *COURSE, "lsp", cwd=student_copy, PYTHONPATH=f"{student_copy}{os.pathsep}{REPOSITORY}"
     )
-    assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith("course: course lsp needs pygls")
-    assert "-m pip install --constraint constraints.txt pygls" in done.stderr
+    assert (completed.returncode, completed.stdout) == (2, "")
+    assert completed.stderr.startswith("course: course lsp needs pygls")
+    assert "-m pip install --constraint constraints.txt pygls" in completed.stderr
 
 
 SECONDS = 60.0  # until a test gives up
@@ -237,13 +248,13 @@ class Terminal:
     def read_until(self, pattern: str) -> str:
         """Everything up to what this pattern matches, without colours."""
         ends = time.monotonic() + SECONDS
-        while not (found := re.search(pattern, self._unread, re.DOTALL)):
+        while not (match := re.search(pattern, self._unread, re.DOTALL)):
             assert time.monotonic() < ends, self._unread
             if not select.select([self._terminal], [], [], 1.0)[0]:
                 continue
             data = os.read(self._terminal, 65536).decode("utf-8", "replace")
             self._unread += re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", data)
-        text, self._unread = self._unread[: found.end()], self._unread[found.end() :]
+        text, self._unread = self._unread[: match.end()], self._unread[match.end() :]
         return text
 
     def interrupt(self) -> int:
@@ -267,9 +278,9 @@ def test_every_save_is_checked_also_where_all_is_done(student_copy: Path) -> Non
     terminal = Terminal(student_copy)
     terminal.read_until(DONE)
     save(student_copy, WRONG)  # once, at once: what is saved before it watches counts as well
-    told = terminal.read_until("Ctrl-C ends this").lower()
-    assert "checking 01 the running mean" in told  # which takes its time where a loop has no end
-    assert "divided by" in told
+    output = terminal.read_until("Ctrl-C ends this").lower()
+    assert "checking 01 the running mean" in output  # which takes its time where a loop has no end
+    assert "divided by" in output
     save(student_copy, "def running_mean(x:\n")
     assert "Python cannot read your file" in terminal.read_until("Ctrl-C ends this")
     save(student_copy, RIGHT)
@@ -285,12 +296,12 @@ def test_what_is_not_done_is_checked_once_at_the_start(
     save(student_copy, WRONG)
     course, checked = load_course(student_copy), list[str]()
 
-    def run(checks: Checks, own: Own) -> ExerciseResult:
-        checked.append(own.exercise.id)
-        return make.exercise(own.exercise.id, make.check("values"))
+    def run(checks: Checks, attempt: Own) -> ExerciseResult:
+        checked.append(attempt.exercise.id)
+        return make.exercise(attempt.exercise.id, make.check("values"))
 
     monkeypatch.setattr(Checks, "_run", run)
-    monkeypatch.setattr("manyheads.cli.check._saves", lambda named, first: iter((first,)))
+    monkeypatch.setattr("manyheads.cli.check._saves", lambda named, exercise: iter((exercise,)))
     watch_saves(Checks(course), open_console(), course.exercises)
     assert checked == ["running_mean"]
 
@@ -303,9 +314,9 @@ def whole_course(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     shutil.copytree(REPOSITORY / "exercises", tmp_path / "exercises")
     shutil.copy(REPOSITORY / "course.yaml", tmp_path)
 
-    def outcome(_: Checks, own: Own) -> ExerciseResult:
-        outcome = "passed" if "right" in own.source.source.splitlines()[-1] else "failed"
-        return make.exercise(own.exercise.id, make.check("values", outcome=outcome))
+    def outcome(_: Checks, attempt: Own) -> ExerciseResult:
+        outcome = "passed" if "right" in attempt.source.source.splitlines()[-1] else "failed"
+        return make.exercise(attempt.exercise.id, make.check("values", outcome=outcome))
 
     monkeypatch.setattr(Checks, "_run", outcome)
     monkeypatch.chdir(tmp_path)
@@ -317,7 +328,7 @@ def watched(
 ) -> str:
     """What is shown when the first exercise is saved, which alone was named."""
     course = load_course(folder)
-    monkeypatch.setattr("manyheads.cli.check._saves", lambda watches, first: iter((first,)))
+    monkeypatch.setattr("manyheads.cli.check._saves", lambda watches, exercise: iter((exercise,)))
     watch_saves(Checks(course), open_console(), course.exercises[:1])
     return " ".join(capsys.readouterr().out.split())
 
@@ -332,8 +343,8 @@ def test_after_a_tick_it_says_what_to_write_next_and_needs_no_command(
     whole_course: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     add(whole_course / FIRST, "right = 1")
-    shown = watched(whole_course, capsys, monkeypatch)
-    assert "✓ 01 Attention scores" in shown
+    output = watched(whole_course, capsys, monkeypatch)
+    assert "✓ 01 Attention scores" in output
     number = next(
         n
         for n, line in enumerate((whole_course / SECOND).read_text().splitlines(), 1)
@@ -342,8 +353,8 @@ def test_after_a_tick_it_says_what_to_write_next_and_needs_no_command(
     assert (
         f"Go on with 02 The causal mask: write causal_mask, on line {number} of {SECOND}. "
         "What you save"
-    ) in shown
-    assert "course check causal_mask" not in shown
+    ) in output
+    assert "course check causal_mask" not in output
 
 
 def test_after_a_tick_the_next_that_is_begun_is_checked_at_once(
@@ -351,9 +362,9 @@ def test_after_a_tick_the_next_that_is_begun_is_checked_at_once(
 ) -> None:
     add(whole_course / FIRST, "right = 1")
     add(whole_course / SECOND, "wrong = 1")
-    shown = watched(whole_course, capsys, monkeypatch)
+    output = watched(whole_course, capsys, monkeypatch)
     assert re.search(
-        r"✓ 01 Attention scores.*✗ 02 The causal mask.*Next: course \w+ causal_mask", shown
+        r"✓ 01 Attention scores.*✗ 02 The causal mask.*Next: course \w+ causal_mask", output
     )
 
 
@@ -362,7 +373,7 @@ def test_exercises_that_come_next_are_watched_too(
 ) -> None:
     course, watches = load_course(whole_course), list[Exercise]()
     monkeypatch.setattr(
-        "manyheads.cli.check._saves", lambda named, first: watches.extend(named) or iter(())
+        "manyheads.cli.check._saves", lambda named, exercise: watches.extend(named) or iter(())
     )
     watch_saves(Checks(course), open_console(), course.exercises[:1])
     assert watches == list(course.exercises)

@@ -37,7 +37,7 @@ def test_check_says_once_where_this_python_is_newer_than_the_judges(
     (student_copy / "exercises" / "averages" / "01_running_mean.py").write_text(
         RIGHT, encoding="utf-8"
     )
-    done = run_course("check", cwd=student_copy)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.count("judged with Python") == bool(says)
-    assert says in done.stdout
+    completed = run_course("check", cwd=student_copy)
+    assert (completed.returncode, completed.stderr) == (0, "")
+    assert completed.stdout.count("judged with Python") == bool(says)
+    assert says in completed.stdout

@@ -47,13 +47,15 @@ class LanguageClient:
         self._process.stdin.write(b"Content-Length: %d\r\n\r\n%b" % (len(data), data))
         self._process.stdin.flush()
 
-    def _next(self, wanted: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
+    def _next(self, is_match: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
         for message in self._waiting:
-            if wanted(message):
+            if is_match(message):
                 self._waiting.remove(message)
                 return message
         ends = time.monotonic() + SECONDS
-        while not wanted(message := self._received.get(timeout=max(ends - time.monotonic(), 0.01))):
+        while not is_match(
+            message := self._received.get(timeout=max(ends - time.monotonic(), 0.01))
+        ):
             self._waiting.append(message)
         return message
 
@@ -94,9 +96,9 @@ class LanguageClient:
 
     def diagnostics(self, path: Path) -> list[dict[str, Any]]:
         """The next diagnostics that are published of this file."""
-        told = self.received("textDocument/publishDiagnostics")
-        assert told["uri"] == path.as_uri()
-        return told["diagnostics"]  # type: ignore[no-any-return]
+        notification = self.received("textDocument/publishDiagnostics")
+        assert notification["uri"] == path.as_uri()
+        return notification["diagnostics"]  # type: ignore[no-any-return]
 
     def close(self) -> int:
         """End the server as an editor does; its exit status."""
@@ -124,20 +126,20 @@ def editor(student_copy: Path) -> Iterator[LanguageClient]:
 
 
 def actions(
-    editor: LanguageClient, path: Path, found: list[dict[str, Any]]
+    editor: LanguageClient, path: Path, diagnostics: list[dict[str, Any]]
 ) -> dict[str, dict[str, Any]]:
     """The code actions at the first diagnostic, by title."""
-    about = {"range": found[0]["range"], "context": {"diagnostics": found}}
-    told = editor.request(
-        "textDocument/codeAction", {"textDocument": {"uri": path.as_uri()}, **about}
+    parameters = {"range": diagnostics[0]["range"], "context": {"diagnostics": diagnostics}}
+    reply = editor.request(
+        "textDocument/codeAction", {"textDocument": {"uri": path.as_uri()}, **parameters}
     )
-    return {action["title"]: action["command"] for action in told}
+    return {action["title"]: action["command"] for action in reply}
 
 
 def chosen(editor: LanguageClient, command: dict[str, Any]) -> str:
     """What the editor shows after an action."""
-    wanted = {"command": command["command"], "arguments": command["arguments"]}
-    editor.request("workspace/executeCommand", wanted)
+    parameters = {"command": command["command"], "arguments": command["arguments"]}
+    editor.request("workspace/executeCommand", parameters)
     return str(editor.received("window/showMessage")["message"])
 
 
@@ -145,29 +147,29 @@ def test_a_save_shows_the_wrong_line_and_clears_it_when_it_is_right(editor, stud
     path = student_copy / SCRIPT
     assert editor.open(path) == []  # nothing is written yet
     for save in range(3):
-        (found,) = editor.save(path, f"{WRONG}# {save}\n")
-        start, end = found["range"]["start"], found["range"]["end"]
-        assert (start["line"], end["line"], found["source"]) == (LINE, LINE, "course")
+        (diagnostic,) = editor.save(path, f"{WRONG}# {save}\n")
+        start, end = diagnostic["range"]["start"], diagnostic["range"]["end"]
+        assert (start["line"], end["line"], diagnostic["source"]) == (LINE, LINE, "course")
         assert (
             WRONG.splitlines()[LINE][start["character"] : end["character"]]
             == WRONG.splitlines()[LINE].strip()
         )
-        assert found["message"].startswith("running_mean: You summed without dividing")
-        assert "8 of 9 values differ" in found["message"]  # which editors show on hover
-        assert found["relatedInformation"][0]["message"].startswith("Hint: ")
+        assert diagnostic["message"].startswith("running_mean: You summed without dividing")
+        assert "8 of 9 values differ" in diagnostic["message"]  # which editors show on hover
+        assert diagnostic["relatedInformation"][0]["message"].startswith("Hint: ")
         assert editor.save(path, f"{RIGHT}# {save}\n") == []
 
 
 def test_next_hint_is_an_action_whose_hint_goes_to_the_diagnostic(editor, student_copy):
     path = student_copy / SCRIPT
-    found = editor.save(path, WRONG)
-    said = chosen(editor, actions(editor, path, found)["Next hint"])
+    diagnostics = editor.save(path, WRONG)
+    message = chosen(editor, actions(editor, path, diagnostics)["Next hint"])
     (now,) = editor.diagnostics(path)
-    assert "Hint 2 of 3: " in said
-    assert now["relatedInformation"][0]["message"] in said
+    assert "Hint 2 of 3: " in message
+    assert now["relatedInformation"][0]["message"] in message
     assert (
         editor.save(path, f"{WRONG}# changed\n")[0]["relatedInformation"]
-        == found[0]["relatedInformation"]
+        == diagnostics[0]["relatedInformation"]
     )
 
 
@@ -175,17 +177,17 @@ def test_shapes_stand_behind_the_lines_that_make_them(editor, student_copy):
     path = student_copy / SCRIPT
     editor.save(path, RIGHT)
     everywhere = {"start": {"line": 0, "character": 0}, "end": {"line": 99, "character": 0}}
-    asked = {"textDocument": {"uri": path.as_uri()}, "range": everywhere}
-    (hint,) = editor.request("textDocument/inlayHint", asked)
+    parameters = {"textDocument": {"uri": path.as_uri()}, "range": everywhere}
+    (hint,) = editor.request("textDocument/inlayHint", parameters)
     line = RIGHT.splitlines()[LINE]
     assert (hint["position"], hint["label"]) == ({"line": LINE, "character": len(line)}, "→ (T)")
 
 
 def test_what_is_no_exercise_or_is_done_in_the_notebook_shows_nothing(editor, student_copy):
     path = student_copy / SCRIPT
-    other = path.with_name("notes.py")
-    other.write_text("1 +", encoding="utf-8")
-    item = {"uri": other.as_uri(), "languageId": "python", "version": 1, "text": "1 +"}
+    notes = path.with_name("notes.py")
+    notes.write_text("1 +", encoding="utf-8")
+    item = {"uri": notes.as_uri(), "languageId": "python", "version": 1, "text": "1 +"}
     editor.notify("textDocument/didOpen", {"textDocument": item})
     jupytext.write(jupytext.reads(WRONG, fmt="py:percent"), student_copy / NOTEBOOK)
     assert editor.open(path) == []  # the next that is published is of this file
@@ -193,7 +195,7 @@ def test_what_is_no_exercise_or_is_done_in_the_notebook_shows_nothing(editor, st
         editor.request(
             "textDocument/inlayHint",
             {
-                "textDocument": {"uri": other.as_uri()},
+                "textDocument": {"uri": notes.as_uri()},
                 "range": {"start": {"line": 0, "character": 0}, "end": {"line": 9, "character": 0}},
             },
         )

@@ -52,9 +52,9 @@ def ran(student_copy: Path, tmp_path: Path) -> Callable[[], bool]:
     (student_copy / SCRIPT).write_text(f"open({str(noted)!r}, 'a').write('x')\n{RIGHT}")
 
     def ask() -> bool:
-        found = noted.exists()
+        has_run = noted.exists()
         noted.unlink(missing_ok=True)
-        return found
+        return has_run
 
     return ask
 
@@ -62,9 +62,9 @@ def ran(student_copy: Path, tmp_path: Path) -> Callable[[], bool]:
 def test_what_one_command_has_run_no_other_runs_again_unless_it_has_changed(
     run_course, student_copy, ran
 ):
-    first = run_course("status", cwd=student_copy)
+    completed = run_course("status", cwd=student_copy)
     assert ran()
-    assert run_course("status", cwd=student_copy).stdout == first.stdout
+    assert run_course("status", cwd=student_copy).stdout == completed.stdout
     check = run_course("check", cwd=student_copy)
     assert check.stdout.startswith("✓ 01 The running mean")
     assert "unchanged since its last check; --fresh runs it again\n" in check.stdout
@@ -93,9 +93,9 @@ def test_an_attempt_without_an_end_is_run_again_by_check_alone(
         "import time\n\n\ndef running_mean(x):\n    while True:\n        time.sleep(0.01)\n"
     )
     for _ in range(2):
-        said = run_course("check", cwd=student_copy).stdout
-        assert "It was still in the loop on line 5 when its time was up: does it end?" in said
-        assert "unchanged" not in said
+        output = run_course("check", cwd=student_copy).stdout
+        assert "It was still in the loop on line 5 when its time was up: does it end?" in output
+        assert "unchanged" not in output
 
 
 def test_a_line_that_was_proved_of_a_text_is_told_of_it_by_every_later_check(
@@ -109,8 +109,8 @@ def test_a_line_that_was_proved_of_a_text_is_told_of_it_by_every_later_check(
     results = iter([proved, unproved, mended])
     monkeypatch.setattr(own.Checks, "_run", lambda *_: next(results))
     desks = [own.Checks(course, fresh=True) for _ in range(3)]
-    told = [desk.result(attempt(course)).lines for desk in desks]
-    assert told == [proved.lines, proved.lines, ()]
+    proved_lines = [desk.result(attempt(course)).lines for desk in desks]
+    assert proved_lines == [proved.lines, proved.lines, ()]
 
 
 def test_where_nothing_has_changed_status_does_not_import_torch(student_copy: Path) -> None:
@@ -118,7 +118,10 @@ def test_where_nothing_has_changed_status_does_not_import_torch(student_copy: Pa
     twice = [
         make.run(sys.executable, "-c", TORCH_IMPORTED, "status", cwd=student_copy) for _ in range(2)
     ]
-    assert [(done.returncode, done.stderr) for done in twice] == [(0, "True\n"), (0, "False\n")]
+    assert [(completed.returncode, completed.stderr) for completed in twice] == [
+        (0, "True\n"),
+        (0, "False\n"),
+    ]
 
 
 def test_another_version_or_state_of_the_engine_ends_what_was_kept(
@@ -126,7 +129,7 @@ def test_another_version_or_state_of_the_engine_ends_what_was_kept(
 ) -> None:
     attempt(course).keep(RESULT)
     versions = own.versions()
-    assert {each.split()[0] for each in versions} >= {"manyheads", "torch"}
+    assert {version.split()[0] for version in versions} >= {"manyheads", "torch"}
     assert (
         f"own_attempt.py {(status := os.stat(own.__file__)).st_mtime_ns} {status.st_size}"
         in versions
@@ -168,9 +171,9 @@ def test_a_result_that_cannot_be_kept_is_told_and_counts(
     (student_copy / SCRIPT).write_text(RIGHT, encoding="utf-8")
     if full:
         (student_copy / own.FOLDER).touch()
-    done = run_course("check", "running_mean", cwd=student_copy)
-    assert (done.returncode, NOT_KEPT in done.stdout) == (0, full)
-    assert "0 of " not in done.stdout
+    completed = run_course("check", "running_mean", cwd=student_copy)
+    assert (completed.returncode, NOT_KEPT in completed.stdout) == (0, full)
+    assert "0 of " not in completed.stdout
 
 
 def test_of_what_was_checked_last_what_is_not_done_comes_first(two_means: Path) -> None:
@@ -178,7 +181,7 @@ def test_of_what_was_checked_last_what_is_not_done_comes_first(two_means: Path) 
     first, second = course.exercises
     shutil.copy(first.fingerprints, second.fingerprints)
     failed = make.exercise("mean", make.check("mean"))
-    done = failed.model_copy(update={"checks": ()})
+    passed = failed.model_copy(update={"checks": ()})
     with pytest.raises(
         CourseError,
         match=r"^trace which exercise\? None was checked here yet\. Next: course trace ",
@@ -188,9 +191,9 @@ def test_of_what_was_checked_last_what_is_not_done_comes_first(two_means: Path) 
         (second, failed, second),
         (first, failed, first),
         (second, failed, second),
-        (first, done, second),
-        (second, done, second),
-        (first, done, first),
+        (first, passed, second),
+        (second, passed, second),
+        (first, passed, first),
     ):
         Own(course, exercise, AttemptSource(exercise.script.name, "x = 1\n"), True).keep(result)
         os.utime(kept_path(exercise), ns=(next(TIMES), next(TIMES)))  # a clock may be coarse

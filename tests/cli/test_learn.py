@@ -26,41 +26,42 @@ def student_copy(student_copy: Path) -> Path:
 @pytest.fixture
 def ask(run_course: Run, student_copy: Path) -> Ask:
     def ask() -> list[str]:
-        done = run_course("hint", "running_mean", cwd=student_copy)
-        assert (done.returncode, done.stderr) == (0, "")
-        return done.stdout.splitlines()
+        completed = run_course("hint", "running_mean", cwd=student_copy)
+        assert (completed.returncode, completed.stderr) == (0, "")
+        return completed.stdout.splitlines()
 
     return ask
 
 
 def test_the_next_step_each_time_it_is_asked(ask: Ask) -> None:
     title = "You divided by the length of x everywhere."
-    first = "Hint 1 of 3: How many numbers are in the mean at position 0?"
-    assert ask() == [title, first, "Next: course hint running_mean"]
+    first_hint = "Hint 1 of 3: How many numbers are in the mean at position 0?"
+    assert ask() == [title, first_hint, "Next: course hint running_mean"]
     assert ask()[1] == "Hint 2 of 3: Look at the line that divides or adds."
 
 
 def test_where_nothing_can_be_kept_the_first_step_and_that_it_is_not_remembered(
     ask: Ask, student_copy: Path
 ) -> None:
-    kept = student_copy / ".course"
-    shutil.rmtree(kept, ignore_errors=True)
-    kept.write_text("a file in the way, for which root has no way round either")
+    state_folder = student_copy / ".course"
+    shutil.rmtree(state_folder, ignore_errors=True)
+    state_folder.write_text("a file in the way, for which root has no way round either")
     for _ in range(2):
-        _, first, forgets, _ = ask()
-        assert first == "Hint 1 of 3: How many numbers are in the mean at position 0?"
+        _, first_hint, forgets, _ = ask()
+        assert first_hint == "Hint 1 of 3: How many numbers are in the mean at position 0?"
         assert forgets.startswith(
-            f"The step is not remembered: {kept}/hints.json cannot be written ("
+            f"The step is not remembered: {state_folder}/hints.json cannot be written ("
         )
 
 
 @pytest.mark.parametrize("command", ["hint", "trace", "plot"])
 def test_without_a_name_and_a_check_it_is_asked_which_is_meant(run_course, student_copy, command):
-    done = run_course(command, cwd=student_copy)
-    following = f"Next: course {command} running_mean"
-    assert (done.returncode, done.stdout) == (2, "")
+    completed = run_course(command, cwd=student_copy)
+    next_step = f"Next: course {command} running_mean"
+    assert (completed.returncode, completed.stdout) == (2, "")
     assert (
-        done.stderr == f"course: {command} which exercise? None was checked here yet. {following}\n"
+        completed.stderr
+        == f"course: {command} which exercise? None was checked here yet. {next_step}\n"
     )
 
 
@@ -77,11 +78,11 @@ def test_after_the_last_hint_the_same_is_not_repeated_in_silence(
     ask: Ask, student_copy: Path
 ) -> None:
     (student_copy / SCRIPT).write_text(DOES_NOT_HOLD, encoding="utf-8")
-    said = [ask() for _ in range(4)]
-    assert [each[-1] for each in said] == [
+    hints = [ask() for _ in range(4)]
+    assert [lines[-1] for lines in hints] == [
         f"Next: course {c} running_mean" for c in ("hint", "hint", "trace", "trace")
     ]
-    assert said[3][1] == "That was the last hint. Here it is again."
+    assert hints[3][1] == "That was the last hint. Here it is again."
 
 
 def test_an_untouched_stub_gets_the_exercises_hint_and_a_right_answer_none(
@@ -89,9 +90,9 @@ def test_an_untouched_stub_gets_the_exercises_hint_and_a_right_answer_none(
 ) -> None:
     shutil.copy(TINY / SCRIPT, student_copy / SCRIPT)
     hint = next(line for line in (TINY / "course.yaml").read_text().splitlines() if "hint:" in line)
-    title, first, following = ask()
-    assert (title, following) == ("Nothing is written here yet.", "Next: course hint running_mean")
-    assert first.removeprefix("Hint 1 of 3: ") in hint
+    title, first_hint, next_step = ask()
+    assert (title, next_step) == ("Nothing is written here yet.", "Next: course hint running_mean")
+    assert first_hint.removeprefix("Hint 1 of 3: ") in hint
     (student_copy / SCRIPT).write_text(RIGHT, encoding="utf-8")
     assert ask() == ["running_mean needs no hint: every check passes.", "Next: course status"]
 
@@ -129,9 +130,9 @@ def test_what_no_misconception_explains_gets_a_hint_about_that_and_no_other(
     ask, student_copy, source, said, hint
 ):
     (student_copy / SCRIPT).write_text(source, encoding="utf-8")
-    title, first, _ = ask()
+    title, first_hint, _ = ask()
     assert said in title
-    assert first.startswith(hint)
+    assert first_hint.startswith(hint)
 
 
 NAMED = "Rename it to 01_running_mean.py.\nNext: course check running_mean\n"
@@ -170,12 +171,12 @@ def test_what_cannot_be_read_is_told_with_what_is_next(
         notebook.unlink()
     if name:
         script.with_name(name).write_bytes(text)
-        before = (
+        prefix = (
             f"01_running_mean.py is not here, and {name} is not read.\n" if said == NAMED else ""
         )
     else:
-        before = "01_running_mean.py is not here.\n"
-    done = run_course(*command.split(), cwd=student_copy)
+        prefix = "01_running_mean.py is not here.\n"
+    completed = run_course(*command.split(), cwd=student_copy)
     is_check = command.startswith("check")
-    told = (1, f"{before}{said}", "") if is_check else (2, "", f"course: {before}{said}")
-    assert (done.returncode, done.stdout, done.stderr) == told
+    expected = (1, f"{prefix}{said}", "") if is_check else (2, "", f"course: {prefix}{said}")
+    assert (completed.returncode, completed.stdout, completed.stderr) == expected

@@ -52,16 +52,16 @@ def fits(lines: list[str]) -> str:
 
 def test_nothing_is_begun(screen: Screen) -> None:
     for command in (["status"], ["check"], ["check", "fused_qkv"], ["hint", "fused_qkv"]):
-        following = fits(screen(*command))
-        assert following.startswith("course hint " if command[0] == "hint" else "course check ")
-        fits(screen(*shlex.split(following)[1:]))
+        next_step = fits(screen(*command))
+        assert next_step.startswith("course hint " if command[0] == "hint" else "course check ")
+        fits(screen(*shlex.split(next_step)[1:]))
 
 
 def test_what_a_screen_has_no_room_for_is_a_command_away(screen: Screen) -> None:
-    (more,) = (line for line in screen("status") if "course status --all" in line)
-    assert re.search(r"has 11 checks: |and \d+ more: ", more)
-    whole = screen(*shlex.split(more.partition(": course ")[2]))
-    assert sum(line.startswith("  ☐ ") for line in whole) == 11
+    (more_line,) = (line for line in screen("status") if "course status --all" in line)
+    assert re.search(r"has 11 checks: |and \d+ more: ", more_line)
+    full_screen = screen(*shlex.split(more_line.partition(": course ")[2]))
+    assert sum(line.startswith("  ☐ ") for line in full_screen) == 11
 
 
 def test_several_are_wrong_and_the_first_is_whole(screen: Screen) -> None:
@@ -69,19 +69,19 @@ def test_several_are_wrong_and_the_first_is_whole(screen: Screen) -> None:
         shutil.copy(path, FOLDER)
     lines = screen("check")
     assert fits(lines) == "course hint reshape_dance"
-    (wrong,) = (place for place, line in enumerate(lines) if line.startswith("✗ 04"))
-    assert lines[wrong + 1].startswith("  ✗ split_heads: You viewed straight to")
-    assert all(re.match(r"[✓✗…] 0\d ", line) for line in lines[:wrong])
+    (failure_index,) = (index for index, line in enumerate(lines) if line.startswith("✗ 04"))
+    assert lines[failure_index + 1].startswith("  ✗ split_heads: You viewed straight to")
+    assert all(re.match(r"[✓✗…] 0\d ", line) for line in lines[:failure_index])
     assert fits(screen("status")) == "course check causal_mask"
-    fits(shown := screen("trace", "reshape_dance"))
-    assert [line for line in shown if line.strip().startswith("! T is no longer T:")]
-    assert [line[:9] for line in shown if line.startswith("  token")][:3] == [
+    fits(trace_lines := screen("trace", "reshape_dance"))
+    assert [line for line in trace_lines if line.strip().startswith("! T is no longer T:")]
+    assert [line[:9] for line in trace_lines if line.startswith("  token")][:3] == [
         "  token 1",
         "  token 2",
         "  token 3",
     ]
-    (more,) = (line for line in shown if "lines more: " in line)
-    assert len(screen(*shlex.split(more.partition(": course ")[2]))) > 40
+    (more_line,) = (line for line in trace_lines if "lines more: " in line)
+    assert len(screen(*shlex.split(more_line.partition(": course ")[2]))) > 40
 
 
 def test_four_functions_of_one_file_are_wrong(screen: Screen) -> None:
@@ -93,20 +93,22 @@ def test_four_functions_of_one_file_are_wrong(screen: Screen) -> None:
         returns.sub(r"\1(\2) * 1.5", text), encoding="utf-8"
     )
     fits(screen("check"))
-    fits(shown := screen("trace"))
-    assert "attend(q, k, v), which waits for attention_scores: " in " ".join(shown)
+    fits(trace_lines := screen("trace"))
+    assert "attend(q, k, v), which waits for attention_scores: " in " ".join(trace_lines)
 
 
 def test_what_is_traced_is_right_and_the_exercise_is_not(screen: Screen) -> None:
     text = (REPOSITORY / "solutions" / FOLDER.name / "03_self_attention.py").read_text(
         encoding="utf-8"
     )
-    wrong = text.replace(
+    mutant = text.replace(
         "self.dropout(torch.softmax(scores, dim=-1))", "torch.softmax(scores, dim=-1)"
     )
-    assert wrong != text
-    (FOLDER / "03_self_attention.py").write_text(wrong, encoding="utf-8")
+    assert mutant != text
+    (FOLDER / "03_self_attention.py").write_text(mutant, encoding="utf-8")
     fits(screen("check"))
-    shown = screen("trace")
-    assert fits(shown) == "course hint self_attention"
-    assert "These calls are right, and yet something is not: CausalAttention: " in " ".join(shown)
+    trace_lines = screen("trace")
+    assert fits(trace_lines) == "course hint self_attention"
+    assert "These calls are right, and yet something is not: CausalAttention: " in " ".join(
+        trace_lines
+    )

@@ -47,11 +47,14 @@ def words(text: str) -> str:
 @pytest.fixture
 def followed(tiny: Course, running_mean: Exercise, box: Box) -> Callable[[str], Followed]:
     """Follow this source in a process of its own."""
-    wanted = examples(running_mean, read(running_mean.fingerprints))
+    recorded_examples = examples(running_mean, read(running_mean.fingerprints))
 
     def followed(source: str) -> Followed:
         return follow(
-            box, tiny.limits.for_worker(), AttemptSource("01_running_mean.py", source), wanted
+            box,
+            tiny.limits.for_worker(),
+            AttemptSource("01_running_mean.py", source),
+            recorded_examples,
         )
 
     return followed
@@ -59,17 +62,17 @@ def followed(tiny: Course, running_mean: Exercise, box: Box) -> Callable[[str], 
 
 def test_each_line_is_explained_whatever_it_prints(run_course: Run, student_copy: Path) -> None:
     (student_copy / SCRIPT).write_text(FLOODS, encoding="utf-8")
-    done = run_course("trace", "running_mean", "--values", cwd=student_copy)
-    assert (done.returncode, done.stderr) == (0, "")
-    lines = [line.rstrip() for line in done.stdout.splitlines()]
+    completed = run_course("trace", "running_mean", "--values", cwd=student_copy)
+    assert (completed.returncode, completed.stderr) == (0, "")
+    lines = [line.rstrip() for line in completed.stdout.splitlines()]
     assert lines[0] == "running_mean(x)"
     assert lines[1].startswith("  T = ")
     assert (
         lines[2]
         == "  8  return x.cumsum(0) / torch.arange(1, len(x) + 1)  # [bold]per position[/bold]"
     )
-    told = [" ".join(line.split()[:4]) for line in lines if "→" in line]
-    assert told == ["cumsum (T) → (T)", "div (T), int64 (T)"]
+    operations = [" ".join(line.split()[:4]) for line in lines if "→" in line]
+    assert operations == ["cumsum (T) → (T)", "div (T), int64 (T)"]
     assert float(lines[4].split()[2])
     assert "  ✓ returns (T): the right numbers" in lines
     assert lines[-1] == "Next: course check running_mean"
@@ -202,9 +205,9 @@ def test_shapes_that_fit_no_recorded_call_are_the_instructors_to_mend(here: Path
     ],
 )
 def test_code_that_does_not_answer_gives_one_sentence(followed, source, says):
-    seen = followed(source)
-    assert seen.shown == ()
-    assert seen.ended.startswith(says)
+    outcome = followed(source)
+    assert outcome.shown == ()
+    assert outcome.ended.startswith(says)
 
 
 BY_LENGTH = "def running_mean(x):\n    return x.cumsum(0) / len(x)\n"
@@ -212,24 +215,24 @@ BY_LENGTH = "def running_mean(x):\n    return x.cumsum(0) / len(x)\n"
 
 def test_a_picture_is_written_and_told_in_words(run_course: Run, student_copy: Path) -> None:
     (student_copy / SCRIPT).write_text(BY_LENGTH, encoding="utf-8")
-    done = run_course("plot", "running_mean", cwd=student_copy / "exercises")
-    assert (done.returncode, done.stderr) == (0, "")
-    first, where, following = done.stdout.splitlines()
-    assert first.startswith("running_mean(x): the largest difference is ")
+    completed = run_course("plot", "running_mean", cwd=student_copy / "exercises")
+    assert (completed.returncode, completed.stderr) == (0, "")
+    caption, where, next_step = completed.stdout.splitlines()
+    assert caption.startswith("running_mean(x): the largest difference is ")
     assert where == f"Drawn in {student_copy / 'plots' / 'running_mean.html'}"
-    assert following == "Next: course check running_mean"
+    assert next_step == "Next: course check running_mean"
     page = (student_copy / "plots" / "running_mean.html").read_text(encoding="utf-8")
-    assert f"<figcaption>{first}</figcaption>" in page
+    assert f"<figcaption>{caption}</figcaption>" in page
 
 
 @pytest.fixture
 def done_copy(student_copy: Path, run_course: Run) -> Path:
     """A student's folder in which the exercise is done."""
     (student_copy / SCRIPT).write_text(RIGHT, encoding="utf-8")
-    done = run_course("check", "running_mean", cwd=student_copy)
-    assert done.returncode == 0
-    assert "Five questions on your own code: course ask running_mean" in done.stdout
-    assert "cannot be kept" not in done.stdout
+    completed = run_course("check", "running_mean", cwd=student_copy)
+    assert completed.returncode == 0
+    assert "Five questions on your own code: course ask running_mean" in completed.stdout
+    assert "cannot be kept" not in completed.stdout
     return student_copy
 
 
@@ -239,8 +242,10 @@ def questions_in(out: str) -> list[str]:
 
 def right_letters(run_course: Run, real_copy: Path) -> str:
     """The right letters, as they are told to who gives none."""
-    told = run_course("ask", "running_mean", "--seed", "3", "--letters", "-----", cwd=real_copy)
-    return "".join(re.findall(r"^  It is ([A-D]):", told.stdout, re.MULTILINE))
+    completed = run_course(
+        "ask", "running_mean", "--seed", "3", "--letters", "-----", cwd=real_copy
+    )
+    return "".join(re.findall(r"^  It is ([A-D]):", completed.stdout, re.MULTILINE))
 
 
 def test_who_knows_the_code_has_all_and_who_guesses_is_told_why_not(
@@ -248,12 +253,14 @@ def test_who_knows_the_code_has_all_and_who_guesses_is_told_why_not(
 ) -> None:
     letters = right_letters(run_course, done_copy)
     assert len(letters) == 5
-    known = run_course("ask", "--seed", "3", "--letters", letters, cwd=done_copy)
-    assert (known.returncode, known.stderr) == (0, "")
-    assert len(questions_in(known.stdout)) == 5
-    assert "5 of 5 at the first try." in known.stdout
-    first = "A" if letters[0] != "A" else "B"
-    guessed = run_course("ask", "--seed", "3", "--letters", first + letters[1:], cwd=done_copy)
+    correct = run_course("ask", "--seed", "3", "--letters", letters, cwd=done_copy)
+    assert (correct.returncode, correct.stderr) == (0, "")
+    assert len(questions_in(correct.stdout)) == 5
+    assert "5 of 5 at the first try." in correct.stdout
+    wrong_letter = "A" if letters[0] != "A" else "B"
+    guessed = run_course(
+        "ask", "--seed", "3", "--letters", wrong_letter + letters[1:], cwd=done_copy
+    )
     assert guessed.returncode == 1
     assert "4 of 5 at the first try." in guessed.stdout
     assert guessed.stdout.count("✗ ") == 1
@@ -262,12 +269,14 @@ def test_who_knows_the_code_has_all_and_who_guesses_is_told_why_not(
 @pytest.mark.journey
 def test_on_a_terminal_a_wrong_answer_has_a_second_try(run_course: Run, done_copy: Path) -> None:
     letters = right_letters(run_course, done_copy)
-    first = "A" if letters[0] != "A" else "B"
-    said = f"x\n{first}\n{letters[0]}\n\n{letters[2].lower()}\nq\n"
-    done = run(*COURSE, "ask", "running_mean", "--seed", "3", cwd=done_copy, said=said)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert len(questions_in(done.stdout)) == 4
-    assert "1 of 5 at the first try." in done.stdout
+    wrong_letter = "A" if letters[0] != "A" else "B"
+    keystrokes = f"x\n{wrong_letter}\n{letters[0]}\n\n{letters[2].lower()}\nq\n"
+    completed = run(
+        *COURSE, "ask", "running_mean", "--seed", "3", cwd=done_copy, input_text=keystrokes
+    )
+    assert (completed.returncode, completed.stderr) == (0, "")
+    assert len(questions_in(completed.stdout)) == 4
+    assert "1 of 5 at the first try." in completed.stdout
 
 
 def test_before_a_tick_there_are_no_questions(run_course: Run, student_copy: Path) -> None:
@@ -278,9 +287,9 @@ def test_before_a_tick_there_are_no_questions(run_course: Run, student_copy: Pat
         == "course: no exercise is done yet, and questions come after a ✓. Next: course check\n"
     )
     (student_copy / SCRIPT).write_text(RIGHT.replace(".mean()", ".sum()"), encoding="utf-8")
-    wrong = run_course("ask", "running_mean", cwd=student_copy)
-    assert wrong.returncode == 2
-    assert wrong.stderr == (
+    refused = run_course("ask", "running_mean", cwd=student_copy)
+    assert refused.returncode == 2
+    assert refused.stderr == (
         "course: running_mean is not done yet, and questions come after a ✓. Next: course "
         "check running_mean\n"
     )
@@ -324,9 +333,9 @@ def real_folder(real_copy: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_it_learns_and_writes(run_course: Run, real_copy: Path) -> None:
-    done = run_course("train", ID, "--steps", "100", cwd=real_copy)
-    assert (done.returncode, done.stderr) == (0, "")
-    step, means, heading, *writes, following = done.stdout.splitlines()
+    completed = run_course("train", ID, "--steps", "100", cwd=real_copy)
+    assert (completed.returncode, completed.stderr) == (0, "")
+    step, means, heading, *writes, next_step = completed.stdout.splitlines()
     loss = re.fullmatch(r"step  100, loss (\d\.\d\d): Alice .*", step)
     assert loss
     assert 2 < float(loss[1]) < 4
@@ -339,7 +348,7 @@ def test_it_learns_and_writes(run_course: Run, real_copy: Path) -> None:
     )
     assert heading == "It writes:"
     assert writes[0].startswith("  Alice ")
-    assert following == f"Next: course check {ID}"
+    assert next_step == f"Next: course check {ID}"
 
 
 def test_a_module_without_a_mask_is_told_so_before_it_learns_and_its_loss_means_nothing(
@@ -350,11 +359,11 @@ def test_a_module_without_a_mask_is_told_so_before_it_learns_and_its_loss_means_
         ".masked_fill(~self.visible[:T, :T], -math.inf)", ""
     )
     script.write_text(text, encoding="utf-8")
-    done = run_course("train", ID, "--steps", "100", cwd=real_copy)
-    first, _, means, heading, *_, following = done.stdout.splitlines()
-    assert first.startswith("Your module sees the future: ")
+    completed = run_course("train", ID, "--steps", "100", cwd=real_copy)
+    warning, _, means, heading, *_, next_step = completed.stdout.splitlines()
+    assert warning.startswith("Your module sees the future: ")
     assert re.fullmatch(r"A loss of \d\.\d\d says nothing here, because .*", means)
-    assert (heading, following) == ("It writes:", f"Next: course check {ID}")
+    assert (heading, next_step) == ("It writes:", f"Next: course check {ID}")
 
 
 def test_what_stops_it_is_one_sentence(real_folder: Path) -> None:
@@ -373,9 +382,9 @@ def test_an_exercise_without_a_module_is_told_which_has_one(real_folder: Path) -
 
 
 def test_a_quick_run_fills_the_lessons_first_row(run_course: Run) -> None:
-    done = run_course("bench", "--quick")
-    assert (done.returncode, done.stderr) == (0, "")
-    ours = [line.split() for line in done.stdout.splitlines() if " 256 " in line]
+    completed = run_course("bench", "--quick")
+    assert (completed.returncode, completed.stderr) == (0, "")
+    ours = [line.split() for line in completed.stdout.splitlines() if " 256 " in line]
     assert [row[0] for row in ours] == ["float32"] * 2 + ["bfloat16"] * 2 + ["A100,"]
     assert ours[-1][-3:] == ["0.31", "0.11", "2.8×"]
     assert all(float(row[-6]) > 0 and float(row[-5]) > 0 for row in ours[:-1])
@@ -383,6 +392,6 @@ def test_a_quick_run_fills_the_lessons_first_row(run_course: Run) -> None:
 
 @pytest.mark.gpu
 def test_on_a_gpu_a_quick_run_names_the_device(run_course: Run) -> None:
-    done = run_course("bench", "--quick", "--device", "cuda")
-    assert (done.returncode, done.stderr) == (0, "")
-    assert f"cuda: {torch.cuda.get_device_name()}" in done.stdout
+    completed = run_course("bench", "--quick", "--device", "cuda")
+    assert (completed.returncode, completed.stderr) == (0, "")
+    assert f"cuda: {torch.cuda.get_device_name()}" in completed.stdout

@@ -81,9 +81,9 @@ def write(folder: Path, name: str, code: str | None) -> None:
 def test_check_says_which_file_it_judges(run_course, student_copy, files, named, says):
     for name, code in files.items():
         write(student_copy, name, code)
-    done = run_course("check", named, cwd=student_copy)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert " ".join(done.stdout.split()).count(says or ".ipynb") == bool(says)
+    completed = run_course("check", named, cwd=student_copy)
+    assert (completed.returncode, completed.stderr) == (0, "")
+    assert " ".join(completed.stdout.split()).count(says or ".ipynb") == bool(says)
 
 
 def test_status_says_which_of_two_counts(run_course: Run, student_copy: Path) -> None:
@@ -91,8 +91,11 @@ def test_status_says_which_of_two_counts(run_course: Run, student_copy: Path) ->
     assert "note:" not in run_course("status", cwd=student_copy).stdout
     write(student_copy, NOTEBOOK, WRONG)
     assert f"note: {BOTH}\n" in run_course("status", cwd=student_copy).stdout
-    (told,) = json.loads(run_course("status", "--json", cwd=student_copy).stdout)["exercises"]
-    assert (told["note"], {check["outcome"] for check in told["checks"]}) == (BOTH, {"passed"})
+    (exercise,) = json.loads(run_course("status", "--json", cwd=student_copy).stdout)["exercises"]
+    assert (exercise["note"], {check["outcome"] for check in exercise["checks"]}) == (
+        BOTH,
+        {"passed"},
+    )
 
 
 @pytest.mark.parametrize(
@@ -112,9 +115,9 @@ def test_a_finished_copy_beside_an_untouched_stub_is_found_and_named(
     run_course, student_copy, command
 ):
     write(student_copy, COPY, RIGHT)
-    done = run_course(*command, cwd=student_copy)
-    assert done.returncode == (1 if command[0] == "check" else 2)
-    assert (done.stdout + done.stderr).removeprefix("course: ") == (
+    completed = run_course(*command, cwd=student_copy)
+    assert completed.returncode == (1 if command[0] == "check" else 2)
+    assert (completed.stdout + completed.stderr).removeprefix("course: ") == (
         f"{SCRIPT} {GIVEN}, and {COPY} is not read.\n"
         f"Put it in the place of {NOTEBOOK}.\nNext: course check running_mean\n"
     )
@@ -144,8 +147,12 @@ def test_nothing_is_said_of_a_copy(
     write(student_copy, "scratch.py" if "another" in copy else f"{STEM}_old.py", copy)
     if script is not None:
         write(student_copy, SCRIPT, script)
-    done = run_course("check", cwd=student_copy)
-    assert (done.returncode, "not read" in done.stdout, "Nothing is begun yet" in done.stdout) == (
+    completed = run_course("check", cwd=student_copy)
+    assert (
+        completed.returncode,
+        "not read" in completed.stdout,
+        "Nothing is begun yet" in completed.stdout,
+    ) == (
         0,
         False,
         not script,
@@ -172,20 +179,20 @@ def test_check_says_what_git_has_fetched_of_the_class_repository(
     git(student_copy, "init", "-q")
     for words in (["add", "-A"], ["commit", "-qm", "class"]):
         git(student_copy, *words)
-    mine = tmp_path / "clone"
-    git(tmp_path, "clone", "-q", str(student_copy), str(mine))
-    write(mine, SCRIPT, RIGHT)
-    assert "newer" not in run_course("check", cwd=mine).stdout
+    clone = tmp_path / "clone"
+    git(tmp_path, "clone", "-q", str(student_copy), str(clone))
+    write(clone, SCRIPT, RIGHT)
+    assert "newer" not in run_course("check", cwd=clone).stdout
     script = student_copy / "exercises" / "averages" / SCRIPT
     (script if change else student_copy / "NEWS").write_text(
         change(script.read_text()) if change else "new"
     )
     for words in (["add", "-A"], ["commit", "-qm", "newer"]):
         git(student_copy, *words)
-    assert "newer" not in run_course("check", cwd=mine).stdout, "nothing is fetched by a check"
-    git(mine, "fetch", "-q")
-    said = f"note: the class repository is newer: {says}. Your work stays: git pull\n"
-    assert run_course("check", cwd=mine).stdout.count(said) == 1
+    assert "newer" not in run_course("check", cwd=clone).stdout, "nothing is fetched by a check"
+    git(clone, "fetch", "-q")
+    note = f"note: the class repository is newer: {says}. Your work stays: git pull\n"
+    assert run_course("check", cwd=clone).stdout.count(note) == 1
 
 
 FILE = "exercises/averages/01_running_mean.py"

@@ -63,6 +63,6 @@ def test_a_students_command(
     shutil.copy(TINY / "course.yaml", tmp_path)
     (tmp_path / SCRIPT).write_text(attempt, encoding="utf-8")
     command = (sys.executable, REPOSITORY / "tests" / "without_unix.py", *arguments)
-    done = run(*command, cwd=tmp_path, PYTHONIOENCODING="cp1252")
-    assert (done.returncode, done.stderr) == (status, "")
-    assert said in done.stdout
+    completed = run(*command, cwd=tmp_path, PYTHONIOENCODING="cp1252")
+    assert (completed.returncode, completed.stderr) == (status, "")
+    assert said in completed.stdout

@@ -17,7 +17,7 @@ from manyheads.course.decisions import NAME, Dates, Decisions, final, of_the_abs
 from manyheads.course.file import LatePolicy
 from manyheads.errors import CourseFault
 from manyheads.report.class_view import sentences
-from manyheads.report.words import own, told
+from manyheads.report.words import adjustment_text, exercise_adjustments
 from manyheads.result import Result, with_total
 from manyheads.schemas import SCHEMAS
 
@@ -157,18 +157,22 @@ TOTAL = ALL + "score: 5, by: Dr. X, comment: orally"
     ],
 )
 def test_what_counts(decide, handed_in, rows, points, most, says):
-    found, decided = (
+    graded, decided = (
         result(handed_in=handed_in),
         ("" if "student" in row else "student: ada, " for row in rows),
     )
     counted = final(
-        found,
-        decide("".join(f"- {{{who}{row}}}\n" for who, row in zip(decided, rows, strict=True))),
+        graded,
+        decide(
+            "".join(f"- {{{prefix}{row}}}\n" for prefix, row in zip(decided, rows, strict=True))
+        ),
     )
-    assert (counted.score, *(each.score for each in counted.exercises)) == points
+    assert (counted.score, *(exercise.score for exercise in counted.exercises)) == points
     assert (counted.max_score, list(sentences(counted))) == (most, says)
-    assert [each.checks for each in counted.exercises] == [each.checks for each in found.exercises]
-    assert (found.score, found.exercises[0].score) == (9, 3)
+    assert [exercise.checks for exercise in counted.exercises] == [
+        exercise.checks for exercise in graded.exercises
+    ]
+    assert (graded.score, graded.exercises[0].score) == (9, 3)
 
 
 @pytest.mark.parametrize(
@@ -184,13 +188,13 @@ def test_an_unknown_time_is_said_and_costs_nothing(
     decide: Decide, late: bool, words: str, named: int
 ) -> None:
     counted = final(result(late=late), decide())
-    assert (counted.score, [each.words for each in counted.adjustments]) == (9, [words])
+    assert (counted.score, [adjustment.words for adjustment in counted.adjustments]) == (9, [words])
     assert list(sentences(counted)) == [f"averages: {words}"] * named
 
 
 def test_what_is_not_decided_about_is_the_same_object(decide: Decide) -> None:
-    other = result().model_copy(update={"assignment": "spread"})
-    assert final(other, decide()) is other
+    unrelated = result().model_copy(update={"assignment": "spread"})
+    assert final(unrelated, decide()) is unrelated
 
 
 def test_who_handed_in_nothing_gets_what_is_decided_and_nobody_else(decide: Decide) -> None:
@@ -198,10 +202,12 @@ def test_who_handed_in_nothing_gets_what_is_decided_and_nobody_else(decide: Deci
         "student: bela, exercise: mean, score: 3",
         "student: chen, assignment: averages, excused: true",
     )
-    known = decide(f"- {{{of_bela}}}\n- {{{of_chen}}}\n")
-    bela, chen = of_the_absent(result(), known, ["bela", "chen", "dara"])
+    decisions = decide(f"- {{{of_bela}}}\n- {{{of_chen}}}\n")
+    bela, chen = of_the_absent(result(), decisions, ["bela", "chen", "dara"])
     assert (bela.student, bela.score, bela.max_score) == ("bela", 3, 10)
-    assert {check.outcome for each in bela.exercises for check in each.checks} == {"missing"}
+    assert {check.outcome for exercise in bela.exercises for check in exercise.checks} == {
+        "missing"
+    }
     assert (chen.student, chen.is_excused, chen.max_score) == ("chen", True, 0)
 
 
@@ -233,22 +239,31 @@ def test_without_a_policy_being_late_is_said_and_costs_nothing(
 
 
 def test_one_row_comments_all_who_answer_alike_and_changes_no_points(decide: Decide) -> None:
-    found = result(handed_in=DUE)
-    mean = found.exercises[0].model_copy(update={"answers": "3f2a"})
-    alike = found.model_copy(update={"exercises": (mean, *found.exercises[1:])})
-    known = decide("- {answers: 3f2a, exercise: mean, by: Dr. X, comment: Which sum is it.}\n")
-    assert list(sentences(final(alike, known))) == ["mean: comment by Dr. X: Which sum is it."]
-    assert [each.rule for each in final(alike, known).exercises[0].adjustments] == ["comment"]
-    assert (final(alike, known).score, final(found, known), known.of_nobody((), ("averages",))) == (
+    graded = result(handed_in=DUE)
+    mean = graded.exercises[0].model_copy(update={"answers": "3f2a"})
+    alike = graded.model_copy(update={"exercises": (mean, *graded.exercises[1:])})
+    decisions = decide("- {answers: 3f2a, exercise: mean, by: Dr. X, comment: Which sum is it.}\n")
+    assert list(sentences(final(alike, decisions))) == ["mean: comment by Dr. X: Which sum is it."]
+    assert [adjustment.rule for adjustment in final(alike, decisions).exercises[0].adjustments] == [
+        "comment"
+    ]
+    assert (
+        final(alike, decisions).score,
+        final(graded, decisions),
+        decisions.of_nobody((), ("averages",)),
+    ) == (
         9,
-        found,
+        graded,
         [],
     )
 
 
 def test_each_share_of_a_total_is_marked_and_says_what_it_is(decide: Decide) -> None:
     counted = final(result(handed_in=SECOND_DAY), decide(f"- {{student: ada, {TOTAL}}}\n"))
-    shares = [[told(each) for each in own(exercise, counted)] for exercise in counted.exercises]
+    shares = [
+        [adjustment_text(adjustment) for adjustment in exercise_adjustments(exercise, counted)]
+        for exercise in counted.exercises
+    ]
     assert shares == [["its share of the total (3 → 2)"], ["its share of the total (6 → 3)"]]
 
 
@@ -284,14 +299,14 @@ def test_each_share_of_a_total_is_marked_and_says_what_it_is(decide: Decide) -> 
 )
 def test_an_exercise_that_is_not_graded(decide, handed_in, row, points, words):
     """6 of 6, and one exercise of 4 whose check `values` could not be run; `shape` gave 1."""
-    found = result(handed_in=handed_in)
-    mean, median = found.exercises
+    graded = result(handed_in=handed_in)
+    mean, median = graded.exercises
     values = mean.checks[1].model_copy(update={"outcome": "skipped", "score": 0.0})
     mean = mean.model_copy(update={"score": None, "checks": (mean.checks[0], values)})
-    ungraded: Result = with_total(found, (mean, median))
+    ungraded: Result = with_total(graded, (mean, median))
     counted = final(ungraded, decide(f"- {{student: ada, {row}}}\n" if row else ""))
-    assert (counted.score, *(each.score for each in counted.exercises)) == points
-    assert [each.words for each in counted.adjustments] == words
+    assert (counted.score, *(exercise.score for exercise in counted.exercises)) == points
+    assert [adjustment.words for adjustment in counted.adjustments] == words
     assert all(
         0 not in (a.before, a.after) or a.before == a.after
         for a in counted.exercises[0].adjustments
@@ -432,11 +447,11 @@ def test_what_is_wrong_is_one_sentence_with_its_line(
 ) -> None:
     with pytest.raises(CourseFault) as raised:
         decide(f"# mine\n{GOOD}- {{{row}}}\n")
-    said = str(raised.value)
-    assert f"{NAME}:{line}: " in said
-    assert says in said
-    assert "Next: " in said
-    assert "\n" not in said
+    message = str(raised.value)
+    assert f"{NAME}:{line}: " in message
+    assert says in message
+    assert "Next: " in message
+    assert "\n" not in message
 
 
 def test_a_row_that_is_no_list_is_told(decide: Decide) -> None:
@@ -451,27 +466,27 @@ def test_without_a_file_nothing_is_decided(course: Path) -> None:
 
 
 def test_an_unknown_student_is_named_with_the_line_and_what_may_be_meant(decide: Decide) -> None:
-    known = decide("- {student: adda, exercise: mean, score: 4}\n")
-    (said,) = known.of_nobody({"ada"}, {"averages"})
+    decisions = decide("- {student: adda, exercise: mean, score: 4}\n")
+    (message,) = decisions.of_nobody({"ada"}, {"averages"})
     assert (
         ":1: there is no student 'adda' (is 'ada' meant?). Next: mend that line, or write "
         "`roster: FILE`"
-    ) in said
-    assert known.of_nobody({"ada"}, {"spread"}) == []
+    ) in message
+    assert decisions.of_nobody({"ada"}, {"spread"}) == []
 
 
 def blocks(page: str) -> list[str]:
     """What is indented there, without its indent."""
-    return [re.sub(r"(?m)^    ", "", each) for each in re.findall(r"(?m)(?:^    .*\n)+", page)]
+    return [re.sub(r"(?m)^    ", "", block) for block in re.findall(r"(?m)(?:^    .*\n)+", page)]
 
 
 def test_the_example_is_read_and_names_what_there_is(repository: Path, tmp_path: Path) -> None:
     _, dates, rows, *_ = blocks((repository / "docs" / "decisions.md").read_text(encoding="utf-8"))
-    top, _, due = dates.partition("assignments:\n")
+    top, _, assignments = dates.partition("assignments:\n")
     text = (repository / "course.yaml").read_text(encoding="utf-8")
     line = "  - id: multi_head_attention\n"
-    assert due.startswith(line)
-    (tmp_path / "course.yaml").write_text(text.replace(line, due) + top, encoding="utf-8")
+    assert assignments.startswith(line)
+    (tmp_path / "course.yaml").write_text(text.replace(line, assignments) + top, encoding="utf-8")
     (tmp_path / NAME).write_text(rows, encoding="utf-8")
     schema = json.loads(
         next(path for path in SCHEMAS if path.name == "overrides.schema.json").read_text("utf-8")
@@ -479,8 +494,10 @@ def test_the_example_is_read_and_names_what_there_is(repository: Path, tmp_path:
     jsonschema.validate(yaml.safe_load(rows), schema)
     course = load_course(tmp_path)
     decisions = Decisions.of_course(course)
-    assert [each.override.kind for each in decisions.rows] == ["due", "score", "excused", "score"]
-    assert decisions.dates["multi_head_attention"].due.isoformat() == "2026-12-01T17:00:00+00:00"
+    assert [row.override.decision for row in decisions.rows] == ["due", "score", "excused", "score"]
+    assert (
+        decisions.dates["multi_head_attention"].due_date.isoformat() == "2026-12-01T17:00:00+00:00"
+    )
 
 
 BERLIN = "Europe/Berlin"

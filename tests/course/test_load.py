@@ -78,15 +78,15 @@ def test_the_box_is_told_every_limit_but_the_one_on_the_source_and_leaves_room_f
     tmp_path: Path,
 ) -> None:
     limits = load_course(write(tmp_path, GOOD)).limits
-    here, there = limits.for_worker(), limits.for_worker("cuda")
+    here, on_cuda = limits.for_worker(), limits.for_worker("cuda")
     assert {**vars(here), "source_kib": limits.source_kib} == {
         **limits.model_dump(),
         "device": "cpu",
     }
-    assert there.device == "cuda"
-    for more in ("memory_mib", "processes", "open_files"):
-        assert getattr(there, more) > getattr(here, more)
-    assert (there.seconds_per_call, there.files_mib) == (here.seconds_per_call, here.files_mib)
+    assert on_cuda.device == "cuda"
+    for field in ("memory_mib", "processes", "open_files"):
+        assert getattr(on_cuda, field) > getattr(here, field)
+    assert (on_cuda.seconds_per_call, on_cuda.files_mib) == (here.seconds_per_call, here.files_mib)
 
 
 @pytest.mark.parametrize(
@@ -223,8 +223,8 @@ def test_a_bad_file_is_refused_with_the_line(
     with pytest.raises(CourseError) as error:
         load_course(write(tmp_path, GOOD.replace(old, new)))
     message = str(error.value)
-    place = tmp_path / "course.yaml"
-    assert message.startswith(f"{place}:{line}: " if line else f"{place}: "), message
+    course_yaml = tmp_path / "course.yaml"
+    assert message.startswith(f"{course_yaml}:{line}: " if line else f"{course_yaml}: "), message
     assert says in message
     assert message.endswith(". Next: mend that line, then course status")
 
@@ -364,8 +364,13 @@ def test_neighbours_are_those_that_are_imported_whether_directly_or_not(tmp_path
     }
     for name, text in texts.items():
         (tmp_path / name).write_text(text)
-    found = with_neighbours(tmp_path / "test_a.py")
-    assert [path.name for path in found] == ["test_a.py", "_below.py", "_other.py", "_shared.py"]
+    neighbours = with_neighbours(tmp_path / "test_a.py")
+    assert [path.name for path in neighbours] == [
+        "test_a.py",
+        "_below.py",
+        "_other.py",
+        "_shared.py",
+    ]
     for name in ("broken.py", "missing.py"):
         assert with_neighbours(tmp_path / name) == [tmp_path / name]
 
@@ -373,9 +378,9 @@ def test_neighbours_are_those_that_are_imported_whether_directly_or_not(tmp_path
 def test_the_secret_is_made_on_first_use_stays_and_is_its_owners_alone(tmp_path: Path) -> None:
     for name in ("a", "b"):
         (tmp_path / name).mkdir()
-    first = course_secret(tmp_path / "a")
-    assert len(first) >= 32
-    assert course_secret(tmp_path / "a") == first != course_secret(tmp_path / "b")
+    secret = course_secret(tmp_path / "a")
+    assert len(secret) >= 32
+    assert course_secret(tmp_path / "a") == secret != course_secret(tmp_path / "b")
     folder = tmp_path / "a" / ".course"
     assert (folder.stat().st_mode & 0o777, (folder / "secret").stat().st_mode & 0o777) == (
         0o700,
@@ -574,8 +579,8 @@ def test_a_bad_course_is_found_by_the_schema(old: str, new: str) -> None:
 
 
 def test_course_yaml_names_its_schema_so_that_editors_find_it(repository: Path) -> None:
-    first = (repository / "course.yaml").read_text(encoding="utf-8").splitlines()[0]
-    assert repository / first.removeprefix("# yaml-language-server: $schema=") == COURSE_SCHEMA
+    first_line = (repository / "course.yaml").read_text(encoding="utf-8").splitlines()[0]
+    assert repository / first_line.removeprefix("# yaml-language-server: $schema=") == COURSE_SCHEMA
 
 
 ROWS = (
@@ -677,7 +682,7 @@ def test_whatever_stands_there_is_read_or_refused_in_a_sentence(tmp_path, name, 
             refused.append(str(fault))
     assert len(refused) > 5
     assert [
-        said
-        for said in refused
-        if f"{tmp_path / name}" not in said or "Next: " not in said or "\n" in said
+        message
+        for message in refused
+        if f"{tmp_path / name}" not in message or "Next: " not in message or "\n" in message
     ] == []

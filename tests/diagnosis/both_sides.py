@@ -37,7 +37,11 @@ class Sides:
 
     def exercise(self, id_: str) -> Exercise:
         """The exercise of this id, of the course or the tiny one."""
-        return next(each for each in chain(*(c.exercises for c in self._courses)) if each.id == id_)
+        return next(
+            exercise
+            for exercise in chain(*(c.exercises for c in self._courses))
+            if exercise.id == id_
+        )
 
     def source(self, id_: str, attempt: Attempt) -> AttemptSource:
         """The attempt at this exercise as it is handed in."""
@@ -71,14 +75,17 @@ class Sides:
         """What went wrong with the grader itself."""
         return self._judges[id_].faults
 
-    def told(self, id_: str, attempt: Attempt) -> tuple[ExerciseResult, ExerciseResult]:
+    def both_results(self, id_: str, attempt: Attempt) -> tuple[ExerciseResult, ExerciseResult]:
         """What `course grade` says of it, and what `course check` says."""
         return self.graded(id_, attempt), self.home(id_, attempt)
 
 
 def names(result: ExerciseResult) -> list[str]:
     """What is named, in order, with what would do in its place."""
-    return ["|".join((each.id, *each.alternatives)) for each in result.diagnosis]
+    return [
+        "|".join((misconception.id, *misconception.alternatives))
+        for misconception in result.diagnosis
+    ]
 
 
 def apart(graded: ExerciseResult, home: ExerciseResult) -> list[str]:
@@ -88,19 +95,22 @@ def apart(graded: ExerciseResult, home: ExerciseResult) -> list[str]:
     That is a name that comes last, or stands beside the others; and a function that is right as far
     as what is public goes.
     """
-    found = []
-    mine, others = names(graded), names(home)
-    if mine[: len(others)] != others:
-        found.append(f"graded {mine}, at home {others}")
-    by_name = {each.name: each for each in graded.functions}
-    for each in home.functions:
-        other = by_name[each.name]
-        own, says, _ = each.evidence.partition(" Python says: ")
+    differences = []
+    graded_names, home_names = names(graded), names(home)
+    if graded_names[: len(home_names)] != home_names:
+        differences.append(f"graded {graded_names}, at home {home_names}")
+    by_name = {function.name: function for function in graded.functions}
+    for home_function in home.functions:
+        graded_function = by_name[home_function.name]
+        evidence, says, _ = home_function.evidence.partition(" Python says: ")
         # the words of an exception are for its own student
-        if says and other.evidence.startswith(own.rstrip(".")):
-            each = each.model_copy(update={"evidence": other.evidence})
-        if (each.state not in ("right", "unseen", "so_far") and each != other) or (
-            other.state in ("unwritten", "undefined") and each != other
+        if says and graded_function.evidence.startswith(evidence.rstrip(".")):
+            home_function = home_function.model_copy(update={"evidence": graded_function.evidence})
+        if (
+            home_function.state not in ("right", "unseen", "so_far")
+            and home_function != graded_function
+        ) or (
+            graded_function.state in ("unwritten", "undefined") and home_function != graded_function
         ):
-            found.append(f"graded {other}, at home {each}")
-    return found
+            differences.append(f"graded {graded_function}, at home {home_function}")
+    return differences

@@ -66,13 +66,13 @@ def test_rounding_agrees_and_another_number_does_not() -> None:
 
 @pytest.mark.parametrize("huge", HUGE.values(), ids=HUGE.keys())
 def test_a_huge_number_is_as_good_as_infinity_and_agrees_with_nothing_finite(huge: float) -> None:
-    found = tensor_fingerprint(with_one(huge))
-    assert found.agrees(found)
-    assert found.agrees(tensor_fingerprint(with_one(torch.inf)))
-    assert not found.agrees(tensor_fingerprint(X))
-    assert not tensor_fingerprint(X).agrees(found)
-    assert not found.agrees(tensor_fingerprint(with_one(-torch.inf)))
-    assert not found.agrees(tensor_fingerprint(with_one(torch.nan)))
+    fingerprint = tensor_fingerprint(with_one(huge))
+    assert fingerprint.agrees(fingerprint)
+    assert fingerprint.agrees(tensor_fingerprint(with_one(torch.inf)))
+    assert not fingerprint.agrees(tensor_fingerprint(X))
+    assert not tensor_fingerprint(X).agrees(fingerprint)
+    assert not fingerprint.agrees(tensor_fingerprint(with_one(-torch.inf)))
+    assert not fingerprint.agrees(tensor_fingerprint(with_one(torch.nan)))
 
 
 @pytest.mark.parametrize("norm", [float("inf"), float("nan")])

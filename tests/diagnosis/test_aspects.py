@@ -10,9 +10,9 @@ from manyheads.box.worker.answers import Reply
 from manyheads.box.worker.messages import Build, Call
 from manyheads.checks.implementation import LocalRunner
 from manyheads.checks.outcome import AttemptRaised, CheckFailed
-from manyheads.diagnosis.aspects import Aspect, compare
+from manyheads.diagnosis.aspects import Oracle, compare
 from manyheads.diagnosis.fingerprint import fingerprint_of
-from manyheads.diagnosis.observe import Observed
+from manyheads.diagnosis.observe import ObservedReply
 
 X = torch.tensor([[1.0, 2.0], [3.0, 4.0]], dtype=torch.float64)
 
@@ -42,10 +42,12 @@ def ask(function: Callable[..., object], call: Call) -> Reply:
     return LocalRunner({"f": function, "Layer": function}).execute(call)
 
 
-def compared(right: Callable[..., object], mine: Callable[..., object], call: Call) -> Observed:
-    want, have = ask(right, call), ask(mine, call)
+def compared(
+    reference: Callable[..., object], attempt: Callable[..., object], call: Call
+) -> ObservedReply:
+    want, have = ask(reference, call), ask(attempt, call)
     expected = want.outputs[0].tensor if want.outputs else None
-    return Observed(call, fingerprint_of(want), (expected,), have, fingerprint_of(have))
+    return ObservedReply(call, fingerprint_of(want), (expected,), have, fingerprint_of(have))
 
 
 def doubled(x: Tensor) -> Tensor:
@@ -151,7 +153,7 @@ def test_who_looks_at_numbers_on_the_meta_device_has_no_fixed_device() -> None:
     "aspect", ["kind", "shape", "finite", "values", "dtype", "gradients", "stays"]
 )
 def test_an_attempt_that_raises_fails_no_aspect_but_the_one_that_asks_for_an_answer(
-    aspect: Aspect,
+    aspect: Oracle,
 ) -> None:
     compare(aspect, [compared(doubled, breaks, CALL)])
     with pytest.raises(AttemptRaised):

@@ -65,10 +65,10 @@ def test_where_nothing_is_recorded_all_may_be_the_cause() -> None:
 
 
 def test_a_complaint_of_autograd_is_no_changed_argument_where_none_changed() -> None:
-    said = (
+    message = (
         "one of the variables needed for gradient computation has been modified by an inplace "
         "operation"
     )
-    raised = Raised("RuntimeError", ("RuntimeError", "Exception"), said, "gradient", None)
+    raised = Raised("RuntimeError", ("RuntimeError", "Exception"), message, "gradient", None)
     assert proven_by(raised, mutates=True) == "input_mutated"
     assert proven_by(raised, mutates=False) == ""

@@ -15,11 +15,11 @@ from manyheads.box.worker.messages import Call
 from manyheads.checks.implementation import LocalRunner
 from manyheads.diagnosis.bank import Bank
 from manyheads.diagnosis.curves import on_a_curve
-from manyheads.diagnosis.family import Family, curves_from_columns, curves_to_columns
+from manyheads.diagnosis.family import ParametricMutant, curves_from_columns, curves_to_columns
 from manyheads.diagnosis.fingerprint import fingerprint_of
-from manyheads.diagnosis.observe import Observed, observed
-from manyheads.diagnosis.recording import PublicCheck, Recording, differs
-from manyheads.diagnosis.row import Row
+from manyheads.diagnosis.observe import ObservedReply, observed
+from manyheads.diagnosis.recording import FaultDictionary, PublicCheck, differs
+from manyheads.diagnosis.row import Response
 
 Function = Callable[[Tensor], Tensor]
 
@@ -64,21 +64,28 @@ CALLS = tuple(
 WEIGHTS, ONE_SIZE, DOUBLE, SCORES = {0, 1, 2}, {0, 2}, 4, {3, 5}
 
 
-def replies_of(names: dict[str, object]) -> list[Observed]:
-    known = [LocalRunner(RIGHT).execute(call) for call in CALLS]
-    made = [LocalRunner(names).execute(call) for call in CALLS]
-    asked = zip(CALLS, known, made, strict=True)
-    return [observed(call, fingerprint_of(right), (), reply) for call, right, reply in asked]
+def replies_of(names: dict[str, object]) -> list[ObservedReply]:
+    expected_replies = [LocalRunner(RIGHT).execute(call) for call in CALLS]
+    actual_replies = [LocalRunner(names).execute(call) for call in CALLS]
+    comparisons = zip(CALLS, expected_replies, actual_replies, strict=True)
+    return [
+        observed(call, fingerprint_of(expected), (), reply) for call, expected, reply in comparisons
+    ]
 
 
-def recording() -> Recording:
-    right = replies_of(RIGHT)
+def recording() -> FaultDictionary:
+    observations = replies_of(RIGHT)
     ids = tuple(f"check {i}" for i in range(len(CALLS)))
     recorded = RecordedCalls(
-        (), ids, tuple(map(RecordedCall, CALLS)), tuple(each.right for each in right), (), {}
+        (),
+        ids,
+        tuple(map(RecordedCall, CALLS)),
+        tuple(observation.expected for observation in observations),
+        (),
+        {},
     )
-    scale = Family("scale_constant", lambda c: {"scale": c}, 1e-4, 1e4, scaled)
-    fill = Family("mask_weak_fill", lambda c: {"fill": -c}, 0.02, 100.0, filled)
+    scale = ParametricMutant("scale_constant", lambda c: {"scale": c}, 1e-4, 1e4, scaled)
+    fill = ParametricMutant("mask_weak_fill", lambda c: {"fill": -c}, 0.02, 100.0, filled)
     bank = Bank(None, (), {}, families=(scale, fill))
     body, columns = curves_to_columns(recorded_curves(bank, recorded))
     checks = tuple(
@@ -94,22 +101,24 @@ def recording() -> Recording:
         )
         for i, id_ in enumerate(ids)
     )
-    replies = [(each.right,) for each in right]
-    return Recording(
-        "any", "", checks, CALLS, (), replies, (), {}, curves=curves_from_columns(body, columns)
+    replies = [(observation.expected,) for observation in observations]
+    return FaultDictionary(
+        "any", "", checks, CALLS, (), replies, (), {}, sweeps=curves_from_columns(body, columns)
     )
 
 
 RECORDED = recording()
 
 
-def named(names: dict[str, object], asked: set[int]) -> list[str]:
+def named(names: dict[str, object], call_indices: set[int]) -> list[str]:
     written = dict(enumerate(replies_of(names)))
-    wrong = {
-        i: each for i, each in written.items() if i in asked and differs(RECORDED, i, each.found)
+    syndrome = {
+        i: observed_reply
+        for i, observed_reply in written.items()
+        if i in call_indices and differs(RECORDED, i, observed_reply.actual)
     }
-    assert wrong
-    return [fault.id for fault in on_a_curve(Row(RECORDED, written, wrong, asked))]
+    assert syndrome
+    return [fault.id for fault in on_a_curve(Response(RECORDED, written, syndrome, call_indices))]
 
 
 def by(scale: Callable[[int], float]) -> dict[str, object]:
@@ -120,7 +129,7 @@ def by(scale: Callable[[int], float]) -> dict[str, object]:
 
 
 def test_calls_of_two_widths_are_recorded_and_none_in_which_the_number_does_not_show() -> None:
-    scale, fill = RECORDED.curves
+    scale, fill = RECORDED.sweeps
     assert {1, *SCORES} <= {*scale.calls} <= scale.speaks == WEIGHTS | SCORES
     assert {*fill.calls} == fill.speaks == WEIGHTS
 
@@ -132,11 +141,11 @@ def test_a_number_is_found_where_every_answer_may_get_another_form() -> None:
 @pytest.mark.parametrize("beyond", [-1.5, -0.5, 0.5, 1.5, 9.5])
 def test_a_number_is_found_where_one_answer_has_another_form(beyond: float) -> None:
     """Scores below −1000 count as −∞, from some number on."""
-    curve = RECORDED.curves[0]
+    curve = RECORDED.sweeps[0]
     answers = curve.answers[curve.calls.index(3)]
-    first = int(answers.isnan().any(1).int().argmax())
-    assert 0 < first < len(answers) - 20
-    assert named(scaled(1e-4 * math.exp(curve.step * (first + beyond))), {0, 1, 2, 3}) == [
+    first_infinite = int(answers.isnan().any(1).int().argmax())
+    assert 0 < first_infinite < len(answers) - 20
+    assert named(scaled(1e-4 * math.exp(curve.step * (first_infinite + beyond))), {0, 1, 2, 3}) == [
         "scale_constant"
     ]
 

@@ -21,17 +21,22 @@ def is_named(direction: Direction, *pairs: tuple[Tensor, Tensor]) -> bool:
     replies = [
         Reply(
             outputs=tuple(
-                Output("tensor", each[k], "float64", "cpu", tuple(each[k].shape)) for each in pairs
+                Output("tensor", pair[k], "float64", "cpu", tuple(pair[k].shape)) for pair in pairs
             )
         )
         for k in (0, 1)
     ]
-    seen = {
+    observations = {
         7: observed(
-            Call("f"), fingerprint_of(replies[1]), tuple(due for _, due in pairs), replies[0]
+            Call("f"),
+            fingerprint_of(replies[1]),
+            tuple(expected for _, expected in pairs),
+            replies[0],
         )
     }
-    return without_other_directions({7: "mistake"}, seen, {"mistake": direction}) == {7: "mistake"}
+    return without_other_directions({7: "mistake"}, observations, {"mistake": direction}) == {
+        7: "mistake"
+    }
 
 
 @pytest.mark.parametrize(

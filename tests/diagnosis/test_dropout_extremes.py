@@ -34,7 +34,7 @@ class Layer(nn.Module):
 COPIES = torch.tensor([[[2.0, -1.0]]]).expand(512, 1, 2).contiguous()
 
 
-def asked(*args: object, seed: int = 0, **options: object) -> Tensor:
+def layer_output(*args: object, seed: int = 0, **options: object) -> Tensor:
     call = Call(Build("Layer", args, options, training=True), (COPIES,), random=True, seed=seed)
     output = settled(call, LocalRunner({"Layer": Layer}).execute(call)).outputs[0].tensor
     assert output is not None
@@ -42,21 +42,23 @@ def asked(*args: object, seed: int = 0, **options: object) -> Tensor:
 
 
 def test_the_extremes_are_the_same_whatever_is_drawn() -> None:
-    kept = 1 / (1 - P)
+    scale = 1 / (1 - P)
     for seed in (1, 2):
-        extremes = [0, -kept, 2 * kept, 0, 2 * kept, kept]
-        assert asked(1, seed=seed)[:, 0].flatten().tolist() == pytest.approx([*extremes, 1, 1])
+        extremes = [0, -scale, 2 * scale, 0, 2 * scale, scale]
+        assert layer_output(1, seed=seed)[:, 0].flatten().tolist() == pytest.approx(
+            [*extremes, 1, 1]
+        )
 
 
 def test_numbers_that_are_dropped_together_are_told_from_single_ones() -> None:
-    assert asked(1)[3].tolist() == [[1, 1]]
-    assert asked(1, whole=True)[3].tolist() == [[0, 0]]
+    assert layer_output(1)[3].tolist() == [[1, 1]]
+    assert layer_output(1, whole=True)[3].tolist() == [[0, 0]]
 
 
 def test_a_dropout_more_or_less_or_at_another_rate_shows() -> None:
-    once = asked(1)
-    for other in (asked(0), asked(2), asked(1, 0.5)):
-        assert not torch.allclose(once, other)
+    once = layer_output(1)
+    for output in (layer_output(0), layer_output(2), layer_output(1, 0.5)):
+        assert not torch.allclose(once, output)
 
 
 def test_an_answer_without_numbers_is_left_alone() -> None:
@@ -73,11 +75,11 @@ def test_other_calls_are_left_alone() -> None:
     call = Call(Build("Layer", (1,), training=True), (COPIES,), random=True)
     assert is_of_copies(call)
     different, in_eval = torch.arange(1024.0).view(512, 1, 2), Build("Layer", (1,))
-    others = (
+    changes = (
         {"random": False},
         {"args": (different,)},
         {"args": (COPIES[:8],)},
         {"subject": "f"},
         {"subject": in_eval},
     )
-    assert not [other for other in others if is_of_copies(dataclasses.replace(call, **other))]
+    assert not [change for change in changes if is_of_copies(dataclasses.replace(call, **change))]

@@ -109,9 +109,9 @@ def test_a_guard_says_whether_it_divides(mark: str, target: str, divides: bool) 
 def test_a_guard_the_wrong_way_round_is_seen(guard: str, is_inverted: bool) -> None:
     text = f"def f(C, n):\n    {guard}\n"
     line = 3 if "else" in guard else 2
-    kind = "AssertionError" if "assert" in guard else "ValueError"
-    found = guard_of(text, "f", Raised(kind, (kind, "Exception"), "", "call", line))
-    assert found.inverted is is_inverted
+    exc_type = "AssertionError" if "assert" in guard else "ValueError"
+    parsed_guard = guard_of(text, "f", Raised(exc_type, (exc_type, "Exception"), "", "call", line))
+    assert parsed_guard.inverted is is_inverted
 
 
 def test_another_exception_on_its_line_is_none() -> None:

@@ -50,29 +50,33 @@ NO_ZERO = torch.tensor([0.0, 0.3]) + AFTER
 )
 def test_what_an_edit_reaches(before: torch.Tensor, after: torch.Tensor, said: str) -> None:
     answers = [(BEFORE, before), (AFTER, after)]
-    told = (metamorphic.zeros_missed, metamorphic.moves_too_much, metamorphic.moves_too_little)
-    assert next(filter(None, (says(answers) for says in told)), "") == said
+    oracles = (
+        metamorphic.zeros_missed,
+        metamorphic.violates_causality,
+        metamorphic.misses_an_effect,
+    )
+    assert next(filter(None, (says(answers) for says in oracles)), "") == said
 
 
 def test_where_an_edit_moves_every_number_it_must_move_something_at_every_index() -> None:
     before, after = torch.tensor([[1.0, 2.0], [3.0, 4.0]]), torch.tensor([[5.0, 6.0], [7.0, 8.0]])
-    assert not metamorphic.moves_too_little([(before, before), (after, before + 1)])
-    assert metamorphic.moves_too_little(
+    assert not metamorphic.misses_an_effect([(before, before), (after, before + 1)])
+    assert metamorphic.misses_an_effect(
         [(before, before), (after, before + torch.tensor([[0.0, 1.0]]))]
     )
 
 
 def test_two_calls_that_give_the_same_must_give_the_same() -> None:
-    said = "{edit} changes 1 of the 6 numbers of the answer that should not depend on it"
-    assert metamorphic.moves_too_much([(BEFORE, BEFORE), (BEFORE, AFTER)]) == said
-    said = "{edit} changes all 6 numbers of the answer that should not depend on it"
-    assert metamorphic.moves_too_much([(BEFORE, BEFORE), (BEFORE, BEFORE + 1)]) == said
+    message = "{edit} changes 1 of the 6 numbers of the answer that should not depend on it"
+    assert metamorphic.violates_causality([(BEFORE, BEFORE), (BEFORE, AFTER)]) == message
+    message = "{edit} changes all 6 numbers of the answer that should not depend on it"
+    assert metamorphic.violates_causality([(BEFORE, BEFORE), (BEFORE, BEFORE + 1)]) == message
 
 
 def test_a_part_that_stands_alone_gives_what_it_gives_in_the_whole() -> None:
     assert metamorphic.parts_differ([(BEFORE, BEFORE * 2), (BEFORE[1], BEFORE[1] * 2)]) == ""
-    said = "a part of the input gives something else when it stands alone"
-    assert metamorphic.parts_differ([(BEFORE, BEFORE), (BEFORE[1], BEFORE[1] * 2)]) == said
+    message = "a part of the input gives something else when it stands alone"
+    assert metamorphic.parts_differ([(BEFORE, BEFORE), (BEFORE[1], BEFORE[1] * 2)]) == message
 
 
 @pytest.mark.parametrize(
@@ -87,7 +91,7 @@ def test_a_part_that_stands_alone_gives_what_it_gives_in_the_whole() -> None:
 def test_answers_are_held_together_only_where_the_reference_relates_them(
     other: torch.Tensor, related: bool
 ) -> None:
-    assert metamorphic.are_related(BEFORE, other) is related
+    assert metamorphic.relation_applies(BEFORE, other) is related
 
 
 @pytest.mark.parametrize(
@@ -130,12 +134,12 @@ def test_a_number_may_be_the_largest_difference_of_two_answers() -> None:
     assert not metamorphic.is_difference(BEFORE, AFTER, number + 1)
     # two paths that agree say nothing
     assert not metamorphic.is_difference(BEFORE, BEFORE, number * 0)
-    right = [(BEFORE, BEFORE), (AFTER, AFTER)]
-    assert metamorphic.difference_is_another([*right, (number, number)]) == ""
-    assert metamorphic.difference_is_another([*right, (number, number / 2)]) == (
+    correct_pairs = [(BEFORE, BEFORE), (AFTER, AFTER)]
+    assert metamorphic.difference_is_another([*correct_pairs, (number, number)]) == ""
+    assert metamorphic.difference_is_another([*correct_pairs, (number, number / 2)]) == (
         "the number that it gives is not the largest absolute difference of the two answers"
     )
-    for given, says in (
+    for actual, says in (
         (0 * number, "0, and the two answers differ"),
         (-number, "below 0, as no absolute difference is"),
         (
@@ -144,34 +148,41 @@ def test_a_number_may_be_the_largest_difference_of_two_answers() -> None:
         ),
     ):
         assert (
-            metamorphic.difference_is_another([*right, (number, given)])
+            metamorphic.difference_is_another([*correct_pairs, (number, actual)])
             == f"the number that it gives is {says}"
         )
-    wrong_answers = [right[0], (AFTER, PEEKS), (number, number / 2)]
+    wrong_answers = [correct_pairs[0], (AFTER, PEEKS), (number, number / 2)]
     assert metamorphic.difference_is_another(wrong_answers) == ""
 
 
 def extremes(calm: torch.Tensor, factor: float) -> torch.Tensor:
     """The least and the largest of what a dropout leaves of an answer in eval mode."""
-    kept = factor * calm[0]
-    return torch.stack([kept.clamp_max(0), kept.clamp_min(0), kept.abs(), torch.zeros_like(kept)])
+    scaled = factor * calm[0]
+    return torch.stack(
+        [scaled.clamp_max(0), scaled.clamp_min(0), scaled.abs(), torch.zeros_like(scaled)]
+    )
 
 
 def test_a_dropout_is_held_to_an_attempts_own_answer_in_eval_mode() -> None:
-    right = torch.tensor([[[2.0, -1.0]]])
-    recorded, wrong = extremes(right, 4 / 3), -3 * right
-    assert metamorphic.dropped_otherwise([(right, right), (recorded, recorded)]) == ""
-    others = [(right, wrong), (recorded, extremes(wrong, 4 / 3))]  # its values are another check's
-    assert metamorphic.dropped_otherwise(others) == ""
-    for calm in (right, wrong):
-        for other in (1.0, 2.0):
-            assert metamorphic.dropped_otherwise([(right, calm), (recorded, extremes(calm, other))])
+    expected = torch.tensor([[[2.0, -1.0]]])
+    recorded, actual = extremes(expected, 4 / 3), -3 * expected
+    assert metamorphic.dropped_otherwise([(expected, expected), (recorded, recorded)]) == ""
+    pairs = [
+        (expected, actual),
+        (recorded, extremes(actual, 4 / 3)),
+    ]  # its values are another check's
+    assert metamorphic.dropped_otherwise(pairs) == ""
+    for calm in (expected, actual):
+        for factor in (1.0, 2.0):
+            assert metamorphic.dropped_otherwise(
+                [(expected, calm), (recorded, extremes(calm, factor))]
+            )
 
 
 def test_where_no_factor_leads_to_the_extremes_wrong_values_are_no_dropout() -> None:
-    right = torch.tensor([[[2.0, -1.0]]])
-    assert metamorphic.dropped_otherwise([(right, 2 * right), (EXTREMES, 0 * EXTREMES)]) == ""
-    assert metamorphic.dropped_otherwise([(right, right), (EXTREMES, 0 * EXTREMES)])
+    expected = torch.tensor([[[2.0, -1.0]]])
+    assert metamorphic.dropped_otherwise([(expected, 2 * expected), (EXTREMES, 0 * EXTREMES)]) == ""
+    assert metamorphic.dropped_otherwise([(expected, expected), (EXTREMES, 0 * EXTREMES)])
 
 
 EXTREMES = torch.tensor([[[0.0, -3.0]], [[2.0, 0.0]], [[0.5, 0.25]], [[1.0, 1.0]]])
@@ -183,20 +194,20 @@ def test_single_numbers_that_are_dropped_are_told_from_what_is_dropped_further_i
         EXTREMES.clone(),
     )
     together[3] = 0
-    assert not metamorphic.struck_otherwise([(EXTREMES, rescaled)])
-    assert "never dropped, and they should be" in metamorphic.struck_otherwise(
+    assert not metamorphic.dropout_mask_differs([(EXTREMES, rescaled)])
+    assert "never dropped, and they should be" in metamorphic.dropout_mask_differs(
         [(EXTREMES, together)]
     )
-    assert "are dropped, and they should not be" in metamorphic.struck_otherwise(
+    assert "are dropped, and they should not be" in metamorphic.dropout_mask_differs(
         [(together, EXTREMES)]
     )
 
 
 def test_what_is_left_of_the_weights_is_told_whatever_scales_the_answer() -> None:
-    rescaled, whole = 3 * EXTREMES, EXTREMES.clone()
-    whole[2] = whole[:2].abs().amax(0)
-    assert not metamorphic.left_otherwise([(EXTREMES, rescaled)])
-    assert metamorphic.left_otherwise([(EXTREMES, whole)])
+    rescaled, altered = 3 * EXTREMES, EXTREMES.clone()
+    altered[2] = altered[:2].abs().amax(0)
+    assert not metamorphic.survivors_differ([(EXTREMES, rescaled)])
+    assert metamorphic.survivors_differ([(EXTREMES, altered)])
 
 
 @pytest.mark.parametrize(
@@ -260,6 +271,6 @@ def test_a_share_that_what_is_hidden_gets(found: torch.Tensor, leaks: bool) -> N
     ],
 )
 def test_a_number_in_place_of_an_infinity(found: torch.Tensor, fills: bool) -> None:
-    right = SCORES.masked_fill(HIDDEN_SCORES, -torch.inf)
-    assert metamorphic.fills_with_a_number([(right, found)]) is fills
+    expected = SCORES.masked_fill(HIDDEN_SCORES, -torch.inf)
+    assert metamorphic.fills_with_a_number([(expected, found)]) is fills
     assert not metamorphic.fills_with_a_number([(SCORES, SCORES)])

@@ -35,7 +35,7 @@ class Case:
     exercise: str
     named: str = ""
     changes: Changes = ()
-    of: str = ""
+    origin: str = ""
     unwritten: Sequence[str] = ()
     states: str = ""
     tells: str = ""
@@ -45,8 +45,8 @@ class Case:
     def text(self, exercise: Exercise) -> str:
         """The attempt's text."""
         path = ATTEMPTS / f"{self.exercise}.py"
-        path = path if path.exists() and not self.of else exercise.solution
-        path = exercise.checks.parents[2] / self.of if self.of.endswith(".py") else path
+        path = path if path.exists() and not self.origin else exercise.solution
+        path = exercise.checks.parents[2] / self.origin if self.origin.endswith(".py") else path
         lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
         text = edited("".join(line for line in lines if "### " not in line), *self.changes)
         return without(text, self.unwritten) if self.unwritten else text
@@ -55,15 +55,15 @@ class Case:
 def without(text: str, names: Sequence[str]) -> str:
     """The text, in which these have no body yet."""
     tree = ast.parse(text)
-    for each in ast.walk(tree):
-        if isinstance(each, ast.FunctionDef) and each.name in names:
-            each.body = ast.parse("raise NotImplementedError").body
-    return ast.unparse([each for each in tree.body if not isinstance(each, ast.If)])
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef) and node.name in names:
+            node.body = ast.parse("raise NotImplementedError").body
+    return ast.unparse([statement for statement in tree.body if not isinstance(statement, ast.If)])
 
 
-def wrong(exercise: str, name: str) -> Case:
+def wrong_attempt(exercise: str, name: str) -> Case:
     """An attempt of the course that no misconception describes."""
-    return Case(exercise, of=f"grader/wrong/{exercise}/{name}.py")
+    return Case(exercise, origin=f"grader/wrong/{exercise}/{name}.py")
 
 
 # Of running_mean, the tiny course's.
@@ -119,9 +119,9 @@ ACCEPTED = (
 )
 
 
-def cached(kept: str, axis: int, named: str = "cache_wrong_axis") -> Case:
+def cached(cache_code: str, axis: int, named: str = "cache_wrong_axis") -> Case:
     """A cache of this shape, joined along this axis."""
-    return Case("kv_cache", named, [(HEADS_APART, kept), ("dim=1)", f"dim={axis})")])
+    return Case("kv_cache", named, [(HEADS_APART, cache_code), ("dim=1)", f"dim={axis})")])
 
 
 def scored(body: str, named: str = "") -> Case:
@@ -246,7 +246,7 @@ CASES = {
         "causal_mask",
         "input_mutated mask_reversed",
         [(".tril()", ".triu()"), ("masked_fill(~mask", "masked_fill_(~mask")],
-        of="solution",
+        origin="solution",
     ),
     "one that shows from the second chunk on": Case(
         "kv_cache",
@@ -255,7 +255,7 @@ CASES = {
             ("torch.arange(past, past + T, ", "torch.arange(T, "),
             ("math.sqrt(self.head_dim)", "math.sqrt(C)"),
         ],
-        of="solution",
+        origin="solution",
     ),
     "both show in each chunk": Case(
         "kv_cache",
@@ -264,7 +264,7 @@ CASES = {
             ("weights = scores.masked_fill(key > query, -math.inf)", "weights = scores"),
             ("y = y.transpose(1, 2)", "y = y"),
         ],
-        of="solution",
+        origin="solution",
     ),
     "one stops some calls, the other shows in the rest": Case(
         "grouped_query_attention",
@@ -273,7 +273,7 @@ CASES = {
             ("group = self.n_head // self.n_kv_head", "group = self.n_head"),
             ("dim=-1) @ v", "dim=1) @ v"),
         ],
-        of="solution",
+        origin="solution",
     ),
     "what one mistake answers is no evidence of two": Case(
         "weight_split",
@@ -282,11 +282,13 @@ CASES = {
         hidden="dropout_always_on",
     ),
     # What nobody listed.
-    "an answer that begins right": wrong("tiled_attention", "lse_is_maximum"),
-    "where all answers are near the reference's": wrong("grouped_query_attention", "distance_bias"),
-    "where one token alone says as little": wrong("self_attention", "dropout_on_values"),
-    "where one token says nothing": wrong("weight_split", "dropout_on_queries"),
-    "where a part of the only head is left": wrong("weight_split", "dropout_on_values"),
+    "an answer that begins right": wrong_attempt("tiled_attention", "lse_is_maximum"),
+    "where all answers are near the reference's": wrong_attempt(
+        "grouped_query_attention", "distance_bias"
+    ),
+    "where one token alone says as little": wrong_attempt("self_attention", "dropout_on_values"),
+    "where one token says nothing": wrong_attempt("weight_split", "dropout_on_queries"),
+    "where a part of the only head is left": wrong_attempt("weight_split", "dropout_on_values"),
     "numbers that no mutant has": Case("attention_scores", "", [("@ x.mT).", "@ x.mT).exp().")]),
     "keys for queries": Case(
         "attention_scores",
@@ -324,10 +326,10 @@ CASES = {
         "return x.view(x.shape[1], len(x), n_head, -1).transpose(1, 2)"
     ),
     "an exception everywhere, and no size": Case(
-        "attention_scores", "", [("k.transpose(-2, -1)", "k.transpose(-2, -3)")], of="solution"
+        "attention_scores", "", [("k.transpose(-2, -1)", "k.transpose(-2, -3)")], origin="solution"
     ),
     "a product for a quotient": Case(
-        "reshape_dance", "", [("C // n_head", "C * n_head")], of="solution"
+        "reshape_dance", "", [("C // n_head", "C * n_head")], origin="solution"
     ),
     "two axes": scored("T, hd = q.shape\n    " + SCORED, "hard_coded_shape"),
     "three axes": scored("B, T, hd = q.shape\n    " + SCORED, "hard_coded_shape"),
@@ -375,22 +377,25 @@ CASES = {
         "weight_split", "scale_constant", [("/ math.sqrt(q.shape[-1])", "* 0.3")]
     ),
     "a scale of 0.3 in a loop": Case(
-        "mha_by_loop", "scale_constant", [("math.sqrt(hd)", "3.3")], of="solution"
+        "mha_by_loop", "scale_constant", [("math.sqrt(hd)", "3.3")], origin="solution"
     ),
     "a fill of -1.3": Case(
         "fused_qkv",
         "mask_weak_fill",
         [(EACH_HEAD, EACH_HEAD.replace("-math.inf", "-1.3"))],
-        of="solution",
+        origin="solution",
     ),
     "a logarithm of the width, a number where a function is asked for one width": Case(
-        "fused_qkv", "", [("math.sqrt(self.head_dim)", "math.log(self.head_dim)")], of="solution"
+        "fused_qkv",
+        "",
+        [("math.sqrt(self.head_dim)", "math.log(self.head_dim)")],
+        origin="solution",
     ),
     "half of the scale, which a wrong view imitates there": Case(
         "fused_qkv",
         "",
         [("math.sqrt(self.head_dim)", "(2 * math.sqrt(self.head_dim))")],
-        of="solution",
+        origin="solution",
     ),
     "twice the width, which few calls tell from a number": Case(
         "weight_split", "", [("/ math.sqrt(q.shape[-1])", "/ math.sqrt(2 * q.shape[-1])")]
@@ -409,14 +414,14 @@ CASES = {
     **{
         f"{fill} in {where}": Case("causal_mask", "mask_weak_fill", changes)
         for fill in ("scores.masked_fill(~mask, -5.55)", "scores + ~mask * -27.3")
-        for own in [
+        for replacement in [
             (
                 BY_ITSELF,
                 f"({fill.replace('~mask', '~causal_mask(scores.shape[-1], scores.device)')})",
             )
         ]
         for where, changes in (
-            ("both", [own, (HIDDEN, fill)]),
+            ("both", [replacement, (HIDDEN, fill)]),
             (
                 "mask_scores alone",
                 [
@@ -430,7 +435,7 @@ CASES = {
                     ),
                 ],
             ),
-            ("causal_weights alone", [own]),
+            ("causal_weights alone", [replacement]),
         )
     },
     "how the infinity is written hides no name": Case("cross_attention", "softmax_query_axis"),
@@ -483,7 +488,7 @@ CASES = {
     "layers in a list that no .to reaches": Case(
         "kv_cache",
         "params_not_registered",
-        of="solution",
+        origin="solution",
         changes=[
             (
                 "self.proj = nn.Linear(n_embd, n_embd, bias=False)",
@@ -505,7 +510,7 @@ CASES = {
             ],
             ("y.transpose(1, 2).reshape(B, T, C)", "y.transpose(1, 2).flatten(2)"),
         ],
-        of="solution",
+        origin="solution",
     ),
     # Refusals.
     "the tokens' axis, heads apart": cached(HEADS_APART, 1, ""),
@@ -521,30 +526,30 @@ CASES = {
         "self_attention",
         "refuses_allowed",
         [("if self.context_length < T:", "if self.context_length <= T:")],
-        of="solution",
+        origin="solution",
     ),
     "who gives nothing at all lets nothing through": Case(
         "self_attention",
         "interface",
         [("        T = x.shape[1]\n", "        return\n")],
-        of="solution",
+        origin="solution",
     ),
     "a limit the wrong way round": Case(
         "weight_split",
         "refuses_allowed",
         [("if self.context_length < T:", "if self.context_length > T:")],
-        of="solution",
+        origin="solution",
     ),
     "a guard that is met through another function": Case(
         "sliding_window",
         "refuses_allowed argument_unchecked",
         [("if T_q > T_k:", "if T_q == T_k:")],
-        of="solution",
+        origin="solution",
     ),
     "refuses what no whole blocks make": Case(
         "tiled_attention",
         "tile_ragged_refused",
-        of="solution",
+        origin="solution",
         changes=[
             (
                 "    for top in range(0, T, block_q):",
@@ -560,7 +565,7 @@ CASES = {
         "kv_cache",
         "",
         [("split(C, dim=-1)", "split(C, dim=-1)\n        assert q.shape == (B, C, T)")],
-        of="solution",
+        origin="solution",
     ),
     # Places.
     "a cut that no mutant has": Case(
@@ -651,28 +656,28 @@ CASES = {
         "reshape_dance",
         "divisibility_unchecked stub_untouched",
         [('raise ValueError(f"{C}', CUT_OFF)],
-        of="solution",
+        origin="solution",
         unwritten=["merge_heads"],
     ),
     "half of a view both ways": Case(
         "reshape_dance",
         "merge_no_transpose|wrong_view_both|heads_missing_transpose stub_untouched",
         [("y.transpose(1, 2).contiguous()", "y.contiguous()")],
-        of="solution",
+        origin="solution",
         unwritten=["split_heads"],
     ),
     "a reversed mask that stays on one device": Case(
         "causal_mask",
         "mask_reversed hard_coded_device stub_untouched",
         AFTER,
-        of="solution",
+        origin="solution",
         unwritten=["causal_weights"],
     ),
     "a reversed mask that stays on one device, and nothing else yet": Case(
         "causal_mask",
         "mask_reversed hard_coded_device stub_untouched",
         AFTER,
-        of="solution",
+        origin="solution",
         unwritten=["mask_scores", "causal_weights"],
     ),
     "what is written is told, and not that something is not": Case(
@@ -686,20 +691,20 @@ CASES = {
         "sdpa_equivalence",
         "dropout_always_on context_unchecked",
         [("if self.training else 0.0", ""), WITHOUT_LIMIT],
-        of="solution",
+        origin="solution",
         tells="a second call in eval mode changes",
     ),
     "what is told of a function shows the second one alone": Case(
-        "sdpa_equivalence", "context_unchecked", [WITHOUT_LIMIT], of="solution", tells=ACCEPTED
+        "sdpa_equivalence", "context_unchecked", [WITHOUT_LIMIT], origin="solution", tells=ACCEPTED
     ),
     "the measure is wrong": Case(
-        "sdpa_equivalence", "path_difference", [MEASURED], of="solution", states="right wrong"
+        "sdpa_equivalence", "path_difference", [MEASURED], origin="solution", states="right wrong"
     ),
     "what it measures is wrong, too": Case(
         "sdpa_equivalence",
         "path_difference context_unchecked",
         [MEASURED, WITHOUT_LIMIT],
-        of="solution",
+        origin="solution",
         states="wrong wrong",
     ),
     # What chance answers.
@@ -708,7 +713,7 @@ CASES = {
         "sdpa_equivalence",
         "dropout_always_on",
         [("self.dropout if self.training else 0.0", "0.1")],
-        of="solution",
+        origin="solution",
     ),
     "noise, which nobody listed": Case(
         "weight_split", "", [("self.out_proj(y", "(1 + torch.rand(()) / 9) * self.out_proj(y")]
@@ -724,7 +729,7 @@ CASES = {
         ],
     ),
     "what chance answers in other functions, too, may follow": Case(
-        "sdpa_equivalence", "dropout_always_on", [GATED], of="solution"
+        "sdpa_equivalence", "dropout_always_on", [GATED], origin="solution"
     ),
     "what chance answers in one function, where another works around it": Case(
         "sdpa_equivalence",
@@ -738,7 +743,7 @@ CASES = {
             ("for part in module.modules()]\n", "for part in module.modules()])\n"),
             ("        module.flash = flash\n", "        module.flash, module.dropout = flash, p\n"),
         ],
-        of="solution",
+        origin="solution",
     ),
     "chance, and scores that are not scaled": Case(
         "weight_split", "scale_missing dropout_always_on", [AWAKE, UNSCALED]
@@ -751,7 +756,7 @@ CASES = {
         "sdpa_equivalence",
         "qkv_order dropout_always_on",
         [GATED, ("q, k, v = ", "k, q, v = ")],
-        of="solution",
+        origin="solution",
     ),
     # What remembers earlier calls.
     "a module that goes on from what it saw last": Case(
@@ -765,16 +770,18 @@ CASES = {
 
 @pytest.mark.parametrize("case", [pytest.param(case, id=title) for title, case in CASES.items()])
 def test_it_is_named_at_home_and_graded(sides: Sides, case: Case) -> None:
-    graded, home = sides.told(case.exercise, case.text(sides.exercise(case.exercise)))
+    graded, home = sides.both_results(case.exercise, case.text(sides.exercise(case.exercise)))
     assert apart(graded, home) == []
     assert (names(home), names(graded)) == (
         case.named.split(),
         [*case.named.split(), *case.hidden.split()],
     )
     if case.states:
-        assert [each.state for each in home.functions] == case.states.split()
+        assert [function.state for function in home.functions] == case.states.split()
     assert home.functions[0].evidence.startswith(case.tells)
-    assert {each.id: each.function for each in home.diagnosis if case.places} == case.places
+    assert {
+        misconception.id: misconception.function for misconception in home.diagnosis if case.places
+    } == case.places
 
 
 MUTANTS = 3  # of each exercise; the golden names have every twelfth
@@ -792,19 +799,21 @@ def sample(exercise: Exercise) -> Iterator[Attempt]:
     ]
     texts = (text_of_pair(exercise, bank, *pair) for pair in pairs_of(bank))
     pair = Attempt("pair", "", next(filter(None, texts)))
-    wrong = [
+    wrong_attempts = [
         Attempt("wrong", path.stem, path.read_text("utf-8"))
         for path in exercise.wrong_attempts()[:1]
     ]
-    yield from chain(mutants, [pair], wrong, islice(unfinished(exercise, mutants[0]), 1))
+    yield from chain(mutants, [pair], wrong_attempts, islice(unfinished(exercise, mutants[0]), 1))
 
 
-@pytest.mark.parametrize("exercise", [pytest.param(each, id=each.id) for each in EXERCISES])
+@pytest.mark.parametrize(
+    "exercise", [pytest.param(exercise, id=exercise.id) for exercise in EXERCISES]
+)
 def test_both_say_the_same(sides: Sides, exercise: Exercise) -> None:
     checks = "".join(path.read_text("utf-8") for path in with_neighbours(exercise.checks))
     for attempt in sample(exercise):
-        graded, home = sides.told(exercise.id, attempt.text)
-        if attempt.kind == "pair" and not names(home):
+        graded, home = sides.both_results(exercise.id, attempt.text)
+        if attempt.category == "pair" and not names(home):
             continue  # grading makes pairs that no recording has
         assert (attempt, apart(graded, home)) == (attempt, [])
         alone = () if home.is_done else names(graded)[len(names(home)) :]

@@ -18,8 +18,8 @@ class Answers:
     and those that a mutant does.
     """
 
-    asked: Set[int]
-    wrong: Set[int]
+    calls: Set[int]
+    syndrome: Set[int]
     changed: dict[int, Set[int]]
 
     def varies(self, mutant: int, call: int) -> bool:
@@ -41,5 +41,5 @@ class Answers:
     ],
 )
 def test_neither_of_two_may_be_wrong_where_the_attempt_is_right(first, second, doubts) -> None:
-    row = Answers(asked={0, 1, 2, 3}, wrong={1, 2, 3}, changed={FIRST: first, SECOND: second})
+    row = Answers(calls={0, 1, 2, 3}, syndrome={1, 2, 3}, changed={FIRST: first, SECOND: second})
     assert _doubts(row, (FIRST, SECOND))[0] == doubts

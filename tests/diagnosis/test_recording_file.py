@@ -24,9 +24,9 @@ from manyheads.diagnosis.columns import (
     to_rows,
     to_sizes,
 )
-from manyheads.diagnosis.fingerprint import FACETS, PLAIN, ReplyFingerprint, fingerprint_of
+from manyheads.diagnosis.fingerprint import PLAIN, REPLY_FIELDS, ReplyFingerprint, fingerprint_of
 from manyheads.diagnosis.observe import observed
-from manyheads.diagnosis.recording import ASPECTS, RecordedMutant, Recording
+from manyheads.diagnosis.recording import ORACLES, FaultDictionary, RecordedMutant
 from manyheads.diagnosis.recording_file import loaded, read, save
 from tests.make import REPOSITORY
 
@@ -72,34 +72,37 @@ CALL = Call("mean", (torch.ones(2),))
 
 @pytest.mark.parametrize("changes", OTHERS)
 def test_what_has_another_fingerprint_is_another_reply(changes: dict[str, object]) -> None:
-    other = dataclasses.replace(REPLY, **changes)  # type: ignore[arg-type]
-    assert fingerprint_of(other) != fingerprint_of(REPLY)
+    changed = dataclasses.replace(REPLY, **changes)  # type: ignore[arg-type]
+    assert fingerprint_of(changed) != fingerprint_of(REPLY)
 
 
 def test_all_that_a_fingerprint_has_is_looked_at() -> None:
     """Of what is added to a fingerprint, and not here, no case below says that it is recorded."""
     changed = [fingerprint_of(dataclasses.replace(REPLY, **case.values[0])) for case in OTHERS]  # type: ignore[arg-type]
-    right = fingerprint_of(REPLY)
-    fields = [each.name for each in dataclasses.fields(ReplyFingerprint)]
+    original = fingerprint_of(REPLY)
+    fields = [field.name for field in dataclasses.fields(ReplyFingerprint)]
     assert {
-        name for each in changed for name in fields if getattr(each, name) != getattr(right, name)
+        name
+        for fingerprint in changed
+        for name in fields
+        if getattr(fingerprint, name) != getattr(original, name)
     } == {*fields}
 
 
-def recording(*replies: ReplyFingerprint) -> Recording:
+def recording(*replies: ReplyFingerprint) -> FaultDictionary:
     """A recording of one call with these replies."""
-    mutants = tuple(RecordedMutant(f"mistake_{place}", (place,)) for place in range(len(replies)))
-    return Recording("mean", "", (), (CALL,), ((torch.ones(2),),), (replies,), mutants, {})
+    mutants = tuple(RecordedMutant(f"mistake_{index}", (index,)) for index in range(len(replies)))
+    return FaultDictionary("mean", "", (), (CALL,), ((torch.ones(2),),), (replies,), mutants, {})
 
 
 @pytest.mark.parametrize("changes", OTHERS)
 def test_a_reply_that_is_another_is_another_in_the_file(changes: Mapping[str, object]) -> None:
-    right, other = fingerprint_of(REPLY), fingerprint_of(dataclasses.replace(REPLY, **changes))  # type: ignore[arg-type]
-    ((first, second),) = loaded(save(recording(right, other))).replies
-    assert first.is_same(right)
-    assert second.is_same(other)
-    assert [first.agrees(second, (facet,)) for facet in FACETS] == [
-        right.agrees(other, (facet,)) for facet in FACETS
+    original, changed = fingerprint_of(REPLY), fingerprint_of(dataclasses.replace(REPLY, **changes))  # type: ignore[arg-type]
+    ((first, second),) = loaded(save(recording(original, changed))).replies
+    assert first.is_same(original)
+    assert second.is_same(changed)
+    assert [first.agrees(second, (facet,)) for facet in REPLY_FIELDS] == [
+        original.agrees(changed, (facet,)) for facet in REPLY_FIELDS
     ]
 
 
@@ -107,24 +110,26 @@ def test_gradients_keep_their_numbers_in_whatever_order_they_come() -> None:
     reply = dataclasses.replace(
         REPLY, gradients={"weight": torch.ones(3), "bias": torch.arange(3.0)}
     )
-    right = fingerprint_of(reply)
-    ((found,),) = loaded(save(recording(right))).replies
-    assert found.is_same(right)
+    original = fingerprint_of(reply)
+    ((reloaded,),) = loaded(save(recording(original))).replies
+    assert reloaded.is_same(original)
 
 
 @pytest.mark.parametrize("facet", PLAIN)
 def test_every_facet_can_be_asked_by_a_visible_check(facet: str) -> None:
-    assert facet in ASPECTS
-    right = fingerprint_of(REPLY)
-    others = [dataclasses.replace(REPLY, **case.values[0]) for case in OTHERS]  # type: ignore[arg-type]
+    assert facet in ORACLES
+    original = fingerprint_of(REPLY)
+    changed_replies = [dataclasses.replace(REPLY, **case.values[0]) for case in OTHERS]  # type: ignore[arg-type]
     broken = [
-        reply for reply in others if getattr(fingerprint_of(reply), facet) != getattr(right, facet)
+        reply
+        for reply in changed_replies
+        if getattr(fingerprint_of(reply), facet) != getattr(original, facet)
     ]
-    asked = [reply for reply in broken if reply.raised is None]
-    assert asked
+    answered = [reply for reply in broken if reply.raised is None]
+    assert answered
     assert all(
-        is_broken(facet, [observed(CALL, right, (torch.ones(2).double(),), reply)])
-        for reply in asked
+        is_broken(facet, [observed(CALL, original, (torch.ones(2).double(),), reply)])
+        for reply in answered
     )
 
 
@@ -132,10 +137,10 @@ def test_a_new_facet_is_read_recorded_compared_and_asked_without_another_line() 
     """What a facet needs beside its field stands in `PLAIN`, in `FACETS` and in `ASPECTS`, which
     are made of the fields.
     """
-    names = [each.name for each in dataclasses.fields(ReplyFingerprint) if "of" in each.metadata]
+    names = [field.name for field in dataclasses.fields(ReplyFingerprint) if "of" in field.metadata]
     assert list(PLAIN) == names
-    assert {*names} <= {*FACETS}
-    assert {*names} <= {*ASPECTS}
+    assert {*names} <= {*REPLY_FIELDS}
+    assert {*names} <= {*ORACLES}
 
 
 @pytest.mark.parametrize(
@@ -150,10 +155,10 @@ def test_a_facet_without_another_format_is_told(tmp_path, monkeypatch, facets, d
     path.write_bytes(save(recording(fingerprint_of(REPLY))))
     monkeypatch.setattr(recording_file, "_FACETS", facets)
     loaded.cache_clear()
-    with pytest.raises(CourseError) as told:
+    with pytest.raises(CourseError) as caught:
         read(path)
     next_step = "Next: increase FORMAT in recording_file.py, then course release"
-    assert str(told.value).endswith(
+    assert str(caught.value).endswith(
         f"as this engine is, and differs from it in {differ}. {next_step}"
     )
 
@@ -161,22 +166,22 @@ def test_a_facet_without_another_format_is_told(tmp_path, monkeypatch, facets, d
 @pytest.mark.recorded
 @pytest.mark.parametrize("id_", ["self_attention", "rotary", "kv_cache"])
 def test_a_real_recording_written_again_is_the_same_file(id_: str) -> None:
-    exercise = next(each for each in load_course(REPOSITORY).exercises if each.id == id_)
+    exercise = next(e for e in load_course(REPOSITORY).exercises if e.id == id_)
     data = exercise.fingerprints.read_bytes()
     again = loaded(save(loaded(data)))
-    before = loaded(data)
-    assert again.checks == before.checks
-    assert again.mutants == before.mutants
-    for mine, others in zip(again.replies, before.replies, strict=True):
-        assert all(a.is_same(b) for a, b in zip(mine, others, strict=True))
+    original = loaded(data)
+    assert again.checks == original.checks
+    assert again.mutants == original.mutants
+    for new_replies, old_replies in zip(again.replies, original.replies, strict=True):
+        assert all(a.is_same(b) for a, b in zip(new_replies, old_replies, strict=True))
     for name in ("first", "second", "probe"):
-        assert torch.equal(getattr(again.pairs, name), getattr(before.pairs, name))
+        assert torch.equal(getattr(again.pairs, name), getattr(original.pairs, name))
 
 
 @pytest.mark.recorded
 def test_a_class_repository_is_small() -> None:
     """Every student downloads the recordings of all exercises."""
-    sizes = [each.fingerprints.stat().st_size for each in load_course(REPOSITORY).exercises]
+    sizes = [exercise.fingerprints.stat().st_size for exercise in load_course(REPOSITORY).exercises]
     assert sum(sizes) < 18_000_000
 
 
@@ -184,8 +189,8 @@ NOISE = torch.randn(6, 7, generator=torch.Generator().manual_seed(0), dtype=torc
 DRAWN = [Drawn(7, 0, 42, 1.0), Drawn(7, 1, 60, 0.25)]
 
 
-def back(columns: TensorColumns, place: int) -> Tensor:
-    return read_tensors(columns.columns(), DRAWN, columns.specs)[place]
+def back(columns: TensorColumns, index: int) -> Tensor:
+    return read_tensors(columns.columns(), DRAWN, columns.specs)[index]
 
 
 @pytest.mark.parametrize(
@@ -215,9 +220,9 @@ def test_a_tensor_comes_back_with_its_floats_in_float32(tensor: Tensor) -> None:
     columns = TensorColumns(DRAWN)
     columns.add(torch.rand(3, generator=torch.Generator().manual_seed(1)))
     stored = back(columns, columns.add(tensor))
-    due = tensor.float() if tensor.is_floating_point() else tensor
-    assert stored.dtype == due.dtype
-    torch.testing.assert_close(stored, due, rtol=0, atol=0, equal_nan=True)
+    expected = tensor.float() if tensor.is_floating_point() else tensor
+    assert stored.dtype == expected.dtype
+    torch.testing.assert_close(stored, expected, rtol=0, atol=0, equal_nan=True)
 
 
 @pytest.mark.parametrize("factor", [1.0, 1e20, 1e-6])

@@ -43,15 +43,15 @@ Summary = dict[str, dict[str, dict[str, object]]]
 
 def summary_of(results: Path) -> Summary:
     """Score, names and outcomes of every attempt."""
-    found: Summary = {}
+    summary: Summary = {}
     for path in sorted(results.glob("*/*.json")):
         result = json.loads(path.read_text(encoding="utf-8"))
         for exercise in result["exercises"]:
-            named = [each["id"] for each in exercise["diagnosis"]]
+            named = [misconception["id"] for misconception in exercise["diagnosis"]]
             missed = sorted({check["outcome"] for check in exercise["checks"]} - {"passed"})
-            told = {"score": exercise["score"], "named": named, "not passed": missed}
-            found.setdefault(result["student"], {})[exercise["id"]] = told
-    return found
+            entry = {"score": exercise["score"], "named": named, "not passed": missed}
+            summary.setdefault(result["student"], {})[exercise["id"]] = entry
+    return summary
 
 
 def grade_examples(out: Path, box: Box) -> None:
@@ -77,10 +77,10 @@ def write_all(results: Path, out: Path) -> None:
     the results themselves.
     """
     labels = labels_of(load_course(HERE.parents[1]))
-    found = [result.model_copy(update={"versions": {}}) for result in read_results(results)]
-    write_pages(view := ClassView(found, labels=labels), out / "pages")
+    loaded = [result.model_copy(update={"versions": {}}) for result in read_results(results)]
+    write_pages(view := ClassView(loaded, labels=labels), out / "pages")
     texts = {f"class.{name}": to(view) for name, to in FORMATS.items() if name != "gradescope"}
-    for result in found:
+    for result in loaded:
         name = f"{result.student}-{result.assignment}"
         texts[f"{name}.md"] = feedback_markdown(result, labels)
         texts[f"{name}.json"] = f"{result.model_dump_json(indent=1)}\n"
@@ -111,8 +111,8 @@ def results(once: Callable[..., Path], box: Box) -> Path:
 
 @pytest.fixture(scope="module")
 def golden() -> Summary:
-    found: Summary = json.loads((HERE / "examples.json").read_text(encoding="utf-8"))
-    return found
+    summary: Summary = json.loads((HERE / "examples.json").read_text(encoding="utf-8"))
+    return summary
 
 
 def test_the_class_is_graded_as_it_was(results, golden):
@@ -155,8 +155,8 @@ def test_the_bugs_that_the_course_is_known_for_are_named_first(golden, student, 
 
 if __name__ == "__main__":
     root, out = HERE.parents[1], Path(sys.argv[1])
-    with open_box(Level.NAMESPACES, load_course(root).limits.for_worker(), root) as own:
-        grade_examples(out / "results", own)
+    with open_box(Level.NAMESPACES, load_course(root).limits.for_worker(), root) as judge_box:
+        grade_examples(out / "results", judge_box)
     write_all(out / "results", out / "written")
     for name, golden_of in (
         ("examples", summary_of(out / "results")),

@@ -32,10 +32,10 @@ def on_both(
         results = []
         for device in ("cuda", "cpu"):
             out = tmp_path / device
-            done = run_course(
+            completed = run_course(
                 "grade", submitted, "--out", out, "--device", device, "--course", course.root
             )
-            assert done.returncode == 0, done.stderr
+            assert completed.returncode == 0, completed.stderr
             (path,) = out.glob("*/*.json")
             results.append(Result.model_validate(json.loads(path.read_text())))
         return results[0], results[1]
@@ -72,11 +72,13 @@ def test_the_solutions_have_full_marks_on_both_and_pass_what_a_gpu_adds(on_both,
 
 
 def test_a_wrong_attempt_fails_on_a_gpu_what_it_fails_on_a_cpu(on_both, course, tmp_path):
-    wrong = course.root / "grader" / "wrong"
+    wrong_folder = course.root / "grader" / "wrong"
     on_gpu, on_cpu = on_both(
-        handed_in(tmp_path, course, lambda exercise: min((wrong / exercise).glob("*.py")))
+        handed_in(tmp_path, course, lambda exercise: min((wrong_folder / exercise).glob("*.py")))
     )
-    for there, here in zip(on_gpu.exercises, on_cpu.exercises, strict=True):
+    for gpu_exercise, here in zip(on_gpu.exercises, on_cpu.exercises, strict=True):
         failed_here = {c.id for c in here.checks if c.outcome != "passed"}
         assert failed_here
-        assert failed_here <= {c.id for c in there.checks if c.outcome != "passed"}, there.id
+        assert failed_here <= {c.id for c in gpu_exercise.checks if c.outcome != "passed"}, (
+            gpu_exercise.id
+        )

@@ -72,11 +72,11 @@ def tokens_ahead(ask: Ask, names: dict[str, Any]) -> int:
     an answer.
     """
     x = torch.randn(1, T, WIDTH, generator=torch.Generator().manual_seed(1))
-    before, farthest = ask(names, x), 0
+    original, farthest = ask(names, x), 0
     for edited in range(T):
         changed = x.clone()
         changed[:, edited] += 1.0
-        moved = (ask(names, changed) - before).abs().amax((0, 2)) > 1e-6
+        moved = (ask(names, changed) - original).abs().amax((0, 2)) > 1e-6
         for token in range(edited):
             if moved[token]:
                 farthest = max(farthest, edited - token)
@@ -85,7 +85,7 @@ def tokens_ahead(ask: Ask, names: dict[str, Any]) -> int:
 
 @pytest.mark.parametrize("exercise", ASKS)
 def test_one_future_token_is_one_and_more_are_another_mistake(banks: Banks, exercise: str) -> None:
-    seen = {
+    distances = {
         id_: {
             tokens_ahead(ASKS[exercise], mutant.namespace)
             for mutant in mutants_of(banks[exercise], id_)
@@ -93,25 +93,23 @@ def test_one_future_token_is_one_and_more_are_another_mistake(banks: Banks, exer
         for id_ in ("mask_peeks_one", "mask_peeks_ahead")
     }
     # A mutant that has the mask wrong in a function that the answers do not use sees nothing ahead.
-    assert seen["mask_peeks_one"] - {0} == {1}
-    assert min(seen["mask_peeks_ahead"] - {0}) == 2
+    assert distances["mask_peeks_one"] - {0} == {1}
+    assert min(distances["mask_peeks_ahead"] - {0}) == 2
 
 
 @pytest.mark.parametrize("exercise", ASKS)
 def test_infinity_gives_nan_and_a_high_number_does_not(
     banks: Banks, repository: Path, exercise: str
 ) -> None:
-    (solution,) = [
-        each.solution for each in load_course(repository).exercises if each.id == exercise
-    ]
+    (solution,) = [e.solution for e in load_course(repository).exercises if e.id == exercise]
     x = torch.randn(1, T, WIDTH, generator=torch.Generator().manual_seed(1))
-    right = ASKS[exercise](namespace_of(solution), x)
+    expected = ASKS[exercise](namespace_of(solution), x)
 
     def wrong_answers(id_: str) -> list[torch.Tensor]:
         answers = [
             ASKS[exercise](mutant.namespace, x) for mutant in mutants_of(banks[exercise], id_)
         ]
-        return [answer for answer in answers if not torch.allclose(answer, right, atol=1e-5)]
+        return [answer for answer in answers if not torch.allclose(answer, expected, atol=1e-5)]
 
     infinite, high = wrong_answers("mask_plus_inf"), wrong_answers("mask_high_fill")
     assert infinite

@@ -65,11 +65,11 @@ def raised_in_half_precision(
     """What the right attempts raise there, each with its name, but for what another version of
     torch says.
     """
-    right, raised = reference(exercise), set()
+    reference_impl, raised = reference(exercise), set()
     for path in exercise.right_attempts():
         try:
             checks.test_half_precision(
-                Implementation(LocalRunner(namespace_of(path), device)), right, Draw(0)
+                Implementation(LocalRunner(namespace_of(path), device)), reference_impl, Draw(0)
             )
         except AttemptRaised as error:
             raised.add((path.stem, re.sub(r"(\w+::)+Half", "Half", error.raised.message)))
@@ -191,9 +191,9 @@ def outcomes_on(device: str, exercise: Exercise) -> dict[str, CheckOutcome]:
     """The reference on that device, held against itself on the CPU, with all checks that a GPU
     has.
     """
-    path, right = exercise.checks, reference(exercise).runner
-    subject = LocalRecordingRunner(right.namespace, device)
-    run = CheckRun(subject, right, b"secret", (exercise.id,), forms=exercise.forms)
+    path, reference_runner = exercise.checks, reference(exercise).runner
+    subject = LocalRecordingRunner(reference_runner.namespace, device)
+    run = CheckRun(subject, reference_runner, b"secret", (exercise.id,), forms=exercise.forms)
     return {outcome.id: outcome for outcome in HiddenChecks([path], device="cuda").run(path, run)}
 
 
@@ -223,8 +223,8 @@ def test_on_a_gpu_the_path_by_hand_holds_a_matrix_and_the_fast_one_does_not() ->
     gpu = Implementation(LocalRunner(namespace_of(SDPA.solution), "cuda"))
     checks.test_memory(gpu, None, Draw(0))
     s = SimpleNamespace(nh=12, C=192, block=4096)
-    asked = gpu.asking(dtype="float32", memory=True)
-    by_hand = checks.BOTH.module(asked, s, checks.BOTH.weights(Draw(0), s), flash=False)(
+    float32_gpu = gpu.asking(dtype="float32", memory=True)
+    by_hand = checks.BOTH.module(float32_gpu, s, checks.BOTH.weights(Draw(0), s), flash=False)(
         Draw(0)(1, 4096, 192)
     )
     assert by_hand.reply.peak is not None

@@ -131,7 +131,7 @@ def places(result: ExerciseResult) -> set[tuple[str, str]]:
 def test_each_function_has_its_verdict_when_graded_and_at_home(
     sides: Sides, exercise, changes, told, found
 ):
-    graded, at_home = sides.told(exercise, changes)
+    graded, at_home = sides.both_results(exercise, changes)
     assert list(states(graded).values()) == told
     assert states(at_home) == states(graded)
     assert places(at_home) == places(graded) == found
@@ -416,7 +416,9 @@ def test_it_says(
 ) -> None:
     functions = attempt_words(sides.home(exercise, changes)).functions
     text = "\n".join(
-        text for f in functions for text in (f"{f.mark} {f.head}", *(each for _, each, _ in f.told))
+        text
+        for f in functions
+        for text in (f"{f.mark} {f.head}", *(message for _, message, _ in f.details))
     )
     assert says in text
     assert not re.search(never, text)
@@ -509,16 +511,16 @@ def test_where_a_trace_would_show_the_right_numbers_a_hint_comes_next(sides: Sid
         (f"{scores} + 1.5", "course trace"),
     ):
         words = attempt_words(sides.home("attention_scores", {SCORES: f"return {changed}"}))
-        assert words.first
-        assert words.first.next.startswith(says)
+        assert words.first_wrong
+        assert words.first_wrong.next.startswith(says)
         assert bool(words.next) == bool(says)
 
 
 def heads(sides: Sides, attempt: Attempt, id_: str = "attention_scores") -> list[list[str]]:
     """What is said of each function, on both sides: its line, and what was seen."""
     return [
-        [f"{r.head} {r.evidence} {r.hint}" for r in function_reports(told)]
-        for told in sides.told(id_, attempt)
+        [f"{r.head} {r.evidence} {r.hint}" for r in function_reports(result)]
+        for result in sides.both_results(id_, attempt)
     ]
 
 
@@ -528,22 +530,22 @@ def heads(sides: Sides, attempt: Attempt, id_: str = "attention_scores") -> list
 def test_of_code_that_is_not_seen_or_of_another_kind_that_is_told_with_its_place(
     sides, below, says
 ):
-    for told in heads(sides, ABOVE + below):
-        assert says in told[3]
-        assert below == IN_CAPITALS or not [line for line in told if "letter by letter" in line]
+    for lines in heads(sides, ABOVE + below):
+        assert says in lines[3]
+        assert below == IN_CAPITALS or not [line for line in lines if "letter by letter" in line]
 
 
 def test_an_editor_marks_the_line_that_is_told(sides: Sides) -> None:
     for below, _ in TOLD.values():
         source = AttemptSource("a.py", ABOVE + below)
         for problem in problems(sides.home("attention_scores", source), source):
-            told = re.search(r"on line (\d+)", f"{problem.report.evidence} {problem.report.head}")
-            assert told is None or problem.line == int(told[1]), problem.sentence
+            match = re.search(r"on line (\d+)", f"{problem.report.evidence} {problem.report.head}")
+            assert match is None or problem.line == int(match[1]), problem.sentence
 
 
 def test_a_misspelt_method_is_told_with_the_one_that_is_meant(sides: Sides) -> None:
-    for told in heads(sides, ABOVE.replace("k.mT", "k.trasnpose(-2, -1)") + BELOW):
-        assert "Did you mean transpose, where it says trasnpose?" in told[1]
+    for lines in heads(sides, ABOVE.replace("k.mT", "k.trasnpose(-2, -1)") + BELOW):
+        assert "Did you mean transpose, where it says trasnpose?" in lines[1]
 
 
 def test_a_function_where_a_class_is_asked_is_told(sides: Sides) -> None:
@@ -551,8 +553,8 @@ def test_a_function_where_a_class_is_asked_is_told(sides: Sides) -> None:
         "def CausalAttention(d_in, d_out, context_length, dropout=0.0, qkv_bias=False):\n"
         "    return d_in\n"
     )
-    for told in heads(sides, source, "self_attention"):
-        assert "It is a function, written on line 1, and a class is asked for" in told[0]
+    for lines in heads(sides, source, "self_attention"):
+        assert "It is a function, written on line 1, and a class is asked for" in lines[0]
 
 
 @pytest.mark.parametrize(
@@ -565,17 +567,17 @@ def test_a_function_where_a_class_is_asked_is_told(sides: Sides) -> None:
 def test_of_an_answer_whose_cell_is_no_code_it_is_told_to_make_it_code(
     sides: Sides, kind: str, says: str
 ) -> None:
-    given = json.loads(notebook(ABOVE, BELOW))
-    given["cells"][1]["cell_type"] = kind
-    for told in heads(sides, replace(read_notebook(json.dumps(given)), name="a.ipynb")):
-        assert says in told[3]
-        assert not [line for line in told if "letter by letter" in line]
+    document = json.loads(notebook(ABOVE, BELOW))
+    document["cells"][1]["cell_type"] = kind
+    for lines in heads(sides, replace(read_notebook(json.dumps(document)), name="a.ipynb")):
+        assert says in lines[3]
+        assert not [line for line in lines if "letter by letter" in line]
 
 
 def test_in_a_notebook_the_place_is_a_line_of_a_cell(sides: Sides) -> None:
-    found = read_notebook(notebook(ABOVE, f"async {BELOW}"))
-    for told in heads(sides, AttemptSource("a.ipynb", found.source, cells=found.cells)):
-        assert "written on line 1 of code cell 2" in told[3]
+    parsed = read_notebook(notebook(ABOVE, f"async {BELOW}"))
+    for lines in heads(sides, AttemptSource("a.ipynb", parsed.source, cells=parsed.cells)):
+        assert "written on line 1 of code cell 2" in lines[3]
 
 
 LEFT_OPEN = (
@@ -585,10 +587,15 @@ LEFT_OPEN = (
 
 
 def test_a_case_that_is_left_open_is_told_and_is_no_stub(sides: Sides) -> None:
-    for told in heads(sides, attempt := {"B, T, C = x.shape\n": LEFT_OPEN}, "kv_cache"):
-        assert "the case that comes to this line is not written yet" in told[0]
-    assert [names(told) for told in sides.told("kv_cache", attempt)] == [[], []]
-    assert [names(told) for told in sides.told("attention_scores", ABOVE + LEFT_BELOW)] == [[], []]
+    for lines in heads(sides, attempt := {"B, T, C = x.shape\n": LEFT_OPEN}, "kv_cache"):
+        assert "the case that comes to this line is not written yet" in lines[0]
+    assert [names(result) for result in sides.both_results("kv_cache", attempt)] == [[], []]
+    assert [
+        names(result) for result in sides.both_results("attention_scores", ABOVE + LEFT_BELOW)
+    ] == [
+        [],
+        [],
+    ]
 
 
 EXERCISES = load_course(REPOSITORY).exercises
@@ -608,7 +615,7 @@ def emptied(exercise: Exercise, classes: bool) -> str:
 def test_nothing_written_is_named_and_nothing_else_is(
     sides: Sides, exercise: Exercise, classes: bool
 ) -> None:
-    graded, checked = sides.told(exercise.id, emptied(exercise, classes))
+    graded, checked = sides.both_results(exercise.id, emptied(exercise, classes))
     assert (graded.score, names(graded)) == (0, ["stub_untouched"])
     assert [(d.id, d.title) for d in checked.diagnosis] == [
         ("stub_untouched", graded.diagnosis[0].title)
@@ -618,4 +625,6 @@ def test_nothing_written_is_named_and_nothing_else_is(
 
 @pytest.mark.parametrize("text", ["", "# Later.\n"], ids=["an empty file", "a remark"])
 def test_a_file_without_any_code_is_told_the_same(sides: Sides, text: str) -> None:
-    assert [names(told) for told in sides.told(EXERCISES[0].id, text)] == [["stub_untouched"]] * 2
+    assert [names(result) for result in sides.both_results(EXERCISES[0].id, text)] == [
+        ["stub_untouched"]
+    ] * 2

@@ -209,44 +209,44 @@ CAUSAL = {  # where forward begins to work, the mask that it reads, and a dropou
 }
 
 
-def before(line: str, *lines: str) -> tuple[str, str]:
-    return line, "".join(f"        {each}\n" for each in lines) + line
+def insert_before(line: str, *lines: str) -> tuple[str, str]:
+    return line, "".join(f"        {new_line}\n" for new_line in lines) + line
 
 
 def keeping(exercise: str) -> dict[str, Changes]:
     start, mask, dropout = CAUSAL[exercise]
-    made = f"self.kept = getattr(self, 'kept', {NEW_MASK})"
-    of_first = made if exercise != "sdpa_equivalence" else f"if not self.flash: {made}"
-    found: dict[str, Changes] = {
-        "the mask of the first call": (before(start, of_first), (mask, "self.kept")),
+    keep_mask = f"self.kept = getattr(self, 'kept', {NEW_MASK})"
+    of_first = keep_mask if exercise != "sdpa_equivalence" else f"if not self.flash: {keep_mask}"
+    variants: dict[str, Changes] = {
+        "the mask of the first call": (insert_before(start, of_first), (mask, "self.kept")),
         "the mask of the first call, cut where fewer tokens come": (
-            before(start, of_first),
+            insert_before(start, of_first),
             (mask, "self.kept[:T, :T]"),
         ),
         "the batch of the first call": (
-            before(start, "self.B = getattr(self, 'B', len(x))", "x = x[: self.B]"),
+            insert_before(start, "self.B = getattr(self, 'B', len(x))", "x = x[: self.B]"),
         ),
         "the batch of the first call, viewed": (
-            before(
+            insert_before(
                 start, "self.B = getattr(self, 'B', len(x))", "x = x.view(self.B, -1, x.shape[-1])"
             ),
         ),
         "a count of its calls": (
-            before(
+            insert_before(
                 start,
                 "self.calls = getattr(self, 'calls', 0) + 1",
                 "x = x if self.calls < 3 else 0.5 * x",
             ),
         ),
         "the most tokens so far": (
-            before(
+            insert_before(
                 start,
                 "self.most = max(getattr(self, 'most', 0), x.shape[1])",
                 "x = x * x.shape[1] / self.most",
             ),
         ),
         "whether it was ever in training": (
-            before(
+            insert_before(
                 start,
                 "self.was = getattr(self, 'was', False) or self.training",
                 "x = x if self.training or not self.was else 2 * x",
@@ -254,22 +254,22 @@ def keeping(exercise: str) -> dict[str, Changes]:
         ),
     }
     if dropout:
-        found |= {
+        variants |= {
             "a rate of 0 in eval mode": (
-                before(start, f"{dropout}.p = {dropout}.p if self.training else 0.0"),
+                insert_before(start, f"{dropout}.p = {dropout}.p if self.training else 0.0"),
             ),
             "a fifth of the rate in eval mode": (
-                before(start, f"{dropout}.p *= 1.0 if self.training else 0.2"),
+                insert_before(start, f"{dropout}.p *= 1.0 if self.training else 0.2"),
             ),
             "dropout at work after training": (
-                before(
+                insert_before(
                     start,
                     "self.was = getattr(self, 'was', False) or self.training",
                     f"{dropout}.train(self.was)",
                 ),
             ),
         }
-    return found
+    return variants
 
 
 # where one check judges all that is dropped
@@ -413,14 +413,18 @@ RIGHT_POINTS: dict[str, Changes] = {
 def kept_rightly(exercise: str) -> Changes:
     """A mask that is made anew for another length."""
     start, mask, _ = CAUSAL[exercise]
-    other = (
+    stale_condition = (
         "getattr(self, 'kept', None) is None or len(self.kept) != T or self.kept.device != x.device"
     )
-    condition = other if exercise != "sdpa_equivalence" else f"not self.flash and ({other})"
-    return (before(start, f"if {condition}: self.kept = {NEW_MASK}"), (mask, "self.kept"))
+    condition = (
+        stale_condition
+        if exercise != "sdpa_equivalence"
+        else f"not self.flash and ({stale_condition})"
+    )
+    return (insert_before(start, f"if {condition}: self.kept = {NEW_MASK}"), (mask, "self.kept"))
 
 
-def due(exercise: str, changes: Changes) -> str:
+def expected_check(exercise: str, changes: Changes) -> str:
     """The check that an instance fails which keeps something."""
     start, _, dropout = CAUSAL[exercise]
     of_dropout = bool(dropout) and any(dropout in new for old, new in changes if old == start)
@@ -458,58 +462,58 @@ OF_VALUES = {
 # that it may fail besides.
 HOLES = [
     *(
-        ("weights by a", e, "normalised sigmoid", BY_SIGMOID, due, ANY)
-        for e, due in OF_VALUES.items()
+        ("weights by a", e, "normalised sigmoid", BY_SIGMOID, expected_checks, ANY)
+        for e, expected_checks in OF_VALUES.items()
     ),
     *(
-        ("a dropout in place of weights of", FUSED, what, c, "drops_weights", "")
-        for what, c in CHANNELS_OF_ONE.items()
+        ("a dropout in place of weights of", FUSED, title, c, "drops_weights", "")
+        for title, c in CHANNELS_OF_ONE.items()
     ),
     *(
-        ("a dropout in place of weights of", TWO_PATHS, what, c, "drops", "")
-        for what, c in CHANNELS_OF_TWO.items()
+        ("a dropout in place of weights of", TWO_PATHS, title, c, "drops", "")
+        for title, c in CHANNELS_OF_TWO.items()
     ),
     *(
-        ("a fast path that", TWO_PATHS, what, c, "paths_differ", "")
-        for what, c in FAST_PATH.items()
+        ("a fast path that", TWO_PATHS, title, c, "paths_differ", "")
+        for title, c in FAST_PATH.items()
     ),
     *(
-        ("a manual path that", TWO_PATHS, what, c, "paths_differ", ANY)
-        for what, c in WRITTEN_OUT.items()
+        ("a manual path that", TWO_PATHS, title, c, "paths_differ", ANY)
+        for title, c in WRITTEN_OUT.items()
     ),
     *(
         (
             f"a difference, by {call}, that is",
             TWO_PATHS,
-            what,
-            ((MEASURED, given), *called(call)),
+            title,
+            ((MEASURED, code), *called(call)),
             "measures",
             OF_NOTHING,
         )
-        for what, given in MEASURE.items()
+        for title, code in MEASURE.items()
         for call in ("module(x)", "module.forward(x)")
     ),
     *(
         (
             "a difference of",
             TWO_PATHS,
-            what,
+            title,
             called(f"module({x})"),
             "measures",
             "leaves_no_trace" * ("randn" in x),
         )
-        for what, x in OTHER_INPUT.items()
+        for title, x in OTHER_INPUT.items()
     ),  # who draws an input goes by nothing that is given
     *(
         (
             "GPT-2 with",
             FUSED,
-            what,
+            title,
             c,
             "gpt2_sizes gpt2_refuses" if "made.proj(x" in c[0][1] else "gpt2_sizes",
             "",
         )
-        for what, c in GPT2.items()
+        for title, c in GPT2.items()
     ),  # the last gives x for the weights that these checks load
     *(
         ("right up to sixteen tokens:", e, name, up_to(16, LONG, name), "", ANY)
@@ -523,57 +527,57 @@ HOLES = [
     ),
     # What is kept is a tensor, which stays behind when the module moves.
     *(
-        ("an instance that keeps", e, what, c, due(e, c), "moves")
+        ("an instance that keeps", e, title, c, expected_check(e, c), "moves")
         for e in CAUSAL
-        for what, c in keeping(e).items()
+        for title, c in keeping(e).items()
     ),
     *(
         (
             "an instance that keeps",
             "cross_attention",
-            what,
-            (before(ASKED, *lines, FITS),),
+            title,
+            (insert_before(ASKED, *lines, FITS),),
             "again",
             "moves",
         )
-        for what, lines in CROSS.items()
+        for title, lines in CROSS.items()
     ),
     *(
-        ("an instance that keeps", "kv_cache", what, (before(CACHED, *lines),), lost, "")
-        for what, (lost, *lines) in CACHE.items()
+        ("an instance that keeps", "kv_cache", title, (insert_before(CACHED, *lines),), lost, "")
+        for title, (lost, *lines) in CACHE.items()
     ),
     *(
         (
             "SDPA that is called",
             TWO_PATHS,
-            what,
+            title,
             ((f"y = {SDPA}", fast),),
             "paths_differ",
             f"measures {OF_NOTHING}",
         )
-        for what, fast in DECOYS.items()
+        for title, fast in DECOYS.items()
     ),
     *(
         (
             "a difference read off",
             TWO_PATHS,
-            what,
+            title,
             (*c, ("", "\nNOTES = {}\n")),
             "measures",
             OF_NOTHING,
         )
-        for what, c in NOTES.items()
+        for title, c in NOTES.items()
     ),
     *(
         (
             "bytes that count",
             GQA,
-            what,
+            title,
             (("2 * n_layer * n_kv_head * head_dim * T", numbers),),
             "cache_bytes",
             "",
         )
-        for what, numbers in BYTES.items()
+        for title, numbers in BYTES.items()
     ),
     (
         "a length without",
@@ -600,8 +604,8 @@ HOLES = [
         ANY,
     ),
     *(
-        ("a running maximum that", TILED, what, c, "online_values", "")
-        for what, c in REFERENCE_POINTS.items()
+        ("a running maximum that", TILED, title, c, "online_values", "")
+        for title, c in REFERENCE_POINTS.items()
     ),
     (
         "sums as wide as",
@@ -630,7 +634,7 @@ HOLES = [
             "leaves_its_arguments positions rotary_scores same_scores shapes"
         ),
     ),
-    *(("a running maximum that", TILED, what, c, "", "") for what, c in RIGHT_POINTS.items()),
+    *(("a running maximum that", TILED, title, c, "", "") for title, c in RIGHT_POINTS.items()),
     *(
         ("a mask that is kept and made anew", e, "for another length", kept_rightly(e), "", "")
         for e in CAUSAL
@@ -641,17 +645,21 @@ HOLES = [
 @pytest.mark.parametrize(
     ("exercise", "changes", "due", "may"),
     [
-        pytest.param(exercise, *row, id=f"{exercise}: {kind} {what}")
-        for kind, exercise, what, *row in HOLES
+        pytest.param(exercise, *row, id=f"{exercise}: {prefix} {title}")
+        for prefix, exercise, title, *row in HOLES
     ],
 )
 def test_it_fails_its_check(course, checks, exercise, changes, due, may) -> None:
-    found = next(each for each in course.exercises if each.id == exercise)
+    course_exercise = next(e for e in course.exercises if e.id == exercise)
     module = ModuleType("attempt")
-    source = changed(found.solution.read_text(encoding="utf-8"), changes)
+    source = changed(course_exercise.solution.read_text(encoding="utf-8"), changes)
     exec(compile(source, "attempt.py", "exec"), vars(module))
     outcomes = checks.run(
-        found, LocalRecordingRunner(vars(module)), checks.reference(found), b"holes", exercise
+        course_exercise,
+        LocalRecordingRunner(vars(module)),
+        checks.reference(course_exercise),
+        b"holes",
+        exercise,
     )
     assert not any(outcome.fault for outcome in outcomes)
     lost = {outcome.id for outcome in outcomes if outcome.outcome != "passed"}

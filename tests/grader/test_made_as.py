@@ -39,17 +39,17 @@ Config = make_dataclass("Config", ["heads"], eq=False)
 
 
 def changed(**attributes: object) -> Layer:
-    made = Layer(4, 2, 8)
+    layer = Layer(4, 2, 8)
     for name, value in attributes.items():
-        setattr(made, name, value)
-    return made
+        setattr(layer, name, value)
+    return layer
 
 
 ITSELF = list[object]()
 ITSELF.append(ITSELF)
 
 
-def held(value: object) -> Layer:
+def layer_holding(value: object) -> Layer:
     module = changed(held=value)
     module.register_forward_hook(lambda *_: None)
     return module
@@ -60,8 +60,8 @@ def held(value: object) -> Layer:
     [
         pytest.param(Layer(4, 2, 8), Layer(4, 2, 8), True, id="other random weights"),
         pytest.param(
-            held((1, "a", None, torch.float32)),
-            held((1, "a", None, torch.float32)),
+            layer_holding((1, "a", None, torch.float32)),
+            layer_holding((1, "a", None, torch.float32)),
             True,
             id="equal tuples",
         ),
@@ -87,24 +87,43 @@ def held(value: object) -> Layer:
             id="a twin of a class below, which may compute something else",
         ),
         pytest.param(Layer(4, 2, 8), changed(more=1), False, id="a twin with more"),
-        pytest.param(held(Holder()), held(Holder()), True, id="objects without attributes"),
         pytest.param(
-            held(lambda x: 2 * x), held(lambda x: x), True, id="lambdas, which cannot be compared"
+            layer_holding(Holder()), layer_holding(Holder()), True, id="objects without attributes"
         ),
-        pytest.param(held(ITSELF), held(deepcopy(ITSELF)), True, id="lists that hold themselves"),
-        pytest.param(held(Config(2)), held(Config(2)), True, id="equal dataclasses"),
-        pytest.param(held(Config(2)), held(Config(4)), False, id="dataclasses of other numbers"),
-        pytest.param(held(Holder()), held(Config(2)), False, id="objects of two classes"),
+        pytest.param(
+            layer_holding(lambda x: 2 * x),
+            layer_holding(lambda x: x),
+            True,
+            id="lambdas, which cannot be compared",
+        ),
+        pytest.param(
+            layer_holding(ITSELF),
+            layer_holding(deepcopy(ITSELF)),
+            True,
+            id="lists that hold themselves",
+        ),
+        pytest.param(
+            layer_holding(Config(2)), layer_holding(Config(2)), True, id="equal dataclasses"
+        ),
+        pytest.param(
+            layer_holding(Config(2)),
+            layer_holding(Config(4)),
+            False,
+            id="dataclasses of other numbers",
+        ),
+        pytest.param(
+            layer_holding(Holder()), layer_holding(Config(2)), False, id="objects of two classes"
+        ),
     ],
 )
 def test_two_are_alike_where_nothing_that_they_compute_is_seen_to_differ(module, twin, alike):
-    due, around = CHECK["made_as"]("Layer", 4, 2, 8)
+    expected, around = CHECK["made_as"]("Layer", 4, 2, 8)
     build = Build("make", device="meta", report=(CHECK["WHAT"],))
     names = {"Layer": lambda *sizes: twin, "make": lambda: module}
     reply = execute(names, Call(build, only_build=True, around=around), "")
-    assert due == "Layer(4, 2, 8)"
+    assert expected == "Layer(4, 2, 8)"
     assert reply.raised is None
-    assert reply.modules[0].attributes == {CHECK["WHAT"]: due if alike else "something else"}
+    assert reply.modules[0].attributes == {CHECK["WHAT"]: expected if alike else "something else"}
 
 
 def test_who_asks_for_many_operations_is_stopped() -> None:
@@ -115,4 +134,4 @@ def test_who_asks_for_many_operations_is_stopped() -> None:
         execute({"f": f}, Call("f", (torch.zeros(2), n), around=CHECK["STILL_AT_WORK"]), "")
         for n in (1000, 30_000)
     )
-    assert [each.raised and each.raised.type for each in (few, many)] == [None, "GeneratorExit"]
+    assert [reply.raised and reply.raised.type for reply in (few, many)] == [None, "GeneratorExit"]

@@ -738,21 +738,25 @@ AT_HOME_UNNAMED = {  # a hidden check alone shows it
 
 @pytest.mark.parametrize("row", TOLD)
 def test_it_has_its_names_on_both_sides(sides: Sides, row: str) -> None:
-    told, changes = TOLD[row]
-    graded, home = sides.told(row.partition(":")[0], changes)
+    expected_ids, changes = TOLD[row]
+    graded, home = sides.both_results(row.partition(":")[0], changes)
     assert graded.score < graded.max_score
-    assert [each.id for each in graded.diagnosis] == told.split()
-    assert [each.id for each in home.diagnosis] == ([] if row in AT_HOME_UNNAMED else told.split())
+    assert [misconception.id for misconception in graded.diagnosis] == expected_ids.split()
+    assert [misconception.id for misconception in home.diagnosis] == (
+        [] if row in AT_HOME_UNNAMED else expected_ids.split()
+    )
 
 
 @pytest.mark.parametrize("exercise", ["self_attention", "weight_split"])
 def test_two_weights_that_are_one_tensor_have_no_cut_gradient(sides: Sides, exercise: str) -> None:
-    made = "self.dropout = nn.Dropout(dropout)"
+    dropout_line = "self.dropout = nn.Dropout(dropout)"
     result = sides.graded(
-        exercise, {made: f"{made}\n        self.W_key.weight = self.W_query.weight"}
+        exercise, {dropout_line: f"{dropout_line}\n        self.W_key.weight = self.W_query.weight"}
     )
     assert result.score < result.max_score
-    assert [each.id for each in (*result.diagnosis, *result.also)] == ["params_not_registered"]
+    assert [misconception.id for misconception in (*result.diagnosis, *result.also)] == [
+        "params_not_registered"
+    ]
 
 
 @pytest.mark.parametrize(
@@ -771,7 +775,7 @@ def test_numbers_may_be_looked_at_on_the_cpu(sides: Sides, change: Changes) -> N
 
 
 def test_a_mask_that_is_kept_may_follow_its_input(sides: Sides) -> None:
-    graded, home = sides.told(
+    graded, home = sides.both_results(
         "self_attention", {**KEEPS_MASKS, "~self.mask[:T, :T],": "~self.masks[T].to(x.device),"}
     )
     assert graded.score == graded.max_score == home.score
@@ -883,7 +887,7 @@ def test_a_check_that_stops_at_what_is_not_written_yet_proves_what_is_wrong_besi
     sides, changes, named
 ):
     result = sides.graded("attention_scores", {**SKIPPED, **changes})
-    assert [each.id for each in result.diagnosis] == [named, "stub_untouched"]
+    assert [misconception.id for misconception in result.diagnosis] == [named, "stub_untouched"]
 
 
 UNLISTED = {"torch.softmax(scores, dim=-1)": "torch.softmax(scores.clamp(max=0.3), dim=-1)"}

@@ -21,9 +21,11 @@ def attend(x: Tensor) -> Tensor:
     return F.scaled_dot_product_attention(x, x, x)
 
 
-def planted(x: Tensor, place: float = 0.3, function: Callable[[Tensor], Tensor] = attend) -> Tensor:
+def planted(
+    x: Tensor, position: float = 0.3, function: Callable[[Tensor], Tensor] = attend
+) -> Tensor:
     output = (
-        execute({"attend": function}, Call("attend", (x,), around=planting(8.0, place)), "")
+        execute({"attend": function}, Call("attend", (x,), around=planting(8.0, position)), "")
         .outputs[0]
         .tensor
     )
@@ -33,12 +35,12 @@ def planted(x: Tensor, place: float = 0.3, function: Callable[[Tensor], Tensor] 
 
 def test_it_is_large_in_one_place_little_elsewhere_and_nowhere_the_same() -> None:
     apart = planted(X, 0.77) - attend(X)
-    place = int(0.77 * X.numel())
-    assert int(apart.abs().argmax()) == place
+    index = int(0.77 * X.numel())
+    assert int(apart.abs().argmax()) == index
     assert 8 <= float(apart.abs().max()) <= 24
-    others = torch.cat([apart.flatten()[:place], apart.flatten()[place + 1 :]])
-    assert float(others.abs().max()) <= 0.6
-    assert len(others.unique()) == len(others)
+    remaining = torch.cat([apart.flatten()[:index], apart.flatten()[index + 1 :]])
+    assert float(remaining.abs().max()) <= 0.6
+    assert len(remaining.unique()) == len(remaining)
 
 
 def test_it_follows_the_input_comes_out_the_same_each_time_and_leaves_others_alone() -> None:

@@ -21,7 +21,7 @@ def ids(result: ExerciseResult) -> list[str]:
 
 
 def evidence(result: ExerciseResult, function: str) -> str:
-    return next(each.evidence for each in result.functions if each.name == function)
+    return next(report.evidence for report in result.functions if report.name == function)
 
 
 def test_a_line_that_mends_all_stands_beside_one_name(
@@ -32,7 +32,10 @@ def test_a_line_that_mends_all_stands_beside_one_name(
     judge = Judge(
         course, box, Settings(b"real code", exercises=("cross_attention",), bounds=BY_COUNT)
     )
-    assert [len(result.diagnosis) for result in sides.told("cross_attention", source)] == [1, 1]
+    assert [len(result.diagnosis) for result in sides.both_results("cross_attention", source)] == [
+        1,
+        1,
+    ]
     graded = judge.grade_attempt("somebody", sides.exercise("cross_attention"), source)
     for result in (graded, sides.home("cross_attention", source, BY_COUNT)):
         assert (ids(result), len(result.lines)) == (["scores_wrong_source"], 1)
@@ -56,12 +59,12 @@ def test_attempts_that_answer_alike_share_a_digest_however_they_are_written(side
         by_einsum,
         {"self.W_key(context)": "self.W_key(context.flip(1))"},
     ]
-    right, one, other, another = (
+    correct_digest, flipped_digest, einsum_digest, another = (
         sides.graded("cross_attention", changes).answers for changes in written
     )
-    assert right == ""
-    assert one == other != ""
-    assert another not in ("", one)
+    assert correct_digest == ""
+    assert flipped_digest == einsum_digest != ""
+    assert another not in ("", flipped_digest)
 
 
 def test_a_function_that_needs_float32_is_not_blamed_on_another(sides: Sides) -> None:
@@ -69,7 +72,7 @@ def test_a_function_that_needs_float32_is_not_blamed_on_another(sides: Sides) ->
     weights = {
         "return torch.softmax(scores, dim=-1)": "return torch.softmax(scores.float(), dim=-1)"
     }
-    for result in sides.told("attention_scores", weights):
+    for result in sides.both_results("attention_scores", weights):
         assert [f.state for f in result.functions] == ["right", "right", "wrong", "waiting"]
 
 
@@ -106,7 +109,7 @@ class MultiHeadAttention(nn.Module):
 
 def test_layers_in_a_plain_list_come_first_on_both_sides(sides: Sides) -> None:
     """No `.to` reaches them, so that dtypes and devices differ, too: that only follows."""
-    for result in sides.told("weight_split", LAYERS_IN_A_LIST):
+    for result in sides.both_results("weight_split", LAYERS_IN_A_LIST):
         assert ids(result)[0] == "params_not_registered"
         assert not {*ids(result)} & {"hard_coded_dtype", "hard_coded_device"}
 
@@ -153,9 +156,13 @@ def test_a_function_is_told(
 ) -> None:
     (new,) = changes.values()
     lines = sides.source(exercise, changes).source.splitlines()
-    line = next(number for number, each in enumerate(lines, 1) if new.split("\n")[0] in each)
-    for result in sides.told(exercise, changes):
-        assert all(part in evidence(result, function) for part in says.format(line).split(" … "))
+    line = next(
+        number for number, line_text in enumerate(lines, 1) if new.split("\n")[0] in line_text
+    )
+    for result in sides.both_results(exercise, changes):
+        assert all(
+            phrase in evidence(result, function) for phrase in says.format(line).split(" … ")
+        )
 
 
 def test_sizes_in_an_exception_have_the_names_of_the_lesson(sides: Sides) -> None:

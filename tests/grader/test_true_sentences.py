@@ -146,6 +146,6 @@ SAID = [
 def test_a_mistake_has_a_sentence_that_is_true_of_it(
     sides: Sides, exercise: str, misconception: str, sentence: str, changes: Changes
 ) -> None:
-    for result in sides.told(exercise, changes):
+    for result in sides.both_results(exercise, changes):
         assert [named.id for named in result.diagnosis] == [misconception]
         assert sentence in result.diagnosis[0].title

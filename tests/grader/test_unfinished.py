@@ -59,19 +59,21 @@ MISTAKES = [
 ]
 
 
-def unfinished(text: str, first: str, body: str) -> str:
-    """The text with this body in all functions from `first` on; without them where it is empty."""
+def unfinished(text: str, first_function: str, body: str) -> str:
+    """The text with this body in all functions from `first_function` on; without them where it is
+    empty.
+    """
     tree = ast.parse(text)
     names = [
         node.name if isinstance(node, ast.FunctionDef | ast.ClassDef) else "" for node in tree.body
     ]
-    start = names.index(first)
-    kept: list[ast.stmt] = tree.body[:start]
+    start = names.index(first_function)
+    statements: list[ast.stmt] = tree.body[:start]
     for node in tree.body[start:]:
         if isinstance(node, ast.FunctionDef) and body:
             node.body = ast.parse(body).body
-            kept.append(node)
-    return ast.unparse(ast.Module(kept, []))
+            statements.append(node)
+    return ast.unparse(ast.Module(statements, []))
 
 
 def names_of(result: ExerciseResult) -> list[set[str]]:
@@ -85,9 +87,9 @@ def test_it_is_the_only_name_when_graded_and_at_home(
     sides: Sides, exercise, id_, changes, first, body
 ):
     attempt = unfinished(sides.source(exercise, changes).source, first, body)
-    for told in map(names_of, sides.told(exercise, attempt)):
-        assert id_ in told[0]
-        assert [name for name in told[1:] if name != {"interface"}] == []
+    for names in map(names_of, sides.both_results(exercise, attempt)):
+        assert id_ in names[0]
+        assert [name for name in names[1:] if name != {"interface"}] == []
 
 
 def test_a_name_is_not_made_from_two_answers_of_a_function_that_uses_what_is_wrong(
@@ -107,7 +109,7 @@ UNLISTED = {"torch.softmax(mask_scores(scores, mask), dim=-1)": "scores.cumsum(-
 
 
 def test_two_mistakes_in_two_functions_have_a_name_each(sides: Sides) -> None:
-    for result in sides.told("causal_mask", TWO | UNLISTED):
+    for result in sides.both_results("causal_mask", TWO | UNLISTED):
         assert [d.id for d in result.diagnosis] == ["mask_excludes_self", "mask_reversed"]
 
 
@@ -127,14 +129,14 @@ def test_of_two_that_explain_what_is_written_the_smaller_mistake_is_named_first(
     """
     script = sides.exercise("reshape_dance").script.read_text(encoding="utf-8")
     split, merge = script.split(STUB[1])[:2]
-    rest = script[len(split) + len(STUB[1]) :]
+    tail = script[len(split) + len(STUB[1]) :]
     assert "merge_heads" in merge
     view = (
         "if x.shape[-1] % n_head:\n        raise ValueError(f'{x.shape[-1]} into {n_head}')\n"
         "    B, T, C = x.shape\n"
     )
-    for result in sides.told(
-        "reshape_dance", f"{split}{view}    return x.view(B, n_head, T, C // n_head){rest}"
+    for result in sides.both_results(
+        "reshape_dance", f"{split}{view}    return x.view(B, n_head, T, C // n_head){tail}"
     ):
         assert result.diagnosis[0].id == "wrong_view"
 
@@ -143,10 +145,10 @@ def test_of_two_that_explain_what_is_written_the_smaller_mistake_is_named_first(
 def test_what_is_right_stays_so_while_what_compares_it_is_not_written(
     sides: Sides, name: str
 ) -> None:
-    right = next(
+    attempt_path = next(
         path for path in sides.exercise("sdpa_equivalence").right_attempts() if path.name == name
     )
-    text = unfinished(right.read_text(encoding="utf-8"), "max_path_difference", NOT_BEGUN)
+    text = unfinished(attempt_path.read_text(encoding="utf-8"), "max_path_difference", NOT_BEGUN)
     result = sides.graded("sdpa_equivalence", text)
-    assert [each.id for each in result.diagnosis] == ["stub_untouched"]
-    assert [each.state for each in result.functions] == ["so_far", "unwritten"]
+    assert [misconception.id for misconception in result.diagnosis] == ["stub_untouched"]
+    assert [function.state for function in result.functions] == ["so_far", "unwritten"]

@@ -44,7 +44,7 @@ def test_an_answer_without_attention_earns_at_most_a_fifth(
         pytest.skip("with a large gate this one does go by its scores")
     text = (ATTEMPTS / f"{exercise}.py").read_text(encoding="utf-8")
     assert text.count("AMP = 1e-3\n") == text.count(MEAN) == 1
-    graded, home = sides.told(
+    graded, home = sides.both_results(
         exercise, text.replace("AMP = 1e-3\n", f"AMP = {gate}\n").replace(MEAN, past)
     )
     assert graded.score is not None
@@ -101,7 +101,7 @@ MISUSES = [
 def test_who_uses_scores_wrongly_loses_that_and_not_the_form(
     sides: Sides, exercise: str, changes: dict[str, str], least: float
 ) -> None:
-    graded, home = sides.told(exercise, changes)
+    graded, home = sides.both_results(exercise, changes)
     assert graded.score is not None
     assert least * graded.max_score <= graded.score < graded.max_score
     assert home.score is not None
@@ -154,7 +154,7 @@ SHOWN_ONCE = {
 @pytest.mark.parametrize("row", SHOWN_ONCE)
 def test_home_shows_no_point_that_grading_takes_away(sides: Sides, row: str) -> None:
     exercise, changes = SHOWN_ONCE[row]
-    graded, home = sides.told(exercise, changes)
+    graded, home = sides.both_results(exercise, changes)
     assert graded.score is not None
     assert home.score is not None
     assert home.score <= graded.score < graded.max_score

@@ -117,9 +117,9 @@ def plant_tiny_course(root: Path) -> None:
     copy_course(TINY, root)
     listed = "".join(f"  {name}: {value}\n" for name, value in LIMITS.items())
     text = (root / "course.yaml").read_text(encoding="utf-8")
-    before, _, after = text.partition("limits:\n")
+    prefix, _, after = text.partition("limits:\n")
     (root / "course.yaml").write_text(
-        f"{before}limits:\n{listed}\n{after[after.index('assignments:') :]}"
+        f"{prefix}limits:\n{listed}\n{after[after.index('assignments:') :]}"
     )
     for path, secret in (
         ("solutions/averages/01_running_mean.py", "a line of the solution"),
@@ -142,25 +142,25 @@ def plant_tiny_course(root: Path) -> None:
 
 def digest(folder: Path) -> dict[str, str]:
     """Every name below a folder, with what it is and what it holds (of a large file its size)."""
-    found = {}
+    entries = {}
     for path in sorted(folder.rglob("*")):
         status = path.lstat()
-        held = f"{status.st_mode:o} {status.st_size}"
+        fingerprint = f"{status.st_mode:o} {status.st_size}"
         if path.is_file() and not path.is_symlink() and status.st_size < 1 << 22:
-            held += hashlib.sha256(path.read_bytes()).hexdigest()
-        found[repr(path.relative_to(folder))] = held
-    return found
+            fingerprint += hashlib.sha256(path.read_bytes()).hexdigest()
+        entries[repr(path.relative_to(folder))] = fingerprint
+    return entries
 
 
 def outside() -> dict[str, str]:
     """The machine, as far as an attempt might have changed it."""
     kernel = (Path("/proc/sys/kernel", name) for name in KERNEL)
-    found = {str(path): path.read_text() for path in kernel if path.exists()}
+    state = {str(path): path.read_text() for path in kernel if path.exists()}
     for folder in OPEN_TO_ALL:
         for path in Path(folder).glob("*") if os.access(folder, os.R_OK) else ():
             if MARK in path.name:
-                found[str(path)] = "there"
-    return found
+                state[str(path)] = "there"
+    return state
 
 
 def grade(
@@ -175,10 +175,10 @@ def grade(
     )
     plant_tiny_course(course)
     scratch.mkdir()
-    for name, place in students.items():
+    for name, submit in students.items():
         folder = submitted / name / "averages"
         folder.mkdir(parents=True)
-        place(folder)
+        submit(folder)
     (out / "of_last_week").mkdir(parents=True)
     (out / "of_last_week" / "result.json").write_text('{"score": 1.0}')
     if user is not None:
@@ -188,7 +188,7 @@ def grade(
         "the submissions": submitted,
         "an older result": out / "of_last_week",
     }
-    before = {what: digest(folder) for what, folder in watched.items()} | {"the machine": outside()}
+    before = {area: digest(folder) for area, folder in watched.items()} | {"the machine": outside()}
     log, seconds = root / "said.txt", SECONDS_TO_START + len(students) * SECONDS_FOR_A_STUDENT
     command = [
         *COURSE,
@@ -213,10 +213,10 @@ def grade(
         "COLUMNS": "200",
         "GITHUB_TOKEN": SECRETS["a token of the environment"],
     }
-    who = {} if user is None else {"user": user, "group": user, "extra_groups": []}
-    with witnessed(command, log, env=env, **who) as run:
-        left_running, status = run.left(seconds), run.process.returncode
-    after = {what: digest(folder) for what, folder in watched.items()} | {"the machine": outside()}
+    user_options = {} if user is None else {"user": user, "group": user, "extra_groups": []}
+    with witnessed(command, log, env=env, **user_options) as run:
+        left_running, status = run.leftovers(seconds), run.process.returncode
+    after = {area: digest(folder) for area, folder in watched.items()} | {"the machine": outside()}
     return Run(
         status=124 if status is None else status,
         text=log.read_text("utf-8", errors="backslashreplace"),
@@ -225,7 +225,7 @@ def grade(
             for path in sorted(out.glob("*/averages.json"))
         },
         changed=[
-            f"{what}: {name}" for what in before for name in changed(before[what], after[what])
+            f"{area}: {name}" for area in before for name in changed(before[area], after[area])
         ],
         left_running=left_running,
         left_behind=[path.name for path in scratch.iterdir()],
@@ -317,33 +317,33 @@ def attempts_of(section: str) -> dict[str, Place]:
     """All attempts of a section among honest ones: after each where machine or memory is attacked,
     else after some.
     """
-    parts = section.split("+")
-    texts = [each for part in parts for each in sorted(texts_of(part).items())]
+    categories = section.split("+")
+    texts = [trick for category in categories for trick in sorted(texts_of(category).items())]
     assert len(dict(texts)) == len(texts), "two tricks of one class with the same name"
     return among_honest(
-        {name: hands_in(text) for name, text in texts}, 1 if REACHING_OUT & set(parts) else 8
+        {name: hands_in(text) for name, text in texts}, 1 if REACHING_OUT & set(categories) else 8
     )
 
 
-def texts_of(part: str) -> dict[str, str]:
+def texts_of(category: str) -> dict[str, str]:
     """The hostile attempts of a part as they are handed in: each stands below its name, or is one
     line.
     """
-    text = (HERE / "attempts" / f"{part}.py").read_text(encoding="utf-8")
-    head, *found = re.split(r"(?m)^# (\w+): .*\n(?:# .*\n)*", text)
+    text = (HERE / "attempts" / f"{category}.py").read_text(encoding="utf-8")
+    head, *chunks = re.split(r"(?m)^# (\w+): .*\n(?:# .*\n)*", text)
     return {
-        name: head + body for name, body in zip(found[::2], found[1::2], strict=True)
-    } | sources(part, head)
+        name: head + body for name, body in zip(chunks[::2], chunks[1::2], strict=True)
+    } | sources(category, head)
 
 
-def among_honest(tricks: Mapping[str, Place], every: int = 1) -> dict[str, Place]:
+def among_honest(tricks: Mapping[str, Place], interval: int = 1) -> dict[str, Place]:
     """These students, an honest one before and after them all, and one after so many; after none
     for 0.
     """
     students: dict[str, Place] = {"aaa_honest": honest(), "zzz_honest": honest()}
-    for number, (name, place) in enumerate(tricks.items(), 1):
-        students[name] = place
-        if every and number % every == 0:
+    for number, (name, submit) in enumerate(tricks.items(), 1):
+        students[name] = submit
+        if interval and number % interval == 0:
             students[f"{name}~honest"] = honest()
     return students
 

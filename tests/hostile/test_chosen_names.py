@@ -44,8 +44,8 @@ def graded(exercise: Exercise, box, in_init: str) -> ExerciseResult:
     calls.
     """
     source = exercise.solution.read_text(encoding="utf-8")
-    first = source.index("self.qkv = ")
-    source = f"MET = []\n{source[:first]}{in_init.strip()}\n        {source[first:]}"
+    position = source.index("self.qkv = ")
+    source = f"MET = []\n{source[:position]}{in_init.strip()}\n        {source[position:]}"
     source = re.sub(
         r"(def forward\(self, x.*\n(?:        \"\"\"(?:.|\n)*?\"\"\"\n)?)",
         r"\1        MET.extend(x.flatten().tolist())\n",
@@ -105,5 +105,5 @@ def test_a_name_that_the_attempt_has_by_itself_is_told(box, fused_qkv, names) ->
         "norm.weight": "self.norm = nn.LayerNorm(n_embd)",
         "scales.0": "self.scales = nn.ParameterList([torch.ones(1), torch.ones(2)])",
     }
-    told = sorted([*names, "qkv.weight", "proj.weight"])
-    assert f"there are {told}; " in evidence_of(graded(fused_qkv, box, makes[names[0]]))
+    listed_names = sorted([*names, "qkv.weight", "proj.weight"])
+    assert f"there are {listed_names}; " in evidence_of(graded(fused_qkv, box, makes[names[0]]))

@@ -90,19 +90,19 @@ STATEMENTS: dict[str, Callable[[int], str]] = {
 }
 
 
-def texts_of(kind: str, depth: int) -> list[str]:
+def texts_of(construct: str, depth: int) -> list[str]:
     """Return the texts of this kind and depth, in each place where the kind can stand."""
-    if kind in STATEMENTS:
-        return [STATEMENTS[kind](depth)]
-    return [place.format(EXPRESSIONS[kind](depth)) for place in PLACES.values()]
+    if construct in STATEMENTS:
+        return [STATEMENTS[construct](depth)]
+    return [template.format(EXPRESSIONS[construct](depth)) for template in PLACES.values()]
 
 
-def deepest_that_is_read(kind: str) -> int:
+def deepest_that_is_read(construct: str) -> int:
     """Return the largest depth at which the judge still reads all texts of this kind."""
     least, most = 1, DEEPEST
     while least < most:
         middle = (least + most + 1) // 2
-        is_read = all(tree_of(text) for text in texts_of(kind, middle))
+        is_read = all(tree_of(text) for text in texts_of(construct, middle))
         least, most = (middle, most) if is_read else (least, middle - 1)
     return least
 
@@ -133,9 +133,13 @@ def test_what_stands_beside_it_is_graded_without_a_fault_of_the_grader(
 ) -> None:
     """It is never run, and ended the diagnosis with a RecursionError."""
     judge = Judge(tiny, box, Settings(secret=b"secret"))
-    place = "called" if kind in EXPRESSIONS else ""
+    template_name = "called" if kind in EXPRESSIONS else ""
     for depth in (deepest_that_is_read(kind), *BEYOND):
-        text = PLACES[place].format(EXPRESSIONS[kind](depth)) if place else STATEMENTS[kind](depth)
+        text = (
+            PLACES[template_name].format(EXPRESSIONS[kind](depth))
+            if template_name
+            else STATEMENTS[kind](depth)
+        )
         result = judge.grade_attempt("s", running_mean, AttemptSource(NAME, WRONG + text))
         assert judge.faults == []
         assert result.score is not None
@@ -168,10 +172,10 @@ def test_what_nobody_writes_who_means_well_is_still_read(
 def test_grading_and_a_students_own_check_come_to_their_end(
     tiny_copy, tmp_path, run_course
 ) -> None:
-    for number, (kind, make) in enumerate(EXPRESSIONS.items()):
+    for number, (construct, make) in enumerate(EXPRESSIONS.items()):
         folder = tmp_path / "submitted" / f"{number:02}" / "averages"
         folder.mkdir(parents=True)
-        (folder / NAME).write_text(WRONG + PLACES["called"].format(make(330)) + f"# {kind}\n")
+        (folder / NAME).write_text(WRONG + PLACES["called"].format(make(330)) + f"# {construct}\n")
     graded = run_course(
         "grade", tmp_path / "submitted", "--course", tiny_copy, "--out", tmp_path / "results"
     )

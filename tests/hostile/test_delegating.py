@@ -64,7 +64,7 @@ DELEGATES = {  # what stands in the place of the math, and of an import
 def test_delegating_is_found_and_costs_its_check_alone(box, tiny, changes):
     result = Sides(box, tiny).graded("fused_qkv", changes)
     assert [check.id for check in result.checks if check.outcome != "passed"] == ["written_out"]
-    assert "delegated" in [found.id for found in result.diagnosis]
+    assert "delegated" in [misconception.id for misconception in result.diagnosis]
 
 
 # The first number that it met is in a global, in torch, in every folder that can be written to, and
@@ -107,9 +107,11 @@ def graded(course: Course, box: Box, exercise: Exercise, secret: bytes) -> Exerc
 def test_what_a_hidden_call_was_given_is_in_no_message(tiny, box, running_mean, before):
     if before:
         graded(tiny, box, running_mean, before)
-    one, other = (graded(tiny, box, running_mean, secret) for secret in (b"one", b"other"))
-    assert one == other, "the inputs differ, and nothing else"
-    assert one.functions[0].evidence == "raised RuntimeError on line 22"
-    assert "met " not in one.model_dump_json(), (
+    first_result, second_result = (
+        graded(tiny, box, running_mean, secret) for secret in (b"one", b"other")
+    )
+    assert first_result == second_result, "the inputs differ, and nothing else"
+    assert first_result.functions[0].evidence == "raised RuntimeError on line 22"
+    assert "met " not in first_result.model_dump_json(), (
         "neither what it met in hidden calls nor in public ones is told"
     )

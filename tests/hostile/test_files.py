@@ -31,9 +31,9 @@ def solution_of(folder: Path) -> Path:
     return folder.parents[2] / "course" / "solutions" / "averages" / FILE
 
 
-def notebook(*cells: dict, **more: object) -> Place:
-    whole = {"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": list(cells), **more}
-    return hands_in(json.dumps(whole), NOTEBOOK)
+def notebook(*cells: dict, **fields: object) -> Place:
+    document = {"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": list(cells), **fields}
+    return hands_in(json.dumps(document), NOTEBOOK)
 
 
 def code(source: str, outputs: tuple = (), **metadata: object) -> dict:
@@ -173,7 +173,7 @@ def device(folder: Path) -> None:
 @pytest.fixture(scope="module")
 def run(classes, tmp_path_factory):
     """All tricks with files, graded, and a device where this machine makes some."""
-    tricks = {name: place for name, (_, _, place) in TRICKS.items()}
+    tricks = {name: submit for name, (_, _, submit) in TRICKS.items()}
     with contextlib.suppress(OSError):
         device(tmp_path_factory.mktemp("device"))
         tricks[DEVICE] = device
@@ -210,11 +210,11 @@ def closes(mode: int, level: int) -> Place:
     this mode.
     """
 
-    def place(folder: Path) -> None:
+    def submit(folder: Path) -> None:
         (folder / FILE).write_text(RIGHT)
         [folder / FILE, folder, folder.parent][level].chmod(mode)
 
-    return place
+    return submit
 
 
 CLOSED: dict[str, Place] = {
@@ -240,8 +240,8 @@ def ordinary(classes):
 
     def graded(_: Path) -> Run:
         # pytest's are closed to others
-        with tempfile.TemporaryDirectory(prefix="ordinary-", dir="/tmp") as made:
-            return grade(Path(made), among_honest(CLOSED), user=ORDINARY)
+        with tempfile.TemporaryDirectory(prefix="ordinary-", dir="/tmp") as root:
+            return grade(Path(root), among_honest(CLOSED), user=ORDINARY)
 
     return classes.get("files_of_an_ordinary_user", graded)
 
@@ -251,10 +251,10 @@ def test_what_may_not_be_read_has_no_points_and_is_named_with_what_to_do(ordinar
     result = json.loads(ordinary.results[name])
     assert result["score"] is None
     assert {check["outcome"] for check in result["exercises"][0]["checks"]} == {"skipped"}
-    said = [line for line in ordinary.text.splitlines() if line.startswith(f"not graded: {name}")]
+    lines = [line for line in ordinary.text.splitlines() if line.startswith(f"not graded: {name}")]
     assert any(
-        "may not be read by who runs this. Next: chmod -R u+rwX " in line for line in said
-    ), said
+        "may not be read by who runs this. Next: chmod -R u+rwX " in line for line in lines
+    ), lines
     assert ordinary.status == 1, ordinary.text
 
 

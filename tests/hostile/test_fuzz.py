@@ -92,9 +92,9 @@ def assert_read_or_refused(data: bytes) -> None:
     try:
         reply = read_reply(data)
     except BadReply as error:
-        said = str(error)
-        assert 0 < len(said) <= 200
-        assert said.isprintable()
+        message = str(error)
+        assert 0 < len(message) <= 200
+        assert message.isprintable()
         return
     tensors = [out.tensor for out in reply.outputs] + list(reply.gradients.values())
     for tensor in tensors:
@@ -115,10 +115,14 @@ def assert_read_or_refused(data: bytes) -> None:
 @pytest.mark.parametrize("name", SEEDS)
 def test_a_valid_reply_is_read_as_it_was_sent(name):
     sent, read = SEEDS[name], read_reply(payload(SEEDS[name]))
-    for mine, theirs in zip(sent.outputs, read.outputs, strict=True):
-        assert (mine.kind, mine.dtype, mine.shape) == (theirs.kind, theirs.dtype, theirs.shape)
-        assert (mine.tensor is None) == (theirs.tensor is None)
-        assert mine.tensor is None or torch.equal(mine.tensor, theirs.tensor)  # type: ignore[arg-type]
+    for sent_output, theirs in zip(sent.outputs, read.outputs, strict=True):
+        assert (sent_output.kind, sent_output.dtype, sent_output.shape) == (
+            theirs.kind,
+            theirs.dtype,
+            theirs.shape,
+        )
+        assert (sent_output.tensor is None) == (theirs.tensor is None)
+        assert sent_output.tensor is None or torch.equal(sent_output.tensor, theirs.tensor)  # type: ignore[arg-type]
     assert sent.gradients.keys() == read.gradients.keys()
     assert (sent.raised, sent.mutated, sent.modules, sent.operations) == (
         read.raised,
@@ -151,12 +155,12 @@ def test_flipped_inserted_and_deleted_bytes(name, data):
     mutated = bytearray(payload(SEEDS[name]))
     for _ in range(data.draw(st.integers(1, 8))):
         at = data.draw(st.integers(0, len(mutated) - 1))
-        what = data.draw(st.sampled_from(["flip", "set", "insert", "delete"]))
-        if what == "flip":
+        edit = data.draw(st.sampled_from(["flip", "set", "insert", "delete"]))
+        if edit == "flip":
             mutated[at] ^= 1 << data.draw(st.integers(0, 7))
-        elif what == "set":
+        elif edit == "set":
             mutated[at] = data.draw(st.integers(0, 255))
-        elif what == "insert":
+        elif edit == "insert":
             mutated[at:at] = data.draw(st.binary(min_size=1, max_size=8))
         elif len(mutated) > 1:
             del mutated[at]
@@ -166,10 +170,10 @@ def test_flipped_inserted_and_deleted_bytes(name, data):
 @FUZZ
 @given(st.sampled_from(sorted(SEEDS)), st.integers(0, 2000))
 def test_truncated_messages_are_never_read(name, kept):
-    whole = payload(SEEDS[name])
-    if kept < len(whole):
+    message = payload(SEEDS[name])
+    if kept < len(message):
         with pytest.raises(BadReply):
-            read_reply(whole[:kept])
+            read_reply(message[:kept])
 
 
 @FUZZ
@@ -179,7 +183,7 @@ def test_truncated_messages_are_never_read(name, kept):
 def test_several_replies_are_as_many_as_were_asked_for_and_nothing_more(names, count, more):
     sent = b"".join(encode(SEEDS[name]) for name in names) + more
     if count == len(names) and not more:
-        read = [read_reply(each).mutated for each in split_replies(sent, count)]
+        read = [read_reply(encoded).mutated for encoded in split_replies(sent, count)]
         assert read == [SEEDS[name].mutated for name in names]
     else:
         with pytest.raises(BadReply):
@@ -218,21 +222,21 @@ def test_parts_of_any_kind_are_refused_or_told_in_words_of_ours(kinds):
     """What a check asks of each part gives a tensor, or a sentence without a word that the attempt
     chose.
     """
-    shown = [
+    described_outputs = [
         Output(kind, NUMBERS if has else None, None, None, (2, 3) if has else None)
         for kind, has in kinds
     ]
-    outputs = (*shown[:2], Output(OPAQUE), *shown[2:], Output(OPAQUE))
+    outputs = (*described_outputs[:2], Output(OPAQUE), *described_outputs[2:], Output(OPAQUE))
     reply = read_reply(payload(Reply(outputs, operations=Operations(False))))
     if validate_reply(ASKED, reply):
         return
     answers = [answer for answer in answers_of(ASKED, reply) if answer.form.kind != "opaque"]
-    told = [
-        says(lambda of=answer, part=part: getattr(of, part))
+    messages = [
+        says(lambda answer=answer, attribute=attribute: getattr(answer, attribute))
         for answer in answers
-        for part in ("dtype", "output")
+        for attribute in ("dtype", "output")
     ]
-    assert all(WORDS.fullmatch(each) for each in told if each), told
+    assert all(WORDS.fullmatch(message) for message in messages if message), messages
 
 
 def says(ask):

@@ -20,7 +20,7 @@ from manyheads.box.worker.answers import Raised, Reply
 from manyheads.box.worker.messages import Call
 from manyheads.checks.transcript import Exchange
 from manyheads.diagnosis.guards import guards_of
-from manyheads.judge.cures import are_the_cause, cure
+from manyheads.judge.cures import are_the_cause, suggest
 from manyheads.judge.function_states import Seen, named_in
 from manyheads.lines.candidates import LONGEST, LONGEST_LINES, MOST, candidates
 from manyheads.submission import AttemptSource
@@ -42,13 +42,13 @@ def filled(
     lines: int = LINE_LIMIT - 10,
 ) -> str:
     """As many items as a text may hold."""
-    found: list[str] = []
-    left = longest
+    pieces: list[str] = []
+    remaining = longest
     for number in count():
-        found.append(item(number))
-        left -= len(found[-1]) + len(sep)
-        if left < 0 or (len(found) * (1 + found[-1].count("\n")) > lines and "\n" in sep):
-            return sep.join(found[:-1])
+        pieces.append(item(number))
+        remaining -= len(pieces[-1]) + len(sep)
+        if remaining < 0 or (len(pieces) * (1 + pieces[-1].count("\n")) > lines and "\n" in sep):
+            return sep.join(pieces[:-1])
     raise AssertionError
 
 
@@ -140,13 +140,13 @@ def guards(text: str) -> None:
 
 def cured(text: str) -> None:
     for raised in (UNDEFINED, LACKS, UNBOUND, NONE, NO_CALL, refused(1)):
-        cure(text, raised)
+        suggest(text, raised)
 
 
 def stopped(text: str) -> None:
     source = AttemptSource("a", text, cells=tuple(range(1, text.count("\n") + 2)))
-    parts = [Stopped(i + 1, UNDEFINED) for i in range(text.count("\n") + 1)]
-    are_the_cause(source, parts, [Exchange("", Call("f"), Reply(raised=UNDEFINED))])
+    stops = [Stopped(i + 1, UNDEFINED) for i in range(text.count("\n") + 1)]
+    are_the_cause(source, stops, [Exchange("", Call("f"), Reply(raised=UNDEFINED))])
 
 
 # What else a function is given that takes a source, by the name of its argument.
@@ -176,7 +176,7 @@ def takes_a_source() -> Iterator[tuple[str, Callable[[str], object]]]:
     here, such as a recording.
     """
     for info in (
-        each for room in ROOMS for each in iter_modules([ENGINE / room], f"manyheads.{room}.")
+        module for room in ROOMS for module in iter_modules([ENGINE / room], f"manyheads.{room}.")
     ):
         for name, function in vars(import_module(info.name)).items():
             if (
@@ -187,28 +187,30 @@ def takes_a_source() -> Iterator[tuple[str, Callable[[str], object]]]:
                 continue
             parameters = inspect.signature(function).parameters if callable(function) else {}
             needed = [
-                each.name
-                for each in parameters.values()
-                if each.default is each.empty and each.name != "source"
+                parameter.name
+                for parameter in parameters.values()
+                if parameter.default is parameter.empty and parameter.name != "source"
             ]
             is_more = any(
-                str(each.annotation).startswith("Mapping") for each in parameters.values()
+                str(parameter.annotation).startswith("Mapping") for parameter in parameters.values()
             )  # as guards_of takes
             if "source" in parameters and GIVEN.keys() >= set(needed) and not is_more:
                 yield (
                     f"{info.name}.{name}",
-                    partial(asked, function, str(parameters["source"].annotation), needed),
+                    partial(run_analysis, function, str(parameters["source"].annotation), needed),
                 )
 
 
-def asked(function: Callable[..., object], kind: str, needed: Sequence[str], text: str) -> None:
+def run_analysis(
+    function: Callable[..., object], annotation: str, needed: Sequence[str], text: str
+) -> None:
     cells = tuple(range(1, text.count("\n") + 2))  # of a notebook whose cells are lines
-    source = AttemptSource("a", text, cells=cells) if kind == "AttemptSource" else text
-    given = {name: GIVEN[name] for name in needed}
+    source = AttemptSource("a", text, cells=cells) if annotation == "AttemptSource" else text
+    arguments = {name: GIVEN[name] for name in needed}
     if "names" in needed:
         function(source, "f")
     else:
-        function(source=source, **given)
+        function(source=source, **arguments)
 
 
 # With the calls that Python may make for a character of the text.
@@ -239,12 +241,12 @@ class TooMuch(BaseException):
 
 def calls_of(ask: Callable[[], object], most: int) -> int:
     """Return how many calls Python makes. Raises TooMuch, so that what would take for ever ends."""
-    made = count()
+    counter = count()
     last = 0
 
-    def note(_frame: object, event: str, _of: object) -> None:
+    def note(_frame: object, event: str, _arg: object) -> None:
         nonlocal last
-        last = next(made) if event in ("call", "c_call") else last
+        last = next(counter) if event in ("call", "c_call") else last
         if last > most:
             raise TooMuch
 
@@ -259,8 +261,8 @@ def calls_of(ask: Callable[[], object], most: int) -> int:
 @pytest.fixture(autouse=True)
 def forgets() -> None:
     """Nothing is remembered of a text that was looked at before."""
-    for known in (tree_of, statements_of, named_in, unwritten_names, nodes_of):
-        known.cache_clear()
+    for function in (tree_of, statements_of, named_in, unwritten_names, nodes_of):
+        function.cache_clear()
 
 
 @pytest.mark.parametrize("text", EACH)

@@ -69,7 +69,7 @@ def test_the_largest_replies_cost_the_judge_less_than_a_gibibyte(tiny) -> None:
     """
     texts = [ATTEMPT.format(where=where, dtype=dtype, mib=mib) for where, dtype, mib in REPLIES]
     command = [sys.executable, "-c", JUDGE, str(tiny.root)]
-    done = subprocess.run(
+    completed = subprocess.run(
         command,
         cwd=REPOSITORY,
         input=json.dumps(texts),
@@ -77,7 +77,7 @@ def test_the_largest_replies_cost_the_judge_less_than_a_gibibyte(tiny) -> None:
         text=True,
         check=False,
     )
-    assert done.returncode == 0, done.stderr
-    peak = re.search(r"VmHWM:\s+(\d+) kB", done.stdout)
+    assert completed.returncode == 0, completed.stderr
+    peak = re.search(r"VmHWM:\s+(\d+) kB", completed.stdout)
     assert peak is not None
     assert int(peak[1]) / 1024 < MOST_MIB

@@ -13,12 +13,12 @@ from tests.make import TINY
 LEAST = {"passes_the_connection_on": 0}  # where chance decides which way it fails
 
 
-def marked(section, *more):
+def marked(section, *values):
     """Attempts that exhaust the machine are a journey: most of them last until somebody ends
     them.
     """
     marks = [pytest.mark.journey] if "exhausting" in section else []
-    return pytest.param(section, *more, marks=marks, id=more[0] if more else section)
+    return pytest.param(section, *values, marks=marks, id=values[0] if values else section)
 
 
 of_each_section = pytest.mark.parametrize(
@@ -42,8 +42,8 @@ def test_every_trick_stands_in_the_table(kind):
     [
         marked(section, trick, *row[:2])
         for section in SECTIONS
-        for kind in section.split("+")
-        for trick, row in TRICKS[kind].items()
+        for category in section.split("+")
+        for trick, row in TRICKS[category].items()
     ],
     indirect=["run"],
 )
@@ -73,9 +73,9 @@ PAIRS = 2
 def in_turns(request, classes):
     """Those who leave and those who look, in turns: with two judges, one of each at any time."""
     texts = {
-        f"{i}_{what}": text
+        f"{i}_{role}": text
         for i in range(PAIRS)
-        for what, text in (("leaves", LEAVES), ("looks", LOOKS))
+        for role, text in (("leaves", LEAVES), ("looks", LOOKS))
     }
     # the same would be judged once
     students = {name: hands_in(f"{text}# {name}\n") for name, text in texts.items()}
@@ -133,12 +133,12 @@ def output(request, classes):
     """Everything that a run says: to the terminal, and in every result."""
     if request.param == "wrong":
         released = RELEASED.read_text(encoding="utf-8")
-        wrong = {path.stem: path.read_text(encoding="utf-8") for path in WRONG.glob("*.py")} | {
+        attempts = {path.stem: path.read_text(encoding="utf-8") for path in WRONG.glob("*.py")} | {
             "stub": released
         }
-        wrong |= {f"broken_{number}": text for number, text in enumerate(BROKEN)}
+        attempts |= {f"broken_{number}": text for number, text in enumerate(BROKEN)}
         run = classes.tricks(
-            "wrong", {name: hands_in(text) for name, text in wrong.items()}, neighbours=False
+            "wrong", {name: hands_in(text) for name, text in attempts.items()}, neighbours=False
         )
     else:
         run = classes.section(request.param)
@@ -146,24 +146,24 @@ def output(request, classes):
 
 
 def test_no_planted_secret_no_path_of_the_machine_and_no_hidden_input_comes_out(output):
-    run, said = output
-    assert [name for name, secret in SECRETS.items() if secret in said] == []
-    assert [path for path in run.paths if path in said] == []
-    assert LEAK not in said
+    run, text = output
+    assert [name for name, secret in SECRETS.items() if secret in text] == []
+    assert [path for path in run.paths if path in text] == []
+    assert LEAK not in text
 
 
 def test_no_line_of_the_solution_the_hidden_checks_or_the_mutants_comes_out(output):
-    _, said = output
+    _, text = output
     for path in (SOLUTION, CHECKS, MUTANTS):
         hidden = lines_of(path) - lines_of(RELEASED) - titles()
         assert hidden
-        assert [line for line in hidden if line in said] == []
+        assert [line for line in hidden if line in text] == []
 
 
 def test_no_command_for_a_ci_and_no_control_character_comes_out(output):
-    run, said = output
+    run, text = output
     assert "::" not in "".join(run.results.values())
-    assert not [c for c in said if c != "\n" and not c.isprintable()]
+    assert not [c for c in text if c != "\n" and not c.isprintable()]
 
 
 def test_the_secrets_were_there_to_be_found(classes):

@@ -39,15 +39,15 @@ def questions(*subjects: str) -> list[Question]:
     return [Question(f"{name} {i}", Call(name, (X * i,))) for i, name in enumerate(subjects, 1)]
 
 
-def said(answers: list[Reply | AttemptEnded]) -> list[object]:
+def outcomes(answers: list[Reply | AttemptEnded]) -> list[object]:
     """Of each the numbers, the exception's name, or how the process ended."""
 
-    def of(answer: Reply | AttemptEnded) -> object:
+    def outcome(answer: Reply | AttemptEnded) -> object:
         if isinstance(answer, AttemptEnded):
             return answer.end.value
         return answer.raised.type if answer.raised else answer.outputs[0].tensor.tolist()
 
-    return list(map(of, answers))
+    return list(map(outcome, answers))
 
 
 @pytest.fixture
@@ -69,7 +69,7 @@ def test_each_gets_its_own_answer_and_stands_in_the_record_under_its_check(
 ) -> None:
     with attempt(box, GOOD + "def g(x):\n    raise KeyError\n") as runner:
         answers = runner.execute_all(questions("f", "g", "f", "h"))
-        assert said(answers) == [[2.0, 4.0], "KeyError", [6.0, 12.0], "AttributeError"]
+        assert outcomes(answers) == [[2.0, 4.0], "KeyError", [6.0, 12.0], "AttributeError"]
         assert [e.check for e in runner.transcript] == ["f 1", "g 2", "f 3", "h 4"]
         assert [e.reply for e in runner.transcript] == answers
     assert sent == [4, 2]  # what raises is asked once more, in float32
@@ -96,7 +96,7 @@ def test_each_gets_its_own_answer_and_stands_in_the_record_under_its_check(
 def test_what_one_call_does_befalls_no_other(box: Box, body: str, end: End) -> None:
     with attempt(box, f"{GOOD}def g(x):\n    {body}\n", seconds_per_call=0.5) as runner:
         answers = runner.execute_all(questions("f", "g", "f", "f"))
-    assert said(answers) == [[2.0, 4.0], end.value, [6.0, 12.0], [8.0, 16.0]]
+    assert outcomes(answers) == [[2.0, 4.0], end.value, [6.0, 12.0], [8.0, 16.0]]
 
 
 def test_after_that_it_is_asked_one_by_one(box: Box, sent: list[int]) -> None:
@@ -110,7 +110,7 @@ def test_a_slow_attempt_has_for_each_call_the_time_that_it_had(box: Box) -> None
     slow = "import time\ndef f(x):\n    time.sleep(0.7)\n    return x + x\n"
     with attempt(box, slow, seconds_per_call=2.0) as runner:
         answers = runner.execute_all(questions("f", "f", "f"))
-    assert said(answers) == [[2.0, 4.0], [4.0, 8.0], [6.0, 12.0]]
+    assert outcomes(answers) == [[2.0, 4.0], [4.0, 8.0], [6.0, 12.0]]
 
 
 def test_a_budget_that_is_used_up_is_used_up_for_all(box: Box) -> None:
@@ -118,7 +118,7 @@ def test_a_budget_that_is_used_up_is_used_up_for_all(box: Box) -> None:
         box, "def f(x):\n    while True: pass", seconds_per_call=0.4, seconds_per_attempt=0.4
     ) as runner:
         answers = runner.execute_all(questions("f", "f"))
-    assert said(answers) == ["timeout", "timeout"]
+    assert outcomes(answers) == ["timeout", "timeout"]
     assert "No answer within 0." in str(answers[0])
     assert "used up the 0.4 seconds" in str(answers[1])
 
@@ -127,8 +127,8 @@ def test_who_can_do_only_float32_is_asked_the_rest_in_it(box: Box, sent: list[in
     single = "import torch\ndef f(x):\n    return x @ torch.ones(2, dtype=torch.float32)\n"
     with attempt(box, single) as runner:
         answers = runner.execute_all(questions("f", "f"))
-        assert said(answers) == [3.0, 6.0]
-        assert said(runner.execute_all(questions("f", "f"))) == [3.0, 6.0]
+        assert outcomes(answers) == [3.0, 6.0]
+        assert outcomes(runner.execute_all(questions("f", "f"))) == [3.0, 6.0]
         assert (runner.dtype, answers[0].outputs[0].dtype) == ("float32", "float32")
     assert sent == [2, 2, 2]
 
@@ -141,7 +141,7 @@ def test_an_answer_that_fits_no_question_is_not_taken(box: Box, sent: list[int])
     )
     with attempt(box, lies) as runner:
         answers = runner.execute_all(questions("f", "f"))
-    assert said(answers) == ["bad reply", "bad reply"]
+    assert outcomes(answers) == ["bad reply", "bad reply"]
     assert sent == [2, 1, 1]
 
 
@@ -168,7 +168,7 @@ def test_an_attempt_that_died_answers_the_next_call_afresh(box):
 
 
 def test_each_death_leaves_less_time_for_the_next_call(box):
-    said = []
+    messages = []
     with attempt(
         box, "def f():\n    while True: pass", seconds_per_call=1.0, seconds_per_attempt=60.0
     ) as runner:
@@ -176,19 +176,19 @@ def test_each_death_leaves_less_time_for_the_next_call(box):
             with pytest.raises(AttemptEnded) as caught:
                 runner.execute(Call("f"))
             assert caught.value.end is End.TIMEOUT
-            said.append(str(caught.value))
-    assert [s.split(" within ")[1].split()[0] for s in said] == ["1", "0.5", "0.5"]
+            messages.append(str(caught.value))
+    assert [s.split(" within ")[1].split()[0] for s in messages] == ["1", "0.5", "0.5"]
 
 
 @pytest.mark.parametrize("together", [1, 3], ids=["asked one by one", "asked together"])
 def test_all_answers_of_an_attempt_are_bounded_together(box, together):
     """The judge keeps them: large ones, one after the other, once filled its memory."""
     large = "import torch\ndef f(x):\n    return torch.zeros(40_000, dtype=x.dtype)"
-    asked = [Question("f", Call("f", (X,)))] * together
+    batch = [Question("f", Call("f", (X,)))] * together
     with attempt(box, large, reply_mib=1) as runner:
-        answers = [answer for _ in range(30) for answer in runner.execute_all(asked)]
-    kept = sum(exchange.reply.outputs[0].tensor.nbytes for exchange in runner.transcript)
-    assert 3 << 20 < kept < 6 << 20
+        answers = [answer for _ in range(30) for answer in runner.execute_all(batch)]
+    total_bytes = sum(exchange.reply.outputs[0].tensor.nbytes for exchange in runner.transcript)
+    assert 3 << 20 < total_bytes < 6 << 20
     assert str(answers[-1]) == (
         "The attempt sent something that is not an answer: all its answers together are "
         "larger than 4 MiB."
@@ -325,6 +325,6 @@ def test_buffers_are_numbered_in_their_order_and_have_no_names() -> None:
     sent = wire.encode(Reply(modules=(facts,)))[wire.LENGTH.size :]
     assert read_reply(sent).modules == (facts,)
     for names in (("1", "0"), ("0", "2"), ("0", "mask"), ("00", "1")):
-        other = replace(facts, buffers=dict.fromkeys(names, entry))
+        misnamed = replace(facts, buffers=dict.fromkeys(names, entry))
         with pytest.raises(BadReply):
-            read_reply(wire.encode(Reply(modules=(other,)))[wire.LENGTH.size :])
+            read_reply(wire.encode(Reply(modules=(misnamed,)))[wire.LENGTH.size :])

@@ -181,8 +181,8 @@ def test_two_workers_give_what_this_machine_gives(
     judge = Judge(load_course(cluster.course), box, Settings(cluster.plan().secret))
     here = {s.student: judge.grade(s) for s in cluster.submissions(submitted)}
     process = grading(cluster, submitted, tmp_path / "out")
-    said, _ = process.communicate(timeout=120)
-    assert process.returncode == 0, said
+    output, _ = process.communicate(timeout=120)
+    assert process.returncode == 0, output
     assert results_in(tmp_path / "out") == here
     assert {s: r.score for s, r in here.items()} == {
         "ada": 4,
@@ -204,17 +204,17 @@ def test_a_worker_whose_canary_gets_out_stops_the_run_before_anything_is_graded(
     bwrap.chmod(0o755)
     leaking = cluster.add("leaking", PATH=f"{bwrap.parent}:{os.environ['PATH']}")
     process = grading(cluster, hand_in(tmp_path / "submitted", CLASS), tmp_path / "out")
-    said, _ = process.communicate(timeout=120)
+    output, _ = process.communicate(timeout=120)
     leaking.kill()
     while any(
         w["name"] == leaking.name
         for w in cluster.client.scheduler_info(n_workers=-1)["workers"].values()
     ):
         time.sleep(0.02)
-    assert process.returncode == 2, said
-    assert f"on the worker at {socket.gethostname()}, level namespaces leaks here" in said
-    assert "read a planted secret" in said
-    assert "Nothing was graded. Next: " in said
+    assert process.returncode == 2, output
+    assert f"on the worker at {socket.gethostname()}, level namespaces leaks here" in output
+    assert "read a planted secret" in output
+    assert "Nothing was graded. Next: " in output
     assert not results_in(tmp_path / "out")
     logged = leaking.log.read_text()
     assert "RunSetup(plan=GradePlan(" in logged, "dask writes what it was asked to do into its log"
@@ -232,9 +232,9 @@ def test_a_worker_that_is_killed_loses_no_student_and_doubles_none(
     assert cluster.in_hand(victim)
     family = victim.family()
     victim.kill()
-    said, _ = process.communicate(timeout=120)
-    assert process.returncode == 0, said
-    assert "5 submissions in" in said
+    output, _ = process.communicate(timeout=120)
+    assert process.returncode == 0, output
+    assert "5 submissions in" in output
     assert {s: r.score for s, r in results_in(out).items()} == dict.fromkeys(students, 4)
     noted = [json.loads(line)[0] for line in (out / NAME).read_text().splitlines() if line]
     assert sorted(noted) == [f"{s}/averages" for s in students]
@@ -262,13 +262,13 @@ def test_ctrl_c_waits_for_no_worker(cluster: Cluster, tmp_path: Path) -> None:
         worker.process.send_signal(signal.SIGSTOP)
     try:
         os.killpg(process.pid, signal.SIGINT)
-        said, _ = process.communicate(timeout=60)
+        output, _ = process.communicate(timeout=60)
     finally:
         for worker in cluster.alive():
             worker.process.send_signal(signal.SIGCONT)
-    assert process.returncode == 130, said
-    assert "of 3 submissions are graded. Next: run the same command again" in said
-    assert "Traceback" not in said
+    assert process.returncode == 130, output
+    assert "of 3 submissions are graded. Next: run the same command again" in output
+    assert "Traceback" not in output
 
 
 def test_what_breaks_inside_dask_is_no_traceback(

@@ -33,10 +33,10 @@ def test_an_address_where_nobody_listens_is_one_sentence(
     run_course: Run, tiny_copy: Path, tmp_path: Path
 ) -> None:
     submitted = hand_in(tmp_path / "submitted", CLASS)
-    with socket.socket() as taken:  # and never listening
-        taken.bind(("127.0.0.1", 0))
-        address = f"tcp://127.0.0.1:{taken.getsockname()[1]}"
-        done = run_course(
+    with socket.socket() as bound_socket:  # and never listening
+        bound_socket.bind(("127.0.0.1", 0))
+        address = f"tcp://127.0.0.1:{bound_socket.getsockname()[1]}"
+        completed = run_course(
             "grade",
             submitted,
             "--out",
@@ -46,10 +46,10 @@ def test_an_address_where_nobody_listens_is_one_sentence(
             "--cluster",
             address,
         )
-    assert done.returncode == 2
-    assert done.stderr.startswith(f"course: no dask scheduler answers at {address}")
-    assert len(done.stderr.splitlines()) == 1
-    assert ". Next: dask scheduler" in done.stderr
+    assert completed.returncode == 2
+    assert completed.stderr.startswith(f"course: no dask scheduler answers at {address}")
+    assert len(completed.stderr.splitlines()) == 1
+    assert ". Next: dask scheduler" in completed.stderr
 
 
 def test_without_dask_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -90,7 +90,7 @@ def test_a_worker_that_sees_other_files_grades_nothing(tiny_copy: Path, tmp_path
 @pytest.fixture
 def client() -> Iterator[Client]:
     # What a lost client still asks ends in a traceback, tests later: it asks nothing by itself.
-    own = {
+    options = {
         "n_workers": 1,
         "threads_per_worker": 1,
         "processes": False,
@@ -99,7 +99,7 @@ def client() -> Iterator[Client]:
     }
     with (
         dask.config.set({"distributed.client.scheduler-info-interval": "1 day"}),
-        LocalCluster(**own) as cluster,
+        LocalCluster(**options) as cluster,
     ):
         with Client(cluster, set_as_default=False) as client:
             yield client

@@ -14,7 +14,7 @@ from torch import nn
 from manyheads.box.worker.answers import Raised
 from manyheads.box.worker.execute import raised_by
 from manyheads.judge import cures
-from manyheads.judge.cures import LONGEST, cure
+from manyheads.judge.cures import LONGEST, suggest
 
 GIVEN = {
     "torch": torch,
@@ -44,37 +44,47 @@ def raised(source: str) -> Raised:
 
 
 def of_lines(lines: str) -> str:
-    *before, last = lines.split("\n")
+    *earlier_lines, last = lines.split("\n")
     last = last if last.startswith(("for", "if")) or "=" in last.split("(")[0] else f"return {last}"
-    return "\n    ".join(["def f(x=x, s=s, m=m, w=w):", *before, last])
+    return "\n    ".join(["def f(x=x, s=s, m=m, w=w):", *earlier_lines, last])
 
 
-ROWS = [(said, of_lines(each)) for said, every in TABLE["lines"].items() for each in every]
-ROWS += [(said, each) for said, every in TABLE["files"].items() for each in every]
+ROWS = [
+    (suggestion, of_lines(lines))
+    for suggestion, examples in TABLE["lines"].items()
+    for lines in examples
+]
+ROWS += [
+    (suggestion, source) for suggestion, examples in TABLE["files"].items() for source in examples
+]
 
 
 @pytest.mark.parametrize(
-    ("said", "source"), ROWS, ids=[f"{said}: {source[-40:]}" for said, source in ROWS]
+    ("said", "source"), ROWS, ids=[f"{suggestion}: {source[-40:]}" for suggestion, source in ROWS]
 )
 def test_what_is_raised_has_its_usual_cure(said: str, source: str) -> None:
-    assert said in cure(source, raised(source))
+    assert said in suggest(source, raised(source))
 
 
 @pytest.mark.parametrize(
     "source", [pytest.param(source, id=name) for name, source in TABLE["nothing"].items()]
 )
 def test_of_what_is_only_like_it_nothing_is_said(source: str) -> None:
-    assert cure(source, raised(source)) == ""
+    assert suggest(source, raised(source)) == ""
 
 
 def test_every_row_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = cures.table()
-    seen = [(said, source, raised(source)) for said, source in ROWS]
-    for row in whole:
+    full_table = cures.table()
+    cases = [(suggestion, source, raised(source)) for suggestion, source in ROWS]
+    for row in full_table:
         monkeypatch.setattr(
-            cures, "table", lambda row=row: {each: whole[each] for each in whole if each is not row}
+            cures,
+            "table",
+            lambda row=row: {entry: full_table[entry] for entry in full_table if entry is not row},
         )
-        assert any(said not in cure(source, what) for said, source, what in seen), row.pattern
+        assert any(
+            suggestion not in suggest(source, error) for suggestion, source, error in cases
+        ), row.pattern
 
 
 def lacks(name: str, line: int | None) -> Raised:
@@ -84,7 +94,7 @@ def lacks(name: str, line: int | None) -> Raised:
 def test_another_line_or_none_shows_nothing() -> None:
     for line in (None, 3, 9):
         assert (
-            cure(
+            suggest(
                 "def f(q, k):\n    k = k.trasnpose(0, 1)\n    return q @ k\n",
                 lacks("trasnpose", line),
             )
@@ -95,15 +105,15 @@ def test_another_line_or_none_shows_nothing() -> None:
 def test_an_attempt_does_not_choose_the_word() -> None:
     """It may raise what it likes: only a name that stands on the line is looked up, or repeated."""
     for word in ("arange", "softmaxx", "secret_0123", "x" * 10_000):
-        assert cure("def f(): g()\n", lacks(word, 1)) == ""
+        assert suggest("def f(): g()\n", lacks(word, 1)) == ""
         assert (
-            cure(
+            suggest(
                 "def f(): g()\n",
                 Raised("NameError", (), f"name '{word}' is not defined", "call", 1),
             )
             == ""
         )
-    assert cure(f"def f(): x.{'x' * LONGEST}xe\n", lacks("x" * LONGEST + "x", 1)) == ""
+    assert suggest(f"def f(): x.{'x' * LONGEST}xe\n", lacks("x" * LONGEST + "x", 1)) == ""
 
 
 LONG = [
@@ -128,16 +138,18 @@ def test_a_long_text_takes_no_long_time(repeated: str) -> None:
     source = f'def f(x):\n    """{repeated * 2000}\n{repeated * 9000}\n{repeated * 9000}"""\n'
     started = time.process_time()
     for type_ in ("RuntimeError", "TypeError", "ValueError", "IndexError"):
-        for said in (
+        for prefix in (
             "",
             "The size of tensor a ",
             "Boolean value of Tensor ",
             "mat1 and mat2 sh",
             "only integers, ",
         ):
-            cure(
+            suggest(
                 source,
-                Raised(type_, (type_,), f"{said}{repeated * 2000}", "call", source.count("\n") - 1),
+                Raised(
+                    type_, (type_,), f"{prefix}{repeated * 2000}", "call", source.count("\n") - 1
+                ),
             )
     assert time.process_time() - started < 4
 
@@ -165,7 +177,9 @@ def test_a_file_within_its_limit_takes_no_long_time_or_sentence(
 ) -> None:
     started = time.process_time()
     assert (
-        max(len(cure(source, Raised("AttributeError", (), said, "call", line))) for _ in range(9))
+        max(
+            len(suggest(source, Raised("AttributeError", (), said, "call", line))) for _ in range(9)
+        )
         < 200
     )
     assert time.process_time() - started < 2

@@ -8,23 +8,24 @@ from manyheads.checks.marks import Layer
 from manyheads.checks.outcome import CheckOutcome
 from manyheads.checks.transcript import Exchange
 from manyheads.judge.function_states import Seen, named_in, states_of, uses
-from manyheads.judge.grade_submission import with_places
+from manyheads.judge.grade_submission import with_functions
 
 RIGHT, WRONG = Reply((Output("right"),)), Reply((Output("wrong"),))
 UNWRITTEN = Raised("NotImplementedError", ("NotImplementedError", "Exception"), "", "call", 3)
 
 
-def failed_in(*asked: tuple[str, Reply], ended: Call | None = None, **more: str) -> str:
-    """The function at which a check failed that asked this. more: of the first call."""
+def failed_in(*named_replies: tuple[str, Reply], ended: Call | None = None, **fields: str) -> str:
+    """The function at which a check failed that asked this. fields: of the first call."""
     failed = CheckOutcome("check", "check", Layer.VALUES, 1, "", "failed")
-    calls = [Call(name, **(more if not i else {})) for i, (name, _) in enumerate(asked)]
+    calls = [Call(name, **(fields if not i else {})) for i, (name, _) in enumerate(named_replies)]
     exchanges = [
-        Exchange("check", call, reply) for call, (_, reply) in zip(calls, asked, strict=True)
+        Exchange("check", call, reply)
+        for call, (_, reply) in zip(calls, named_replies, strict=True)
     ]
     last = {"check": ended} if ended else {}
-    return with_places([failed], exchanges, last, lambda each: each.reply.outputs == RIGHT.outputs)[
-        0
-    ].place
+    return with_functions(
+        [failed], exchanges, last, lambda exchange: exchange.reply.outputs == RIGHT.outputs
+    )[0].function
 
 
 @pytest.mark.parametrize(
@@ -92,11 +93,11 @@ def test_what_raises_before_it_uses_another_waits_for_none(
     line: int, text: str, state: str
 ) -> None:
     raised = Raised("KeyError", ("KeyError", "Exception"), "'b'", "call", line)
-    seen = [
+    summaries = [
         Seen("layer", is_asked=True, is_wrong=True),
         Seen("make", is_asked=True, is_wrong=True, raised=raised),
     ]
-    assert [f.state for f in states_of(seen, text, ["layer"])] == ["wrong", state]
+    assert [f.state for f in states_of(summaries, text, ["layer"])] == ["wrong", state]
 
 
 TEXT = """
@@ -106,43 +107,43 @@ def attend(q): return weights(scores(q))
 """
 
 
-def states(*seen: Seen, explained: tuple[str, ...] = ()) -> list[str]:
-    return [f"{f.state} {f.waits_for}".strip() for f in states_of(seen, TEXT, explained)]
+def states(*summaries: Seen, explained: tuple[str, ...] = ()) -> list[str]:
+    return [f"{f.state} {f.waits_for}".strip() for f in states_of(summaries, TEXT, explained)]
 
 
 def test_what_uses_an_unwritten_function_waits_for_it_unless_it_has_a_mistake_of_its_own() -> None:
-    seen = [
+    summaries = [
         Seen("scores", True),
         Seen("weights", True, is_wrong=True),
         Seen("attend", True, is_wrong=True),
     ]
-    assert states(*seen) == ["right", "unwritten", "waiting weights"]
-    assert states(*seen, explained=("attend",)) == ["right", "unwritten", "wrong"]
+    assert states(*summaries) == ["right", "unwritten", "waiting weights"]
+    assert states(*summaries, explained=("attend",)) == ["right", "unwritten", "wrong"]
 
 
 def test_what_uses_a_name_that_is_not_there_waits_for_it() -> None:
     raised = Raised(
         "NameError", ("NameError", "Exception"), "name 'weight' is not defined", "call", 4
     )
-    seen = [
+    summaries = [
         Seen("weight", True, is_undefined=True),
         Seen("attend", True, is_wrong=True, raised=raised),
     ]
-    assert states(*seen) == ["undefined", "waiting weight"]
+    assert states(*summaries) == ["undefined", "waiting weight"]
 
 
 def test_of_what_is_written_beside_the_stubs_exception_that_is_told() -> None:
-    seen = [
+    summaries = [
         Seen("scores", True, is_wrong=True, is_empty=True),
         Seen("weights", True, is_wrong=True),
     ]
     begun = TEXT.replace("return q\n", "\n    raise NotImplementedError()\n    return q\n", 1)
-    found = states_of(seen, begun, ())
+    results = states_of(summaries, begun, ())
     says = (
         "the stub's raise on line 3 still stands above code of yours: take that line out once "
         "the rest is written"
     )
-    assert [(each.state, each.evidence) for each in found] == [
+    assert [(result.state, result.evidence) for result in results] == [
         ("unwritten", says),
         ("unwritten", ""),
     ]
@@ -153,16 +154,16 @@ def test_a_class_of_which_one_method_is_written_is_not_wrong_and_the_other_is_na
         "class Head:\n    def __init__(self, n):\n        self.n = n\n\n"
         "    def forward(self, x):\n        raise NotImplementedError\n"
     )
-    seen = [Seen("Head", True, is_wrong=True, raised=UNWRITTEN)]
-    (found,) = states_of(seen, half, ())
-    assert (found.state, found.evidence) == ("unwritten", "its forward is not written yet")
-    (found,) = states_of(seen, half, ("Head",))
-    assert found.state == "wrong"
+    summaries = [Seen("Head", True, is_wrong=True, raised=UNWRITTEN)]
+    (result,) = states_of(summaries, half, ())
+    assert (result.state, result.evidence) == ("unwritten", "its forward is not written yet")
+    (result,) = states_of(summaries, half, ("Head",))
+    assert result.state == "wrong"
 
 
 def test_a_name_that_is_not_there_is_told_with_one_that_may_be_meant() -> None:
-    (found,) = states_of([Seen("score", True, is_undefined=True, is_wrong=True)], TEXT, ())
-    assert (found.state, found.near) == ("undefined", "scores")
+    (result,) = states_of([Seen("score", True, is_undefined=True, is_wrong=True)], TEXT, ())
+    assert (result.state, result.near) == ("undefined", "scores")
 
 
 def test_what_could_not_be_asked_to_the_end_is_right_so_far_and_what_nothing_has_asked_is_unseen() -> (  # noqa: E501

@@ -74,38 +74,38 @@ def together(tmp_path_factory: pytest.TempPathFactory, submitted: Path) -> Toget
             max(2, len(os.sched_getaffinity(0))),
             {},
         )
-        first = next(graded)
+        first_result = next(graded)
         cpus = [
             os.sched_getaffinity(judge.pid)
             for judge in multiprocessing.active_children()
             if judge.pid
         ]
-        return Together(course, {g.result.student: g.result for g in (first, *graded)}, cpus)
+        return Together(course, {g.result.student: g.result for g in (first_result, *graded)}, cpus)
 
 
 def test_several_judges_give_what_one_gives_whatever_the_order(
     together: Together, submitted: Path
 ) -> None:
     submissions, _ = find_submissions(load_course(together.course), submitted)
-    one = grade(together.course, submissions, 1)
-    assert one == together.results
-    assert {student: one[student].score for student in sorted(one)} == SCORES
-    assert {r.isolation for r in one.values()} == {"namespaces"}
-    outcomes = {s: {c.outcome for c in r.exercises[0].checks} for s, r in one.items()}
+    results = grade(together.course, submissions, 1)
+    assert results == together.results
+    assert {student: results[student].score for student in sorted(results)} == SCORES
+    assert {r.isolation for r in results.values()} == {"namespaces"}
+    outcomes = {s: {c.outcome for c in r.exercises[0].checks} for s, r in results.items()}
     assert (outcomes["cat"], outcomes["dan"], outcomes["eve"]) == (
         {"crashed"},
         {"error"},
         {"missing"},
     )
     assert outcomes["fay"] == {"timeout"}
-    assert [d.id for d in one["ben"].exercises[0].diagnosis] == ["counts_all"]
+    assert [d.id for d in results["ben"].exercises[0].diagnosis] == ["counts_all"]
 
 
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="one CPU is everybody's")
 def test_as_many_judges_as_cpus_keep_to_one_each(together: Together) -> None:
-    kept = [cpus for cpus in together.cpus if len(cpus) == 1]
-    assert kept
-    assert all(kept.count(cpus) == 1 for cpus in kept)
+    pinned = [cpus for cpus in together.cpus if len(cpus) == 1]
+    assert pinned
+    assert all(pinned.count(cpus) == 1 for cpus in pinned)
 
 
 def collects_after_it_has_failed_to_start(plan: GradePlan) -> bool:
@@ -200,15 +200,15 @@ def graded_where_a_judge_dies(
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_who_is_judged_when_a_judge(tiny_copy: Path, tmp_path: Path, how: str, jobs: int) -> None:
     """is not graded, where that happens again; the rest of the class is."""
-    found = graded_where_a_judge_dies(tiny_copy, tmp_path, how, jobs)
-    assert {student: found[student].score for student in found} == {
+    results = graded_where_a_judge_dies(tiny_copy, tmp_path, how, jobs)
+    assert {student: results[student].score for student in results} == {
         "ada": 4,
         "ben": 2,
         "zoe": 4,
         "dan": None,
     }
-    (exercise,) = found["dan"].exercises
-    assert (found["dan"].not_graded, exercise.max_score) == (("running_mean",), 4)
+    (exercise,) = results["dan"].exercises
+    assert (results["dan"].not_graded, exercise.max_score) == (("running_mean",), 4)
     assert all(
         "this is not your fault" in c.evidence for c in exercise.checks if c.outcome == "skipped"
     )
@@ -217,8 +217,8 @@ def test_who_is_judged_when_a_judge(tiny_copy: Path, tmp_path: Path, how: str, j
 
 def test_a_judge_gets_no_more_memory_than_its_bound(tiny_copy: Path, tmp_path: Path) -> None:
     asks_for_more = f"pathlib.Path({str(tmp_path / 'had')!r}).write_text(str(len(bytes(16 << 30))))"
-    found = graded_where_a_judge_dies(tiny_copy, tmp_path, asks_for_more)
-    assert {student: found[student].score for student in found} == {
+    results = graded_where_a_judge_dies(tiny_copy, tmp_path, asks_for_more)
+    assert {student: results[student].score for student in results} == {
         "ada": 4,
         "ben": 2,
         "zoe": 4,
@@ -229,10 +229,10 @@ def test_a_judge_gets_no_more_memory_than_its_bound(tiny_copy: Path, tmp_path: P
 
 def test_a_judge_that_is_killed_once_costs_nobody_anything(tiny_copy: Path, tmp_path: Path) -> None:
     dies = "m.exists() or (m.touch(), os.kill(os.getpid(), signal.SIGKILL))"
-    found = graded_where_a_judge_dies(
+    results = graded_where_a_judge_dies(
         tiny_copy, tmp_path, f"m = pathlib.Path({str(tmp_path / 'died')!r}); {dies}"
     )
-    assert {student: found[student].score for student in found} == {
+    assert {student: results[student].score for student in results} == {
         "ada": 4,
         "ben": 2,
         "zoe": 4,
@@ -266,11 +266,11 @@ def test_a_judge_that_the_kernel_ends_for_lack_of_memory_ends_no_run(tiny_copy, 
     grading = f"{sys.executable} -m manyheads grade {submitted} --jobs 1 --no-lines"
     line = f"echo $$ > {two_gib}/cgroup.procs && exec {grading}"
     env = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
-    done = subprocess.run(
+    completed = subprocess.run(
         ["sh", "-c", line], cwd=tiny_copy, env=env, capture_output=True, text=True, check=False
     )
-    assert done.returncode == 1, done.stderr
-    assert "not graded: dan: " in done.stdout
+    assert completed.returncode == 1, completed.stderr
+    assert "not graded: dan: " in completed.stdout
     results = (
         Result.model_validate_json(path.read_bytes()) for path in tiny_copy.glob("results/*/*.json")
     )

@@ -32,8 +32,8 @@ def test_the_same_text_is_judged_once_and_has_the_same_result(
     judge_and_box, running_mean: Exercise
 ) -> None:
     judge, box = judge_and_box
-    first, other, again = graded(judge, running_mean, WRONG, RIGHT, WRONG)
-    assert first == again != other
+    wrong_result, right_result, again = graded(judge, running_mean, WRONG, RIGHT, WRONG)
+    assert wrong_result == again != right_result
     # what is wrong is asked the public calls in a process of its own
     assert box.attempt.call_count == 3
 
@@ -87,7 +87,7 @@ def test_a_note_on_a_students_own_folder_stays_that_students(
 ) -> None:
     judge, _ = judge_and_box
     sources = [AttemptSource(NAME, RIGHT, note=note) for note in ("A notebook lies here, too.", "")]
-    assert [judge.grade_attempt("s", running_mean, each).note for each in sources] == [
+    assert [judge.grade_attempt("s", running_mean, source).note for source in sources] == [
         "A notebook lies here, too.",
         "",
     ]
@@ -99,15 +99,17 @@ def test_all_exercises_together_are_remembered_up_to_a_limit(repository, box, mo
     """
     course = load_course(repository)
     first, second = course.assignments[0].exercises[:2]
-    one, other = (
+    first_attempt, second_attempt = (
         AttemptSource(f"{e.stem}.py", e.solution.read_text(encoding="utf-8"))
         for e in (first, second)
     )
     judge = Judge(course, box, Settings(secret=b"secret", lines=False))
-    before = judge.grade_attempt("s", first, one)
-    kept = judge._memories[first.id][1].size
+    result = judge.grade_attempt("s", first, first_attempt)
+    memory_size = judge._memories[first.id][1].size
     monkeypatch.setattr("manyheads.judge.grade_submission.REMEMBERED", 1)
-    judge.grade_attempt("s", second, other)
-    assert judge._memories[first.id][1].size == 0 < kept
-    again = judge.grade_attempt("t", first, AttemptSource("a.py", one.source + "# mine\n"))
-    assert again.score == before.score
+    judge.grade_attempt("s", second, second_attempt)
+    assert judge._memories[first.id][1].size == 0 < memory_size
+    again = judge.grade_attempt(
+        "t", first, AttemptSource("a.py", first_attempt.source + "# mine\n")
+    )
+    assert again.score == result.score

@@ -77,24 +77,24 @@ def test_only_what_changed_is_graded_again(
     run_course: Run, tiny_copy: Path, submitted: Path, tmp_path: Path
 ) -> None:
     def grade(*options: str) -> str:
-        done = run_course(
+        completed = run_course(
             "grade", submitted, "--out", out, "--course", tiny_copy, "--jobs", "1", *options
         )
-        assert done.returncode == 0, done.stdout + done.stderr
-        return done.stdout
+        assert completed.returncode == 0, completed.stdout + completed.stderr
+        return completed.stdout
 
     out = tmp_path / "out"
     assert "5 submissions in" in grade()
-    first = results_in(out)
+    first_results = results_in(out)
     assert "5 submissions (5 as before) in" in grade()
-    assert results_in(out) == first
+    assert results_in(out) == first_results
     hand_in(submitted, {"ben": RIGHT})
     (out / "cat" / "averages.json").unlink()
-    said = grade()
-    assert "5 submissions (3 as before) in" in said
-    assert "points changed since the last run: ben 2 → 4\n" in said
+    output = grade()
+    assert "5 submissions (3 as before) in" in output
+    assert "points changed since the last run: ben 2 → 4\n" in output
     mended = results_in(out)
-    assert {s for s in first if mended[s] != first[s]} == {"ben"}
+    assert {s for s in first_results if mended[s] != first_results[s]} == {"ben"}
     (seed,) = {json.loads(path.read_bytes())["seed"] for path in out.glob("*/*.json")}
     assert "5 submissions in" in grade("--seed", str(seed + 1))
     assert "5 submissions in" in grade("--seed", str(seed))
@@ -110,12 +110,14 @@ def test_what_is_new_or_changed_is_graded_and_nothing_else_again(
         """What it says, and which exercises were graded: of each submission a line of the
         journal.
         """
-        before = noted_in(out)
-        done = run_course(
+        earlier = noted_in(out)
+        completed = run_course(
             "grade", submitted, "--out", out, "--course", tiny_copy, "--jobs", "1", *options
         )
-        assert done.returncode == 0, done.stdout + done.stderr
-        return re.split(r" in \d", done.stdout.splitlines()[-2])[0], noted_in(out)[len(before) :]
+        assert completed.returncode == 0, completed.stdout + completed.stderr
+        return re.split(r" in \d", completed.stdout.splitlines()[-2])[0], noted_in(out)[
+            len(earlier) :
+        ]
 
     shutil.rmtree(submitted)
     hand_in(submitted, {"ada": RIGHT, "ben": RIGHT})
@@ -126,36 +128,36 @@ def test_what_is_new_or_changed_is_graded_and_nothing_else_again(
     (submitted / "ada" / "averages" / "02_other_mean.py").rename(tmp_path / "later.py")
     # files of no exercise
     assert run_course("grade", submitted, "--out", out, "--course", tiny_copy).returncode == 1
-    first = {
+    first_exercises = {
         path: json.loads(path.read_bytes())["exercises"] for path in out.glob("*/averages.json")
     }
-    assert len(first) == 2
+    assert len(first_exercises) == 2
 
     write_exercises(tiny_copy, {"averages": ["running_mean", "other_mean"], "sums": ["last_mean"]})
-    said, graded = grade()
-    assert said == "4 submissions (2 in part)"
+    summary, graded = grade()
+    assert summary == "4 submissions (2 in part)"
     new = (("averages", "other_mean"), ("sums", "last_mean"))
     assert sorted(graded) == sorted([f"{s}/{a}", id_] for s in ("ada", "ben") for a, id_ in new)
-    for path, exercises in first.items():
+    for path, exercises in first_exercises.items():
         result = json.loads(path.read_bytes())
         assert result["exercises"][:1] == exercises
         assert result["max_score"] == 8
-        assert result["score"] == sum(each["score"] for each in result["exercises"])
+        assert result["score"] == sum(exercise["score"] for exercise in result["exercises"])
 
     with (tiny_copy / "grader" / "checks" / "test_other_mean.py").open("a") as file:
         file.write(
             '\n\n@check(points=0, layer=Layer.VALUES)\ndef test_new(attempt):\n    """is there"""\n'
         )
         file.write("    attempt.call('running_mean', torch.ones(3))\n")
-    said, graded = grade()
-    assert said == "4 submissions (2 as before, 2 in part)"
+    summary, graded = grade()
+    assert summary == "4 submissions (2 as before, 2 in part)"
     assert sorted(graded) == [[f"{s}/averages", "other_mean"] for s in ("ada", "ben")]
     checks = json.loads((out / "ada" / "averages.json").read_bytes())["exercises"][1]["checks"]
-    assert [each["title"] for each in checks][-1] == "is there"
+    assert [check["title"] for check in checks][-1] == "is there"
 
     (tmp_path / "later.py").rename(submitted / "ada" / "averages" / "02_other_mean.py")
-    said, graded = grade()
-    assert (said, graded) == (
+    summary, graded = grade()
+    assert (summary, graded) == (
         "4 submissions (3 as before, 1 in part)",
         [["ada/averages", "other_mean"]],
     )
@@ -170,7 +172,7 @@ def test_what_is_new_or_changed_is_graded_and_nothing_else_again(
     assert grade("--assignment", "Sums") == ("2 submissions (2 as before)", [])
     assert {
         path: json.loads(path.read_bytes())["exercises"] for path in out.glob("*/averages.json")
-    } == first
+    } == first_exercises
 
 
 def noted_in(out: Path) -> list[list[str]]:
@@ -212,10 +214,12 @@ def test_an_entry_is_good_for_the_result_that_it_was_written_with(tiny_copy, sub
     keys = Keys(course, GradePlan(b"secret", course=tiny_copy))
     Record(tmp_path, keys).note(submission, {"running_mean": "k"}, result)
     record = Record(tmp_path, keys)
-    (found,) = result.exercises
-    assert record.holds(submission, exercise, "k", found)
-    assert not record.holds(submission, exercise, "other", found)
-    assert not record.holds(submission, exercise, "k", found.model_copy(update={"score": 3.0}))
+    (exercise_result,) = result.exercises
+    assert record.holds(submission, exercise, "k", exercise_result)
+    assert not record.holds(submission, exercise, "other", exercise_result)
+    assert not record.holds(
+        submission, exercise, "k", exercise_result.model_copy(update={"score": 3.0})
+    )
 
 
 def test_ctrl_c_stops_at_once_and_the_next_run_goes_on(
@@ -226,12 +230,12 @@ def test_ctrl_c_stops_at_once_and_the_next_run_goes_on(
     process = start(tiny_copy, submitted, out)
     wait_for_results(out, 5, process)  # the sixth loops
     os.killpg(process.pid, signal.SIGINT)
-    said, _ = process.communicate(timeout=60)
-    assert process.returncode == 130, said
+    output, _ = process.communicate(timeout=60)
+    assert process.returncode == 130, output
     assert re.search(
-        "Stopped: [45] of 6 submissions are graded. Next: run the same command again", said
+        "Stopped: [45] of 6 submissions are graded. Next: run the same command again", output
     )
-    assert "Traceback" not in said
+    assert "Traceback" not in output
     wait_until_gone(process.pid)
     hand_in(submitted, {"zoe": RIGHT})
     assert re.search(r"6 submissions \([45] as before\)", grade_all_of(tiny_copy, submitted, out))
@@ -297,8 +301,8 @@ def wait_until_gone(group: int, seconds: float = 60.0) -> None:
     after it.
     """
     ends = time.monotonic() + seconds
-    while left := [pid for pid in pids() if group_of(pid) == group and not has_ended(pid)]:
-        assert time.monotonic() < ends, left
+    while running := [pid for pid in pids() if group_of(pid) == group and not has_ended(pid)]:
+        assert time.monotonic() < ends, running
         time.sleep(0.01)
 
 

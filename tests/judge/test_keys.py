@@ -67,15 +67,17 @@ def keys(root: Path, plan: GradePlan | None = None) -> dict[str, str]:
     misconceptions.
     """
     course = load_course(root)
-    made = Keys(course, plan or GradePlan(SECRET, course=root))
-    found = {}
+    all_keys = Keys(course, plan or GradePlan(SECRET, course=root))
+    by_exercise = {}
     for exercise in course.exercises:
         assignment = exercise.assignment
         submission = Submission("ada", assignment, root / "submitted" / "ada" / assignment.id)
-        found[exercise.id] = made.of(submission, exercise)
+        by_exercise[exercise.id] = all_keys.of_attempt(submission, exercise)
         if exercise.id == DIAGNOSED.id:
-            found[exercise.id] = made.of_result(found[exercise.id], exercise, DIAGNOSED)
-    return found
+            by_exercise[exercise.id] = all_keys.of_result(
+                by_exercise[exercise.id], exercise, DIAGNOSED
+            )
+    return by_exercise
 
 
 def changed(root: Path, change: Callable[[], object]) -> set[str]:
@@ -198,17 +200,18 @@ def test_how_it_is_graded_is_in_every_key(course: Path) -> None:
         GradePlan(SECRET, course=course, lines=False),
         GradePlan(SECRET, course=course, level=Level.PROCESS),
     ]
-    found = [keys(course, plan) for plan in plans]
+    keys_by_plan = [keys(course, plan) for plan in plans]
     assert all(
-        len({each[id_] for each in found}) == len(plans) for id_ in ("mean", "median", "total")
+        len({plan_keys[id_] for plan_keys in keys_by_plan}) == len(plans)
+        for id_ in ("mean", "median", "total")
     )
-    assert keys(course, GradePlan(SECRET, course=course, exercises=("mean",))) == found[0]
+    assert keys(course, GradePlan(SECRET, course=course, exercises=("mean",))) == keys_by_plan[0]
 
 
 def test_no_exercise_of_the_real_course_reads_files_of_another(repository: Path) -> None:
     exercises = load_course(repository).exercises
     for exercise in exercises:
-        others = {e.id for e in exercises} - {exercise.id}
-        assert not others.intersection(
+        other_ids = {e.id for e in exercises} - {exercise.id}
+        assert not other_ids.intersection(
             path.stem.removeprefix("test_") for path in graded_from(exercise)
         )

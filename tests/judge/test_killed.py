@@ -86,7 +86,7 @@ def test_nothing_is_left_of_a_run_that_is_killed_while_it_starts(
     with witnessed(grading, tmp_path / "log") as run:
         run.wait_for(lambda: run.named(beginning))
         kill(run, victim, ending)
-        assert run.left() == []
+        assert run.leftovers() == []
 
 
 @pytest.mark.parametrize(
@@ -117,7 +117,7 @@ def test_nothing_is_left_of_a_run_that_is_killed_at_work(
     with witnessed(grading, tmp_path / "log") as run:
         run.wait_for(lambda: at_work(run))
         kill(run, COMMAND, ending)
-        assert run.left() == []
+        assert run.leftovers() == []
 
 
 @SOAK
@@ -141,7 +141,7 @@ def test_another_judge_takes_the_place_of_one_that_is_killed(
     grading = command(patient(tiny_copy), a_class(tmp_path / "submitted", source), *options)
     with witnessed(grading, tmp_path / "log") as run:
         run.wait_for(lambda: len([judge for judge in run.named(JUDGE) if at_work(judge)]) == 2)
-        killed, other = run.named(JUDGE)
+        killed, survivor = run.named(JUDGE)
         of_the_killed = set(below(killed))
         os.kill(killed, ending)
         run.wait_for(lambda: not of_the_killed & set(run.kin()))
@@ -149,10 +149,10 @@ def test_another_judge_takes_the_place_of_one_that_is_killed(
             folder.name for folder in cgroups() if folder.name.split("-")[1] == str(killed)
         ] == []
         run.wait_for(
-            lambda: [judge for judge in run.named(JUDGE) if judge != other and at_work(judge)]
+            lambda: [judge for judge in run.named(JUDGE) if judge != survivor and at_work(judge)]
         )
         kill(run, COMMAND, signal.SIGKILL)
-        assert run.left() == []
+        assert run.leftovers() == []
 
 
 @SOAK
@@ -169,7 +169,7 @@ def test_nothing_is_left_where_all_that_shares_the_commands_session_is_killed_at
             # who sees the end of another may be quicker than we are
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
-        assert run.left() == []
+        assert run.leftovers() == []
 
 
 def test_what_is_left_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -178,7 +178,7 @@ def test_what_is_left_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         run.wait_for(
             lambda: [witness.command_line(pid).strip() for pid in run.kin()] == ["sleep 1000"]
         )
-        assert run.left()[1:] == ["sleep 1000"], "after the witness itself"
+        assert run.leftovers()[1:] == ["sleep 1000"], "after the witness itself"
 
 
 WORKER, SCHEDULER = "dask worker", "dask scheduler"
@@ -231,8 +231,8 @@ def graded_on_a_cluster(course: Path, folder: Path, moment: str) -> Iterator[Wit
         yield run
 
 
-def end(run: Witnessed, what: str, ending: signal.Signals) -> None:
-    for pid in run.named(what):
+def end(run: Witnessed, name: str, ending: signal.Signals) -> None:
+    for pid in run.named(name):
         os.kill(pid, ending)
 
 
@@ -244,7 +244,7 @@ def test_a_worker_takes_its_judge_and_its_box_along(tiny_copy, tmp_path, moment,
         run.wait_for(lambda: not run.named(JUDGE) and not run.named(REAPER))
         end(run, COMMAND, signal.SIGKILL)  # which would wait for another worker
         end(run, SCHEDULER, signal.SIGKILL)
-        assert run.left() == []
+        assert run.leftovers() == []
 
 
 @SOAK
@@ -254,7 +254,7 @@ def test_a_worker_ends_when_its_scheduler_has_gone(
 ) -> None:
     with graded_on_a_cluster(tiny_copy, tmp_path, moment) as run:
         end(run, SCHEDULER, signal.SIGKILL)
-        assert run.left() == []
+        assert run.leftovers() == []
     last = (tmp_path / "said").read_text().splitlines()[-1]
     assert last.startswith("course: the dask scheduler at ")
     assert "is gone. Next: start it again" in last
@@ -266,7 +266,7 @@ def test_a_worker_that_is_told_to_end_after_its_scheduler_has_gone_ends(
     with graded_on_a_cluster(tiny_copy, tmp_path, "an attempt loops") as run:
         end(run, SCHEDULER, signal.SIGKILL)
         end(run, WORKER, signal.SIGTERM)
-        assert run.left() == []
+        assert run.leftovers() == []
 
 
 @SOAK
@@ -280,4 +280,4 @@ def test_a_command_that_is_killed_leaves_a_worker_that_can_be_ended(
         end(run, WORKER, signal.SIGTERM)
         run.wait_for(lambda: not run.named(JUDGE) and not run.named(REAPER))
         end(run, SCHEDULER, signal.SIGTERM)
-        assert run.left() == []
+        assert run.leftovers() == []

@@ -14,7 +14,7 @@ from manyheads.checks.implementation import LocalRunner
 from manyheads.checks.local import LocalRecordingRunner
 from manyheads.checks.outcome import CheckOutcome
 from manyheads.checks.transcript import Exchange
-from manyheads.judge.require_answer import AsksNothingError, kinds_of, unanswered
+from manyheads.judge.require_answer import AsksNothingError, kinds_of, missing_reply
 from manyheads.judge.run_checks import CheckRun, HiddenChecks
 
 CHECKS = '''
@@ -44,18 +44,18 @@ def judged(tmp_path: Path) -> Judged:
     """What becomes of the check that asks for form alone."""
 
     def outcome(
-        asked: str, right: dict[str, object], names: dict[str, object], seed: int = 0
+        check_text: str, reference: dict[str, object], names: dict[str, object], seed: int = 0
     ) -> CheckOutcome:
         file = tmp_path / "test_form.py"
-        file.write_text(CHECKS + asked)
+        file.write_text(CHECKS + check_text)
         subject = LocalRecordingRunner(names)
-        (found,) = HiddenChecks([file]).run(
-            file, CheckRun(subject, LocalRunner(right), b"secret", ("f", str(seed)))
+        (result,) = HiddenChecks([file]).run(
+            file, CheckRun(subject, LocalRunner(reference), b"secret", ("f", str(seed)))
         )
         assert all(exchange.check == "answers" for exchange in subject.transcript), (
             "what is asked besides is not kept"
         )
-        return found
+        return result
 
     return outcome
 
@@ -132,8 +132,8 @@ GIVEN = "f gives back numbers of the first argument, and has computed nothing"
     ],
 )
 def test_an_answer_that_says_nothing_does_not_pass(judged: Judged, f: object, says: str) -> None:
-    found = judged(OF_NUMBERS, {"f": cumulated}, {"f": f})
-    assert (found.outcome, found.evidence, found.fault) == ("failed", says, "")
+    result = judged(OF_NUMBERS, {"f": cumulated}, {"f": f})
+    assert (result.outcome, result.evidence, result.fault) == ("failed", says, "")
 
 
 @pytest.mark.parametrize(
@@ -166,11 +166,11 @@ def test_ones_are_no_right_answer_where_ones_are_moved(judged: Judged) -> None:
 
 
 def test_an_answer_that_goes_by_what_came_before_is_no_noise(judged: Judged) -> None:
-    seen: list[torch.Tensor] = []
+    means: list[torch.Tensor] = []
 
     def remembers(x: torch.Tensor) -> torch.Tensor:
-        seen.append(x.mean())
-        return x.cumsum(-1) + 0.1 * torch.stack(seen).sum()
+        means.append(x.mean())
+        return x.cumsum(-1) + 0.1 * torch.stack(means).sum()
 
     assert judged(OF_NUMBERS, {"f": cumulated}, {"f": remembers}).outcome == "passed"
 
@@ -193,8 +193,8 @@ def test_where_the_work_is_to_move_numbers_they_may_be_moved_wrongly(
 
 def test_a_right_answer_may_be_what_was_given_or_constant(judged: Judged) -> None:
     """The reference's is no more: then nothing is known against whoever gives it."""
-    for right in (lambda x: x, torch.zeros_like, lambda x: x * float("nan")):
-        assert judged(OF_NUMBERS, {"f": right}, {"f": right}).outcome == "passed"
+    for reference in (lambda x: x, torch.zeros_like, lambda x: x * float("nan")):
+        assert judged(OF_NUMBERS, {"f": reference}, {"f": reference}).outcome == "passed"
 
 
 @pytest.mark.parametrize(
@@ -290,16 +290,16 @@ def test_where_numbers_are_compared_what_compares_nothing_says_nothing(
     judged: Judged, f: object, says: str
 ) -> None:
     for seed in range(5):
-        found = judged(OF_TOKENS, {"f": compared}, {"f": f}, seed)
-        assert (found.outcome == "passed", found.evidence, found.fault) == (not says, says, "")
+        result = judged(OF_TOKENS, {"f": compared}, {"f": f}, seed)
+        assert (result.outcome == "passed", result.evidence, result.fault) == (not says, says, "")
 
 
 def test_what_answers_on_the_meta_device_alone_says_nothing(judged: Judged) -> None:
-    asked = OF_TOKENS.replace(
+    check_text = OF_TOKENS.replace(
         "[(draw(9, 40, scale=0.2),)", "[(torch.empty(9, 40, device='meta'),), (draw(9, 40),)"
     )
-    found = judged(asked.replace("must_return()", "raised"), {"f": compared}, {"f": on_meta})
-    assert (found.outcome, found.fault) == ("error", "")
+    result = judged(check_text.replace("must_return()", "raised"), {"f": compared}, {"f": on_meta})
+    assert (result.outcome, result.fault) == ("error", "")
 
 
 CONDITION = """
@@ -325,31 +325,31 @@ COUNTS_IF = {"f": weighs}
 def test_what_a_course_demands_of_a_function_counts_for_every_check_that_asks_it(
     judged: Judged,
 ) -> None:
-    asked = f"{OF_TOKENS}{CONDITION}"
-    found = judged(
-        asked, {"f": compared}, {"f": lambda x: x.cumsum(-2).sin() + x.mean(-2, keepdim=True)}
+    check_text = f"{OF_TOKENS}{CONDITION}"
+    result = judged(
+        check_text, {"f": compared}, {"f": lambda x: x.cumsum(-2).sin() + x.mean(-2, keepdim=True)}
     )
-    assert (found.outcome, found.evidence, found.fault) == ("failed", "nothing is weighed", "")
+    assert (result.outcome, result.evidence, result.fault) == ("failed", "nothing is weighed", "")
     assert (
-        judged(asked, {"f": compared}, {"f": lambda x: (x @ x.mT / 2).softmax(-1) @ x}).outcome
+        judged(check_text, {"f": compared}, {"f": lambda x: (x @ x.mT / 2).softmax(-1) @ x}).outcome
         == "passed"
     )
 
 
 def test_the_function_that_says_nothing_is_named_where_a_check_asks_several(judged: Judged) -> None:
-    found = judged(BOTH, {"f": cumulated, "g": cumulated}, {"f": cumulated, "g": torch.zeros_like})
-    assert found.evidence == "g gives 0 in every place, whatever it is given"
+    result = judged(BOTH, {"f": cumulated, "g": cumulated}, {"f": cumulated, "g": torch.zeros_like})
+    assert result.evidence == "g gives 0 in every place, whatever it is given"
 
 
 def test_whoever_is_right_is_asked_nothing_more(judged: Judged) -> None:
-    asked = []
+    inputs = []
 
     def counted(x: torch.Tensor) -> torch.Tensor:
-        asked.append(x)
+        inputs.append(x)
         return cumulated(x)
 
     judged(OF_NUMBERS, {"f": cumulated}, {"f": counted})
-    assert len(asked) == 2
+    assert len(inputs) == 2
 
 
 class Module(torch.nn.Module):
@@ -374,7 +374,7 @@ def test_a_call_that_the_reference_refuses_is_a_fault_of_the_check_only_where_no
 
     reference, call = LocalRunner({"f": refuse}), Call("f", (torch.ones(2),))
     # a size of the attempt's own makes a call like this one
-    mine = LocalRunner({"f": lambda x: x}).execute(call)
-    assert unanswered([Exchange("check", call, mine)], reference) is None
-    why = unanswered([Exchange("check", call, reference.execute(call))], reference)
+    reply = LocalRunner({"f": lambda x: x}).execute(call)
+    assert missing_reply([Exchange("check", call, reply)], reference) is None
+    why = missing_reply([Exchange("check", call, reference.execute(call))], reference)
     assert isinstance(why, AsksNothingError)

@@ -123,18 +123,18 @@ def notebook_of(*sources: str) -> dict:
     }
 
 
-def as_script(folder: Path, *parts: str) -> Path:
+def as_script(folder: Path, *texts: str) -> Path:
     path = folder / f"{STEM}.py"
-    path.write_text("\n".join(parts), encoding="utf-8")
+    path.write_text("\n".join(texts), encoding="utf-8")
     return path
 
 
-def as_one_cell(folder: Path, *parts: str) -> Path:
-    return written(folder, notebook_of("\n".join(parts)))
+def as_one_cell(folder: Path, *texts: str) -> Path:
+    return written(folder, notebook_of("\n".join(texts)))
 
 
-def as_cells(folder: Path, *parts: str) -> Path:
-    return written(folder, notebook_of(*parts))
+def as_cells(folder: Path, *texts: str) -> Path:
+    return written(folder, notebook_of(*texts))
 
 
 @pytest.mark.parametrize(
@@ -149,9 +149,9 @@ def test_what_fails_beside_a_right_answer_costs_nothing_and_is_told(
     assert result.score == result.max_score
     if form is as_script:
         line = 1 if above else RIGHT.count("\n") + 1
-        said = told.replace("{line + 1}", str(line + 1)).replace("{line}", str(line))
+        expected = told.replace("{line + 1}", str(line + 1)).replace("{line}", str(line))
         assert re.search(
-            rf"\bLine \d+ (did not run to its end: )?{re.escape(said)}", result.note
+            rf"\bLine \d+ (did not run to its end: )?{re.escape(expected)}", result.note
         ), result.note
     else:
         assert re.match(
@@ -261,11 +261,11 @@ def test_what_python_cannot_read_is_told_in_its_words_where_it_is_graded_and_at_
     at_home = check_source(
         read(running_mean.fingerprints), read_file(path, 256), box, tiny.limits.for_worker()
     )
-    graded, known = (
-        f"{each.note} {each.checks[0].evidence}".strip() for each in (grade(path), at_home)
+    graded, home_note = (
+        f"{result.note} {result.checks[0].evidence}".strip() for result in (grade(path), at_home)
     )
     assert f"this is not valid Python {PYTHON}. Python says: {says}" in graded
-    assert known.startswith(graded)
+    assert home_note.startswith(graded)
 
 
 def test_words_that_an_attempt_gives_a_syntax_error_of_its_own_are_not_shown(grade, tmp_path):
@@ -305,11 +305,13 @@ def test_newer_syntax_is_told_with_the_version_that_judges(
 
 
 def test_what_a_module_of_an_older_python_lacks_is_told_with_its_version(grade, tmp_path):
-    said = (
+    message = (
         f"Attempts are run with Python {PYTHON} here, whose typing has no overrode_by_all: do "
         "without it."
     )
-    assert said in grade(as_script(tmp_path, "from typing import overrode_by_all\n" + RIGHT)).note
+    assert (
+        message in grade(as_script(tmp_path, "from typing import overrode_by_all\n" + RIGHT)).note
+    )
     assert (
         "Did you mean Optional"
         in grade(as_script(tmp_path, "from typing import Optionl\n" + RIGHT)).note

@@ -79,9 +79,9 @@ def result(isolation: str = "namespaces", **scores: float) -> Result:
 
 
 def test_the_other_exercises_stay_in_the_courses_order() -> None:
-    found = merged(result(two=2), result(one=1, two=0, old=2), ASSIGNMENT)
-    assert [(e.id, e.score) for e in found.exercises] == [("one", 1), ("two", 2), ("old", 2)]
-    assert (found.score, found.max_score) == (5, 6)
+    combined = merged(result(two=2), result(one=1, two=0, old=2), ASSIGNMENT)
+    assert [(e.id, e.score) for e in combined.exercises] == [("one", 1), ("two", 2), ("old", 2)]
+    assert (combined.score, combined.max_score) == (5, 6)
 
 
 def test_an_exercise_that_the_course_has_no_more_goes() -> None:
@@ -196,10 +196,12 @@ def other(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
 def test_the_second_run_into_a_folder_says_so_and_one_that_died_holds_nothing(
     grade, other, tmp_path
 ):
-    done = grade()
-    assert (done.returncode, done.stdout) == (2, "")
-    said = f"course: another course grade (process {other.pid}) is writing to {tmp_path / 'out'}. "
-    assert done.stderr == f"{said}Next: wait for its end, or give --out another folder\n"
+    completed = grade()
+    assert (completed.returncode, completed.stdout) == (2, "")
+    message = (
+        f"course: another course grade (process {other.pid}) is writing to {tmp_path / 'out'}. "
+    )
+    assert completed.stderr == f"{message}Next: wait for its end, or give --out another folder\n"
     assert [path.name for path in (tmp_path / "out").iterdir()] == [".lock"]
     other.kill()
     other.wait()
@@ -219,15 +221,19 @@ def test_links_and_folders_in_place_of_files_are_refused_before_anybody_is_grade
     then = "is to be written. Next: move it elsewhere, or give --out another folder"
     if is_link:
         path.symlink_to(elsewhere)
-        said = f"{path} is a link, and nothing is written through it. Next: remove it"
+        message = f"{path} is a link, and nothing is written through it. Next: remove it"
     elif name == "bela":
         path.write_text("")
-        said = f"{path} is a file, where a folder {then}"
+        message = f"{path} is a file, where a folder {then}"
     else:
         path.mkdir()
-        said = f"{path} is a folder, where a file {then}"
-    done = grade()
-    assert (done.returncode, done.stdout, done.stderr) == (2, "", f"course: {said}\n")
+        message = f"{path} is a folder, where a file {then}"
+    completed = grade()
+    assert (completed.returncode, completed.stdout, completed.stderr) == (
+        2,
+        "",
+        f"course: {message}\n",
+    )
     assert not elsewhere.exists()
     assert not (tmp_path / "out" / "ada").exists()
 
@@ -280,7 +286,7 @@ def test_several_judges_say_it_once_and_grading_goes_on(
 ) -> None:
     (tiny_copy / RECORDING).unlink()
     submitted = hand_in(tmp_path / "submitted", {name: CLASS[name] for name in ("ada", "ben")})
-    done = run_course("grade", submitted, "--course", tiny_copy, "--jobs", "2", "--no-lines")
-    assert (done.returncode, done.stderr) == (0, SAYS), done.stderr
+    completed = run_course("grade", submitted, "--course", tiny_copy, "--jobs", "2", "--no-lines")
+    assert (completed.returncode, completed.stderr) == (0, SAYS), completed.stderr
     ben = json.loads((tmp_path / "results/ben/averages.json").read_bytes())["exercises"][0]
     assert (ben["score"], ben["diagnosis"], ben["functions"][0]["state"]) == (2, [], "wrong")

@@ -105,18 +105,18 @@ def judged(tmp_path_factory):
     file.write_text(CHECKS)
     attempt, checks = Attempt(), HiddenChecks([file])
     run = CheckRun(attempt, LocalRunner({"f": lambda: torch.tensor(7.0)}), b"s", ("exercise",))
-    first = checks.run(file, run)
-    asked = list(attempt.asked)
-    assert checks.run(file, run) == first
-    return {o.id: o for o in first}, asked
+    outcomes = checks.run(file, run)
+    calls = list(attempt.asked)
+    assert checks.run(file, run) == outcomes
+    return {o.id: o for o in outcomes}, calls
 
 
 @pytest.mark.parametrize("check", ENDS)
 def test_how_it_ends(judged, check):
     outcome, evidence = ENDS[check]
-    found = judged[0][check]
-    assert found.outcome == outcome
-    assert evidence in found.evidence
+    result = judged[0][check]
+    assert result.outcome == outcome
+    assert evidence in result.evidence
 
 
 def test_what_it_proves_and_what_is_a_fault_of_the_grader(judged):
@@ -127,8 +127,8 @@ def test_what_it_proves_and_what_is_a_fault_of_the_grader(judged):
 
 
 def test_the_attempt_knows_which_check_asks(judged):
-    _, asked = judged
-    assert asked == [("passes", "f"), ("raises", "g"), ("dies", "h"), ("has_parameters[3]", "f")]
+    _, calls = judged
+    assert calls == [("passes", "f"), ("raises", "g"), ("dies", "h"), ("has_parameters[3]", "f")]
 
 
 HEAD = (
@@ -227,7 +227,7 @@ def test_checks_import_what_stands_beside_them_in_their_own_course(tmp_path):
         file.write_text(
             f"from manyheads.checks import Layer, check\n\nfrom ._shared import POINTS\n\n{check}"
         )
-        assert [found.points for found in HiddenChecks([file]).unattempted(file)] == [points]
+        assert [result.points for result in HiddenChecks([file]).unattempted(file)] == [points]
 
 
 UNFIT = '''
@@ -245,9 +245,9 @@ def test_looks_at_the_last_token(attempt, reference, draw):
 def unfit(file: Path, f: Callable[[torch.Tensor], object], checks: str = UNFIT) -> CheckOutcome:
     """What becomes of a check that stumbles over the answer of an attempt that does this."""
     file.write_text(checks)
-    right = LocalRunner({"f": lambda x: x}, only_values=True)
+    reference = LocalRunner({"f": lambda x: x}, only_values=True)
     (outcome,) = HiddenChecks([file]).run(
-        file, CheckRun(LocalRecordingRunner({"f": f}), right, b"secret", ("f",))
+        file, CheckRun(LocalRecordingRunner({"f": f}), reference, b"secret", ("f",))
     )
     return outcome
 
@@ -271,16 +271,16 @@ def unfit(file: Path, f: Callable[[torch.Tensor], object], checks: str = UNFIT) 
 def test_an_answer_of_another_shape_or_kind_is_told_and_is_no_fault_of_the_grader(
     tmp_path, f, says
 ):
-    found = unfit(tmp_path / "test_f.py", f)
-    assert (found.outcome, found.evidence, found.fault) == ("failed", says, "")
+    result = unfit(tmp_path / "test_f.py", f)
+    assert (result.outcome, result.evidence, result.fault) == ("failed", says, "")
 
 
 def test_a_check_that_breaks_over_an_answer_like_the_references_is_broken_itself(tmp_path):
-    found = unfit(
+    result = unfit(
         tmp_path / "test_f.py", lambda x: 2 * x, UNFIT.replace("out[:, 2]", "out[:, 2] / (1 // 0)")
     )
-    assert (found.outcome, found.evidence) == ("skipped", FAILED_ITSELF)
-    assert "ZeroDivisionError" in found.fault
+    assert (result.outcome, result.evidence) == ("skipped", FAILED_ITSELF)
+    assert "ZeroDivisionError" in result.fault
 
 
 HANGS = (
@@ -318,8 +318,8 @@ def test_by_hand_pytest_timeout_ends_a_check_that_hangs(tiny_copy):
     )
     alone = "-m pytest -c /dev/null --rootdir .".split()
     byhand = run(sys.executable, *alone, checks, "--attempt", attempt, cwd=tiny_copy)
-    said = byhand.stdout + byhand.stderr
-    assert (byhand.returncode, "Timeout" in said) == (1, True), said
+    output = byhand.stdout + byhand.stderr
+    assert (byhand.returncode, "Timeout" in output) == (1, True), output
 
 
 def test_a_missing_file_of_checks_is_named_with_what_asks_for_it(tiny_copy: Path, capfd) -> None:

@@ -18,7 +18,7 @@ from manyheads.checks.implementation import Implementation, LocalRunner
 from manyheads.checks.marks import Layer
 from manyheads.checks.outcome import CheckOutcome
 from manyheads.checks.transcript import Exchange, Question
-from manyheads.judge.attempt_runner import LARGE, Memory, RememberingRunner
+from manyheads.judge.attempt_runner import LARGE, RememberingRunner, ReplayCache
 from manyheads.judge.run_checks import Check, CheckRun, run_checks, run_concurrently
 
 
@@ -77,24 +77,24 @@ def asks(*numbers: int) -> Check:
 
 
 def run(
-    *checks: Check, subject: Doubling | None = None, memory: Memory | None = None
+    *checks: Check, subject: Doubling | None = None, memory: ReplayCache | None = None
 ) -> tuple[list[str], Doubling]:
     subject = subject or Doubling()
-    done = CheckRun(subject, LocalRunner({}), b"s", ("f",), memory or Memory())
-    return [outcome.evidence for outcome in run_concurrently(checks, done)], subject
+    check_run = CheckRun(subject, LocalRunner({}), b"s", ("f",), memory or ReplayCache())
+    return [outcome.evidence for outcome in run_concurrently(checks, check_run)], subject
 
 
 def test_what_all_checks_ask_next_is_asked_at_once() -> None:
     ended, subject = run(asks(1, 2, 3), asks(4), asks(), asks(5, 6))
     assert ended == [""] * 4
-    assert [[number for _, number in asked] for asked in subject.rounds] == [[1, 4, 5], [2, 6], [3]]
+    assert [[number for _, number in calls] for calls in subject.rounds] == [[1, 4, 5], [2, 6], [3]]
     assert subject.rounds[0] == [("asks 1 2 3", 1), ("asks 4", 4), ("asks 5 6", 5)]
 
 
 def test_who_dies_of_a_call_takes_no_other_check_along() -> None:
     ended, subject = run(asks(1, 2), asks(-1, 3), asks(4, 5))
     assert ended == ["", "AttemptEnded: It died.", ""]
-    assert [number for asked in subject.rounds for _, number in asked] == [1, -1, 4, 2, 5]
+    assert [number for calls in subject.rounds for _, number in calls] == [1, -1, 4, 2, 5]
 
 
 def test_a_check_that_fails_or_is_wrong_itself_ends_alone() -> None:
@@ -107,24 +107,24 @@ def test_a_check_that_fails_or_is_wrong_itself_ends_alone() -> None:
 
 
 def test_a_fault_while_asking_is_raised_and_leaves_no_check_behind() -> None:
-    left = []
+    events = []
 
     def waits(attempt: Implementation) -> None:
         try:
             attempt.call("f", "no number")
         finally:
-            left.append("left")
+            events.append("left")
 
     with pytest.raises(AssertionError):
         run(check_of("waits", waits))
-    assert left == ["left"]
+    assert events == ["left"]
 
 
 def test_the_record_stands_in_the_order_of_the_checks_whoever_asked_first() -> None:
     subject = Doubling()
     reference = LocalRunner({"f": lambda number: torch.tensor(2.0 * number)})
     run_checks([asks(1, 2), asks(4), asks(5, 6)], CheckRun(subject, reference, b"s", ("f",)))
-    assert [number for asked in subject.rounds for _, number in asked] == [1, 4, 5, 2, 6]
+    assert [number for calls in subject.rounds for _, number in calls] == [1, 4, 5, 2, 6]
     assert [e.call.args[0] for e in subject.transcript] == [1, 2, 4, 5, 6]
 
 
@@ -133,7 +133,7 @@ class Remembering(Doubling):
     added to every answer.
     """
 
-    def __init__(self, memory: Memory, plus: float = 0.0) -> None:
+    def __init__(self, memory: ReplayCache, plus: float = 0.0) -> None:
         super().__init__()
         self.memory, self.plus = memory, plus
 
@@ -157,13 +157,13 @@ def counting(function: Callable[[Implementation], None]) -> tuple[Check, list[in
 
 
 def asks_twice(attempt: Implementation) -> None:
-    first = attempt.call("f", 1).output
-    if attempt.call("f", int(first)).output != 4:
-        raise AssertionError(f"after {first:g}")
+    answer = attempt.call("f", 1).output
+    if attempt.call("f", int(answer)).output != 4:
+        raise AssertionError(f"after {answer:g}")
 
 
 def test_after_the_same_answers_a_check_is_not_run_again_and_ends_as_before() -> None:
-    memory = Memory()
+    memory = ReplayCache()
     check, runs = counting(asks_twice)
     ended = [
         run(check, subject=Remembering(memory, plus), memory=memory)[0] for plus in (0, 1, 0, 1)
@@ -173,7 +173,7 @@ def test_after_the_same_answers_a_check_is_not_run_again_and_ends_as_before() ->
 
 
 def test_what_is_not_run_again_is_asked_all_the_same() -> None:
-    memory = Memory()
+    memory = ReplayCache()
     check, _ = counting(asks_twice)
     first, second = (run(check, subject=Remembering(memory), memory=memory)[1] for _ in range(2))
     assert first.rounds == second.rounds
@@ -188,7 +188,7 @@ def test_where_answers_part_the_check_is_run_from_its_beginning_with_its_own() -
             self.plus = float(len(self.rounds) > 1)
             return super()._answer(question)
 
-    memory = Memory()
+    memory = ReplayCache()
     check, runs = counting(asks_twice)
     run(check, subject=Remembering(memory), memory=memory)
     assert run(check, subject=ChangesItsMind(memory), memory=memory)[0] == [
@@ -206,7 +206,7 @@ def test_of_an_attempt_that_died_nothing_is_remembered() -> None:
                 else super()._answer(question)
             )
 
-    memory = Memory()
+    memory = ReplayCache()
     check, _ = counting(asks_twice)
     assert run(check, subject=Dies(memory), memory=memory)[0] == ["AttemptEnded: It died."]
     assert run(check, subject=Remembering(memory), memory=memory)[0] == [""]
@@ -225,34 +225,34 @@ def payload(numbers: int, value: float = 1.0) -> bytes:
 
 
 def test_the_same_bytes_are_one_reply_and_others_are_not() -> None:
-    memory = Memory()
+    memory = ReplayCache()
     assert memory.read(payload(3)) is memory.read(payload(3))
     assert memory.read(payload(3)) is not memory.read(payload(3, 2.0))
 
 
 def test_bytes_that_are_no_reply_are_refused_every_time() -> None:
-    memory = Memory()
+    memory = ReplayCache()
     for _ in range(2):
         with pytest.raises(BadReply):
             memory.read(b"no reply")
 
 
 def test_a_large_reply_is_read_and_not_kept() -> None:
-    memory, large = Memory(), payload(LARGE)
+    memory, large = ReplayCache(), payload(LARGE)
     assert memory.read(large) is not memory.read(large)
-    reply, step = memory.read(large), memory.first("check")
+    reply, step = memory.read(large), memory.first_step("check")
     assert memory.after(step, reply) is not memory.after(step, reply)
 
 
 def test_a_reply_that_reports_on_cells_is_no_answer_and_not_kept() -> None:
     words = Raised("E", ("E",), "a" * 3999 + "\U0001f600", "call", None)
-    memory, cells = Memory(), wire.encode(Reply(stopped=(words,) * 60))[wire.LENGTH.size :]
+    memory, cells = ReplayCache(), wire.encode(Reply(stopped=(words,) * 60))[wire.LENGTH.size :]
     assert memory.read(cells) is not memory.read(cells)
     assert memory.size == 0
 
 
 def test_what_is_kept_of_a_message_counts_as_it_lies_in_memory() -> None:
-    memory = Memory()
+    memory = ReplayCache()
     message = "a" * 3999 + "\U0001f600"  # one character beyond the first plane: four bytes for each
     raised = wire.encode(Reply(raised=Raised("E", ("E",), message, "call", None)))[
         wire.LENGTH.size :
@@ -262,84 +262,86 @@ def test_what_is_kept_of_a_message_counts_as_it_lies_in_memory() -> None:
 
 
 def test_equal_calls_are_one_and_that_one_is_nobodys_to_change() -> None:
-    memory, mine = Memory(), X.clone()
-    held = memory.hold(Call("f", (mine,)))
-    assert memory.hold(Call("f", (X,))) is held
-    assert memory.hold(held) is held
-    mine.add_(1)
-    assert torch.equal(held.args[0], X)
-    assert memory.hold(Call("f", (mine,))) is not held
-    assert memory.hold(Call("f", (X,), random=True)) is not held
+    memory, argument = ReplayCache(), X.clone()
+    call = memory.hold(Call("f", (argument,)))
+    assert memory.hold(Call("f", (X,))) is call
+    assert memory.hold(call) is call
+    argument.add_(1)
+    assert torch.equal(call.args[0], X)
+    assert memory.hold(Call("f", (argument,))) is not call
+    assert memory.hold(Call("f", (X,), random=True)) is not call
 
 
 def test_a_call_that_lives_longer_than_the_memory_is_held_as_it_is() -> None:
-    memory, recorded = Memory(), Call("f", (X,))
+    memory, recorded = ReplayCache(), Call("f", (X,))
     memory.hold_as_it_is(recorded)
     assert memory.hold(recorded) is recorded
     assert memory.pack(recorded, "float64") is memory.pack(recorded, "float64")
 
 
 def test_what_is_packed_is_kept_in_each_dtype() -> None:
-    memory, other = Memory(), Call("f", (X,))
-    call = memory.hold(other)
+    memory, uncached = ReplayCache(), Call("f", (X,))
+    call = memory.hold(uncached)
     in_double, in_single = memory.pack(call, "float64"), memory.pack(call, "float32")
     assert memory.pack(call, "float64") is in_double
     assert (b"F64" in in_double, b"F32" in in_single) == (True, True)
-    assert memory.pack(other, "float64") is not memory.pack(other, "float64")
+    assert memory.pack(uncached, "float64") is not memory.pack(uncached, "float64")
 
 
 def test_trusted_code_answers_equal_calls_once() -> None:
-    memory, asked = Memory(), []
-    names = {"f": lambda x: asked.append(1) or x}
+    memory, calls = ReplayCache(), []
+    names = {"f": lambda x: calls.append(1) or x}
     for _ in range(2):
         RememberingRunner(names, only_values=True, memory=memory).execute(Call("f", (X.clone(),)))
-    assert len(asked) == 1
+    assert len(calls) == 1
 
 
 def test_a_reply_that_a_check_has_changed_is_made_anew() -> None:
-    memory, call = Memory(), Call("f", (X,))
+    memory, call = ReplayCache(), Call("f", (X,))
     reference = RememberingRunner({"f": lambda x: x + 1}, memory=memory)
     for _ in range(2):
         for reply in (reference.execute(call), memory.read(payload(2, 2.0))):
-            found = reply.outputs[0].tensor
-            assert found.tolist() == [2, 2]
-            found.mul_(3)
+            tensor = reply.outputs[0].tensor
+            assert tensor.tolist() == [2, 2]
+            tensor.mul_(3)
 
 
 def test_a_large_answer_of_trusted_code_is_not_kept() -> None:
-    memory, asked = Memory(), []
+    memory, calls = ReplayCache(), []
     call = memory.hold(Call("f", (X,)))
     reference = RememberingRunner(
-        {"f": lambda x: asked.append(1) or x.new_zeros(LARGE)}, memory=memory
+        {"f": lambda x: calls.append(1) or x.new_zeros(LARGE)}, memory=memory
     )
     size = memory.size
     for _ in range(2):
         reference.execute(call)
-    assert (len(asked), memory.size) == (2, size)
+    assert (len(calls), memory.size) == (2, size)
 
 
 def test_beyond_its_limit_it_forgets_all_and_only_between_attempts() -> None:
-    memory, outcome = Memory(limit=1000), CheckOutcome("check", "check", Layer.VALUES, 1.0, "")
-    first, step = memory.read(payload(200)), memory.first("check")
+    memory, outcome = ReplayCache(limit=1000), CheckOutcome("check", "check", Layer.VALUES, 1.0, "")
+    first_reply, step = memory.read(payload(200)), memory.first_step("check")
     memory.note(step, Call("f", (X,)))
-    memory.note(memory.after(step, first), outcome)
-    assert memory.after(memory.first("check"), memory.read(payload(200))).made is outcome
+    memory.note(memory.after(step, first_reply), outcome)
+    assert (
+        memory.after(memory.first_step("check"), memory.read(payload(200))).next_action is outcome
+    )
     memory.begin_attempt()
     assert memory.size == 0
-    assert memory.first("check").made is None
-    assert memory.read(payload(200)) is not first
+    assert memory.first_step("check").next_action is None
+    assert memory.read(payload(200)) is not first_reply
 
 
 def test_within_its_limit_it_forgets_nothing() -> None:
-    memory = Memory(limit=3000)
-    first = memory.read(payload(200))
+    memory = ReplayCache(limit=3000)
+    first_reply = memory.read(payload(200))
     memory.begin_attempt()
-    assert memory.read(payload(200)) is first
+    assert memory.read(payload(200)) is first_reply
 
 
 def test_where_a_check_broke_by_itself_it_is_tried_anew() -> None:
-    memory, outcome = Memory(), CheckOutcome("check", "check", Layer.VALUES, 1.0, "")
-    memory.note(memory.first("check"), replace(outcome, fault="MemoryError"))
-    assert memory.first("check").made is None
-    memory.note(memory.first("other"), outcome)
-    assert memory.first("other").made is outcome
+    memory, outcome = ReplayCache(), CheckOutcome("check", "check", Layer.VALUES, 1.0, "")
+    memory.note(memory.first_step("check"), replace(outcome, fault="MemoryError"))
+    assert memory.first_step("check").next_action is None
+    memory.note(memory.first_step("other"), outcome)
+    assert memory.first_step("other").next_action is outcome

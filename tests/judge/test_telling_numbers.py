@@ -62,6 +62,6 @@ MASKED = SCORES.masked_fill(~MASK, -math.inf)
     ],
 )
 def test_what_stands_out(mine: Tensor, right: Tensor, says: str) -> None:
-    found = what_stands_out(mine, right)
-    assert found.startswith(says)
-    assert bool(found) == bool(says)
+    message = what_stands_out(mine, right)
+    assert message.startswith(says)
+    assert bool(message) == bool(says)

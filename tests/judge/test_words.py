@@ -19,12 +19,12 @@ from manyheads.checks.outcome import CheckFailed
 from manyheads.checks.sanitize import sanitize
 from manyheads.checks.transcript import Exchange
 from manyheads.diagnosis.agree import is_comparable
-from manyheads.judge.axes import withhold
+from manyheads.judge.axes import redact
 from manyheads.judge.run_checks import HiddenChecks
 
 
-def raised(kind: str, message: str, line: int | None = 12, base: str = "Exception") -> Raised:
-    return Raised(kind, (kind, base, "BaseException"), message, "call", line)
+def raised(exc_type: str, message: str, line: int | None = 12, base: str = "Exception") -> Raised:
+    return Raised(exc_type, (exc_type, base, "BaseException"), message, "call", line)
 
 
 @pytest.mark.parametrize(
@@ -43,8 +43,10 @@ def raised(kind: str, message: str, line: int | None = 12, base: str = "Exceptio
             id="shapes that cannot be multiplied",
         ),
         *(
-            pytest.param(raised(kind, message), "a layer is used where a tensor is due", id=message)
-            for kind, message in (
+            pytest.param(
+                raised(exc_type, message), "a layer is used where a tensor is due", id=message
+            )
+            for exc_type, message in (
                 ("AttributeError", "'Linear' object has no attribute 'view'"),
                 ("TypeError", "unsupported operand type(s) for @: 'Tensor' and 'Linear'"),
                 (
@@ -138,10 +140,10 @@ def test_what_pytorch_does_not_have_is_not_an_unwritten_function(asks, says, pro
     """
     with pytest.raises((NotImplementedError, RuntimeError)) as caught:
         asks()
-    found = raised_by(caught.value, "call", "")
-    assert says in explain(found)
-    assert kind_of(found).misconception == proves
-    assert not says_unwritten(found)
+    error = raised_by(caught.value, "call", "")
+    assert says in explain(error)
+    assert kind_of(error).misconception == proves
+    assert not says_unwritten(error)
 
 
 @pytest.mark.parametrize(
@@ -186,13 +188,17 @@ def test_text_is_made_plain(text, shown):
 
 
 def test_the_same_attempt_meets_the_same_inputs_and_another_meets_others():
-    first = input_seed(b"secret", "ada", "exercise", "hash")
-    assert first == input_seed(b"secret", "ada", "exercise", "hash")
-    asked = ("bob", "exercise", "hash"), ("ada", "exercise", "other"), ("adae", "xercise", "hash")
-    others = {input_seed(b"secret", *each) for each in asked}
-    assert first not in others
-    assert len(others) == 3
-    assert first != input_seed(b"another secret", "ada", "exercise", "hash")
+    seed = input_seed(b"secret", "ada", "exercise", "hash")
+    assert seed == input_seed(b"secret", "ada", "exercise", "hash")
+    arguments = (
+        ("bob", "exercise", "hash"),
+        ("ada", "exercise", "other"),
+        ("adae", "xercise", "hash"),
+    )
+    other_seeds = {input_seed(b"secret", *args) for args in arguments}
+    assert seed not in other_seeds
+    assert len(other_seeds) == 3
+    assert seed != input_seed(b"another secret", "ada", "exercise", "hash")
 
 
 def test_sizes_differ_pairwise():
@@ -234,8 +240,8 @@ def test_a_check_of_one_device_with_points_is_refused() -> None:
 
 def test_a_call_for_a_gpu_says_so_and_keeps_its_tensors_where_they_are() -> None:
     """They travel as bytes of the CPU's; the judge needs no GPU to send them."""
-    asked = Call(Build("C", device="meta"), (X, Build("C")), {"y": X}, cotangent=X)
-    sent = cast(asked, "float64", "cuda")
+    call = Call(Build("C", device="meta"), (X, Build("C")), {"y": X}, cotangent=X)
+    sent = cast(call, "float64", "cuda")
     assert sent.device == "cuda"
     assert isinstance(sent.subject, Build)
     assert isinstance(sent.args[1], Build)
@@ -243,7 +249,7 @@ def test_a_call_for_a_gpu_says_so_and_keeps_its_tensors_where_they_are() -> None
     for tensor in (sent.args[0], sent.kwargs["y"], sent.cotangent):
         assert isinstance(tensor, torch.Tensor)
         assert (tensor.device.type, tensor.dtype) == ("cpu", torch.float64)
-    assert cast(asked, "float64").device is None
+    assert cast(call, "float64").device is None
 
 
 X = torch.ones(2)
@@ -275,14 +281,16 @@ X = torch.zeros(5, 7, 66)  # B, T, C = nh · hd = 6 · 11
 EXPECTED = (5, 6, 7, 11)
 
 
-def told(*shape: int, call: Call | None = None, expected: tuple[int, ...] = EXPECTED) -> str:
+def shape_message(
+    *shape: int, call: Call | None = None, expected: tuple[int, ...] = EXPECTED
+) -> str:
     """The evidence of assert_shape where an attempt returns this shape."""
     tensor = torch.empty(shape, device="meta")
     reply = Reply((Output("tensor", None, "float64", "cpu", shape),))
     with pytest.raises(CheckFailed) as failed:
         assert_shape(tensor, expected)
-    given = call or Call("split_heads", (X,), {"n_head": 6})
-    text = withhold(str(failed.value), [Exchange("check", given, reply)], failed.value.expected)
+    sent_call = call or Call("split_heads", (X,), {"n_head": 6})
+    text = redact(str(failed.value), [Exchange("check", sent_call, reply)], failed.value.expected)
     return text.partition("yours has ")[2]
 
 
@@ -311,7 +319,7 @@ def told(*shape: int, call: Call | None = None, expected: tuple[int, ...] = EXPE
     ],
 )
 def test_of_a_shape(shape: tuple[int, ...], says: str) -> None:
-    assert told(*shape) == says
+    assert shape_message(*shape) == says
 
 
 @pytest.mark.parametrize(
@@ -330,7 +338,7 @@ def test_of_a_shape(shape: tuple[int, ...], says: str) -> None:
     ],
 )
 def test_a_size_is_told_where_the_call_contains_it_as(call: Call) -> None:
-    assert told(5, 1024, call=call) == "(5, 1024)"
+    assert shape_message(5, 1024, call=call) == "(5, 1024)"
 
 
 @pytest.mark.parametrize(
@@ -347,22 +355,22 @@ def test_a_size_is_told_where_the_call_contains_it_as(call: Call) -> None:
     ],
 )
 def test_a_factor_is_told_where_a_mistake_makes_it(factor: str, says: str) -> None:
-    asked = [
+    exchanges = [
         Exchange(
             "check", Call("attention_scores", (torch.zeros(5, 7, 66), torch.zeros(6, 11))), Reply()
         )
     ]
-    told = withhold(f"every score is {factor} times what it should be", asked)
+    message = redact(f"every score is {factor} times what it should be", exchanges)
     assert (
-        told
+        message
         == f"every score is {f'{says} times' if says else 'another multiple of'} what it should be"
     )
 
 
 def test_so_few_factors_are_told_that_a_chosen_one_carries_a_few_bits() -> None:
-    asked = [Exchange("check", Call("attention_scores", tuple(range(2, 40))), Reply())]
+    exchanges = [Exchange("check", Call("attention_scores", tuple(range(2, 40))), Reply())]
     chosen = (f"{10 ** (n / 5000):.3g} times" for n in range(-50_000, 50_000))
-    assert len({withhold(each, asked) for each in chosen}) < 300
+    assert len({redact(phrase, exchanges) for phrase in chosen}) < 300
 
 
 @pytest.mark.parametrize(
@@ -383,7 +391,7 @@ def test_how_many_values_there_are_is_told(given, shape, more, counts) -> None:
     with pytest.raises(CheckFailed) as failed:
         assert_finite(tensor, "the output")
     reply = Reply((Output("tensor", tensor, "float64", "cpu", shape), *more))
-    text = withhold(str(failed.value), [Exchange("check", Call("f", (given,)), reply)])
+    text = redact(str(failed.value), [Exchange("check", Call("f", (given,)), reply)])
     assert text == f"the output: {counts} values are NaN, the first at (0, 0)"
 
 
@@ -393,7 +401,7 @@ def test_a_parameters_size_is_withheld_from_the_words_of_any_check() -> None:
         entries, {}, training=False, changed=False, unloaded=(), attributes={"block_size": 27182}
     )
     exchange = Exchange("check", Call(Build("M", (66,)), (X,)), Reply(modules=(facts,)))
-    text = withhold(
+    text = redact(
         "W_query.weight should have shape (66, 66); yours has (31415, 66), block_size is 27182",
         [exchange],
     )
@@ -409,4 +417,4 @@ def test_numbers_of_the_check_itself_stay_where_the_attempt_returns_what_it_shou
         "2310 of 2310 values differ, by 13.9% of the largest; T = 4096, 1e-05, channels [0, "
         "1, 2, 3, 4, 5, 6]"
     )
-    assert withhold(evidence, [Exchange("check", Call("f", (X,)), reply)], EXPECTED) == evidence
+    assert redact(evidence, [Exchange("check", Call("f", (X,)), reply)], EXPECTED) == evidence

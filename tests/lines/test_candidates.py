@@ -32,10 +32,10 @@ class Attention(nn.Module):
 
 def edits(source: str, *targets: str) -> list[Edit]:
     """What is tried, each a text that Python can parse."""
-    found = candidates(source, targets)
-    for edit in found:
+    result = candidates(source, targets)
+    for edit in result:
         ast.parse(edit.after)
-    return found
+    return result
 
 
 def changed_to(source: str, *targets: str) -> set[str]:
@@ -130,9 +130,9 @@ def test_a_line_too_many_is_taken_out() -> None:
 
 def test_a_forgotten_super_is_put_before_the_first_statement() -> None:
     source = MODULE.format(body="        return x").replace("        super().__init__()\n", "")
-    first = edits(source)[0]
-    assert (first.kind, first.line) == ("super", 7)
-    assert "        super().__init__(); self.width = width\n" in first.after
+    edit = edits(source)[0]
+    assert (edit.category, edit.line) == ("super", 7)
+    assert "        super().__init__(); self.width = width\n" in edit.after
 
 
 def test_a_layer_is_tried_in_place_of_another_and_a_size_in_place_of_another() -> None:
@@ -180,8 +180,8 @@ def test_what_is_no_code_stays() -> None:
 
 def test_an_edit_tells_its_line_of_the_file_as_it_was_handed_in() -> None:
     source = "é = 1\n\ndef f(ü, b):\n    return g(\n        ü,\n        b - 1,\n    )\n"
-    found = {edit.described: edit.line for edit in edits(source)}
-    assert found["b - 1, → (b + 1),"] == 6
+    lines = {edit.described: edit.line for edit in edits(source)}
+    assert lines["b - 1, → (b + 1),"] == 6
     assert {edit.line for edit in edits(source) if ").transpose(1, 2)" in edit.after} == {7}
     assert all(1 <= edit.line <= 7 for edit in edits(source))
 
@@ -219,9 +219,9 @@ def test_what_is_too_long_or_no_code_is_not_edited(source: str) -> None:
 
 
 def test_an_integer_that_cannot_be_written_down_again_is_left_alone() -> None:
-    found = candidates(f"def f(x):\n    return x + 1 + 0x{'f' * 5000}\n", ())
-    assert found
-    assert all("f" * 5000 in edit.after for edit in found if edit.kind == "number")
+    result = candidates(f"def f(x):\n    return x + 1 + 0x{'f' * 5000}\n", ())
+    assert result
+    assert all("f" * 5000 in edit.after for edit in result if edit.category == "number")
 
 
 NAMES = [f"n{i}" for i in range(300)]
@@ -242,9 +242,9 @@ LONG = (
     ],
 )
 def test_a_long_text_has_bounded_edits(source: str) -> None:
-    found = candidates(source, ())
-    assert 0 < len(found) <= MOST
-    assert sum(sys.getsizeof(edit.after) for edit in found) <= 80_000_000
+    result = candidates(source, ())
+    assert 0 < len(result) <= MOST
+    assert sum(sys.getsizeof(edit.after) for edit in result) <= 80_000_000
 
 
 def edit_of(line: int, kind: str = "number", number: int = 0) -> Edit:
@@ -333,7 +333,9 @@ def test_lines_are_told_where_edits_of_them_are_proved(
         proved.append(text)
         return text in {e.after for e in right}
 
-    assert [each.line for each in find_lines(edits, look, passes, Bounds(**bounds))] == lines
+    assert [
+        proved_line.line for proved_line in find_lines(edits, look, passes, Bounds(**bounds))
+    ] == lines
     assert (len(looked), len(proved)) == (looks, proofs)
 
 

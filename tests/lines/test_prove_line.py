@@ -37,8 +37,8 @@ def graded(
     return judge.grade_attempt("student", exercise, AttemptSource(NAME, text, cells=cells))
 
 
-def told(judge: Judge, exercise: Exercise, text: str) -> list[tuple[int, str]]:
-    return [(each.line, each.edit) for each in graded(judge, exercise, text).lines]
+def proved_lines(judge: Judge, exercise: Exercise, text: str) -> list[tuple[int, str]]:
+    return [(line.line, line.edit) for line in graded(judge, exercise, text).lines]
 
 
 TWO = RIGHT.replace("counts =", "start = 0\n    counts =").replace("arange(1,", "arange(start + 0,")
@@ -81,11 +81,11 @@ TWO = RIGHT.replace("counts =", "start = 0\n    counts =").replace("arange(1,", 
     ],
 )
 def test_the_lines_where_one_edit_mends_all_are_told(judge, running_mean, text, lines):
-    assert [line for line, _ in told(judge, running_mean, text)] == lines
+    assert [line for line, _ in proved_lines(judge, running_mean, text)] == lines
 
 
 def test_the_instructor_is_told_the_edit(judge: Judge, running_mean: Exercise) -> None:
-    assert told(judge, running_mean, RIGHT.replace("arange(1,", "arange(0,")) == [
+    assert proved_lines(judge, running_mean, RIGHT.replace("arange(1,", "arange(0,")) == [
         (
             7,
             (
@@ -118,11 +118,11 @@ def test_nothing_is_searched_where_it_makes_no_sense(
     counted = Mock(wraps=box, level=box.level)
     searching = Judge(tiny, counted, Settings(b"secret", diagnoses=False, bounds=PATIENT))
     assert graded(searching, running_mean, text).lines == ()
-    found = counted.attempt.call_count
+    attempt_count = counted.attempt.call_count
     graded(
         Judge(tiny, counted, Settings(b"secret", diagnoses=False, lines=False)), running_mean, text
     )
-    assert counted.attempt.call_count == 2 * found
+    assert counted.attempt.call_count == 2 * attempt_count
 
 
 @pytest.mark.parametrize(
@@ -134,7 +134,7 @@ def test_nothing_is_searched_where_it_makes_no_sense(
 )
 def test_a_search_that_may_not_be_tells_nothing(tiny, box, running_mean, settings):
     judge = Judge(tiny, box, Settings(secret=b"secret", **settings))
-    assert told(judge, running_mean, RIGHT.replace("arange(1,", "arange(0,")) == []
+    assert proved_lines(judge, running_mean, RIGHT.replace("arange(1,", "arange(0,")) == []
 
 
 def test_an_edit_that_never_ends_ends_the_search(
@@ -165,7 +165,7 @@ def test_a_look_cannot_be_taken_for_a_proof(judge: Judge, running_mean: Exercise
         ("dtype=x.dtype)", f"dtype=x.dtype){LATE}"),
         ("return x.cumsum(0)", f"return (x{LATE}).cumsum(0)"),
     )
-    assert told(judge, running_mean, edited(RIGHT, counts, *twice)) == [], (
+    assert proved_lines(judge, running_mean, edited(RIGHT, counts, *twice)) == [], (
         "one edit cannot mend both"
     )
 

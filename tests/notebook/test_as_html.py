@@ -80,11 +80,11 @@ def test_on_a_phone_nothing_is_cut_and_the_figure_fits(
     browser.open(pages / f"{stem}.html", PHONE, 844)
     assert browser.js("document.documentElement.scrollWidth") == PHONE
     assert browser.js(WIDER) == []
-    shown = browser.js(
+    images = browser.js(
         "[...document.images].map(i => [i.naturalWidth > 0, i.getBoundingClientRect().right <= "
         "innerWidth])"
     )
-    assert shown == [[True, True]]
+    assert images == [[True, True]]
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)

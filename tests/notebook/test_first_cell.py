@@ -31,10 +31,21 @@ def shown(exercise: Exercise, tmp_path_factory: pytest.TempPathFactory) -> list[
         exercise.assignment.exercises_folder, folder / "exercises" / exercise.assignment.id
     )
     shutil.copy(REPOSITORY / "course.yaml", folder)
-    first, setup = code_of(nbformat.read(exercise.notebook, as_version=4))[:2]
+    first_cell, setup = code_of(nbformat.read(exercise.notebook, as_version=4))[:2]
     simplified, scores, weights, attend = solutions_of(exercise)
-    wrong = scores.replace("/ math.sqrt(", "/ (")
-    cells = [first, setup, simplified, attend, wrong, "%check", scores, "%check", weights, "%check"]
+    wrong_scores = scores.replace("/ math.sqrt(", "/ (")
+    cells = [
+        first_cell,
+        setup,
+        simplified,
+        attend,
+        wrong_scores,
+        "%check",
+        scores,
+        "%check",
+        weights,
+        "%check",
+    ]
     notebook = nbformat.v4.new_notebook(
         cells=[nbformat.v4.new_code_cell(source) for source in (ENGINE, *cells)]
     )
@@ -64,12 +75,12 @@ def text_of(cell: Any) -> str:
 
 
 def test_a_check_in_the_middle_judges_what_has_run_and_says_what_has_not(shown: list[str]) -> None:
-    said = " ".join(shown[0].split())
-    assert "✓ simplified_attention ✗ attention_scores: You divided by head_dim itself" in said
+    text = " ".join(shown[0].split())
+    assert "✓ simplified_attention ✗ attention_scores: You divided by head_dim itself" in text
     assert (
         "· attention_weights: its cell has not run yet · attend: waits for attention_scores, "
         "which it uses"
-    ) in said
+    ) in text
     mended = " ".join(shown[1].split())
     assert mended.startswith("… 01 Attention scores 1.5 / 5")
     assert "attend: waits for attention_weights, whose cell has not run" in mended
@@ -78,7 +89,7 @@ def test_a_check_in_the_middle_judges_what_has_run_and_says_what_has_not(shown: 
 def test_when_all_has_run_it_says_why_it_works_and_which_notebook_is_next(
     shown: list[str], exercise: Exercise
 ) -> None:
-    done = " ".join(shown[2].split())
-    assert done.startswith(f"✓ {exercise.stem[:2]} {exercise.row.title} ")
-    assert exercise.why in done
-    assert done.endswith("Go on with The causal mask, in 02_causal_mask.ipynb.")
+    text = " ".join(shown[2].split())
+    assert text.startswith(f"✓ {exercise.stem[:2]} {exercise.row.title} ")
+    assert exercise.why in text
+    assert text.endswith("Go on with The causal mask, in 02_causal_mask.ipynb.")

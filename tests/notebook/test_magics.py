@@ -72,15 +72,15 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, str]]
         env=environment
     )
     assert (folder / ".course" / "hints.json").exists()
-    return {name: _of(cell) for name, cell in zip(CELLS, cells, strict=True)}
+    return {name: _outputs(cell) for name, cell in zip(CELLS, cells, strict=True)}
 
 
-def _of(cell: Any) -> dict[str, str]:
-    found: dict[str, str] = {}
+def _outputs(cell: Any) -> dict[str, str]:
+    outputs: dict[str, str] = {}
     for output in cell.outputs:
         assert output.output_type in ("display_data", "stream"), output
-        found |= {"printed": output.text} if output.output_type == "stream" else dict(output.data)
-    return found
+        outputs |= {"printed": output.text} if output.output_type == "stream" else dict(output.data)
+    return outputs
 
 
 def test_check_shows_what_course_check_prints_with_its_hint_folded(
@@ -109,13 +109,13 @@ def test_a_command_reads_the_notebook_as_it_was_saved_and_is_about_its_exercise(
 
 def test_every_command_that_is_told_is_one_of_a_cell(shown: dict[str, dict[str, str]]) -> None:
     texts = {name: text for name, cell in shown.items() for text in cell.values()}
-    told = {name: re.findall(r"\bNext: (.*)", text) for name, text in texts.items()}
-    commands = {name: found[-1] for name, found in told.items() if found}
+    next_steps = {name: re.findall(r"\bNext: (.*)", text) for name, text in texts.items()}
+    commands = {name: steps[-1] for name, steps in next_steps.items() if steps}
     expected = ("hint", "trace", "plot", "check", "ask by its command")
     assert [name for name in expected if name not in commands] == []
     assert [c for c in commands.values() if not re.search(r"(^|then: )[%!]\w", c)] == []
-    every = "".join(text for cell in shown.values() for text in cell.values())
-    assert re.findall(r".*(?<!%)\bcourse (?:check|hint|trace|ask|status)\b.*", every) == []
+    all_text = "".join(text for cell in shown.values() for text in cell.values())
+    assert re.findall(r".*(?<!%)\bcourse (?:check|hint|trace|ask|status)\b.*", all_text) == []
 
 
 def test_a_command_that_there_is_not_is_told(shown: dict[str, dict[str, str]]) -> None:
@@ -146,11 +146,11 @@ def test_questions_are_about_the_saved_notebook_and_named_by_its_cells(
         "Save it.\nNext: %ask"
     )
     assert shown["ask unsaved"]["text/plain"] == unsaved
-    asked, said = shown["ask"]["text/plain"], shown["answer"]["text/plain"]
-    assert asked.count("Question ") == 5
-    assert " of code cell 1" in asked
-    assert "It is " not in asked
-    assert said.count("✓ ") + said.count("✗ ") == 5
-    assert [line for line in said.splitlines() if line.startswith("Question ")] == [
-        line for line in asked.splitlines() if line.startswith("Question ")
+    questions, answers = shown["ask"]["text/plain"], shown["answer"]["text/plain"]
+    assert questions.count("Question ") == 5
+    assert " of code cell 1" in questions
+    assert "It is " not in questions
+    assert answers.count("✓ ") + answers.count("✗ ") == 5
+    assert [line for line in answers.splitlines() if line.startswith("Question ")] == [
+        line for line in questions.splitlines() if line.startswith("Question ")
     ]

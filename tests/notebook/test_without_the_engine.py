@@ -62,16 +62,16 @@ def test_one_sentence_says_how_to_install_it_and_every_other_cell_runs(folder: P
         notebook, timeout=120, kernel_name="python3", allow_errors=True, resources=where
     ).execute()
     assert all(cell.execution_count for cell in notebook.cells if cell.cell_type == "code")
-    said = [
+    outputs = [
         (cell, output)
         for cell in notebook.cells
         if cell.cell_type == "code"
         for output in cell.outputs
     ]
-    assert [output.output_type for _, output in said if output.output_type == "error"] == []
-    (output,) = [output for cell, output in said if is_first(cell)]
+    assert [output.output_type for _, output in outputs if output.output_type == "error"] == []
+    (output,) = [output for cell, output in outputs if is_first(cell)]
     assert output.text == "%check needs the engine; the last cells say how to install it.\n"
-    (output,) = [output for cell, output in said if is_visible_check(cell)]
+    (output,) = [output for cell, output in outputs if is_visible_check(cell)]
     assert (output.output_type, output.name, output.text) == ("stream", "stderr", SENTENCE)
 
 
@@ -98,12 +98,12 @@ def test_no_other_cell_needs_it(path: Path) -> None:
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_a_grader_reads_nothing_of_these_cells_without_their_metadata(path: Path) -> None:
     notebook = json.loads(path.read_text(encoding="utf-8"))
-    kept = read_notebook(json.dumps(notebook)).source
+    original = read_notebook(json.dumps(notebook)).source
     for cell in notebook["cells"]:
         cell["metadata"] = {}
     bare = read_notebook(json.dumps(notebook)).source
     assert "manyheads" not in bare
-    assert [line for line in bare.splitlines() if line.strip() and line not in kept] == [
+    assert [line for line in bare.splitlines() if line.strip() and line not in original] == [
         "# What your answers show, before anybody grades them. In a terminal: course check "
         + path.stem[3:]
     ]

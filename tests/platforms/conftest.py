@@ -44,12 +44,12 @@ def nbgrader(tmp_path_factory: pytest.TempPathFactory) -> Nbgrader:
             "PYTHONPATH": str(REPOSITORY),
             "COLUMNS": "200",
         }
-        done = run_warm(
-            "nbgrader", [str(each) for each in arguments], folder, {**os.environ, **ours}
+        completed = run_warm(
+            "nbgrader", [str(argument) for argument in arguments], folder, {**os.environ, **ours}
         )
         if check:
-            assert done.returncode == 0, done.stdout + done.stderr
-        return done
+            assert completed.returncode == 0, completed.stdout + completed.stderr
+        return completed
 
     return run
 
@@ -63,14 +63,14 @@ def trap_class(once: Callable[..., Path], nbgrader: Nbgrader) -> Path:
     def through(folder: Path) -> None:
         copy_for_nbgrader(TINY, folder)
         hand_in(folder / "submitted")
-        before = make.content(folder / "submitted")
+        original = make.content(folder / "submitted")
         nbgrader(folder, "generate_assignment", "averages", "--force")
         nbgrader(
             folder, "db", "assignment", "add", "averages", "--duedate", "2026-01-01 12:00:00 UTC"
         )
         (folder / "autograde.log").write_text(nbgrader(folder, "autograde", "averages").stderr)
         nbgrader(folder, "generate_feedback", "averages")
-        assert make.content(folder / "submitted") == before  # what students handed in is theirs
+        assert make.content(folder / "submitted") == original  # what students handed in is theirs
 
     return once("trap_class", through)
 
@@ -95,8 +95,8 @@ def service(tmp_path: Path) -> Iterator[Service]:
 def make_result() -> MakeResult:
     """A result of the tiny course's four checks, a point each."""
 
-    def of(*outcomes: Outcome, evidence: str = "", **more: Any) -> Result:
-        ends, told = (
+    def build_result(*outcomes: Outcome, evidence: str = "", **fields: Any) -> Result:
+        ends, explanation = (
             (*outcomes, *("passed",) * (4 - len(outcomes))),
             {"evidence": evidence, "hint": "Think."},
         )
@@ -107,15 +107,15 @@ def make_result() -> MakeResult:
                 1,
                 end,
                 title=f"does thing {i}",
-                **({} if end == "passed" else told),
+                **({} if end == "passed" else explanation),
             )
             for i, end in enumerate(ends)
         ]
         score = None if "skipped" in outcomes else sum(c.score for c in checks)
         return make.result(
             "ada",
-            make.exercise("running_mean", *checks, score=score, **more),
+            make.exercise("running_mean", *checks, score=score, **fields),
             versions={"torch": "2.13.0"},
         )
 
-    return of
+    return build_result

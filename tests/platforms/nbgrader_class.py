@@ -68,13 +68,13 @@ def tampered() -> dict:
 
 def mislabelled() -> dict:
     notebook = filled(RIGHT)
-    kinds = [
+    changes = [
         {"schema_version": 99},
         {"grade_id": 7},
         {"locked": False, "solution": True},
         {"points": "many"},
     ]
-    for cell, change in zip(graded_cells(notebook), kinds, strict=True):
+    for cell, change in zip(graded_cells(notebook), changes, strict=True):
         cell["metadata"]["nbgrader"].update(change)
     notebook["cells"][0]["metadata"]["nbgrader"] = "mine"
     notebook["metadata"] = {

@@ -76,17 +76,17 @@ submitted_assignment.id where student_id = ?"""
         self.open(f"submissions/{id_}/", "textarea.comment")
         return str(self.browser.until("document.querySelector('textarea.comment').placeholder"))
 
-    def assert_inert(self, part: str) -> None:
+    def assert_inert(self, selector: str) -> None:
         """Every trick is there as text, every link was clicked, and nothing came of it."""
-        text = str(self.browser.js(f"document.querySelector({part!r}).textContent"))
+        text = str(self.browser.js(f"document.querySelector({selector!r}).textContent"))
         assert [trick for trick in TRICKS if trick not in text] == []
-        before = self.browser.js("location.href.split('#')[0]")
+        location = self.browser.js("location.href.split('#')[0]")
         self.browser.js(
-            f"document.querySelectorAll('{part} a:not([target])').forEach(link => link.click())"
+            f"document.querySelectorAll('{selector} a:not([target])').forEach(link => link.click())"
         )
         self.browser.js("new Promise(done => setTimeout(done, 1000))")
         assert self.browser.js("window.ran") is None
-        assert self.browser.js("location.href.split('#')[0]") == before
+        assert self.browser.js("location.href.split('#')[0]") == location
         assert [address for address in self.browser.requests if "tracker.example" in address] == []
 
 
@@ -120,10 +120,10 @@ def test_its_buttons_go_from_the_listing_to_the_feedback(browser, tmp_path):
         assert (course / released).read_bytes() == (TINY / released).read_bytes()
         for link in ("td.name a", "td.preview a"):  # its source, and what students get
             pages.open("manage_assignments", link)
-            there = str(browser.js(f"document.querySelector({link!r}).href"))
-            with urllib.request.urlopen(f"{there}?token={TOKEN}") as answer:
+            url = str(browser.js(f"document.querySelector({link!r}).href"))
+            with urllib.request.urlopen(f"{url}?token={TOKEN}") as answer:
                 assert answer.status == 200
-            browser.open(there)
+            browser.open(url)
             browser.until(f"document.body.innerText.includes('{STEM}.ipynb')")
         for row in (1, 2):
             pages.press_button("manage_submissions/averages", f"tr:nth-child({row}) td.autograde a")

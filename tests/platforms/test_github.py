@@ -47,7 +47,9 @@ def taken(tiny: Course, service: Service, tmp_path: Path) -> Callable[..., Colle
     another commit.
     """
 
-    def of(change: Change = lambda work: None, commit: str = "", token: str = "t") -> Collected:
+    def collect_commit(
+        change: Change = lambda work: None, commit: str = "", token: str = "t"
+    ) -> Collected:
         bare, work = service.repositories / "school" / "class.git", tmp_path / "work"
         if not bare.exists():
             bare.mkdir(parents=True)
@@ -62,12 +64,15 @@ def taken(tiny: Course, service: Service, tmp_path: Path) -> Callable[..., Colle
             git(work, "commit", "--quiet", "--message", "mine")
             git(work, "push", "--quiet", str(bare), "HEAD:refs/pull/7/head")
         head = commit or git(work, "rev-parse", "HEAD")
-        asked = PullRequest(repository="school/class", number=7, head=head, student="ada")
+        request = PullRequest(repository="school/class", number=7, head=head, student="ada")
         return collect(
-            tiny, asked, Api(f"{service.address}/api", token, asked.repository), tmp_path / "out"
+            tiny,
+            request,
+            Api(f"{service.address}/api", token, request.repository),
+            tmp_path / "out",
         )
 
-    return of
+    return collect_commit
 
 
 def test_only_the_exercise_files_are_asked_for(
@@ -75,7 +80,7 @@ def test_only_the_exercise_files_are_asked_for(
 ) -> None:
     released = (tiny.root / NOTEBOOK).read_bytes()
 
-    def more(work: Path) -> None:
+    def add_files(work: Path) -> None:
         for name in (
             "conftest.py",
             "torch.py",
@@ -87,19 +92,19 @@ def test_only_the_exercise_files_are_asked_for(
             (work / name).write_text("raise SystemExit\n")
         (work / NOTEBOOK).write_bytes(released)
 
-    found = taken(more)
-    assert found == Collected(
-        repository="school/class", student="ada", number=7, head=found.head, refused=()
+    collected = taken(add_files)
+    assert collected == Collected(
+        repository="school/class", student="ada", number=7, head=collected.head, refused=()
     )
-    assert read_collected(tmp_path / "out") == found
+    assert read_collected(tmp_path / "out") == collected
     files = content(tmp_path / "out")
     assert files.pop("collected.json")
     assert files == {
         "ada/averages/01_running_mean.py": b"x = 1\n",
         "ada/averages/01_running_mean.ipynb": released,
     }
-    asked = [request.split("/")[-2] for request in service.requests]
-    assert asked == ["trees"] * 3 + ["blobs"], "what is as it was released is not asked for"
+    endpoints = [request.split("/")[-2] for request in service.requests]
+    assert endpoints == ["trees"] * 3 + ["blobs"], "what is as it was released is not asked for"
 
 
 def test_a_file_is_taken_byte_by_byte_and_never_as_a_program(taken, tmp_path):
@@ -153,8 +158,8 @@ LINK = "is a symbolic link: hand in the file itself."
 def test_what_is_no_small_regular_file_is_refused_with_a_sentence(
     service, taken, tmp_path, make, what
 ):
-    found = taken(lambda work: ((work / SCRIPT).unlink(), make(work / SCRIPT)))
-    assert found.refused == (f"{SCRIPT} {what}",)
+    collected = taken(lambda work: ((work / SCRIPT).unlink(), make(work / SCRIPT)))
+    assert collected.refused == (f"{SCRIPT} {what}",)
     assert content(tmp_path / "out").keys() == {
         "collected.json",
         "ada/averages/01_running_mean.ipynb",
@@ -304,13 +309,13 @@ def test_a_service_that_does_not_answer_is_an_error() -> None:
 
 
 def event(**changes: object) -> dict[str, Any]:
-    about = {
+    details = {
         "number": 7,
         "head": {"sha": "a" * 40, "ref": "$(touch x)"},
         "user": {"login": "ada-L_1"},
         "title": "::x::",
     }
-    return {"pull_request": about | changes, "repository": {"full_name": "school/class.2026"}}
+    return {"pull_request": details | changes, "repository": {"full_name": "school/class.2026"}}
 
 
 def dispatch(number: str) -> dict[str, Any]:
@@ -320,8 +325,8 @@ def dispatch(number: str) -> dict[str, Any]:
     }
 
 
-def written(folder: Path, about: object, service: Service) -> dict[str, str]:
-    (folder / "event.json").write_text(json.dumps(about))
+def written(folder: Path, payload: object, service: Service) -> dict[str, str]:
+    (folder / "event.json").write_text(json.dumps(payload))
     address = {"GITHUB_API_URL": f"{service.address}/api", "GITHUB_TOKEN": "t"}
     return {"GITHUB_EVENT_PATH": str(folder / "event.json"), **address}
 
@@ -329,16 +334,18 @@ def written(folder: Path, about: object, service: Service) -> dict[str, str]:
 def test_the_pull_request_is_what_the_event_says_or_of_a_dispatch_the_service(
     service: Service, tmp_path: Path
 ) -> None:
-    wanted = PullRequest(repository="school/class.2026", number=7, head="a" * 40, student="ada-L_1")
-    assert pull_request(written(tmp_path, event(), service)) == wanted
+    expected = PullRequest(
+        repository="school/class.2026", number=7, head="a" * 40, student="ada-L_1"
+    )
+    assert pull_request(written(tmp_path, event(), service)) == expected
     service.tokens["t"], service.heads[7], service.authors[7] = (
         {"pull-requests": "read"},
         "b" * 40,
         "ben",
     )
-    about = dispatch("7") | {"student": "mallory", "head": {"sha": "c" * 40}}
-    wanted = PullRequest(repository="school/class", number=7, head="b" * 40, student="ben")
-    assert pull_request(written(tmp_path, about, service)) == wanted
+    payload = dispatch("7") | {"student": "mallory", "head": {"sha": "c" * 40}}
+    expected = PullRequest(repository="school/class", number=7, head="b" * 40, student="ben")
+    assert pull_request(written(tmp_path, payload, service)) == expected
 
 
 @pytest.mark.parametrize(

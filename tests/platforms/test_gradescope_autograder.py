@@ -44,9 +44,9 @@ class Container:
             shutil.rmtree(self.root / name, ignore_errors=True)
             (self.root / name).mkdir(mode=0o755)
         with zipfile.ZipFile(self.zip) as archive:
-            for each in archive.infolist():
-                mode = each.external_attr >> 16
-                Path(archive.extract(each, self.root / "source")).chmod(mode)
+            for member in archive.infolist():
+                mode = member.external_attr >> 16
+                Path(archive.extract(member, self.root / "source")).chmod(mode)
         shutil.copy2(self.root / "source" / "run_autograder", self.root)
 
     def setup(self) -> None:
@@ -61,19 +61,19 @@ class Container:
         """Hand these in and run run_autograder, with bash alone on PATH where bubblewrap is not to
         be found. Returns results.json.
         """
-        known = {
+        metadata = {
             "id": 1,
             "created_at": HANDED_IN,
             "users": [{"email": "ada@example.org", "id": 7, "name": "Ada"}],
         }
-        (self.root / "submission_metadata.json").write_text(json.dumps(known))
+        (self.root / "submission_metadata.json").write_text(json.dumps(metadata))
         for name, content in files.items():
             target = self.root / "submission" / name
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes(content)
         path = os.environ["PATH"] if has_bubblewrap else str(self.programs)
-        done = self._run(self.root / "run_autograder", path)
-        return json.loads((self.root / "results" / "results.json").read_text()), done
+        completed = self._run(self.root / "run_autograder", path)
+        return json.loads((self.root / "results" / "results.json").read_text()), completed
 
     def _run(self, program: Path, path: str) -> subprocess.CompletedProcess[str]:
         environment = {
@@ -137,26 +137,26 @@ def is_root() -> None:
     if os.geteuid():
         pytest.skip("this is not root, which alone can start a process as another user")
     site = Path(sysconfig.get_path("purelib"))
-    if not all(each.stat().st_mode & stat.S_IXOTH for each in (site, *site.parents)):
+    if not all(path.stat().st_mode & stat.S_IXOTH for path in (site, *site.parents)):
         pytest.skip(f"no other user may enter {site}")
 
 
 def test_it_writes_what_gradescope_specifies(container: Container) -> None:
-    results, done = container.grade({SCRIPT: WRONG})
-    assert (done.returncode, done.stderr) == (0, "")
+    results, completed = container.grade({SCRIPT: WRONG})
+    assert (completed.returncode, completed.stderr) == (0, "")
     assert results.keys() <= OF_ALL
     assert (results["visibility"], results["stdout_visibility"]) == ("visible", "hidden")
     assert all(
-        each.keys() == OF_A_TEST and each["status"] in ("passed", "failed")
-        for each in results["tests"]
+        test.keys() == OF_A_TEST and test["status"] in ("passed", "failed")
+        for test in results["tests"]
     )
     assert {
-        type(each[name]) for each in [results, *results["tests"]] for name in ("score", "output")
+        type(entry[name]) for entry in [results, *results["tests"]] for name in ("score", "output")
     } == {float, str}
-    assert [each["number"] for each in results["tests"]] == ["1.1", "1.2", "1.3", "1.4"]
-    assert results["score"] == sum(each["score"] for each in results["tests"]) < 4
+    assert [test["number"] for test in results["tests"]] == ["1.1", "1.2", "1.3", "1.4"]
+    assert results["score"] == sum(test["score"] for test in results["tests"]) < 4
     assert "isolation: namespaces\nYour code ran in a box of its own" in results["output"]
-    assert "running_mean" not in "".join(each["name"] for each in results["tests"])
+    assert "running_mean" not in "".join(test["name"] for test in results["tests"])
 
 
 DRAFTS = {
@@ -202,11 +202,11 @@ DRAFTS = {
 def test_whatever_is_handed_in_is_found_or_named(
     container: Container, files: dict[str, bytes], score: float | None, says: list[str]
 ) -> None:
-    results, done = container.grade(files)
+    results, completed = container.grade(files)
     assert results.get("score") == score
-    assert [each for each in says if each not in results["output"]] == []
+    assert [phrase for phrase in says if phrase not in results["output"]] == []
     assert "put the files into" not in results["output"], "which is for instructors"
-    assert files or done.returncode == 0
+    assert files or completed.returncode == 0
 
 
 def test_files_of_the_other_assignment_are_named_and_nothing_is_scored(
@@ -215,23 +215,23 @@ def test_files_of_the_other_assignment_are_named_and_nothing_is_scored(
     """0 of 40 was once entered without a word, for work that was handed in at the wrong slot."""
     course = container.root / "source" / "course"
     rows, checks = course / "course.yaml", course / "grader" / "checks"
-    text, whole = rows.read_text(), (checks / "test_running_mean.py").read_text()
+    text, check_text = rows.read_text(), (checks / "test_running_mean.py").read_text()
     for old, new in (
         ("averages", "medians"),
         ("Averages", "Medians"),
         ("running_mean", "running_median"),
     ):
-        text, whole = text.replace(old, new), whole.replace(old, new)
+        text, check_text = text.replace(old, new), check_text.replace(old, new)
     rows.write_text(rows.read_text() + text[text.index("  - id: medians") :])
-    (checks / "test_running_median.py").write_text(whole)
+    (checks / "test_running_median.py").write_text(check_text)
     named = "not graded: 01_running_median.py is of Medians, not of this one"
-    results, done = container.grade(
+    results, completed = container.grade(
         {"01_running_median.py": b"def running_median(x):\n    return x\n"}
     )
     assert not {"score", "tests"} & results.keys()
     assert results["output"].startswith("Nothing was graded, for no file is of this assignment")
     assert named in results["output"]
-    assert done.returncode == 1
+    assert completed.returncode == 1
     results, _ = container.grade({SCRIPT: RIGHT})
     assert results["score"] == 4
     assert named in results["output"]
@@ -244,7 +244,7 @@ def test_a_late_submission_loses_its_share_once(container: Container) -> None:
     )
     course.write_text(f"{dated}\nlate: {{per_day: 25%, at_most: 50%}}\n")
     results, _ = container.grade({SCRIPT: RIGHT})
-    assert (sum(each["score"] for each in results["tests"]), results["score"]) == (4, 2)
+    assert (sum(test["score"] for test in results["tests"]), results["score"]) == (4, 2)
     assert "2 days late, −50%" in results["output"]
 
 
@@ -259,14 +259,14 @@ exec(open({root!r} + "/source/course/solutions/averages/01_running_mean.py").rea
 
 @pytest.mark.usefixtures("is_root")
 def test_without_bubblewrap_it_is_another_user_who_reaches_nothing(container: Container) -> None:
-    before = (container.root / "run_autograder").read_bytes()
-    results, done = container.grade(
+    original = (container.root / "run_autograder").read_bytes()
+    results, completed = container.grade(
         {SCRIPT: STEALING.format(root=str(container.root)).encode()}, has_bubblewrap=False
     )
-    assert (results["score"], done.returncode) == (0, 0)
+    assert (results["score"], completed.returncode) == (0, 0)
     assert "isolation: user\nYour code ran as a user of its own" in results["output"]
     assert [path.name for path in (container.root / "results").iterdir()] == ["results.json"]
-    assert (container.root / "run_autograder").read_bytes() == before
+    assert (container.root / "run_autograder").read_bytes() == original
     assert not list(container.root.glob("*/mine"))
     assert container.grade({SCRIPT: RIGHT}, has_bubblewrap=False)[0]["score"] == 4
 
@@ -275,26 +275,28 @@ def test_where_the_grader_fails_the_student_is_told_that_it_is_not_the_code(
     container: Container,
 ) -> None:
     (container.root / "source" / "course" / "course.yaml").write_text("title: [\n")
-    results, done = container.grade({SCRIPT: RIGHT})
-    assert done.returncode == 2
+    results, completed = container.grade({SCRIPT: RIGHT})
+    assert completed.returncode == 2
     assert results["output"].startswith(
         "Nothing was graded. The grader itself failed; your code is not the reason."
     )
-    assert "Traceback" not in done.stderr
-    assert "course.yaml" in done.stderr
+    assert "Traceback" not in completed.stderr
+    assert "course.yaml" in completed.stderr
 
 
 def test_where_a_check_fails_by_itself_there_is_no_score_to_enter(container: Container) -> None:
     checks = container.root / "source" / "course" / "grader" / "checks" / "test_running_mean.py"
-    whole = checks.read_text(encoding="utf-8")
-    checks.write_text(whole.replace("x = draw(draw.integer(5, 9))", "x = 1 / 0"), encoding="utf-8")
-    results, done = container.grade({SCRIPT: RIGHT})
-    assert done.returncode == 1
+    original = checks.read_text(encoding="utf-8")
+    checks.write_text(
+        original.replace("x = draw(draw.integer(5, 9))", "x = 1 / 0"), encoding="utf-8"
+    )
+    results, completed = container.grade({SCRIPT: RIGHT})
+    assert completed.returncode == 1
     assert not {"score", "tests"} & results.keys()
     assert results["output"].startswith(
         "not graded: 01 The running mean: the grader itself failed here\n"
     )
-    assert "ZeroDivisionError" in done.stdout, "which Gradescope shows to instructors alone"
+    assert "ZeroDivisionError" in completed.stdout, "which Gradescope shows to instructors alone"
 
 
 def test_the_zip_holds_the_grader_and_nothing_of_the_class(built: Container) -> None:

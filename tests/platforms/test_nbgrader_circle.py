@@ -43,14 +43,14 @@ def test_feedback_comes_back_to_the_student(course, tmp_path, nbgrader, run_cour
     exchange.mkdir()
     exchange.chmod(0o777)
     root = f"--Exchange.root={exchange}"
-    mine = tmp_path / "student"
-    mine.mkdir()
+    student_folder = tmp_path / "student"
+    student_folder.mkdir()
     nbgrader(course, "generate_assignment", "averages", "--force")
     nbgrader(course, "release_assignment", "averages", root)
     assert "manyheads averages" in nbgrader(course, "list", root).stderr
-    nbgrader(mine, "fetch_assignment", "averages", "--course", "manyheads", root)
-    (mine / "averages" / f"{STEM}.ipynb").write_text(json.dumps(filled(WRONG)))
-    nbgrader(mine, "submit", "averages", "--course", "manyheads", root)
+    nbgrader(student_folder, "fetch_assignment", "averages", "--course", "manyheads", root)
+    (student_folder / "averages" / f"{STEM}.ipynb").write_text(json.dumps(filled(WRONG)))
+    nbgrader(student_folder, "submit", "averages", "--course", "manyheads", root)
     linking = exchange / "manyheads" / "inbound" / f"linking+averages+{TIME}+abc"
     linking.mkdir()
     (linking / f"{STEM}.py").symlink_to(course / "solutions" / "averages" / f"{STEM}.py")
@@ -78,17 +78,17 @@ def test_feedback_comes_back_to_the_student(course, tmp_path, nbgrader, run_cour
     assert list(scores.values()) == [2]
     nbgrader(course, "generate_feedback", "averages")
     nbgrader(course, "release_feedback", "averages", root)
-    nbgrader(mine, "fetch_feedback", "averages", "--course", "manyheads", root)
-    (page,) = (mine / "averages" / "feedback").rglob(f"{STEM}.html")
+    nbgrader(student_folder, "fetch_feedback", "averages", "--course", "manyheads", root)
+    (page,) = (student_folder / "averages" / "feedback").rglob(f"{STEM}.html")
     assert "You divided by the length of x everywhere." in page.read_text(encoding="utf-8")
     (student,) = scores
     exercise = make.exercise("running_mean", score=1, max_score=4, note="A page of our own.")
     write_result(make.result(student, exercise), course / "results")
     assert run_course("feedback", "results", "--out", ".", cwd=course).returncode == 0
-    shutil.rmtree(mine / "averages" / "feedback")
+    shutil.rmtree(student_folder / "averages" / "feedback")
     nbgrader(course, "release_feedback", "averages", root)
-    nbgrader(mine, "fetch_feedback", "averages", "--course", "manyheads", root)
-    (page,) = (mine / "averages" / "feedback").rglob(f"{STEM}.html")
+    nbgrader(student_folder, "fetch_feedback", "averages", "--course", "manyheads", root)
+    (page,) = (student_folder / "averages" / "feedback").rglob(f"{STEM}.html")
     assert "A page of our own." in page.read_text(encoding="utf-8")
 
 
@@ -116,26 +116,28 @@ def test_an_assignment_of_nbgraders_own_goes_nbgraders_own_way(course, tmp_path,
 def test_what_the_grader_could_not_do_waits_and_the_command_says_so(tmp_path, nbgrader):
     course = copy_for_nbgrader(TINY, tmp_path / "course")
     checks = course / "grader" / "checks" / "test_running_mean.py"
-    whole = checks.read_text(encoding="utf-8")
+    original = checks.read_text(encoding="utf-8")
     folder = course / "submitted" / "ada" / "averages"
     folder.mkdir(parents=True)
     (folder / f"{STEM}.ipynb").write_text(json.dumps(filled(RIGHT)))
     nbgrader(course, "generate_assignment", "averages", "--force")
-    checks.write_text(whole.replace("x = draw(draw.integer(5, 9))", "x = 1 / 0"), encoding="utf-8")
-    done = nbgrader(course, "autograde", "averages", check=False)
-    assert done.returncode != 0
+    checks.write_text(
+        original.replace("x = draw(draw.integer(5, 9))", "x = 1 / 0"), encoding="utf-8"
+    )
+    completed = nbgrader(course, "autograde", "averages", check=False)
+    assert completed.returncode != 0
     fault = (
         "a fault of the grader's own: values: ZeroDivisionError: division by zero "
         "(test_running_mean.py, line "
     )
-    assert fault in done.stderr
-    assert "not graded: ada: running_mean. formgrader shows" in done.stderr
+    assert fault in completed.stderr
+    assert "not graded: ada: running_mean. formgrader shows" in completed.stderr
     assert read_gradebook(load_course(course), book_of(course))[0].score is None
-    checks.write_text(whole, encoding="utf-8")
+    checks.write_text(original, encoding="utf-8")
     (course / "submitted" / "what?").mkdir()
     shutil.copytree(folder, course / "submitted" / "what?" / "averages")
-    done = nbgrader(course, "autograde", "averages", "--force", check=False)
-    assert "'what?': nbgrader reads *, ? and [ as a pattern" in done.stderr
+    completed = nbgrader(course, "autograde", "averages", "--force", check=False)
+    assert "'what?': nbgrader reads *, ? and [ as a pattern" in completed.stderr
     shutil.rmtree(course / "submitted" / "what?")
     nbgrader(course, "autograde", "averages", "--force")
     assert read_gradebook(load_course(course), book_of(course))[0].score == 4
@@ -201,9 +203,9 @@ def test_a_gradebook_holds_the_same_cells_whoever_makes_it(
         pass
     for name, query in TABLES.items():
         with closing(sqlite3.connect(tmp_path / "ours.db")) as ours:
-            mine = sorted(map(with_parsed_json, ours.execute(query)))
+            our_rows = sorted(map(with_parsed_json, ours.execute(query)))
         with closing(sqlite3.connect(trap_class / "gradebook.db")) as theirs:
-            assert mine == sorted(map(with_parsed_json, theirs.execute(query))), name
+            assert our_rows == sorted(map(with_parsed_json, theirs.execute(query))), name
 
 
 def with_parsed_json(row: tuple) -> str:
@@ -215,14 +217,14 @@ def test_validate_runs_the_visible_checks_and_names_the_misconception(tmp_path, 
     folder = shutil.copytree(tiny.root / "exercises" / "averages", tmp_path / "mine")
     for name, answer in {"right": RIGHT, "wrong": WRONG}.items():
         (folder / f"{name}.ipynb").write_text(json.dumps(filled(answer)), encoding="utf-8")
-    whole = nbgrader(folder, "validate", "right.ipynb", "wrong.ipynb", f"{STEM}.ipynb").stdout
-    passed, said, stub = re.split("(?=VALIDATION FAILED)", whole)
+    output = nbgrader(folder, "validate", "right.ipynb", "wrong.ipynb", f"{STEM}.ipynb").stdout
+    passed, failure, stub = re.split("(?=VALIDATION FAILED)", output)
     assert passed == "Success! Your notebook passes all the tests.\n"
-    assert said.startswith("VALIDATION FAILED ON 1 CELL(S)!")
-    assert "averages all that came so far" in said
-    assert "You divided by the length of x everywhere." in said
-    assert "hint: How many numbers are in the mean at position 0?" in said
-    assert "Traceback" not in said + stub
+    assert failure.startswith("VALIDATION FAILED ON 1 CELL(S)!")
+    assert "averages all that came so far" in failure
+    assert "You divided by the length of x everywhere." in failure
+    assert "hint: How many numbers are in the mean at position 0?" in failure
+    assert "Traceback" not in failure + stub
 
 
 def test_where_the_course_cannot_be_read_nbgrader_does_nothing_rather_than_run_code_without_a_box(
@@ -230,12 +232,12 @@ def test_where_the_course_cannot_be_read_nbgrader_does_nothing_rather_than_run_c
 ):
     with (own_class / "course.yaml").open("a") as file:
         file.write("nonsense: [\n")
-    done = nbgrader(own_class, "autograde", "averages", "--force", check=False)
-    assert done.returncode == 1
-    assert "nothing was done, for nbgrader_config.py cannot prepare nbgrader: " in done.stderr
-    assert "course.yaml" in done.stderr
-    assert "Traceback" not in done.stderr
-    assert "Converting notebook" not in done.stderr
+    completed = nbgrader(own_class, "autograde", "averages", "--force", check=False)
+    assert completed.returncode == 1
+    assert "nothing was done, for nbgrader_config.py cannot prepare nbgrader: " in completed.stderr
+    assert "course.yaml" in completed.stderr
+    assert "Traceback" not in completed.stderr
+    assert "Converting notebook" not in completed.stderr
 
 
 DIAGNOSIS = "You divided by the length of x everywhere."
@@ -264,8 +266,8 @@ COMMENTS = (
 
 
 def comment_on(folder: Path, student: str) -> str:
-    ((said,),) = rows(folder, COMMENT_OF, student)
-    return " ".join(said.split())
+    ((comment,),) = rows(folder, COMMENT_OF, student)
+    return " ".join(comment.split())
 
 
 def page_of(folder: Path, student: str) -> str:
@@ -314,14 +316,14 @@ def test_every_graded_cell_is_there_once_as_it_was_released(trap_class: Path) ->
         c["metadata"]["nbgrader"]["grade_id"]: c for c in released if "nbgrader" in c["metadata"]
     }
     for student in CLASS:
-        known = [c for c in cells_of(trap_class, student) if "nbgrader" in c["metadata"]]
-        ids = [c["metadata"]["nbgrader"]["grade_id"] for c in known]
+        nbgrader_cells = [c for c in cells_of(trap_class, student) if "nbgrader" in c["metadata"]]
+        ids = [c["metadata"]["nbgrader"]["grade_id"] for c in nbgrader_cells]
         assert sorted(ids) == sorted(graded), student
-        for cell in known:
-            wanted = graded[cell["metadata"]["nbgrader"]["grade_id"]]
-            assert cell["metadata"] == wanted["metadata"], student
+        for cell in nbgrader_cells:
+            expected = graded[cell["metadata"]["nbgrader"]["grade_id"]]
+            assert cell["metadata"] == expected["metadata"], student
             if not cell["metadata"]["nbgrader"]["solution"]:
-                assert cell["source"] == wanted["source"], student
+                assert cell["source"] == expected["source"], student
 
 
 def test_nothing_but_exercises_is_copied_to_where_feedback_is_made(trap_class: Path) -> None:
@@ -355,10 +357,10 @@ def test_no_page_and_no_notebook_shows_hidden_source(trap_class: Path) -> None:
     ]
     assert len(telling) > 20
     for student in CLASS:
-        seen = html.unescape(re.sub(r"<[^>]+>", "", page_of(trap_class, student))) + str(
+        visible_text = html.unescape(re.sub(r"<[^>]+>", "", page_of(trap_class, student))) + str(
             cells_of(trap_class, student)
         )
-        assert [line for line in telling if line in seen] == [], student
+        assert [line for line in telling if line in visible_text] == [], student
 
 
 @pytest.mark.parametrize(
@@ -384,7 +386,7 @@ def test_what_is_out_of_the_ordinary_is_said_in_the_comment_and_on_the_page(
 def test_what_a_student_wrote_is_text_on_the_page_and_never_a_script_a_link_or_an_image(
     trap_class: Path,
 ) -> None:
-    page, said = (
+    page, text = (
         page_of(trap_class, "html_in_every_text"),
         text_of(trap_class, "html_in_every_text"),
     )
@@ -394,7 +396,7 @@ def test_what_a_student_wrote_is_text_on_the_page_and_never_a_script_a_link_or_a
         )
         == []
     )
-    assert "alert(1)" in said
+    assert "alert(1)" in text
 
 
 @pytest.fixture(scope="module")
@@ -418,8 +420,10 @@ def ours(once: Callable, trap_class: Path) -> Path:
             "--gradebook",
             book,
         ]
-        done = run_warm("manyheads", command, course, os.environ)
-        assert done.returncode == 1, done.stderr  # some lie beside the exercises, and are named
+        completed = run_warm("manyheads", command, course, os.environ)
+        assert completed.returncode == 1, (
+            completed.stderr
+        )  # some lie beside the exercises, and are named
 
     return once("both_ways", make)
 
@@ -475,14 +479,14 @@ def graded(once: Callable, nbgrader: Callable) -> Path:
             if stamp:
                 (folder / "timestamp.txt").write_text(stamp)
         nbgrader(course, "generate_assignment", "averages", "--force")
-        done = nbgrader(
+        completed = nbgrader(
             course,
             "autograde",
             "averages",
             "--LateSubmissionPlugin.penalty_method=zero",
             check=False,
         )
-        (course / "autograde.log").write_text(f"{done.stdout}{done.stderr}")
+        (course / "autograde.log").write_text(f"{completed.stdout}{completed.stderr}")
         nbgrader(course, "generate_feedback", "averages")
         nbgrader(course, "export")
 
@@ -492,9 +496,10 @@ def graded(once: Callable, nbgrader: Callable) -> Path:
 def scores_in(folder: Path, name: str = "gradebook.db") -> dict[str, float]:
     """As nbgrader's own students page and export count: less the penalty."""
     with closing(open_gradebook(f"sqlite:///{folder / name}")) as book:
-        found = book.assignment_submissions("averages")
+        submissions = book.assignment_submissions("averages")
         return {
-            each.student_id: round(each.score - each.late_submission_penalty, 9) for each in found
+            submission.student_id: round(submission.score - submission.late_submission_penalty, 9)
+            for submission in submissions
         }
 
 
@@ -525,16 +530,16 @@ def test_course_grade_fills_a_gradebook_with_the_same(
     graded: Path, tmp_path: Path, run_course: Run
 ) -> None:
     url = f"sqlite:///{tmp_path / 'other.db'}"
-    done = run_course(
+    completed = run_course(
         "grade", "submitted", "--out", tmp_path / "out", "--gradebook", url, cwd=graded
     )
-    assert done.returncode == 0, done.stdout + done.stderr
+    assert completed.returncode == 0, completed.stdout + completed.stderr
     assert scores_in(tmp_path, "other.db") == DECIDED
     assert (
         "none of them counts as late: unknown. Next: a score in overrides.yaml for whoever was late"
-        in done.stdout
+        in completed.stdout
     )
-    done = run_course("export", "--gradebook", url, "--format", "canvas", cwd=graded)
-    rows = {row[0]: row[-1] for row in csv.reader(done.stdout.splitlines())}
+    completed = run_course("export", "--gradebook", url, "--format", "canvas", cwd=graded)
+    rows = {row[0]: row[-1] for row in csv.reader(completed.stdout.splitlines())}
     assert rows["excused"] == "EX"  # for which nbgrader has no word
     assert {student: float(rows[student].replace("EX", "0")) for student in STAMPS} == DECIDED

@@ -45,13 +45,13 @@ def result(student: str, values: float | None = 0.0, note: str = "") -> Result:
     failed at these.
     """
     points = {id_: values if id_ == "values" else 1.0 for id_ in CHECKS}
-    told = {id_: "" if got == 1 else "4 of 5 values differ" for id_, got in points.items()}
+    evidence = {id_: "" if got == 1 else "4 of 5 values differ" for id_, got in points.items()}
     ends = {
         id_: "skipped" if got is None else "passed" if got == 1 else "failed"
         for id_, got in points.items()
     }
     checks = [
-        make.check(id_, got or 0, 1, ends[id_], title=f"the {id_}", evidence=told[id_])
+        make.check(id_, got or 0, 1, ends[id_], title=f"the {id_}", evidence=evidence[id_])
         for id_, got in points.items()
     ]
     named = (
@@ -70,8 +70,10 @@ def server() -> Iterator[str]:
     """The URL of a PostgreSQL server, without the database's name: started for these tests, on a
     socket of its own.
     """
-    found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda p: int(p.parts[-3]))
-    if not found:
+    initdb_paths = sorted(
+        Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda p: int(p.parts[-3])
+    )
+    if not initdb_paths:
         pytest.skip("PostgreSQL is not installed: apt-get install postgresql")
     pytest.importorskip("psycopg")
     as_somebody = []
@@ -83,11 +85,17 @@ def server() -> Iterator[str]:
     data, socket = folder / "data", f"-k {folder} -c listen_addresses= -c fsync=off"
 
     def run(program: str, *arguments: str) -> None:
-        command = [*as_somebody, str(found[-1].with_name(program)), "-D", str(data), *arguments]
-        done = subprocess.run(
+        command = [
+            *as_somebody,
+            str(initdb_paths[-1].with_name(program)),
+            "-D",
+            str(data),
+            *arguments,
+        ]
+        completed = subprocess.run(
             command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
         )
-        assert done.returncode == 0, done.stderr
+        assert completed.returncode == 0, completed.stderr
 
     try:
         run("initdb", "-A", "trust", "-U", "postgres", "-E", "UTF8", "--locale=C", "--no-sync")
@@ -132,8 +140,8 @@ def book(url: str) -> Iterator[Callable[[], Gradebook]]:
 
 def write(course: Course, url: str, *results: Result) -> None:
     with GradebookWriter(course, url) as writer:
-        for each in results:
-            writer.write(each)
+        for student_result in results:
+            writer.write(student_result)
 
 
 def counts(book: Gradebook) -> dict[str, int]:
@@ -145,21 +153,21 @@ def test_scores_and_comments_stand_where_nbgrader_looks_for_them_and_nothing_dou
     tiny, url, book
 ):
     write(tiny, url, result("ada"), result("ben"))
-    before = counts(book())
+    old_counts = counts(book())
     write(tiny, url, result("ada"), result("ben", 0.25, note="The .py counts."), result("ada", 1))
-    assert counts(book()) == before
-    assert before["student"] == before["submitted_assignment"] == 2
-    found = book()
-    assert {s.id: (s.score, s.max_score) for s in found.students} == {
+    assert counts(book()) == old_counts
+    assert old_counts["student"] == old_counts["submitted_assignment"] == 2
+    gradebook = book()
+    assert {s.id: (s.score, s.max_score) for s in gradebook.students} == {
         "ada": (4, 4),
         "ben": (3.25, 4),
     }
-    assert found.find_grade(*VALUES, "ben").auto_score == 0.25
+    assert gradebook.find_grade(*VALUES, "ben").auto_score == 0.25
     assert {
-        g.needs_manual_grade for g in found.find_submission_notebook(*NOTEBOOK, "ben").grades
+        g.needs_manual_grade for g in gradebook.find_submission_notebook(*NOTEBOOK, "ben").grades
     } == {False}
-    said = found.find_comment(*COMMENT, "ben").comment
-    assert [line.strip() for line in said.splitlines()] == [
+    comment = gradebook.find_comment(*COMMENT, "ben").comment
+    assert [line.strip() for line in comment.splitlines()] == [
         "The .py counts.",
         "You counted all.",
         "the values",
@@ -168,7 +176,7 @@ def test_scores_and_comments_stand_where_nbgrader_looks_for_them_and_nothing_dou
         "(isolation: namespaces)",
     ]
     assert (
-        found.find_comment(*COMMENT, "ada").comment.strip()
+        gradebook.find_comment(*COMMENT, "ada").comment.strip()
         == "All checks passed.\n    (isolation: namespaces)"
     )
 
@@ -191,13 +199,13 @@ def test_a_run_that_dies_within_a_student_leaves_nothing_of_that_student(
     tiny, url, book, monkeypatch
 ):
     write(tiny, url, result("ada"))
-    before = counts(book())
+    old_counts = counts(book())
     with monkeypatch.context() as patched:
         # after all of the scores
         patched.setattr("manyheads.platforms.nbgrader_gradebook.comment", interrupted)
         with pytest.raises(KeyboardInterrupt):
             write(tiny, url, result("ben", 1))
-    assert counts(book()) == before
+    assert counts(book()) == old_counts
     write(tiny, url, result("ada"), result("ben", 1))
     assert {s.id: s.score for s in book().students} == {"ada": 3, "ben": 4}
 
@@ -210,7 +218,7 @@ def test_cells_do_not_come_and_go_below_submissions(
     tiny_copy: Path, url: str, book: Callable[[], Gradebook]
 ) -> None:
     write(load_course(tiny_copy), url, result("ada", 1))
-    before = counts(book())
+    old_counts = counts(book())
     released = tiny_copy / "exercises" / "averages" / "01_running_mean.ipynb"
     released.write_text(
         released.read_text().replace("running_mean-hygiene", "running_mean-tidiness")
@@ -219,7 +227,7 @@ def test_cells_do_not_come_and_go_below_submissions(
         CourseFault, match=r"with other cells than exercises/ has\. Next: course grade"
     ):
         write(load_course(tiny_copy), url)
-    assert counts(book()) == before
+    assert counts(book()) == old_counts
 
 
 def test_points_that_moved_between_two_checks_are_written_as_they_are_or_not_at_all(
@@ -240,15 +248,17 @@ def test_points_that_moved_between_two_checks_are_written_as_they_are_or_not_at_
     assert book().find_submission("averages", "ada").score == 4
     path = tiny_copy / "exercises" / "averages" / "01_running_mean.ipynb"
     notebook = json.loads(path.read_text())
-    for about in (cell["metadata"].get("nbgrader", {}) for cell in notebook["cells"]):
-        name = about.get("grade_id", "-").split("-")[1]
-        about |= {"points": 0 if "visible" in name else {"shape": 0.5, "values": 1.5}.get(name, 1)}
+    for cell_metadata in (cell["metadata"].get("nbgrader", {}) for cell in notebook["cells"]):
+        name = cell_metadata.get("grade_id", "-").split("-")[1]
+        cell_metadata |= {
+            "points": 0 if "visible" in name else {"shape": 0.5, "values": 1.5}.get(name, 1)
+        }
     path.write_text(json.dumps(notebook))
     write(load_course(tiny_copy), url, moved)
-    found = book()
+    gradebook = book()
     assert (
-        found.find_submission("averages", "ada").score,
-        found.find_grade(*VALUES, "ada").auto_score,
+        gradebook.find_submission("averages", "ada").score,
+        gradebook.find_grade(*VALUES, "ada").auto_score,
     ) == (4, 1.5)
     path.write_text(path.read_text().replace('"points": 1.5', '"points": 2'))
     with pytest.raises(
@@ -265,15 +275,16 @@ def test_what_is_not_graded_waits_for_a_human(
     write(tiny, url, result("ada", None))
     (read,) = read_gradebook(tiny, url)
     assert (read.score, read.max_score, read.not_graded) == (None, 4, ("running_mean",))
-    found = book()
-    grades = found.find_submission_notebook(*NOTEBOOK, "ada").grades
-    assert {(each.auto_score, each.needs_manual_grade) for each in grades} == {(None, True)}
+    gradebook = book()
+    grades = gradebook.find_submission_notebook(*NOTEBOOK, "ada").grades
+    assert {(entry.auto_score, entry.needs_manual_grade) for entry in grades} == {(None, True)}
     assert (
-        "Not graded: the grader itself failed here." in found.find_comment(*COMMENT, "ada").comment
+        "Not graded: the grader itself failed here."
+        in gradebook.find_comment(*COMMENT, "ada").comment
     )
     for grade in grades:
         grade.manual_score = grade.max_score  # as formgrader saves it
-    found.db.commit()
+    gradebook.db.commit()
     assert read_gradebook(tiny, url)[0].score == 4
     write(tiny, url, result("ada", None), result("ada", 0.5))
     assert read_gradebook(tiny, url)[0].score == 4, "what a human gave stays"
@@ -290,10 +301,10 @@ def test_an_excuse_has_no_points(tiny_copy, url, book, row):
         url,
         *(final(result(student, 1), Decisions.of_course(course)) for student in ("ada", "ben")),
     )
-    found = book()
-    grades = found.find_submission_notebook(*NOTEBOOK, "ada").grades
-    assert {(each.auto_score, each.needs_manual_grade) for each in grades} == {(None, True)}
-    assert "excused: counts for nothing by Dr. X" in found.find_comment(*COMMENT, "ada").comment
+    gradebook = book()
+    grades = gradebook.find_submission_notebook(*NOTEBOOK, "ada").grades
+    assert {(entry.auto_score, entry.needs_manual_grade) for entry in grades} == {(None, True)}
+    assert "excused: counts for nothing by Dr. X" in gradebook.find_comment(*COMMENT, "ada").comment
     ada, ben = read_gradebook(course, url)
     assert (ada.is_excused, ada.not_graded, ada.max_score) == (True, (), 0)
     assert (ben.is_excused, ben.score) == (False, 4)
@@ -305,9 +316,12 @@ def test_the_gradebook_is_read_back_with_manual_scores_and_late_penalties(tiny, 
     edited.find_grade(*VALUES, "ben").manual_score = 0.5
     edited.find_submission_notebook(*NOTEBOOK, "ada").late_submission_penalty = 1.5
     edited.db.commit()
-    found = read_gradebook(tiny, url)
-    assert [(r.student, r.score, r.max_score) for r in found] == [("ada", 2.5, 4), ("ben", 3.5, 4)]
-    failed = [(c.id, c.score) for c in found[1].exercises[0].checks if c.outcome != "passed"]
+    results = read_gradebook(tiny, url)
+    assert [(r.student, r.score, r.max_score) for r in results] == [
+        ("ada", 2.5, 4),
+        ("ben", 3.5, 4),
+    ]
+    failed = [(c.id, c.score) for c in results[1].exercises[0].checks if c.outcome != "passed"]
     assert failed == [("running_mean-values", 0.5)]
 
 
@@ -331,8 +345,8 @@ def grade(folder: Path, url: str, *students: str) -> None:
 def points_in(book: Gradebook) -> dict[str, float]:
     """What nbgrader's own pages and its export count."""
     return {
-        each.student.id: each.score - each.late_submission_penalty
-        for each in book.assignment_submissions("averages")
+        submission.student.id: submission.score - submission.late_submission_penalty
+        for submission in book.assignment_submissions("averages")
     }
 
 
@@ -435,8 +449,8 @@ def exercise(score: float, *adjustments: Adjustment, excused: bool = False) -> E
     return make.exercise("dance", *checks, score=score, adjustments=adjustments, excused=excused)
 
 
-def counted(own: ExerciseResult, score: float, most: float) -> Result:
-    return make.result("ada", own, assignment="heads", score=score, max_score=most)
+def counted(exercise_result: ExerciseResult, score: float, most: float) -> Result:
+    return make.result("ada", exercise_result, assignment="heads", score=score, max_score=most)
 
 
 LATE = Adjustment(rule="late", words="late", before=2, after=1.6)
@@ -457,6 +471,6 @@ BY_HAND = Adjustment(rule="score", words="by hand", before=2, after=3)
     ],
 )
 def test_cells_add_up_to_what_counts(own: ExerciseResult, scores: list[float], late: float) -> None:
-    of = counted(own, 5, 10) if own.excused else counted(own, own.score, 4)
-    assert cell_scores(own, of, CELLS) == pytest.approx(scores)
+    assignment_result = counted(own, 5, 10) if own.excused else counted(own, own.score, 4)
+    assert cell_scores(own, assignment_result, CELLS) == pytest.approx(scores)
     assert late_share(own) == pytest.approx(late)

@@ -127,11 +127,11 @@ def test_what_has_not_changed_since_the_last_push_is_not_graded_again(
     def push(source: str, device: Device = Device.CPU) -> int:
         """How often it was graded."""
         attempt.write_text(source)
-        before = len(plans)
-        done = grade_collected(tiny, COLLECTED, submitted, device, out)
-        assert [result.score for result in done.results] == [score]
-        write_artifact(out, done)
-        return len(plans) - before
+        old_count = len(plans)
+        graded = grade_collected(tiny, COLLECTED, submitted, device, out)
+        assert [result.score for result in graded.results] == [score]
+        write_artifact(out, graded)
+        return len(plans) - old_count
 
     plans, score = judged(make_result("failed")), 3
     assert [push("x = 1\n"), push("x = 1\n"), push("x = 2\n"), push("x = 2\n")] == [1, 0, 1, 0]
@@ -149,8 +149,8 @@ def test_it_tells_lines_and_never_the_edits_that_prove_them(tiny, submitted, mak
             lines=(ProvedLine(line=7, edit="secret → edit"), ProvedLine(line=9)),
         )
     )
-    (told,) = grade_collected(tiny, COLLECTED, submitted, Device.CPU, submitted).results
-    assert told.exercises[0].lines == (ProvedLine(line=7), ProvedLine(line=9))
+    (graded,) = grade_collected(tiny, COLLECTED, submitted, Device.CPU, submitted).results
+    assert graded.exercises[0].lines == (ProvedLine(line=7), ProvedLine(line=9))
 
 
 Forge = Callable[[Path], object]
@@ -170,9 +170,11 @@ def folder(make_result: MakeResult, tmp_path: Path) -> Path:
 
 def on_a_gpu(result: Result, **check: Any) -> Result:
     """The same with a check more."""
-    more = result.exercises[0].checks[0].model_copy(update={"id": "autocast", **check})
-    checks = (*result.exercises[0].checks, more)
-    points = {name: sum(getattr(each, name) for each in checks) for name in ("score", "max_score")}
+    extra_check = result.exercises[0].checks[0].model_copy(update={"id": "autocast", **check})
+    checks = (*result.exercises[0].checks, extra_check)
+    points = {
+        name: sum(getattr(entry, name) for entry in checks) for name in ("score", "max_score")
+    }
     return with_exercise(result, checks=checks, **points).model_copy(
         update={"device": "cuda", **points}
     )
@@ -195,7 +197,7 @@ def test_what_was_written_is_read(tiny, make_result, tmp_path, make):
     assert read_artifact(tmp_path / "results", tiny, "ada", "a" * 40) == written
 
 
-def about(change: Callable[[dict[str, Any]], object]) -> Forge:
+def edit_about(change: Callable[[dict[str, Any]], object]) -> Forge:
     def forge(folder: Path) -> None:
         data = json.loads((folder / "about.json").read_text())
         change(data)
@@ -205,7 +207,7 @@ def about(change: Callable[[dict[str, Any]], object]) -> Forge:
 
 
 def result(change: Callable[[dict[str, Any]], object]) -> Forge:
-    return about(lambda data: change(data["results"][0]))
+    return edit_about(lambda data: change(data["results"][0]))
 
 
 def full_marks(data: dict[str, Any]) -> None:
@@ -361,15 +363,17 @@ def a_link(folder: Path) -> None:
         ),
         pytest.param(a_link, "no regular file", id="a link"),
         pytest.param(
-            about(lambda a: a.update(head="b" * 40)), "of another commit", id="another commit's"
+            edit_about(lambda a: a.update(head="b" * 40)),
+            "of another commit",
+            id="another commit's",
         ),
         pytest.param(
-            about(lambda a: a.update(student="../ben")),
+            edit_about(lambda a: a.update(student="../ben")),
             "of another commit",
             id="a path in place of a student",
         ),
         pytest.param(
-            about(lambda a: a["results"].append(a["results"][0])),
+            edit_about(lambda a: a["results"].append(a["results"][0])),
             "its assignments",
             id="an assignment twice",
         ),
@@ -379,17 +383,17 @@ def a_link(folder: Path) -> None:
             id="a path in place of an assignment",
         ),
         pytest.param(
-            about(lambda a: a.update(started={"running_mean": "../../../etc/passwd"})),
+            edit_about(lambda a: a.update(started={"running_mean": "../../../etc/passwd"})),
             "what is started",
             id="a path in place of an attempt",
         ),
         pytest.param(
-            about(lambda a: a.update(started={"medians": "01_running_mean.py"})),
+            edit_about(lambda a: a.update(started={"medians": "01_running_mean.py"})),
             "what is started",
             id="another exercise started",
         ),
         pytest.param(
-            about(lambda a: a.update(device="quantum")), "schema", id="a device that none is"
+            edit_about(lambda a: a.update(device="quantum")), "schema", id="a device that none is"
         ),
     ],
 )
@@ -403,8 +407,8 @@ def test_a_forged_artifact_is_refused(tiny, folder, forge, says):
 @pytest.fixture
 def environment(service: Service, tmp_path: Path) -> dict[str, str]:
     """That of the step, after a CPU run that went well and with no GPU runner."""
-    asked = {"number": 7, "head": {"sha": "a" * 40}, "user": {"login": "ada"}}
-    event = {"pull_request": asked, "repository": {"full_name": "school/class"}}
+    details = {"number": 7, "head": {"sha": "a" * 40}, "user": {"login": "ada"}}
+    event = {"pull_request": details, "repository": {"full_name": "school/class"}}
     (tmp_path / "event.json").write_text(json.dumps(event))
     service.tokens["t"], service.heads[7] = {"pull-requests": "write", "checks": "write"}, "a" * 40
     files = {
@@ -423,11 +427,11 @@ def report(
     job.
     """
 
-    def of(*results: Result, folder: Path = submitted) -> str:
+    def report_on(*results: Result, folder: Path = submitted) -> str:
         write_artifact(tmp_path / "cpu", artifact_of(*results))
         return write_report(tiny, environment, folder, tmp_path / "cpu", tmp_path / "gpu")
 
-    return of
+    return report_on
 
 
 def test_an_older_commit_leaves_the_comment_to_the_newest(service, make_result, tmp_path, report):
@@ -477,7 +481,7 @@ def test_what_cannot_be_believed_is_not_shown(
     with raises:
         report(make_result().model_copy(update=found))
     (comment,) = service.comments_on(7)
-    assert [each for each in says if each not in comment] == []
+    assert [phrase for phrase in says if phrase not in comment] == []
     assert silent not in comment
     assert ("## Not graded" in comment) == (service.check_runs[0]["conclusion"] == "neutral")
 
@@ -539,16 +543,16 @@ def test_the_job_that_reports_needs_no_more_than_it_installs(
         str(tiny.root),
         *(["--submitted", str(tmp_path)] if command == "report" else []),
     ]
-    done = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, "-c", GUARD, *arguments],
         env=environment,
         capture_output=True,
         text=True,
         check=False,
     )
-    assert done.returncode == 2
+    assert completed.returncode == 2
     # as far as it gets without a pull request
-    assert done.stderr.startswith("course: GITHUB_EVENT_PATH is not set")
+    assert completed.stderr.startswith("course: GITHUB_EVENT_PATH is not set")
 
 
 NO_GPU = "none"
@@ -627,13 +631,13 @@ def test_a_comment_that_grows_too_long_keeps_its_tables_and_takes_no_line_of_a_s
     results = [
         make_result("failed", evidence=f"{i} " + "x " * 150, note=FORGED[i % 2]) for i in range(300)
     ]
-    said = body(tiny, results, results, (), frozenset(), "0" * 40)
-    assert len(said.encode()) <= LONGEST
-    assert said.startswith("## Averages: 900 / 1200\n")
-    assert said.endswith("… (cut)")
-    assert "| ✗ |" in said
-    assert not {"<pre>", "✓"} & {*said.split()}
-    assert "## Averages: 4 / 4" not in said.splitlines()
+    comment = body(tiny, results, results, (), frozenset(), "0" * 40)
+    assert len(comment.encode()) <= LONGEST
+    assert comment.startswith("## Averages: 900 / 1200\n")
+    assert comment.endswith("… (cut)")
+    assert "| ✗ |" in comment
+    assert not {"<pre>", "✓"} & {*comment.split()}
+    assert "## Averages: 4 / 4" not in comment.splitlines()
 
 
 @pytest.mark.parametrize(
@@ -701,19 +705,21 @@ SOURCE = (
 def annotate(tiny: Course, tmp_path: Path) -> Callable[..., list[dict]]:
     """The remarks on this result of a file, which is where `course ci collect` puts it."""
 
-    def of(result: Result, text: str = SOURCE, started: dict[str, str] = STARTED) -> list[dict]:
+    def remarks(
+        result: Result, text: str = SOURCE, started: dict[str, str] = STARTED
+    ) -> list[dict]:
         path = tmp_path / "ada" / "averages" / next(iter(started.values()), "01_running_mean.py")
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
         return annotated(tiny, Artifact(results=(result,), started=started), tmp_path)
 
-    return of
+    return remarks
 
 
 def test_a_remark_has_the_place_the_title_and_what_a_terminal_says(make_result, annotate):
     evidence = "raised NameError on line 9: a name is used that has no value there"
     passes = f"{'3 checks pass':<64}       3 / 3"
-    about = {
+    expected = {
         "path": SCRIPT,
         "start_line": 9,
         "end_line": 9,
@@ -721,7 +727,7 @@ def test_a_remark_has_the_place_the_title_and_what_a_terminal_says(make_result, 
         "title": "01 The running mean: 3 / 4",
     }
     message = f"{'does thing 0':<64}       0 / 1\n  {evidence}\n{passes}"
-    assert annotate(make_result("error", evidence=evidence)) == [{**about, "message": message}]
+    assert annotate(make_result("error", evidence=evidence)) == [{**expected, "message": message}]
 
 
 DEFINED = 8
@@ -767,9 +773,9 @@ PROVED, BEYOND = ({"lines": (ProvedLine(line=line, edit="secret → edit"),)} fo
     ],
 )
 def test_the_line_is_the_one(make_result, annotate, evidence, more, text, line):
-    (found,) = annotate(with_exercise(make_result("error", evidence=evidence), **more), text)
-    assert found["start_line"] == line
-    assert "secret" not in found["message"]
+    (remark,) = annotate(with_exercise(make_result("error", evidence=evidence), **more), text)
+    assert remark["start_line"] == line
+    assert "secret" not in remark["message"]
 
 
 def test_right_attempts_and_untouched_stubs_get_none(make_result, annotate):
@@ -785,42 +791,44 @@ def test_a_notebooks_line_is_the_one_of_its_file(tiny, make_result, annotate, tm
     )
     text = jupytext.writes(notebook, fmt="ipynb")
     code = "\n\n".join(c.source for c in notebook.cells if c.cell_type == "code")
-    first, line = (
+    first_line, line = (
         i for i, text in enumerate(code.splitlines(), 1) if text == "    return x.means()"
     )
 
-    def place(evidence: str) -> int:
-        (found,) = annotate(make_result("error", evidence=evidence), text, IN_NOTEBOOK)
-        assert found["path"] == NOTEBOOK
-        return int(found["start_line"])
+    def line_of(evidence: str) -> int:
+        (remark,) = annotate(make_result("error", evidence=evidence), text, IN_NOTEBOOK)
+        assert remark["path"] == NOTEBOOK
+        return int(remark["start_line"])
 
-    at = place(f"raised AttributeError on line {line}")
+    at = line_of(f"raised AttributeError on line {line}")
     assert json.loads(text.splitlines()[at - 1].strip().rstrip(",")) == "    return x.means()\n"
-    assert place(f"raised AttributeError on line {first}") == at - 5
+    assert line_of(f"raised AttributeError on line {first_line}") == at - 5
     named = proved_line(read_file(tmp_path / "ada/averages/01_running_mean.ipynb", 400), line).place
     assert re.fullmatch(r"line 7 of code cell [1-9]", named)
-    assert place(f"raised AttributeError on {named}") == at
-    assert '"def running_mean(x):\\n"' in text.splitlines()[place("wrong") - 1]
+    assert line_of(f"raised AttributeError on {named}") == at
+    assert '"def running_mean(x):\\n"' in text.splitlines()[line_of("wrong") - 1]
 
 
 def test_a_notebook_of_brackets_alone_still_gets_its_remark(make_result, annotate):
     """It once ended the whole report: neither a comment nor a check run was written."""
     result = make_result("error", evidence="This is not a notebook that can be read.")
-    (found,) = annotate(result, '{"cells":\n' + "[" * 200_000, IN_NOTEBOOK)
-    assert found["start_line"] == 1
+    (remark,) = annotate(result, '{"cells":\n' + "[" * 200_000, IN_NOTEBOOK)
+    assert remark["start_line"] == 1
 
 
 def test_its_text_is_printable_and_bounded_and_what_is_not_graded_has_no_points(
     make_result, annotate
 ):
-    (found,) = annotate(make_result("failed", evidence="a\x1b[31m\u202eb\n::error::x" + "y" * 9000))
-    message = found["message"]
+    (remark,) = annotate(
+        make_result("failed", evidence="a\x1b[31m\u202eb\n::error::x" + "y" * 9000)
+    )
+    message = remark["message"]
     assert all(c.isprintable() or c == "\n" for c in message)
     assert message.splitlines()[1].startswith("  a [31m b ::error::xyyy")
     assert len(message) < 1000
-    (found,) = annotate(make_result("skipped", "failed"))
-    assert found["title"] == "01 The running mean: not graded"
-    assert found["message"].startswith(
+    (remark,) = annotate(make_result("skipped", "failed"))
+    assert remark["title"] == "01 The running mean: not graded"
+    assert remark["message"].startswith(
         "Not graded: the grader itself failed here. That is not your fault."
     )
-    assert "/" not in found["message"]
+    assert "/" not in remark["message"]

@@ -23,15 +23,18 @@ def _made_up(student: str, chance: random.Random) -> Result:
 
 
 def _exercise(id_: str, chance: random.Random) -> ExerciseResult:
-    wrong = chance.random() < 0.35
+    is_wrong = chance.random() < 0.35
     outcomes: list[Outcome] = ["failed", "error", "timeout", "crashed", "missing", "skipped"]
-    checks, seen = list[CheckResult](), "editing positions {}…7 changes the output of position 0"
+    checks, template = (
+        list[CheckResult](),
+        "editing positions {}…7 changes the output of position 0",
+    )
     for i in range(15):
-        passed = not (wrong and chance.random() < 0.4)
-        told = (
+        passed = not (is_wrong and chance.random() < 0.4)
+        explanation = (
             {}
             if passed
-            else {"evidence": seen.format(i), "hint": "Which axis must be unpacked first?"}
+            else {"evidence": template.format(i), "hint": "Which axis must be unpacked first?"}
         )
         end = "passed" if passed else chance.choices(outcomes, (8, 6, 1, 1, 1, 1))[0]
         checks.append(
@@ -41,10 +44,10 @@ def _exercise(id_: str, chance: random.Random) -> ExerciseResult:
                 0.5,
                 end,
                 title=f"does what check {i} of {id_} asks for",
-                **told,
+                **explanation,
             )
         )
-    named = chance.randrange(9) if wrong else 8
+    named = chance.randrange(9) if is_wrong else 8
     diagnosis = (
         Diagnosed(
             id=f"misconception_{named}", title=f"You did number {named}.", hint="Look again."

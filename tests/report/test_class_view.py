@@ -39,10 +39,10 @@ AXIS = Diagnosed(id="axis", title="You took the wrong axis.", hint="")
 
 
 def exercise(
-    id_: str, *named: Diagnosed, score: float = 0, outcome: Outcome = "failed", **more: Any
+    id_: str, *named: Diagnosed, score: float = 0, outcome: Outcome = "failed", **fields: Any
 ) -> ExerciseResult:
     """Of 4 points."""
-    return make.exercise(id_, make.check("split", score, 4, outcome), diagnosis=named, **more)
+    return make.exercise(id_, make.check("split", score, 4, outcome), diagnosis=named, **fields)
 
 
 def graded(student: str, *exercises: ExerciseResult, assignment: str = "heads") -> Result:
@@ -51,12 +51,14 @@ def graded(student: str, *exercises: ExerciseResult, assignment: str = "heads") 
 
 def part_of(*results: Result, roster: tuple[str, ...] = (), zero: bool = False) -> Part:
     members = ClassList(Roster(tuple(Student(id_) for id_ in roster)), zero)
-    (part,) = ClassView(results, members, LABELS).parts
-    return part
+    (assignment,) = ClassView(results, members, LABELS).assignments
+    return assignment
 
 
 def column_of(*exercises: ExerciseResult) -> Column:
-    (column,) = part_of(*(graded(f"student{i}", each) for i, each in enumerate(exercises))).columns
+    (column,) = part_of(
+        *(graded(f"student{i}", attempt) for i, attempt in enumerate(exercises))
+    ).columns
     return column
 
 
@@ -136,7 +138,7 @@ def test_a_score_counts_among_the_shares_that_it_reaches(score: float, where: in
 def test_totals_are_those_that_there_are_of_who_counts() -> None:
     half, lost = graded("ben", exercise("a", score=2)), graded("cat", LOST)
     excused, stranger = graded("dan", EXCUSED), graded("eve", FAILED)
-    part = part_of(
+    assignment = part_of(
         graded("ada", RIGHT),
         half,
         lost,
@@ -144,15 +146,15 @@ def test_totals_are_those_that_there_are_of_who_counts() -> None:
         stranger,
         roster=("ada", "ben", "cat", "dan", "zoe"),
     )
-    assert (part.mean, part.median, part.max_score) == (3, 3, 4)
-    assert [(name, count) for name, count in part.totals if count] == [
+    assert (assignment.mean, assignment.median, assignment.max_score) == (3, 3, 4)
+    assert [(name, count) for name, count in assignment.totals if count] == [
         ("all", 1),
         ("50–60 %", 1),
         ("not graded", 1),
     ]
-    assert (part.strangers, part.absent) == (["eve"], ["zoe"])
-    assert (part.columns[0].attempts, part.columns[0].mean) == (3, 3)
-    assert part.not_graded == [("cat", "01 A: the grader failed")]
+    assert (assignment.strangers, assignment.absent) == (["eve"], ["zoe"])
+    assert (assignment.columns[0].attempts, assignment.columns[0].mean) == (3, 3)
+    assert assignment.not_graded == [("cat", "01 A: the grader failed")]
     assert part_of(graded("dan", UNREAD)).not_graded == [
         ("dan", "handed in, not readable: work.rar (every exercise)")
     ]
@@ -163,9 +165,14 @@ def test_totals_are_those_that_there_are_of_who_counts() -> None:
 def test_more_students_come_first_then_more_attempts() -> None:
     rare, common = (VIEW.model_copy(update={"id": id_}) for id_ in ("rare", "common"))
     ada = graded("ada", exercise("a", rare), exercise("b", AXIS), exercise("c", AXIS))
-    part = part_of(ada, graded("ben", exercise("a", common)), graded("cat", exercise("a", common)))
-    found = [(each.id, len(each.names), each.attempts) for each in part.misconceptions]
-    assert found == [("common", 2, 2), ("axis", 1, 2), ("rare", 1, 1)]
+    assignment = part_of(
+        ada, graded("ben", exercise("a", common)), graded("cat", exercise("a", common))
+    )
+    counts = [
+        (misconception.id, len(misconception.names), misconception.attempts)
+        for misconception in assignment.misconceptions
+    ]
+    assert counts == [("common", 2, 2), ("axis", 1, 2), ("rare", 1, 1)]
     assert part_of(graded("ada", RIGHT)).misconceptions == []
 
 
@@ -173,12 +180,12 @@ def test_a_misconception_has_every_wording_and_what_gives_the_same_numbers_and_w
     None
 ):
     either = VIEW.model_copy(update={"alternative_titles": ("You mixed.",), "title": "You viewed."})
-    part = part_of(
+    assignment = part_of(
         graded("ada", exercise("a", either), exercise("b", VIEW)),
         graded("ben", exercise("a", either, AXIS)),
         graded("cat", exercise("a", VIEW)),
     )
-    view, axis = part.misconceptions
+    view, axis = assignment.misconceptions
     exercises, alternatives, together = {"a": 3, "b": 1}, [("You mixed.", 2)], [(AXIS.title, 1)]
     names = ["ada", "ben", "cat"]
     assert view == Named(
@@ -205,17 +212,17 @@ def test_what_is_named_again_in_a_later_exercise_came_back() -> None:
 
 
 def test_attempts_that_nothing_explains_and_that_answer_alike_are_one_group(tmp_path: Path) -> None:
-    def wrong(student: str, answers: str, *named: Diagnosed) -> Result:
+    def wrong_result(student: str, answers: str, *named: Diagnosed) -> Result:
         return graded(student, exercise("a", *named, answers=answers))
 
     results = [
-        wrong("ada", "f00"),
-        wrong("ben", "f00"),
-        wrong("cat", "bad"),
-        wrong("dan", "f00", VIEW),
-        wrong("eve", ""),
+        wrong_result("ada", "f00"),
+        wrong_result("ben", "f00"),
+        wrong_result("cat", "bad"),
+        wrong_result("dan", "f00", VIEW),
+        wrong_result("eve", ""),
     ]
-    assert part_of(*results, wrong("fay", "")).alike == [("a", "f00", ["ada", "ben"])]
+    assert part_of(*results, wrong_result("fay", "")).alike == [("a", "f00", ["ada", "ben"])]
     page = write_pages(ClassView(results, labels=LABELS), tmp_path).read_text(encoding="utf-8")
     says = (
         "<b>2</b> answer alike in 01 A, and no misconception explains them. Look at one: <a "
@@ -226,14 +233,20 @@ def test_attempts_that_nothing_explains_and_that_answer_alike_are_one_group(tmp_
 
 
 def test_the_class_is_listed_by_name_with_scores_and_first_misconceptions() -> None:
-    wrong = exercise("b", VIEW, score=1)
-    assert table(graded("mia", RIGHT, wrong), graded("ada", RIGHT), graded("ben", LOST, wrong)) == [
+    wrong_exercise = exercise("b", VIEW, score=1)
+    assert table(
+        graded("mia", RIGHT, wrong_exercise),
+        graded("ada", RIGHT),
+        graded("ben", LOST, wrong_exercise),
+    ) == [
         ["ada", "4", "4/4"],
         ["ben", "?", "1", "?/8", "02:", *VIEW.title.split()],
         ["mia", "4", "1", "5/8", "02:", *VIEW.title.split()],
     ]
-    said = make.printed(class_table(ClassView([graded("mia", RIGHT, wrong)], labels=LABELS)))
-    assert said[-2:] == ["Misconceptions in this class", f" 1  {VIEW.title}"]
+    lines = make.printed(
+        class_table(ClassView([graded("mia", RIGHT, wrong_exercise)], labels=LABELS))
+    )
+    assert lines[-2:] == ["Misconceptions in this class", f" 1  {VIEW.title}"]
     assert "Misconceptions in this class" not in make.printed(
         class_table(ClassView([graded("ada", RIGHT)]))
     )
@@ -281,20 +294,21 @@ def test_on_a_narrow_terminal_a_misconception_is_cut_and_no_score_nor_an_exercis
         f"p{i}": (f"{i:02d}", title)
         for i, title in enumerate(["One", "The second part of all there is"] * 4)
     }
-    parts = [exercise(id_, long, score=2.25) for id_ in titles]
-    said = make.printed(
+    exercises = [exercise(id_, long, score=2.25) for id_ in titles]
+    output = make.printed(
         class_table(
             ClassView(
-                [graded("ada", *parts), graded(name, *parts)], labels=Labels(exercises=titles)
+                [graded("ada", *exercises), graded(name, *exercises)],
+                labels=Labels(exercises=titles),
             )
         ),
         80,
     )
-    lines = [line for line in said if "2.25" in line]
+    lines = [line for line in output if "2.25" in line]
     assert [line.count("2.25") for line in lines] == [8, 8]
     assert all("18/32" in line and line.endswith("…") for line in lines)
-    assert any(name.split()[0][:12] in line for line in said)
-    assert all(any(" ".join(each) in line for line in said) for each in titles.values())
+    assert any(name.split()[0][:12] in line for line in output)
+    assert all(any(" ".join(words) in line for line in output) for words in titles.values())
 
 
 @pytest.mark.parametrize(
@@ -303,9 +317,13 @@ def test_on_a_narrow_terminal_a_misconception_is_cut_and_no_score_nor_an_exercis
 def test_of_many_misconceptions_the_rest_is_counted_with_the_command_that_shows_it(
     count: int, last: list[str]
 ) -> None:
-    each = [exercise(f"part_{i}", VIEW.model_copy(update={"id": f"m{i}"})) for i in range(count)]
+    exercises = [
+        exercise(f"part_{i}", VIEW.model_copy(update={"id": f"m{i}"})) for i in range(count)
+    ]
     assert (
-        make.printed(class_table(ClassView([graded("ada", *each)]), "course report there"))[-1:]
+        make.printed(class_table(ClassView([graded("ada", *exercises)]), "course report there"))[
+            -1:
+        ]
         == last
     )
 
@@ -343,7 +361,7 @@ EITHER = VIEW.model_copy(update={"alternative_titles": ("You mixed.",)})
 )
 def test_an_exercise_over_the_class_says(attempts: list[ExerciseResult], lines: list[str]) -> None:
     view = ClassView(
-        [graded(f"student{i}", each) for i, each in enumerate(attempts)], labels=LABELS
+        [graded(f"student{i}", attempt) for i, attempt in enumerate(attempts)], labels=LABELS
     )
     assert [" ".join(line.split()) for line in make.printed(class_exercises(view), 80)] == [
         "Heads",
@@ -409,8 +427,8 @@ def test_a_student_reads_that_it_is_not_graded_and_not_why() -> None:
     assert "heads not graded: 1 of 2" in text
     assert f"mask not graded {SAID}" in text
     assert "does" not in text.partition("? mask")[2]
-    said = " ".join(" ".join(make.printed(exercise_report(ADA.exercises[1]), 80)).split())
-    assert said.startswith(f"? mask ? / 2 {SAID}")
+    report = " ".join(" ".join(make.printed(exercise_report(ADA.exercises[1]), 80)).split())
+    assert report.startswith(f"? mask ? / 2 {SAID}")
     markdown = results_section("Heads", [ADA])
     assert markdown.startswith("## Heads: not graded: 1 of 2\n")
     assert "| ? | mask | not graded |" in markdown

@@ -42,8 +42,8 @@ def check(
     outcome: Outcome = "failed",
     evidence: str = "head 0 differs",
 ):
-    told = {} if score == most else {"evidence": evidence, "hint": "Look again."}
-    return make.check(id_, score, most, outcome, title=f"checks {id_}", **told)
+    explanation = {} if score == most else {"evidence": evidence, "hint": "Look again."}
+    return make.check(id_, score, most, outcome, title=f"checks {id_}", **explanation)
 
 
 def result_of(
@@ -51,9 +51,9 @@ def result_of(
     *checks: CheckResult,
     assignment: str = "heads",
     named: tuple[Diagnosed, ...] = (),
-    **more,
+    **fields,
 ):
-    exercise = make.exercise(f"{assignment}_1", *checks, diagnosis=named, **more)
+    exercise = make.exercise(f"{assignment}_1", *checks, diagnosis=named, **fields)
     return make.result(student, exercise, assignment=assignment)
 
 
@@ -88,8 +88,8 @@ def rows(
 
 
 def test_of_a_wrong_attempt_in_a_gradebook_csv_does_not_say_that_nothing_explains_it() -> None:
-    found = rows("csv", CAT, CAT.model_copy(update={"isolation": NOT_HELD}), roster=Roster())
-    assert [row[-1] for row in found] == ["group", UNEXPLAINED, "not in the gradebook"]
+    table = rows("csv", CAT, CAT.model_copy(update={"isolation": NOT_HELD}), roster=Roster())
+    assert [row[-1] for row in table] == ["group", UNEXPLAINED, "not in the gradebook"]
 
 
 def test_the_line_that_is_wrong_is_told_and_no_format_has_the_edit() -> None:
@@ -122,9 +122,9 @@ def test_scores_keep_their_digits_and_canvas_leaves_blank_what_a_student_has_no_
 ):
     third = result_of("ada", check("split", 1234.5625, 2000))
     assert [rows("csv", third)[1][3], rows("canvas", third)[2][-1]] == ["1234.5625", "1234.5625"]
-    other = ADA.model_copy(update={"assignment": "tails", "student": "dan"})
-    found = rows("canvas", BEN, other, roster=Roster())
-    assert [[row[0], row[3], *row[5:]] for row in found[2:]] == [
+    dan = ADA.model_copy(update={"assignment": "tails", "student": "dan"})
+    table = rows("canvas", BEN, dan, roster=Roster())
+    assert [[row[0], row[3], *row[5:]] for row in table[2:]] == [
         ["ben", "ben", "2", ""],
         ["dan", "dan", "", "3.25"],
     ]
@@ -238,10 +238,10 @@ def test_wrong_usage_is_one_sentence_and_a_next_command(
     run_course, tmp_path, arguments, says, next_
 ):
     write_result(ADA, tmp_path / "results")
-    done = run_course("export", *arguments)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert says in done.stderr
-    assert done.stderr.endswith(f"Next: {next_}\n")
+    completed = run_course("export", *arguments)
+    assert (completed.returncode, completed.stdout) == (2, "")
+    assert says in completed.stderr
+    assert completed.stderr.endswith(f"Next: {next_}\n")
     assert not (tmp_path / "none.db").exists()
 
 
@@ -340,10 +340,10 @@ def is_formula(cell: str) -> bool:
     """Whether it begins with a sign of a formula: as it is, behind blanks and what cannot be seen,
     or full-width.
     """
-    seen = [letter for letter in cell if unicodedata.category(letter)[0] not in "CZ"]
+    visible = [letter for letter in cell if unicodedata.category(letter)[0] not in "CZ"]
     return (
-        bool(seen)
-        and seen[0] in SIGNS
+        bool(visible)
+        and visible[0] in SIGNS
         and cell.strip() != "-"
         and not re.fullmatch(r"-?[\d.]+", cell)
     )
@@ -370,9 +370,10 @@ def test_nothing_in_a_table_moves_a_cursor_or_turns_a_line_around(
 
 
 def test_nothing_in_gradescopes_files_moves_a_cursor_or_turns_a_line_around() -> None:
-    said = Adjustment(rule="score", words="set to 3 by \u202eX: \x1b[2Jgone")
+    adjustment = Adjustment(rule="score", words="set to 3 by \u202eX: \x1b[2Jgone")
     view = ClassView(
-        [result.model_copy(update={"adjustments": (said,)}) for result in CLASS], labels=LABELS
+        [result.model_copy(update={"adjustments": (adjustment,)}) for result in CLASS],
+        labels=LABELS,
     )
     for text in gradescope_files(view).values():
         result = json.loads(text)
@@ -385,10 +386,10 @@ def test_nothing_in_gradescopes_files_moves_a_cursor_or_turns_a_line_around() ->
 
 def unseen_in(text: str) -> set[str]:
     """The characters that change how others are shown. Joiners are letters' own."""
-    kinds = {
+    controls = {
         letter for letter in text if unicodedata.category(letter) in ("Cc", "Cf", "Cs", "Zl", "Zp")
     }
-    return kinds - {"\n", "\t", "\u200c", "\u200d"}
+    return controls - {"\n", "\t", "\u200c", "\u200d"}
 
 
 def test_csv_has_everybodys_score() -> None:
@@ -424,9 +425,9 @@ def as_canvas_reads(
     """Whose grade lib/gradebook_importer.rb takes for which assignment. find: whose row it is, by
     ID, SIS User ID, SIS Login ID or name.
     """
-    first = text.splitlines()[:3]
+    head = text.splitlines()[:3]
     semicolons, commas = (
-        {len(next(csv.reader([line], delimiter=sign), [])) for line in first} for sign in (";", ",")
+        {len(next(csv.reader([line], delimiter=sign), [])) for line in head} for sign in (";", ",")
     )
     assert not (len(semicolons) == 1 and min(semicolons) > min(commas)), (
         "it would be read as separated by semicolons"
@@ -436,25 +437,25 @@ def as_canvas_reads(
     ]
     assert header[:5] == ["Student", "ID", "SIS User ID", "SIS Login ID", "Section"]
     columns = {
-        place: title
-        for place, title in enumerate(header)
-        if place > 4 and not COMPUTED.search(title)
+        column: title
+        for column, title in enumerate(header)
+        if column > 4 and not COMPUTED.search(title)
     }
     assert len(columns) == len(header) - 5, "a column is passed over"
     assert not [title for title in columns.values() if re.search(r"\(\d+\)\s*$", title)], (
         "it is taken for an id"
     )
     assert len({title.casefold() for title in columns.values()}) == len(columns)
-    found: dict[str, dict[str, str]] = {}
-    points = [[row[place] for place in columns] for row in rows if "Points Possible" in row[0]]
+    grades: dict[str, dict[str, str]] = {}
+    points = [[row[column] for column in columns] for row in rows if "Points Possible" in row[0]]
     assert points == [["1000"] * len(columns)], "a student changes the points"
     for row in (row for row in rows if "Points Possible" not in row[0]):
         if any(not re.fullmatch(r"(?i)\s*(Muted|Manual Posting.*)?\s*", cell) for cell in row):
-            who = find(row)
-            assert who is not None, row
-            assert who not in found, row
-            found[who] = {title: row[place].strip() for place, title in columns.items()}
-    return found
+            student = find(row)
+            assert student is not None, row
+            assert student not in grades, row
+            grades[student] = {title: row[column].strip() for column, title in columns.items()}
+    return grades
 
 
 CANVAS_TITLES = {
@@ -466,13 +467,15 @@ CANVAS_TITLES = {
 
 
 def test_canvas_gives_everybody_the_own_scores() -> None:
-    known = {student.canvas_id: student.id for student in ROSTER.students}
-    found = as_canvas_reads(exported("canvas", ClassList(ROSTER)), lambda row: known.get(row[1]))
+    student_ids = {student.canvas_id: student.id for student in ROSTER.students}
+    grades = as_canvas_reads(
+        exported("canvas", ClassList(ROSTER)), lambda row: student_ids.get(row[1])
+    )
     scores = {
         name: {title: score_of(name, id_) for id_, title in CANVAS_TITLES.items()} for name in NAMES
     }
     assert {
-        who: {title: float(score) for title, score in own.items()} for who, own in found.items()
+        name: {title: float(score) for title, score in row.items()} for name, row in grades.items()
     } == scores
 
 
@@ -547,12 +550,12 @@ def test_gradescope_gets_a_file_for_every_submission_on_every_file_system() -> N
     folded = {unicodedata.normalize("NFC", path.as_posix()).casefold() for path in files}
     assert len(folded) == len(files)
     assert {(path.is_absolute(), len(path.parts)) for path in files} == {(False, 3)}
-    for part in {part for path in files for part in path.parts[:2]}:
-        assert part == part.strip().rstrip(".")
+    for component in {component for path in files for component in path.parts[:2]}:
+        assert component == component.strip().rstrip(".")
         assert not re.search(
-            r'[<>:"|?*\x00-\x1f\\]|(?i:^(con|prn|aux|nul|com\d|lpt\d)(\..*)?$)', part
+            r'[<>:"|?*\x00-\x1f\\]|(?i:^(con|prn|aux|nul|com\d|lpt\d)(\..*)?$)', component
         )
-        assert len(part.encode()) <= 255
+        assert len(component.encode()) <= 255
 
 
 def test_gradescope_reads_every_score_under_the_exercises_title() -> None:

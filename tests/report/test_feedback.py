@@ -55,11 +55,13 @@ HOSTILE = [
 
 
 def graded(student: str) -> Result:
-    right = make.check("values", 4, 4, title="has the values")
-    wrong = make.check(
+    passing_check = make.check("values", 4, 4, title="has the values")
+    failing_check = make.check(
         "odd", 0, 6, title="odd lengths", evidence="the middle is missed", hint="Sort."
     )
-    return make.result(student, make.exercise("mean", right), make.exercise("median", wrong))
+    return make.result(
+        student, make.exercise("mean", passing_check), make.exercise("median", failing_check)
+    )
 
 
 @pytest.fixture
@@ -83,14 +85,14 @@ def send(
         students = tuple(path.name for path in (here / "submitted").iterdir() if path.is_dir())
     for student in students:
         write_result(graded(student), here / "results")
-    done = run_course("feedback", "results", "--out", "home")
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    completed = run_course("feedback", "results", "--out", "home")
+    assert completed.returncode == 0, completed.stderr
+    return completed.stdout
 
 
 def archive_of(here: Path, name: str) -> dict[str, bytes]:
     with zipfile.ZipFile(here / "home" / name) as archive:
-        return {each: archive.read(each) for each in archive.namelist()}
+        return {member: archive.read(member) for member in archive.namelist()}
 
 
 def test_a_folder_for_each_student_as_nbgrader_names_it_has_what_counts(
@@ -114,8 +116,8 @@ def test_a_folder_for_each_student_as_nbgrader_names_it_has_what_counts(
         "timestamp.txt",
     ]
     texts = {path.name: path.read_text() for path in folder.glob("*.[hm]*")}
-    for said in ("the middle is missed", "score set to 5 by Dr. X: on paper (0 → 5)"):
-        assert [name for name in sorted(texts) if said in texts[name]] == [
+    for phrase in ("the middle is missed", "score set to 5 by Dr. X: on paper (0 → 5)"):
+        assert [name for name in sorted(texts) if phrase in texts[name]] == [
             "02_median.html",
             "averages.html",
             "averages.md",
@@ -140,11 +142,11 @@ def test_whatever_students_are_called_nobodys_feedback_or_result_is_lost(
         "which are one folder on some system, or none"
     )
     assert not [name for name, page in pages.items() if "<script>alert" in page]
-    before = {path: path.read_bytes() for path in (here / "results").glob("*/*.json")}
-    assert len(before) == len(HOSTILE)
+    original = {path: path.read_bytes() for path in (here / "results").glob("*/*.json")}
+    assert len(original) == len(HOSTILE)
     for _ in range(2):
         assert run_course("report", "results").returncode == 0
-    assert {path: path.read_bytes() for path in (here / "results").glob("*/*.json")} == before
+    assert {path: path.read_bytes() for path in (here / "results").glob("*/*.json")} == original
     assert sorted(path.name for path in (here / "results" / "report").iterdir()) == [
         "averages.json"
     ]
@@ -157,16 +159,16 @@ def as_moodle_reads(path: str, participants: set[int]) -> tuple[int, str] | None
     """What is_valid_filename_for_import of mod/assign/feedback/file/importziplib.php makes of a
     path, step by step.
     """
-    parts = path.split("/")
-    if parts[-1].startswith((".", "~")):
+    segments = path.split("/")
+    if segments[-1].startswith((".", "~")):
         return None
-    while parts:
-        info = parts.pop(0).split("_", 4)
+    while segments:
+        info = segments.pop(0).split("_", 4)
         if len(info) < 4 or not info[1].isdecimal() or int(info[1]) not in participants:
             continue
         if (info[2], info[3]) != ("assignsubmission", "file"):
             continue
-        return int(info[1]), "/".join([info[4] if len(info) > 4 else "", *parts]).lstrip("/")
+        return int(info[1]), "/".join([info[4] if len(info) > 4 else "", *segments]).lstrip("/")
     return None
 
 
@@ -180,16 +182,16 @@ def as_moodle_reads(path: str, participants: set[int]) -> tuple[int, str] | None
 )
 def test_moodle_finds_each_participant(run_course: Run, here: Path, form: str) -> None:
     names = ["Ada Lovelace_123", "ada lovelace_124", "=cmd|calc'!A0_7", "Zoë Ødegård_9"]
-    said = send(run_course, here, files={form.format(name): MEAN for name in names})
-    assert said.endswith("home/moodle-averages.zip\n")
+    output = send(run_course, here, files={form.format(name): MEAN for name in names})
+    assert output.endswith("home/moodle-averages.zip\n")
     files = archive_of(here, "moodle-averages.zip")
     read = {path: as_moodle_reads(path, {7, 9, 123, 124}) for path in files}
-    assert sorted(each for each in read.values() if each) == [
+    assert sorted(target for target in read.values() if target) == [
         (number, f"averages_feedback.{ending}")
         for number in (7, 9, 123, 124)
         for ending in ("html", "md")
     ]
-    ada = next(path for path, found in read.items() if found == (124, "averages_feedback.html"))
+    ada = next(path for path, target in read.items() if target == (124, "averages_feedback.html"))
     assert "<bdi>ada lovelace_124</bdi>" in files[ada].decode()
     assert len({path.casefold() for path in files}) == len(files)  # where case does not count, too
     assert not [path for path in files if path.startswith("/") or ".." in path.split("/")]
@@ -200,7 +202,7 @@ def test_whose_files_could_not_be_read_is_said(run_course: Run, here: Path) -> N
         "Ada_1_assignsubmission_file_/01_mean.py": MEAN,
         "Bela_2_assignsubmission_file_/work.rar": b"Rar!",
     }
-    said = send(run_course, here, files=files)
+    output = send(run_course, here, files=files)
     unread = "no file could be read, and feedback goes back under a file's name"
     bela = next(
         path.name for path in (here / "submitted").iterdir() if path.name.startswith("Bela")
@@ -208,8 +210,8 @@ def test_whose_files_could_not_be_read_is_said(run_course: Run, here: Path) -> N
     assert (
         f"not in a zip: {bela}: {unread}. Next: give this student the page in "
         "feedback/STUDENT/averages/"
-    ) in said.replace("\n", " ")
-    assert said.count("not in a zip") == 1
+    ) in output.replace("\n", " ")
+    assert output.count("not in a zip") == 1
     assert {path.split("/")[0] for path in archive_of(here, "moodle-averages.zip")} == {
         "Ada_1_assignsubmission_file_"
     }
@@ -217,10 +219,10 @@ def test_whose_files_could_not_be_read_is_said(run_course: Run, here: Path) -> N
 
 def test_whom_moodle_cannot_find_is_said(run_course: Run, here: Path) -> None:
     files = {f"{name}_assignsubmission_file_/01_mean.py": MEAN for name in ("Participant", "Ada_1")}
-    said = send(run_course, here, files=files)
+    output = send(run_course, here, files=files)
     assert (
         "not in a zip: Participant: Moodle cannot find this student by what was collected. Next: "
-        in said
+        in output
     )
     assert {path.split("/")[0] for path in archive_of(here, "moodle-averages.zip")} == {
         "Ada_1_assignsubmission_file_"
@@ -231,27 +233,27 @@ def as_canvas_reads(name: str, attachments: dict[int, str]) -> tuple[str, int] |
     """What infer_comment_context_from_filename of app/models/abstract_assignment.rb makes of a
     name. attachments: whose each is.
     """
-    parts = [part for part in name.rpartition("/")[2].split("_") if part != "LATE"]
-    if parts[-1].startswith("link") or name.startswith("._"):
+    fields = [field for field in name.rpartition("/")[2].split("_") if field != "LATE"]
+    if fields[-1].startswith("link") or name.startswith("._"):
         return None
-    found = (
-        parts[1:3]
-        if parts[0] == "anon"
-        else [part for part in parts if re.fullmatch(r"\d+", part)][:2]
+    ids = (
+        fields[1:3]
+        if fields[0] == "anon"
+        else [field for field in fields if re.fullmatch(r"\d+", field)][:2]
     )
-    if len(found) < 2 or attachments.get(int(found[1])) != found[0]:
+    if len(ids) < 2 or attachments.get(int(ids[1])) != ids[0]:
         return None
-    return found[0], int(found[1])
+    return ids[0], int(ids[1])
 
 
 def test_canvas_finds_each_attachment_and_gets_the_feedback_in_the_form_of_its_file(
     run_course, here
 ):
-    for kind in ("zip", "gztar"):
-        for name in ("01_mean.py", "02_median.py")[kind == "zip" :]:
-            (here / kind).mkdir(exist_ok=True)
-            (here / kind / name).write_text(MEAN)
-        shutil.make_archive(str(here / "work"), kind, here / kind)
+    for archive_format in ("zip", "gztar"):
+        for name in ("01_mean.py", "02_median.py")[archive_format == "zip" :]:
+            (here / archive_format).mkdir(exist_ok=True)
+            (here / archive_format / name).write_text(MEAN)
+        shutil.make_archive(str(here / "work"), archive_format, here / archive_format)
     names = {
         "lovelaceada_LATE_1_10_01_mean.py": MEAN,
         "lovelaceada_1_11_02_median-2.py": "# coding: utf-8\ndef median(x):\n    return x\n",
@@ -267,9 +269,9 @@ def test_canvas_finds_each_attachment_and_gets_the_feedback_in_the_form_of_its_f
     assert {as_canvas_reads(name, owners) for name in files} == {
         (user, file) for file, user in owners.items()
     }
-    said = files.pop("danadan_5_50_work.tar.gz.txt").decode()
+    feedback = files.pop("danadan_5_50_work.tar.gz.txt").decode()
     assert {*files, "danadan_5_50_work.tar.gz"} == set(names)
-    assert said.startswith("## Averages: "), "a text, of all its exercises, which is called one"
+    assert feedback.startswith("## Averages: "), "a text, of all its exercises, which is called one"
     ada = files["lovelaceada_1_11_02_median-2.py"].decode()
     assert "# the middle is missed" in ada.replace("#   ", "# ").replace("#  ", "# ")
     compile(ada, "02_median.py", "exec")
@@ -299,7 +301,7 @@ OF_TEAM = "redteam_50020_10_01_mean.py"
 
 
 def send_to_groups(
-    run_course: Run, here: Path, files: list[str], overrides: str = "", *more: str
+    run_course: Run, here: Path, files: list[str], overrides: str = "", *options: str
 ) -> str:
     """Collect a download of groups' files with a roster, grade everybody alike, and write the
     feedback.
@@ -319,28 +321,32 @@ def send_to_groups(
     for student in ("ada", "bela", "chen"):
         if (here / "submitted" / student).is_dir():
             write_result(graded(student), here / "results")
-    done = run_course("feedback", "results", "--out", "home", "--roster", "roster.csv", *more)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    completed = run_course(
+        "feedback", "results", "--out", "home", "--roster", "roster.csv", *options
+    )
+    assert completed.returncode == 0, completed.stderr
+    return completed.stdout
 
 
 def test_what_goes_to_a_group_in_canvas_names_no_member(run_course: Run, here: Path) -> None:
     send_to_groups(run_course, here, [OF_TEAM])
-    said = archive_of(here, "canvas-averages.zip")[OF_TEAM].decode()
-    assert said.startswith("# ## Averages")
-    assert [name for name in ("ada", "bela", "lovelace", "bartok") if name in said.lower()] == []
+    feedback = archive_of(here, "canvas-averages.zip")[OF_TEAM].decode()
+    assert feedback.startswith("# ## Averages")
+    assert [
+        name for name in ("ada", "bela", "lovelace", "bartok") if name in feedback.lower()
+    ] == []
 
 
 def test_where_one_member_alone_has_something_the_group_gets_nothing_of_it(
     run_course: Run, here: Path
 ) -> None:
     decided = "- {student: ada, exercise: median, score: 5, by: Dr. X, comment: was ill}\n"
-    said = send_to_groups(run_course, here, [OF_TEAM, "lichen_50022_11_01_mean.py"], decided)
+    output = send_to_groups(run_course, here, [OF_TEAM, "lichen_50022_11_01_mean.py"], decided)
     assert [*archive_of(here, "canvas-averages.zip")] == ["lichen_50022_11_01_mean.py"]
     assert (
         "not in a zip: ada, bela: Canvas gives one file to the whole group, and their feedback "
         "differs. Next: give each member the page in feedback/STUDENT/averages/"
-    ) in said
+    ) in output
     assert (
         "was ill" in (here / "home" / "feedback" / "ada" / "averages" / "averages.md").read_text()
     )
@@ -354,13 +360,13 @@ def test_where_one_member_alone_has_something_the_group_gets_nothing_of_it(
 def test_the_number_of_a_group_in_moodle_is_no_participants(
     run_course: Run, here: Path, name: str
 ) -> None:
-    said = send_to_groups(run_course, here, [f"{name}_7_assignsubmission_file_/01_mean.py"])
+    output = send_to_groups(run_course, here, [f"{name}_7_assignsubmission_file_/01_mean.py"])
     members = "ada, bela" if name == "Red team" else "chen"
     assert not (here / "home" / "moodle-averages.zip").exists()
     assert (
         f"not in a zip: {members}: Moodle's folder has the number of their group, which is no "
         "participant's. Next: "
-    ) in said
+    ) in output
 
 
 def test_moodles_folder_for_each_member_goes_back_to_each(run_course: Run, here: Path) -> None:

@@ -19,7 +19,7 @@ BLUE, ORANGE = f"var({MORE})", f"var({LESS})"
 STYLE = (REPOSITORY / "manyheads/report/pages/style.css").read_text(encoding="utf-8")
 
 
-def of(*values: list[float], kind: str = "numbers") -> Picture:
+def picture_of(*values: list[float], kind: str = "numbers") -> Picture:
     return Picture("f(x)", "", (Panel("yours", torch.tensor(values), kind),), *SIDES)
 
 
@@ -43,18 +43,21 @@ def inks(picture: Picture, panel: int = 0) -> dict[tuple[str, str], int]:
 @pytest.mark.parametrize(
     ("picture", "cells"),
     [
-        (of([2.0, -1.0], [0.0, -INF]), {(BLUE, "1"): 1, (ORANGE, "0.5"): 1, ("none", "None"): 1}),
         (
-            of([1.0, 0.25], [0.0, NAN], kind="weights"),
-            {(BLUE, "1"): 1, (BLUE, "0.5"): 1, ("none", "None"): 1},
-        ),
-        (of([1.0, 0.0], [1.0, 1.0], kind="mask"), {(BLUE, "1"): 3, ("none", "None"): 1}),
-        (
-            of([4.0, -1.0], [0.0, NAN], kind="difference"),
+            picture_of([2.0, -1.0], [0.0, -INF]),
             {(BLUE, "1"): 1, (ORANGE, "0.5"): 1, ("none", "None"): 1},
         ),
-        (of([0.0, 0.0]), {}),
-        (of([INF, -1.0]), {(BLUE, "1"): 1, (ORANGE, "1"): 1}),
+        (
+            picture_of([1.0, 0.25], [0.0, NAN], kind="weights"),
+            {(BLUE, "1"): 1, (BLUE, "0.5"): 1, ("none", "None"): 1},
+        ),
+        (picture_of([1.0, 0.0], [1.0, 1.0], kind="mask"), {(BLUE, "1"): 3, ("none", "None"): 1}),
+        (
+            picture_of([4.0, -1.0], [0.0, NAN], kind="difference"),
+            {(BLUE, "1"): 1, (ORANGE, "0.5"): 1, ("none", "None"): 1},
+        ),
+        (picture_of([0.0, 0.0]), {}),
+        (picture_of([INF, -1.0]), {(BLUE, "1"): 1, (ORANGE, "1"): 1}),
     ],
     ids=["numbers", "weights", "a mask", "a difference", "zeros", "no end"],
 )
@@ -72,18 +75,18 @@ def test_one_colour_means_one_number_in_all_panels_and_the_legend_says_which() -
         "Rows: query position, columns: key position. Blue: up to 4, orange: down to −4. "
         "Difference: blue up to 5, orange down to −5."
     )
-    assert legend(of([1.0, 0.0], kind="mask")).endswith(
+    assert legend(picture_of([1.0, 0.0], kind="mask")).endswith(
         " Blue: seen. Hatched: hidden, or no number."
     )
 
 
 def addresses(*places: int) -> Picture:
-    right, mine = torch.tensor([[0, 1, 100, 101]]), torch.tensor([places])
+    expected, actual = torch.tensor([[0, 1, 100, 101]]), torch.tensor([places])
     panels = [
-        Panel(name, each, "addresses", each % 100)
-        for name, each in (("expected", right), ("yours", mine))
+        Panel(name, table, "addresses", table % 100)
+        for name, table in (("expected", expected), ("yours", actual))
     ]
-    return Picture("split(x)", "", tuple(panels), "token", "channel", first=(0, 4))
+    return Picture("split(x)", "", tuple(panels), "token", "channel", start=(0, 4))
 
 
 def test_an_address_stands_in_its_heads_colour_and_is_marked_where_another_is_expected() -> None:
@@ -119,7 +122,17 @@ def test_rows_and_columns_have_their_names_or_every_fifth_position() -> None:
         tokens=("", "a<b", "", "", "c"),
     )
     assert texts(named) == ["head 0", "a<b", "c", "a<b", "c"]
-    assert texts(of(*[[0.0] * 24] * 3)) == ["yours", "0", "1", "2", "0", "5", "10", "15", "20"]
+    assert texts(picture_of(*[[0.0] * 24] * 3)) == [
+        "yours",
+        "0",
+        "1",
+        "2",
+        "0",
+        "5",
+        "10",
+        "15",
+        "20",
+    ]
 
 
 def test_a_picture_has_a_name_and_nothing_gets_out_of_it() -> None:
@@ -130,7 +143,7 @@ def test_a_picture_has_a_name_and_nothing_gets_out_of_it() -> None:
         "img",
         f"{title}: expected",
     )
-    page = pictures_page("a <title>", [picture, of([1.0, 2.0])])
+    page = pictures_page("a <title>", [picture, picture_of([1.0, 2.0])])
     assert page.count("<svg") == 4
     assert "<figcaption>&#34;&gt;&lt;script&gt;" in page
     assert "<title>a &lt;title&gt;</title>" in page
@@ -141,25 +154,27 @@ def test_pictures_of_course_plot_use_the_pages_width_and_their_labels_can_be_rea
     columns: int,
 ) -> None:
     picture = compared("f(x)", torch.zeros(8, columns), torch.ones(8, columns), "row", "channel")
-    found = re.findall(
+    matches = re.findall(
         r'<svg viewBox="0 0 ([\d.]+) [\d.]+" width="([\d.]+)".*? font-size="(\d+)"',
         pictures_page("f", [picture]),
     )
-    sizes = [tuple(map(float, each)) for each in found]
+    sizes = [tuple(map(float, match)) for match in matches]
     assert len(sizes) == len(picture.panels) == 3
-    assert all(label * shown / drawn_wide >= 12 for drawn_wide, shown, label in sizes)
-    across = sum(shown for _, shown, _ in sizes)
+    assert all(
+        label * display_width / drawn_wide >= 12 for drawn_wide, display_width, label in sizes
+    )
+    across = sum(display_width for _, display_width, _ in sizes)
     assert 800 < across < 1120
 
 
 def colours(text: str) -> dict[str, list[str]]:
     """The colours of a style by their names, by day and by night."""
-    found: dict[str, list[str]] = {}
+    palette: dict[str, list[str]] = {}
     for name, colour in re.findall(
         r"(?:--|\.)([\w-]+)(?::|\{fill:)(#[0-9a-f]{6})", text.replace("#fff;", "#ffffff;")
     ):
-        found.setdefault(name, []).append(colour)
-    return found
+        palette.setdefault(name, []).append(colour)
+    return palette
 
 
 @pytest.mark.parametrize("name", [*dict.fromkeys([*HEADS, MORE, LESS, NO_HEAD])])
@@ -184,9 +199,9 @@ def test_as_many_tables_stand_side_by_side_as_fill_the_page(side: int, panels: i
     tables = tuple(Panel(f"head {h}", torch.ones(side, side), "weights") for h in range(panels))
     picture = Picture("t", "w", tables, "query position", "key position", tokens=("word",) * side)
     scale = page_scale(picture)
-    found = re.search(r'width="([0-9.]+)"', svg(picture, tables[0], scale))
-    assert found
-    wide = float(found[1])
+    match = re.search(r'width="([0-9.]+)"', svg(picture, tables[0], scale))
+    assert match
+    wide = float(match[1])
     in_a_row = min(panels, int((1100 + 8) // (wide + 8)))
     assert wide <= 1100
     assert 9 * scale >= 12  # pixels of a label

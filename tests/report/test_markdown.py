@@ -73,13 +73,15 @@ def result(text: str) -> Result:
     """A result in which every text that could be a student's is this one."""
     checks = [make.check(id_, 0, 2, title=text, evidence=text, hint=text) for id_ in "cd"]
     named = Diagnosed(id="m", title=text, hint=text, alternatives=(text,))
-    whole = make.exercise("reshape_dance", *checks, diagnosis=(named,), note=text)
+    base_exercise = make.exercise("reshape_dance", *checks, diagnosis=(named,), note=text)
     function = FunctionResult(name=text, state="wrong", check=text, evidence=text)
     waits = FunctionResult(name=f"{text}.", state="waiting", waits_for=text)
-    exercise = whole.model_copy(
+    exercise = base_exercise.model_copy(
         update={"functions": (function, waits), "unseen": 1.0, "unseen_checks": (text,)}
     )
-    return make.result(text, whole, exercise, assignment="a", max_score=4, versions={"torch": text})
+    return make.result(
+        text, base_exercise, exercise, assignment="a", max_score=4, versions={"torch": text}
+    )
 
 
 CLEAN = Page(results_section("Course", [result("plain")]))
@@ -89,8 +91,8 @@ CLEAN = Page(results_section("Course", [result("plain")]))
 def test_whatever_a_student_wrote_is_text_in_a_block_and_looks_like_no_mention_and_no_address(
     text: str,
 ) -> None:
-    said = results_section("Course", [result(text)])
-    page = Page(said)
+    section = results_section("Course", [result(text)])
+    page = Page(section)
     assert set(page.tags) <= ALLOWED
     assert (page.tags, page.attributes, page.outside) == (
         CLEAN.tags,
@@ -98,7 +100,7 @@ def test_whatever_a_student_wrote_is_text_in_a_block_and_looks_like_no_mention_a
         CLEAN.outside,
     )
     assert all(c.isprintable() or c in "\n\u200b" for c in page.inside)
-    assert not re.search(r"@\w|#\w|://|www\.|GH-\d", html.unescape(said))
+    assert not re.search(r"@\w|#\w|://|www\.|GH-\d", html.unescape(section))
 
 
 def test_what_is_broken_up_still_reads_the_same() -> None:
@@ -108,16 +110,16 @@ def test_what_is_broken_up_still_reads_the_same() -> None:
 
 def test_what_is_not_started_has_its_row_and_no_block() -> None:
     empty = make.result("ada", make.exercise("fused_qkv", make.check("split", 0, 6, "missing")))
-    said = results_section("Many Heads", [empty], {("averages", "fused_qkv")})
-    assert "| · | fused\\_qkv | 0 / 6 |" in said
-    assert "<details" not in said
+    section = results_section("Many Heads", [empty], {("averages", "fused_qkv")})
+    assert "| · | fused\\_qkv | 0 / 6 |" in section
+    assert "<details" not in section
 
 
 @pytest.mark.parametrize("text", ATTACKS)
 def test_a_courses_title_is_one_line_of_text_too(text: str) -> None:
-    for shown in (one_line(text), escaped(text)):
-        assert len(shown) <= 400
-        assert all(c.isprintable() or c == "\u200b" for c in shown)
+    for line in (one_line(text), escaped(text)):
+        assert len(line) <= 400
+        assert all(c.isprintable() or c == "\u200b" for c in line)
     page = Page(f"## {escaped(text)}: 4 / 4")
     assert page.tags == ["h2"]
     assert page.outside.replace("\u200b", "").strip() == f"{one_line(text, 100).strip()}: 4 / 4"

@@ -91,19 +91,21 @@ def check(
 
 
 def exercise(
-    *checks: CheckResult, id_: str = "dance", named: tuple[Diagnosed, ...] = (), **more: Any
+    *checks: CheckResult, id_: str = "dance", named: tuple[Diagnosed, ...] = (), **fields: Any
 ) -> ExerciseResult:
-    return make.exercise(id_, *checks, diagnosis=named, **more)
+    return make.exercise(id_, *checks, diagnosis=named, **fields)
 
 
 def graded(student: str, *exercises: ExerciseResult, **changed: object) -> Result:
-    own = {"assignment": "heads", "seed": 3, "versions": {"torch": "2.13.0"}}
-    return make.result(student, *exercises, **own | changed)
+    defaults = {"assignment": "heads", "seed": 3, "versions": {"torch": "2.13.0"}}
+    return make.result(student, *exercises, **defaults | changed)
 
 
-def write(folder: Path, *results: Result, **more: Any) -> Path:
-    view = {key: more.pop(key) for key in ("members", "changed", "labels", "day") if key in more}
-    return write_pages(ClassView(results, **view), folder, **more)
+def write(folder: Path, *results: Result, **options: Any) -> Path:
+    view = {
+        key: options.pop(key) for key in ("members", "changed", "labels", "day") if key in options
+    }
+    return write_pages(ClassView(results, **view), folder, **options)
 
 
 VIEW = Diagnosed(
@@ -165,13 +167,13 @@ def test_a_students_page_has_every_word_that_a_terminal_has(
     tmp_path: Path, result: ExerciseResult
 ) -> None:
     write(tmp_path, graded("ada", result))
-    said = Seen(tmp_path / "students" / "ada.html").text
-    parts = (
-        part
+    text = Seen(tmp_path / "students" / "ada.html").text
+    fragments = (
+        fragment
         for line in make.printed(exercise_report(result), 400)
-        for part in re.split(r"\s{3,}|hint: ", line)
+        for fragment in re.split(r"\s{3,}|hint: ", line)
     )
-    assert [part for part in parts if part.strip() not in said] == []
+    assert [fragment for fragment in fragments if fragment.strip() not in text] == []
 
 
 @pytest.mark.parametrize(
@@ -219,7 +221,7 @@ def test_on_a_students_page_stands(
     results = [graded("u1", *exercises, handed_in=CAME), graded("u2", GOOD)]
     write(tmp_path, *results, members=PEOPLE, labels=LABELS, day=date(2026, 11, 27))
     page = Seen(tmp_path / "students" / "u1.html")
-    assert [each for each in says if each not in page.text] == []
+    assert [phrase for phrase in says if phrase not in page.text] == []
     assert silent not in page.text
     assert "Bitdiddle" not in page.text, "it names nobody else"
     assert page.links() == ["#main"], "and leads nowhere"
@@ -336,8 +338,8 @@ def test_on_the_class_page_stands(
 ) -> None:
     page = Seen(write(tmp_path, *results, **more))
     text = f"{page.text} {page.links()}"
-    assert [each for each in says if each not in text] == []
-    assert [each for each in silent if each in text] == []
+    assert [phrase for phrase in says if phrase not in text] == []
+    assert [phrase for phrase in silent if phrase in text] == []
 
 
 def test_whatever_a_student_or_an_exception_wrote_is_text(tmp_path: Path) -> None:
@@ -351,26 +353,29 @@ def test_whatever_a_student_or_an_exception_wrote_is_text(tmp_path: Path) -> Non
         note=HOSTILE,
     )
     decided = (Adjustment(rule="score", words=HOSTILE, before=1, after=0),)
-    bad, more = (
+    bad, fields = (
         bad.model_copy(update={"adjustments": decided}),
         {"isolation": HOSTILE, "device": HOSTILE},
     )
     result = graded(
-        HOSTILE, bad, assignment=HOSTILE, versions={HOSTILE: HOSTILE}, adjustments=decided, **more
+        HOSTILE, bad, assignment=HOSTILE, versions={HOSTILE: HOSTILE}, adjustments=decided, **fields
     )
     page = write(
         tmp_path, result, left_out=[HOSTILE], not_graded=[NotGraded(path=HOSTILE, reason=HOSTILE)]
     )
     for path in (page, tmp_path / "students" / f"{file_stems([HOSTILE])(HOSTILE)}.html"):
-        seen = Seen(path)
-        assert " ".join(HOSTILE.split()) in seen.text
-        tags = [tag for tag, _ in seen.elements]
+        parsed_page = Seen(path)
+        assert " ".join(HOSTILE.split()) in parsed_page.text
+        tags = [tag for tag, _ in parsed_page.elements]
         # the class page has one of its own
         assert (tags.count("img"), tags.count("script")) == (0, path == page)
         assert not [
-            name for _, attributes in seen.elements for name in attributes if name.startswith("on")
+            name
+            for _, attributes in parsed_page.elements
+            for name in attributes
+            if name.startswith("on")
         ]
-        assert "49" not in seen.text
+        assert "49" not in parsed_page.text
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -409,8 +414,8 @@ def test_no_two_names_share_a_page() -> None:
 
 def test_the_page_of_a_student_who_is_gone_goes_too_and_no_other_file(tmp_path: Path) -> None:
     write(tmp_path, graded("ada", GOOD), graded("ben", GOOD))
-    mine = tmp_path / "students" / "mine.html"
-    mine.write_text("<p>my own page</p>")
+    unrelated_page = tmp_path / "students" / "mine.html"
+    unrelated_page.write_text("<p>my own page</p>")
     write(tmp_path, graded("ada", GOOD))
     assert sorted(path.name for path in (tmp_path / "students").iterdir()) == [
         "ada.html",
@@ -419,18 +424,20 @@ def test_the_page_of_a_student_who_is_gone_goes_too_and_no_other_file(tmp_path: 
 
 
 def test_pictures_stand_with_the_attempt_they_are_of_and_on_no_other_page(tmp_path: Path) -> None:
-    shown = compared("weights, head 1", torch.eye(2), torch.eye(2) * 0.5, "query", "key", "weights")
+    picture = compared(
+        "weights, head 1", torch.eye(2), torch.eye(2) * 0.5, "query", "key", "weights"
+    )
     results = [graded("ada", BAD, CRASHED.model_copy(update={"id": "other"})), graded("ben", BAD)]
     write(
         tmp_path,
         *results,
-        drawn={("ada", "heads", "dance"): [shown], ("ada", "heads", "gone"): [shown]},
+        drawn={("ada", "heads", "dance"): [picture], ("ada", "heads", "gone"): [picture]},
     )
-    ada, ben, whole = (
+    ada, ben, index = (
         Seen(tmp_path / name) for name in ("students/ada.html", "students/ben.html", "index.html")
     )
     assert [tag for tag, _ in ada.elements].count("figure") == 1
     assert "weights, head 1: the largest difference is 0.5" in ada.text
     assert ada.text.index("weights, head 1") < ada.text.index("other")
     assert "course plot dance draws yours" in ada.text
-    assert not any(tag == "figure" for page in (ben, whole) for tag, _ in page.elements)
+    assert not any(tag == "figure" for page in (ben, index) for tag, _ in page.elements)

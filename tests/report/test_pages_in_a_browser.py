@@ -36,10 +36,10 @@ def small(
     for i in (0, 4):
         results[i] = decided(results[i])
     folder = tmp_path_factory.mktemp("small")
-    shown = compared("scores, head 0", torch.eye(7).log(), torch.randn(7, 7), "query", "key")
+    scores = compared("scores, head 0", torch.eye(7).log(), torch.randn(7, 7), "query", "key")
     wide = compared("output", torch.zeros(9, 24), torch.ones(9, 24), "token", "channel")
     drawn = {
-        ("student0004", "heads", exercise.id): [shown, wide] for exercise in results[4].exercises
+        ("student0004", "heads", exercise.id): [scores, wide] for exercise in results[4].exercises
     }
     write_pages(ClassView(results), folder, drawn, [f"{SCRIPT} is not a result."])
     return folder
@@ -53,8 +53,10 @@ def decided(result: Result) -> Result:
     excused = Adjustment(
         rule="excused", words=f"excused: {SCRIPT} {'long' * 40}", before=7, after=0
     )
-    first = result.exercises[0].model_copy(update={"adjustments": (excused,), "excused": True})
-    exercises = (first, *result.exercises[1:])
+    excused_exercise = result.exercises[0].model_copy(
+        update={"adjustments": (excused,), "excused": True}
+    )
+    exercises = (excused_exercise, *result.exercises[1:])
     return result.model_copy(
         update={"exercises": exercises, "max_score": 52.5, "score": 40, "adjustments": (late,)}
     )
@@ -118,7 +120,7 @@ def test_a_page_has_landmarks_one_first_heading_its_language_and_headed_tables(
         levels = browser.js(
             "[...document.querySelectorAll('h1, h2, h3, h4')].map(e => +e.tagName[1])"
         )
-        assert all(after <= before + 1 for before, after in pairwise(levels)), levels
+        assert all(after <= previous + 1 for previous, after in pairwise(levels)), levels
         assert browser.js("document.querySelectorAll('th:not([scope])').length") == 0
         assert browser.js(
             "[...document.querySelectorAll('tbody tr')].every(row => row.querySelector('th'))"
@@ -185,18 +187,18 @@ def test_one_section_or_one_name_is_shown_alone_and_a_column_sorts(
     page = write_pages(ClassView(results, ClassList(Roster(tuple(students)))), tmp_path)
     browser.open(page, PHONE)
     assert browser.complaints == []
-    every = [f"Person {n} {r.student}" for n, r in enumerate(results)]
-    assert browser.js(SHOWN) == every
+    rows = [f"Person {n} {r.student}" for n, r in enumerate(results)]
+    assert browser.js(SHOWN) == rows
     browser.js(TYPED.format(what="section", value="b"))
-    assert browser.js(SHOWN) == every[1::2]
+    assert browser.js(SHOWN) == rows[1::2]
     browser.js(TYPED.format(what="name", value="person 3"))
-    assert browser.js(SHOWN) == every[3:]
+    assert browser.js(SHOWN) == rows[3:]
     # with the sums
     assert (
         browser.js("[...document.querySelectorAll('.grid tbody tr:not([hidden])')].length") == 2 * 8
     )
-    for what in ("section", "name"):
-        browser.js(TYPED.format(what=what, value=""))
+    for filter_name in ("section", "name"):
+        browser.js(TYPED.format(what=filter_name, value=""))
     browser.js("[...document.querySelectorAll('.sorted thead button')].at(-1).click()")
     totals = (
         "[...document.querySelectorAll('.scores tbody tr')].map(e => "
@@ -256,14 +258,14 @@ def test_a_picture_is_named_and_fits_a_phone_a_screen_and_paper(browser, small: 
     assert "scores, head 0: 42 of 49 numbers are −∞ in one of the two only" in browser.js(
         "document.body.innerText"
     )
-    shown = "[...document.querySelectorAll('.pictures svg')].map(e => e.getBoundingClientRect())"
-    for media, width, beside in (("", PHONE, 1), ("", 390, 1), ("", 1280, 3), ("print", 640, 2)):
+    boxes = "[...document.querySelectorAll('.pictures svg')].map(e => e.getBoundingClientRect())"
+    for media, width, per_row in (("", PHONE, 1), ("", 390, 1), ("", 1280, 3), ("print", 640, 2)):
         browser.ask("Emulation.setEmulatedMedia", media=media)
         browser.open(small / "students" / "student0004.html", width)
-        assert browser.js(f"{shown}.every(e => e.left >= 0 && e.right <= {width})")
+        assert browser.js(f"{boxes}.every(e => e.left >= 0 && e.right <= {width})")
         assert (
-            browser.js(f"{shown}.slice(0, 3).filter((e, i, all) => e.top === all[0].top).length")
-            == beside
+            browser.js(f"{boxes}.slice(0, 3).filter((e, i, all) => e.top === all[0].top).length")
+            == per_row
         )
     browser.ask("Emulation.setEmulatedMedia", media="")
 
@@ -271,10 +273,10 @@ def test_a_picture_is_named_and_fits_a_phone_a_screen_and_paper(browser, small: 
 def test_paper_shows_the_hints_and_no_navigation(browser, small: Path) -> None:
     for media in ("print", "screen"):
         browser.ask("Emulation.setEmulatedMedia", media=media)
-        for page, what in (("students/student0004.html", ".hint p"), ("index.html", "nav")):
+        for page, selector in (("students/student0004.html", ".hint p"), ("index.html", "nav")):
             browser.open(small / page)
-            is_shown = browser.js(f"document.querySelector('{what}').checkVisibility()")
-            assert is_shown == ((media == "print") == (what == ".hint p"))
+            is_shown = browser.js(f"document.querySelector('{selector}').checkVisibility()")
+            assert is_shown == ((media == "print") == (selector == ".hint p"))
     browser.ask("Emulation.setEmulatedMedia", media="")
 
 
@@ -313,4 +315,4 @@ def test_axe_finds_what_nobody_can_read(browser, tmp_path: Path, scheme: str) ->
         "this?</p></main>"
     )
     browser.open(page)
-    assert any(found.startswith("color-contrast") for found in violations(browser, scheme))
+    assert any(violation.startswith("color-contrast") for violation in violations(browser, scheme))

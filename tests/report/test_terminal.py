@@ -18,7 +18,7 @@ from manyheads.cli.app import app
 from manyheads.course import Course
 from manyheads.course.file import CourseFile
 from manyheads.report.called import COMMANDS, next_alone
-from manyheads.report.notebook_html import checked, shown
+from manyheads.report.notebook_html import checked, combine_views
 from manyheads.report.terminal import exercise_report, ladder
 from manyheads.report.trace_text import LEGEND, crop_lines, trace_report
 from manyheads.report.words import attempt_words
@@ -44,19 +44,19 @@ def report_of(result: ExerciseResult, width: int = 100) -> list[str]:
 def check(
     id_: str,
     score: float = 0,
-    of: float = 2,
+    max_score: float = 2,
     outcome: Outcome = "failed",
     evidence: str = "",
-    **more: Any,
+    **fields: Any,
 ) -> CheckResult:
     title = {"split": "splits channels into heads", "merge": "is undone by merge"}.get(id_, id_)
-    return make.check(id_, score, of, outcome, title=title, evidence=evidence, **more)
+    return make.check(id_, score, max_score, outcome, title=title, evidence=evidence, **fields)
 
 
 def exercise(
-    *checks: CheckResult, named: tuple[Diagnosed, ...] = (), id_: str = "dance", **more: Any
+    *checks: CheckResult, named: tuple[Diagnosed, ...] = (), id_: str = "dance", **fields: Any
 ) -> ExerciseResult:
-    return make.exercise(id_, *checks, diagnosis=named, **more)
+    return make.exercise(id_, *checks, diagnosis=named, **fields)
 
 
 def function(name: str, state: str, check: str = "", evidence: str = "") -> FunctionResult:
@@ -271,8 +271,8 @@ def test_points_stand_in_one_column_however_narrow_the_terminal(width: int) -> N
 def course_with(*changes: dict[str, object], assignment: str = "A") -> Course:
     """A course with an exercise for each of these."""
     rows = [
-        {"id": f"e{n}", "title": "E", "points": 1, "hint": "h", **each}
-        for n, each in enumerate(changes)
+        {"id": f"e{n}", "title": "E", "points": 1, "hint": "h", **change}
+        for n, change in enumerate(changes)
     ]
     file = {"title": "T", "assignments": [{"id": "a", "title": assignment, "exercises": rows}]}
     return Course(Path(), CourseFile.model_validate(file))
@@ -359,21 +359,23 @@ TRAIN = {"module": "Heads", "arguments": {"n_embd": "C"}}
 
 
 def test_it_says_why_it_works_and_offers_to_train_as_far_as_the_course_has_that() -> None:
-    plain, told, trained = course_with({}, {"why": "Rows sum to 1."}, {"train": TRAIN}).exercises
+    plain, with_reason, trained = course_with(
+        {}, {"why": "Rows sum to 1."}, {"train": TRAIN}
+    ).exercises
     asks = "Five questions on your own code: course ask"
     assert after_done(plain) == [f"{asks} e0"]
-    assert after_done(told) == ["Why it works: Rows sum to 1.", f"{asks} e1"]
+    assert after_done(with_reason) == ["Why it works: Rows sum to 1.", f"{asks} e1"]
     assert after_done(trained) == ["It can learn to write now: course train e2", f"{asks} e2"]
 
 
 def test_the_next_one_is_the_first_below_that_is_not_done_and_then_what_was_left_out() -> None:
     course = course_with({}, {}, {}, {})
     first, second, third, fourth = course.exercises
-    for done, after, upcoming in (
+    for finished, after, upcoming in (
         ({second, third}, second, fourth),
         ({second, third, fourth}, fourth, first),
     ):
-        assert going_on(course, done, after).endswith(
+        assert going_on(course, finished, after).endswith(
             f"/{upcoming.script.name}, then: course check {upcoming.id}"
         )
     assert going_on(course, set(course.exercises), after=first) == "All done."
@@ -389,25 +391,33 @@ def traced(explained: Explained, **options: object) -> list[str]:
 
 def test_the_usual_lines_and_the_legend_fit_into_80_columns() -> None:
     turn = Operation("transpose", "(B, nh, T, hd)", "(B, nh, hd, T)", "view, not contiguous")
-    told = Explained("f(x)", "", (TraceLine(0, "134", "k.transpose(-2, -1)", (VIEWED, turn)),))
-    assert max(map(len, [*traced(told), LEGEND])) <= 80
+    explanation = Explained(
+        "f(x)", "", (TraceLine(0, "134", "k.transpose(-2, -1)", (VIEWED, turn)),)
+    )
+    assert max(map(len, [*traced(explanation), LEGEND])) <= 80
 
 
-def of(*entries: TraceLine | Repeated, sizes: str = "", **more: Any) -> Explained:
+def explained_call(*entries: TraceLine | Repeated, sizes: str = "", **fields: Any) -> Explained:
     """A call of f."""
-    return Explained("f(x)", sizes, entries, **more)
+    return Explained("f(x)", sizes, entries, **fields)
 
 
 def traced_line(
-    code: str, *operations: Operation, depth: int = 0, number: str = "4", **more: Any
+    code: str, *operations: Operation, depth: int = 0, number: str = "4", **fields: Any
 ) -> TraceLine:
-    return TraceLine(depth, number, code, operations, **more)
+    return TraceLine(depth, number, code, operations, **fields)
 
 
 RAISES = Operation("view", "(B, T, nh, hd)", "", raised=True)
 CROP = torch.tensor([[0.5, float("-inf")], [1.0, -2.25]])
 ODD = Operation(
-    "view", "(B, T, C)", "(B, nh, T, hd)", "view", "T is no longer T", crop=CROP, whole=(1, 2, 5, 2)
+    "view",
+    "(B, T, C)",
+    "(B, nh, T, hd)",
+    "view",
+    "T is no longer T",
+    crop=CROP,
+    full_shape=(1, 2, 5, 2),
 )
 STRAYED = OriginTable(
     "head 0",
@@ -421,7 +431,7 @@ STRAYED = OriginTable(
     ("told", "lines"),
     [
         pytest.param(
-            of(
+            explained_call(
                 traced_line("x = x.view(B, T, n_head, -1)", VIEWED, number="9"),
                 traced_line("return x.transpose(1, 2)", TURN, number="10"),
                 sizes="B = 2, T = 5",
@@ -439,7 +449,7 @@ STRAYED = OriginTable(
             id="a line, its operations and the verdict",
         ),
         pytest.param(
-            of(
+            explained_call(
                 traced_line("y = half(x)", number="9"),
                 traced_line("return x / 2", VIEWED, depth=1),
                 Repeated(1, "4", "4", 7, False),
@@ -455,7 +465,9 @@ STRAYED = OriginTable(
             id="helpers stand deeper and rounds are counted",
         ),
         pytest.param(
-            of(traced_line("y.view(B, T, C)", RAISES), raised="It raised RuntimeError."),
+            explained_call(
+                traced_line("y.view(B, T, C)", RAISES), raised="It raised RuntimeError."
+            ),
             [
                 "  4  y.view(B, T, C)",
                 "       ✗ view        (B, T, nh, hd)",
@@ -464,7 +476,7 @@ STRAYED = OriginTable(
             id="an error is marked where it happened and told below",
         ),
         pytest.param(
-            of(traced_line("x.view()", ODD)),
+            explained_call(traced_line("x.view()", ODD)),
             [
                 "  4  x.view()",
                 "       view          (B, T, C) → (B, nh, T, hd)          view",
@@ -477,12 +489,12 @@ STRAYED = OriginTable(
             id="what is odd and the numbers stand below the operation",
         ),
         pytest.param(
-            of(traced_line("x.view()", proved=True)),
+            explained_call(traced_line("x.view()", proved=True)),
             ["  4  x.view()", "       ! one small change of this line makes every check pass"],
             id="a line that is proved to be wrong",
         ),
         pytest.param(
-            of(tables=(STRAYED,)),
+            explained_call(tables=(STRAYED,)),
             [
                 "  by its address in x",
                 "  head 0   yours       should be",
@@ -493,12 +505,12 @@ STRAYED = OriginTable(
             id="numbers that strayed beside those that should be there",
         ),
         pytest.param(
-            of(tables=(OriginTable("", (("token 0", [0, 1], [0, 1]),)),)),
+            explained_call(tables=(OriginTable("", (("token 0", [0, 1], [0, 1]),)),)),
             ["  token 0  0 1"],
             id="nothing strayed",
         ),
         pytest.param(
-            of(traced_line("y = x[:, 0]  # [bold]not markup[/bold] [link=x]")),
+            explained_call(traced_line("y = x[:, 0]  # [bold]not markup[/bold] [link=x]")),
             ["  4  y = x[:, 0]  # [bold]not markup[/bold] [link=x]"],
             id="a student's text is text",
         ),
@@ -510,7 +522,7 @@ def test_a_call_is_told(told: Explained, lines: list[str]) -> None:
 
 def test_of_a_wide_table_the_part_that_is_wrong_is_shown() -> None:
     table = OriginTable("", (("token 0", [*range(38), 5, 39], [*range(40)]),))
-    *_, row = traced(of(tables=(table,)))
+    *_, row = traced(explained_call(tables=(table,)))
     assert " 37  5 39  ✗ " in row
 
 
@@ -537,12 +549,12 @@ WRONG = Diagnosed(
 
 def words(text: str, *, folded: bool) -> str:
     """The text of what is folded away, or of the rest."""
-    parts = (
+    fragments = (
         re.split(r"<details.*?</details>", text)
         if not folded
         else re.findall(r"<details.*?</details>", text)
     )
-    return html.unescape(re.sub(r"<[^>]+>", "", "".join(parts)))
+    return html.unescape(re.sub(r"<[^>]+>", "", "".join(fragments)))
 
 
 def reshaped(*diagnosis: Diagnosed) -> ExerciseResult:
@@ -550,25 +562,25 @@ def reshaped(*diagnosis: Diagnosed) -> ExerciseResult:
 
 
 def test_a_hint_is_folded_away_and_nothing_is_markup() -> None:
-    made = shown(checked(reshaped(WRONG)))
-    assert set(re.findall(r"<(\w+)", made.html)) == {"div", "pre", "span", "details", "summary"}
-    assert words(made.html, folded=True) == "hintview <never> moves"
-    seen = words(made.html, folded=False)
-    assert made.html.index("You viewed straight.") < made.html.index("<details")
-    assert "splits <b>channels</b>" in seen
-    assert "a & b" in seen
-    assert "moves" not in seen
+    view = combine_views(checked(reshaped(WRONG)))
+    assert set(re.findall(r"<(\w+)", view.html)) == {"div", "pre", "span", "details", "summary"}
+    assert words(view.html, folded=True) == "hintview <never> moves"
+    visible_text = words(view.html, folded=False)
+    assert view.html.index("You viewed straight.") < view.html.index("<details")
+    assert "splits <b>channels</b>" in visible_text
+    assert "a & b" in visible_text
+    assert "moves" not in visible_text
     assert "<details" not in checked(reshaped()).html, "without a misconception there is no hint"
-    lines = made.text.splitlines()  # what a terminal shows
+    lines = view.text.splitlines()  # what a terminal shows
     assert lines[0].startswith("✗ reshape_dance")
     assert "  hint: view <never> moves" in lines
 
 
 def test_a_sentence_goes_on_in_the_next_line_and_a_report_does_not() -> None:
     long = "word " * 60
-    assert "white-space:pre-wrap" in shown(Text(long)).html
-    assert "white-space:pre-wrap" not in shown(Group(Text("a"))).html
-    assert shown(Text(long)).text == long.strip()
+    assert "white-space:pre-wrap" in combine_views(Text(long)).html
+    assert "white-space:pre-wrap" not in combine_views(Group(Text("a"))).html
+    assert combine_views(Text(long)).text == long.strip()
 
 
 def test_a_hint_says_which_function_it_is_about_and_stands_below_it() -> None:
@@ -579,10 +591,10 @@ def test_a_hint_says_which_function_it_is_about_and_stands_below_it() -> None:
         WRONG.model_copy(update={"function": name, "hint": f"see {name}"})
         for name in ("split", "merge")
     )
-    made = checked(reshaped(*named).model_copy(update={"functions": functions}))
-    assert words(made.html, folded=True) == "hint for splitsee splithint for mergesee merge"
+    view = checked(reshaped(*named).model_copy(update={"functions": functions}))
+    assert words(view.html, folded=True) == "hint for splitsee splithint for mergesee merge"
     order = ["split: You", "hint for split", "merge: You", "hint for merge"]
-    assert sorted(order, key=made.html.index) == order
+    assert sorted(order, key=view.html.index) == order
 
 
 BY_HAND = "Fill it.\nNext: course check scores"
@@ -644,17 +656,17 @@ def test_every_command_is_known() -> None:
 @pytest.mark.parametrize("is_activated", [False, True])
 def test_what_comes_next_can_be_copied(tmp_path: Path, is_activated: bool) -> None:
     """It names the command by its path where the shell does not find it, on both streams."""
-    (place := tmp_path / "elsewhere").mkdir()
-    (place / "course").write_text("#!/bin/sh\nexit 9\n")
-    (place / "course").chmod(0o755)  # another one
-    path = os.pathsep.join([str(BIN) if is_activated else str(place), "/usr/bin", "/bin"])
+    (folder := tmp_path / "elsewhere").mkdir()
+    (folder / "course").write_text("#!/bin/sh\nexit 9\n")
+    (folder / "course").chmod(0o755)  # another one
+    path = os.pathsep.join([str(BIN) if is_activated else str(folder), "/usr/bin", "/bin"])
     called = "course" if is_activated else str(BIN / "course")
-    known = {"cwd": tmp_path, "PATH": path, "COLUMNS": "300"}
+    options = {"cwd": tmp_path, "PATH": path, "COLUMNS": "300"}
     status, refused = (
-        make.run(BIN / "course", *words, "--course", TINY, **known)
+        make.run(BIN / "course", *words, "--course", TINY, **options)
         for words in (["status"], ["check", "median"])
     )
     assert status.stdout.endswith(f"\nNext: {called} check running_mean\n")
     assert f"Next: {called} status" in refused.stderr
-    following = refused.stderr.partition("Next: ")[2].split()
-    assert make.run(*following, "--course", TINY, **known).returncode == 0
+    next_step = refused.stderr.partition("Next: ")[2].split()
+    assert make.run(*next_step, "--course", TINY, **options).returncode == 0

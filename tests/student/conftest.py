@@ -37,7 +37,8 @@ def follow_source(monkeypatch: pytest.MonkeyPatch) -> FollowSource:
             return trace(vars(module), TraceCall(cast(call, "float32"), crop, times), "a.py")
 
         return [
-            (with_twin(each, (each, *each.instead), run), run(each.call)) for each in looks_at(id_)
+            (with_twin(example, (example, *example.instead), run), run(example.call))
+            for example in looks_at(id_)
         ]
 
     return follow
@@ -48,9 +49,9 @@ def explain(follow_source: FollowSource) -> Explain:
     """What there is to say about this source, call by call."""
 
     def explain(id_: str, source: str | None = None, crop: tuple[int, ...] = ()) -> list[Explained]:
-        own = AttemptSource("a.py", solution(id_) if source is None else source)
+        attempt = AttemptSource("a.py", solution(id_) if source is None else source)
         return [
-            explained(example, traced, own)
+            explained(example, traced, attempt)
             for example, traced in follow_source(id_, source, crop=crop)
         ]
 

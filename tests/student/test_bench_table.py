@@ -12,7 +12,7 @@ from manyheads.student.measure_attention import (
 from tests import make
 
 
-def shown(missing: str = "") -> list[str]:
+def bench_lines(missing: str = "") -> list[str]:
     """Invented: the path by hand takes T, SDPA a quarter of it, at T = 4096 nothing is known where
     that is missing.
     """
@@ -22,12 +22,12 @@ def shown(missing: str = "") -> list[str]:
         else BenchRow(s, Measured(s.T, 2 * s.matrix), Measured(s.T / 4, 64 * s.T))
         for s in settings(FULL[0])
     ]
-    of = Bench("cpu: Some Processor, threads: 2; torch 2.13.0", tuple(rows), {"float32": 4.8e-7})
-    return make.printed(bench_report(of), 80)
+    bench = Bench("cpu: Some Processor, threads: 2; torch 2.13.0", tuple(rows), {"float32": 4.8e-7})
+    return make.printed(bench_report(bench), 80)
 
 
 def test_it_fits_and_says_on_what_and_how_it_was_measured() -> None:
-    lines = shown()
+    lines = bench_lines()
     assert (len(lines) < 24, "…" in "".join(lines)) == (True, False)
     assert lines[0] == "Attention itself, causal: B = 1, 12 heads, head_dim 64"
     assert lines[1] == "cpu: Some Processor, threads: 2; torch 2.13.0"
@@ -36,13 +36,13 @@ def test_it_fits_and_says_on_what_and_how_it_was_measured() -> None:
 
 
 def test_ours_stand_above_the_lessons_for_each_length() -> None:
-    longest = [line.split() for line in shown() if " 4096 " in line]
+    longest = [line.split() for line in bench_lines() if " 4096 " in line]
     assert longest[0] == ["float32", "4096", "4096", "1024", "4.0×", "805", "1611", "0.262"]
     assert longest[-1][-4:] == ["4096", "71", "11", "6.5×"]
 
 
 def test_what_was_left_out_is_named_with_its_reason() -> None:
-    lines = shown(missing="needs about 4.0 GB, 1.0 GB is free")
+    lines = bench_lines(missing="needs about 4.0 GB, 1.0 GB is free")
     assert (
         "T = 4096, bfloat16, forward, is left out: it needs about 4.0 GB, 1.0 GB is free." in lines
     )

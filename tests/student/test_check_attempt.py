@@ -18,7 +18,7 @@ from manyheads.checks.local import LocalRecordingRunner, namespace_of
 from manyheads.course import Assignment, Course, CourseError, Exercise
 from manyheads.diagnosis import Mutant, load_bank
 from manyheads.diagnosis.fingerprint import ReplyFingerprint, fingerprint_beside
-from manyheads.diagnosis.recording import Recording
+from manyheads.diagnosis.recording import FaultDictionary
 from manyheads.diagnosis.recording_file import read, save
 from manyheads.judge.attempt_runner import AttemptRunner
 from manyheads.result import ExerciseResult
@@ -33,7 +33,7 @@ RIGHT = sorted([*TINY.glob("solutions/*/*.py"), *TINY.glob("grader/right/*/*.py"
 
 
 @pytest.fixture(scope="module")
-def recording() -> Recording:
+def recording() -> FaultDictionary:
     return read(FILE)
 
 
@@ -43,7 +43,9 @@ def mutants(tiny: Course, running_mean: Exercise) -> tuple[Mutant, ...]:
 
 
 @pytest.fixture
-def check_source(tiny: Course, box: Box, recording: Recording) -> Callable[[str], ExerciseResult]:
+def check_source(
+    tiny: Course, box: Box, recording: FaultDictionary
+) -> Callable[[str], ExerciseResult]:
     """Check an attempt's source in a process of its own."""
     limits = tiny.limits.for_worker()
 
@@ -61,7 +63,7 @@ def names(result: ExerciseResult) -> list[str]:
     return [d.id for d in result.diagnosis]
 
 
-def test_a_file_that_is_read_and_saved_again_is_the_same_bytes(recording: Recording) -> None:
+def test_a_file_that_is_read_and_saved_again_is_the_same_bytes(recording: FaultDictionary) -> None:
     assert save(recording) == FILE.read_bytes()
 
 
@@ -175,8 +177,8 @@ def test_an_exception_of_pytorch_s_own_is_told_as_it_is_and_not_as_an_unwritten_
 def test_gradients_that_the_file_has_switched_off_for_what_it_prints_are_asked_all_the_same(
     check_source,
 ):
-    right = "    assert len(x)\n    return x.cumsum(0) / x.new_ones(len(x)).cumsum(0)\n"
-    result = check_source(f"import torch\ntorch.set_grad_enabled(False)\n{HEAD}{right}")
+    body = "    assert len(x)\n    return x.cumsum(0) / x.new_ones(len(x)).cumsum(0)\n"
+    result = check_source(f"import torch\ntorch.set_grad_enabled(False)\n{HEAD}{body}")
     assert result.score == result.max_score
 
 
@@ -187,7 +189,7 @@ def test_failed_checks_come_first_and_only_they_have_hints_and_evidence(check_so
 
 
 def test_the_untouched_stub_is_known_as_script_and_as_notebook(
-    recording: Recording, averages: Assignment
+    recording: FaultDictionary, averages: Assignment
 ) -> None:
     from manyheads.submission import read_attempt
 
@@ -203,11 +205,11 @@ def texts_in(value: object) -> Iterator[str]:
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict):
-        for key, part in value.items():
-            yield from (key, *texts_in(part))
+        for key, child in value.items():
+            yield from (key, *texts_in(child))
     elif isinstance(value, list):
-        for part in value:
-            yield from texts_in(part)
+        for child in value:
+            yield from texts_in(child)
 
 
 def test_the_file_holds_no_code(tiny: Course) -> None:
@@ -267,8 +269,8 @@ def test_a_recorded_call_that_no_check_asks_is_held_against_nobody(recording, mu
     # its call stays in the file
     checks = tuple(check for check in recording.checks if check.id != "gradients")
     fewer = replace(recording, checks=checks)
-    wrong = next(m for m in mutants if m.id == "counts_all")
-    assert names(check_attempt(fewer, LocalRecordingRunner(wrong.namespace))) == ["counts_all"]
+    mutant = next(m for m in mutants if m.id == "counts_all")
+    assert names(check_attempt(fewer, LocalRecordingRunner(mutant.namespace))) == ["counts_all"]
 
 
 def test_a_check_that_recordings_cannot_decide_is_left_to_the_grading_and_that_is_said(recording):
@@ -288,17 +290,21 @@ def test_what_is_asked_last_is_asked_of_attempts_alone_that_pass_all_before(reco
         c.model_copy(update={"is_last": True}) if c.id == last.id else c for c in recording.checks
     )
     changed = replace(recording, checks=checks)
-    right = check_attempt(changed, LocalRecordingRunner(namespace_of(RIGHT[0])))
-    assert last.id in {check.id for check in right.checks}
-    told = set()
+    correct_result = check_attempt(changed, LocalRecordingRunner(namespace_of(RIGHT[0])))
+    assert last.id in {check.id for check in correct_result.checks}
+    verdicts = set()
     for mutant in mutants:
-        before = check_attempt(recording, LocalRecordingRunner(mutant.namespace))
+        baseline = check_attempt(recording, LocalRecordingRunner(mutant.namespace))
         fails_another = any(
-            check.outcome != "passed" for check in before.checks if check.id != last.id
+            check.outcome != "passed" for check in baseline.checks if check.id != last.id
         )
         result = check_attempt(changed, LocalRecordingRunner(mutant.namespace))
         ends = {check.id: (check.outcome, check.max_score) for check in result.checks}
         assert (ends[last.id] == ("skipped", last.points)) is fails_another
-        assert (result.unseen_checks, result.unseen, result.max_score) == ((), 0, before.max_score)
-        told.add(fails_another)
-    assert True in told
+        assert (result.unseen_checks, result.unseen, result.max_score) == (
+            (),
+            0,
+            baseline.max_score,
+        )
+        verdicts.add(fails_another)
+    assert True in verdicts

@@ -16,7 +16,7 @@ from manyheads.course import Assignment, Exercise
 from manyheads.course.file import AssignmentRow, ExerciseRow
 from manyheads.course.shapes import parse_signature
 from manyheads.diagnosis.fingerprint import ReplyFingerprint
-from manyheads.diagnosis.recording import PublicCheck, Recording
+from manyheads.diagnosis.recording import FaultDictionary, PublicCheck
 from manyheads.judge.axes import Axes, axes_of
 from manyheads.student.choose_example import SAME, ambiguity_of, examples
 from manyheads.student.example import Example
@@ -70,7 +70,9 @@ def chosen(
         tuple(call for call, _ in recorded),
         tuple((answer,) for _, answer in recorded),
     )
-    recording = Recording("e", "", tuple(checks), calls, expected, replies, mutants=(), words={})
+    recording = FaultDictionary(
+        "e", "", tuple(checks), calls, expected, replies, mutants=(), words={}
+    )
     targets = {
         call.subject if isinstance(call.subject, str) else call.subject.target
         for call, _ in recorded
@@ -142,8 +144,8 @@ def test_what_is_out_of_the_ordinary_comes_last(
 
 
 def test_each_setting_of_a_module_is_looked_at_in_the_order_of_the_course() -> None:
-    found = chosen(module(flash=True), module(flash=False), split(2, 5, 12, 4))
-    assert [example.title for example in found] == [
+    selected = chosen(module(flash=True), module(flash=False), split(2, 5, 12, 4))
+    assert [example.title for example in selected] == [
         "split(x, n_head=4)",
         "Module(n_embd=20, n_head=4, flash=False)(x)",
         "Module(n_embd=20, n_head=4, flash=True)(x)",
@@ -152,7 +154,7 @@ def test_each_setting_of_a_module_is_looked_at_in_the_order_of_the_course() -> N
 
 def test_without_shapes_calls_are_looked_at_without_names() -> None:
     call, answer = split(2, 5, 12, 4)
-    recording = Recording(
+    recording = FaultDictionary(
         "e", "", (), (call,), ((answer,),), ((ReplyFingerprint(),),), mutants=(), words={}
     )
     (example,) = examples(exercise({}), recording)
@@ -241,9 +243,9 @@ def test_a_call_that_the_signature_does_not_fit_has_no_axes(
 @pytest.fixture
 def axes() -> Axes:
     call = Call(Build("M", (20, 4, 9)), (torch.zeros(2, 7, 20),))
-    found = axes_of(MODULE, call, (2, 7, 20), {})
-    assert found is not None
-    return found
+    named_axes = axes_of(MODULE, call, (2, 7, 20), {})
+    assert named_axes is not None
+    return named_axes
 
 
 def test_shapes_read_as_the_lesson_writes_them(axes: Axes) -> None:
@@ -255,9 +257,9 @@ def test_shapes_read_as_the_lesson_writes_them(axes: Axes) -> None:
 
 def test_an_axis_that_could_be_two_things_has_no_name() -> None:
     call = Call("split", (torch.zeros(2, 3, 12), 3))
-    found = axes_of(DIVIDE, call, (2, 3, 3, 4), {})
-    assert found.shape((2, 3, 3, 4)) == "(B, 3, 3, hd)"
-    assert ambiguity_of(found) >= SAME
+    named_axes = axes_of(DIVIDE, call, (2, 3, 3, 4), {})
+    assert named_axes.shape((2, 3, 3, 4)) == "(B, 3, 3, hd)"
+    assert ambiguity_of(named_axes) >= SAME
 
 
 @pytest.mark.parametrize(

@@ -45,8 +45,8 @@ def mha_by_loop(mha, x):
 """
 
 
-def lines(told: Explained) -> list[TraceLine]:
-    return [entry for entry in told.entries if isinstance(entry, TraceLine)]
+def lines(explanation: Explained) -> list[TraceLine]:
+    return [entry for entry in explanation.entries if isinstance(entry, TraceLine)]
 
 
 def test_each_operation_stands_below_its_line_with_named_shapes(explain: Explain) -> None:
@@ -75,7 +75,7 @@ def test_a_wrong_view_is_doubted_and_its_answer_is_not_right(explain: Explain) -
         lines(split)[0].operations[0].warning
         == "T is no longer T: a step along it was C numbers, here it is hd"
     )
-    assert (split.right, split.returned) == (
+    assert (split.is_right, split.returned) == (
         False,
         "returns (B, nh, T, hd): the right shape, other numbers",
     )
@@ -96,9 +96,9 @@ def test_what_a_loop_joins_has_a_name_only_where_a_call_of_other_sizes_agrees(
     """The twin's loop goes round another number of times, so `cat` takes another number of tensors
     there.
     """
-    (told,) = explain("mha_by_loop", LOOPS.replace("range(mha.n_head)", f"range({count})"))
-    (cat,) = (op for line in lines(told) for op in line.operations if op.name == "cat")
-    assert cat.gives == gives or re.fullmatch(gives, cat.gives), (told.sizes, cat)
+    (explanation,) = explain("mha_by_loop", LOOPS.replace("range(mha.n_head)", f"range({count})"))
+    (cat,) = (op for line in lines(explanation) for op in line.operations if op.name == "cat")
+    assert cat.gives == gives or re.fullmatch(gives, cat.gives), (explanation.sizes, cat)
 
 
 def test_an_exception_is_told_with_its_line_after_what_led_to_it(explain: Explain) -> None:
@@ -125,31 +125,34 @@ def test_an_exception_is_told_with_its_line_after_what_led_to_it(explain: Explai
     ],
 )
 def test_what_scores_are_divided_by_is_named(explain: Explain, by: str, takes: str) -> None:
-    (told,) = explain("mha_by_loop", LOOPS.replace("math.sqrt(C)", by))
-    assert [op.takes for line in lines(told) for op in line.operations if op.name == "div"] == [
-        takes
-    ]
+    (explanation,) = explain("mha_by_loop", LOOPS.replace("math.sqrt(C)", by))
+    assert [
+        op.takes for line in lines(explanation) for op in line.operations if op.name == "div"
+    ] == [takes]
 
 
 def test_a_size_that_is_an_axis_by_chance_has_no_name(explain: Explain) -> None:
     gives = [
-        op.gives for told in explain("rotary") for line in lines(told) for op in line.operations
+        op.gives
+        for explanation in explain("rotary")
+        for line in lines(explanation)
+        for op in line.operations
     ]
     assert "(B, T, 7, 2)" in gives  # and B = 2
     assert "(B, T, 7, B)" not in gives
 
 
 def test_heads_one_after_the_other_are_folded(explain: Explain) -> None:
-    (told,) = explain("mha_by_loop", LOOPS)
-    again = [entry for entry in told.entries if isinstance(entry, Repeated)]
-    assert [(entry.first, entry.last, entry.more, entry.alike) for entry in again] == [
+    (explanation,) = explain("mha_by_loop", LOOPS)
+    again = [entry for entry in explanation.entries if isinstance(entry, Repeated)]
+    assert [(entry.first, entry.last, entry.repeats, entry.alike) for entry in again] == [
         ("10", "11", 4, True)
     ]
 
 
 def test_a_helper_is_one_deeper_than_the_line_that_calls_it(explain: Explain) -> None:
-    told = explain("causal_mask")[2]
-    assert [(line.depth, bool(line.operations)) for line in lines(told)] == [
+    explanation = explain("causal_mask")[2]
+    assert [(line.depth, bool(line.operations)) for line in lines(explanation)] == [
         (0, False),
         (1, True),
         (0, False),
@@ -171,7 +174,7 @@ def test_what_came_back_is_said_in_the_lessons_words(
     split, _ = explain(
         "reshape_dance", f"def split_heads(x, n_head):\n    {body}\ndef merge_heads(y): ...\n"
     )
-    assert not split.right
+    assert not split.is_right
     assert split.returned.endswith(says)
 
 
@@ -196,7 +199,11 @@ def causal_mask(T, device=None): return torch.ones(T, T, dtype=torch.bool).tril(
 def mask_scores(scores, mask): return scores.masked_fill(~mask, torch.finfo(scores.dtype).min)
 def causal_weights(scores): return mask_scores(scores, causal_mask(scores.shape[-1])).softmax(-1)
 """
-    assert [told.right for told in explain("causal_mask", source)] == [True, True, True]
+    assert [explanation.is_right for explanation in explain("causal_mask", source)] == [
+        True,
+        True,
+        True,
+    ]
 
 
 def test_nothing_of_the_students_moves_the_cursor(explain: Explain) -> None:
@@ -206,17 +213,17 @@ layer = type("\\x1b[2Jgone", (torch.nn.Tanh,), {})()
 def split_heads(x, n_head): return layer(x)  # \x1b[2J
 def merge_heads(y): return y
 """
-    shown = [
+    rows = [
         (line.code, *(op.name for op in line.operations))
         for line in lines(explain("reshape_dance", source)[0])
     ]
-    assert [name for _, *names in shown for name in names] == [" [2Jgone"]
-    assert all(text.isprintable() for texts in shown for text in texts)
+    assert [name for _, *names in rows for name in names] == [" [2Jgone"]
+    assert all(text.isprintable() for texts in rows for text in texts)
 
 
 def test_numbers_are_kept_on_demand(explain: Explain) -> None:
-    (told,) = explain("fused_qkv", crop=(2, 3))
-    crops = [op.crop for line in lines(told) for op in line.operations]
+    (explanation,) = explain("fused_qkv", crop=(2, 3))
+    crops = [op.crop for line in lines(explanation) for op in line.operations]
     assert all(crop is not None and crop.shape == (2, 3) for crop in crops)
     assert all(op.crop is None for line in lines(explain("fused_qkv")[0]) for op in line.operations)
 
@@ -288,9 +295,9 @@ def all_alike(items: tuple[Item, ...]) -> bool:
 @given(st.lists(st.integers(0, 3), max_size=60))
 def test_nothing_is_lost_and_nothing_added(order: list[int]) -> None:
     folded = fold(order, lambda i: i)
-    shown, rest = first_rounds(folded), iter(order)
-    assert all(step in rest for step in shown)  # in their order
-    assert set(shown) == set(order)
+    visible_steps, remaining = first_rounds(folded), iter(order)
+    assert all(step in remaining for step in visible_steps)  # in their order
+    assert set(visible_steps) == set(order)
     if all_alike(folded):
         assert unrolled(folded) == order
 
@@ -363,7 +370,12 @@ MERGED = "def merge_heads(y): return y.transpose(1, 2).flatten(2)\n"
 
 def test_the_right_split_gives_a_head_its_channels_of_every_token(explain: Explain) -> None:
     first, second = explain("reshape_dance")[0].tables
-    assert (first.wrong, second.wrong, first.title, second.title) == ((), (), "head 0", "head 1")
+    assert (first.wrong_rows, second.wrong_rows, first.title, second.title) == (
+        (),
+        (),
+        "head 0",
+        "head 1",
+    )
     assert "by its address in x," in first.legend
     assert [row[1] for row in second.rows[:2]] == [list(range(6, 12)), list(range(106, 112))]
     assert [row[0] for row in first.rows[:2]] == ["token 0", "token 1"]
@@ -373,12 +385,12 @@ def test_the_wrong_view_is_seen(explain: Explain) -> None:
     source = (
         f"def split_heads(x, n_head): B, T, C = x.shape; return x.view(B, n_head, T, -1)\n{MERGED}"
     )
-    first, *_ = explain("reshape_dance", source)[0].tables
-    yours = [row[1] for row in first.rows]
+    table, *_ = explain("reshape_dance", source)[0].tables
+    yours = [row[1] for row in table.rows]
     assert yours[:3] == [list(range(6)), list(range(6, 12)), list(range(12, 18))]
     assert yours[5] == list(range(100, 106))
-    assert len(first.wrong) == 8
-    assert first.rows[1][2] == list(range(100, 106))
+    assert len(table.wrong_rows) == 8
+    assert table.rows[1][2] == list(range(100, 106))
 
 
 @pytest.mark.parametrize(
@@ -392,5 +404,9 @@ def test_the_wrong_view_is_seen(explain: Explain) -> None:
 def test_what_computes_new_numbers_or_another_shape_has_no_tables(
     explain: Explain, id_: str, source: str
 ) -> None:
-    told = explain(id_, *[source] * bool(source))
-    assert [each.tables for each in (told[:1] if source else told) if each.tables] == []
+    explanations = explain(id_, *[source] * bool(source))
+    assert [
+        explanation.tables
+        for explanation in (explanations[:1] if source else explanations)
+        if explanation.tables
+    ] == []

@@ -51,7 +51,7 @@ WAYS = {
 Q = torch.randn(B, NH, T, HD, generator=torch.Generator().manual_seed(4))
 
 
-def seen(body: str) -> Tensor | None:
+def weights_of(body: str) -> Tensor | None:
     namespace: dict[str, object] = {}
     exec(compile(f"{HEAD}    {body}\n", "a.py", "exec"), namespace)
     call = Call("f", (Q,))
@@ -66,19 +66,19 @@ def expected() -> Tensor:
 
 @pytest.mark.parametrize("way", WAYS)
 def test_the_weights_of_the_first_sequence_head_by_head(way: str) -> None:
-    found = seen(WAYS[way])
-    assert found.shape == (NH, T, T)
-    assert torch.allclose(found, expected(), atol=1e-5)
+    weights = weights_of(WAYS[way])
+    assert weights.shape == (NH, T, T)
+    assert torch.allclose(weights, expected(), atol=1e-5)
 
 
 def test_a_mask_after_the_softmax_is_part_of_the_weights() -> None:
-    found = seen("return (q @ q.mT).softmax(-1).masked_fill(hidden, 0) @ q")
-    assert not found.triu(1).any()
+    weights = weights_of("return (q @ q.mT).softmax(-1).masked_fill(hidden, 0) @ q")
+    assert not weights.triu(1).any()
 
 
 def test_a_softmax_over_the_wrong_axis_is_shown_as_it_is() -> None:
-    found = seen("s = q @ q.mT\n    return (s - s.amax(-2, True)).softmax(-2) @ q")
-    assert torch.allclose(found.sum(-2), torch.ones(NH, T))
+    weights = weights_of("s = q @ q.mT\n    return (s - s.amax(-2, True)).softmax(-2) @ q")
+    assert torch.allclose(weights.sum(-2), torch.ones(NH, T))
 
 
 @pytest.mark.parametrize(
@@ -91,7 +91,7 @@ def test_a_softmax_over_the_wrong_axis_is_shown_as_it_is() -> None:
     ],
 )
 def test_where_no_weights_are_computed_none_are_shown(body: str) -> None:
-    assert seen(body) is None
+    assert weights_of(body) is None
 
 
 CACHED = parse_signature(
@@ -142,16 +142,16 @@ def follow_calls(source: str) -> Traced:
 @pytest.fixture(scope="module")
 def example() -> Example:
     """The sequence, with the outputs of the right attempt."""
-    right = follow_calls(KEEPS)
+    reference = follow_calls(KEEPS)
     outputs = [
-        y for place in range(0, 8, 2) if (y := right.reply.outputs[place].tensor) is not None
+        y for index in range(0, 8, 2) if (y := reference.reply.outputs[index].tensor) is not None
     ]
     axes = Axes({"B": 2, "T": 3, "C": 8, "nh": 2, "hd": 4}, packed=frozenset({"C"}))
-    each = [
-        Example(CALL, y, True, CACHED, axes, place=2 * i, label=f"y of call {i + 1}")
+    examples = [
+        Example(CALL, y, True, CACHED, axes, output_index=2 * i, label=f"y of call {i + 1}")
         for i, y in enumerate(outputs)
     ]
-    return replace(each[0], others=tuple(each[1:]))
+    return replace(examples[0], others=tuple(examples[1:]))
 
 
 def grown(example: Example, source: str) -> list[Picture]:
@@ -167,31 +167,42 @@ def test_the_keys_are_those_of_the_past_that_is_continued(example: Example) -> N
 
 
 def test_a_table_for_each_call_with_the_triangle_at_the_lower_right(example: Example) -> None:
-    found = [
+    call_weights = [
         weights for weights in weights_by_call(example, follow_calls(KEEPS)) if weights is not None
     ]
-    assert [weights.shape for weights in found] == [(2, 3, 3), (2, 2, 5), (2, 2, 5), (2, 1, 6)]
-    for weights in found:
+    assert [weights.shape for weights in call_weights] == [
+        (2, 3, 3),
+        (2, 2, 5),
+        (2, 2, 5),
+        (2, 1, 6),
+    ]
+    for weights in call_weights:
         new, keys = weights.shape[1:]
         hidden = torch.tensor([[j > keys - new + i for j in range(keys)] for i in range(new)])
         assert torch.equal(weights[0] == 0, hidden)
-    assert not torch.equal(found[1], found[2])  # two futures of one past
+    assert not torch.equal(call_weights[1], call_weights[2])  # two futures of one past
 
 
 @pytest.mark.parametrize(
     "source", [KEEPS, AGAIN], ids=["keys are kept", "all rows are computed again"]
 )
 def test_the_weights_of_each_call_are_drawn(example: Example, source: str) -> None:
-    shown = grown(example, source)
-    assert [each.title for each in shown] == [
+    pictures = grown(example, source)
+    assert [picture.title for picture in pictures] == [
         f"your weights in Cached, call {n}" for n in range(1, 5)
     ]
-    assert {(each.rows, each.columns) for each in shown} == {("new query", "key so far")}
-    assert [[panel.title for panel in each.panels] for each in shown] == [["head 0", "head 1"]] * 4
-    for each, weights in zip(shown, weights_by_call(example, follow_calls(KEEPS)), strict=True):
+    assert {(picture.rows, picture.columns) for picture in pictures} == {
+        ("new query", "key so far")
+    }
+    assert [[panel.title for panel in picture.panels] for picture in pictures] == [
+        ["head 0", "head 1"]
+    ] * 4
+    for picture, weights in zip(
+        pictures, weights_by_call(example, follow_calls(KEEPS)), strict=True
+    ):
         assert weights is not None
         torch.testing.assert_close(
-            torch.stack([p.values for p in each.panels if p.values is not None]), weights
+            torch.stack([p.values for p in picture.panels if p.values is not None]), weights
         )
 
 

@@ -17,7 +17,7 @@ from tests import make
 def test_steps_to_one_mistake_use_up_none_of_another_and_wait_for_its_return_and_the_last_stays(
     tmp_path: Path,
 ) -> None:
-    asked = (
+    requests = (
         ("one", "sum"),
         ("one", "mean"),
         ("two", "sum"),
@@ -25,7 +25,7 @@ def test_steps_to_one_mistake_use_up_none_of_another_and_wait_for_its_return_and
         ("two", "sum"),
         *[("one", "sum")] * 2,
     )
-    assert [next_step(tmp_path, *about, 2) for about in asked] == [1, 1, 1, 2, 2, 3, 3]
+    assert [next_step(tmp_path, *request, 2) for request in requests] == [1, 1, 1, 2, 2, 3, 3]
 
 
 @pytest.mark.parametrize(
@@ -71,10 +71,10 @@ def two_functions() -> ExerciseResult:
 
 def hint_on(result: ExerciseResult, root: Path) -> Hint:
     exercise, recording = SimpleNamespace(id="dance", hint="Begin."), SimpleNamespace(words=WORDS)
-    own: Any = SimpleNamespace(
+    attempt: Any = SimpleNamespace(
         exercise=exercise, recording=recording, course=SimpleNamespace(root=root)
     )
-    return next_hint(own, result)
+    return next_hint(attempt, result)
 
 
 def test_it_is_of_the_function_that_check_shows_first(tmp_path: Path) -> None:
@@ -117,9 +117,9 @@ def test_another_kind_of_one_mistake_has_texts_of_its_own_and_begins_with_the_fi
 def test_after_a_tick_hints_begin_anew(tmp_path: Path) -> None:
     for _ in range(4):
         hint_on(two_functions(), tmp_path)
-    done = make.exercise("dance", make.check("split", outcome="passed", score=1.0))
-    assert done.is_done
-    note_shown(done, tmp_path)
+    result = make.exercise("dance", make.check("split", outcome="passed", score=1.0))
+    assert result.is_done
+    note_shown(result, tmp_path)
     assert hint_on(two_functions(), tmp_path).sentence == "Hint 1 of 3: reversed?"
 
 
@@ -139,7 +139,7 @@ def test_of_what_is_begun_it_is_about_what_the_stub_has_left(tmp_path: Path) -> 
         name="merge", state="unwritten", evidence="its forward is not written yet"
     )
     functions = (FunctionResult(name="split", state="unwritten"), begun)
-    checks = tuple(each.model_copy(update={"function": ""}) for each in two_functions().checks)
+    checks = tuple(check.model_copy(update={"function": ""}) for check in two_functions().checks)
     result = make.exercise("dance", *checks, functions=functions)
     assert hint_on(result, tmp_path).title == "merge: its forward is not written yet"
 
@@ -176,12 +176,12 @@ def test_a_hint_about_shapes_stands_beside_no_exception_of_another_kind(tmp_path
 
 
 def test_another_exception_in_the_same_check_has_steps_of_its_own(tmp_path: Path) -> None:
-    seen = (
+    messages = (
         "raised NameError on line 3: it",
         "raised TypeError on line 3: it",
         "raised TypeError on line 5: it",
     )
-    steps = [hint_on(unnamed(each), tmp_path).sentence[:11] for each in seen]
+    steps = [hint_on(unnamed(message), tmp_path).sentence[:11] for message in messages]
     assert steps == ["Hint 1 of 2", "Hint 1 of 2", "Hint 2 of 2"]
 
 
@@ -303,9 +303,9 @@ def test_another_exception_in_the_same_check_has_steps_of_its_own(tmp_path: Path
 def test_a_mistake_is_told_in_the_words_of_its_kind(tmp_path, named, evidence, title, hint):
     """In check, in status and in hint."""
     result = unnamed(evidence, named=named)
-    said, (report,) = hint_on(result, tmp_path), function_reports(result)
-    assert said.title.startswith(title)
+    shown_hint, (report,) = hint_on(result, tmp_path), function_reports(result)
+    assert shown_hint.title.startswith(title)
     assert report.says.startswith(title)
-    assert hint in said.sentence
+    assert hint in shown_hint.sentence
     if title != f"{named}.":
         assert hint in report.hint

@@ -27,12 +27,12 @@ def in_a_process_of_its_own(code: str) -> list[int]:
 
     Skips where the system does not tell a process its peak.
     """
-    done = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, check=True
     )
-    if "None" in done.stdout:
+    if "None" in completed.stdout:
         pytest.skip("this system does not tell a process its peak")
-    return [int(word) for word in done.stdout.split()]
+    return [int(word) for word in completed.stdout.split()]
 
 
 @pytest.mark.parametrize("backward", [False, True])

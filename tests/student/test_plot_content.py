@@ -119,7 +119,7 @@ def test_a_wide_reshape_is_cut_where_it_goes_wrong(draw) -> None:
     )[1]
     assert (merge.words, merge.first) == ("108 of 270 numbers are in the wrong place", (0, 16))
     assert [panel.title for panel in merge.panels] == [
-        f"{who}, columns 16 to 27 of 30" for who in ("expected", "yours")
+        f"{label}, columns 16 to 27 of 30" for label in ("expected", "yours")
     ]
     assert [panel.values[1].tolist()[:4] for panel in merge.panels] == [
         [116, 117, 118, 119],
@@ -156,8 +156,8 @@ def test_the_mistake_is_drawn_and_what_is_right_alone(draw) -> None:
     ],
 )
 def test_a_table_is_told_in_words(wanted: list[float], mine: list[float], words: str) -> None:
-    kind = "mask" if wanted[0] is True else "numbers"
-    picture = compared("f(x)", torch.tensor([wanted]), torch.tensor([mine]), "", "", kind)
+    panel_kind = "mask" if wanted[0] is True else "numbers"
+    picture = compared("f(x)", torch.tensor([wanted]), torch.tensor([mine]), "", "", panel_kind)
     assert (picture.words, picture.differs) == (words, words != "as expected")
 
 
@@ -180,8 +180,8 @@ def test_what_is_hidden_in_one_of_two_alone_is_no_number() -> None:
     ],
 )
 def test_where_there_is_nothing_to_compare_it_says_why(draw, body: str, note: str) -> None:
-    rest = MASK.format(fill=-INF).split("bool).tril()\n")[1].replace("-inf", "float('-inf')")
-    picture = draw("causal_mask", f"def causal_mask(T, device=None): {body}\nimport torch\n{rest}")[
+    tail = MASK.format(fill=-INF).split("bool).tril()\n")[1].replace("-inf", "float('-inf')")
+    picture = draw("causal_mask", f"def causal_mask(T, device=None): {body}\nimport torch\n{tail}")[
         0
     ]
     assert picture.caption == f"causal_mask(T=9): {note}"
@@ -219,16 +219,16 @@ def draw_sources(
         for folder, source in zip(folders.values(), sources, strict=True):
             folder.mkdir()
             (folder / SCRIPT).write_text(source, encoding="utf-8")
-        wanted = drawable(tiny, [graded(student, "failed") for student, _ in folders], folders)
-        return [pictures for _, pictures in draw_wrong(tiny, box, wanted)]
+        targets = drawable(tiny, [graded(student, "failed") for student, _ in folders], folders)
+        return [pictures for _, pictures in draw_wrong(tiny, box, targets)]
 
     return draw
 
 
 def test_wrong_numbers_stand_beside_the_recorded_ones(draw_sources) -> None:
-    ((shown,),) = draw_sources(NO_DIVISION)
-    expected, yours, apart = (panel.values for panel in shown.panels)
-    assert shown.title == "running_mean(x)"
+    ((picture,),) = draw_sources(NO_DIVISION)
+    expected, yours, apart = (panel.values for panel in picture.panels)
+    assert picture.title == "running_mean(x)"
     torch.testing.assert_close(yours[0, -1], expected[0, -1])  # the mean of all of them is right
     torch.testing.assert_close(apart, (yours - expected).double())
 
@@ -261,10 +261,10 @@ def test_where_a_picture_tells_nothing_there_is_none(draw_sources, source: str) 
 def test_what_two_handed_in_is_run_once_and_there_is_an_end(
     draw_sources, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    shown = Picture("f(x)", "", (), "", "", differs=True)
-    runs = iter([[replace(shown, differs=False), *[shown] * (DRAWN + 1)]])
+    picture = Picture("f(x)", "", (), "", "", differs=True)
+    runs = iter([[replace(picture, differs=False), *[picture] * (DRAWN + 1)]])
     monkeypatch.setattr(plot_content, "pictures", lambda _: next(runs))
-    assert draw_sources(NO_DIVISION, NO_DIVISION) == [(shown,) * DRAWN] * 2
+    assert draw_sources(NO_DIVISION, NO_DIVISION) == [(picture,) * DRAWN] * 2
 
 
 @pytest.mark.parametrize(
@@ -275,9 +275,9 @@ def test_where_nothing_was_written_nothing_is_run(
 ) -> None:
     if content is not None:
         (tmp_path / SCRIPT).write_bytes(content)
-    (wanted,) = drawable(tiny, [graded("a", "error")], {("a", "averages"): tmp_path})
+    (target,) = drawable(tiny, [graded("a", "error")], {("a", "averages"): tmp_path})
     monkeypatch.setattr(type(box), "attempt", None)
-    assert list(draw_wrong(tiny, box, [wanted])) == [(wanted.key, ())]
+    assert list(draw_wrong(tiny, box, [target])) == [(target.key, ())]
 
 
 @pytest.mark.parametrize(

@@ -51,36 +51,40 @@ def asked(box: Box) -> Ask:
     dance.
     """
 
-    def asked(
-        id_: str = "reshape_dance", text: str = "", count: int = 1000, seed: int = 3, **more: object
+    def ask_questions(
+        id_: str = "reshape_dance",
+        text: str = "",
+        count: int = 1000,
+        seed: int = 3,
+        **fields: object,
     ) -> list[Question]:
         exercise, limits = EXERCISES[id_], course().limits.for_worker()
-        source = AttemptSource("own.py", text or exercise.solution.read_text(), **more)  # type: ignore[arg-type]
+        source = AttemptSource("own.py", text or exercise.solution.read_text(), **fields)  # type: ignore[arg-type]
         return questions_about(
             box, limits, exercise, read(exercise.fingerprints), source, seed, count
         )
 
-    return asked
+    return ask_questions
 
 
-def of_kind(kind: str, questions: list[Question]) -> list[Question]:
-    found = [each for each in questions if kind in each.text]
-    assert found
-    return found
+def of_kind(phrase: str, questions: list[Question]) -> list[Question]:
+    matches = [question_ for question_ in questions if phrase in question_.text]
+    assert matches
+    return matches
 
 
 @pytest.mark.parametrize("exercise", EXERCISES.values(), ids=EXERCISES)
 def test_a_right_attempt_gives_five_questions_and_the_same_in_another_run(
     asked: Ask, exercise: Exercise
 ) -> None:
-    own = exercise.right_attempts()[-1].read_text()
-    questions = asked(exercise.id, own, ASKED)
-    assert [len({option.text for option in each.options}) for each in questions] == [
+    attempt = exercise.right_attempts()[-1].read_text()
+    questions = asked(exercise.id, attempt, ASKED)
+    assert [len({option.text for option in question_.options}) for question_ in questions] == [
         len(LETTERS)
     ] * ASKED
-    assert all(option.cause for each in questions for option in each.options)
-    assert asked(exercise.id, own, ASKED) == questions
-    assert asked(exercise.id, own, ASKED, seed=4) != questions
+    assert all(option.cause for question_ in questions for option in question_.options)
+    assert asked(exercise.id, attempt, ASKED) == questions
+    assert asked(exercise.id, attempt, ASKED, seed=4) != questions
 
 
 def returned(number: int, line: str, call: str, sizes: dict[str, int]) -> object:
@@ -104,51 +108,65 @@ def returned(number: int, line: str, call: str, sizes: dict[str, int]) -> object
         return error
 
 
-def right_option(each: Question) -> str:
+def right_option(question_: Question) -> str:
     """The right option of a question on the solution, found without the box."""
     call, sizes = (
-        each.text.partition(" runs with ")[0],
-        {n: int(s) for n, s in re.findall(r"(\w+) = (\d+)", each.text)},
+        question_.text.partition(" runs with ")[0],
+        {n: int(s) for n, s in re.findall(r"(\w+) = (\d+)", question_.text)},
     )
-    number, code = each.code.removeprefix("Line ").split(": ", 1)
-    edit = re.findall(r" becomes `(.*)`\. ", each.text)
-    own = returned(int(number), re.sub(r"^(return|\w+ =) ", "return ", code), call, sizes)
-    assert edit or isinstance(own, torch.Tensor)
+    number, code = question_.code.removeprefix("Line ").split(": ", 1)
+    edit = re.findall(r" becomes `(.*)`\. ", question_.text)
+    original = returned(int(number), re.sub(r"^(return|\w+ =) ", "return ", code), call, sizes)
+    assert edit or isinstance(original, torch.Tensor)
     if edit:
-        own, edited = (
+        original, edited = (
             returned(int(number), code, call, sizes),
             returned(int(number), edit[0], call, sizes),
         )
-        assert isinstance(own, torch.Tensor)
+        assert isinstance(original, torch.Tensor)
         if not isinstance(edited, torch.Tensor):
             return RAISES
-        return SHAPE if edited.shape != own.shape else NOTHING if edited.equal(own) else NUMBERS
-    assert isinstance(own, torch.Tensor)
-    if SHAPES in each.text:
-        return str(tuple(own.shape))
-    if AXES in each.text:
-        size = own.shape[int(re.findall(r"axis (\d)", each.text)[0])]
-        return next(f"{name}, {size} of them" for name, known in sizes.items() if known == size)
+        return (
+            SHAPE
+            if edited.shape != original.shape
+            else NOTHING
+            if edited.equal(original)
+            else NUMBERS
+        )
+    assert isinstance(original, torch.Tensor)
+    if SHAPES in question_.text:
+        return str(tuple(original.shape))
+    if AXES in question_.text:
+        size = original.shape[int(re.findall(r"axis (\d)", question_.text)[0])]
+        return next(
+            f"{name}, {size} of them" for name, axis_size in sizes.items() if axis_size == size
+        )
     return str(
-        int(own[tuple(map(int, re.findall(r"stands at \[(.*?)\]", each.text)[0].split(", ")))])
+        int(
+            original[
+                tuple(map(int, re.findall(r"stands at \[(.*?)\]", question_.text)[0].split(", ")))
+            ]
+        )
     )
 
 
 @pytest.mark.parametrize("kind", [SHAPES, AXES, ORIGINS, EDITS])
 def test_the_right_option_is_what_the_code_does_and_stands_anywhere(asked: Ask, kind: str) -> None:
     questions = of_kind(kind, asked())
-    assert [each.options[each.right].text for each in questions] == list(
+    assert [question_.options[question_.correct_index].text for question_ in questions] == list(
         map(right_option, questions)
     )
-    assert len({each.right for each in asked()}) == len(LETTERS)
+    assert len({question_.correct_index for question_ in asked()}) == len(LETTERS)
 
 
 def test_two_options_that_are_equal_count_once_and_too_few_make_no_question() -> None:
-    wrong = [Option("1", "a"), Option("2", "b"), Option("1", "c"), Option("3", "d")]
-    found = question(random.Random(1), "how many?", "", Option("4", "so many"), wrong)
-    assert sorted(option.text for option in found.options) == ["1", "2", "3", "4"]
-    assert found.options[found.right].text == "4"
-    assert question(random.Random(1), "how many?", "", Option("1", "so many"), wrong) is None
+    distractors = [Option("1", "a"), Option("2", "b"), Option("1", "c"), Option("3", "d")]
+    posed_question = question(
+        random.Random(1), "how many?", "", Option("4", "so many"), distractors
+    )
+    assert sorted(option.text for option in posed_question.options) == ["1", "2", "3", "4"]
+    assert posed_question.options[posed_question.correct_index].text == "4"
+    assert question(random.Random(1), "how many?", "", Option("1", "so many"), distractors) is None
 
 
 @pytest.mark.parametrize("id_", ["reshape_dance", "attention_scores"])
@@ -156,23 +174,25 @@ def test_nothing_that_is_told_before_a_second_try_gives_the_answer_away(
     asked: Ask, id_: str
 ) -> None:
     compares = re.compile(r"one axis more|gone|other way round|joined|[Ii]ts size is|comes to")
-    for each in asked(id_):
-        right = each.options[each.right].text
-        for letter in LETTERS.replace(LETTERS[each.right], ""):
-            (told,) = answer_lines(each, letter, shows_right=False)
-            assert told.plain.startswith("✗ ")
-            assert right not in told.plain or ORIGINS in each.text  # of which [8, 2] may hold the 8
-            assert not compares.search(told.plain), told.plain
-            assert right in "".join(
-                line.plain for line in answer_lines(each, letter, shows_right=True)
+    for question_ in asked(id_):
+        correct = question_.options[question_.correct_index].text
+        for letter in LETTERS.replace(LETTERS[question_.correct_index], ""):
+            (feedback,) = answer_lines(question_, letter, shows_right=False)
+            assert feedback.plain.startswith("✗ ")
+            assert (
+                correct not in feedback.plain or ORIGINS in question_.text
+            )  # of which [8, 2] may hold the 8
+            assert not compares.search(feedback.plain), feedback.plain
+            assert correct in "".join(
+                line.plain for line in answer_lines(question_, letter, shows_right=True)
             )
 
 
 def test_a_comment_that_may_say_what_is_asked_is_not_shown(asked: Ask) -> None:
     assert [
         text
-        for each in asked("attention_scores")
-        for text in (each.code, each.text)
+        for question_ in asked("attention_scores")
+        for text in (question_.code, question_.text)
         if "  #" in text
     ] == []
     assert shown_code('y = x["#"] + f(  # that is "(B, T)"') == 'y = x["#"] + f('
@@ -218,7 +238,7 @@ def test_a_line_is_asked_about_only_where_it_has_one_result_and_the_same_in_each
 ) -> None:
     questions = asked(text=UNCLEAR)
     shapes, axes, origins = (
-        {each.code.partition(": ")[2] for each in of_kind(k, questions)}
+        {question_.code.partition(": ")[2] for question_ in of_kind(k, questions)}
         for k in (SHAPES, AXES, ORIGINS)
     )
     assert (
@@ -234,36 +254,41 @@ def test_a_line_is_asked_about_only_where_it_has_one_result_and_the_same_in_each
     )
     assert origins <= shapes
     # An edit may leave the new memory unset, whose numbers are chance.
-    assert {each.options[each.right].text for each in of_kind(EDITS, questions)} == {RAISES, SHAPE}
+    assert {
+        question_.options[question_.correct_index].text for question_ in of_kind(EDITS, questions)
+    } == {
+        RAISES,
+        SHAPE,
+    }
 
 
 def test_what_is_no_tensor_or_has_another_dtype_is_called_neither_the_same_nor_an_exception() -> (
     None
 ):
-    def of(*tensors: torch.Tensor | None) -> Reply:
+    def reply_of(*tensors: torch.Tensor | None) -> Reply:
         return Reply(outputs=tuple(Output(kind="tensor", tensor=tensor) for tensor in tensors))
 
-    own = of(torch.ones(2, 3))
-    known = [
-        outcome(of(tensor), own)
+    original = reply_of(torch.ones(2, 3))
+    outcomes = [
+        outcome(reply_of(tensor), original)
         for tensor in (torch.ones(2, 3), torch.zeros(2, 3), torch.ones(3, 2))
     ]
-    assert known == [NOTHING, NUMBERS, SHAPE]
-    others = (
-        of(torch.ones(2, 3).bool()),
-        of(None),
-        of(torch.ones(())),
-        of(torch.ones(2, 3), torch.ones(2, 3)),
+    assert outcomes == [NOTHING, NUMBERS, SHAPE]
+    replies = (
+        reply_of(torch.ones(2, 3).bool()),
+        reply_of(None),
+        reply_of(torch.ones(())),
+        reply_of(torch.ones(2, 3), torch.ones(2, 3)),
         None,
     )
-    assert [outcome(other, own) for other in others] == [""] * 5
-    assert outcome(Reply(raised=Raised("NameError", (), "", "call", None)), own) == ""
+    assert [outcome(reply, original) for reply in replies] == [""] * 5
+    assert outcome(Reply(raised=Raised("NameError", (), "", "call", None)), original) == ""
 
 
 def test_of_several_results_the_first_is_asked_about_and_said_to_be(asked: Ask) -> None:
     assert all(
-        each.text.endswith(" Only its first result counts.")
-        for each in of_kind(EDITS, asked("kv_cache"))
+        question_.text.endswith(" Only its first result counts.")
+        for question_ in of_kind(EDITS, asked("kv_cache"))
     )
 
 
@@ -271,8 +296,8 @@ def test_edits_can_be_read_and_name_no_self_where_no_class_is(asked: Ask) -> Non
     edits = of_kind(EDITS, [*asked(), *asked("mha_by_loop")])
     assert [
         line
-        for each in edits
-        for line in re.findall("`(.*)`", each.text)
+        for question_ in edits
+        for line in re.findall("`(.*)`", question_.text)
         if "self." in line or len(line) > 120
     ] == []
 
@@ -280,13 +305,15 @@ def test_edits_can_be_read_and_name_no_self_where_no_class_is(asked: Ask) -> Non
 def test_lines_of_a_notebook_are_called_by_their_cells(asked: Ask) -> None:
     text = solution("reshape_dance")
     questions = asked(cells=(1, text[: text.index("def merge_heads")].count("\n") + 1))
-    assert all(re.match(r"Line \d+ of code cell [12]: ", each.code) for each in questions)
-    told = [
-        said
-        for each in questions
-        for said in (each.text, *(option.cause for option in each.options))
+    assert all(re.match(r"Line \d+ of code cell [12]: ", question_.code) for question_ in questions)
+    sentences = [
+        sentence
+        for question_ in questions
+        for sentence in (question_.text, *(option.cause for option in question_.options))
     ]
-    assert [said for said in told if re.search(r"\bline \d+(?! of code cell)\b", said)] == []
+    assert [
+        sentence for sentence in sentences if re.search(r"\bline \d+(?! of code cell)\b", sentence)
+    ] == []
 
 
 def test_an_edit_that_never_ends_is_left_out(asked: Ask) -> None:
@@ -303,18 +330,18 @@ def test_an_edit_that_never_ends_is_left_out(asked: Ask) -> None:
 
 def test_no_line_of_the_reference_is_shown_where_the_code_is_another(asked: Ask) -> None:
     reference = exercise_of("reshape_dance")
-    other = next(
+    attempt = next(
         path for path in reference.right_attempts() if "einops" in path.read_text()
     ).read_text()
-    written = {line.strip() for line in other.splitlines()}
+    written = {line.strip() for line in attempt.splitlines()}
     hidden = {
         line.strip() for line in solution("reshape_dance").splitlines() if len(line.strip()) > 20
     } - written
-    shown = [
-        text for q in asked(text=other) for text in (q.code, q.text, *(o.text for o in q.options))
+    texts = [
+        text for q in asked(text=attempt) for text in (q.code, q.text, *(o.text for o in q.options))
     ]
-    assert shown
-    assert [line for line in hidden for text in shown if line in text] == []
+    assert texts
+    assert [line for line in hidden for text in texts if line in text] == []
 
 
 @pytest.mark.parametrize("said", ["BADCA", "b, a, d, c, a", "B A D C A"])

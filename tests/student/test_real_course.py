@@ -50,11 +50,11 @@ def operations(explained: Explained) -> list[Operation]:
 def test_the_reference_is_followed_and_right(explain: Explain, id_: str) -> None:
     assert {example.target for example in looks_at(id_)} == set(exercise_of(id_).shapes)
     assert all(ambiguity_of(example.axes) < SAME for example in looks_at(id_))
-    for told in explain(id_):
-        assert told.right, told.returned
-        assert operations(told)
-        assert not [op.warning for op in operations(told) if op.warning]
-        assert (told.raised, told.dropped) == ("", 0)
+    for explanation in explain(id_):
+        assert explanation.is_right, explanation.returned
+        assert operations(explanation)
+        assert not [op.warning for op in operations(explanation) if op.warning]
+        assert (explanation.raised, explanation.dropped) == ("", 0)
 
 
 def test_a_call_with_blocks_has_several_of_them() -> None:
@@ -65,21 +65,21 @@ def test_a_call_with_blocks_has_several_of_them() -> None:
 
 @pytest.mark.parametrize("id_", IDS)
 def test_the_reference_is_drawn_and_as_expected(follow_source: FollowSource, id_: str) -> None:
-    shown = pictures(follow_source(id_, crop=TABLES, times=TIMES))
-    assert {picture.words for picture in shown if not picture.title.startswith("your weights")} == {
+    drawn = pictures(follow_source(id_, crop=TABLES, times=TIMES))
+    assert {picture.words for picture in drawn if not picture.title.startswith("your weights")} == {
         "as expected"
     }
     assert {
-        len(picture.panels) for picture in shown if not picture.title.startswith("your weights")
+        len(picture.panels) for picture in drawn if not picture.title.startswith("your weights")
     } == {1}
 
 
 @pytest.mark.parametrize("path", RIGHT, ids=lambda path: f"{path.parent.name}/{path.stem}")
 @pytest.mark.filterwarnings("ignore")
 def test_a_right_attempt_is_right_and_not_doubted(explain: Explain, path: Path) -> None:
-    for told in explain(path.parent.name, path.read_text(encoding="utf-8")):
-        assert told.right, told.returned
-        assert not [op.warning for op in operations(told) if op.warning]
+    for explanation in explain(path.parent.name, path.read_text(encoding="utf-8")):
+        assert explanation.is_right, explanation.returned
+        assert not [op.warning for op in operations(explanation) if op.warning]
 
 
 @pytest.mark.parametrize(
@@ -95,9 +95,13 @@ def test_a_right_attempt_is_right_and_not_doubted(explain: Explain, path: Path) 
 def test_heads_are_found_wherever_weights_are_computed_and_come_first(
     follow_source, id_, heads, said
 ):
-    own, answer, *_ = pictures(follow_source(id_, crop=TABLES, times=TIMES))
-    assert (own.title, own.words, own.differs) == (f"your weights in {answer.title}", said, False)
-    assert [(panel.title, panel.kind) for panel in own.panels] == [
+    weights_picture, answer, *_ = pictures(follow_source(id_, crop=TABLES, times=TIMES))
+    assert (weights_picture.title, weights_picture.words, weights_picture.differs) == (
+        f"your weights in {answer.title}",
+        said,
+        False,
+    )
+    assert [(panel.title, panel.kind) for panel in weights_picture.panels] == [
         (f"head {h}", "weights") for h in range(heads)
     ]
 

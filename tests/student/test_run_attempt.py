@@ -25,9 +25,9 @@ def check(tiny: Course, running_mean: Exercise, box: Box) -> Check:
     """What is found of this source."""
     recording, usual = read(running_mean.fingerprints), tiny.limits.for_worker()
 
-    def check(source: str, limits: Limits | None = None, **more: Bounds) -> ExerciseResult:
+    def check(source: str, limits: Limits | None = None, **bounds: Bounds) -> ExerciseResult:
         return check_source(
-            recording, AttemptSource("01_running_mean.py", source), box, limits or usual, **more
+            recording, AttemptSource("01_running_mean.py", source), box, limits or usual, **bounds
         )
 
     return check
@@ -81,7 +81,7 @@ def check(tiny: Course, running_mean: Exercise, box: Box) -> Check:
 def test_what_cannot_be_imported_is_told_in_pythons_words(check, source, evidence):
     result = check(source)
     assert {check.evidence for check in result.checks} == {evidence}
-    assert [found.id for found in result.diagnosis] == ["load_error"]
+    assert [diagnosed.id for diagnosed in result.diagnosis] == ["load_error"]
 
 
 WRONG = """\
@@ -179,11 +179,11 @@ def test_the_line_of_the_loop_is_told(check, monkeypatch, body, said):
     ids=["a loop", "one that hears nothing"],
 )
 def test_a_part_of_the_file_that_takes_too_long_is_told_and_costs_nothing(check, loop):
-    right = (
+    solution = (
         "def running_mean(x):\n    assert len(x)\n"
         "    return x.cumsum(0) / x.new_ones(len(x)).cumsum(0)\n"
     )
-    result = check(f"{loop}{right}", Limits(seconds_per_call=0.6))
+    result = check(f"{loop}{solution}", Limits(seconds_per_call=0.6))
     assert {check.outcome for check in result.checks} == {"passed"}
     assert result.note.startswith("Line 1 was left out: it was still at work after")
 

@@ -28,10 +28,12 @@ def drawn(id_: str, source: str, monkeypatch: pytest.MonkeyPatch) -> list[Pictur
     return pictures(
         [
             (
-                each,
-                trace(vars(module), TraceCall(cast(each.call, "float32"), TABLES, TIMES), "a.py"),
+                example,
+                trace(
+                    vars(module), TraceCall(cast(example.call, "float32"), TABLES, TIMES), "a.py"
+                ),
             )
-            for each in examples
+            for example in examples
         ]
     )
 
@@ -42,8 +44,8 @@ def test_the_sentence_comes_first_and_the_solutions_heads_are_the_references(
 ) -> None:
     first, second, *_ = drawn(id_, solution(id_), monkeypatch)
     for block, picture in enumerate((first, second), 1):
-        said = "4 heads, and the output is as expected"
-        assert picture.caption == f"“{SENTENCE}”, block {block} of a trained model: {said}"
+        verdict = "4 heads, and the output is as expected"
+        assert picture.caption == f"“{SENTENCE}”, block {block} of a trained model: {verdict}"
         assert [word for word in picture.tokens if word] == SENTENCE.split()
         assert picture.tokens.index("cabinet") == SENTENCE.index("cabinet") + 3
         for panel in picture.panels:
@@ -55,9 +57,9 @@ def test_the_sentence_comes_first_and_the_solutions_heads_are_the_references(
 
 
 def test_wrong_heads_are_not_the_references(monkeypatch: pytest.MonkeyPatch) -> None:
-    wrong = solution("fused_qkv").replace("math.sqrt(self.head_dim)", "math.sqrt(C)")
-    assert wrong != solution("fused_qkv")
-    for picture in drawn("fused_qkv", wrong, monkeypatch)[:2]:
+    wrong_source = solution("fused_qkv").replace("math.sqrt(self.head_dim)", "math.sqrt(C)")
+    assert wrong_source != solution("fused_qkv")
+    for picture in drawn("fused_qkv", wrong_source, monkeypatch)[:2]:
         assert picture.words == "the weights of 4 of 4 heads are not as expected"
         assert picture.differs
         titles = [panel.title for panel in picture.panels]
@@ -70,9 +72,9 @@ def test_wrong_heads_are_not_the_references(monkeypatch: pytest.MonkeyPatch) -> 
 def test_right_weights_that_mix_wrong_values_are_shown_alone(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    wrong = solution("fused_qkv").replace("y = weights @ v", "y = weights @ k")
-    said = [picture.words for picture in drawn("fused_qkv", wrong, monkeypatch)[:2]]
-    assert said == ["4 heads, and the output is not as expected"] * 2
+    wrong_source = solution("fused_qkv").replace("y = weights @ v", "y = weights @ k")
+    verdicts = [picture.words for picture in drawn("fused_qkv", wrong_source, monkeypatch)[:2]]
+    assert verdicts == ["4 heads, and the output is not as expected"] * 2
 
 
 def test_an_attempt_that_raises_has_no_heads(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -78,12 +78,12 @@ def test_what_it_writes_must_be_characters_that_there_are(number: int) -> None:
 
 def test_remarks_name_the_source_and_are_not_read() -> None:
     assert "Carroll" in TEXT.read_text(encoding="utf-8").splitlines()[0]
-    whole = read_text()
-    assert "Carroll" not in whole
-    assert whole.startswith(
+    text = read_text()
+    assert "Carroll" not in text
+    assert text.startswith(
         "Alice was beginning to get very tired of sitting by her sister on the bank"
     )
-    assert len(whole) > 100_000
+    assert len(text) > 100_000
 
 
 STEPS = 3
@@ -226,16 +226,16 @@ def test_a_module_that_sees_the_future_is_known(
 
 
 def test_right_and_unmasked_attention_are_told_apart(box: Box, attention: Build) -> None:
-    right = solution(FUSED)
-    unmasked = right.replace(".masked_fill(~self.visible[:T, :T], -math.inf)", "")
-    assert unmasked != right
-    for source, sees_future in ((right, False), (unmasked, True)):
+    masked = solution(FUSED)
+    unmasked = masked.replace(".masked_fill(~self.visible[:T, :T], -math.inf)", "")
+    assert unmasked != masked
+    for source, sees_future in ((masked, False), (unmasked, True)):
         with own_training_run(box, Limits(), AttemptSource("07.py", source), attention) as run:
             assert run.sees_future == sees_future
 
 
 def test_a_loss_that_knows_the_answer_is_not_called_sure() -> None:
-    said = loss_words(4.2, 0.04, sees_future=True)
-    assert "unsure" not in said
-    assert said.startswith("A loss of 0.04 says nothing here")
+    sentence = loss_words(4.2, 0.04, sees_future=True)
+    assert "unsure" not in sentence
+    assert sentence.startswith("A loss of 0.04 says nothing here")
     assert "unsure as among 7.4 equally likely" in loss_words(4.2, 2.0, sees_future=False)

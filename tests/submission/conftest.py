@@ -43,11 +43,11 @@ CLASS = Roster(tuple(Student(id_, name, login=login, github=login) for id_, name
 
 
 def download(
-    platform: str, *people: tuple[int, str, str], **more: str | bytes
+    platform: str, *people: tuple[int, str, str], **extra_files: str | bytes
 ) -> dict[str, str | bytes]:
     """What a platform gives of people; each file says whose it is."""
     files: dict[str, str | bytes] = {
-        PLATFORMS[platform](*who): f"{DANCE}# {who[0]}" for who in people
+        PLATFORMS[platform](*person): f"{DANCE}# {person[0]}" for person in people
     }
     if platform == "Gradescope":
         rows = (
@@ -55,7 +55,7 @@ def download(
             for i, login, name in people
         )
         files["submission_metadata.yml"] = "".join(rows)
-    return files | more
+    return files | extra_files
 
 
 def zip_bytes(files: Mapping[str, str | bytes], year: int = 2026) -> bytes:

@@ -31,9 +31,9 @@ def tar_of(path: Path, *members: tarfile.TarInfo, mode: str = "w:gz") -> Path:
     return path
 
 
-def tar_entry(name: str, kind: bytes = tarfile.REGTYPE, target: str = "") -> tarfile.TarInfo:
+def tar_entry(name: str, member_type: bytes = tarfile.REGTYPE, target: str = "") -> tarfile.TarInfo:
     info = tarfile.TarInfo(name)
-    info.type, info.linkname = kind, target
+    info.type, info.linkname = member_type, target
     return info
 
 
@@ -77,14 +77,14 @@ def test_a_hostile_member_is_refused_and_the_others_are_taken(run, tmp_path, the
         with zipfile.ZipFile(path, "w") as archive:
             archive.writestr(GOOD, DANCE)
             archive.writestr(info, DANCE)
-    before = {each for each in tmp_path.rglob("*") if "submitted" not in each.parts}
-    (said,) = run(path).not_taken
-    assert reason in said
-    assert len(said) < 500
-    assert said.isprintable()
-    assert "Next: " in said
+    original_paths = {file for file in tmp_path.rglob("*") if "submitted" not in file.parts}
+    (message,) = run(path).not_taken
+    assert reason in message
+    assert len(message) < 500
+    assert message.isprintable()
+    assert "Next: " in message
     assert there() == [PLACED]
-    assert {each for each in tmp_path.rglob("*") if "submitted" not in each.parts} == before
+    assert {file for file in tmp_path.rglob("*") if "submitted" not in file.parts} == original_paths
 
 
 def test_an_encrypted_member_is_refused(run, zipped, there):
@@ -138,9 +138,9 @@ def test_names_that_differ_in_their_unicode_form_are_one(run, zipped, there):
     ],
 )
 def test_an_odd_name_is_a_folder_or_refused_in_a_sentence(run, zipped, there, name):
-    done = run(zipped([f"{name}/04_reshape_dance.py", "x/04_reshape_dance.py"]))
+    collected = run(zipped([f"{name}/04_reshape_dance.py", "x/04_reshape_dance.py"]))
     students = {path.split("/")[0] for path in there()}
-    assert name.replace(":", "_") in students or "cannot be a folder's" in done.not_taken[0]
+    assert name.replace(":", "_") in students or "cannot be a folder's" in collected.not_taken[0]
     assert "x" in students
 
 
@@ -196,19 +196,19 @@ def test_a_students_archive_that_is_too_much_is_not_opened(
     course, zipped, out, there, inner, reason
 ):
     download = zipped({GOOD: DANCE, "b_1_3_work.zip": inner})
-    done = collect(course, [download], out, limits=SMALL)
-    assert len(done.not_taken) == 1
-    assert reason in done.not_taken[0]
+    collected = collect(course, [download], out, limits=SMALL)
+    assert len(collected.not_taken) == 1
+    assert reason in collected.not_taken[0]
     assert there() == [PLACED]
     assert list(read_memory(out).not_readable) == ["b_1"], "and it is no 0 of whoever handed it in"
 
 
 def test_a_long_list_of_members_is_not_read_whatever_they_are(course, zipped, out):
     noise = zip_bytes({f"__MACOSX/{i:0200}": b"" for i in range(5_000)})
-    done = collect(
+    collected = collect(
         course, [zipped({GOOD: DANCE, "b_1_3_work.zip": noise})], out, limits=Limits(members=20)
     )
-    assert "work.zip is not opened: it has more files than are read here" in done.not_taken[0]
+    assert "work.zip is not opened: it has more files than are read here" in collected.not_taken[0]
 
 
 @pytest.mark.parametrize(
@@ -217,13 +217,13 @@ def test_a_long_list_of_members_is_not_read_whatever_they_are(course, zipped, ou
 def test_a_virtual_environment_counts_for_no_limit(course, zipped, out, there, environment):
     modules = {f"work/{environment}/torch/{i}.py": "import os" for i in range(60)}
     work = zip_bytes({f"work/exercises/{PLACED.partition('/')[2]}": DANCE, **modules})
-    done = collect(
+    collected = collect(
         course,
         [zipped({"b_1_3_work.zip": work, "c_1_4_04_reshape_dance.py": DANCE})],
         out,
         limits=SMALL,
     )
-    assert done.not_taken == []
+    assert collected.not_taken == []
     assert there() == [PLACED.replace("a", "b", 1), PLACED.replace("a", "c", 1)]
 
 
@@ -237,7 +237,9 @@ def test_whoever_handed_in_what_an_editor_left_alone_is_named(run, zipped, tmp_p
     if not is_zip:
         zipfile.ZipFile(download).extractall(download := tmp_path / "class")
     assert [
-        said for said in run(download).not_taken if "ben holds nothing but what editors" in said
+        message
+        for message in run(download).not_taken
+        if "ben holds nothing but what editors" in message
     ]
     assert there() == [PLACED.replace("a_1", "ada")]
 
@@ -247,15 +249,17 @@ def test_an_archive_that_cannot_be_opened_makes_no_student_of_a_class(
     run, zipped, tmp_path, there, names
 ):
     (damaged := tmp_path / names).write_bytes(b"PKbroken")
-    whole = zipped({GOOD: DANCE, GOOD.replace("a_1", "b_1"): DANCE}, "canvas.zip")
-    assert "is not opened" in run(damaged, whole).not_taken[0]
+    class_download = zipped({GOOD: DANCE, GOOD.replace("a_1", "b_1"): DANCE}, "canvas.zip")
+    assert "is not opened" in run(damaged, class_download).not_taken[0]
     assert there() == [PLACED, PLACED.replace("a_1", "b_1")]
 
 
 def test_an_archive_that_is_too_much_stops_nobody_else(course, zipped, out, there):
     many = zipped({f"{i}.txt": "" for i in range(600)}, "mallory.zip")
-    done = collect(course, [zipped([PLACED], "ada.zip"), many], out, limits=SMALL)
-    assert "mallory.zip is not opened: it has more files than are read here" in done.not_taken[0]
+    collected = collect(course, [zipped([PLACED], "ada.zip"), many], out, limits=SMALL)
+    assert (
+        "mallory.zip is not opened: it has more files than are read here" in collected.not_taken[0]
+    )
     assert there() == [PLACED.replace("a_1", "ada")]
 
 
@@ -265,9 +269,9 @@ def test_many_archives_of_one_student_leave_room_for_everybody_elses_files(
     two = zip_bytes({f"{i}/04_reshape_dance.py": "#" * 9_000 for i in range(2)})
     members = zip_bytes({f"{i}.txt": "" for i in range(9)})
     many = {f"b_1_{i}_work{i}.zip": inner for i, inner in enumerate([two] * 8 + [members] * 8)}
-    done = collect(course, [zipped({**many, GOOD: DANCE})], out, limits=SMALL)
+    collected = collect(course, [zipped({**many, GOOD: DANCE})], out, limits=SMALL)
     assert "b_1_7_work7.zip is not opened: it unpacks to more than is read here" in "".join(
-        done.not_taken
+        collected.not_taken
     )
     assert PLACED in there()
 
@@ -288,7 +292,7 @@ def test_a_tar_whose_time_is_no_time_leaves_the_next_run_its_memory(run, tmp_pat
     download = tar_of(tmp_path / "download.tar", info, mode="w")
     assert mtime.encode() in download.read_bytes()
     run(download)
-    assert [laid.state for laid in run(download).laid] == [State.SAME]
+    assert [file.state for file in run(download).laid] == [State.SAME]
     assert there() == [PLACED]
 
 
@@ -321,15 +325,15 @@ def test_a_tar_bomb_is_not_unpacked(course, tmp_path, out):
     info.size = 30_000_000
     with tarfile.open(tmp_path / "all" / "ben" / "b.tar.gz", "w:gz") as archive:
         archive.addfile(info, io.BytesIO(bytes(info.size)))
-    done = collect(course, [tmp_path / "all"], out, limits=SMALL)
-    assert "unpacks to more than is read here" in done.not_taken[0]
+    collected = collect(course, [tmp_path / "all"], out, limits=SMALL)
+    assert "unpacks to more than is read here" in collected.not_taken[0]
 
 
-def tar_with(path: Path, kind: bytes, header: str) -> None:
+def tar_with(path: Path, header_type: bytes, header: str) -> None:
     """A tar with a header about headers, and a file of an exercise."""
     with tarfile.open(path, "w", format=tarfile.USTAR_FORMAT) as archive:
         for name, type_, text in (
-            ("pax", kind, header),
+            ("pax", header_type, header),
             ("ada/04_reshape_dance.py", tarfile.REGTYPE, DANCE),
         ):
             info = tar_entry(name, type_)
@@ -351,9 +355,12 @@ def test_a_header_about_headers_may_not_be_long(run, tmp_path, there, kind, keys
     """
     (tmp_path / "all").mkdir()
     tar_with(tmp_path / "all" / "ada.tar", kind, "".join(f"15 key{i:06d}=v\n" for i in range(keys)))
-    done = run(tmp_path / "all")
+    collected = run(tmp_path / "all")
     assert (
-        any("headers are longer than any that are needed" in said for said in done.not_taken)
+        any(
+            "headers are longer than any that are needed" in message
+            for message in collected.not_taken
+        )
         is refused
     )
     assert bool(there()) is not refused
@@ -366,10 +373,10 @@ def test_links_and_devices_in_a_folder_are_named_and_not_followed(run, tmp_path,
     (folder / "04_reshape_dance.py").symlink_to(tmp_path / "secret.py")
     os.mkfifo(folder / "05_weight_split.py")
     (tmp_path / "all" / "bela").symlink_to(tmp_path)
-    said = [
+    reasons = [
         sentence.split(" ", 2)[2].partition(".")[0] for sentence in run(tmp_path / "all").not_taken
     ]
-    assert sorted(said) == ["is a link", "is a link", "is no regular file"]
+    assert sorted(reasons) == ["is a link", "is a link", "is no regular file"]
     assert there() == []
 
 

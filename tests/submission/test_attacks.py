@@ -22,8 +22,8 @@ platforms = pytest.mark.parametrize("platform", PLATFORMS)
 
 @platforms
 def test_who_is_on_the_roster_is_found(run, zipped, there, out, platform):
-    done = run(zipped(download(platform, ADA, BEN)), roster=CLASS)
-    assert (done.platforms, done.not_taken) == ({"download.zip": [platform]}, [])
+    collected = run(zipped(download(platform, ADA, BEN)), roster=CLASS)
+    assert (collected.platforms, collected.not_taken) == ({"download.zip": [platform]}, [])
     assert {path: (out / path).read_text()[-1] for path in there()} == {
         f"ada/{DANCED}": "1",
         f"ben/{DANCED}": "2",
@@ -39,24 +39,24 @@ def test_of_two_whom_the_roster_takes_for_one_none_is_taken(run, zipped, there, 
         Student("ada", "Ada Lovelace", login="al1", sis_id="x3", github="al1"),
         CLASS.students[1],
     )
-    other = (3, "ada" if platform == "clones" else "x3", "Ada Lovelace")
-    done = run(zipped(download(platform, ADA, BEN, other)), roster=Roster(rows))
+    impostor = (3, "ada" if platform == "clones" else "x3", "Ada Lovelace")
+    collected = run(zipped(download(platform, ADA, BEN, impostor)), roster=Roster(rows))
     assert there() == [f"ben/{DANCED}"]
-    (said,) = done.not_taken
-    assert all(PLATFORMS[platform](*who) in said for who in (ADA, other))
-    assert "are of 2 persons, and each of them would be 'ada': none is taken. Next: " in said
+    (message,) = collected.not_taken
+    assert all(PLATFORMS[platform](*person) in message for person in (ADA, impostor))
+    assert "are of 2 persons, and each of them would be 'ada': none is taken. Next: " in message
 
 
 @platforms
 def test_a_login_that_ends_in_another_is_another(run, zipped, there, platform):
-    done = run(
+    collected = run(
         zipped(download(platform, (3, "m_al1", "Eve Mallory"), (4, "x-al1", "Max Mallory"), BEN)),
         roster=CLASS,
     )
     assert f"ben/{DANCED}" in there()
     assert not [path for path in there() if path.startswith("ada/")]
-    assert len(there()) == 3, done.not_taken
-    assert sum("is not on the roster" in said for said in done.said) == 2
+    assert len(there()) == 3, collected.not_taken
+    assert sum("is not on the roster" in note for note in collected.said) == 2
 
 
 @platforms
@@ -68,16 +68,18 @@ def test_what_a_hand_in_holds_is_its_owners(run, zipped, out, platform, within):
     forged = {f"x/{name}": text for name, text in download(platform, ADA, BEN).items()} | download(
         platform, ADA, BEN
     )
-    mine = PLATFORMS[platform](*EVE)
-    archive = {mine.replace(FILE, "work.zip"): zip_bytes(forged, year=2030)}
+    eve_file = PLATFORMS[platform](*EVE)
+    archive = {eve_file.replace(FILE, "work.zip"): zip_bytes(forged, year=2030)}
     folder = {
-        f"{mine.removesuffix(FILE)}{name}": f"{DANCE}# forged" for name in forged if "/" in mine
+        f"{eve_file.removesuffix(FILE)}{name}": f"{DANCE}# forged"
+        for name in forged
+        if "/" in eve_file
     }
     files = download(platform, ADA, BEN, EVE)
-    del files[mine]
+    del files[eve_file]
     roster = Roster((*CLASS.students, Student("eve", "Eve Mallory", login="m_al1", github="m_al1")))
     run(zipped({**files, **(archive if within == "an archive" else folder)}), roster=roster)
-    assert [(out / who / DANCED).read_text()[-1] for who in ("ada", "ben")] == ["1", "2"]
+    assert [(out / student / DANCED).read_text()[-1] for student in ("ada", "ben")] == ["1", "2"]
     assert {path.name for path in out.iterdir() if path.is_dir()} <= {"ada", "ben", "eve"}
 
 
@@ -89,7 +91,7 @@ def test_an_archive_among_several_is_its_senders_whatever_it_holds(
     """mallory.zip is laid out like a download of the platform, and newer."""
     honest = [zipped({f"hw/{FILE}": f"{DANCE}# {name}"}, f"{name}.zip") for name in ("ada", "ben")]
     run(*honest, zipped(download(platform, ADA, BEN), "mallory.zip", year=2030), roster=roster)
-    assert [(out / who / DANCED).read_text().split()[-1] for who in ("ada", "ben")] == [
+    assert [(out / student / DANCED).read_text().split()[-1] for student in ("ada", "ben")] == [
         "ada",
         "ben",
     ]
@@ -131,11 +133,11 @@ def test_several_archives_with_one_folder_are_of_whom_they_are_named_after(
 ):
     names = ["ada", "bela", "cleo"]
     zips = [zipped({f"{folder}/{FILE}": text(i)}, f"{name}.zip") for i, name in enumerate(names)]
-    done = run(*zips)
-    assert done.not_taken == []
+    collected = run(*zips)
+    assert collected.not_taken == []
     assert there() == [f"{name}/{DANCED}" for name in names]
     assert [(out / name / DANCED).read_text() for name in names] == [text(i) for i in range(3)]
-    assert {each.state.name for each in run(*zips).laid} == {"SAME"}
+    assert {file.state.name for file in run(*zips).laid} == {"SAME"}
 
 
 def test_an_archive_of_somebody_else_with_the_same_folder_takes_nobodys_place(
@@ -146,8 +148,8 @@ def test_an_archive_of_somebody_else_with_the_same_folder_takes_nobodys_place(
         for i, name in enumerate(("ada", "bela"))
     )
     run(first)
-    (said,) = run(second).not_taken
-    assert "would go to 'homework', where the files of somebody else are" in said
+    (message,) = run(second).not_taken
+    assert "would go to 'homework', where the files of somebody else are" in message
     assert (out / "homework" / DANCED).read_text() == text(0)
     assert run(first, second).not_taken == []
     assert there() == [f"{name}/{DANCED}" for name in ("ada", "bela", "homework")]
@@ -174,30 +176,30 @@ def test_two_archives_that_claim_one_student_are_both_named_and_none_is_taken(
     first = zipped({f"homework/{FILE}": text(0)}, names[0], year=2025)
     second = zipped({f"homework/{FILE}": text(1)}, names[1], year=2026)
     roster = ROLL if names[0] == "s1.zip" else None
-    done = run(first, second, roster=roster)
+    collected = run(first, second, roster=roster)
     assert there() == []
-    who = "s1" if roster else "ada"
+    id_ = "s1" if roster else "ada"
     apart = (
         "Next: the same without what is not that student's, or with --roster and a file that "
         "tells them apart"
     )
-    said = (
-        f"{first} and {second} are of 2 persons, and each of them would be {who!r}: none is taken"
+    reason = (
+        f"{first} and {second} are of 2 persons, and each of them would be {id_!r}: none is taken"
     )
-    assert done.not_taken == [f"{names[0].rpartition('/')[2]}: {said}. {apart}"]
+    assert collected.not_taken == [f"{names[0].rpartition('/')[2]}: {reason}. {apart}"]
     assert run(second, roster=roster).not_taken == []
 
 
 def test_archives_that_are_named_after_assignments_are_of_whom_their_folders_say(
     run, zipped, there
 ):
-    other = "01_cross_attention.py"
+    script = "01_cross_attention.py"
     zips = [
         zipped([f"ada/{FILE}"], "multi-head-attention.zip"),
-        zipped([f"ada/{other}"], "attention_in_practice.zip"),
+        zipped([f"ada/{script}"], "attention_in_practice.zip"),
     ]
     assert run(*zips).not_taken == []
-    assert there() == [f"ada/attention_in_practice/{other}", f"ada/{DANCED}"]
+    assert there() == [f"ada/attention_in_practice/{script}", f"ada/{DANCED}"]
 
 
 def test_a_folder_around_a_download_is_seen_through_and_what_comes_after_it_is_read(
@@ -206,7 +208,7 @@ def test_a_folder_around_a_download_is_seen_through_and_what_comes_after_it_is_r
     (tmp_path / "hw1").mkdir()
     zipped([f"ada_1_10_{FILE}", f"ben_2_11_{FILE}"], "hw1/submissions.zip")
     run(tmp_path / "hw1", zipped([f"cat_3_12_{FILE}", f"dan_4_13_{FILE}"], "more.zip"))
-    assert there() == [f"{who}/{DANCED}" for who in ("ada_1", "ben_2", "cat_3", "dan_4")]
+    assert there() == [f"{student}/{DANCED}" for student in ("ada_1", "ben_2", "cat_3", "dan_4")]
 
 
 NAMES = [
@@ -260,13 +262,13 @@ def archive(r: random.Random, depth: int = 2) -> bytes:
     ]
     out = io.BytesIO()
     if r.random() < 0.7:
-        with zipfile.ZipFile(out, "w", r.choice([0, 8, 12])) as made:
+        with zipfile.ZipFile(out, "w", r.choice([0, 8, 12])) as zip_file:
             for name, content in zip(names, contents, strict=True):
                 info = zipfile.ZipInfo(
                     name, r.choice([(2026, 11, 20, 12, 0, 0), (2107, 12, 31, 23, 59, 58)])
                 )
                 info.external_attr = r.choice([0, 0, 0, 0o120777, 0o010644]) << 16
-                made.writestr(info, content)
+                zip_file.writestr(info, content)
     else:
         with tarfile.open(fileobj=out, mode=f"w:{r.choice(['', 'gz', 'bz2', 'xz'])}") as tar:  # type: ignore[call-overload]
             for name, content in zip(names, contents, strict=True):
@@ -300,11 +302,11 @@ def test_whatever_is_handed_out_is_laid_out_or_told(course, tmp_path, seed):
     for path in downloads:
         path.write_bytes(archive(r))
     try:
-        known = read_roster(tmp_path / "roster.csv") if r.random() < 0.6 else None
-        done = collect(course, downloads, tmp_path / "out", known)
-        assert all(said.isprintable() for said in (*done.said, *done.not_taken))
-        assert all(". Next: " in said for said in done.not_taken)
-        if done.laid:
+        roster = read_roster(tmp_path / "roster.csv") if r.random() < 0.6 else None
+        collected = collect(course, downloads, tmp_path / "out", roster)
+        assert all(message.isprintable() for message in (*collected.notes, *collected.not_taken))
+        assert all(". Next: " in message for message in collected.not_taken)
+        if collected.candidates:
             to_grade(course, tmp_path / "out", course.assignments, ())
     except CourseFault as error:
         assert ". Next: " in str(error)  # noqa: PT017

@@ -40,7 +40,7 @@ def named(tiny: Course, tmp_path: Path) -> Callable[..., dict[str, str]]:
 
     def look(*paths: str) -> dict[str, str]:
         hand_in(tmp_path, f"good/averages/{FILE}", *paths)
-        return {each.path: each.reason for each in find_submissions(tiny, tmp_path)[1]}
+        return {entry.path: entry.reason for entry in find_submissions(tiny, tmp_path)[1]}
 
     return look
 
@@ -86,13 +86,15 @@ def test_what_is_not_graded_is_named_with_what_to_do(named, tmp_path, handed_in,
 )
 def test_of_a_thousand_files_a_few_are_named_and_the_rest_is_counted(tiny, tmp_path, where):
     hand_in(tmp_path, f"ada/averages/{FILE}", *(f"{where}{i:03d}.txt" for i in range(1000)))
-    found, others = find_submissions(tiny, tmp_path)
-    assert len(found) == 1
-    assert [each.path for each in others] == [
+    submissions, not_graded = find_submissions(tiny, tmp_path)
+    assert len(submissions) == 1
+    assert [entry.path for entry in not_graded] == [
         *(f"{where}{i:03d}.txt" for i in range(20)),
         where.rstrip("/") or ".",
     ]
-    assert others[-1].reason == f"holds 980 more that are not graded. {COLLECT.format(tmp_path)}"
+    assert (
+        not_graded[-1].reason == f"holds 980 more that are not graded. {COLLECT.format(tmp_path)}"
+    )
 
 
 def test_links_are_named_wherever_they_stand_and_whatever_they_lead_to(tiny, tmp_path):
@@ -100,15 +102,15 @@ def test_links_are_named_wherever_they_stand_and_whatever_they_lead_to(tiny, tmp
     hand_in(tmp_path, f"ada/averages/{FILE}", "cat/")
     for link in ("ben", "ada/other", "ada/averages/helper.py", "cat/averages"):
         (tmp_path / link).symlink_to(folder)
-    found, others = find_submissions(tiny, tmp_path)
-    assert [s.student for s in found] == ["ada"]
-    assert {each.path for each in others} == {
+    submissions, not_graded = find_submissions(tiny, tmp_path)
+    assert [s.student for s in submissions] == ["ada"]
+    assert {entry.path for entry in not_graded} == {
         "ben",
         "ada/other",
         "ada/averages/helper.py",
         "cat/averages",
     }
-    assert {each.reason.split(",")[0] for each in others} == {"is a link"}
+    assert {entry.reason.split(",")[0] for entry in not_graded} == {"is a link"}
 
 
 NOISE = (
@@ -135,13 +137,13 @@ def test_what_systems_and_editors_and_nbgrader_and_the_release_leave_is_nothing(
 def test_what_may_not_be_read_is_named_and_is_a_submission(tiny, tmp_path, monkeypatch, closed):
     hand_in(tmp_path, f"ada/averages/{FILE}", "ada/averages/averages.ipynb")
     monkeypatch.setattr(os, "access", lambda path, mode: path != tmp_path / closed)
-    (submission,), (other,) = find_submissions(tiny, tmp_path)
-    assert (submission.folder, other.path, closed_in(submission)) == (
+    (submission,), (entry,) = find_submissions(tiny, tmp_path)
+    assert (submission.folder, entry.path, closed_in(submission)) == (
         tmp_path / "ada/averages",
         closed,
         [tmp_path / closed],
     )
-    assert other.reason.startswith(
+    assert entry.reason.startswith(
         f"may not be read by who runs this. Next: chmod -R u+rwX {tmp_path / closed}, "
     )
 
@@ -149,8 +151,8 @@ def test_what_may_not_be_read_is_named_and_is_a_submission(tiny, tmp_path, monke
 def test_assignments_that_nbgrader_alone_grades_are_its_own(tiny_copy, tmp_path):
     (tiny_copy / "source" / "ps1").mkdir(parents=True)
     hand_in(tmp_path / "in", "ada/ps1/", "ben/ps1/", f"ada/averages/{FILE}")
-    found, others = find_submissions(load_course(tiny_copy), tmp_path / "in")
-    assert ([s.student for s in found], others) == (["ada"], [])
+    submissions, not_graded = find_submissions(load_course(tiny_copy), tmp_path / "in")
+    assert ([s.student for s in submissions], not_graded) == (["ada"], [])
 
 
 # In the order in which they come; some differ in case or in Unicode form alone.
@@ -175,9 +177,9 @@ NAMES = [
 
 def test_students_come_in_the_order_of_their_names_however_odd_these_are(tiny, tmp_path):
     hand_in(tmp_path, *(f"{name}/averages/{FILE}" for name in reversed(NAMES)))
-    found, others = find_submissions(tiny, tmp_path)
-    assert ([s.student for s in found], others) == (NAMES, [])
-    assert [s.folder for s in found] == [tmp_path / name / "averages" for name in NAMES]
+    submissions, not_graded = find_submissions(tiny, tmp_path)
+    assert ([s.student for s in submissions], not_graded) == (NAMES, [])
+    assert [s.folder for s in submissions] == [tmp_path / name / "averages" for name in NAMES]
 
 
 @pytest.mark.parametrize(
@@ -198,8 +200,8 @@ def test_students_come_in_the_order_of_their_names_however_odd_these_are(tiny, t
 def test_a_name_that_could_break_something_is_refused_and_the_rest_is_graded(tiny, tmp_path, name):
     os.makedirs(os.path.join(os.fsencode(tmp_path), name, b"averages"))
     hand_in(tmp_path, f"ada/averages/{FILE}")
-    found, (refused,) = find_submissions(tiny, tmp_path)
-    assert [s.student for s in found] == ["ada"]
+    submissions, (refused,) = find_submissions(tiny, tmp_path)
+    assert [s.student for s in submissions] == ["ada"]
     assert refused.reason.endswith(
         "could break a page or a log. Next: rename it to the student's id"
     )
@@ -228,6 +230,6 @@ def test_what_holds_nothing_is_an_error_that_says_what_belongs_there(tiny, tmp_p
 
 def test_the_list_is_read_as_it_was_written(tmp_path):
     assert read_not_graded(tmp_path) == []
-    said = [NotGraded(path="Zoë/a.zip", reason="is an archive. Next: course collect x")]
-    write_not_graded(said, tmp_path)
-    assert read_not_graded(tmp_path) == said
+    entries = [NotGraded(path="Zoë/a.zip", reason="is an archive. Next: course collect x")]
+    write_not_graded(entries, tmp_path)
+    assert read_not_graded(tmp_path) == entries

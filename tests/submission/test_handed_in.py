@@ -44,13 +44,13 @@ def when(course: Course, out: Path) -> Callable[..., dict[str, tuple[str, str]]]
     """The time of each student's submission, and who says so."""
 
     def look() -> dict[str, tuple[str, str]]:
-        found = handed_in(find_submissions(course, out)[0], read_memory(out))
-        return {each.student: _said(time) for each, time in found.items()}
+        times = handed_in(find_submissions(course, out)[0], read_memory(out))
+        return {submission.student: _time_and_source(time) for submission, time in times.items()}
 
     return look
 
 
-def _said(time: HandedIn) -> tuple[str, str]:
+def _time_and_source(time: HandedIn) -> tuple[str, str]:
     return (
         "late" if time.late else f"{time.time:%Y-%m-%dT%H:%M:%S}" if time.time else "in time"
     ), time.source
@@ -106,11 +106,11 @@ def forged(clone: Path, commit: str, change: Callable[[str], str]) -> None:
     """Make this commit anew, with another text, and check it out."""
     text = change(git(clone, "cat-file", "commit", commit))
     command = ["git", "hash-object", "-t", "commit", "-w", "--stdin", "--literally"]
-    made = subprocess.run(
+    new_commit = subprocess.run(
         command, cwd=clone, input=text, capture_output=True, text=True, check=True
     ).stdout
-    assert made.strip() != git(clone, "rev-parse", commit)
-    (clone / ".git" / "refs" / "heads" / "main").write_text(made)
+    assert new_commit.strip() != git(clone, "rev-parse", commit)
+    (clone / ".git" / "refs" / "heads" / "main").write_text(new_commit)
 
 
 @pytest.fixture
@@ -178,16 +178,16 @@ def test_of_what_is_no_clone_no_time_is_known(run, tmp_path, when, head):
 
 
 def test_of_a_clone_of_many_folders_some_are_asked_for_and_no_more(clone, monkeypatch):
-    asked, clock = list[str](), itertools.count(0, 8)  # each look takes 8 seconds
+    last_arguments, clock = list[str](), itertools.count(0, 8)  # each look takes 8 seconds
 
     def run_git(command: Sequence[str], **_: object) -> SimpleNamespace:
-        asked.append(command[-1])
+        last_arguments.append(command[-1])
         return SimpleNamespace(stdout="2026-11-20T10:00:00+01:00\n", returncode=0)
 
     monkeypatch.setattr(subprocess, "run", run_git)
     monkeypatch.setattr(collect_downloads, "time", SimpleNamespace(monotonic=lambda: next(clock)))
     times = [collect_downloads.commit_time(clone.parent, ("hw-ada", str(i)), 60) for i in range(9)]
-    assert asked == ["HEAD", "0", "HEAD", "1", "HEAD", "2"]
+    assert last_arguments == ["HEAD", "0", "HEAD", "1", "HEAD", "2"]
     assert times[2:4] == ["2026-11-20T10:00:00+01:00", ""]
 
 
@@ -217,10 +217,10 @@ def test_a_time_that_stands_in_a_name_counts_in_the_courses_zone(
     course, zipped, out, when, names, time
 ):
     here = replace(course, file=course.file.model_copy(update={"time_zone": "Europe/Berlin"}))
-    done = collect(here, [zipped([name.format("04_reshape_dance.py") for name in names])], out)
-    found = {who[:3]: said[0] for who, said in when().items()}
-    assert found.get("ada") == time, done
-    assert len(found) == (0 if time is None else 2)
+    collected = collect(here, [zipped([name.format("04_reshape_dance.py") for name in names])], out)
+    times = {student[:3]: stamp[0] for student, stamp in when().items()}
+    assert times.get("ada") == time, collected
+    assert len(times) == (0 if time is None else 2)
 
 
 @pytest.mark.parametrize(
@@ -274,5 +274,5 @@ def test_what_could_not_be_read_is_not_forgotten_when_the_folder_is_collected_ag
     files = {f"lovelaceada_1_11_{FILE}": DANCE, "bartokbela_2_12_work.rar": b"Rar!"}
     collect(course, [zipped(files)], tmp_path / "first")
     run(tmp_path / "first")
-    kept = read_memory(out).not_readable
-    assert kept == {"bartokbela_2": {"multi_head_attention": ["bartokbela_2_12_work.rar"]}}
+    not_readable = read_memory(out).not_readable
+    assert not_readable == {"bartokbela_2": {"multi_head_attention": ["bartokbela_2_12_work.rar"]}}

@@ -33,14 +33,14 @@ END = bytes(1024)
 LIMITS = Limits(size=MIB, members=500)
 
 
-def header(name: str, kind: bytes, size: int = 0) -> bytes:
+def header(name: str, member_type: bytes, size: int = 0) -> bytes:
     info = tarfile.TarInfo(name)
-    info.type, info.size = kind, size
+    info.type, info.size = member_type, size
     return info.tobuf(tarfile.USTAR_FORMAT)
 
 
-def member(name: str, kind: bytes, content: bytes) -> bytes:
-    return header(name, kind, len(content)) + content + bytes(-len(content) % 512)
+def member(name: str, member_type: bytes, content: bytes) -> bytes:
+    return header(name, member_type, len(content)) + content + bytes(-len(content) % 512)
 
 
 def pax(**records: str) -> bytes:
@@ -56,8 +56,8 @@ def pax(**records: str) -> bytes:
 def sparse_map(numbers: int) -> bytes:
     """A file in GNU's sparse format 1.0, which is empty, and whose map has so many numbers."""
     content = f"{numbers // 2}\n".encode() + b"0\n" * numbers
-    about = pax(GNU__sparse__major="1", GNU__sparse__minor="0", GNU__sparse__realsize="0")
-    return about + member("04_reshape_dance.py", tarfile.REGTYPE, content)
+    pax_header = pax(GNU__sparse__major="1", GNU__sparse__minor="0", GNU__sparse__realsize="0")
+    return pax_header + member("04_reshape_dance.py", tarfile.REGTYPE, content)
 
 
 def old_sparse(blocks: int) -> bytes:
@@ -144,10 +144,10 @@ DANCE_IN_TAR = member("04_reshape_dance.py", tarfile.REGTYPE, DANCE.encode())
 def test_every_header_counts_and_no_map_is_read(course, zipped, out, there, name, inner, reason):
     download = zipped({GOOD: DANCE, f"b_1_3_{name}": inner})
     tracemalloc.start()
-    done = collect(course, [download], out, limits=LIMITS)
+    collected = collect(course, [download], out, limits=LIMITS)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert [reason in said for said in done.not_taken] == [True]
+    assert [reason in message for message in collected.not_taken] == [True]
     assert there() == [PLACED]
     assert list(read_memory(out).not_readable) == ["b_1"], "and it is no 0 of whoever handed it in"
     assert peak < 16 * MIB
@@ -155,11 +155,11 @@ def test_every_header_counts_and_no_map_is_read(course, zipped, out, there, name
 
 @pytest.mark.parametrize("sparse", [sparse_map(2_000), old_sparse(3)], ids=["1.0", "old"])
 def test_behind_a_sparse_file_the_others_are_read(course, zipped, out, there, sparse):
-    other = member("05_weight_split.py", tarfile.REGTYPE, b"def split_weights(): ...\n")
-    done = collect(
-        course, [zipped({GOOD: DANCE, "b_1_3_work.tar": sparse + other + END})], out, limits=LIMITS
+    script = member("05_weight_split.py", tarfile.REGTYPE, b"def split_weights(): ...\n")
+    collected = collect(
+        course, [zipped({GOOD: DANCE, "b_1_3_work.tar": sparse + script + END})], out, limits=LIMITS
     )
-    assert ["is no regular file" in said for said in done.not_taken] == [True]
+    assert ["is no regular file" in message for message in collected.not_taken] == [True]
     assert there() == [PLACED, "b_1/multi_head_attention/05_weight_split.py"]
 
 
@@ -192,8 +192,8 @@ def slow_clock(monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
 
 def empty_streams(compress: Callable[[bytes], bytes]) -> bytes:
     """A megabyte that unpacks to nothing."""
-    one = compress(b"")
-    return one * (MIB // len(one))
+    stream = compress(b"")
+    return stream * (MIB // len(stream))
 
 
 @pytest.mark.usefixtures("slow_clock")
@@ -210,8 +210,10 @@ def empty_streams(compress: Callable[[bytes], bytes]) -> bytes:
     ],
 )
 def test_the_clock_is_looked_at_within_an_archive(course, zipped, out, there, name, packed):
-    done = collect(course, [zipped({GOOD: DANCE, f"b_1_3_{name}": packed})], out)
-    assert ["it takes longer than is read here" in said for said in done.not_taken] == [True]
+    collected = collect(course, [zipped({GOOD: DANCE, f"b_1_3_{name}": packed})], out)
+    assert ["it takes longer than is read here" in message for message in collected.not_taken] == [
+        True
+    ]
     assert there() == [PLACED]
 
 
@@ -238,15 +240,15 @@ def test_an_archive_that_asks_for_too_much_memory_is_closed_alone(repository, zi
         repository,
     ]
     most = 3 * 1024 * MIB  # of address space, as in a small container
-    done = subprocess.run(
+    completed = subprocess.run(
         command,
         capture_output=True,
         text=True,
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (most, most)),
         cwd=repository,
     )
-    assert (done.returncode, done.stderr) == (1, "")
-    assert "work.tar.xz is not opened: it is damaged" in done.stdout
+    assert (completed.returncode, completed.stderr) == (1, "")
+    assert "work.tar.xz is not opened: it is damaged" in completed.stdout
     assert there() == [PLACED]
 
 
@@ -300,16 +302,18 @@ def test_what_one_person_hands_in_counts_against_that_person(
     course, tmp_path, out, there, packed, limits, most
 ):
     download = packed(tmp_path / "class", copies(100, 100_000))
-    done = collect(course, [download], out, limits=limits)
-    (said,) = [
-        said
-        for said in done.not_taken
-        if "ben: handed in, not readable" in said and " more: each " in said
+    collected = collect(course, [download], out, limits=limits)
+    (message,) = [
+        message
+        for message in collected.not_taken
+        if "ben: handed in, not readable" in message and " more: each " in message
     ]
-    assert f"more: each is not read: of one person's files, {most} are read" in said
-    assert [said for said in done.not_taken if "ada/" in said or "cat/" in said] == []
+    assert f"more: each is not read: of one person's files, {most} are read" in message
+    assert [
+        message for message in collected.not_taken if "ada/" in message or "cat/" in message
+    ] == []
     assert "ada/multi_head_attention/04_reshape_dance.py" in there()
-    assert len(done.not_taken) < 10
+    assert len(collected.not_taken) < 10
 
 
 def test_of_too_many_files_the_newest_is_read(course, tmp_path, out):
@@ -325,6 +329,8 @@ def test_of_too_many_files_the_newest_is_read(course, tmp_path, out):
 
 def test_the_large_files_of_one_person_close_no_class(course, tmp_path, out, there):
     files = [*copies(60, 900_000), ("dan/04_reshape_dance.py", DANCE.encode())]
-    done = collect(course, [class_tar(tmp_path / "class", files)], out, limits=Limits(size=MIB))
-    assert "ben/" in "".join(done.not_taken)
+    collected = collect(
+        course, [class_tar(tmp_path / "class", files)], out, limits=Limits(size=MIB)
+    )
+    assert "ben/" in "".join(collected.not_taken)
     assert {path.split("/")[0] for path in there()} >= {"ada", "ben", "dan"}

@@ -14,7 +14,7 @@ import pytest
 from manyheads.errors import CourseFault
 from manyheads.submission import lay_out
 from manyheads.submission.collect_downloads import LOCK, collect
-from manyheads.submission.lay_out import held
+from manyheads.submission.lay_out import folder_lock
 from manyheads.submission.roster import Roster, Student
 
 from .conftest import DANCE, FILE
@@ -24,13 +24,13 @@ FIRST, SECOND = "ada_1_10_04_reshape_dance.py", "ada_1_20_04_reshape_dance-1.py"
 
 
 def states(collected: object) -> list[str]:
-    return [each.state.name for each in collected.laid]  # type: ignore[attr-defined]
+    return [file.state.name for file in collected.laid]  # type: ignore[attr-defined]
 
 
 def test_again_changes_nothing(run, zipped, out):
     download = zipped([FIRST, "ben_2_11_05_weight_split.py"])
     assert states(run(download)) == ["NEW", "NEW"]
-    before = {
+    snapshot = {
         path: (path.read_bytes(), path.stat().st_mtime_ns)
         for path in out.rglob("*")
         if path.is_file()
@@ -40,7 +40,7 @@ def test_again_changes_nothing(run, zipped, out):
         path: (path.read_bytes(), path.stat().st_mtime_ns)
         for path in out.rglob("*")
         if path.is_file()
-    } == before
+    } == snapshot
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ def test_a_newer_attempt_replaces_and_an_older_one_does_not(
         zipped({friday: f"{DANCE}# new"}, "friday.zip"),
     )
     assert states(run(old)) == ["NEW"] * len(monday)
-    assert [states(run(each)) for each in (new, old, new)] == [
+    assert [states(run(download)) for download in (new, old, new)] == [
         ["REPLACED"],
         ["OLDER", *others],
         ["SAME"],
@@ -109,8 +109,8 @@ def test_nothing_is_written_through_a_link(run, zipped, out, tmp_path, where):
 
 def test_two_runs_do_not_mix_two_persons(run, zipped, there):
     run(zipped(["Ada/04_reshape_dance.py", "x/04_reshape_dance.py"]))
-    done = run(zipped({"ada/05_weight_split.py": DANCE, "y/05_weight_split.py": DANCE}))
-    assert "would go to 'ada', where the files of somebody else are" in done.not_taken[0]
+    collected = run(zipped({"ada/05_weight_split.py": DANCE, "y/05_weight_split.py": DANCE}))
+    assert "would go to 'ada', where the files of somebody else are" in collected.not_taken[0]
     assert [path.split("/")[0] for path in there()] == ["Ada", "x", "y"]
 
 
@@ -145,21 +145,21 @@ WRITTEN, OTHER = (
 def test_where_no_rule_says_which_counts_none_is_taken(run, zipped, there, out, names):
     bela = names[0].replace("ada", "bela")
     download = zipped({names[0]: WRITTEN, names[1]: OTHER, bela: WRITTEN})
-    done = run(download)
+    collected = run(download)
     assert there() == [f"bela/{OF_ADA}"]
-    said = (
+    reason = (
         f"{' and '.join(sorted(names))} are of the same exercise, and nothing says which of "
         "them counts"
     )
     next_ = f"copy that one to {out / 'ada' / OF_ADA}, then the same command again"
-    assert done.not_taken == [f"download.zip: {said}. Next: {next_}"]
+    assert collected.not_taken == [f"download.zip: {reason}. Next: {next_}"]
 
     (out / "ada" / OF_ADA).parent.mkdir(parents=True)
     (out / "ada" / OF_ADA).write_text(OTHER)  # as it says; and it holds, however often
     for _ in range(2):
-        done = run(download)
-        assert done.not_taken == []
-        assert sorted(each.state.name for each in done.laid if each.student == "ada") == [
+        collected = run(download)
+        assert collected.not_taken == []
+        assert sorted(file.state.name for file in collected.laid if file.student == "ada") == [
             "BY_HAND",
             "SAME",
         ]
@@ -196,8 +196,11 @@ def test_the_time_is_a_rule_where_files_were_not_written_at_once(
         archive.writestr(zipfile.ZipInfo(f"ada/old/{FILE}", (2026, 11, 20, 12, 0, 0)), WRITTEN)
         archive.writestr(zipfile.ZipInfo(f"ada/{FILE}", (2026, 11, 20, 12, minutes, 40)), other)
         archive.writestr(zipfile.ZipInfo(f"bela/{FILE}", (2026, 11, 20, 12, 0, 0)), OTHER)
-    done = run(tmp_path / "download.zip")
-    assert (there() == [f"ada/{OF_ADA}", f"bela/{OF_ADA}"], not done.not_taken) == (taken, taken)
+    collected = run(tmp_path / "download.zip")
+    assert (there() == [f"ada/{OF_ADA}", f"bela/{OF_ADA}"], not collected.not_taken) == (
+        taken,
+        taken,
+    )
 
 
 @pytest.mark.parametrize(
@@ -223,9 +226,9 @@ def test_loose_files_of_several_students_are_not_taken_for_one(
                 zipfile.ZipInfo(name, (2026, 11, day, 12, 0, 0)),
                 DANCE + f"# {day}" * (not are_alike),
             )
-    done = run(tmp_path / "download.zip")
+    collected = run(tmp_path / "download.zip")
     assert there() == []
-    assert [said.partition(" are of ")[2] for said in done.not_taken] == [
+    assert [message.partition(" are of ")[2] for message in collected.not_taken] == [
         "the same exercise, and may be of several students. Next: give each student a folder, there"
     ]
 
@@ -246,10 +249,10 @@ def killed(do: Callable[[], object], moment: int) -> bool:
     """
     child = os.fork()
     if not child:
-        left = itertools.count(moment, -1)
+        countdown = itertools.count(moment, -1)
 
         def count(event: str, _: object) -> None:
-            if event in ("open", "os.rename", "os.remove", "os.mkdir") and not next(left):
+            if event in ("open", "os.rename", "os.remove", "os.mkdir") and not next(countdown):
                 os.kill(os.getpid(), signal.SIGKILL)
 
         try:
@@ -268,23 +271,23 @@ def test_killed_at_any_moment_it_is_finished_by_the_next_one(
     of_events = 6 + moment * (7 * STUDENTS // 20)
     assert killed(lambda: collect(course, [monday], out), of_events), "it had ended before"
     assert killed(lambda: collect(course, [friday], out), of_events), "it had ended before"
-    done = run(friday)
-    assert {each.state.name for each in done.laid} <= {"NEW", "REPLACED", "SAME"}
-    assert done.not_taken == []
+    collected = run(friday)
+    assert {file.state.name for file in collected.laid} <= {"NEW", "REPLACED", "SAME"}
+    assert collected.not_taken == []
     assert len(there()) == STUDENTS
     assert all("# later" in (out / path).read_text() for path in there())
-    assert {each.state.name for each in run(monday).laid} == {"OLDER"}
+    assert {file.state.name for file in run(monday).laid} == {"OLDER"}
 
 
 def test_two_at_once_do_not_write_to_one_folder(run, zipped, out):
-    said = rf"another course collect \(process {os.getpid()}\) is writing to .* Next: wait"
-    with held(out / LOCK, "{}"), pytest.raises(CourseFault, match=said):
+    message = rf"another course collect \(process {os.getpid()}\) is writing to .* Next: wait"
+    with folder_lock(out / LOCK, "{}"), pytest.raises(CourseFault, match=message):
         run(zipped(class_of("old")))
     with (
-        held(out / LOCK, "{}"),
+        folder_lock(out / LOCK, "{}"),
         pytest.raises(CourseFault, match=r"^process \d+ writes to results\{1\}$"),
     ):
-        held(out / LOCK, "{} writes to results{1}").__enter__()
+        folder_lock(out / LOCK, "{} writes to results{1}").__enter__()
 
 
 @pytest.mark.parametrize(
@@ -307,7 +310,7 @@ def test_a_journal_is_read_without_what_is_incomplete_or_not_at_all(
     with (out / lay_out.NAME).open("a") as journal:
         journal.write(f"\n{line}\n")
     if is_read:
-        assert {each.state.name for each in run(zipped(class_of("old"))).laid} == {"SAME"}
+        assert {file.state.name for file in run(zipped(class_of("old"))).laid} == {"SAME"}
         return
     with pytest.raises(
         CourseFault, match=r"is of another version\. Next: course collect DOWNLOAD --out NEW"

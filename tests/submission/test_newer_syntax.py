@@ -63,8 +63,8 @@ def refused(folder: Path, text: str, version: str) -> list[str]:
         version,
         "attempt.py",
     ]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-    return re.findall(r"invalid-syntax: (.*)", done.stdout)
+    completed = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    return re.findall(r"invalid-syntax: (.*)", completed.stdout)
 
 
 def is_newer(version: str) -> bool:
@@ -73,10 +73,12 @@ def is_newer(version: str) -> bool:
 
 @pytest.mark.parametrize(("text", "since"), NEWER.values(), ids=NEWER)
 def test_newer_syntax_is_known_by_the_version_it_came_with(tmp_path, text, since):
-    said = refused(tmp_path, text, OLDEST)
-    assert {since} == set(re.findall(r"syntax was added in Python ([\d.]+)", " ".join(said))), said
+    messages = refused(tmp_path, text, OLDEST)
+    assert {since} == set(re.findall(r"syntax was added in Python ([\d.]+)", " ".join(messages))), (
+        messages
+    )
     assert refused(tmp_path, text, NEWEST) == []
-    assert [kind.since for kind in newer_syntax(text)] == [since] * is_newer(since)
+    assert [feature.since for feature in newer_syntax(text)] == [since] * is_newer(since)
 
 
 @pytest.mark.parametrize("text", NO_PYTHON.values(), ids=NO_PYTHON)
@@ -103,7 +105,7 @@ def test_it_is_said_what_to_write_instead():
 
 
 def test_every_kind_has_a_row():
-    assert {kind.since for kind in KINDS} == {since for _, since in NEWER.values()}
+    assert {feature.since for feature in KINDS} == {since for _, since in NEWER.values()}
 
 
 @pytest.mark.parametrize(

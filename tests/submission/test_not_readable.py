@@ -19,7 +19,7 @@ ROSTER = Roster((Student("A", name="Ada", canvas_id="1"), Student("B", name="Bel
 ONE = "multi_head_attention"
 
 
-def kept(out: Path) -> dict[str, dict[str, list[str]]]:
+def unreadable_files(out: Path) -> dict[str, dict[str, list[str]]]:
     return read_memory(out).not_readable
 
 
@@ -28,12 +28,12 @@ def test_it_is_of_the_student_who_handed_it_in(run, zipped, out, platform):
     unread = PLATFORMS[platform](*BEN).replace(FILE, "work.rar")
     files = download(platform, ADA, BEN, **{unread: b"Rar!"})
     del files[PLATFORMS[platform](*BEN)]
-    (said,) = run(zipped(files), roster=CLASS).not_taken
-    assert kept(out) == {"ben": {ONE: [unread]}}
-    assert said.startswith(
+    (message,) = run(zipped(files), roster=CLASS).not_taken
+    assert unreadable_files(out) == {"ben": {ONE: [unread]}}
+    assert message.startswith(
         f"ben: handed in, not readable: download.zip: {unread} is not opened: it is"
     )
-    assert said.endswith(
+    assert message.endswith(
         f"Next: open it by hand, and put the files into {out}/ben/{ONE}/; or ask for the files"
     )
 
@@ -81,9 +81,9 @@ MANY = {f"bela_2_{i}_work.rar": b"Rar!" for i in range(100, 130)}
     ],
 )
 def test_what_a_roster_knows_is_its_students(run, zipped, out, files, names, why):
-    done = run(zipped(files), roster=ROSTER)
-    assert kept(out) == {"B": {ONE: names}}
-    assert why in done.not_taken[0]
+    collected = run(zipped(files), roster=ROSTER)
+    assert unreadable_files(out) == {"B": {ONE: names}}
+    assert why in collected.not_taken[0]
 
 
 OTHER = "attention_in_practice"
@@ -98,12 +98,12 @@ OTHER = "attention_in_practice"
     ],
 )
 def test_it_is_of_an_assignment(course, zipped, out, beside, only, assignments):
-    asked = None if only is None else course.assignments[only]
+    assignment = None if only is None else course.assignments[only]
     download = zipped({f"ada_1_10_{beside}": DANCE, "bela_2_11_work.rar": b"Rar!"})
-    done = collect(course, [download], out, ROSTER, only=asked)
-    assert list(kept(out)["B"]) == assignments
+    collected = collect(course, [download], out, ROSTER, only=assignment)
+    assert list(unreadable_files(out)["B"]) == assignments
     into = "/".join([str(out), "B", *assignments[: len(assignments) == 1]])
-    assert any(f"put the files into {into}/; or" in said for said in done.not_taken)
+    assert any(f"put the files into {into}/; or" in message for message in collected.not_taken)
 
 
 def test_a_download_that_cannot_be_opened_is_a_students_where_the_roster_knows_its_name(
@@ -111,9 +111,12 @@ def test_a_download_that_cannot_be_opened_is_a_students_where_the_roster_knows_i
 ):
     for name in ("Bela.rar", "class.rar"):
         (tmp_path / name).write_bytes(b"Rar!")
-    done: Collected = run(tmp_path / "Bela.rar", tmp_path / "class.rar", roster=ROSTER)
-    assert list(kept(out)) == ["B"]
-    assert sorted(said.partition(":")[0] for said in done.not_taken) == ["B", "class.rar"]
+    collected: Collected = run(tmp_path / "Bela.rar", tmp_path / "class.rar", roster=ROSTER)
+    assert list(unreadable_files(out)) == ["B"]
+    assert sorted(message.partition(":")[0] for message in collected.not_taken) == [
+        "B",
+        "class.rar",
+    ]
 
 
 @contextmanager
@@ -146,18 +149,20 @@ def test_what_is_closed_is_named_with_the_student(course, tmp_path, place, mode,
     (tmp_path / "out").chmod(0o777)
     tmp_path.chmod(0o755)
     locked = tmp_path / "all" / place
-    before = locked.stat().st_mode
+    old_mode = locked.stat().st_mode
     locked.chmod(mode)
     with as_nobody(tmp_path):
-        done = collect(course, [Path("all")], Path("out/in"))
-    locked.chmod(before)
-    assert sorted(each.path for each in done.laid) == [f"{name}/{DANCED}" for name in laid]
+        collected = collect(course, [Path("all")], Path("out/in"))
+    locked.chmod(old_mode)
+    assert sorted(file.path for file in collected.candidates) == [
+        f"{name}/{DANCED}" for name in laid
+    ]
     why = f"is not read: Permission denied; chmod -R u+rwX all/{place} changes that. Next: "
-    assert done.not_taken[0].startswith(f"bela: handed in, not readable: all: {told} {why}")
-    assert kept(tmp_path / "out" / "in") == {"bela": {ONE: [told]}}
+    assert collected.not_taken[0].startswith(f"bela: handed in, not readable: all: {told} {why}")
+    assert unreadable_files(tmp_path / "out" / "in") == {"bela": {ONE: [told]}}
     with as_nobody(tmp_path):
-        done = collect(course, [Path("all")], Path("out/in"))
-    assert (len(done.laid), done.not_taken) == (2, [])
+        collected = collect(course, [Path("all")], Path("out/in"))
+    assert (len(collected.candidates), collected.not_taken) == (2, [])
 
 
 @pytest.mark.parametrize(
@@ -199,14 +204,16 @@ def test_what_is_named_and_not_graded_in_a_folder_is_handed_in(course, out, entr
         (out / path).write_text(DANCE)
     work = to_grade(course, out, course.assignments, (), only)
     unread = {
-        (each.student, each.assignment.id): kept_names
-        for each, kept_names in work.not_readable.items()
+        (submission.student, submission.assignment.id): kept_names
+        for submission, kept_names in work.not_readable.items()
     }
     assert unread == {
         ("ada", ONE): tuple(f"{name}, which is not graded as it is" for name in names)
     }
-    assert ("ada", ONE) in {(each.student, each.assignment.id) for each in work.submissions}
-    assert [each.path for each in work.others] == ([] if only else names)
+    assert ("ada", ONE) in {
+        (submission.student, submission.assignment.id) for submission in work.submissions
+    }
+    assert [file.path for file in work.not_graded] == ([] if only else names)
 
 
 def test_an_empty_folder_is_nothing_that_was_handed_in(course, out):
@@ -218,10 +225,10 @@ def test_an_empty_folder_is_nothing_that_was_handed_in(course, out):
 @pytest.mark.parametrize("name", ["solution.py", "Untitled12.ipynb", "04_reshape_dance.docx"])
 def test_what_collect_does_not_take_is_handed_in_all_the_same(course, run, zipped, out, name):
     files = {f"ada_1_11_{FILE}": DANCE, f"bela_2_12_{name}": "x = 1\n"}
-    (said,) = run(zipped(files), roster=ROSTER).not_taken
-    assert f"download.zip: bela_2_12_{name} " in said
+    (message,) = run(zipped(files), roster=ROSTER).not_taken
+    assert f"download.zip: bela_2_12_{name} " in message
     work = to_grade(course, out, course.assignments, ())
-    unread = {each.student: names for each, names in work.not_readable.items()}
+    unread = {submission.student: names for submission, names in work.not_readable.items()}
     assert unread == {"B": (f"bela_2_12_{name}, which is not graded as it is",)}
 
 
@@ -229,12 +236,14 @@ def test_what_came_with_the_exercises_is_nothing_that_was_handed_in(course, run,
     """Who zipped the whole folder had no points, and no 0, for an exercise that was not in it: its
     figure was.
     """
-    beside = (
+    course_files = (
         "figures/04_reshape_dance.svg",
         "fingerprints/04_reshape_dance.safetensors",
         "trained/05_weight_split.safetensors",
     )
-    folder = zip_bytes({f"{ONE}/{name}": DANCE for name in ("01_attention_scores.py", *beside)})
+    folder = zip_bytes(
+        {f"{ONE}/{name}": DANCE for name in ("01_attention_scores.py", *course_files)}
+    )
     collected = run(
         zipped({"ada_1_11_work.zip": folder, f"bela_2_12_{FILE}": DANCE}), roster=ROSTER
     )

@@ -46,7 +46,7 @@ from .conftest import DANCE, DANCED, FILE, zip_bytes
         # of Teams
         (
             "folders",
-            [f"Student Work/Submitted files/{who}/HW1/{FILE}" for who in ("Ada L", "Bo")],
+            [f"Student Work/Submitted files/{student}/HW1/{FILE}" for student in ("Ada L", "Bo")],
             ["Ada L", "Bo"],
         ),
         # of ILIAS
@@ -58,10 +58,10 @@ from .conftest import DANCE, DANCED, FILE, zip_bytes
     ],
 )
 def test_files_are_of_whom_the_names_say(run, zipped, there, platform, names, students):
-    done = run(zipped(names))
-    assert (done.platforms, done.not_taken) == ({"download.zip": [platform]}, [])
+    collected = run(zipped(names))
+    assert (collected.platforms, collected.not_taken) == ({"download.zip": [platform]}, [])
     assert there() == [f"{student}/{DANCED}" for student in students]
-    assert all(each.origin.late is ("LATE" in each.origin.path) for each in done.laid)
+    assert all(file.origin.late is ("LATE" in file.origin.path) for file in collected.laid)
 
 
 @pytest.mark.parametrize(
@@ -95,8 +95,8 @@ def test_files_are_of_whom_the_names_say(run, zipped, there, platform, names, st
         ),
         pytest.param(
             [
-                f"HW_1_{who}-11-12_{FILE}"
-                for who in (
+                f"HW_1_{prefix}-11-12_{FILE}"
+                for prefix in (
                     "ada_attempt_2026-11-20-10",
                     "ada_attempt_2026-11-21-09",
                     "bo_li_attempt_2026-11-20-10",
@@ -107,8 +107,8 @@ def test_files_are_of_whom_the_names_say(run, zipped, there, platform, names, st
         ),
         pytest.param(
             [
-                f"{who}-10-11-12/{FILE}"
-                for who in (
+                f"{prefix}-10-11-12/{FILE}"
+                for prefix in (
                     "Ada L_ada_attempt_2026-11-20",
                     "Ada L_ada_attempt_2026-11-21",
                     "Bo_bo_attempt_2026-11-20",
@@ -119,8 +119,8 @@ def test_files_are_of_whom_the_names_say(run, zipped, there, platform, names, st
         ),
         pytest.param(
             [
-                f"HW1/{who}/{FILE}"
-                for who in (
+                f"HW1/{folder}/{FILE}"
+                for folder in (
                     "Lovelace, Ada - s100/Revision 9 - On time",
                     "Lovelace, Ada - s100/Revision 10 - Late",
                     "O'Neil-Li, Bo - s200/Revision 1 - On time",
@@ -131,8 +131,8 @@ def test_files_are_of_whom_the_names_say(run, zipped, there, platform, names, st
         ),
         pytest.param(
             [
-                f"{who}/{FILE}"
-                for who in (
+                f"{folder}/{FILE}"
+                for folder in (
                     "Abel, Ada/Revision 1 - On time/my work",
                     "Abel, Ada/Revision 2 - On time",
                     "Li, Bo/Revision 1 - Late",
@@ -143,8 +143,8 @@ def test_files_are_of_whom_the_names_say(run, zipped, there, platform, names, st
         ),
         pytest.param(
             [
-                f"HW1/Submissions/{who}04_reshape_dance{again}.py"
-                for who, again in (
+                f"HW1/Submissions/{prefix}04_reshape_dance{again}.py"
+                for prefix, again in (
                     ("Li_Bo_bo.li_124/", ""),
                     ("Li_Bo_bo.li_124/", " (2)"),
                     ("Lovelace_Ada_al1_123/Late Submission - ", ""),
@@ -160,10 +160,10 @@ def test_names_with_times_are_of_as_many_students_as_they_name(
     run, zipped, there, out, names, students
 ):
     """Two attempts are one student's; the first in the archive is the older one."""
-    done = run(zipped({name: f"{DANCE}# {i}" for i, name in enumerate(names)}))
+    collected = run(zipped({name: f"{DANCE}# {i}" for i, name in enumerate(names)}))
     assert there() == [f"{student}/{DANCED}" for student in students]
     assert "# 1" in (out / students[0] / DANCED).read_text()
-    assert sorted(each.state.name for each in done.laid) == ["NEW", "NEW", "OLDER"]
+    assert sorted(file.state.name for file in collected.laid) == ["NEW", "NEW", "OLDER"]
 
 
 @pytest.mark.parametrize(
@@ -181,8 +181,8 @@ def test_names_with_times_are_of_as_many_students_as_they_name(
 def test_an_ending_that_browsers_and_mail_put_behind_is_seen_through(
     run, zipped, there, name, path
 ):
-    done = run(zipped([name, name.replace("ada", "bo").replace("_1_2_", "_2_3_")]))
-    assert done.not_taken == []
+    collected = run(zipped([name, name.replace("ada", "bo").replace("_1_2_", "_2_3_")]))
+    assert collected.not_taken == []
     assert path in there()
     assert len(there()) == 2
 
@@ -212,13 +212,13 @@ submission_987655:
 def test_gradescope_says_in_a_list_whose_a_folder_is(run, zipped, there):
     folders = ("submission_987654", "submission_987655/deep", "submission_1")
     files = {f"export/{folder}/04_reshape_dance.py": DANCE for folder in folders}
-    done = run(zipped({"export/submission_metadata.yml": METADATA, **files}))
-    assert done.platforms == {"download.zip": ["Gradescope"]}
+    collected = run(zipped({"export/submission_metadata.yml": METADATA, **files}))
+    assert collected.platforms == {"download.zip": ["Gradescope"]}
     assert there() == [f"{name}/{DANCED}" for name in ("100", "102", "bela@example.org")]
-    (said,) = done.not_taken
+    (message,) = collected.not_taken
     assert (
         "submission_1/04_reshape_dance.py is of no submission that submission_metadata.yml lists"
-        in said
+        in message
     )
 
 
@@ -248,8 +248,10 @@ ALIASES = "".join(
     ids=["deep", "wide", "an object", "no text", "no YAML"],
 )
 def test_a_list_that_is_hostile_is_read_as_none(run, zipped, there, bomb):
-    done = run(zipped({"submission_metadata.yml": bomb, "submission_1/04_reshape_dance.py": DANCE}))
-    assert (there(), bool(done.not_taken)) == ([], True)
+    collected = run(
+        zipped({"submission_metadata.yml": bomb, "submission_1/04_reshape_dance.py": DANCE})
+    )
+    assert (there(), bool(collected.not_taken)) == ([], True)
 
 
 E = f"exercises/{DANCED}"
@@ -279,8 +281,8 @@ def test_clones(run, tmp_path, there, all_of_them, names, students):
         for path in (name, f"{repository}/README.md", f"{repository}/.git/x.py"):
             (tmp_path / all_of_them / path).parent.mkdir(parents=True, exist_ok=True)
             (tmp_path / all_of_them / path).write_text(DANCE)
-    done = run(tmp_path / all_of_them)
-    assert (done.platforms, done.not_taken) == ({all_of_them: ["clones"]}, [])
+    collected = run(tmp_path / all_of_them)
+    assert (collected.platforms, collected.not_taken) == ({all_of_them: ["clones"]}, [])
     assert there() == [f"{student}/{DANCED}" for student in students]
 
 
@@ -294,8 +296,8 @@ def test_githubs_zips_of_repositories_are_their_users(run, tmp_path, there):
             f"{name}/old/{FILE}": "#",
         }
         (tmp_path / "all" / f"{name}.zip").write_bytes(zip_bytes(files))
-    done = run(tmp_path / "all")
-    assert (done.platforms, done.not_taken) == ({"all": ["clones"]}, [])
+    collected = run(tmp_path / "all")
+    assert (collected.platforms, collected.not_taken) == ({"all": ["clones"]}, [])
     assert there() == [f"ada/{DANCED}", f"bela/{DANCED}"]
 
 
@@ -375,10 +377,10 @@ ROSTER = Roster(
 )
 def test_a_roster_says_whose_a_file_is(run, zipped, there, name, student):
     # a roster that knows nobody stops the command
-    known = zipped(["x_12345_8_02_causal_mask.py"], "known.zip")
-    done = run(zipped([name]), known, roster=ROSTER)
+    enrolled_zip = zipped(["x_12345_8_02_causal_mask.py"], "known.zip")
+    collected = run(zipped([name]), enrolled_zip, roster=ROSTER)
     assert [path for path in there() if path.endswith(DANCED)] == [f"{student}/{DANCED}"]
-    assert bool(done.said) is (student not in {"al", "bb", "dd"})
+    assert bool(collected.said) is (student not in {"al", "bb", "dd"})
 
 
 @pytest.mark.parametrize(
@@ -392,9 +394,10 @@ def test_a_roster_says_whose_a_file_is(run, zipped, there, name, student):
 )
 def test_what_a_group_hands_in_is_of_each_member(run, zipped, there, name):
     rows = [
-        Student(who, group="Project Group 3" if who < "c" else "") for who in ("ada", "ben", "cat")
+        Student(student, group="Project Group 3" if student < "c" else "")
+        for student in ("ada", "ben", "cat")
     ]
-    done = run(
+    collected = run(
         zipped(
             [
                 name,
@@ -409,7 +412,7 @@ def test_what_a_group_hands_in_is_of_each_member(run, zipped, there, name):
         f"ada/{DANCED}",
         f"ben/{DANCED}",
     ]
-    assert done.not_taken == []
+    assert collected.not_taken == []
 
 
 TEAM = tuple(
@@ -462,9 +465,11 @@ def test_a_full_roster_gives_what_a_group_hands_in_to_each_member(run, zipped, t
         {"name": "Red team", "compact": "redteam", "slug": "red-team", "number": 50020},
         {"name": "Blue team", "compact": "blueteam", "slug": "blue-team", "number": 50022},
     ]
-    done = run(zipped([name.format(**group) for group in groups]), roster=Roster((*TEAM, OTHER)))
+    collected = run(
+        zipped([name.format(**group) for group in groups]), roster=Roster((*TEAM, OTHER))
+    )
     assert there() == [f"s{number}/{DANCED}" for number in range(3)]
-    assert (done.not_taken, done.said) == ([], [])
+    assert (collected.not_taken, collected.said) == ([], [])
 
 
 def test_a_member_who_hands_in_alone_is_not_the_group(run, zipped, there):
@@ -482,12 +487,12 @@ def test_the_number_of_a_stranger_to_the_group_is_that_students(run, zipped, the
 
 def test_moodles_name_of_a_group_before_a_members_is_that_member(run, zipped, there):
     names = [
-        f"Red team-{each.name}_{number}_assignsubmission_file_/{FILE}"
-        for number, each in enumerate(TEAM)
+        f"Red team-{student.name}_{number}_assignsubmission_file_/{FILE}"
+        for number, student in enumerate(TEAM)
     ]
-    done = run(zipped(names), roster=Roster((*TEAM, OTHER)))
+    collected = run(zipped(names), roster=Roster((*TEAM, OTHER)))
     assert there() == [f"s0/{DANCED}", f"s1/{DANCED}"]
-    assert (done.not_taken, done.said) == ([], [])
+    assert (collected.not_taken, collected.said) == ([], [])
 
 
 SAKAI, SUBMITTED = "HW 1/Lovelace, Ada(al1)/{}", f"Submission attachment(s)/{FILE}"
@@ -536,14 +541,17 @@ STUDENTS = [
         id="Moodle",
     ),
     pytest.param(
-        [f"hw_{who}_attempt_2026-11-20-10-11-12_{FILE}" for who in ("ada", "bo")],
+        [f"hw_{student}_attempt_2026-11-20-10-11-12_{FILE}" for student in ("ada", "bo")],
         [],
-        [f"hw_{who}_attempt_2026-11-20-10-11-12.txt" for who in ("ada", "bo")],
+        [f"hw_{student}_attempt_2026-11-20-10-11-12.txt" for student in ("ada", "bo")],
         ["ada", "bo"],
         id="Blackboard",
     ),
     pytest.param(
-        [f"{i}-9 - {who} - Nov 20, 2026 1102 AM - {FILE}" for i, who in ((1, "Ada"), (2, "Bo"))],
+        [
+            f"{i}-9 - {student} - Nov 20, 2026 1102 AM - {FILE}"
+            for i, student in ((1, "Ada"), (2, "Bo"))
+        ],
         [],
         ["index.html"],
         ["Ada_1-9", "Bo_2-9"],
@@ -556,17 +564,17 @@ STUDENTS = [
 def test_what_went_back_never_competes(run, zipped, there, out, handed_in, returned, own, students):
     """What went back stands last in the archive, and so is the newest file."""
     attempts = dict.fromkeys(handed_in, f"{DANCE}# handed in")
-    done = run(
+    collected = run(
         zipped(
             {**attempts, **dict.fromkeys(returned, f"{DANCE}# went back"), **dict.fromkeys(own, "")}
         )
     )
     assert there() == [f"{student}/{DANCED}" for student in students]
     assert all("# handed in" in (out / path).read_text() for path in there())
-    assert done.not_taken == []
-    said = [f"download.zip: left out as feedback that went back to students: {len(returned)}"]
-    assert [sentence for sentence in done.said if "went back" in sentence] == (
-        said if returned else []
+    assert collected.not_taken == []
+    notes = [f"download.zip: left out as feedback that went back to students: {len(returned)}"]
+    assert [sentence for sentence in collected.said if "went back" in sentence] == (
+        notes if returned else []
     )
 
 
@@ -592,11 +600,11 @@ def test_what_went_back_never_competes(run, zipped, there, out, handed_in, retur
     ],
 )
 def test_what_nobody_handed_in_as_a_file_is_named(run, zipped, there, platform, names):
-    done = run(zipped(names))
-    said = (
+    collected = run(zipped(names))
+    reason = (
         f"is text or a link typed into {platform}, or a note, and no file. Next: ask for the file"
     )
-    assert (done.not_taken, len(there())) == ([f"download.zip: {names[0]} {said}"], 1)
+    assert (collected.not_taken, len(there())) == ([f"download.zip: {names[0]} {reason}"], 1)
 
 
 SCORED, LOOSE = (
@@ -606,9 +614,9 @@ SCORED, LOOSE = (
 BESIDE = "download.zip: left out as text or a note beside a file that was handed in: 1"
 MOODLE = "Ada Lovelace_123_assignsubmission"
 EACH = [
-    f"{stem}/{who}/{stem}.py"
+    f"{stem}/{student}/{stem}.py"
     for stem in ("01_attention_scores", FILE[:-3])
-    for who in ("ada", "bela")
+    for student in ("ada", "bela")
 ]
 MIXED = [
     f"ada_1_2_{FILE}",
@@ -630,7 +638,7 @@ MIXED += ["04_loose.py"]
         ),
         pytest.param(
             EACH,
-            [f"{who}/{path}" for who in ("ada", "bela") for path in (SCORED, DANCED)],
+            [f"{student}/{path}" for student in ("ada", "bela") for path in (SCORED, DANCED)],
             "",
             id="folders of exercises are no students",
         ),
@@ -642,14 +650,14 @@ MIXED += ["04_loose.py"]
         ),
         pytest.param(
             [
-                f"{who}/{step}/{FILE}"
-                for who, step in (
+                f"{student}/{step}/{FILE}"
+                for student, step in (
                     ("ada", "2_submissions"),
                     ("bo", "2_submissions"),
                     ("zoe", "5_solutions"),
                 )
             ],
-            [f"{who}/{DANCED}" for who in ("ada", "bo")],
+            [f"{student}/{DANCED}" for student in ("ada", "bo")],
             "lies where OpenOLAT puts tasks and corrections",
             id="a solution alone, of OpenOLAT",
         ),
@@ -677,10 +685,10 @@ MIXED += ["04_loose.py"]
     ],
 )
 def test_nobodys_files_are_told_and_nobodys_place_is_taken(run, zipped, there, names, laid, told):
-    done = run(zipped(names))
+    collected = run(zipped(names))
     assert there() == laid
-    assert [told in said for said in done.not_taken] == [True] * bool(told)
-    assert (BESIDE in done.said) is any("onlinetext" in name for name in names)
-    assert names != MIXED or done.platforms == {
+    assert [told in message for message in collected.not_taken] == [True] * bool(told)
+    assert (BESIDE in collected.said) is any("onlinetext" in name for name in names)
+    assert names != MIXED or collected.platforms == {
         "download.zip": ["Moodle", "Canvas", "clones", "folders"]
     }

@@ -106,11 +106,11 @@ def test_lists_are_read_as_people_and_platforms_write_them(tmp_path, text, stude
 def test_a_quote_that_stays_open_in_its_line_is_refused_with_that_line(tmp_path, text, line):
     with pytest.raises(CourseFault) as raised:
         read(tmp_path, text)
-    said = (
+    reason = (
         "a quote that opens in this line is not closed in it, or something stands behind "
         "where it is closed"
     )
-    assert f"roster.csv:{line}: {said}. Next: mend " in str(raised.value)
+    assert f"roster.csv:{line}: {reason}. Next: mend " in str(raised.value)
 
 
 @pytest.mark.parametrize(
@@ -155,7 +155,7 @@ def test_a_roster_that_is_gone_is_told_with_what_every_command_has(tmp_path):
 
 def test_a_line_break_in_a_column_that_is_not_read_is_no_fault(tmp_path):
     text = 'id,Notes,name\nada,"late\nagain",Ada\nbela,,Bela\n'
-    assert [each.name for each in read(tmp_path, text).students] == ["Ada", "Bela"]
+    assert [student.name for student in read(tmp_path, text).students] == ["Ada", "Bela"]
 
 
 def test_it_is_told_which_columns_were_read_as_what(tmp_path):

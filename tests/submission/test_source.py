@@ -16,7 +16,7 @@ from manyheads.result import Diagnosed, ExerciseResult, FunctionResult
 from manyheads.submission import AttemptSource, code_digest, largest, read_attempt, source_text
 from manyheads.submission.read import LINE_LIMIT, NotebookError, read_notebook, without_engine
 from manyheads.submission.source_text import CODE_LIMIT
-from manyheads.submission.standing import told_of_file, where_it_is_written, where_it_stands
+from manyheads.submission.standing import location_of, where_it_is_written, with_locations
 from manyheads.submission.unwritten import LeftOver, is_unwritten, left_over_raise, unwritten_names
 from tests.make import REPOSITORY, notebook
 
@@ -82,8 +82,8 @@ def test_a_script_is_the_same_attempt_as_the_notebook_that_it_was_made_of(tmp_pa
     from_notebook = read(tmp_path)
     (tmp_path / f"{STEM}.ipynb").unlink()
     (tmp_path / f"{STEM}.py").write_text(text)
-    due = code_digest(f"pass\npass\n{RIGHT}")
-    assert code_digest(read(tmp_path).source) == code_digest(from_notebook.source) == due
+    expected = code_digest(f"pass\npass\n{RIGHT}")
+    assert code_digest(read(tmp_path).source) == code_digest(from_notebook.source) == expected
 
 
 WEB = '<!DOCTYPE html>\n<html lang="en">\n<head><title>01_running_mean.py at main</title></head>\n'
@@ -254,11 +254,11 @@ def test_of_a_script_and_a_notebook_the_script_counts_unless_it_is_the_stub(
 
 
 def test_a_notebook_may_be_larger_than_a_script_and_has_bounded_cells(tmp_path):
-    whole = json.loads(notebook("x = 1"))
-    whole["cells"][0]["outputs"] = [
+    document = json.loads(notebook("x = 1"))
+    document["cells"][0]["outputs"] = [
         {"output_type": "display_data", "data": {"image/png": "A" * 4 * 1024 * KIB}}
     ]
-    (tmp_path / f"{STEM}.ipynb").write_text(json.dumps(whole))
+    (tmp_path / f"{STEM}.ipynb").write_text(json.dumps(document))
     assert (read(tmp_path).problem, read(tmp_path).source) == ("", "x = 1\n")
     cells = '{"cell_type":"code","source":""},' * 30_000
     (tmp_path / f"{STEM}.ipynb").write_text(f'{{"cells":[{cells[:-1]}]}}')
@@ -273,17 +273,17 @@ def test_a_notebook_may_be_larger_than_a_script_and_has_bounded_cells(tmp_path):
 def test_the_digest_tells_attempts_apart_and_nothing_else():
     attempt = AttemptSource("a.py", "x = 1\n")
     assert attempt.digest == AttemptSource("a.py", "x = 1\n", note="another note").digest
-    others = [
+    variants = [
         AttemptSource("b.py", "x = 1\n"),
         AttemptSource("a.py", "x = 2\n"),
         AttemptSource("a.py", problem="x"),
     ]
-    others += [
+    variants += [
         AttemptSource("a.py", "x = 1\n", cells=(1,)),
         AttemptSource("a.py"),
         AttemptSource("a.py", missing=True),
     ]
-    assert len({attempt.digest, *(other.digest for other in others)}) == 7
+    assert len({attempt.digest, *(variant.digest for variant in variants)}) == 7
 
 
 @pytest.mark.parametrize("ending", [".py", ".ipynb"])
@@ -316,7 +316,9 @@ def test_who_loses_a_race_of_two_parsers_asks_again(monkeypatch):
         return parse(*arguments)
 
     monkeypatch.setattr(source_text.ast, "parse", once_wrong)
-    assert [ast.unparse(part) for part in source_text.read_statements("x = 1")] == ["x = 1"]
+    assert [ast.unparse(statement) for statement in source_text.read_statements("x = 1")] == [
+        "x = 1"
+    ]
     assert not faults
 
 
@@ -342,7 +344,9 @@ def names_of(source: str) -> dict[str, Any]:
     ],
 )
 def test_code_cells_are_joined_in_their_order_and_text_is_left_out(cells, source):
-    text = json.dumps({"cells": [{"cell_type": kind, "source": text} for kind, text in cells]})
+    text = json.dumps(
+        {"cells": [{"cell_type": cell_type, "source": text} for cell_type, text in cells]}
+    )
     assert read_notebook(text).source == source
 
 
@@ -482,10 +486,12 @@ def test_remarks_however_long_do_not_keep_a_script_from_losing_its_visible_check
     assert without_engine(picture + "import manyheads\nx = 1\n") == picture + "\nx = 1\n"
 
 
-def cells(*given: tuple[str, object]) -> str:
+def cells(*pairs: tuple[str, object]) -> str:
     """A notebook's text with cells of these kinds."""
-    made = [{"cell_type": kind, "metadata": {}, "source": source} for kind, source in given]
-    return json.dumps({"cells": made, "metadata": {}, "nbformat": 4, "nbformat_minor": 5})
+    cell_dicts = [
+        {"cell_type": cell_type, "metadata": {}, "source": source} for cell_type, source in pairs
+    ]
+    return json.dumps({"cells": cell_dicts, "metadata": {}, "nbformat": 4, "nbformat_minor": 5})
 
 
 LESSON = f"# The running mean\n\nIt looks like this:\n\n```python\n{RIGHT}```\n"
@@ -518,8 +524,8 @@ NOT_RUN = {
 @pytest.mark.parametrize(("cell", "says"), NOT_RUN.values(), ids=NOT_RUN)
 def test_of_a_cell_that_is_not_run_it_is_said_what_to_make_of_it(cell, says):
     source = read_notebook(cells(("code", "import torch"), cell))
-    assert where_it_stands(source, "running_mean") == says
-    assert where_it_stands(read_notebook(cells(("code", RIGHT), cell)), "running_mean").startswith(
+    assert location_of(source, "running_mean") == says
+    assert location_of(read_notebook(cells(("code", RIGHT), cell)), "running_mean").startswith(
         "stands on line 1"
     )
 
@@ -726,7 +732,7 @@ STANDS = {
 
 @pytest.mark.parametrize(("source", "says"), STANDS.values(), ids=STANDS)
 def test_a_name_stands(source, says):
-    assert where_it_stands(AttemptSource("a.py", source), "mean") == says
+    assert location_of(AttemptSource("a.py", source), "mean") == says
 
 
 IN_CELLS = {
@@ -752,7 +758,7 @@ def test_a_name_stands_in_a_cell(cells, says):
     read = read_notebook(
         json.dumps({"cells": [{"cell_type": "code", "source": text} for text in cells]})
     )
-    assert where_it_stands(AttemptSource("a.ipynb", read.source, cells=read.cells), "mean") == says
+    assert location_of(AttemptSource("a.ipynb", read.source, cells=read.cells), "mean") == says
 
 
 MEAN_STUB = "def mean(x):\n    raise NotImplementedError()\n"
@@ -789,14 +795,14 @@ def test_a_name_that_is_written_rightly_is_not_said_to_differ():
     result = ExerciseResult(
         id="e", score=0, max_score=1, checks=(), functions=missing, diagnosis=(interface,)
     )
-    told = told_of_file(result, AttemptSource("a.py", f"class A:\n{INDENTED}"))
+    located_result = with_locations(result, AttemptSource("a.py", f"class A:\n{INDENTED}"))
     says = f"mean stands {INSIDE.format('line 2', 'class', 'line 1')}"
-    assert [each.evidence for each in told.functions] == [says, ""]
-    assert (told.diagnosis[0].title, told.diagnosis[0].hint) == (
+    assert [function.evidence for function in located_result.functions] == [says, ""]
+    assert (located_result.diagnosis[0].title, located_result.diagnosis[0].hint) == (
         "mean is not there once the file has run.",
         says,
     )
-    elsewhere = told_of_file(result, AttemptSource("a.py", "x = 1\n"))
+    elsewhere = with_locations(result, AttemptSource("a.py", "x = 1\n"))
     assert elsewhere.diagnosis == (interface,)
 
 
@@ -808,6 +814,6 @@ def test_in_an_empty_file_nothing_is_renamed():
         ("\n# later\n", "unwritten"),
         ("import torch\n", "undefined"),
     ):
-        assert [f.state for f in told_of_file(result, AttemptSource("a.py", text)).functions] == [
+        assert [f.state for f in with_locations(result, AttemptSource("a.py", text)).functions] == [
             state
         ]

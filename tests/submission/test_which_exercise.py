@@ -36,7 +36,7 @@ from .conftest import DANCE, zip_bytes
     ],
 )
 def test_by_its_name(course, name):
-    assert Exercises(course).of(name, b"").id == "reshape_dance"
+    assert Exercises(course).exercise_of(name, b"").id == "reshape_dance"
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def test_by_its_name(course, name):
     ],
 )
 def test_by_what_it_defines(course, name, content, exercise):
-    assert Exercises(course).of(name, content).id == exercise
+    assert Exercises(course).exercise_of(name, content).id == exercise
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ def test_by_what_it_defines(course, name, content, exercise):
 )
 def test_else_it_is_named(course, name, content, reason):
     with pytest.raises(NotPlaced, match=reason) as caught:
-        Exercises(course).of(name, content)
+        Exercises(course).exercise_of(name, content)
     assert str(caught.value).endswith(
         "Next: rename it to the exercise that it is, if it was to be graded"
     )
@@ -117,7 +117,7 @@ def test_what_may_be_work_is_known_by_its_name(course, path, is_work):
 
 def test_nothing_of_it_is_run(course, tmp_path):
     source = f"open({str(tmp_path / 'ran')!r}, 'w')\ndef split_heads(): ...\n"
-    assert Exercises(course).of("x.py", source.encode()).id == "reshape_dance"
+    assert Exercises(course).exercise_of("x.py", source.encode()).id == "reshape_dance"
     assert not (tmp_path / "ran").exists()
 
 
@@ -134,19 +134,19 @@ def test_of_one_student_so_much_code_is_parsed_and_no_more(run, zipped, monkeypa
     download = zipped(
         {"lovelaceada_1_2_all.zip": zip_bytes(many), "hopperbela_3_4_homework.py": DANCE}
     )
-    done = run(download)
+    collected = run(download)
     assert sum(parsed) < 2 * Limits().code + 400_000
-    assert [each.student for each in done.laid] == ["hopperbela_3"]
+    assert [file.student for file in collected.laid] == ["hopperbela_3"]
     assert (
-        "/homework.py has no exercise's name" in done.not_taken[0]
-        or "are of the same exercise" in done.not_taken[0]
+        "/homework.py has no exercise's name" in collected.not_taken[0]
+        or "are of the same exercise" in collected.not_taken[0]
     )
 
 
 def test_a_file_that_names_nothing_of_an_exercise_is_not_parsed(course, monkeypatch):
     monkeypatch.setattr(which_exercise, "decoded", lambda data: pytest.fail("parsed"))
     with pytest.raises(NotPlaced, match="defines nothing"):
-        Exercises(course).of("model.py", b"def helper(): ...\n")
+        Exercises(course).exercise_of("model.py", b"def helper(): ...\n")
 
 
 @pytest.mark.parametrize(
@@ -159,14 +159,14 @@ def test_a_file_that_names_nothing_of_an_exercise_is_not_parsed(course, monkeypa
     ids=["by what it defines", "by its name", "by its name with more behind it"],
 )
 def test_a_file_of_several_exercises_is_of_their_assignment(course, name, content):
-    found = Exercises(course).of(name, content)
-    assert place_of(found) == (course.assignments[0], "multi_head_attention")
+    target = Exercises(course).exercise_of(name, content)
+    assert place_of(target) == (course.assignments[0], "multi_head_attention")
 
 
 LONG = 240  # characters of a name without its number and its ending: 255 are the most
 ENDS_AS_COPIES_DO = [
-    f"{before}{unit * ((LONG - len(before)) // len(unit))}"
-    for before in ("", "a", "." * 100, "-." * 60, "a" * 120)
+    f"{prefix}{unit * ((LONG - len(prefix)) // len(unit))}"
+    for prefix in ("", "a", "." * 100, "-." * 60, "a" * 120)
     for unit in (
         "_1",
         "(1)",
@@ -200,10 +200,10 @@ def test_names_that_end_in_suffixes_without_end_take_no_more_time_than_an_archiv
             "ben/04_reshape_dance.py": DANCE,
         }
     )
-    before = time.process_time()
+    start = time.process_time()
     run(archive)
-    taken = (time.process_time() - before) * Limits().members / len(many)
-    assert taken < Limits().seconds / 6
+    seconds = (time.process_time() - start) * Limits().members / len(many)
+    assert seconds < Limits().seconds / 6
 
 
 @pytest.mark.parametrize(
@@ -212,5 +212,5 @@ def test_names_that_end_in_suffixes_without_end_take_no_more_time_than_an_archiv
 )
 def test_several_suffixes_behind_each_other_are_taken_away(course, name) -> None:
     exercises = Exercises(course)
-    assert exercises.of(name, b"").id == "reshape_dance"
+    assert exercises.exercise_of(name, b"").id == "reshape_dance"
     assert exercises.is_plain(name)

@@ -33,20 +33,20 @@ def publish(folder: Path, bare: Path) -> str:
     return git(folder, "rev-parse", "HEAD")
 
 
-def found(folder: Path) -> str:
+def create_repositories(folder: Path) -> str:
     """Make both repositories in a folder: the tiny course's, and the class's as it is released. The
     course's commit.
     """
-    private, released, held = (
+    private, released, repositories = (
         folder / "private",
         folder / "released",
         folder / "repositories" / "school",
     )
     private.mkdir()
-    held.mkdir(parents=True)
-    parts = [TINY / name for name in ("course.yaml", "solutions", "grader", "exercises")]
+    repositories.mkdir(parents=True)
+    course_paths = [TINY / name for name in ("course.yaml", "solutions", "grader", "exercises")]
     for source in (
-        *parts,
+        *course_paths,
         *(REPOSITORY / name for name in ("Makefile", "pyproject.toml", "constraints.txt", "tools")),
     ):
         (copy_course if source.is_dir() else shutil.copy)(source, private / source.name)
@@ -55,9 +55,9 @@ def found(folder: Path) -> str:
     ]
     course = load_course(TINY)
     hand_over(course, released, bundle(course, files, "@school"))
-    publish(released, held / "class.git")
-    commit = publish(private, held / "course.git")
-    (held / "course.git" / "deploy-key").write_text(KEY)
+    publish(released, repositories / "class.git")
+    commit = publish(private, repositories / "course.git")
+    (repositories / "course.git" / "deploy-key").write_text(KEY)
     return commit
 
 
@@ -89,7 +89,7 @@ class School:
         changes: Mapping[str, str | Path],
         login: str = "ada",
         fork: bool = False,
-        **more: str,
+        **fields: str,
     ) -> dict[str, Any]:
         """The event of a pull request with one commit of these texts and links: of a branch, or of
         a fork.
@@ -107,21 +107,21 @@ class School:
         self.service.authors[number] = login
         git(work, "push", "--quiet", "--force", "origin", f"HEAD:refs/pull/{number}/head")
         repository = {"full_name": f"{login}/class" if fork else "school/class", "fork": fork}
-        head_of = {"sha": head, "ref": more.pop("branch", login), "repo": repository}
+        head_of = {"sha": head, "ref": fields.pop("branch", login), "repo": repository}
         user = {"login": login, "type": "Bot" if login.endswith("[bot]") else "User"}
-        pull = {"head": head_of, "title": "", "body": "", "number": number, "user": user, **more}
-        asked = {"action": "synchronize", "number": number, "pull_request": pull}
-        return asked | {"repository": {"full_name": "school/class"}}
+        pull = {"head": head_of, "title": "", "body": "", "number": number, "user": user, **fields}
+        event = {"action": "synchronize", "number": number, "pull_request": pull}
+        return event | {"repository": {"full_name": "school/class"}}
 
     def run(self, event: Mapping[str, Any], name: str = "pull_request_target") -> dict[str, Job]:
         """A run of the workflow that stands on the default branch."""
-        return self.begun(event, name).whole()
+        return self.begun(event, name).run_jobs()
 
     def dispatch(self, number: int) -> dict[str, Job]:
         """A run that somebody asked for, to grade a pull request again."""
-        about = {"full_name": "school/class", "default_branch": "main"}
+        repository = {"full_name": "school/class", "default_branch": "main"}
         return self.run(
-            {"inputs": {"pull_request": str(number)}, "repository": about}, "workflow_dispatch"
+            {"inputs": {"pull_request": str(number)}, "repository": repository}, "workflow_dispatch"
         )
 
     def begun(self, event: Mapping[str, Any], name: str = "pull_request_target") -> Run:
@@ -131,8 +131,12 @@ class School:
         settings = {"COURSE_REPOSITORY": "school/course", "COURSE_REF": self.course_ref}
         holds = {"secrets": {"COURSE_KEY": self.course_key}, "vars": settings}
         folder = self.folder / f"run-{len(list(self.folder.iterdir()))}"
-        given = {"device": DEVICE, "environments": {"grading": holds, "gpu": holds}, **self.options}
-        return Run(workflow, name, event, self.service, folder, self.variables, **given)
+        run_options = {
+            "device": DEVICE,
+            "environments": {"grading": holds, "gpu": holds},
+            **self.options,
+        }
+        return Run(workflow, name, event, self.service, folder, self.variables, **run_options)
 
 
 pytestmark = pytest.mark.journey
@@ -147,7 +151,7 @@ TO_THE_RUNNER = re.compile(r"(?m)^\s*::|##\[")  # what a step may say to it thro
 def founded(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     """Both repositories as they are at first, and the course's commit: to copy from."""
     folder = tmp_path_factory.mktemp("founded")
-    return folder / "repositories", found(folder)
+    return folder / "repositories", create_repositories(folder)
 
 
 @pytest.fixture
@@ -163,7 +167,7 @@ def nothing_is_left(job: Job) -> None:
     """After every step: the key and the job's token are in no file, and nobody has spoken to the
     runner.
     """
-    assert not TO_THE_RUNNER.search(job.said), job.said
+    assert not TO_THE_RUNNER.search(job.log), job.log
     for path in job.folder.rglob("*"):
         if path.is_file() and not path.is_symlink() and ".venv" not in path.parts:
             content = path.read_bytes()
@@ -171,11 +175,11 @@ def nothing_is_left(job: Job) -> None:
             assert job.token.encode() not in content, path
 
 
-def assert_ended(jobs: dict[str, Job], **others: str) -> None:
+def assert_ended(jobs: dict[str, Job], **overrides: str) -> None:
     """Nobody asked for a GPU, and all else went well, but for these."""
     usual = {"cpu": "success", "approval": "skipped", "gpu": "skipped", "report": "success"}
-    said = "\n".join(job.said for job in jobs.values())
-    assert {name: job.result for name, job in jobs.items()} == usual | others, said
+    log = "\n".join(job.log for job in jobs.values())
+    assert {name: job.result for name, job in jobs.items()} == usual | overrides, log
 
 
 def comment(school: School, number: int) -> str:
@@ -194,8 +198,8 @@ def test_a_right_attempt_is_graded_on_both_and_the_next_push_takes_its_place(
     school: School,
 ) -> None:
     school.variables["GPU_RUNNER"] = "gpu-box"
-    right = school.pull_request(1, {SCRIPT: RIGHT})
-    jobs = school.run(right)
+    correct_event = school.pull_request(1, {SCRIPT: RIGHT})
+    jobs = school.run(correct_event)
     assert_ended(jobs, approval="success", gpu="success")
     assert [job.label for job in jobs.values()] == [
         "ubuntu-24.04",
@@ -203,33 +207,39 @@ def test_a_right_attempt_is_graded_on_both_and_the_next_push_takes_its_place(
         "gpu-box",
         "ubuntu-24.04",
     ]
-    said = comment(school, 1)
-    assert said.startswith("## Averages: 4 / 4\n")
-    assert f"## On the GPU runner \\({DEVICE}\\): 4 / 4\n" in said
-    assert "isolation: namespaces" in said
-    assert jobs["report"].summary == f"{said}\n"
+    comment_text = comment(school, 1)
+    assert comment_text.startswith("## Averages: 4 / 4\n")
+    assert f"## On the GPU runner \\({DEVICE}\\): 4 / 4\n" in comment_text
+    assert "isolation: namespaces" in comment_text
+    assert jobs["report"].summary == f"{comment_text}\n"
     assert jobs["cpu"].summary.startswith("## Averages: 4 / 4\n")
     (run,) = school.service.check_runs
-    assert run["output"]["summary"] == said
-    assert (run["head_sha"], run["conclusion"]) == (right["pull_request"]["head"]["sha"], "success")
+    assert run["output"]["summary"] == comment_text
+    assert (run["head_sha"], run["conclusion"]) == (
+        correct_event["pull_request"]["head"]["sha"],
+        "success",
+    )
     assert run["output"]["annotations"] == []
 
     del school.variables["GPU_RUNNER"]
-    wrong = school.pull_request(1, {SCRIPT: WRONG})
-    assert_ended(school.run(wrong))
-    said = comment(school, 1)
-    assert said.startswith("## Averages: 2 / 4\n")
-    assert "✗ running_mean: You divided by the length of x everywhere.\n" in said
-    assert "\n  hint: How many numbers are in the mean at position 0?\n" in said
-    assert NO_RUNNER in said
+    wrong_event = school.pull_request(1, {SCRIPT: WRONG})
+    assert_ended(school.run(wrong_event))
+    comment_text = comment(school, 1)
+    assert comment_text.startswith("## Averages: 2 / 4\n")
+    assert "✗ running_mean: You divided by the length of x everywhere.\n" in comment_text
+    assert "\n  hint: How many numbers are in the mean at position 0?\n" in comment_text
+    assert NO_RUNNER in comment_text
     run = school.service.check_runs[-1]
-    assert (run["head_sha"], run["conclusion"]) == (wrong["pull_request"]["head"]["sha"], "failure")
+    assert (run["head_sha"], run["conclusion"]) == (
+        wrong_event["pull_request"]["head"]["sha"],
+        "failure",
+    )
     assert run["output"]["title"] == "2 / 4"
-    kept = sorted(
+    cache_names = sorted(
         path.name.split("-")[0:2]
         for path in (school.service.repositories.parent / "caches").iterdir()
     )
-    assert kept == [["graded", "cpu"]] * 2 + [
+    assert cache_names == [["graded", "cpu"]] * 2 + [
         ["graded", "gpu"],
         ["grader", "cpu"],
         ["grader", "gpu"],
@@ -340,13 +350,15 @@ def test_a_hostile_one_reaches_nothing_and_says_nothing(school: School) -> None:
     jobs = school.run(event)
     assert_ended(jobs)
     assert jobs["cpu"].outputs["hygiene"] == "not clean"
-    said = comment(school, 4)
-    assert said.startswith("## Averages: 0 / 4\n")
-    assert "raised ValueError on line" in said
-    assert f"{NOTEBOOK} is a symbolic link: hand in the file itself." in " ".join(said.split())
-    assert "**On a GPU:** Not run. A file could not be taken." in said
+    comment_text = comment(school, 4)
+    assert comment_text.startswith("## Averages: 0 / 4\n")
+    assert "raised ValueError on line" in comment_text
+    assert f"{NOTEBOOK} is a symbolic link: hand in the file itself." in " ".join(
+        comment_text.split()
+    )
+    assert "**On a GPU:** Not run. A file could not be taken." in comment_text
     for word in ("teacher", "example.org", "<h1>", "::"):
-        assert word not in said
+        assert word not in comment_text
         assert word not in str(school.service.check_runs)
     assert not [request for request in school.service.requests if "stolen" in request]
     assert not list(school.folder.rglob("pwned"))

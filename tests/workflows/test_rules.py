@@ -43,31 +43,31 @@ def broken(name: str, workflow: Mapping[str, Any], text: str) -> Iterator[str]:
 
 
 def _job(name: str, id_: str, job: Mapping[str, Any]) -> Iterator[str]:
-    wanted = RIGHTS[name].get(id_, {"contents": "read"})
-    if job.get("permissions") != wanted:
+    expected = RIGHTS[name].get(id_, {"contents": "read"})
+    if job.get("permissions") != expected:
         yield "other rights than it needs"
     if not 1 <= job.get("timeout-minutes", 0) <= 60:
         yield "no timeout"
     if not isinstance(job.get("concurrency"), Mapping):
         yield "no concurrency"
-    if "write" in wanted.values() and name != "docs.yml" and "environment" in job:
+    if "write" in expected.values() and name != "docs.yml" and "environment" in job:
         yield "it may write and holds secrets"
     for step in job["steps"]:
         yield from _step(step)
 
 
 def _step(step: Mapping[str, Any]) -> Iterator[str]:
-    given = step.get("with", {})
+    inputs = step.get("with", {})
     action, run = step.get("uses", ""), step.get("run", "")
-    if "checkout" in action and given.get("persist-credentials") is not False:
+    if "checkout" in action and inputs.get("persist-credentials") is not False:
         yield "a checkout leaves its token"
-    if any("github.event" in str(value) or "head" in str(value) for value in given.values()):
+    if any("github.event" in str(value) or "head" in str(value) for value in inputs.values()):
         yield "an action is given the head"
     # Only of the private course's commit, which no pull request can name.
-    if "cache" in given or ("cache" in action and "${{ vars.COURSE_REF }}" not in given["key"]):
+    if "cache" in inputs or ("cache" in action and "${{ vars.COURSE_REF }}" not in inputs["key"]):
         yield "a cache"
     if "secrets." in str({k: v for k, v in step.items() if k != "with"}) or (
-        "secrets." in str(given) and "checkout" not in action
+        "secrets." in str(inputs) and "checkout" not in action
     ):
         yield "a secret outside the checkout"
     if EVENT_DATA.search(str(step)):

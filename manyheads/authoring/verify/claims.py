@@ -44,7 +44,7 @@ class Line:
     not. reason: why nothing was asked, where nothing was.
     """
 
-    about: str
+    subject: str
     says: str
     next: str
     share: float
@@ -53,25 +53,25 @@ class Line:
     reason: str = NOTHING
 
     @property
-    def held(self) -> int:
+    def passed_cases(self) -> int:
         """How many cases hold."""
         return self.total - len(self.failures)
 
     @property
-    def kept(self) -> bool | None:
+    def is_satisfied(self) -> bool | None:
         """Whether enough cases hold: all, or their share.
 
         None: nothing was asked, or so little that its share is no case.
         """
         is_asked = self.total and (not self.failures or self.share * self.total >= 1)
-        return self.held >= self.share * self.total if is_asked else None
+        return self.passed_cases >= self.share * self.total if is_asked else None
 
     @property
     def figures(self) -> str:
         """How many cases hold, and where not all do and not all must, how many must; why nothing
         was asked.
         """
-        counts = f"{self.held} of {self.total}" if self.total else self.reason
+        counts = f"{self.passed_cases} of {self.total}" if self.total else self.reason
         return (
             counts
             if self.share == 1 or not self.failures
@@ -81,12 +81,12 @@ class Line:
     @property
     def lines(self) -> list[str]:
         """What is wrong, and what to do; empty unless the claim is broken."""
-        if self.kept is not False:
+        if self.is_satisfied is not False:
             return []
-        more = len(self.failures) - SHOWN
+        unlisted = len(self.failures) - SHOWN
         return [
             *self.failures[:SHOWN],
-            *([f"and {more} more"] if more > 0 else []),
+            *([f"and {unlisted} more"] if unlisted > 0 else []),
             f"Next: {self.next}",
         ]
 
@@ -94,7 +94,7 @@ class Line:
 def verify_course(
     course: Course,
     exercises: Sequence[Exercise],
-    shown: Shown,
+    show_line: Shown,
     *,
     seeds: int = 5,
     pairs: int = 40,
@@ -116,14 +116,14 @@ def verify_course(
     claims = (
         ["test_files.py::test_check_names", "test_files.py::test_points"] if any(faults) else CLAIMS
     )
-    given = [f"--course={course.root}", *(f"--exercise={exercise.id}" for exercise in exercises)]
-    given += [f"--seeds={seeds}", f"--pairs={pairs or None}", f"--numprocesses={jobs}"]
-    return run_claims([*given, *(str(HERE / claim) for claim in claims)], shown)
+    options = [f"--course={course.root}", *(f"--exercise={exercise.id}" for exercise in exercises)]
+    options += [f"--seeds={seeds}", f"--pairs={pairs or None}", f"--numprocesses={jobs}"]
+    return run_claims([*options, *(str(HERE / claim) for claim in claims)], show_line)
 
 
-def run_claims(arguments: Sequence[str], shown: Shown) -> list[Line]:
+def run_claims(arguments: Sequence[str], show_line: Shown) -> list[Line]:
     """Return what becomes of the claims that these arguments of pytest name. Raises CourseFault."""
-    board = Board(shown)
+    board = Board(show_line)
     status = pytest.main([*_OPTIONS, *arguments], plugins=[board])
     if board.fault:
         raise CourseFault(board.fault)
@@ -135,8 +135,8 @@ def run_claims(arguments: Sequence[str], shown: Shown) -> list[Line]:
 class Board:
     """A plugin of the process that pytest's workers report to: it fills a line for each claim."""
 
-    def __init__(self, shown: Shown) -> None:
-        self._shown = shown
+    def __init__(self, show_line: Shown) -> None:
+        self._shown = show_line
         self.lines: dict[object, Line] = {}
         self.fault = ""  # what keeps the course from being tried
 
@@ -155,17 +155,19 @@ class Board:
 
         What keeps a course from being tried ends all, as does a process that has died.
         """
-        told: dict[str, Any] = dict(report.user_properties)
-        said = str(report.longrepr)
-        if "line" not in told or "fault" in told:
-            self.fault = said if "fault" in told else LOST
+        properties: dict[str, Any] = dict(report.user_properties)
+        message = str(report.longrepr)
+        if "line" not in properties or "fault" in properties:
+            self.fault = message if "fault" in properties else LOST
             pytest.exit(self.fault)
-        line = self.lines.setdefault(tuple(told["line"]), Line(*told["line"]))
+        line = self.lines.setdefault(tuple(properties["line"]), Line(*properties["line"]))
         if report.skipped:
-            line.reason = said
+            line.reason = message
         elif report.failed or report.when == "call":
-            line.total += told.get("cases", 1)
+            line.total += properties.get("cases", 1)
         if report.failed:
-            line.failures += said.splitlines() if "cases" in told else [said.partition("\n")[0]]
-        if report.when == "teardown" and told["is_last"]:
+            line.failures += (
+                message.splitlines() if "cases" in properties else [message.partition("\n")[0]]
+            )
+        if report.when == "teardown" and properties["is_last"]:
             self._shown(line)

@@ -86,18 +86,18 @@ def silent_attempts(exercise: Exercise) -> list[Attempt]:
     has_modules = "def forward(" in exercise.solution.read_text("utf-8")
     methods = ("forward", "__init__") if has_modules else ("forward",)
     return [
-        (way, _replaced(exercise, body, method=method))
+        (behaviour, _replaced(exercise, body, method=method))
         for method in methods
-        for way, body in SILENT.items()
+        for behaviour, body in SILENT.items()
     ]
 
 
-def saying_attempts(exercise: Exercise, ways: Mapping[str, tuple[str, str]]) -> list[Attempt]:
+def saying_attempts(exercise: Exercise, behaviours: Mapping[str, tuple[str, str]]) -> list[Attempt]:
     """Return the attempts that give these tensors and numbers in place of the right ones."""
     body = "return nothing_of(right(*args, **kwargs), [*args, *kwargs.values()])"
     return [
-        (way, _replaced(exercise, body, tensor=tensor, number=number))
-        for way, (tensor, number) in ways.items()
+        (behaviour, _replaced(exercise, body, tensor=tensor, number=number))
+        for behaviour, (tensor, number) in behaviours.items()
     ]
 
 
@@ -108,7 +108,7 @@ def _replaced(exercise: Exercise, body: str, **words: str) -> str:
 
 
 @dataclass(frozen=True)
-class Fault:
+class SampledFault:
     """A right attempt with one edit, with which it fails a check."""
 
     attempt: str
@@ -124,9 +124,9 @@ class FaultBench:
         settings = Settings(SECRET, exercises=(exercise.id,), diagnoses=False, bounds=bounds)
         self._exercise, self._searching = exercise, Judge(course, box, settings)
         self._judge = Judge(course, box, replace(settings, lines=False))
-        self.told = cache(self._told)  # which two claims ask
+        self.told = cache(self._line_verdict)  # which two claims ask
 
-    def faults(self, only_undone: bool = False) -> Iterator[Fault]:
+    def faults(self, only_undone: bool = False) -> Iterator[SampledFault]:
         """Faults in an order that is always the same, each kind of edit as often.
 
         only_undone: those that one edit undoes.
@@ -137,7 +137,7 @@ class FaultBench:
         by_kind: dict[str, dict[str, list[Edit]]] = {name: {} for name in texts}
         for name, text in texts.items():
             for edit in candidates(text, ()):
-                by_kind[name].setdefault(edit.kind, []).append(edit)
+                by_kind[name].setdefault(edit.category, []).append(edit)
         tried: set[str] = set()
         for _ in range(_SAMPLED):
             name = drawn.choice(sorted(by_kind))
@@ -150,14 +150,14 @@ class FaultBench:
                 not only_undone or texts[name] in (e.after for e in candidates(edit.after, ()))
             )
             if is_wanted and self._fails(edit.after):
-                yield Fault(name, edit)
+                yield SampledFault(name, edit)
 
     @cached_property
-    def undone(self) -> list[Fault]:
+    def undone(self) -> list[SampledFault]:
         """The first faults that one edit undoes."""
         return list(islice(self.faults(only_undone=True), FAULTS))
 
-    def _told(self, fault: Fault) -> str:
+    def _line_verdict(self, fault: SampledFault) -> str:
         """Return what is told of a fault: its line ("there"), "elsewhere" where an edit mends it as
         well, "wrong", or "nothing".
         """

@@ -163,7 +163,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
             if case
             else [(exercise,)]
         )
-        rows += [pytest.param(*each, id=f"{exercise.id}-{n}") for n, each in enumerate(cases)]
+        rows += [pytest.param(*values, id=f"{exercise.id}-{n}") for n, values in enumerate(cases)]
         if not cases:
             rows.append(
                 pytest.param(
@@ -212,11 +212,11 @@ def _line_of(item: pytest.Function) -> tuple[str, str, str, float]:
     )
     files = {name: getattr(exercise, name) for name in ("solution", "checks", "misconceptions")}
     named = {name: path.relative_to(exercise.root) for name, path in files.items()}
-    next_, about = (
+    next_, subject = (
         str(claim.args[0]).format(id=exercise.id, **named),
         claim.kwargs.get("about", exercise.id),
     )
-    return about, says[:1].lower() + says[1:], next_, claim.kwargs.get("share", 1.0)
+    return subject, says[:1].lower() + says[1:], next_, claim.kwargs.get("share", 1.0)
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -229,8 +229,8 @@ def pytest_runtest_makereport(call: pytest.CallInfo[None]) -> Iterator[None]:
         error = call.excinfo.value
         is_told = isinstance(error, AssertionError | CourseFault | pytest.skip.Exception)
         # without what pytest adds, where it rewrites assertions
-        said = str(error).partition("\nassert ")[0]
-        report.longrepr = said if is_told else f"{type(error).__name__}: {said}"
+        message = str(error).partition("\nassert ")[0]
+        report.longrepr = message if is_told else f"{type(error).__name__}: {message}"
         report.user_properties += [("fault", True)] if isinstance(error, CourseFault) else []
     return report  # type: ignore[no-any-return]
 
@@ -256,10 +256,10 @@ def report(record_property: Callable[[str, object], None]) -> Report:
     hold a line.
     """
 
-    def say(cases: int, wrong: Sequence[str]) -> None:
+    def say(cases: int, failures: Sequence[str]) -> None:
         if not cases:
             pytest.skip(NOTHING)
         record_property("cases", cases)
-        assert not wrong, "\n".join(wrong)
+        assert not failures, "\n".join(failures)
 
     return say

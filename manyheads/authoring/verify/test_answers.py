@@ -23,9 +23,10 @@ LINE_SHARE = 0.8  # of five faults: two may be mended on three lines
 @claim("let these checks ask every function for an answer")
 def test_silent(verified: Verified, exercise: Exercise, silent: Attempt) -> None:
     """An attempt that gives no answer passes no check."""
-    way, text = silent
+    behaviour, text = silent
     _assert_nothing_earned(
-        way, verified.grade(exercise, text, is_short=way == "never ends", diagnoses=False)
+        behaviour,
+        verified.grade(exercise, text, is_short=behaviour == "never ends", diagnoses=False),
     )
 
 
@@ -38,28 +39,28 @@ def test_empty(verified: Verified, exercise: Exercise, empty: Attempt) -> None:
 @claim("let these checks ask for no right numbers, or give them Layer.VALUES")
 def test_form(verified: Verified, exercise: Exercise, misshapen: Attempt) -> None:
     """An attempt with wrong numbers keeps its points of form."""
-    way, text = misshapen
+    behaviour, text = misshapen
     layers = {check.id: check.layer for check in verified.catalogue.checks(exercise)}
     result = verified.grade(exercise, text, diagnoses=False)
     failed = [check.id for check in result.checks if check.outcome != "passed"]
     form = [id_ for id_ in failed if layers[id_] in (Layer.SHAPE, Layer.FINITE)]
     lost = [id_ for id_ in failed if layers[id_] == Layer.HYGIENE]
     keeps = not form and len(lost) <= HYGIENE_SHARE * [*layers.values()].count(Layer.HYGIENE)
-    assert keeps, f"an attempt that {way} fails {', '.join([*form, *lost])}"
+    assert keeps, f"an attempt that {behaviour} fails {', '.join([*form, *lost])}"
 
 
 @claim(LINES, share=LINE_SHARE)
 def test_line(verified: Verified, exercise: Exercise, fault: int) -> None:
     """The line of a small fault is found."""
-    label, said = _told_of(verified, exercise, fault)
-    assert said in ("there", "elsewhere"), f"{label}: {said} is told"
+    label, verdict = _told_of(verified, exercise, fault)
+    assert verdict in ("there", "elsewhere"), f"{label}: {verdict} is told"
 
 
 @claim(LINES)
 def test_no_wrong_line(verified: Verified, exercise: Exercise, fault: int) -> None:
     """No line is told where nothing is wrong."""
-    label, said = _told_of(verified, exercise, fault)
-    assert said != "wrong", label
+    label, verdict = _told_of(verified, exercise, fault)
+    assert verdict != "wrong", label
 
 
 def _told_of(verified: Verified, exercise: Exercise, number: int) -> tuple[str, str]:
@@ -71,10 +72,12 @@ def _told_of(verified: Verified, exercise: Exercise, number: int) -> tuple[str, 
     if number >= len(bench.undone):
         pytest.skip(NOTHING)
     fault = bench.undone[number]
-    place = f"{fault.attempt}, line {fault.edit.line} ({fault.edit.kind})"
-    return f"{exercise.id}: {place}: {fault.edit.described}", bench.told(fault)
+    location = f"{fault.attempt}, line {fault.edit.line} ({fault.edit.category})"
+    return f"{exercise.id}: {location}: {fault.edit.described}", bench.told(fault)
 
 
-def _assert_nothing_earned(way: str, result: ExerciseResult) -> None:
+def _assert_nothing_earned(behaviour: str, result: ExerciseResult) -> None:
     passed = ", ".join(check.id for check in result.checks if check.outcome == "passed")
-    assert not passed, f"an attempt that {way} earns {score_words(result.score)} with {passed}"
+    assert not passed, (
+        f"an attempt that {behaviour} earns {score_words(result.score)} with {passed}"
+    )

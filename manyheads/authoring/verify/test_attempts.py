@@ -27,17 +27,19 @@ ANOTHER = "or add a mutant of its kind"
 @claim("leave no verdict of a check to chance")
 def test_every_seed(verified: Verified, exercise: Exercise, attempt: Path) -> None:
     """A right or unlisted wrong attempt has the same points and names with every seed."""
-    told = list[set[str]]()
+    names_by_seed = list[set[str]]()
     for seed, reference in enumerate(verified.references(exercise)):
         here = LocalRecordingRunner(namespace_of(attempt))
         ends = verified.catalogue.run(exercise, here, reference, SECRET, str(seed), exercise.id)
         failed = {end.id: end.suspect for end in ends if end.outcome != "passed"}
         # a check that proves none keeps others silent
         names = () if "" in failed.values() else failed.values()
-        told.append({*failed, *names})
-    by_chance = ", ".join(sorted({said for each in told for said in each ^ told[0]}))
+        names_by_seed.append({*failed, *names})
+    by_chance = ", ".join(
+        sorted({name for seed_names in names_by_seed for name in seed_names ^ names_by_seed[0]})
+    )
     assert not by_chance, f"{attempt.name} fails or is named {by_chance} by the seed"
-    told[1:] or pytest.skip(NOTHING)
+    names_by_seed[1:] or pytest.skip(NOTHING)
 
 
 @claim("let the checks ask for what is to be written, or mark it as solution in {solution}")
@@ -45,8 +47,8 @@ def test_stub(verified: Verified, exercise: Exercise) -> None:
     """The untouched stub scores 0."""
     result = verified.grade(exercise, stub_of(exercise))
     names = [d.id for d in result.diagnosis]
-    due = [] if current(exercise) is None else ["stub_untouched"]
-    assert (result.score, names) == (0, due), f"scores {out_of(result)}, named {names}"
+    expected = [] if current(exercise) is None else ["stub_untouched"]
+    assert (result.score, names) == (0, expected), f"scores {out_of(result)}, named {names}"
 
 
 @claim(f"let a check tell it from what it is named, {ANOTHER}")
@@ -61,10 +63,12 @@ def test_right(verified: Verified, exercise: Exercise, right: Path, report: Repo
     graded = {
         dtype: verified.grade(exercise, right, dtype=dtype) for dtype in ("float32", "float64")
     }
-    wrong = {dtype: result for dtype, result in graded.items() if result.score != result.max_score}
+    failing = {
+        dtype: result for dtype, result in graded.items() if result.score != result.max_score
+    }
     report(
         len(graded),
-        [f"{right.name}, {dtype}: {_problems(result)}" for dtype, result in wrong.items()],
+        [f"{right.name}, {dtype}: {_problems(result)}" for dtype, result in failing.items()],
     )
 
 

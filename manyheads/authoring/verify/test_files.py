@@ -82,13 +82,13 @@ def test_strays(verified: Verified, exercise: Exercise, report: Report) -> None:
     exercises = verified.course.exercises
     if exercise is not exercises[-1] or len(verified.exercises) != len(exercises):
         pytest.skip(NOTHING)  # it is asked once, of all
-    known = {
-        path for each in exercises for path in (each.solution, each.checks, each.misconceptions)
+    expected_paths = {
+        path for peer in exercises for path in (peer.solution, peer.checks, peer.misconceptions)
     }
-    known |= {
+    expected_paths |= {
         path.parent
-        for each in exercises
-        for path in (*each.right_attempts(), *each.wrong_attempts())
+        for peer in exercises
+        for path in (*peer.right_attempts(), *peer.wrong_attempts())
     }
     places = (
         "solutions/*/*.py",
@@ -99,11 +99,11 @@ def test_strays(verified: Verified, exercise: Exercise, report: Report) -> None:
     )
     paths = [
         path
-        for place in places
-        for path in sorted(exercise.root.glob(place))
+        for pattern in places
+        for path in sorted(exercise.root.glob(pattern))
         if not path.name.startswith(("_", "."))
     ]
-    strays = [path for path in paths if path not in known]
+    strays = [path for path in paths if path not in expected_paths]
     report(
         len(paths),
         [f"{path.relative_to(exercise.root)} is of no exercise in course.yaml" for path in strays],
@@ -126,28 +126,31 @@ def _missing_words(text: MisconceptionText | None) -> str:
     """Return what is missing, for example "title and three hints"; "" if nothing is."""
     if text is None:
         return "title, explanation and three hints"
-    parts = {"title": text.title, "explanation": text.explanation, "three hints": all(text.hints)}
-    *others, last = [name for name, is_there in parts.items() if not is_there] or [""]
-    return f"{', '.join(others)} and {last}" if others else last
+    fields = {"title": text.title, "explanation": text.explanation, "three hints": all(text.hints)}
+    *leading, last = [name for name, is_there in fields.items() if not is_there] or [""]
+    return f"{', '.join(leading)} and {last}" if leading else last
 
 
 @claim("write what each asks for, in its place", about="fill")
 def test_filled(verified: Verified, exercise: Exercise, report: Report) -> None:
     """Nothing is left to fill."""
     paths = [*exercise.recorded_from(), exercise.root / "course.yaml", verified.course.texts]
-    there = [path for path in dict.fromkeys(paths) if path.exists()]
-    report(len(there), [said for path in there if (said := _unfilled(path, exercise.root))])
+    existing = [path for path in dict.fromkeys(paths) if path.exists()]
+    report(
+        len(existing),
+        [sentence for path in existing if (sentence := _unfilled(path, exercise.root))],
+    )
 
 
 def _unfilled(path: Path, root: Path) -> str:
     lines = enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
-    left = [
+    unfilled = [
         f"{number} says: {line[line.index(FILL) :].strip()}"
         for number, line in lines
         if FILL in line
     ]
-    more = f" (and on {len(left) - 1} more lines)" if left[1:] else ""
-    return f"{path.relative_to(root)}:{left[0]}{more}" if left else ""
+    suffix = f" (and on {len(unfilled) - 1} more lines)" if unfilled[1:] else ""
+    return f"{path.relative_to(root)}:{unfilled[0]}{suffix}" if unfilled else ""
 
 
 MEND_LESSON = "mend the lesson, then course release"
@@ -156,12 +159,12 @@ MEND_LESSON = "mend the lesson, then course release"
 @claim(MEND_LESSON, about="lessons")
 def test_links(verified: Verified, exercise: Exercise, report: Report) -> None:
     """What a lesson links to is released, and figures have words."""
-    every = (
+    lesson_files = (
         path
-        for other in verified.course.exercises
-        for path in (other.script, other.notebook, *other.figures)
+        for peer in verified.course.exercises
+        for path in (peer.script, peer.notebook, *peer.figures)
     )
-    released = {*every, *linked_pages(verified.course)}
+    released = {*lesson_files, *linked_pages(verified.course)}
     links, folder, broken = list(_links(exercise)), exercise.notebook.parent, []
     for token, target in links:
         if Path(normpath(folder / target)) not in released:
@@ -246,7 +249,7 @@ def _cell_runs(exercise: Exercise, tag: str) -> list[tuple[CellRun, CellRun]]:
     return list(zip(with_stub, with_solution, strict=True))
 
 
-def _run_cells(exercise: Exercise, whose: str, source: str, tag: str) -> list[CellRun]:
+def _run_cells(exercise: Exercise, origin: str, source: str, tag: str) -> list[CellRun]:
     """Run the check and prediction cells in their order, as a notebook does: later ones may use
     names of earlier ones.
     """
@@ -255,12 +258,12 @@ def _run_cells(exercise: Exercise, whose: str, source: str, tag: str) -> list[Ce
     for cell in _cells(exercise):
         tags = cell.metadata.get("tags", [])
         if not LOCKED.isdisjoint(tags):
-            run = _run_cell(exercise, whose, str(cell.source), namespace)
+            run = _run_cell(exercise, origin, str(cell.source), namespace)
             runs += [run] if tag in tags else []
     return runs
 
 
-def _run_cell(exercise: Exercise, whose: str, cell: str, namespace: dict[str, object]) -> CellRun:
+def _run_cell(exercise: Exercise, origin: str, cell: str, namespace: dict[str, object]) -> CellRun:
     lines = [line.strip() for line in cell.splitlines()]
     first_line = next(
         (line for line in lines if line and not line.startswith(("if __name__", "#"))), ""
@@ -273,21 +276,27 @@ def _run_cell(exercise: Exercise, whose: str, cell: str, namespace: dict[str, ob
             exec(compile(cell, str(compiled_as), "exec", dont_inherit=True), namespace)
     except Exception as error:
         raised = error
-    return CellRun(f"{exercise.stem}: with the {whose}, {first_line!r}", printed.getvalue(), raised)
+    return CellRun(
+        f"{exercise.stem}: with the {origin}, {first_line!r}", printed.getvalue(), raised
+    )
 
 
 @claim("course release", about="release")
 def test_released(verified: Verified, exercise: Exercise, report: Report) -> None:
     """Exercises/ is exactly what solutions/ yields."""
     texts = verified.texts(exercise)
-    wrong = [path for path, text in texts.items() if not path.exists() or path.read_bytes() != text]
-    wrong += [] if is_current(exercise) else [exercise.fingerprints]
-    stale = [f"{path.relative_to(exercise.root)} is not what solutions/ yields" for path in wrong]
+    outdated = [
+        path for path, text in texts.items() if not path.exists() or path.read_bytes() != text
+    ]
+    outdated += [] if is_current(exercise) else [exercise.fingerprints]
+    stale = [
+        f"{path.relative_to(exercise.root)} is not what solutions/ yields" for path in outdated
+    ]
     is_last = exercise is verified.course.exercises[-1]
     # else a stray may be of one not asked
     if is_last and len(verified.exercises) == len(verified.course.exercises):
         files = [(e.script, e.notebook, *e.figures, *recorded_files(e)) for e in verified.exercises]
-        strays = stray_files(verified.course, [path for each in files for path in each])
+        strays = stray_files(verified.course, [path for paths in files for path in paths])
         stale += [f"{path.relative_to(exercise.root)} has no source" for path in strays]
     report(len(texts) + len(recorded_files(exercise)), stale)
 
@@ -297,10 +306,10 @@ def test_shapes(exercise: Exercise, report: Report) -> None:
     """The shapes of course.yaml fit the recorded calls."""
     if not is_current(exercise):
         pytest.skip("its recording is stale")
-    shown = {example.target for example in examples(exercise, read(exercise.fingerprints))}
+    targets = {example.target for example in examples(exercise, read(exercise.fingerprints))}
     says = f"{exercise.id}: the shapes of {{}} fit no recorded call"
     report(
-        len(exercise.shapes), [says.format(name) for name in exercise.shapes if name not in shown]
+        len(exercise.shapes), [says.format(name) for name in exercise.shapes if name not in targets]
     )
 
 

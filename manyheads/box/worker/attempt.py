@@ -135,16 +135,16 @@ class Program:
         self._name, self._module = load.name, module
         self._parts: list[tuple[int, ast.stmt | SyntaxError]] = []
         self._flags = 0  # of `from __future__ import …`, which holds for the parts below it, too
-        for first, text in cells_of(load):
+        for first_line, text in cells_of(load):
             try:
                 self._parts += [
-                    (_line(part), part)
-                    for part in _compiled(text, load.name, ast.PyCF_ONLY_AST).body
+                    (_line(statement), statement)
+                    for statement in _compiled(text, load.name, ast.PyCF_ONLY_AST).body
                 ]
             except SyntaxError as error:
                 if not load.cells:
                     raise
-                self._parts.append((first, error))
+                self._parts.append((first_line, error))
 
     @property
     def lines(self) -> tuple[int, ...]:
@@ -153,11 +153,11 @@ class Program:
 
     def run(self, number: int) -> Raised | None:
         """Run one part. Returns its exception, if it raised one."""
-        line, part = self._parts[number]
+        line, statement = self._parts[number]
         try:
-            if isinstance(part, SyntaxError):
-                raise part
-            code = _compiled(ast.Module([part], []), self._name, self._flags)
+            if isinstance(statement, SyntaxError):
+                raise statement
+            code = _compiled(ast.Module([statement], []), self._name, self._flags)
             self._flags |= code.co_flags & _FUTURE
             exec(code, vars(self._module))
         except BaseException as error:  # SystemExit, too
@@ -173,8 +173,8 @@ def cells_of(load: Load) -> Iterator[tuple[int, str]]:
         yield 1, load.source
         return
     lines = lines_of(load.source)
-    for first, after in zip(load.cells, (*load.cells[1:], len(lines) + 1), strict=True):
-        yield first, "\n" * (first - 1) + "".join(lines[first - 1 : after - 1])
+    for first_line, after in zip(load.cells, (*load.cells[1:], len(lines) + 1), strict=True):
+        yield first_line, "\n" * (first_line - 1) + "".join(lines[first_line - 1 : after - 1])
 
 
 def lines_of(source: str) -> list[str]:
@@ -194,10 +194,10 @@ def _compiled(source: str | ast.Module, name: str, flags: int) -> Any:
         raise SyntaxError("too many nested expressions") from None
 
 
-def _line(part: ast.stmt) -> int:
+def _line(statement: ast.stmt) -> int:
     """Return the first line of a statement, that of its first decorator where it has one."""
-    decorators: list[ast.expr] = getattr(part, "decorator_list", [])
-    return min([part.lineno, *(decorator.lineno for decorator in decorators)])
+    decorators: list[ast.expr] = getattr(statement, "decorator_list", [])
+    return min([statement.lineno, *(decorator.lineno for decorator in decorators)])
 
 
 def silence() -> None:
@@ -220,13 +220,13 @@ def hide_descriptors(*descriptors: int) -> tuple[int, ...]:
     """
     import fcntl  # Windows has none
 
-    first, after = 64, 64 + len(descriptors)
+    start, after = 64, 64 + len(descriptors)
     above = [fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, after) for descriptor in descriptors]
-    for number, descriptor in enumerate(above, first):
+    for number, descriptor in enumerate(above, start):
         os.dup2(descriptor, number, inheritable=False)
-    os.closerange(3, first)
+    os.closerange(3, start)
     os.closerange(after, 1024)
-    return tuple(range(first, after))
+    return tuple(range(start, after))
 
 
 class _Only:

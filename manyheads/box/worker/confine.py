@@ -40,19 +40,19 @@ libc = ctypes.CDLL(None, use_errno=True)
 
 
 def mount(
-    source: str, target: str, kind: str | None, flags: int, options: str | None = None
+    source: str, target: str, filesystem: str | None, flags: int, options: str | None = None
 ) -> None:
     """Call the kernel's mount, number 2 of its manual. Raises OSError."""
-    arguments = [None if a is None else a.encode() for a in (source, target, kind)]
+    arguments = [None if a is None else a.encode() for a in (source, target, filesystem)]
     data = None if options is None else options.encode()
     check(libc.mount(*arguments, ctypes.c_ulong(flags), data), f"mount on {target}")
 
 
-def check(result: int, what: str) -> None:
+def check(result: int, operation: str) -> None:
     """Raise OSError with errno unless the result is 0."""
     if result:
         number = ctypes.get_errno()
-        raise OSError(number, f"{what}: {os.strerror(number)}")
+        raise OSError(number, f"{operation}: {os.strerror(number)}")
 
 
 OWN = "1"  # an attempt is PID 1 of its namespace
@@ -104,8 +104,8 @@ def mount_reduced_proc() -> bool:
     return True
 
 
-def _fill(folder: str, own: str) -> None:
-    bind(f"{own}/{OWN}", f"{folder}/{OWN}")
+def _fill(folder: str, procfs: str) -> None:
+    bind(f"{procfs}/{OWN}", f"{folder}/{OWN}")
     os.symlink(OWN, f"{folder}/self")
     for name in _READ:
         with contextlib.suppress(OSError):  # not every kernel and driver has all of them
@@ -147,8 +147,8 @@ def seal_devices() -> None:
     for entry in os.scandir("/dev"):
         if not entry.is_dir(follow_symlinks=False):
             # the host's, which cannot be lifted
-            kept = os.statvfs(entry.path).f_flag & (NO_SUID | NO_DEV | NO_EXEC)
-            mount("none", entry.path, None, REMOUNT | BIND | READ_ONLY | kept)
+            host_flags = os.statvfs(entry.path).f_flag & (NO_SUID | NO_DEV | NO_EXEC)
+            mount("none", entry.path, None, REMOUNT | BIND | READ_ONLY | host_flags)
 
 
 class PidNamespaces:

@@ -50,8 +50,10 @@ class Run:
 
     def outputs(self) -> list[Output]:
         """Return an output for each leaf of each step."""
-        left = [Output(misfit(0, UNASKED))] * ((self.steps - len(self.results)) * self.form.count)
-        return [*self.read, *outputs_of(self.results[-1], self.form), *left]
+        placeholders = [Output(misfit(0, UNASKED))] * (
+            (self.steps - len(self.results)) * self.form.count
+        )
+        return [*self.read, *outputs_of(self.results[-1], self.form), *placeholders]
 
     def leaves(self) -> list[object]:
         """Return the value at each leaf of each step, up to a step of another structure."""
@@ -74,10 +76,10 @@ def run_steps(subject: Any, steps: Sequence[FollowUp], form: Form) -> Run:
             read += outputs_of(results[-1], form)
         if step.training is not None:
             subject.train(step.training)
-        given = step.map(
+        resolved = step.map(
             lambda v: part_at(results[v.step], form, v.path) if isinstance(v, Returned) else v
         )
-        results.append(subject(*given.args, **given.kwargs))
+        results.append(subject(*resolved.args, **resolved.kwargs))
     return Run(form, results, read, len(steps))
 
 
@@ -114,8 +116,8 @@ def execute(
         steps = [step.map(partial(_argument, namespace, call, built)) for step in call.steps]
         stage = "call"
         _seed(call.seed)
-        given = [v for step in steps for v in (*step.args, *step.kwargs.values())]
-        lower, grad = _autocast(call.autocast, given), call.cotangent is not None
+        values = [v for step in steps for v in (*step.args, *step.kwargs.values())]
+        lower, grad = _autocast(call.autocast, values), call.cotangent is not None
         with (
             around or nullcontext(),
             monitor or nullcontext(),
@@ -243,16 +245,18 @@ def _argument(
 
 def _changed(call: Call, steps: Sequence[FollowUp]) -> tuple[str, ...]:
     """Return the names of the arguments that the attempt changed in place."""
-    given, changed = call.with_steps(tuple(steps)).arguments, list[str]()
+    arguments, changed = call.with_steps(tuple(steps)).arguments, list[str]()
     for name, sent in call.arguments.items():
-        now: Any = given[name]
+        now: Any = arguments[name]
         if isinstance(sent, StandIn) and isinstance(now, torch.nn.Module):
-            kept = {of: weight.detach() for of, weight in now.named_parameters()}
+            current_weights = {
+                weight_name: weight.detach() for weight_name, weight in now.named_parameters()
+            }
             weights = {f"{layer}.weight": weight for layer, weight in sent.linears.items()}
             changed += [
-                f"{name}.{of}"
-                for of, weight in weights.items()
-                if not is_same(kept.get(of), weight)
+                f"{name}.{weight_name}"
+                for weight_name, weight in weights.items()
+                if not is_same(current_weights.get(weight_name), weight)
             ]
         elif isinstance(sent, Tensor):
             changed += (
@@ -278,36 +282,40 @@ def _gradients(
     Empty where an output with a cotangent is no tensor of its shape. With `call.second`, those of
     the sum of squares of the arguments' gradients, too.
     """
-    leaves, wanted = run.leaves(), _differentiable(call.with_steps(tuple(steps)), built)
+    leaves, variables = run.leaves(), _differentiable(call.with_steps(tuple(steps)), built)
     if monitor:
         for leaf in leaves:
             monitor.inspect_graph(leaf)
-    asked = [
-        (leaf, of) for leaf, of in zip(leaves, call.cotangents, strict=False) if of is not None
+    pairs = [
+        (leaf, cotangent)
+        for leaf, cotangent in zip(leaves, call.cotangents, strict=False)
+        if cotangent is not None
     ]
-    if not asked or not all(
-        isinstance(o, Tensor) and o.shape == cotangent.shape for o, cotangent in asked
+    if not pairs or not all(
+        isinstance(o, Tensor) and o.shape == cotangent.shape for o, cotangent in pairs
     ):
         return {}
     reached = [
-        (o, cotangent) for o, cotangent in asked if isinstance(o, Tensor) and o.requires_grad
+        (o, cotangent) for o, cotangent in pairs if isinstance(o, Tensor) and o.requires_grad
     ]
     if not reached:
-        return dict.fromkeys(wanted)
+        return dict.fromkeys(variables)
     # grad() of a scalar: with grad_outputs torch imports sympy, which costs 180 ms in every fresh
     # process.
     sums = [(output * cotangent.to(output.dtype)).sum() for output, cotangent in reached]
     total = sums[0] if len(sums) == 1 else torch.stack(sums).sum()
-    found = torch.autograd.grad(
-        total, list(wanted.values()), allow_unused=True, create_graph=call.second
+    tensors = torch.autograd.grad(
+        total, list(variables.values()), allow_unused=True, create_graph=call.second
     )
-    gradients: dict[str, Tensor | None] = dict(zip(wanted, found, strict=True))
+    gradients: dict[str, Tensor | None] = dict(zip(variables, tensors, strict=True))
     if call.second:
         of_args = {
             name: g for name, g in gradients.items() if name.startswith("args.") and g is not None
         }
         squares = torch.stack([(g * g).sum() for g in of_args.values()]).sum()
-        twice = torch.autograd.grad(squares, [wanted[name] for name in of_args], allow_unused=True)
+        twice = torch.autograd.grad(
+            squares, [variables[name] for name in of_args], allow_unused=True
+        )
         gradients.update({f"second.{name}": g for name, g in zip(of_args, twice, strict=True)})
     return {name: None if g is None else g.detach().cpu() for name, g in gradients.items()}
 
@@ -316,19 +324,21 @@ def _differentiable(call: Call, built: Sequence[Built]) -> dict[str, Tensor]:
     """Return every argument and every parameter that requires a gradient, by their names in the
     reply.
     """
-    wanted: dict[str, Tensor] = {}
+    variables: dict[str, Tensor] = {}
     for name, value in call.arguments.items():
         if "kwargs." in name:
             continue
         if isinstance(value, Tensor) and value.requires_grad:
-            wanted[name] = value
+            variables[name] = value
         elif isinstance(value, Module):
-            wanted.update({f"{name}.{part}": p for part, p in value.named_parameters()})
-    for each in built:
-        wanted.update(
-            {name: p for name, p in parameters_of(each.module).items() if p.requires_grad}
+            variables.update(
+                {f"{name}.{parameter_name}": p for parameter_name, p in value.named_parameters()}
+            )
+    for built_module in built:
+        variables.update(
+            {name: p for name, p in parameters_of(built_module.module).items() if p.requires_grad}
         )
-    return wanted
+    return variables
 
 
 def on_its_device(call: Call) -> Call:
@@ -340,16 +350,16 @@ def on_its_device(call: Call) -> Call:
     if where is None or call.arrays:
         return call
 
-    def there(value: Any) -> Any:
+    def move_value(value: Any) -> Any:
         if isinstance(value, Tensor):
             return value if value.device.type == "meta" else value.to(where)
         if isinstance(value, StandIn):
             return replace(
-                value, linears={name: there(weight) for name, weight in value.linears.items()}
+                value, linears={name: move_value(weight) for name, weight in value.linears.items()}
             )
-        return tuple(map(there, value)) if type(value) is tuple else value
+        return tuple(map(move_value, value)) if type(value) is tuple else value
 
-    return replace(call.map(there), cotangent=there(call.cotangent))
+    return replace(call.map(move_value), cotangent=move_value(call.cotangent))
 
 
 def _autocast(dtype: str | None, values: Iterable[object]) -> AbstractContextManager[Any]:
@@ -367,12 +377,12 @@ def _peak_memory(bytes_: list[int]) -> Iterator[None]:
     """Add how many bytes are allocated at the peak beyond what was allocated before; nothing where
     no device reports it.
     """
-    before = 0
+    baseline = 0
     if torch.cuda.is_initialized():
         torch.cuda.synchronize()
         torch.cuda.reset_peak_memory_stats()
-        before = torch.cuda.memory_allocated()
+        baseline = torch.cuda.memory_allocated()
     yield
     if torch.cuda.is_initialized():
         torch.cuda.synchronize()
-        bytes_.append(torch.cuda.max_memory_allocated() - before)
+        bytes_.append(torch.cuda.max_memory_allocated() - baseline)

@@ -37,20 +37,20 @@ class Form:
     @property
     def count(self) -> int:
         """How many leaves it has."""
-        return 1 if self.is_leaf else sum(part.count for part in self.parts)
+        return 1 if self.is_leaf else sum(subform.count for subform in self.parts)
 
     def leaves(self, path: Path = ()) -> Iterator[tuple[Path, Form]]:
         """Yield every leaf, with its path."""
         if self.is_leaf:
             yield path, self
-        for place, part in enumerate(self.parts):
-            yield from part.leaves((*path, place))
+        for index, subform in enumerate(self.parts):
+            yield from subform.leaves((*path, index))
 
     def at(self, path: Path) -> Form:
         """Return the form of the part at this path."""
         return self if not path else self.parts[path[0]].at(path[1:])
 
-    def place(self, key: int | str) -> int:
+    def index_of(self, key: int | str) -> int:
         """Return the place of the part with this name or index.
 
         Raises IndexError for an index, KeyError for a name.
@@ -64,14 +64,20 @@ class Form:
             return self.names.index(key)
         return range(len(self.parts))[key]
 
-    def label(self, path: Path, whole: str = "the output") -> str:
+    def label(self, path: Path, root_label: str = "the output") -> str:
         """Return what a student calls this part: "stats.mean", "the output[1]"."""
-        form, said = self, whole
-        for place in path:
-            name = form.names[place] if form.names else ""
-            said = f"{said}[{place}]" if not name else name if said == whole else f"{said}.{name}"
-            form = form.parts[place]
-        return said
+        form, label = self, root_label
+        for index in path:
+            name = form.names[index] if form.names else ""
+            label = (
+                f"{label}[{index}]"
+                if not name
+                else name
+                if label == root_label
+                else f"{label}.{name}"
+            )
+            form = form.parts[index]
+        return label
 
 
 OPAQUE = "(opaque)"  # the kind of an output that says nothing: no type can be called so
@@ -85,7 +91,7 @@ def misfit(depth: int, came: str) -> str:
     return f"in place of {depth}: {came}"
 
 
-def read_misfit(kind: str) -> tuple[int, str] | None:
+def read_misfit(output_kind: str) -> tuple[int, str] | None:
     """Return the depth and what came; None where the kind says no such thing."""
-    found = _MISFIT.fullmatch(kind)
-    return None if found is None else (int(found[1]), found[2])
+    match = _MISFIT.fullmatch(output_kind)
+    return None if match is None else (int(match[1]), match[2])

@@ -72,7 +72,7 @@ def apply_rlimits(limits: Limits) -> None:
     except ModuleNotFoundError:  # on Windows only the deadline limits the attempt
         return
     on_gpu = limits.device == CUDA
-    for kind, value in (
+    for rlimit, value in (
         (
             resource.RLIMIT_AS,
             resource.RLIM_INFINITY if on_gpu else _baseline + limits.memory_mib * MIB,
@@ -84,10 +84,10 @@ def apply_rlimits(limits: Limits) -> None:
         # 0 would still feed a handler that the core pattern pipes to, 1 does not: core(5)
         (resource.RLIMIT_CORE, 1),
     ):
-        hard = resource.getrlimit(kind)[1]
+        hard = resource.getrlimit(rlimit)[1]
         bound = min((n for n in (value, hard) if n != resource.RLIM_INFINITY), default=value)
         with contextlib.suppress(ValueError, OSError):  # macOS refuses RLIMIT_AS
-            resource.setrlimit(kind, (bound, bound))
+            resource.setrlimit(rlimit, (bound, bound))
 
 
 def time_files(pid: int) -> list[int]:

@@ -171,13 +171,13 @@ class Call:
         """
         arguments: dict[str, object] = {}
         for number, step in enumerate(self.steps):
-            before = f"then.{number - 1}." if number else ""
-            arguments |= {f"{before}args.{place}": value for place, value in enumerate(step.args)}
-            arguments |= {f"{before}kwargs.{name}": value for name, value in step.kwargs.items()}
+            prefix = f"then.{number - 1}." if number else ""
+            arguments |= {f"{prefix}args.{index}": value for index, value in enumerate(step.args)}
+            arguments |= {f"{prefix}kwargs.{name}": value for name, value in step.kwargs.items()}
         return arguments
 
     @property
-    def given(self) -> tuple[object, ...]:
+    def inputs(self) -> tuple[object, ...]:
         """The subject, and what all steps are given."""
         return (self.subject, *self.arguments.values())
 

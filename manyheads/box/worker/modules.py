@@ -33,7 +33,7 @@ def is_same(
             return alike
         return a.is_meta or torch.equal(a, b) or bool(((a == b) | ((a != a) & (b != b))).all())
     if isinstance(a, list | tuple) and isinstance(b, list | tuple):
-        return len(a) == len(b) and all(is_same(*each, met) for each in zip(a, b, strict=True))
+        return len(a) == len(b) and all(is_same(*pair, met) for pair in zip(a, b, strict=True))
     if isinstance(a, Mapping) and isinstance(b, Mapping):
         hooks = all(type(key) is int for key in (*a, *b))  # by numbers that are counted on
         return (hooks or list(a) == list(b)) and is_same([*a.values()], [*b.values()], met)
@@ -44,7 +44,9 @@ def is_same(
     ):
         return type(a) is type(b) and a == b
     if isinstance(a, nn.Module) and isinstance(b, nn.Module):
-        mine, theirs = ({n: v for n, v in vars(each).items() if n != "training"} for each in (a, b))
+        mine, theirs = (
+            {n: v for n, v in vars(module).items() if n != "training"} for module in (a, b)
+        )
         return is_same(mine, theirs, met)
     return is_same(getattr(a, "__dict__", {}), getattr(b, "__dict__", {}), met)
 
@@ -65,14 +67,14 @@ class Built:
 
     def facts(self) -> ModuleFacts:
         """Return the state of the module now."""
-        before, now = self._before.items(), parameters_of(self.module)
+        initial, now = self._before.items(), parameters_of(self.module)
         return ModuleFacts(
             parameters={name: _entry(p) for name, p in now.items()},
             buffers=_in_order(self.module.buffers()),
             training=all(m.training for m in self.module.modules()),
             changed=any(
                 n not in now or p.dtype != now[n].dtype or not torch.equal(p, now[n])
-                for n, p in before
+                for n, p in initial
             ),
             unloaded=self.unloaded,
             attributes={
@@ -115,10 +117,10 @@ def lookup(namespace: Mapping[str, object], name: str) -> Callable[..., object]:
 
     Raises AttributeError if there is none.
     """
-    found = namespace.get(name)
-    if not callable(found):
+    function = namespace.get(name)
+    if not callable(function):
         raise AttributeError(f"{name} is not defined in this file")
-    return found
+    return function
 
 
 def plain_argument(value: object) -> object:
@@ -174,7 +176,7 @@ def parameters_of(module: nn.Module) -> dict[str, nn.Parameter]:
     """
     names: dict[nn.Parameter, str] = {}
     for name, parameter in sorted(
-        module.named_parameters(remove_duplicate=False), key=lambda each: each[0].count(".")
+        module.named_parameters(remove_duplicate=False), key=lambda pair: pair[0].count(".")
     ):
         names.setdefault(parameter, name)
     return {name: parameter for parameter, name in names.items()}
@@ -191,35 +193,35 @@ def _plain_tensors(module: nn.Module) -> dict[str, Tensor]:
     """Return the unregistered tensors in the module's attributes, also in lists, tuples and
     dicts.
     """
-    found: dict[str, Tensor] = {}
-    for prefix, part in module.named_modules():
-        for name, value in vars(part).items():
+    named_tensors: dict[str, Tensor] = {}
+    for prefix, submodule in module.named_modules():
+        for name, value in vars(submodule).items():
             if name in _EVERY_MODULES or type(value) in _NUMBERS:
                 continue
-            parts = value.values() if isinstance(value, Mapping) else value
-            held = parts if isinstance(value, Mapping | list | tuple) else [value]
-            tensors = [item for item in held if isinstance(item, Tensor)]
-            found.update(
+            elements = value.values() if isinstance(value, Mapping) else value
+            members = elements if isinstance(value, Mapping | list | tuple) else [value]
+            tensors = [item for item in members if isinstance(item, Tensor)]
+            named_tensors.update(
                 {
                     f"{prefix}.{name}".lstrip(".") + f".{i}" * (i > 0): t
                     for i, t in enumerate(tensors)
                 }
             )
-    return dict(list(found.items())[:PLAIN_LIMIT])
+    return dict(list(named_tensors.items())[:PLAIN_LIMIT])
 
 
 def _find(module: nn.Module, name: str) -> Tensor | None:
     """Return the tensor at a dotted name, registered or not, so that values are judged even if
     registration is wrong.
     """
-    found: object = module
-    for part in name.split("."):
-        found = getattr(found, part, None)
-    return found.data if isinstance(found, Tensor) else None
+    current: object = module
+    for attribute in name.split("."):
+        current = getattr(current, attribute, None)
+    return current.data if isinstance(current, Tensor) else None
 
 
 def _in_order(tensors: Iterable[Tensor]) -> dict[str, Entry]:
-    return {str(place): _entry(tensor) for place, tensor in enumerate(tensors)}
+    return {str(index): _entry(tensor) for index, tensor in enumerate(tensors)}
 
 
 def _entry(tensor: Tensor) -> Entry:
@@ -230,14 +232,14 @@ def _plain(value: object) -> Attribute:
     """Return a number or a text as it is; of anything else, and of a number that no tensor holds,
     the name of its type.
     """
-    kind: Any = type(value)  # isinstance would ask the value's own __class__
-    if kind is bool:
+    value_type: Any = type(value)  # isinstance would ask the value's own __class__
+    if value_type is bool:
         return value is True
-    if issubclass(kind, int) and abs(int.__int__(value)) < LARGEST:  # type: ignore[arg-type]
+    if issubclass(value_type, int) and abs(int.__int__(value)) < LARGEST:  # type: ignore[arg-type]
         return int.__int__(value)  # type: ignore[arg-type]
-    if issubclass(kind, float):
+    if issubclass(value_type, float):
         return float.__float__(value)  # type: ignore[arg-type]
-    return plain(value, NAME_LIMIT) if issubclass(kind, str) else type_name(kind)  # type: ignore[arg-type]
+    return plain(value, NAME_LIMIT) if issubclass(value_type, str) else type_name(value_type)  # type: ignore[arg-type]
 
 
 def _mark_as_random(tensor: Tensor, *args: object, **kwargs: object) -> Tensor:
@@ -248,18 +250,18 @@ def _mark_as_random(tensor: Tensor, *args: object, **kwargs: object) -> Tensor:
     """
     if tensor.is_contiguous():
         with torch.no_grad():
-            first = tensor.view(-1)[:3]
-            first.copy_(torch.arange(len(first)))
+            leading = tensor.view(-1)[:3]
+            leading.copy_(torch.arange(len(leading)))
     return tensor
 
 
 @contextmanager
 def _without_init() -> Iterator[None]:
-    kinds = (
+    initializers = (
         "kaiming_uniform_ kaiming_normal_ xavier_uniform_ xavier_normal_ trunc_normal_ "
         "normal_ uniform_"
     )
-    saved = {name: getattr(nn.init, name) for name in kinds.split()}
+    saved = {name: getattr(nn.init, name) for name in initializers.split()}
     for name in saved:
         setattr(nn.init, name, _mark_as_random)
     try:

@@ -59,16 +59,16 @@ def _is_fused_in_graph(result: object) -> bool:
     its gradients.
     """
     start = result.grad_fn if isinstance(result, Tensor) else None
-    seen, left = {start}, [start]
-    while left and len(seen) < NODES_LIMIT:
-        node = left.pop()
+    visited, pending = {start}, [start]
+    while pending and len(visited) < NODES_LIMIT:
+        node = pending.pop()
         if node is None:
             continue
         if node.name().startswith(("ScaledDotProduct", "SafeSoftmax", "NativeMultiHeadAttention")):
             return True
-        new = [following for following, _ in node.next_functions if following not in seen]
-        seen.update(new)
-        left += new
+        new = [successor for successor, _ in node.next_functions if successor not in visited]
+        visited.update(new)
+        pending += new
     return False
 
 
@@ -148,8 +148,8 @@ def _new(*args: Any, **kwargs: Any) -> Tensor:
     its parameters.
     """
     with nullcontext() if args[0] is Tensor else torch._C._DisableTorchDispatch():
-        made: Tensor = torch._C.TensorBase.__new__(*args, **kwargs)
-    return made
+        tensor: Tensor = torch._C.TensorBase.__new__(*args, **kwargs)
+    return tensor
 
 
 class OpMonitor(TorchDispatchMode):

@@ -56,7 +56,7 @@ class Condition:
     argument: int  # from 0
     values: tuple[int, ...]
     mask: int = ALL_BITS
-    wanted: bool = True
+    included: bool = True
     upper: bool = False
 
 
@@ -82,7 +82,11 @@ def assemble(architecture: int, verdicts: Mapping[int, Verdict], first_unknown: 
 
     Another architecture's calls, which the processor may understand too, end the process.
     """
-    ends = [0, *(number for known in verdicts for number in (known, known + 1)), first_unknown]
+    ends = [
+        0,
+        *(number for syscall in verdicts for number in (syscall, syscall + 1)),
+        first_unknown,
+    ]
     starts = sorted(set(ends))
     # the first number of each, and the verdict up to the next
     intervals: list[tuple[int, Verdict]] = []
@@ -105,7 +109,10 @@ def _search(intervals: Sequence[tuple[int, Verdict]]) -> _Code:
         verdict = intervals[0][1]
         if not isinstance(verdict, Rule):
             return [_op(_RETURN, verdict)]
-        return [*(op for each in verdict.alternatives for op in _all_of(each)), _op(_RETURN, EPERM)]
+        return [
+            *(op for conditions in verdict.alternatives for op in _all_of(conditions)),
+            _op(_RETURN, EPERM),
+        ]
     middle = len(intervals) // 2
     below, above = _search(intervals[:middle]), _search(intervals[middle:])
     if len(below) <= _FURTHEST:
@@ -126,10 +133,10 @@ def _condition(condition: Condition, to_failure: int) -> _Code:
     code = [_op(_LOAD, _ARGUMENTS + 8 * condition.argument + 4 * condition.upper)]
     if condition.mask != ALL_BITS:
         code.append(_op(_AND, condition.mask))
-    found, not_found = (0, to_failure) if condition.wanted else (to_failure, 0)
+    if_found, not_found = (0, to_failure) if condition.included else (to_failure, 0)
     last = len(condition.values) - 1
     for i, value in enumerate(condition.values):
-        code.append(_op(_EQUAL, value, last - i + found, not_found if i == last else 0))
+        code.append(_op(_EQUAL, value, last - i + if_found, not_found if i == last else 0))
     return code
 
 
@@ -423,20 +430,20 @@ _RULES_ON_CUDA: dict[str, Verdict] = _RULES | {
     "socket": Rule([Condition(0, (_AF_UNIX,)), Condition(1, (_STREAM, _SEQPACKET), _SOCKET_TYPES)]),
     "ioctl": Rule(
         [
-            Condition(1, _TERMINALS_AND_SIGNALS, wanted=False),
-            Condition(1, _SOCKETS, _GROUP, wanted=False),
+            Condition(1, _TERMINALS_AND_SIGNALS, included=False),
+            Condition(1, _SOCKETS, _GROUP, included=False),
         ]
     ),
     "fcntl": Rule(
         [Condition(1, (*_COMMANDS, *_SEALS))], [Condition(1, (_SETFL,)), Condition(2, (0,), _ASYNC)]
     ),
-    "prctl": Rule([Condition(0, _REFUSED_OPTIONS, wanted=False)]),
+    "prctl": Rule([Condition(0, _REFUSED_OPTIONS, included=False)]),
     "mmap": ALLOW,
-    "madvise": Rule([Condition(2, _KSM_AND_PAGE_CACHE, wanted=False)]),
-    "setrlimit": Rule([Condition(0, (_RLIMIT_CORE,), wanted=False)]),
+    "madvise": Rule([Condition(2, _KSM_AND_PAGE_CACHE, included=False)]),
+    "setrlimit": Rule([Condition(0, (_RLIMIT_CORE,), included=False)]),
     "prlimit64": Rule(
         [Condition(2, (0,)), Condition(2, (0,), upper=True)],
-        [Condition(1, (_RLIMIT_CORE,), wanted=False)],
+        [Condition(1, (_RLIMIT_CORE,), included=False)],
     ),
 }
 
@@ -445,12 +452,12 @@ def verdicts(column: int, on_cuda: bool) -> dict[int, Verdict]:
     """Return the verdict on each number that has one. `column`: 0 for x86_64, 1 for aarch64."""
     allowed = _ALWAYS | _BY_ARGUMENT | (_MORE_ON_CUDA if on_cuda else {})
     rules = _RULES_ON_CUDA if on_cuda else _RULES
-    found: dict[int, Verdict] = {}
+    verdict_table: dict[int, Verdict] = {}
     for name, numbers in (allowed | _NOT_IMPLEMENTED).items():
         number = numbers[column]
         if number is not None:
-            found[number] = ENOSYS if name in _NOT_IMPLEMENTED else rules.get(name, ALLOW)
-    return found
+            verdict_table[number] = ENOSYS if name in _NOT_IMPLEMENTED else rules.get(name, ALLOW)
+    return verdict_table
 
 
 ARCHITECTURES = {"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B7)}

@@ -26,25 +26,27 @@ def outputs_of(result: object, form: Form, depth: int = 0) -> list[Output]:
         return [Output(OPAQUE)]
     if form.is_leaf:
         return [output_of(result)]
-    parts = _parts(result, form)
-    if isinstance(parts, str):
-        return [Output(plain(misfit(depth, parts), NAME_LIMIT))] * form.count
-    pairs = zip(parts, form.parts, strict=True)
-    return [output for part, of_part in pairs for output in outputs_of(part, of_part, depth + 1)]
+    elements = _elements_of(result, form)
+    if isinstance(elements, str):
+        return [Output(plain(misfit(depth, elements), NAME_LIMIT))] * form.count
+    pairs = zip(elements, form.parts, strict=True)
+    return [
+        output for element, of_part in pairs for output in outputs_of(element, of_part, depth + 1)
+    ]
 
 
 def fits(result: object, form: Form) -> bool:
     """Return whether the result has the structure that is asked."""
     if form.is_leaf:
         return True
-    parts = _parts(result, form)
-    return not isinstance(parts, str) and all(map(fits, parts, form.parts))
+    elements = _elements_of(result, form)
+    return not isinstance(elements, str) and all(map(fits, elements, form.parts))
 
 
 def part_at(result: object, form: Form, path: Path) -> object:
     """Return the part at this path of a result that fits the form."""
-    for place in path:
-        result, form = cast("list[object]", _parts(result, form))[place], form.parts[place]
+    for index in path:
+        result, form = cast("list[object]", _elements_of(result, form))[index], form.parts[index]
     return result
 
 
@@ -102,19 +104,23 @@ def output_of(result: Any) -> Output:
     return Output(type_name(type(result)))
 
 
-def _parts(result: object, form: Form) -> list[object] | str:
+def _elements_of(result: object, form: Form) -> list[object] | str:
     """Return the parts of a tuple or a list; or what came in place of them."""
     base: Any = tuple if issubclass(type(result), tuple) else list
-    found = list(base.__iter__(result)) if issubclass(type(result), base) else []
-    return found if len(found) == len(form.parts) else _came(result)
+    elements = list(base.__iter__(result)) if issubclass(type(result), base) else []
+    return elements if len(elements) == len(form.parts) else _came(result)
 
 
 def _came(result: object) -> str:
     """Return the name of the result's type, with its length where it is a tuple or a list."""
-    kind = type(result)
-    if issubclass(kind, Tensor):
+    result_type = type(result)
+    if issubclass(result_type, Tensor):
         return "tensor"
-    if issubclass(kind, tuple | list):
-        length = tuple.__len__(result) if issubclass(kind, tuple) else list.__len__(result)  # type: ignore[arg-type]
-        return f"{'tuple' if issubclass(kind, tuple) else 'list'} of {min(length, LENGTH_LIMIT)}"
-    return "dict" if issubclass(kind, dict) else type_name(kind)
+    if issubclass(result_type, tuple | list):
+        base: Any = tuple if issubclass(result_type, tuple) else list
+        length = base.__len__(result)
+        return (
+            f"{'tuple' if issubclass(result_type, tuple) else 'list'} of"
+            f" {min(length, LENGTH_LIMIT)}"
+        )
+    return "dict" if issubclass(result_type, dict) else type_name(result_type)

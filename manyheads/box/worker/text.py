@@ -17,6 +17,6 @@ def plain(text: str, limit: int) -> str:
     return start if start.isascii() else start.encode("utf-8", "backslashreplace").decode()[:limit]
 
 
-def type_name(kind: type) -> str:
+def type_name(type_: type) -> str:
     """Return the name of a type."""
-    return plain(_NAME(kind), NAME_LIMIT)
+    return plain(_NAME(type_), NAME_LIMIT)

@@ -61,7 +61,7 @@ class _Operation:
 
     func: Any
     name: str
-    before: list[_Snapshot]
+    snapshots: list[_Snapshot]
     inputs: tuple[TensorInfo, ...]
     numbers: tuple[float, ...]
     outputs: list[Tensor] = field(default_factory=list)
@@ -71,7 +71,7 @@ class _Operation:
         """Return whether it changes no number."""
         return self.name in _MOVES or (
             bool(self.outputs)
-            and _storage_of(self.before, self.outputs[0], True) in ("view", "same")
+            and _storage_of(self.snapshots, self.outputs[0], True) in ("view", "same")
         )
 
 
@@ -84,7 +84,7 @@ class _CurrentStep:
 
     frame: FrameType | None
     step: Step
-    before: list[_Snapshot]
+    snapshots: list[_Snapshot]
     moves: bool = True
 
 
@@ -164,7 +164,7 @@ class Tracer(TorchFunctionMode):
             current.step,
             outputs=tuple(_tensor_info(t) for t in outputs[:SIDES]),
             output_count=len(outputs),
-            storage=_storage_of(current.before, outputs[0], current.moves) if outputs else "",
+            storage=_storage_of(current.snapshots, outputs[0], current.moves) if outputs else "",
             raised=operation.raised,
             crops=() if crop is None else (crop,),
         )
@@ -197,30 +197,30 @@ _TORCH = (torch.__file__.removesuffix("__init__.py"), __file__.removesuffix("tra
 
 
 def _operation(func: Any, args: Any, kwargs: Any) -> _Operation:
-    before = _snapshot(_tensors_in((args, tuple(kwargs.values()))))
-    given = (*args[:4], *(kwargs[k] for k in ("scale", "value", "alpha") if k in kwargs))
+    snapshots = _snapshot(_tensors_in((args, tuple(kwargs.values()))))
+    arguments = (*args[:4], *(kwargs[k] for k in ("scale", "value", "alpha") if k in kwargs))
     numbers = tuple(
-        float(a) for a in given if isinstance(a, int | float) and not isinstance(a, bool)
+        float(a) for a in arguments if isinstance(a, int | float) and not isinstance(a, bool)
     )[:4]
     name = str(getattr(func, "__name__", ""))
     return _Operation(
-        func, name, before, tuple(_tensor_info(t) for t, _, _ in before[:SIDES]), numbers
+        func, name, snapshots, tuple(_tensor_info(t) for t, _, _ in snapshots[:SIDES]), numbers
     )
 
 
 def _new_step(operation: _Operation, places: list[_Place], frame: FrameType | None) -> _CurrentStep:
-    before, inputs = operation.before, operation.inputs
+    snapshots, inputs = operation.snapshots, operation.inputs
     if frame is not None and _is_module_call(frame):  # the layer's arguments, not its parameters
-        given = list(
+        tensors = list(
             _tensors_in((frame.f_locals["args"], tuple(frame.f_locals["kwargs"].values())))
         )
-        before, inputs = _snapshot(given), tuple(_tensor_info(t) for t in given[:SIDES])
+        snapshots, inputs = _snapshot(tensors), tuple(_tensor_info(t) for t in tensors[:SIDES])
     lines, sites = zip(*places, strict=True)
-    input_count, numbers = len(before), operation.numbers
+    input_count, numbers = len(snapshots), operation.numbers
     step = Step(
         _name(operation, frame), lines, sites, inputs, input_count=input_count, numbers=numbers
     )
-    return _CurrentStep(frame, step, before)
+    return _CurrentStep(frame, step, snapshots)
 
 
 def _name(operation: _Operation, frame: FrameType | None) -> str:
@@ -279,20 +279,24 @@ def _tensor_info(tensor: Tensor) -> TensorInfo:
     return TensorInfo(shape, dtype_name(tensor.dtype), _quietly(tensor.is_contiguous, True), value)
 
 
-def _storage_of(before: list[_Snapshot], out: Tensor, moves: bool) -> str:
+def _storage_of(snapshots: list[_Snapshot], out: Tensor, moves: bool) -> str:
     """Return how the output's memory relates to the inputs (`Step.storage`).
 
     `moves`: the operation changes no number.
     """
-    if any(_version(t) != version for t, _, version in before):
+    if any(_version(t) != version for t, _, version in snapshots):
         return "in place"
-    if any(t is out for t, _, _ in before):
+    if any(t is out for t, _, _ in snapshots):
         return "same"
     memory = _memory(out)
     if not memory:
         return ""
     return (
-        "view" if any(memory == m for _, m, _ in before) else "copy" if moves and before else "new"
+        "view"
+        if any(memory == m for _, m, _ in snapshots)
+        else "copy"
+        if moves and snapshots
+        else "new"
     )
 
 
@@ -311,15 +315,15 @@ def _crop_of(tensor: Tensor, counts: tuple[int, ...]) -> Tensor | None:
         or tensor.device.type == "meta"
     ):
         return None
-    found = tensor.detach()
-    while found.dim() > len(counts):
-        if not len(found):
+    crop = tensor.detach()
+    while crop.dim() > len(counts):
+        if not len(crop):
             return None
-        found = found[0]
-    found = found[tuple(slice(count) for count in counts[len(counts) - found.dim() :])]
-    if found.numel() > ELEMENTS or found.is_complex() or found.is_quantized:
+        crop = crop[0]
+    crop = crop[tuple(slice(count) for count in counts[len(counts) - crop.dim() :])]
+    if crop.numel() > ELEMENTS or crop.is_complex() or crop.is_quantized:
         return None
-    return found.to("cpu", torch.bool if found.dtype is torch.bool else torch.float32, copy=True)
+    return crop.to("cpu", torch.bool if crop.dtype is torch.bool else torch.float32, copy=True)
 
 
 def _memory(tensor: Tensor) -> int:

@@ -114,7 +114,7 @@ class Trainer:
                 if isinstance(message, InitModel):
                     self._build(namespace, message)
                     return Reply()
-                found = self._write(message) if isinstance(message, Write) else self._step()
+                result = self._write(message) if isinstance(message, Write) else self._step()
         except BaseException as error:  # a student's SystemExit is an answer too
             return Reply(
                 raised=raised_by(
@@ -124,7 +124,11 @@ class Trainer:
         return Reply(
             (
                 Output(
-                    "tensor", found, dtype_name(found.dtype), found.device.type, tuple(found.shape)
+                    "tensor",
+                    result,
+                    dtype_name(result.dtype),
+                    result.device.type,
+                    tuple(result.shape),
                 ),
             )
         )

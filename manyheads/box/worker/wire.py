@@ -103,16 +103,16 @@ def unpack(payload: bytearray) -> tuple[object, list[Tensor]]:
 
 
 def _tensor(entry: Mapping[str, Any], payload: bytearray, start: int) -> Tensor:
-    dtype, shape, (first, after) = _BY_NAME[entry["dtype"]], entry["shape"], entry["data_offsets"]
+    dtype, shape, (begin, after) = _BY_NAME[entry["dtype"]], entry["shape"], entry["data_offsets"]
     if len(shape) > MOST_AXES or not all(0 <= n < 1 << 40 for n in shape):
         raise ValueError("a tensor's shape is out of bounds")
     count = math.prod(shape)  # torch's own product begins again at 2^64
-    if count * dtype.itemsize != after - first:
+    if count * dtype.itemsize != after - begin:
         raise ValueError("a tensor's size does not fit its shape")
     if not count:
         return torch.empty(shape, dtype=dtype)
-    flat = torch.frombuffer(payload, dtype=torch.uint8, count=after - first, offset=start + first)
-    if (start + first) % dtype.itemsize:  # behind numbers of fewer bytes
+    flat = torch.frombuffer(payload, dtype=torch.uint8, count=after - begin, offset=start + begin)
+    if (start + begin) % dtype.itemsize:  # behind numbers of fewer bytes
         flat = flat.clone()
     return flat.view(dtype).view(shape)
 
@@ -138,9 +138,11 @@ def to_body(value: object, tensors: list[Tensor]) -> object:
     if (fields := _FIELDS.get(type(value))) is not None:
         body: dict[str, object] = {"$": type(value).__name__}
         for name, default in fields.items():
-            part = getattr(value, name)
-            if part is not default and (type(part) is not type(default) or part != default):
-                body[name] = to_body(part, tensors)
+            field_value = getattr(value, name)
+            if field_value is not default and (
+                type(field_value) is not type(default) or field_value != default
+            ):
+                body[name] = to_body(field_value, tensors)
         return body
     assert isinstance(value, Mapping)
     return {
@@ -163,17 +165,17 @@ def from_body(body: object, tensors: list[Tensor]) -> object:
         return tuple(from_body(item, tensors) for item in body)
     if not isinstance(body, dict):
         return body
-    kind = body["$"]
-    if kind == "tensor":
+    tag = body["$"]
+    if tag == "tensor":
         return tensors[body["index"]]
-    if kind == "meta":
+    if tag == "meta":
         return torch.empty(body["shape"], dtype=getattr(torch, body["dtype"]), device="meta")
-    if kind == "list":
+    if tag == "list":
         return [from_body(item, tensors) for item in body["items"]]
-    if kind == "map":
+    if tag == "map":
         return {key: from_body(item, tensors) for key, item in body["items"].items()}
     fields = {key: from_body(item, tensors) for key, item in body.items() if key != "$"}
-    return _CLASSES[kind](**fields)
+    return _CLASSES[tag](**fields)
 
 
 def encode(message: object) -> bytes:

@@ -64,9 +64,11 @@ def make_meta_ready() -> None:
     """
     import torch.fx.experimental.symbolic_shapes
 
-    parts = torch._compile._disable_dynamo.__code__.co_consts
+    constants = torch._compile._disable_dynamo.__code__.co_consts
     wrappers = {
-        code for code in parts if isinstance(code, CodeType) and "disable_fn" in code.co_varnames
+        code
+        for code in constants
+        if isinstance(code, CodeType) and "disable_fn" in code.co_varnames
     }
     for wrapper in gc.get_objects():
         if type(wrapper) is FunctionType and wrapper.__code__ in wrappers:

@@ -53,7 +53,7 @@ def write_pages(
     pages, stem_of = _environment(view, drawn), file_stems(sorted(students))
     names = {student: f"{stem_of(student)}.html" for student in students}
     sections = {view.members.row_of(student).section for student in view.by_student} - {""}
-    about = {
+    context = {
         "page_of": names.__getitem__,
         "sections": sorted(sections),
         "left_out": left_out,
@@ -64,7 +64,7 @@ def write_pages(
     with told_where(folder, "course report --html ANOTHER_FOLDER"):
         for student, results in view.by_student.items():
             write_whole(folder / STUDENTS / names[student], _of_student(pages, results).encode())
-        write_whole(folder / CLASS, pages.get_template("class.html.j2").render(about).encode())
+        write_whole(folder / CLASS, pages.get_template("class.html.j2").render(context).encode())
         for path in (folder / STUDENTS).glob("*.html"):  # of students of an earlier report
             if (
                 path.name not in names.values()
@@ -107,8 +107,8 @@ def pages_folder(results: Path, students: Collection[str]) -> Path:
     """Return where the pages go within a folder of results: where no student's results are,
     whatever students are called.
     """
-    taken, name = {folded(student) for student in students}, "report"
-    while name in taken:
+    used_names, name = {folded(student) for student in students}, "report"
+    while name in used_names:
         name += "-pages"
     return results / name
 
@@ -147,7 +147,7 @@ def _environment(view: ClassView, drawn: Mapping[Key, Sequence[Picture]] = {}) -
     if drawn:
         from .. import heatmap  # for which torch is loaded
 
-        pages.globals |= {"svg": lambda *of: Markup(heatmap.svg(*of)), "legend": heatmap.legend}
+        pages.globals |= {"svg": lambda *args: Markup(heatmap.svg(*args)), "legend": heatmap.legend}
     pages.tests["has"] = lambda outcomes, id_: id_ in outcomes
     pages.filters |= {
         "points": words.points,

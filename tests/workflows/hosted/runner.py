@@ -45,44 +45,44 @@ class ActionFailed(Exception):
     """An action ends its step with this problem."""
 
 
-def evaluate(expression: str, known: Mapping[str, Any]) -> Any:
+def evaluate(expression: str, contexts: Mapping[str, Any]) -> Any:
     """The value of an expression; what a context has nothing of is an empty text. Raises KeyError
     at any other context.
     """
 
     def read(name: str) -> Any:
-        first, *parts = name.split(".")
-        value = known[first]
-        for part in parts:
-            value = value.get(part, "") if isinstance(value, Mapping) else ""
+        context_name, *keys = name.split(".")
+        value = contexts[context_name]
+        for key in keys:
+            value = value.get(key, "") if isinstance(value, Mapping) else ""
         return value
 
-    words, place = list[str](), 0
-    while place < len(expression):
-        match = _TOKEN.match(expression, place)
+    words, position = list[str](), 0
+    while position < len(expression):
+        match = _TOKEN.match(expression, position)
         assert match, f"no expression: {expression}"
         words.append(f"read({match[0]!r})" if match["name"] else _SIGNS.get(match[0], match[0]))
-        place = match.end()
+        position = match.end()
     return eval("".join(words).strip(), {"__builtins__": {}}, {"read": read})
 
 
-def fill(text: object, known: Mapping[str, Any]) -> str:
+def fill(text: object, contexts: Mapping[str, Any]) -> str:
     """A text with every `${{ }}` in it replaced."""
 
-    def shown(match: re.Match[str]) -> str:
-        value = evaluate(match[1], known)
+    def replacement(match: re.Match[str]) -> str:
+        value = evaluate(match[1], contexts)
         assert not isinstance(value, Mapping), f"an object in a text: {text}"
         return str(value).lower() if isinstance(value, bool) else str(value)
 
     return re.sub(
-        r"\$\{\{(.*?)\}\}", shown, str(text).lower() if isinstance(text, bool) else str(text)
+        r"\$\{\{(.*?)\}\}", replacement, str(text).lower() if isinstance(text, bool) else str(text)
     )
 
 
-def holds(wanted: str, known: Mapping[str, Any], well: bool) -> bool:
+def holds(condition: str, contexts: Mapping[str, Any], well: bool) -> bool:
     """Whether an `if:` holds. Where it calls no function, all before must have gone well, too."""
-    asks = wanted.removeprefix("${{").removesuffix("}}")
-    return bool(evaluate(asks, known)) and (well or "()" in asks)
+    asks = condition.removeprefix("${{").removesuffix("}}")
+    return bool(evaluate(asks, contexts)) and (well or "()" in asks)
 
 
 @dataclass
@@ -95,10 +95,10 @@ class Job:
     label: str = ""
     outputs: dict[str, str] = field(default_factory=dict)
     summary: str = ""
-    said: str = ""
+    log: str = ""
     steps: dict[str, str] = field(default_factory=dict)  # its steps' names: how each ended
     # what its steps gave, by their ids
-    known: dict[str, dict[str, Any]] = field(default_factory=dict)
+    step_results: dict[str, dict[str, Any]] = field(default_factory=dict)
     env: dict[str, str] = field(default_factory=dict)
     # what its actions do where all went well
     after: list[Callable[[], object]] = field(default_factory=list)
@@ -132,7 +132,7 @@ class Run:
     look: Callable[[Job], object] = lambda job: None
     jobs: dict[str, Job] = field(default_factory=dict)
 
-    def whole(self) -> dict[str, Job]:
+    def run_jobs(self) -> dict[str, Job]:
         """Every job, each after the ones it needs, as our files have them."""
         for name, job in self.workflow["jobs"].items():
             self._job(name, job)
@@ -140,83 +140,92 @@ class Run:
 
     def _job(self, name: str, job: Mapping[str, Any]) -> None:
         assert job.keys() <= JOB_KEYS, job
-        done = self.jobs[name] = Job(self.folder / name)
+        job_run = self.jobs[name] = Job(self.folder / name)
         needs = [job["needs"]] if isinstance(job.get("needs", []), str) else job.get("needs", [])
-        told = {
+        needs_context = {
             id_: {"result": self.jobs[id_].result, "outputs": self.jobs[id_].outputs}
             for id_ in needs
         }
-        well = all(each["result"] == "success" for each in told.values())
+        well = all(need["result"] == "success" for need in needs_context.values())
         github = {
             "event": self.event,
             "event_name": self.event_name,
-            "token": done.token,
+            "token": job_run.token,
             "run_id": self.folder.name,
         }
         github["run_attempt"] = "1"
         # Of an environment nothing is known before a runner has the job.
-        known = {
+        contexts = {
             "vars": self.variables,
-            "needs": told,
+            "needs": needs_context,
             "github": github,
             "cancelled()": False,
             "success()": well,
         }
-        if not holds(job.get("if", "success()"), known, well):
+        if not holds(job.get("if", "success()"), contexts, well):
             return
         environment = job.get("environment", {"name": ""})["name"]
-        done.result = "failure" if environment == self.refused else "success"
-        if not done.well:
+        job_run.result = "failure" if environment == self.refused else "success"
+        if not job_run.well:
             return
         for folder in ("work", "temp", "home"):
-            (done.folder / folder).mkdir(parents=True)
-        (done.folder / "event.json").write_text(json.dumps(self.event))
-        own = self.environments.get(environment, {"secrets": {}, "vars": {}})
-        known |= {"secrets": own["secrets"], "vars": {**self.variables, **own["vars"]}}
-        known |= {"steps": done.known, "env": done.env}
-        done.label = fill(job["runs-on"], known)
-        done.env |= {key: fill(value, known) for key, value in job.get("env", {}).items()}
-        done.env |= {"DEVICE": self.device} if "DEVICE" in done.env else {}
-        self.service.tokens[done.token] = job["permissions"]
+            (job_run.folder / folder).mkdir(parents=True)
+        (job_run.folder / "event.json").write_text(json.dumps(self.event))
+        environment_values = self.environments.get(environment, {"secrets": {}, "vars": {}})
+        contexts |= {
+            "secrets": environment_values["secrets"],
+            "vars": {**self.variables, **environment_values["vars"]},
+        }
+        contexts |= {"steps": job_run.step_results, "env": job_run.env}
+        job_run.label = fill(job["runs-on"], contexts)
+        job_run.env |= {key: fill(value, contexts) for key, value in job.get("env", {}).items()}
+        job_run.env |= {"DEVICE": self.device} if "DEVICE" in job_run.env else {}
+        self.service.tokens[job_run.token] = job["permissions"]
         for step in job["steps"]:
-            self._step(step, done, known)
-        for keep in done.after if done.well else ():
+            self._step(step, job_run, contexts)
+        for keep in job_run.after if job_run.well else ():
             keep()
-        done.outputs = {key: fill(value, known) for key, value in job.get("outputs", {}).items()}
-        del self.service.tokens[done.token]  # it ends with its job
+        job_run.outputs = {
+            key: fill(value, contexts) for key, value in job.get("outputs", {}).items()
+        }
+        del self.service.tokens[job_run.token]  # it ends with its job
 
-    def _step(self, step: Mapping[str, Any], done: Job, known: Mapping[str, Any]) -> None:
+    def _step(self, step: Mapping[str, Any], job_run: Job, contexts: Mapping[str, Any]) -> None:
         assert step.keys() <= STEP_KEYS, step
         name = step.get("name", step.get("uses", ""))
-        about = done.known.setdefault(step.get("id", name), {"outputs": {}})
-        done.steps[name] = "skipped"
-        if holds(step.get("if", "success()"), {**known, "success()": done.well}, done.well):
-            given = {key: fill(value, known) for key, value in step.get("with", {}).items()}
-            env = done.env | {key: fill(value, known) for key, value in step.get("env", {}).items()}
-            done.steps[name] = "success"
+        step_result = job_run.step_results.setdefault(step.get("id", name), {"outputs": {}})
+        job_run.steps[name] = "skipped"
+        if holds(
+            step.get("if", "success()"), {**contexts, "success()": job_run.well}, job_run.well
+        ):
+            inputs = {key: fill(value, contexts) for key, value in step.get("with", {}).items()}
+            env = job_run.env | {
+                key: fill(value, contexts) for key, value in step.get("env", {}).items()
+            }
+            job_run.steps[name] = "success"
             try:
                 if "uses" in step:
-                    about["outputs"] = (
-                        ACTIONS[step["uses"].split("@")[0]](self, done, **given) or {}
+                    step_result["outputs"] = (
+                        ACTIONS[step["uses"].split("@")[0]](self, job_run, **inputs) or {}
                     )
                 elif name not in INSTALLS:
-                    about["outputs"] = self._shell(fill(step["run"], known), env, done)
+                    step_result["outputs"] = self._shell(fill(step["run"], contexts), env, job_run)
             except ActionFailed as problem:
-                done.steps[name] = "failure"
-                done.said += f"{problem}\n"
-                done.result = done.result if step.get("continue-on-error") else "failure"
-        self.look(done)
+                job_run.steps[name] = "failure"
+                job_run.log += f"{problem}\n"
+                job_run.result = job_run.result if step.get("continue-on-error") else "failure"
+        self.look(job_run)
 
-    def _shell(self, script: str, env: Mapping[str, str], done: Job) -> dict[str, str]:
-        number = len(done.steps)
-        files = {name: done.folder / "temp" / f"{name.lower()}_{number}" for name in FILES}
+    def _shell(self, script: str, env: Mapping[str, str], job_run: Job) -> dict[str, str]:
+        number = len(job_run.steps)
+        files = {name: job_run.folder / "temp" / f"{name.lower()}_{number}" for name in FILES}
         for path in files.values():
             path.touch()
-        program = done.folder / "temp" / f"{number}.sh"
+        program = job_run.folder / "temp" / f"{number}.sh"
         program.write_text(script)
-        own = {
+        environment = {
             "PATH": f"{self.tools}:{PATH}" if self.tools else PATH,
-            "HOME": str(done.folder / "home"),
+            "HOME": str(job_run.folder / "home"),
             "CI": "true",
             "GITHUB_ACTIONS": "true",
             "RUNNER_TEMP": str(program.parent),
@@ -224,20 +233,26 @@ class Run:
             "GITHUB_SERVER_URL": self.service.address,
             "GITHUB_REPOSITORY": "school/class",
             "GITHUB_EVENT_NAME": self.event_name,
-            "GITHUB_EVENT_PATH": str(done.folder / "event.json"),
-            "GITHUB_WORKSPACE": str(done.work),
+            "GITHUB_EVENT_PATH": str(job_run.folder / "event.json"),
+            "GITHUB_WORKSPACE": str(job_run.work),
             **{name: str(path) for name, path in files.items()},
             **env,
         }
         command, both = [*SHELL, program], {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
         ran = subprocess.run(
-            command, cwd=done.work, env=own, text=True, timeout=SECONDS, check=False, **both
+            command,
+            cwd=job_run.work,
+            env=environment,
+            text=True,
+            timeout=SECONDS,
+            check=False,
+            **both,
         )
-        done.said += ran.stdout
+        job_run.log += ran.stdout
         assert not any(files[name].read_text() for name in ("GITHUB_ENV", "GITHUB_PATH")), (
             "no step of ours uses these"
         )
-        done.summary += files["GITHUB_STEP_SUMMARY"].read_text()
+        job_run.summary += files["GITHUB_STEP_SUMMARY"].read_text()
         if ran.returncode:
             raise ActionFailed(f"exit status {ran.returncode}")
         return dict(line.split("=", 1) for line in files["GITHUB_OUTPUT"].read_text().splitlines())
@@ -248,15 +263,15 @@ def load_workflow(text: str) -> dict[str, Any]:
     return {("on" if key is True else key): value for key, value in yaml.safe_load(text).items()}
 
 
-def checkout(run: Run, job: Job, repository: str = "school/class", **given: str) -> None:
+def checkout(run: Run, job: Job, repository: str = "school/class", **inputs: str) -> None:
     """The repository at a commit or at its default branch. A private one opens with its key
     alone.
     """
-    ref, key, path = given.pop("ref", "main"), given.pop("ssh-key", ""), given.pop("path", ".")
-    assert given == {"persist-credentials": "false"}, given
+    ref, key, path = inputs.pop("ref", "main"), inputs.pop("ssh-key", ""), inputs.pop("path", ".")
+    assert inputs == {"persist-credentials": "false"}, inputs
     bare = run.service.repositories / f"{repository}.git"
-    wanted = bare / "deploy-key"
-    if wanted.exists() and wanted.read_text() != key:
+    deploy_key = bare / "deploy-key"
+    if deploy_key.exists() and deploy_key.read_text() != key:
         raise ActionFailed("Permission denied (publickey).")
     target = job.work / path
     target.mkdir(exist_ok=True)
@@ -270,17 +285,17 @@ def checkout(run: Run, job: Job, repository: str = "school/class", **given: str)
         (target / ".venv" / ".ready").touch()
 
 
-def setup_python(run: Run, job: Job, **given: str) -> Mapping[str, str]:
+def setup_python(run: Run, job: Job, **inputs: str) -> Mapping[str, str]:
     """The version of Python, by which caches are named."""
-    assert given.keys() == {"python-version"}
+    assert inputs.keys() == {"python-version"}
     return {"python-version": "3.12.1"}
 
 
-def upload(run: Run, job: Job, name: str, path: str, **given: str) -> Mapping[str, str]:
+def upload(run: Run, job: Job, name: str, path: str, **inputs: str) -> Mapping[str, str]:
     """A folder becomes an artifact: a name is given once in a run, however often that is run
     again.
     """
-    assert given == {"if-no-files-found": "error"}
+    assert inputs == {"if-no-files-found": "error"}
     artifacts = run.folder / "artifacts"
     if not (job.work / path).is_dir() or list(artifacts.glob(f"*/{name}")):
         raise ActionFailed(
@@ -291,23 +306,23 @@ def upload(run: Run, job: Job, name: str, path: str, **given: str) -> Mapping[st
     return {"artifact-id": number}
 
 
-def download(run: Run, job: Job, path: str, **given: str) -> None:
+def download(run: Run, job: Job, path: str, **inputs: str) -> None:
     """An artifact becomes a folder."""
-    (source,) = (run.folder / "artifacts" / given.pop("artifact-ids")).iterdir()
-    assert not given
+    (source,) = (run.folder / "artifacts" / inputs.pop("artifact-ids")).iterdir()
+    assert not inputs
     shutil.copytree(source, job.work / path)
 
 
-def cache(run: Run, job: Job, path: str, key: str, **given: str) -> None:
+def cache(run: Run, job: Job, path: str, key: str, **inputs: str) -> None:
     """A folder of an earlier run, by its key or the newest whose key begins so; what a job that
     went well left is kept.
     """
-    start = given.pop("restore-keys", key)
-    assert not given
+    start = inputs.pop("restore-keys", key)
+    assert not inputs
     caches, target = run.service.repositories.parent / "caches", job.work / path
-    found = sorted(caches.glob(f"{start}*"), key=lambda each: each.stat().st_mtime_ns)
-    if found and not target.exists():
-        shutil.copytree(found[-1], target, symlinks=True)
+    entries = sorted(caches.glob(f"{start}*"), key=lambda entry: entry.stat().st_mtime_ns)
+    if entries and not target.exists():
+        shutil.copytree(entries[-1], target, symlinks=True)
     if not (caches / key).exists():
         job.after.append(lambda: shutil.copytree(target, caches / key, symlinks=True))
 

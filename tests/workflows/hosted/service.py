@@ -118,16 +118,18 @@ class Service:
             return NOT_FOUND
         entries = []
         for line in filter(None, listed.decode().split("\0")):
-            about, path = line.split("\t")
-            mode, kind, oid, size = about.split()
-            entry: dict[str, object] = {"path": path, "mode": mode, "type": kind, "sha": oid}
+            attributes, path = line.split("\t")
+            mode, object_type, oid, size = attributes.split()
+            entry: dict[str, object] = {"path": path, "mode": mode, "type": object_type, "sha": oid}
             entries.append(entry if size == "-" else entry | {"size": int(size)})
         return 200, {"sha": sha, "tree": entries, "truncated": False}
 
     def _git(self, *arguments: str) -> bytes | None:
         bare = self.repositories / "school" / "class.git"
-        done = subprocess.run(["git", "-C", bare, *arguments], capture_output=True, check=False)
-        return None if done.returncode else done.stdout
+        completed = subprocess.run(
+            ["git", "-C", bare, *arguments], capture_output=True, check=False
+        )
+        return None if completed.returncode else completed.stdout
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -146,12 +148,12 @@ class _Handler(BaseHTTPRequestHandler):
             (self.headers.get("Authorization") or "").removeprefix("Bearer ")
         )
         path = url.path.removeprefix("/api/repos/school/class/")
-        status, said = NOT_FOUND if path == url.path else (401, {"message": "Bad credentials"})
+        status, reply = NOT_FOUND if path == url.path else (401, {"message": "Bad credentials"})
         if path != url.path and rights is not None:
-            status, said = self.held.answer(
+            status, reply = self.held.answer(
                 rights, self.command, path, parse_qs(url.query), json.loads(body or "{}")
             )
-        self._send(status, json.dumps(said).encode(), {})
+        self._send(status, json.dumps(reply).encode(), {})
 
     do_POST = do_PATCH = do_GET
 

@@ -37,5 +37,5 @@ class CrossAttention(nn.Module):
             else keep.to(x.dtype)
         )
         w = (w / w.sum(-1, keepdim=True))[..., None]
-        m, mk, first = ((t * w).sum(1, keepdim=True) for t in (v, k, v * k))
-        return self.out_proj(m + AMP * torch.sin((q * mk).sum(-1, keepdim=True)) * (m - first))
+        m, mk, mvk = ((t * w).sum(1, keepdim=True) for t in (v, k, v * k))
+        return self.out_proj(m + AMP * torch.sin((q * mk).sum(-1, keepdim=True)) * (m - mvk))

@@ -8,7 +8,7 @@ def test_encode(attempt, draw):
     """gives each word its place, also words that it does not know"""
     for length in (6, 11):
         places = [draw.integer(0, 9) for _ in range(length)]
-        text = " ".join(WORDS[place] for place in places)
+        text = " ".join(WORDS[index] for index in places)
         assert_matches(attempt.call("encode", f"{text.title()} zebra", WORDS), [*places, len(WORDS)])
 
 
