@@ -108,7 +108,7 @@ def independent(subject, attempt, draw, s, weights, x):
 @layer.gradients(0.25)
 def gradients(subject, attempt, reference, draw, s):
     """lets gradients through to x and to both weights"""
-    (weights, inputs), g = subject.deep(draw, s), draw(s.B, s.T, s.C)
+    (weights, inputs), g = subject.low_scores(draw, s), draw(s.B, s.T, s.C)
     for path, options in subject.paths.items():
         _modules.judge_gradients(
             subject, attempt, reference, s, weights, inputs, g, path, random=True, **options
@@ -286,7 +286,7 @@ def judge_written_out(subject, attempt, draw, s, fused, unseen, **options):
     What is watched is what is answered otherwise, too: else an attempt could do other work while it
     is watched. fused, unseen: the evidence where one does, and where no operation is seen at all.
     """
-    weights, (x,) = subject.given(draw, s)
+    weights, (x,) = subject.weights_and_inputs(draw, s)
     implementation = attempt.asking(
         watch=True, cotangent=draw(s.B, s.T, s.C), second=True, random=True
     )

@@ -269,7 +269,7 @@ class Readers:
         }
         rows = dict(zip("qkv", subject.rows(self.weights, s), strict=True))
         self.heads = {name: heads for name, (_, heads) in rows.items()}
-        queries, keys = subject.sides(subject.given(draw, s)[1])
+        queries, keys = subject.sides(subject.weights_and_inputs(draw, s)[1])
         self.is_crossed = queries is not keys
         self.planes = self._planes(
             draw, {name: matrix.shape[-1] for name, (matrix, _) in rows.items()}

@@ -72,7 +72,8 @@ class Subject:
     each, how many of the three it holds, and the name of their number of heads.
     paths: by name, as the evidence writes it, the options that choose a path. A single path has no
     name. room: what the evidence calls the longest sequence.
-    calm: what is left of the weights of queries and keys where scores should lie close together.
+    flattening: what is left of the weights of queries and keys where scores should lie close
+    together.
     """
 
     name: str
@@ -81,7 +82,7 @@ class Subject:
     sizes: Sizes
     paths = ONE_PATH
     room = "block_size ="
-    calm = 0.125
+    flattening = 0.125
 
     def shapes(self, s, **options):
         """The shapes of its parameters, by name, by sizes. options: more arguments of the
@@ -140,7 +141,7 @@ class Subject:
         """Weights and inputs, by sizes. scale: of the inputs."""
         return self.weights(draw, s, **options), self.inputs(draw, s, scale)
 
-    def deep(self, draw, s, **options):
+    def low_scores(self, draw, s, **options):
         """Weights and inputs with which all scores of all heads are near −DEEP: channel 0 is 1 in
         every token.
         """
@@ -151,7 +152,7 @@ class Subject:
             read * ((DEEP * read.shape[1] ** 0.5) ** 0.5 / read.norm(dim=-1, keepdim=True))
         )
         for rows in (q, k):
-            rows *= self.calm
+            rows *= self.flattening
         q[:, 0], k[:, 0] = (
             read.repeat_interleave(heads // of_keys, dim=0).flatten(),
             -read.flatten(),
@@ -160,7 +161,7 @@ class Subject:
             x[..., 0] = 1.0
         return weights, inputs
 
-    def steep(self, draw, s):
+    def ascending_scores(self, draw, s):
         """Weights and inputs whose scores climb from -44.5 to 44.5 with the key's position, in
         every head.
         """
@@ -293,7 +294,7 @@ def round_float32(tensor):
 @layer.finite(0.25, "Which row of the mask hides everything? What is softmax of nothing?")
 def finite(subject, attempt, draw, s):
     """gives numbers, however large the scores"""
-    weights, inputs = subject.steep(draw, s)
+    weights, inputs = subject.ascending_scores(draw, s)
     assert_finite(subject.module(attempt, s, weights)(*inputs))
 
 
@@ -306,7 +307,7 @@ def without_nan(subject, attempt, s, weights, inputs):
 @layer.causality(0.25, "Print the weights for T = 4. Every row should end in zeros but the last.")
 def causal(subject, attempt, draw, s, weights, inputs):
     """does not see the future"""
-    ordinary, steep = (weights, inputs), subject.steep(draw, s)
+    ordinary, steep = (weights, inputs), subject.ascending_scores(draw, s)
     cases = ((1, "", ordinary), (s.T - 2, "", ordinary), (s.T // 2, " of large scores", steep))
     for start, suffix, (weights, (x,)) in cases:
         edited = x.clone()
@@ -400,7 +401,7 @@ def parameters(subject, attempt, draw, s):
         evidence = f"{name} should have shape {shape}; yours has {tuple(actual[name].shape)}"
         expect(tuple(actual[name].shape) == shape, evidence, "layer_widths")
     for options in subject.paths.values():
-        weights, inputs = subject.given(draw, s)
+        weights, inputs = subject.weights_and_inputs(draw, s)
         subject.module(attempt, s, weights, **options)(*inputs).must_return()
 
 
@@ -415,7 +416,7 @@ def refuses_indivisible(subject, attempt, draw):
 def judge_refused(subject, attempt, draw, s, *cases):
     """The constructor refuses these arguments, by name each, and no others."""
     for options in subject.paths.values():
-        weights, inputs = subject.given(draw, s)
+        weights, inputs = subject.weights_and_inputs(draw, s)
         # who refuses everything?
         subject.module(attempt, s, weights, **options)(*inputs).must_return()
     for case in cases:
@@ -436,7 +437,7 @@ def refuses_uneven_heads(subject, attempt, draw, s):
 def refuses_too_long(subject, attempt, draw, s):
     """refuses more tokens than block_size"""
     for path, options in subject.paths.items():
-        weights, (x,) = subject.given(draw, changed(s, T=s.block + 1))
+        weights, (x,) = subject.weights_and_inputs(draw, changed(s, T=s.block + 1))
         module = subject.module(attempt, s, weights, **options)
         module(x[:, 1:]).must_return()
         label = f"T = {s.block + 1} with {subject.room} {s.block}" + (
@@ -449,7 +450,7 @@ def refuses_too_long(subject, attempt, draw, s):
 def moves(subject, attempt, draw, s):
     """works where .to(device) has put it"""
     for options in subject.paths.values():
-        weights, inputs = subject.given(draw, s)
+        weights, inputs = subject.weights_and_inputs(draw, s)
         module = subject.module(attempt.asking(watch=True), s, weights, **options)
         on_meta = [torch.empty_like(tensor, device="meta") for tensor in inputs]
         answers = [("meta", False, subject.answers(module.on("meta"), on_meta)[-1])]

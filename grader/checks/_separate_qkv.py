@@ -33,7 +33,7 @@ class Subject(_modules.Subject):
     """
 
     room = "a context of"
-    calm = 0.0625
+    flattening = 0.0625
     projections = tuple((f"{name}.weight", 1, "nh") for name in LAYERS)
 
     def __init__(self, name, sizes, large_sizes, square_sizes, familiar, several=False):
@@ -59,10 +59,10 @@ class Subject(_modules.Subject):
     def module(self, implementation, s, state, *, bias=True, **options):
         return super().module(implementation, s, state, qkv_bias=bias, **options)
 
-    def deep(self, draw, s, **options):
-        state, inputs = super().deep(draw, s, **options)
+    def low_scores(self, draw, s, **options):
+        state, inputs = super().low_scores(draw, s, **options)
         small = {
-            name: self.calm * state[name]
+            name: self.flattening * state[name]
             for name in ("W_query.bias", "W_key.bias")
             if name in state
         }
@@ -107,7 +107,7 @@ def shape(subject, attempt, draw, s):
 )
 def shorter(subject, attempt, draw, s):
     """takes fewer tokens than the context holds"""
-    state, (x,) = subject.given(draw, changed(s, T=s.block))
+    state, (x,) = subject.weights_and_inputs(draw, changed(s, T=s.block))
     module = subject.module(attempt, s, state)
     answer = module(x[:, : s.T])
     if not works(answer, (s.B, s.T, s.d_out)) and works(module(x), (s.B, s.block, s.d_out)):
@@ -123,7 +123,7 @@ def shorter(subject, attempt, draw, s):
 )
 def future(subject, attempt, draw, s):
     """keeps the past as it was when the future is edited"""
-    state, (x,) = subject.deep(draw, s)
+    state, (x,) = subject.low_scores(draw, s)
     for cut in (1, s.T - 2):
         edited = x.clone()
         edited[:, cut:, 1:] = 2 * draw(s.B, s.T - cut, s.C - 1)
@@ -158,7 +158,7 @@ def sees_past(subject, attempt, draw, s, weights, x):
 )
 def hidden_for_good(subject, attempt, draw, s):
     """hides the future even where all scores are low"""
-    state, (x,) = subject.deep(draw, s)
+    state, (x,) = subject.low_scores(draw, s)
     module, edited = subject.module(attempt, s, state), x.clone()
     edited[:, 2:, 1:] = draw(s.B, s.T - 2, s.C - 1)
     leak = moved(module(x).output, module(edited).output)[:, :2].max()
@@ -179,7 +179,7 @@ def values(subject, attempt, reference, draw):
     # written in. And a single sequence.
     tied = [changed(ordinary, T=ordinary.d_out // ordinary.nh), subject.tied_sizes(ordinary)]
     for s in (ordinary, low, *tied, changed(ordinary, B=1), large):
-        case = (subject.deep if s is low else subject.given)(draw, s)
+        case = (subject.low_scores if s is low else subject.weights_and_inputs)(draw, s)
         got, want = (answer.output for answer in subject.both(attempt, reference, s, *case))
         assert_shape(got, want.shape)
         starts_right = (got[:, 0] - want[:, 0]).abs().max() <= 1e-5 * want.abs().max()
@@ -192,14 +192,18 @@ def square(subject, attempt, reference, draw):
     s = subject.square_sizes(draw)
     s.C = s.d_out = getattr(s, "d_out", s.C)
     subject.assert_matches(
-        attempt, reference, s, *subject.deep(draw, changed(s, T=s.block), bias=False), bias=False
+        attempt,
+        reference,
+        s,
+        *subject.low_scores(draw, changed(s, T=s.block), bias=False),
+        bias=False,
     )
 
 
 @layer.gradients(0.25, "Is there a detach, a .data or a no_grad between x and the output?")
 def gradients(subject, attempt, reference, draw, s):
     """lets gradients through to x and to every weight"""
-    (state, (x,)), g = subject.deep(draw, s), draw(s.B, s.T, s.d_out)
+    (state, (x,)), g = subject.low_scores(draw, s), draw(s.B, s.T, s.d_out)
     got, want = (subject.module(c.asking(cotangent=g), s, state)(x) for c in (attempt, reference))
     assert_shape(got, g.shape)
     names = [*(name for name in state if name in got.module.parameters), "args.0"]
@@ -493,7 +497,7 @@ def again(subject, attempt, draw, s):
 @layer.hygiene(0.25, "A tensor that must move with the module and is not learned: register_buffer.")
 def moves(subject, attempt, draw, s):
     """moves to another device as a whole"""
-    state, (x,) = subject.given(draw, changed(s, T=s.block))
+    state, (x,) = subject.weights_and_inputs(draw, changed(s, T=s.block))
     subject.module(attempt, s, state)(x).must_return()  # what does not run at home cannot move
     module, on_meta = (
         subject.module(attempt.asking(watch=True), s, state),

@@ -156,7 +156,7 @@ test_dtype = asked_of(calls_of, dtype)
 test_device = asked_of(calls_of, device)
 
 
-COUNTS_IF = {
+PRECONDITIONS = {
     "simplified_attention": of_tokens("simplified_attention"),
     "attention_weights": of_scores("attention_weights"),
     "attend": of_queries_keys_values("attend"),

@@ -284,4 +284,4 @@ test_device = asked_of(
     "The mask belongs where the scores are.",
 )
 
-COUNTS_IF = {"causal_weights": of_scores("causal_weights")}
+PRECONDITIONS = {"causal_weights": of_scores("causal_weights")}

@@ -87,7 +87,7 @@ def test_shape(attempt, draw, s):
 def test_finite(attempt, draw):
     """gives no NaN, however large the scores"""
     for s in (SIZES(draw), SQUARE(draw)):
-        weights, inputs = CROSS.steep(draw, s)
+        weights, inputs = CROSS.ascending_scores(draw, s)
         assert_finite(CROSS.module(attempt, s, weights)(*inputs))
 
 
@@ -228,7 +228,7 @@ def test_values_with_padding(agree, draw, s):
 )
 def test_low_scores(agree, draw, s):
     """hides padding for good, where all scores are low"""
-    agree(s, *CROSS.deep(draw, s), "with low scores, the output")
+    agree(s, *CROSS.low_scores(draw, s), "with low scores, the output")
 
 
 @layer.values(0.25, "Which of your tensors come from x, and which from the context?")
@@ -241,7 +241,7 @@ def test_square(agree, draw):
 @layer.gradients(0.25, "Is there a detach, a .data or a no_grad between input and output?")
 def test_gradients(attempt, reference, draw, s):
     """lets gradients through to x, to the context and to every weight"""
-    (weights, inputs), g = CROSS.deep(draw, s), draw(s.B, s.T_q, s.d_out)
+    (weights, inputs), g = CROSS.low_scores(draw, s), draw(s.B, s.T_q, s.d_out)
     # Without keep first: a finite number added to a whole column swallows its scores, and no
     # difference shows a slope.
     for args in (inputs[:2], inputs):
@@ -282,4 +282,4 @@ test_half_precision = asked_of(CROSS, _modules.half_precision)
 
 # No query stands among the keys, so that a gate on keys alone leaves a little: more than that is
 # asked.
-COUNTS_IF = {"CrossAttention": of_module(UNMASKED, least=1e-3)}
+PRECONDITIONS = {"CrossAttention": of_module(UNMASKED, least=1e-3)}

@@ -54,7 +54,7 @@ def test_single_token(attempt, reference, draw, s):
 def test_single_head(agree, draw, s):
     """attends right with a single head"""
     one_head = changed(s, nh=1)
-    for case in (FUSED.weights_and_inputs(draw, s, 1.5), FUSED.deep(draw, one_head)):
+    for case in (FUSED.weights_and_inputs(draw, s, 1.5), FUSED.low_scores(draw, one_head)):
         agree(one_head, *case)
 
 
@@ -85,7 +85,7 @@ def test_values(attempt, reference, agree, draw, s):
             right_heads in (0, s.nh), f"{right_heads} of {s.nh} heads are right, the others are not"
         )
         assert_matches(got, want)
-    weights, inputs = FUSED.deep(draw, s)
+    weights, inputs = FUSED.low_scores(draw, s)
     got, want = FUSED.both(attempt, reference, s, weights, inputs)
     shared.expect_unrounded(got.output, want.output)
     assert_matches(got, want, "with low scores, the output")
@@ -296,4 +296,4 @@ def test_gpt2_refuses(attempt):
 
 test_half_precision = asked_of(FUSED, _modules.half_precision)
 
-COUNTS_IF = {"CausalSelfAttention": of_module(FUSED)}
+PRECONDITIONS = {"CausalSelfAttention": of_module(FUSED)}

@@ -125,7 +125,7 @@ def test_both_ends(agree, draw):
 def test_values(agree, draw):
     """attends right in groups"""
     s, large = SIZES(draw), LARGE(draw)
-    ordinary, low = GQA.weights_and_inputs(draw, s, 1.5), GQA.deep(draw, s)
+    ordinary, low = GQA.weights_and_inputs(draw, s, 1.5), GQA.low_scores(draw, s)
     # As many tokens as channels of a head, or as heads: there these axes can be mixed up.
     tied = [changed(s, T=T, block=17) for T in (s.hd, s.nh)] + [SIZES(draw, T=6, hd=6, block=17)]
     tied_cases = [
@@ -148,7 +148,9 @@ def test_values(agree, draw):
 @layer.gradients(0.25, "Is there a detach, a .data or a no_grad between x and the output?")
 def test_gradients(attempt, reference, draw, s):
     """lets gradients through to x and to all three weights"""
-    _modules.judge_gradients(GQA, attempt, reference, s, *GQA.deep(draw, s), draw(s.B, s.T, s.C))
+    _modules.judge_gradients(
+        GQA, attempt, reference, s, *GQA.low_scores(draw, s), draw(s.B, s.T, s.C)
+    )
 
 
 test_parameters = asked_of(
@@ -212,4 +214,4 @@ def test_cache_bytes(attempt, draw):
 
 test_half_precision = asked_of(GQA, _modules.half_precision)
 
-COUNTS_IF = {"GroupedQueryAttention": of_module(GQA)}
+PRECONDITIONS = {"GroupedQueryAttention": of_module(GQA)}

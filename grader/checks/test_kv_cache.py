@@ -276,4 +276,4 @@ def test_moves(attempt, draw, s, weights, inputs):
     _modules.moves(Fed(5, 3), attempt, draw, s)
 
 
-COUNTS_IF = {CACHED.name: of_module(CACHED)}
+PRECONDITIONS = {CACHED.name: of_module(CACHED)}

@@ -276,7 +276,7 @@ def turns_by_position(attempt, draw):
     )
 
 
-COUNTS_IF = {"rotate": turns_by_position}
+PRECONDITIONS = {"rotate": turns_by_position}
 test_gradients = asked_of(
     turned_of, shared.gradients, "lets the right gradients through to x, q and k"
 )

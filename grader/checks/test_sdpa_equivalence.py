@@ -65,7 +65,7 @@ def values(subject, attempt, reference, draw):
     cases.append(
         (tied, weights, BOTH.inputs(draw, tied, 1.5), "as many tokens as channels of wider heads:")
     )
-    for n, weights, inputs, label in (*cases, (s, *BOTH.deep(draw, s), "with low scores:")):
+    for n, weights, inputs, label in (*cases, (s, *BOTH.low_scores(draw, s), "with low scores:")):
         got, want = BOTH.both(attempt, reference, n, weights, inputs, **options)
         shared.expect_unrounded(got.output, want.output, path)
         assert_matches(got, want, f"{path}, {label} the output")
@@ -87,7 +87,7 @@ def test_paths_agree(attempt, draw, s):
     """gives the same on both paths, to 1e-5"""
     for weights, inputs in (
         BOTH.weights_and_inputs(draw, changed(s, T=s.block)),
-        BOTH.steep(draw, s),
+        BOTH.ascending_scores(draw, s),
     ):
         fast, by_hand = (
             BOTH.module(attempt, s, weights, **options)(*inputs).output
@@ -385,4 +385,4 @@ def on_either_path(attempt, draw):
         yield from of_module(BOTH, **options)(attempt, draw)
 
 
-COUNTS_IF = {"CausalSelfAttention": on_either_path}
+PRECONDITIONS = {"CausalSelfAttention": on_either_path}

@@ -47,4 +47,4 @@ test_moves = asked_of(HEAD, shared.moves)
 test_dtype_and_argument = asked_of(HEAD, shared.dtype_and_argument)
 test_half_precision = asked_of(HEAD, half_precision)
 
-COUNTS_IF = {"CausalAttention": of_module(HEAD, bias=False)}
+PRECONDITIONS = {"CausalAttention": of_module(HEAD, bias=False)}

@@ -223,4 +223,4 @@ test_device = asked_of(
     "The mask belongs where the scores are.",
 )
 
-COUNTS_IF = {"local_attention": of_queries_keys_values("local_attention", 9, tokens=14)}
+PRECONDITIONS = {"local_attention": of_queries_keys_values("local_attention", 9, tokens=14)}

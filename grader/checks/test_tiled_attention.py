@@ -350,7 +350,7 @@ test_device = asked_of(
     hint="Positions, −∞ and zeros that you make need a device: that of q.",
 )
 
-COUNTS_IF = {
+PRECONDITIONS = {
     ONLINE: of_scores(ONLINE, 4, queries=()),
     TILED: of_queries_keys_values(TILED, 4, 2, width=HD, tokens=8),
 }

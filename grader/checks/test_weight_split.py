@@ -87,4 +87,4 @@ test_moves = asked_of(LAYER, shared.moves)
 test_dtype_and_argument = asked_of(LAYER, shared.dtype_and_argument)
 test_half_precision = asked_of(LAYER, half_precision)
 
-COUNTS_IF = {"MultiHeadAttention": of_module(LAYER, bias=False)}
+PRECONDITIONS = {"MultiHeadAttention": of_module(LAYER, bias=False)}

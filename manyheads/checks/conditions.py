@@ -1,10 +1,11 @@
 """Conditions: what a function must do before its checks of form count.
 
 A check of form (dtype, device, unchanged arguments) sees no numbers, so an answer that ignores half
-of its input would pass it. A file of checks states in `COUNTS_IF` what a function must do beside:
-for each function a generator that makes calls and yields a `Condition` for each. A condition
-is data: a call, and a rule by which the answer is held against the reference's. So `course grade`
-can put it on hidden inputs, and `course check` on recorded ones, without any code of a check.
+of its input would pass it. A file of checks states in `PRECONDITIONS` what a function must do
+beside: for each function a generator that makes calls and yields a `Condition` for each. A
+condition is data: a call, and a rule by which the answer is held against the reference's. So
+`course grade` can put it on hidden inputs, and `course check` on recorded ones, without any code of
+a check.
 
 The rules look at the first axis of the answer, along which a call puts variants of one input.
 

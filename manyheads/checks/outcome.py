@@ -24,7 +24,7 @@ class CheckOutcome:
     fault: the error of the grader itself; empty if there is none.
     place: the function that it asks; of several the one that is to blame, as far as that is known.
     unmet: whether the check itself passed, and its function compares nothing, or does not meet a
-        condition (COUNTS_IF).
+        condition (PRECONDITIONS).
     """
 
     id: str

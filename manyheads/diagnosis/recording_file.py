@@ -70,7 +70,9 @@ def save(recording: FaultDictionary) -> bytes:
         "key": recording.key,
         "exercise": recording.exercise,
         "stub": recording.stub,
-        "checks": [check.model_dump(exclude_defaults=True, by_alias=True) for check in recording.checks],
+        "checks": [
+            check.model_dump(exclude_defaults=True, by_alias=True) for check in recording.checks
+        ],
         "words": {id_: words.model_dump() for id_, words in recording.words.items()},
         "mutants": [mutant.id for mutant in recording.mutants],
         "hidden": recording.hidden,

@@ -16,7 +16,7 @@ compares nothing, other numbers need another answer, which is no copy of them.
 The calls are asked like those of a check, with numbers like theirs. Whoever raises at one of them
 has not answered, and whoever answers the first one otherwise when it comes again has answered by
 chance. So what an attempt leaves open is nothing. Whoever is right where this could be seen is
-asked nothing. A course asks more of a function in COUNTS_IF.
+asked nothing. A course asks more of a function in PRECONDITIONS.
 """
 
 from __future__ import annotations

@@ -54,7 +54,7 @@ from .require_answer import (
 )
 
 FIXTURES = ("attempt", "reference", "draw")
-CONDITIONS = "COUNTS_IF"  # the name of a file's conditions
+CONDITIONS = "PRECONDITIONS"  # the name of a file's conditions
 # that a judge may compute for one attempt: sixty times what the slowest of the course takes
 CPU_SECONDS = 120.0
 _OPTIONS = (

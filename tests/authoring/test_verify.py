@@ -578,10 +578,10 @@ def assert_broken(lines: list[Line], expected: dict[str, list[str]]) -> None:
             id="a right attempt that raises",
         ),
         pytest.param(
-            add(CHECKS, 'COUNTS_IF = {"runing_mean": lambda attempt, draw: ()}\n'),
+            add(CHECKS, 'PRECONDITIONS = {"runing_mean": lambda attempt, draw: ()}\n'),
             CourseError,
             (
-                "COUNTS_IF in test_running_mean.py names runing_mean, and its checks ask "
+                "PRECONDITIONS in test_running_mean.py names runing_mean, and its checks ask "
                 "running_mean. Next: "
             ),
             id="a condition of no function",

@@ -318,7 +318,7 @@ def weighs(attempt, draw):
     yield Condition("weighing", attempt.call("f", torch.stack(texts)), "nothing is weighed")
 
 
-COUNTS_IF = {"f": weighs}
+PRECONDITIONS = {"f": weighs}
 """
 
 

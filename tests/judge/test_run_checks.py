@@ -161,13 +161,13 @@ HEAD = (
             id="a neighbour that fails",
         ),
         pytest.param(
-            "COUNTS_IF = ['f']\n@marked\ndef test_f(attempt):\n    'f'",
-            "test_f.py: COUNTS_IF needs to be a dict of generators, by functions' names",
+            "PRECONDITIONS = ['f']\n@marked\ndef test_f(attempt):\n    'f'",
+            "test_f.py: PRECONDITIONS needs to be a dict of generators, by functions' names",
             id="conditions as a list",
         ),
         pytest.param(
-            "COUNTS_IF = {'f': None}\n@marked\ndef test_f(attempt):\n    'f'",
-            "COUNTS_IF needs to be a dict of generators",
+            "PRECONDITIONS = {'f': None}\n@marked\ndef test_f(attempt):\n    'f'",
+            "PRECONDITIONS needs to be a dict of generators",
             id="a condition that is none",
         ),
         pytest.param(

@@ -333,7 +333,7 @@ def test_a_missing_file_is_what_is_next_and_when_all_is_done_nothing_is() -> Non
 
 
 def test_a_narrow_terminal_has_shorter_lines_and_folds_the_checklist_below_itself() -> None:
-    long = STARTED._replace(asked=[("past", "lets every token see itself and the past")])
+    long = STARTED._replace(check_titles=[("past", "lets every token see itself and the past")])
     assert ladder_text(DONE, long, width=40) == [
         "Heads",
         "✓  01 Scores      5 / 5  done",
@@ -436,7 +436,7 @@ STRAYED = OriginTable(
                 traced_line("return x.transpose(1, 2)", TURN, number="10"),
                 sizes="B = 2, T = 5",
                 returned="returns (B, nh, T, hd): the right numbers",
-                right=True,
+                is_right=True,
             ),
             [
                 "  B = 2, T = 5",

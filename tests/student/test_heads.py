@@ -151,7 +151,7 @@ def example() -> Example:
         Example(CALL, y, True, CACHED, axes, output_index=2 * i, label=f"y of call {i + 1}")
         for i, y in enumerate(outputs)
     ]
-    return replace(examples[0], others=tuple(examples[1:]))
+    return replace(examples[0], further_outputs=tuple(examples[1:]))
 
 
 def grown(example: Example, source: str) -> list[Picture]:
