@@ -40,6 +40,7 @@ from .templates import as_they_are, filled
 OWNER = re.compile(r"@[A-Za-z0-9_-]+(/[A-Za-z0-9_.-]+)?")
 # of the course: what its students ask, for the class repository's README
 QUESTIONS = "grader/questions.md"
+WORKFLOW = ".github/workflows/grade.yml"  # grades pull requests in the class repository
 PAGE = re.compile(r"\]\(\.\./\.\./(docs/[\w-]+\.md)\)")  # of the course, to which a lesson links
 TRIAL = b"a release's trial"  # used in place of the course secret
 SECONDS = 600.0  # for one attempt, and for all attempts together
@@ -67,18 +68,16 @@ def bundle(course: Course, exercises: Iterable[Path], owner: str) -> dict[str, b
     files |= {name: text.encode() for name, text in finished_modules(course).items()}
     wheel = engine_wheel()
     words = _words(course, owner, min(wheel.keys() - {HASH_FILE}))
-    files = dict(
-        sorted(
-            {
-                **files,
-                **wheel,
-                **dict(as_they_are("shared")),
-                **dict(filled("class", words)),
-            }.items()
-        )
-    )
+    shared = dict(as_they_are("shared"))
+    shared[WORKFLOW] = judged_with(PYTHON, shared[WORKFLOW])
+    files = dict(sorted({**files, **wheel, **shared, **dict(filled("class", words))}.items()))
     manifest = json.dumps({"owner": owner, KEY: PYTHON, "files": digests(files)}, indent=1)
     return {**files, MANIFEST: f"{manifest}\n".encode()}
+
+
+def judged_with(python: str, workflow: bytes) -> bytes:
+    """Return the workflow with this version of Python, which the manifest names to students."""
+    return re.sub(rb'(python-version: )"[^"]*"', rf'\1"{python}"'.encode(), workflow)
 
 
 def linked_pages(course: Course) -> set[Path]:

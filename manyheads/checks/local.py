@@ -105,12 +105,12 @@ def namespace_of_source(source: str, path: Path) -> Mapping[str, object]:
     sys.modules[module.__name__] = module  # dataclasses look up their module here
     try:
         exec(compile(source, str(path), "exec", dont_inherit=True), vars(module))
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise BrokenReference(_why_broken(path, error)) from error
     return vars(module)
 
 
-def _why_broken(path: Path, error: Exception) -> str:
+def _why_broken(path: Path, error: BaseException) -> str:
     # a neighbour that it imports may be what fails
     location = place_of(error, lambda file: file.parent == path.parent)
     if location is None:

@@ -230,7 +230,9 @@ def tell(console: Console, view: ClassView, how: str) -> bool:
             f"{some(untimed)}"
         )
         console.say(
-            f"{unknown}. Next: a score in overrides.yaml for whoever was late", style="yellow"
+            f"{unknown}. Next: a score in overrides.yaml for whoever was late; of downloads from "
+            "Moodle or Canvas, course collect DOWNLOAD --times LIST",
+            style="yellow",
         )
     for assignment_part in (
         assignment_part for assignment_part in view.assignments if assignment_part.changed

@@ -43,6 +43,14 @@ def collect(
     ] = Path("submitted"),
     roster: RosterOption = None,
     assignment: AssignmentOption = None,
+    times: Annotated[
+        list[Path] | None,
+        Option(
+            metavar="LIST",
+            help="Moodle's grading worksheet (CSV), or Canvas' submissions (JSON): when each was "
+            "handed in.",
+        ),
+    ] = None,
     verbose: Annotated[bool, Option("--verbose", help="Tell every file, and every note.")] = False,
     course: CourseOption = None,
 ) -> None:
@@ -50,13 +58,15 @@ def collect(
     students, as `course grade` reads them.
 
     The newest attempt wins, and the others are named. Run again, it changes nothing but what is
-    newer. Whatever is not taken is named with its reason; then the exit status is 1. There is a
+    newer. Whatever is not taken is named with its reason, and so is a time that a list lacks; then
+    the exit status is 1. There is a
     line for each student, and with --verbose for each file.
 
     Example: `course collect submissions.zip --out submitted --roster roster.csv`
     """
     from ..submission.collect_downloads import collect as collect_all
     from ..submission.lay_out import State
+    from ..submission.listed_times import read_times
 
     loaded, console = course_of(course), open_console()
     roster = roster_of(loaded, roster)
@@ -67,6 +77,7 @@ def collect(
         out,
         class_roster,
         only=assignment_of(loaded, assignment) if assignment else None,
+        times=read_times(times or (), loaded),
     )
     for names in dict.fromkeys(map(tuple, collected.platforms.values())):
         sources = [
@@ -99,11 +110,12 @@ def collect(
     )
     not_taken = [*collected.not_taken, *(f"{sentence}. {next_step}" for sentence in changed)]
     name(console, "not taken", not_taken, verbose_hint, most=most)
+    name(console, "no time", collected.no_time, verbose_hint, most=most)
     again = (
         f"collect DOWNLOAD --out {quote(str(out))}, with a download that holds what students wrote"
     )
     console.say(f"Next: course {f'grade {quote(str(out))}' if files else again}")
-    if not_taken:
+    if not_taken or collected.no_time:
         raise Exit(1)
 
 

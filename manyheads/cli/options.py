@@ -17,7 +17,15 @@ from rich.style import Style
 from rich.text import Text
 from typer import Argument, Option
 
-from ..course import Assignment, Course, CourseError, Exercise, find_course, load_course
+from ..course import (
+    Assignment,
+    Course,
+    CourseError,
+    Exercise,
+    demand_utf8,
+    find_course,
+    load_course,
+)
 from ..course.model import UnknownAssignment, assignment_named, exercises_called, unknown
 from ..report.called import as_called, next_alone, text_as_called
 from ..submission import ENDINGS
@@ -61,6 +69,7 @@ def instructors_course_of(folder: Path | None, command: str) -> Course:
     if not (course.root / "solutions").is_dir():
         needed = f"course {command} needs the instructor's repository, with its solutions/"
         raise CourseError(f"{needed}; {course.root} has none. Next: course check")
+    demand_utf8(course)
     return course
 
 

@@ -2,7 +2,15 @@
 files lie.
 """
 
-from .load import CourseError, find_course, load_course
+from .load import CourseError, demand_utf8, find_course, load_course
 from .model import Assignment, Course, Exercise
 
-__all__ = ["Assignment", "Course", "CourseError", "Exercise", "find_course", "load_course"]
+__all__ = [
+    "Assignment",
+    "Course",
+    "CourseError",
+    "Exercise",
+    "demand_utf8",
+    "find_course",
+    "load_course",
+]

@@ -226,12 +226,10 @@ class Decisions:
         """Return a sentence for each row about these assignments whose student has none of these
         names.
         """
-        sentences, next_step = (
-            [],
-            (
-                "Next: mend that line, or write `roster: FILE` into course.yaml, with everybody "
-                "in FILE"
-            ),
+        sentences = []
+        next_step = (
+            "Next: mend that line, or add the student to the roster, which is FILE in `roster: "
+            "FILE` of course.yaml"
         )
         for row in (row for row in self.rows if row.assignment in assignments):
             if (student := row.override.student) and student not in names:

@@ -79,6 +79,26 @@ class _Constructor(RoundTripConstructor):
 _Constructor.add_constructor("tag:yaml.org,2002:timestamp", RoundTripConstructor.construct_yaml_str)
 
 
+def demand_utf8(course: Course) -> None:
+    """Raise CourseError if a Python file of the course's authors is not in UTF-8."""
+    sources = [*course.root.glob("solutions/**/*.py"), *course.root.glob("grader/**/*.py")]
+    for path in sorted(sources):
+        data = path.read_bytes()
+        try:
+            data.decode("utf-8")
+        except UnicodeDecodeError as error:
+            line, problem = _not_utf8(data, error)
+            raise CourseError(
+                f"{path}:{line}: {problem}. Next: mend that line, then the same command again"
+            ) from None
+
+
+def _not_utf8(data: bytes, error: UnicodeDecodeError) -> tuple[int, str]:
+    """Return the line and the problem of bytes that are not UTF-8."""
+    line = data.count(b"\n", 0, error.start) + 1
+    return line, f"is not UTF-8 (byte {error.start}): save it as UTF-8"
+
+
 def read_model(path: Path, model: type[Model], then: str) -> tuple[Model, Any]:
     """Return what the file says, and the same as `line_of` needs it.
 
@@ -92,10 +112,7 @@ def read_model(path: Path, model: type[Model], then: str) -> tuple[Model, Any]:
         tree = reader.load(data.decode("utf-8"))
         return model.model_validate(tree), tree
     except UnicodeDecodeError as error:
-        line, problem = (
-            data.count(b"\n", 0, error.start) + 1,
-            f"is not UTF-8 (byte {error.start}): save it as UTF-8",
-        )
+        line, problem = _not_utf8(data, error)
     except ReaderError as error:
         line, problem = (
             data.decode().count("\n", 0, error.position) + 1,

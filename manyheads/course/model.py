@@ -102,13 +102,23 @@ class Exercise:
         """
         return tuple(self.script.parent / FIGURES / path.name for path in self.figure_sources)
 
+    @property
+    def right_folder(self) -> Path:
+        """The folder of the attempts that must earn all points."""
+        return self.root / "grader" / "right" / self.id
+
+    @property
+    def wrong_folder(self) -> Path:
+        """The folder of the attempts that must lose points."""
+        return self.root / "grader" / "wrong" / self.id
+
     def right_attempts(self) -> list[Path]:
         """Return the attempts that must earn all points."""
-        return sorted((self.root / "grader" / "right" / self.id).glob("*.py"))
+        return sorted(self.right_folder.glob("*.py"))
 
     def wrong_attempts(self) -> list[Path]:
         """Return the attempts that must lose points, and that no mutant reproduces."""
-        return sorted((self.root / "grader" / "wrong" / self.id).glob("*.py"))
+        return sorted(self.wrong_folder.glob("*.py"))
 
     def recorded_from(self) -> list[Path]:
         """Return every file from which its recording is made, with the neighbours that they import;

@@ -76,7 +76,7 @@ def _explains(curve: Sweep, row: Response, *, must_vary: bool) -> bool:
         for k, e in observations.items()
     )
     if (
-        not syndrome <= curve.speaks
+        not syndrome <= curve.detected_in
         or syndrome.isdisjoint(curve.calls)
         or any(actual != expected for actual, expected in structures)
     ):

@@ -59,7 +59,7 @@ class Sweep:
     calls, forms: the calls, by their numbers, and for each the form of the answers.
     answers: for each call (points, N) projections, a row for each number; NaN where the answer has
         another form.
-    speaks: every recorded call that some of the mutants answer otherwise than the reference.
+    detected_in: every recorded call that some of the mutants answer otherwise than the reference.
     """
 
     id: str
@@ -67,7 +67,7 @@ class Sweep:
     calls: tuple[int, ...]
     forms: tuple[Form, ...]
     answers: tuple[Tensor, ...]
-    speaks: frozenset[int]
+    detected_in: frozenset[int]
 
 
 def form_of(reply: ReplyFingerprint) -> Form:
@@ -96,7 +96,7 @@ def curves_to_columns(curves: Sequence[Sweep]) -> tuple[list[object], dict[str, 
             c.calls,
             c.forms,
             [list(answer.shape) for answer in c.answers],
-            sorted(c.speaks),
+            sorted(c.detected_in),
         ]
         for c in curves
     ]

@@ -133,7 +133,7 @@ class Check:
                 if name in fixtures
             }
             self.function(**{**arguments, **self.parameters})
-        except (Exception, pytest.skip.Exception) as error:
+        except (Exception, SystemExit, pytest.skip.Exception) as error:
             return error
         return None
 

@@ -39,6 +39,7 @@ from .lay_out import (
     read_memory,
     refuse_links,
 )
+from .listed_times import ListedTimes
 from .platforms import (
     CLONES,
     FOLDERS,
@@ -63,13 +64,14 @@ SECONDS = 20  # for the times of one clone, however many folders it has
 
 @dataclass
 class Collected:
-    """What became of everything, in sentences with what to do next; told: to a student, by file.
+    """The outcome of a run, in sentences with their next steps; told: to a student, by file.
 
     platforms: by download.
     """
 
     candidates: list[Candidate] = field(default_factory=list)
     not_taken: list[str] = field(default_factory=list)
+    no_time: list[str] = field(default_factory=list)  # who is missing in a list of times
     refusals: list[tuple[str, str]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     platforms: dict[str, list[str]] = field(default_factory=dict)
@@ -97,13 +99,15 @@ def collect(
     limits: Limits | None = None,
     only: Assignment | None = None,
     student: str = "",
+    times: ListedTimes | None = None,
 ) -> Collected:
     """Lay out the downloads.
 
     Run again it changes nothing. Raises CourseFault; nothing is written before all is read.
 
     out: the folder to fill. only: of which assignment files are taken; None: of all. student: the
-    one student of whom all of it is; "": who it is has to be found out.
+    one student of whom all of it is; "": who it is has to be found out. times: from platforms'
+    lists.
     """
     for download in downloads:
         if out.resolve().is_relative_to(download.resolve()):
@@ -117,7 +121,13 @@ def collect(
         reader = Reader(limits or Limits(), contents, files)
         memory = read_memory(out)
         run = _Run(
-            Exercises(course), only, out, memory, People(roster, dict(memory.folders)), reader
+            Exercises(course),
+            only,
+            out,
+            memory,
+            People(roster, dict(memory.folders)),
+            reader,
+            times or ListedTimes(),
         )
         for path, listed in run.listed(downloads, student):
             run.read(path, listed, is_known=bool(student))
@@ -126,9 +136,10 @@ def collect(
 
 @dataclass
 class _Run:
-    """What one run has found.
+    """The findings of one run.
 
-    claims: of each student, who claims to be that one. unread: names, by student and assignment.
+    claims: the persons who claim to be a student, by student. unread: names, by student and
+    assignment.
     """
 
     exercises: Exercises
@@ -137,6 +148,7 @@ class _Run:
     memory: IntakeJournal
     people: People
     reader: Reader
+    times: ListedTimes
     collected: Collected = field(default_factory=Collected)
     claims: dict[str, _Claims] = field(
         default_factory=lambda: defaultdict(lambda: defaultdict(dict))
@@ -370,6 +382,8 @@ class _Run:
         }
         if person.platform == CLONES and (when := read_moment(committed(member.path[:-1]))):
             changes["handed_in"] = when.isoformat()
+        elif listed := self.times.time_of(person):
+            changes["handed_in"] = listed.isoformat()
         origin = hand_in.origin.model_copy(
             update=changes | {"download": printable_name(download.name)}
         )
@@ -409,6 +423,7 @@ class _Run:
     def written(self) -> Collected:
         """Lay out what was found, student by student. Raises CourseFault."""
         collected, people, memory = self.collected, self.people, self.memory
+        collected.no_time += self.times.problems()
         students = sorted({*self.claims, *(student for student, _ in self.unread)})
         if people.roster is not None and students and not people.is_found:
             message = "Next: give --roster a file that has their ids, e-mails or names"

@@ -114,7 +114,7 @@ def rows_of(path: Path) -> Iterator[object]:
 
 
 class Origin(BaseModel):
-    """Where a file came from. order: as its platform orders attempts.
+    """The origin of a file. order: as its platform orders attempts.
 
     handed_in: when, in ISO 8601, where the platform says. late: whether it says late. named: what
         the platform called it.
@@ -140,6 +140,15 @@ class Origin(BaseModel):
             return self.order > origin.order
         return self.modified > origin.modified
 
+    def with_time_of(self, remembered: Origin | None) -> Origin:
+        """Return this with the time that an earlier run knew of the very same attempt."""
+        if self.handed_in or remembered is None:
+            return self
+        for name in ("platform", "order", "modified", "digest"):
+            if getattr(self, name) != getattr(remembered, name):
+                return self
+        return self.model_copy(update={"handed_in": remembered.handed_in})
+
     def supersedes(self, origin: Origin) -> bool:
         """Return whether a file of the other kind counts no more: a later download holds this
         one.
@@ -149,7 +158,7 @@ class Origin(BaseModel):
 
 @dataclass
 class IntakeJournal:
-    """What runs of `course collect` have laid out.
+    """The files that runs of `course collect` have laid out.
 
     files: by path. earlier: every origin that a path had, by digest. folders: whose each
     is. not_readable: names of what was handed in and cannot be read, by student and assignment.
@@ -205,7 +214,7 @@ def read_memory(out: Path) -> IntakeJournal:
 
 
 class State(StrEnum):
-    """What became of a file."""
+    """The outcome for a file."""
 
     NEW = "new"
     SAME = "as before"
@@ -241,7 +250,7 @@ class Candidate:
 
 @dataclass
 class LayingOut:
-    """What becomes of students' files.
+    """The outcome for students' files.
 
     contents: those of all candidates. unclear: what nothing tells apart, so that none is taken:
         download, files, target.
@@ -290,7 +299,8 @@ class LayingOut:
             newest = self._newest(versions, latest, disk_digest) if versions else None
             if newest is None:
                 continue
-            origin, is_written = newest.origin, newest.state in (State.NEW, State.REPLACED)
+            origin = newest.origin.with_time_of(recorded)
+            is_written = newest.state in (State.NEW, State.REPLACED)
             if is_written:
                 writes.append(partial(self._write, path, origin.digest))
             is_known = recorded is not None and (

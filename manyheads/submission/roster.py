@@ -24,6 +24,7 @@ from .platforms import ALONE, Person, person_called
 _MOST_COLUMNS = 12  # that one sentence names
 _PUT = "Next: put it there, or give another in course.yaml (roster: FILE) or by --roster"
 LARGEST = 8 * 1024 * 1024  # bytes of the file
+DELIMITERS = ",;\t"  # the one that the first line has most of stands between columns
 FORM = (
     "Its first line names its columns: id, and any of name, section, group, email, login, "
     "sis_id, canvas_id, github"
@@ -250,24 +251,10 @@ class People:
 
 
 def read_roster(path: Path) -> Roster:
-    """Read the file, in UTF-8, or in UTF-16 with its mark, as spreadsheets write it.
-
-    Raises CourseFault, which names the line.
-    """
-    try:
-        with path.open("rb") as file:
-            data = file.read(LARGEST + 1)
-        text = data.decode(
-            "utf-16" if data[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE) else "utf-8-sig"
-        )
-    except OSError as error:
-        raise CourseFault(f"{path} cannot be read ({error.strerror}). {_PUT}") from None
-    except UnicodeDecodeError:
-        raise CourseFault(f"{path} is not UTF-8. Next: save it as CSV in UTF-8") from None
-    if len(data) > LARGEST:
-        raise _fault(path, f"is larger than {LARGEST // 1024**2} MiB")
-    delimiter = max(",;\t", key=text.partition("\n")[0].count)
-    rows = _rows(text, delimiter, path)
+    """Read the roster. Raises CourseFault, which names the line."""
+    text = text_of_table(path, _PUT)
+    delimiter = max(DELIMITERS, key=text.partition("\n")[0].count)
+    rows = rows_of_table(text, delimiter, path)
     header = [name.strip() for name in next(rows, (1, []))[1]]
     names = [name.casefold().replace(" ", "_") for name in header]
     # Of Canvas' gradebook, whose ID is Canvas' own, and of GitHub Classroom's roster.
@@ -299,7 +286,27 @@ def read_roster(path: Path) -> Roster:
     return Roster(students, unread, f"{path}, of which these columns are read: {read_columns}")
 
 
-def _rows(text: str, delimiter: str, path: Path) -> Iterator[tuple[int, list[str]]]:
+def text_of_table(path: Path, if_unreadable: str) -> str:
+    """Return the text of a file, in UTF-8, or in UTF-16 with its mark, as spreadsheets write it.
+
+    Raises CourseFault, with this next step if the file cannot be read.
+    """
+    try:
+        with path.open("rb") as file:
+            data = file.read(LARGEST + 1)
+        text = data.decode(
+            "utf-16" if data[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE) else "utf-8-sig"
+        )
+    except OSError as error:
+        raise CourseFault(f"{path} cannot be read ({error.strerror}). {if_unreadable}") from None
+    except UnicodeDecodeError:
+        raise CourseFault(f"{path} is not UTF-8. Next: save it as CSV in UTF-8") from None
+    if len(data) > LARGEST:
+        raise _fault(path, f"is larger than {LARGEST // 1024**2} MiB")
+    return text
+
+
+def rows_of_table(text: str, delimiter: str, path: Path) -> Iterator[tuple[int, list[str]]]:
     """Yield each row with the line in which it begins. Raises CourseFault."""
     rows, line = csv.reader(io.StringIO(text), delimiter=delimiter, strict=True), 1
     while True:

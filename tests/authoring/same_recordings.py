@@ -114,7 +114,7 @@ def _same_pairs(stored: FaultDictionary, fresh: FaultDictionary) -> bool:
 
 def _same_curves(stored: FaultDictionary, fresh: FaultDictionary) -> bool:
     heads = [
-        [(sweep.id, sweep.calls, sweep.forms, sweep.speaks) for sweep in dictionary.sweeps]
+        [(sweep.id, sweep.calls, sweep.forms, sweep.detected_in) for sweep in dictionary.sweeps]
         for dictionary in (stored, fresh)
     ]
     answers = [

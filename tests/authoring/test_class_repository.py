@@ -14,7 +14,14 @@ from pathlib import Path
 import pytest
 import yaml
 
-from manyheads.authoring.class_repository import bundle, hand_over, standalone_command, try_out
+from manyheads.authoring import class_repository
+from manyheads.authoring.class_repository import (
+    bundle,
+    hand_over,
+    judged_with,
+    standalone_command,
+    try_out,
+)
 from manyheads.authoring.release_exercises import write_release
 from manyheads.authoring.stub import leaks
 from manyheads.checks.local import namespace_of
@@ -83,10 +90,21 @@ def test_it_holds_what_a_student_needs_and_nothing_that_is_the_instructors(whole
     ]
     for name in ("course.yaml", SCRIPT):
         assert class_files[name] == (TINY / name).read_bytes()
-    assert (
-        class_files[".github/workflows/grade.yml"]
-        == (REPOSITORY / ".github" / "workflows" / "grade.yml").read_bytes()
+    assert class_files[".github/workflows/grade.yml"] == judged_with(
+        PYTHON, (REPOSITORY / ".github" / "workflows" / "grade.yml").read_bytes()
     )
+
+
+@pytest.mark.parametrize("python", [PYTHON, "3.99"])
+def test_the_workflow_judges_with_the_python_that_students_are_told(
+    tiny: Course, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, python: str
+) -> None:
+    monkeypatch.setattr(class_repository, "PYTHON", python)
+    hand_over(tiny, tmp_path, bundle(tiny, [], "@school"))
+    workflow = (tmp_path / ".github" / "workflows" / "grade.yml").read_text()
+    versions = re.findall(r'^ +python-version: "(.*)"$', workflow, re.MULTILINE)
+    assert versions == [python] * 3
+    assert judges_python(tmp_path) == python
 
 
 def test_the_students_words_are_about_this_course(whole: Path) -> None:

@@ -125,7 +125,7 @@ def test_a_link_or_figure_that_would_fail_a_student_is_found(
     assert [failure.removeprefix("01_running_mean: ") for failure in claim.failures] == [
         says
     ] * bool(says)
-    assert (claim.held, claim.total) == (links - bool(says), links)
+    assert (claim.passed_cases, claim.total) == (links - bool(says), links)
 
 
 def test_a_page_of_the_courses_that_a_lesson_links_to_is_handed_to_students(
@@ -196,7 +196,7 @@ def test_finished_modules_are_handed_over_where_the_course_says_so_after_the_due
 def test_a_prediction_that_would_fail_a_student_is_found(lines_of, tiny_copy, old, new, says):
     with_lesson(tiny_copy, code=ANSWER.replace(old, new))
     _, predictions = lines_of(tiny_copy, LESSONS)
-    assert (predictions.kept, predictions.total) == (not says, 1)
+    assert (predictions.is_satisfied, predictions.total) == (not says, 1)
     assert says in "".join(predictions.failures)
 
 

@@ -37,6 +37,8 @@ PREDICTIONS = "a prediction waits for its function, and then is answered"
 VISIBLE = "a lesson's own checks pass with the solution, and fail with the stub"
 CHECK_NAMES = "no check replaces another one of its name"
 STRAYS = "every file of solutions/ and grader/ is of an exercise"
+SCRIPTS = "every file of grader/right/ and grader/wrong/ is a script"
+LENGTHS = "no title, explanation or hint is longer than there is room for"
 FILLED = "nothing is left to fill"
 LEAK = "no line of a solution is released"
 CAUGHT = "every mutant fails a check"
@@ -113,7 +115,8 @@ def test_on_a_sound_course_every_claim_holds_with_its_figures(
     assert {line.says: line.figures for line in lines if line.is_satisfied is None} == nothing
     assert {line.says: line.total for line in lines if line.is_satisfied} == {
         POINTS: 1, WORDS: 7, VISIBLE: 1, CHECK_NAMES: 1, STRAYS: 5, FILLED: 9, RELEASED: 3,
-        SHAPES: 1, LEAK: 3, CAUGHT: 7, NAMED: 7, USED: 4, VERDICTS: 28, PAIRS: 13, STUB: 1,
+        SHAPES: 1, SCRIPTS: 1, LENGTHS: 40, LEAK: 3, CAUGHT: 7, NAMED: 7, USED: 4, VERDICTS: 28,
+        PAIRS: 13, STUB: 1,
         SEEDS: 4, WRONG: 1, WRONG_AT_HOME: 1, CHECKED: 3, RIGHT: 6, SILENT: 11, EMPTY: 16,
         FORM: 2, LINE: 5, NO_LINE: 5,
     }  # fmt: skip
@@ -122,7 +125,7 @@ def test_on_a_sound_course_every_claim_holds_with_its_figures(
 @pytest.mark.recorded
 def test_the_files_of_the_real_course_keep_every_claim(lines_of: LinesOf) -> None:
     lines = lines_of(REPOSITORY, "test_files")
-    assert len(lines) == 11
+    assert len(lines) == 13
     assert {line.says: line.lines for line in lines if not line.is_satisfied} == {}
 
 
@@ -259,6 +262,27 @@ TANGLED = """\
             id="a bank and attempts of no exercise",
         ),
         pytest.param(
+            add("grader/right/loose.py", "def running_mean(x):\n    return x\n"),
+            {STRAYS: ["grader/right/loose.py is of no exercise in course.yaml"]},
+            id="an attempt in no exercise's folder",
+        ),
+        pytest.param(
+            both(
+                add("grader/right/running_mean/mine.ipynb", "{}"),
+                add("grader/wrong/running_mean/other.py.txt", "x"),
+                add("grader/wrong/running_mean/.DS_Store", "x"),
+            ),
+            {
+                SCRIPTS: [
+                    (
+                        "grader/right/running_mean/mine.ipynb is no .py file, and never run; "
+                        "grader/wrong/running_mean/other.py.txt is no .py file, and never run"
+                    )
+                ]
+            },
+            id="attempts that are no scripts",
+        ),
+        pytest.param(
             add("grader/right/running_mean/lossy.py", "def running_mean(x):\n    return x\n"),
             {
                 RIGHT: ["lossy.py, float32: "],
@@ -355,6 +379,21 @@ def test_a_fault_breaks_its_claim_and_no_other(lines_of, tiny_copy, fault, claim
             ),
             {VISIBLE: ["01_running_mean: with the stub, 'pass' passes"]},
             id="a lesson's check that asks nothing",
+        ),
+        pytest.param(
+            both(
+                edit(TEXTS, '"How many numbers come back?"', f'"{"How many? " * 24}"'),
+                edit(TEXTS, '"You divided by the length of x everywhere."', f'"{"Two " * 40}"'),
+                edit(YAML, "hint: How many", f"hint: {'How ' * 60}many"),
+            ),
+            {
+                LENGTHS: [
+                    "running_mean: its hint in course.yaml has 282 characters, and at most 230 fit",
+                    "counts_all: its title has 160 characters, and at most 150 fit",
+                    "only_last: its hint has 240 characters, and at most 230 fit",
+                ]
+            },
+            id="words that are too long",
         ),
         pytest.param(
             edit(TEXTS, "only_last:", "only_the_last:"),
@@ -472,7 +511,7 @@ def test_of_a_pair_in_which_a_change_does_nothing_the_names_are_those_of_the_res
     write(BANK, KNOBS.replace('    ("counts_all", {"count": "all"}),\n', TWO_CHANGES))(tiny_copy)
     release(tiny_copy)
     (pairs,) = lines_of(tiny_copy, "pairs", pairs=None)
-    assert (pairs.failures, pairs.kept) == ([], True)
+    assert (pairs.failures, pairs.is_satisfied) == ([], True)
 
 
 def test_claims_about_one_exercise_say_nothing_of_the_others(
@@ -520,6 +559,21 @@ def assert_broken(lines: list[Line], expected: dict[str, list[str]]) -> None:
             'such as "args.0" or "proj.weight" (test_running_mean.py, line 30). Next: mend it in '
             "test_running_mean.py, then course release",
             id="an assert without names",
+        ),
+        pytest.param(
+            edit(
+                CHECKS, '"""gives as many', '"""x"""\n    raise SystemExit(3)\n    """gives as many'
+            ),
+            CourseError,
+            "a check of running_mean raises an error of its own, shape: SystemExit: 3 "
+            "(test_running_mean.py, line 15). Next: mend it in test_running_mean.py",
+            id="a check that ends its program",
+        ),
+        pytest.param(
+            add(SOLUTION, "raise SystemExit(3)\n"),
+            BrokenReference,
+            "SystemExit: 3. Next: mend that line, then course verify",
+            id="a solution that ends its program",
         ),
         pytest.param(
             edit(CHECKS, 'want, "args.0", suspect', 'want, "x", suspect'),
@@ -952,7 +1006,11 @@ def test_faults_of_lines_are_always_the_same_and_where_nothing_is_tried_the_clai
     assert faults == again
     monkeypatch.setattr(plugin, "FaultBench", partial(FaultBench, bounds=Bounds(edits=0)))
     line_claim, no_line_claim = lines_of(TINY, "line")
-    assert (line_claim.kept, line_claim.held, no_line_claim.kept) == (False, 0, True)
+    assert (line_claim.is_satisfied, line_claim.passed_cases, no_line_claim.is_satisfied) == (
+        False,
+        0,
+        True,
+    )
     assert all(failure.endswith("nothing is told") for failure in line_claim.failures)
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from manyheads.submission.roster import FORM
 from tests.conftest import Run
-from tests.make import COURSE, run
+from tests.make import COURSE, RIGHT, run
 
 MEAN = "def running_mean(x):\n    return x\n"
 
@@ -151,3 +151,40 @@ def test_a_letter_that_the_locale_does_not_know_is_told_and_the_others_are_colle
         r"1 course collect"
     ) in completed.stdout
     assert [path.name for path in (tmp_path / "in").iterdir() if path.is_dir()] == ["ben"]
+
+
+def test_moodles_worksheet_says_who_was_late(
+    run_course: Run, tiny_copy: Path, tmp_path: Path
+) -> None:
+    path = tiny_copy / "course.yaml"
+    row = "- id: averages\n    due: 2026-11-20 18:00"
+    text = path.read_text(encoding="utf-8").replace("- id: averages", row)
+    path.write_text(f"time_zone: Europe/Berlin\nlate: {{per_day: 10%}}\n{text}", encoding="utf-8")
+    with zipfile.ZipFile(tmp_path / "hw.zip", "w") as archive:
+        for name in ("Ada_1", "Bela_2", "Chen_3"):
+            archive.writestr(f"{name}_assignsubmission_file/01_running_mean.py", RIGHT)
+    (tmp_path / "Grades.csv").write_text(
+        'Identifier,"Full name","Last modified (submission)"\n'
+        'Participant 1,Ada,"Friday, 20 November 2026, 6:00 PM"\n'
+        'Participant 2,Bela,"Saturday, 21 November 2026, 6:00 PM"\n'
+        "Participant 3,Chen,-\n"
+    )
+    collected = run_course(
+        "collect",
+        tmp_path / "hw.zip",
+        "--out",
+        tmp_path / "in",
+        "--times",
+        tmp_path / "Grades.csv",
+        cwd=tiny_copy,
+    )
+    assert (collected.returncode, collected.stderr) == (1, "")
+    assert (
+        "no time: Grades.csv has no time of Chen_3. Next: get the list from Moodle again, then "
+        "the same command again\n"
+    ) in collected.stdout
+    graded = run_course("grade", tmp_path / "in", "--out", tmp_path / "results", cwd=tiny_copy)
+    sentence = "decided: Bela_2: Averages: 1 day after 18:00: 1 day late, −10%"
+    assert sentence in graded.stdout
+    assert graded.stdout.count("decided: ") == 1
+    assert "none of them counts as late: Chen_3. Next: a score in overrides.yaml" in graded.stdout

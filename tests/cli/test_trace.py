@@ -206,7 +206,7 @@ def test_shapes_that_fit_no_recorded_call_are_the_instructors_to_mend(here: Path
 )
 def test_code_that_does_not_answer_gives_one_sentence(followed, source, says):
     outcome = followed(source)
-    assert outcome.shown == ()
+    assert outcome.traced_examples == ()
     assert outcome.ended.startswith(says)
 
 

@@ -469,8 +469,8 @@ def test_an_unknown_student_is_named_with_the_line_and_what_may_be_meant(decide:
     decisions = decide("- {student: adda, exercise: mean, score: 4}\n")
     (message,) = decisions.of_nobody({"ada"}, {"averages"})
     assert (
-        ":1: there is no student 'adda' (is 'ada' meant?). Next: mend that line, or write "
-        "`roster: FILE`"
+        ":1: there is no student 'adda' (is 'ada' meant?). Next: mend that line, or add the "
+        "student to the roster, which is FILE in `roster: FILE`"
     ) in message
     assert decisions.of_nobody({"ada"}, {"spread"}) == []
 

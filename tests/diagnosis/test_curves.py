@@ -130,8 +130,8 @@ def by(scale: Callable[[int], float]) -> dict[str, object]:
 
 def test_calls_of_two_widths_are_recorded_and_none_in_which_the_number_does_not_show() -> None:
     scale, fill = RECORDED.sweeps
-    assert {1, *SCORES} <= {*scale.calls} <= scale.speaks == WEIGHTS | SCORES
-    assert {*fill.calls} == fill.speaks == WEIGHTS
+    assert {1, *SCORES} <= {*scale.calls} <= scale.detected_in == WEIGHTS | SCORES
+    assert {*fill.calls} == fill.detected_in == WEIGHTS
 
 
 def test_a_number_is_found_where_every_answer_may_get_another_form() -> None:

@@ -536,8 +536,9 @@ def test_course_grade_fills_a_gradebook_with_the_same(
     assert completed.returncode == 0, completed.stdout + completed.stderr
     assert scores_in(tmp_path, "other.db") == DECIDED
     assert (
-        "none of them counts as late: unknown. Next: a score in overrides.yaml for whoever was late"
-        in completed.stdout
+        "none of them counts as late: unknown. Next: a score in "
+        "overrides.yaml for whoever was late; of downloads from Moodle or Canvas, course collect "
+        "DOWNLOAD --times LIST" in completed.stdout
     )
     completed = run_course("export", "--gradebook", url, "--format", "canvas", cwd=graded)
     rows = {row[0]: row[-1] for row in csv.reader(completed.stdout.splitlines())}

@@ -117,7 +117,7 @@ def test_a_wide_reshape_is_cut_where_it_goes_wrong(draw) -> None:
     merge = draw(
         "reshape_dance", SPLIT.format(body=FIRST).replace("y.tr", "y[:, [0, 1, 2, 4, 3]].tr")
     )[1]
-    assert (merge.words, merge.first) == ("108 of 270 numbers are in the wrong place", (0, 16))
+    assert (merge.words, merge.start) == ("108 of 270 numbers are in the wrong place", (0, 16))
     assert [panel.title for panel in merge.panels] == [
         f"{label}, columns 16 to 27 of 30" for label in ("expected", "yours")
     ]

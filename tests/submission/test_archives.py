@@ -292,7 +292,7 @@ def test_a_tar_whose_time_is_no_time_leaves_the_next_run_its_memory(run, tmp_pat
     download = tar_of(tmp_path / "download.tar", info, mode="w")
     assert mtime.encode() in download.read_bytes()
     run(download)
-    assert [file.state for file in run(download).laid] == [State.SAME]
+    assert [file.state for file in run(download).candidates] == [State.SAME]
     assert there() == [PLACED]
 
 

@@ -56,7 +56,7 @@ def test_a_login_that_ends_in_another_is_another(run, zipped, there, platform):
     assert f"ben/{DANCED}" in there()
     assert not [path for path in there() if path.startswith("ada/")]
     assert len(there()) == 3, collected.not_taken
-    assert sum("is not on the roster" in note for note in collected.said) == 2
+    assert sum("is not on the roster" in note for note in collected.notes) == 2
 
 
 @platforms
@@ -137,7 +137,7 @@ def test_several_archives_with_one_folder_are_of_whom_they_are_named_after(
     assert collected.not_taken == []
     assert there() == [f"{name}/{DANCED}" for name in names]
     assert [(out / name / DANCED).read_text() for name in names] == [text(i) for i in range(3)]
-    assert {file.state.name for file in run(*zips).laid} == {"SAME"}
+    assert {file.state.name for file in run(*zips).candidates} == {"SAME"}
 
 
 def test_an_archive_of_somebody_else_with_the_same_folder_takes_nobodys_place(

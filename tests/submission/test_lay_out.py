@@ -24,7 +24,7 @@ FIRST, SECOND = "ada_1_10_04_reshape_dance.py", "ada_1_20_04_reshape_dance-1.py"
 
 
 def states(collected: object) -> list[str]:
-    return [file.state.name for file in collected.laid]  # type: ignore[attr-defined]
+    return [file.state.name for file in collected.candidates]  # type: ignore[attr-defined]
 
 
 def test_again_changes_nothing(run, zipped, out):
@@ -159,7 +159,9 @@ def test_where_no_rule_says_which_counts_none_is_taken(run, zipped, there, out, 
     for _ in range(2):
         collected = run(download)
         assert collected.not_taken == []
-        assert sorted(file.state.name for file in collected.laid if file.student == "ada") == [
+        assert sorted(
+            file.state.name for file in collected.candidates if file.student == "ada"
+        ) == [
             "BY_HAND",
             "SAME",
         ]
@@ -272,11 +274,11 @@ def test_killed_at_any_moment_it_is_finished_by_the_next_one(
     assert killed(lambda: collect(course, [monday], out), of_events), "it had ended before"
     assert killed(lambda: collect(course, [friday], out), of_events), "it had ended before"
     collected = run(friday)
-    assert {file.state.name for file in collected.laid} <= {"NEW", "REPLACED", "SAME"}
+    assert {file.state.name for file in collected.candidates} <= {"NEW", "REPLACED", "SAME"}
     assert collected.not_taken == []
     assert len(there()) == STUDENTS
     assert all("# later" in (out / path).read_text() for path in there())
-    assert {file.state.name for file in run(monday).laid} == {"OLDER"}
+    assert {file.state.name for file in run(monday).candidates} == {"OLDER"}
 
 
 def test_two_at_once_do_not_write_to_one_folder(run, zipped, out):
@@ -310,7 +312,7 @@ def test_a_journal_is_read_without_what_is_incomplete_or_not_at_all(
     with (out / lay_out.NAME).open("a") as journal:
         journal.write(f"\n{line}\n")
     if is_read:
-        assert {file.state.name for file in run(zipped(class_of("old"))).laid} == {"SAME"}
+        assert {file.state.name for file in run(zipped(class_of("old"))).candidates} == {"SAME"}
         return
     with pytest.raises(
         CourseFault, match=r"is of another version\. Next: course collect DOWNLOAD --out NEW"

@@ -248,5 +248,5 @@ def test_what_came_with_the_exercises_is_nothing_that_was_handed_in(course, run,
         zipped({"ada_1_11_work.zip": folder, f"bela_2_12_{FILE}": DANCE}), roster=ROSTER
     )
     assert collected.not_taken == []
-    assert "left out as what came with the exercises: 3" in collected.said
+    assert "left out as what came with the exercises: 3" in collected.notes
     assert to_grade(course, out, course.assignments, ()).not_readable == {}

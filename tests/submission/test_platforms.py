@@ -61,7 +61,7 @@ def test_files_are_of_whom_the_names_say(run, zipped, there, platform, names, st
     collected = run(zipped(names))
     assert (collected.platforms, collected.not_taken) == ({"download.zip": [platform]}, [])
     assert there() == [f"{student}/{DANCED}" for student in students]
-    assert all(file.origin.late is ("LATE" in file.origin.path) for file in collected.laid)
+    assert all(file.origin.late is ("LATE" in file.origin.path) for file in collected.candidates)
 
 
 @pytest.mark.parametrize(
@@ -163,7 +163,7 @@ def test_names_with_times_are_of_as_many_students_as_they_name(
     collected = run(zipped({name: f"{DANCE}# {i}" for i, name in enumerate(names)}))
     assert there() == [f"{student}/{DANCED}" for student in students]
     assert "# 1" in (out / students[0] / DANCED).read_text()
-    assert sorted(file.state.name for file in collected.laid) == ["NEW", "NEW", "OLDER"]
+    assert sorted(file.state.name for file in collected.candidates) == ["NEW", "NEW", "OLDER"]
 
 
 @pytest.mark.parametrize(
@@ -380,7 +380,7 @@ def test_a_roster_says_whose_a_file_is(run, zipped, there, name, student):
     enrolled_zip = zipped(["x_12345_8_02_causal_mask.py"], "known.zip")
     collected = run(zipped([name]), enrolled_zip, roster=ROSTER)
     assert [path for path in there() if path.endswith(DANCED)] == [f"{student}/{DANCED}"]
-    assert bool(collected.said) is (student not in {"al", "bb", "dd"})
+    assert bool(collected.notes) is (student not in {"al", "bb", "dd"})
 
 
 @pytest.mark.parametrize(
@@ -469,7 +469,7 @@ def test_a_full_roster_gives_what_a_group_hands_in_to_each_member(run, zipped, t
         zipped([name.format(**group) for group in groups]), roster=Roster((*TEAM, OTHER))
     )
     assert there() == [f"s{number}/{DANCED}" for number in range(3)]
-    assert (collected.not_taken, collected.said) == ([], [])
+    assert (collected.not_taken, collected.notes) == ([], [])
 
 
 def test_a_member_who_hands_in_alone_is_not_the_group(run, zipped, there):
@@ -492,7 +492,7 @@ def test_moodles_name_of_a_group_before_a_members_is_that_member(run, zipped, th
     ]
     collected = run(zipped(names), roster=Roster((*TEAM, OTHER)))
     assert there() == [f"s0/{DANCED}", f"s1/{DANCED}"]
-    assert (collected.not_taken, collected.said) == ([], [])
+    assert (collected.not_taken, collected.notes) == ([], [])
 
 
 SAKAI, SUBMITTED = "HW 1/Lovelace, Ada(al1)/{}", f"Submission attachment(s)/{FILE}"
@@ -573,7 +573,7 @@ def test_what_went_back_never_competes(run, zipped, there, out, handed_in, retur
     assert all("# handed in" in (out / path).read_text() for path in there())
     assert collected.not_taken == []
     notes = [f"download.zip: left out as feedback that went back to students: {len(returned)}"]
-    assert [sentence for sentence in collected.said if "went back" in sentence] == (
+    assert [sentence for sentence in collected.notes if "went back" in sentence] == (
         notes if returned else []
     )
 
@@ -688,7 +688,7 @@ def test_nobodys_files_are_told_and_nobodys_place_is_taken(run, zipped, there, n
     collected = run(zipped(names))
     assert there() == laid
     assert [told in message for message in collected.not_taken] == [True] * bool(told)
-    assert (BESIDE in collected.said) is any("onlinetext" in name for name in names)
+    assert (BESIDE in collected.notes) is any("onlinetext" in name for name in names)
     assert names != MIXED or collected.platforms == {
         "download.zip": ["Moodle", "Canvas", "clones", "folders"]
     }

@@ -136,7 +136,7 @@ def test_of_one_student_so_much_code_is_parsed_and_no_more(run, zipped, monkeypa
     )
     collected = run(download)
     assert sum(parsed) < 2 * Limits().code + 400_000
-    assert [file.student for file in collected.laid] == ["hopperbela_3"]
+    assert [file.student for file in collected.candidates] == ["hopperbela_3"]
     assert (
         "/homework.py has no exercise's name" in collected.not_taken[0]
         or "are of the same exercise" in collected.not_taken[0]

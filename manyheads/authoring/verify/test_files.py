@@ -22,6 +22,7 @@ from ...diagnosis import load_bank
 from ...diagnosis.bank import MisconceptionText
 from ...diagnosis.recording_file import read
 from ...judge.run_checks import points_fault
+from ...report.markdown import LONGEST_LINE
 from ...student.choose_example import examples
 from ..class_repository import linked_pages
 from ..release_exercises import is_current, recorded_files, stray_files
@@ -33,6 +34,9 @@ from .claims import NOTHING
 from .plugin import Report, Verified
 
 claim = pytest.mark.claim
+# Two lines of a terminal with 80 columns for a title, and three for a hint. The comment on a pull
+# request cuts an explanation that is longer than its limit.
+MOST_CHARACTERS = {"title": 150, "hint": 230, "explanation": LONGEST_LINE}
 MEND_POINTS = (
     "mend the file of checks (a check's name begins with test_), or `points` in course.yaml"
 )
@@ -94,8 +98,8 @@ def test_strays(verified: Verified, exercise: Exercise, report: Report) -> None:
         "solutions/*/*.py",
         "grader/checks/test_*.py",
         "grader/misconceptions/*.py",
-        "grader/right/*/",
-        "grader/wrong/*/",
+        "grader/right/*",
+        "grader/wrong/*",
     )
     paths = [
         path
@@ -108,6 +112,39 @@ def test_strays(verified: Verified, exercise: Exercise, report: Report) -> None:
         len(paths),
         [f"{path.relative_to(exercise.root)} is of no exercise in course.yaml" for path in strays],
     )
+
+
+@claim("save it as a script (jupytext --to py NOTEBOOK), or remove it", about="files")
+def test_attempts_are_scripts(exercise: Exercise) -> None:
+    """Every file of grader/right/ and grader/wrong/ is a script."""
+    unread = []
+    for folder in (exercise.right_folder, exercise.wrong_folder):
+        for path in sorted(folder.glob("*")):
+            is_noise = path.name.startswith(("_", "."))
+            if path.suffix != ".py" and not is_noise:
+                unread.append(f"{path.relative_to(exercise.root)} is no .py file, and never run")
+    assert not unread, "; ".join(unread)
+
+
+@claim("shorten it, then course release", about="words")
+def test_lengths(verified: Verified, exercise: Exercise, report: Report) -> None:
+    """No title, explanation or hint is longer than there is room for."""
+    bank, checks = load_bank(exercise), verified.catalogue.checks(exercise)
+    measured = [(exercise.id, "hint in course.yaml", exercise.hint)]
+    measured += [(check.id, "hint", check.hint) for check in checks]
+    for id_, text in bank.texts.items():
+        if not any(mutant.id == id_ for mutant in bank.mutants):
+            continue
+        measured += [(id_, "title", text.title), (id_, "explanation", text.explanation)]
+        measured += [(id_, "hint", hint) for hint in text.hints]
+    too_long = []
+    for name, label, words in measured:
+        limit = MOST_CHARACTERS[label.split()[0]]
+        if len(words) > limit:
+            too_long.append(
+                f"{name}: its {label} has {len(words)} characters, and at most {limit} fit"
+            )
+    report(len(measured), too_long)
 
 
 @claim("write them, then course release", about="words")

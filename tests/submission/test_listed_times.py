@@ -1,0 +1,184 @@
+"""Times of hand-in from Moodle's grading worksheet and Canvas' list of submissions."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from manyheads.course import Course
+from manyheads.errors import CourseFault
+from manyheads.submission import find_submissions
+from manyheads.submission.collect_downloads import Collected, collect
+from manyheads.submission.lay_out import handed_in, read_memory
+from manyheads.submission.listed_times import read_times
+
+from .conftest import DANCE, FILE, zip_bytes
+
+# As Moodle 4.5 writes it, with a comment of two lines in the first row.
+WORKSHEET = (
+    'Identifier,"Full name","ID number","Email address",Status,Grade,"Maximum grade",'
+    '"Grade can be changed","Last modified (submission)","Last modified (grade)",'
+    '"Feedback comments"\n'
+)
+ROW = (
+    '"Participant {}","{}",S1,ada@example.org,"Submitted for grading - ",,100.00,Yes,"{}",-,'
+    '"well, done\nindeed"\n'
+)
+ADA = "Friday, 20 November 2026, 10:11 AM"
+Times = Callable[..., tuple[Collected, dict[str, str]]]
+
+
+@pytest.fixture(scope="session")
+def course(course: Course) -> Course:
+    """The real course in a time zone."""
+    return with_zone(course, "Europe/Berlin")
+
+
+def with_zone(course: Course, zone: str | None) -> Course:
+    return Course(course.root, course.file.model_copy(update={"time_zone": zone}))
+
+
+@pytest.fixture
+def times(course: Course, tmp_path: Path) -> Times:
+    """Collect one zip with these files, by lists with these texts: the time of each student."""
+
+    def run(files: list[str], *lists: str) -> tuple[Collected, dict[str, str]]:
+        (tmp_path / "hw.zip").write_bytes(zip_bytes(dict.fromkeys(files, DANCE)))
+        paths = []
+        for number, text in enumerate(lists):
+            paths.append(tmp_path / f"list{number}.csv")
+            paths[-1].write_text(text, encoding="utf-8-sig")
+        out = tmp_path / "submitted"
+        collected = collect(course, [tmp_path / "hw.zip"], out, times=read_times(paths, course))
+        by_student = {}
+        for submission, moment in handed_in(
+            find_submissions(course, out)[0], read_memory(out)
+        ).items():
+            if moment.time:
+                by_student[submission.student] = f"{moment.time:%Y-%m-%dT%H:%M}"
+        return collected, by_student
+
+    return run
+
+
+def of_moodle(*people: tuple[str, int]) -> list[str]:
+    return [f"{name}_{number}_assignsubmission_file/{FILE}" for name, number in people]
+
+
+@pytest.mark.parametrize(
+    ("written", "time"),
+    [
+        pytest.param(ADA, "2026-11-20T09:11", id="English"),
+        pytest.param("Friday, November 20, 2026, 10:11 AM", "2026-11-20T09:11", id="American"),
+        pytest.param("Friday, 6 November 2026, 9:05 PM", "2026-11-06T20:05", id="afternoon"),
+        pytest.param("Sunday, 22 November 2026, 12:05 AM", "2026-11-21T23:05", id="midnight"),
+        pytest.param("Sunday, 22 November 2026, 12:05 PM", "2026-11-22T11:05", id="noon"),
+        pytest.param("Friday, 20 November 2026, 22:11", "2026-11-20T21:11", id="24 hours"),
+        pytest.param("20 November 2026, 10:11\u202fAM", "2026-11-20T09:11", id="narrow blank"),
+        pytest.param("2026-11-20 10:11", "2026-11-20T09:11", id="ISO"),
+        pytest.param("2026-11-20T10:11:00Z", "2026-11-20T10:11", id="ISO with a zone"),
+        pytest.param("Freitag, 20. November 2026, 10:11", None, id="German"),
+        pytest.param("20/11/2026 10:11", None, id="which is the month?"),
+        pytest.param("Friday, 31 November 2026, 10:11 AM", None, id="no such day"),
+        pytest.param("Friday, 20 November 2026, 13:11 PM", None, id="no such hour"),
+        pytest.param("Friday, 20 Brumaire 2026, 10:11 AM", None, id="no such month"),
+    ],
+)
+def test_a_worksheets_dates_are_read_or_named_with_their_line(times, written, time):
+    collected, by_student = times(
+        of_moodle(("Ada Lovelace", 123)), WORKSHEET + ROW.format(123, "Ada", written)
+    )
+    assert by_student == ({"Ada Lovelace_123": time} if time else {})
+    assert [sentence.partition(" with the time ")[0] for sentence in collected.no_time] == (
+        [] if time else ["list0.csv, line 2: 'Participant 123'"]
+    )
+    assert all("is not read. Next: set your language" in sentence for sentence in collected.no_time)
+
+
+def test_whoever_handed_in_has_a_time_or_is_named(times):
+    worksheet = WORKSHEET + ROW.format(123, "Ada", ADA) + ROW.format(124, "Bela", "-")
+    collected, by_student = times(of_moodle(("Ada", 123), ("Bela", 124), ("Chen", 9)), worksheet)
+    assert list(by_student) == ["Ada_123"]
+    next_step = "Next: get the list from Moodle again, then the same command again"
+    assert collected.no_time == [
+        f"list0.csv has no time of {student}. {next_step}" for student in ("Bela_124", "Chen_9")
+    ]
+
+
+def test_with_blind_marking_the_number_alone_says_whose_time_it_is(times):
+    worksheet = (
+        "Identifier,Status,Last modified (submission)\n"
+        f'"Participant 123","Submitted for grading - ","{ADA}"\n'
+    )
+    assert times(of_moodle(("Participant", 123)), worksheet)[1] == {
+        "Participant_123": "2026-11-20T09:11"
+    }
+
+
+def test_a_worksheet_of_another_assignment_is_told_once(times):
+    people = of_moodle(("Ada", 123), ("Bela", 124))
+    collected, by_student = times(people, WORKSHEET + ROW.format(7, "Ada", ADA))
+    assert by_student == {}
+    assert collected.no_time == [
+        "list0.csv has nobody whose files are in the download. Next: give the download as "
+        "Moodle gave it, and the list of that very assignment"
+    ]
+
+
+def test_a_time_stays_when_the_same_download_is_collected_without_the_list(times):
+    people = of_moodle(("Ada", 123))
+    assert times(people)[1] == {}
+    by_worksheet = times(people, WORKSHEET + ROW.format(123, "Ada", ADA))[1]
+    assert by_worksheet == {"Ada_123": "2026-11-20T09:11"}
+    assert times(people)[1] == by_worksheet
+    later = times(people, WORKSHEET + ROW.format(123, "Ada", ADA.replace("10:11", "11:11")))[1]
+    assert later == {"Ada_123": "2026-11-20T10:11"}
+
+
+CANVAS_ROWS = [
+    {"user_id": 12345, "submitted_at": "2026-11-20T09:11:12Z", "late": False},
+    {"user_id": 12346, "submitted_at": None, "workflow_state": "unsubmitted"},
+]
+
+
+@pytest.mark.parametrize("prefix", ["", "while(1);"])
+def test_canvas_list_of_submissions_is_read_page_by_page(times, prefix):
+    second_page = [{"anonymous_id": "x1y2z", "submitted_at": "2026-11-21T17:00:00Z"}]
+    files = [f"lovelaceada_12345_678_{FILE}", f"anon_x1y2z_679_{FILE}"]
+    lists = [prefix + json.dumps(page) for page in (CANVAS_ROWS, second_page)]
+    collected, by_student = times(files, *lists)
+    assert sorted(by_student.values()) == ["2026-11-20T09:11", "2026-11-21T17:00"]
+    assert collected.no_time == []
+
+
+@pytest.mark.parametrize(
+    ("text", "zone", "says"),
+    [
+        pytest.param(
+            "ID,Vollständiger Name,Zuletzt geändert (Abgabe)\n",
+            "UTC",
+            "its columns are 'ID', 'Vollständiger Name', 'Zuletzt geändert (Abgabe)'. Next: set "
+            "your language in Moodle to English, and download the worksheet again",
+            id="a worksheet in German",
+        ),
+        pytest.param("", "UTC", "its columns are without names", id="an empty file"),
+        pytest.param(
+            WORKSHEET, None, "name no zone. Next: write that of your Moodle", id="no zone"
+        ),
+        pytest.param('[{"user_id": 1', "UTC", "is no list of submissions", id="half a list"),
+        pytest.param("[" * 100_000, "UTC", "is no list of submissions", id="deep"),
+        pytest.param('{"errors": []}', "UTC", "is no list of submissions", id="no permission"),
+        pytest.param('Identifier,"Full\n', "UTC", "a quote that opens", id="an open quote"),
+    ],
+)
+def test_what_is_no_list_is_refused_in_one_sentence(course, tmp_path, text, zone, says):
+    (tmp_path / "list.csv").write_text(text, encoding="utf-8")
+    with pytest.raises(CourseFault) as fault:
+        read_times([tmp_path / "list.csv"], with_zone(course, zone))
+    assert says in str(fault.value)
+
+
+def test_a_list_that_is_not_there_is_told(course, tmp_path):
+    with pytest.raises(CourseFault, match="Next: give --times a file that can be read"):
+        read_times([tmp_path / "none.csv"], course)
