@@ -23,7 +23,7 @@ import torch
 from ..box.connection import End
 from ..box.loading import Stopped
 from ..box.worker.answers import Raised
-from ..checks.explain import explain, is_undefined, missing_name
+from ..checks.explain import explain, is_shape_fault, is_undefined, missing_name
 from ..checks.sanitize import joined, sanitize
 from ..checks.transcript import Exchange
 from ..judges_python import PYTHON
@@ -39,6 +39,7 @@ from ..submission.source_text import (
 )
 from ..submission.standing import texts_of_cells
 from ..submission.unwritten import has_no_content
+from .axes_in_text import wrong_length
 
 # characters that are looked at, of a name and so on
 LONGEST, MESSAGE, LINE, ABOVE = 40, 400, 400, 4000
@@ -74,8 +75,12 @@ def suggest(source: str, raised: Raised) -> str:
     file, message = _file(source, raised.line or 0), raised.message[:MESSAGE].replace("\n", " ")
     if 'required "forward"' in message and (suggestion := _forward_has_another_name(file, message)):
         return suggestion
-    if suggestion := _exchanged(file) or _by_type(source, file, raised.type, message):
-        return suggestion
+    from_text = _exchanged(file) or loop_fault(source, raised)
+    if not from_text and is_shape_fault(raised):
+        from_text = wrong_length(file.inside)
+    from_text = from_text or _by_type(source, file, raised.type, message)
+    if from_text:
+        return from_text
     text = f"{raised.type}: {message}\n{file.code}\n{file.around}"
     for pattern, sentence in table().items():
         if match := pattern.match(text):
@@ -95,8 +100,6 @@ def _by_type(source: str, file: _File, type_: str, message: str) -> str:
         return _unbound(file, message)
     if type_ == "ImportError":
         return _not_in_this_python(file, message)
-    if type_ == "RuntimeError":
-        return _in_the_loop(file)
     if type_ not in ("TypeError", "AttributeError"):
         return ""
     suggestion = (
@@ -340,15 +343,20 @@ def _methods(file: _File, name: str) -> list[ast.FunctionDef]:
     return [function for function in file.functions if id(function) in inner]
 
 
-def _in_the_loop(file: _File) -> str:
-    """Return what stands in a loop and belongs before or behind it: a return that ends it, a list
-    that each turn empties.
+def loop_fault(source: str, raised: Raised) -> str:
+    """Return which statement of a loop keeps all rounds but one from the line that raised.
+
+    A `return` may end the loop, or each round may empty a list or replace a value. Returns "" if
+    the text has no such statement.
     """
+    if raised.type != "RuntimeError":
+        return ""
+    file = _file(source, raised.line or 0)
     for loop in (node for node in file.inside if isinstance(node, ast.For | ast.While)):
-        for statement in loop.body:
-            if isinstance(statement, ast.Return) and file.covers(statement):
+        for part in loop.body:
+            if isinstance(part, ast.Return) and file.covers(part):
                 where = (
-                    f"on line {statement.lineno} stands inside the loop that begins on line "
+                    f"on line {part.lineno} stands inside the loop that begins on line "
                     f"{loop.lineno}"
                 )
                 return f"The `return` {where}, and ends it at its first turn."
@@ -359,16 +367,33 @@ def _in_the_loop(file: _File) -> str:
         )
         # of which more than the last turn's is wanted
         grown = {*map(_grown, ast.walk(loop))} & _names(after)
-        for statement in loop.body:
-            match statement:
+        for part in loop.body:
+            match part:
                 case ast.Assign([ast.Name(name)], ast.List([])) if (
                     name in grown and len(name) <= LONGEST
                 ):
                     where = (
-                        f"on line {statement.lineno} stands inside the loop that begins on line "
+                        f"on line {part.lineno} stands inside the loop that begins on line "
                         f"{loop.lineno}"
                     )
                     return f"`{name} = []` {where}: each turn empties the list."
+        if replaced := _replaced(file, loop):
+            return replaced
+    return ""
+
+
+def _replaced(file: _File, loop: ast.For | ast.While) -> str:
+    """Return which value each round replaces, though the line uses it; "" if there is none."""
+    used = {*_names(ast.walk(loop))} | {_grown(node) for node in ast.walk(loop)}
+    for statement in loop.body:
+        match statement:
+            case ast.Assign([ast.Name(name)]) if len(name) <= LONGEST:
+                if name in _names(file.here) and name not in used:
+                    return (
+                        f"`{name}` on line {statement.lineno} is replaced in each turn "
+                        f"of the loop that begins on line {loop.lineno}: only the last turn's is "
+                        "left after it."
+                    )
     return ""
 
 

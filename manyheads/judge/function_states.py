@@ -13,6 +13,7 @@ from difflib import get_close_matches
 from functools import lru_cache
 
 from ..box.worker.answers import Raised
+from ..box.worker.form import Form
 from ..checks.explain import is_left_open, kind_of, missing_name, says_unwritten
 from ..checks.sanitize import LIMIT, joined, sanitize
 from ..result import FunctionResult, State
@@ -29,6 +30,8 @@ FINE = ("right", "unseen", "so_far")
 MAKES_A_TENSOR = frozenset(
     "arange empty eye full linspace ones rand randn tensor tril_indices triu_indices zeros".split()
 )
+REFUSALS = ("ValueError", "AssertionError", "Exception", "RuntimeError", "TypeError")
+COLLECTIONS = (ast.Tuple, ast.List, ast.Dict)
 
 
 @dataclass(frozen=True)
@@ -276,6 +279,38 @@ def in_another_order(source: str, name: str, due: Sequence[str]) -> str:
     )
 
 
+def returned_in_another_order(source: str, name: str, form: Form | None) -> str:
+    """Return a sentence if a `return` gives a pair in the other order; "" otherwise.
+
+    Args:
+        source: The attempt's text.
+        name: A function, or a class whose forward returns the pair.
+        form: The form that course.yaml asks for, such as (y, cache): a tensor and an opaque part.
+    """
+    kinds = [part_form.kind for part_form in form.parts] if form and form.names else []
+    if form is None or kinds != ["tensor", "opaque"]:
+        return ""
+    nodes = [*ast.walk(definitions_of(source).get(name, ast.Pass()))]
+    collections = {form.names[1]}
+    for node in nodes:
+        match node:
+            case ast.Assign([ast.Name(variable)], ast.Tuple() | ast.List() | ast.Dict()):
+                collections.add(variable)
+
+    def is_collection(value: ast.expr) -> bool:
+        return isinstance(value, COLLECTIONS) or getattr(value, "id", "") in collections
+
+    for node in nodes:
+        match node:
+            case ast.Return(ast.Tuple([tensor, opaque])) if is_collection(tensor):
+                if not is_collection(opaque):
+                    return (
+                        f"The `return` on line {node.lineno} gives the pair in the other order: "
+                        f"({', '.join(form.names)}) is asked."
+                    )
+    return ""
+
+
 def without_device(source: str, name: str) -> str:
     """Return a sentence where a function that is given a device makes a tensor without it; else
     "".
@@ -296,13 +331,22 @@ def without_device(source: str, name: str) -> str:
 
 
 def refuses_nothing(source: str, name: str) -> str:
-    """Return a sentence where an assert of a function or class holds a pair in brackets, which is
-    always true; else "".
+    """Return a sentence if a refusal of a function or class has no effect; "" otherwise.
+
+    An assert of a pair in brackets is always true. An exception may be made and not raised.
     """
     for node in ast.walk(definitions_of(source).get(name, ast.Pass())):
-        if isinstance(node, ast.Assert) and isinstance(node.test, ast.Tuple) and node.test.elts:
-            return (
-                f"The assert on line {node.lineno} refuses nothing: condition and message in "
-                "one pair of brackets are always true"
-            )
+        match node:
+            case ast.Assert(ast.Tuple([_, *_])):
+                return (
+                    f"The assert on line {node.lineno} refuses nothing: condition and message in "
+                    "one pair of brackets are always true"
+                )
+            case ast.Return(ast.Call(ast.Name(exception))) | ast.Expr(
+                ast.Call(ast.Name(exception))
+            ) if exception in REFUSALS:
+                return (
+                    f"The {exception} on line {node.lineno} is made and not raised: write `raise` "
+                    "before it"
+                )
     return ""

@@ -8,13 +8,14 @@ answers.
 from __future__ import annotations
 
 import contextlib
+import math
 from collections import defaultdict
 from collections.abc import Container, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from itertools import chain
 
 from ..box.connection import AttemptEnded, End
-from ..box.worker.answers import Raised
+from ..box.worker.answers import Raised, Reply
 from ..box.worker.messages import Build
 from ..checks.explain import (
     describe_exception,
@@ -43,8 +44,14 @@ from ..submission.standing import INTERFACE
 from ..submission.unwritten import UNTOUCHED, is_unwritten, unwritten_names
 from .attempt_runner import AttemptRunner
 from .axes import Axes, Signatures, axes_of, name_sizes
-from .cures import suggest
-from .function_states import Seen, in_another_order, states_of, uses
+from .cures import loop_fault, suggest
+from .function_states import (
+    Seen,
+    in_another_order,
+    returned_in_another_order,
+    states_of,
+    uses,
+)
 from .public_conditions import without_unmet_conditions
 from .telling_numbers import what_stands_out
 
@@ -52,6 +59,9 @@ from .telling_numbers import what_stands_out
 # forward, or that the module does not own, is float32 and on the CPU, whatever the module was moved
 # to.
 CONSEQUENCES: Mapping[str, Set[str]] = {UNREGISTERED: {"hard_coded_dtype", "hard_coded_device"}}
+UNSTEADY = (
+    "Asked again with the same inputs, it returned another number: something random is at work"
+)
 
 
 @dataclass
@@ -62,6 +72,7 @@ class Answers:
         nothing.
     source, signatures: the text, and of each function its signatures, as far as they are known.
     is_graded: then no exception's message is told.
+    unsteady: the calls that return another number if they are repeated.
     """
 
     recording: FaultDictionary
@@ -70,6 +81,7 @@ class Answers:
     source: str
     signatures: Signatures
     is_graded: bool
+    unsteady: Set[int] = frozenset()
 
     def __post_init__(self) -> None:
         recording, observations = self.recording, self.observations
@@ -123,6 +135,11 @@ class Answers:
             for observation in self.observations.values()
             if target_of(observation.call) == function
         ]
+
+    def exchanged_pair(self, function: str) -> str:
+        """Return a sentence if the function returns a pair in the other order; "" otherwise."""
+        forms = [signature.form for signature in self.signatures.get(function, ())]
+        return returned_in_another_order(self.source, function, forms[0]) if forms else ""
 
     def is_seen(self, id_: str, calls: Sequence[int]) -> bool:
         """Return whether a mutant answers one of these calls as the attempt did."""
@@ -189,12 +206,16 @@ class Answers:
 
 
 def attribute_to_functions(
-    diagnosis: Diagnosis, wrong_functions: Sequence[str], answers: Answers
+    diagnosis: Diagnosis,
+    wrong_functions: Sequence[str],
+    answers: Answers,
+    settled: Container[str] = (),
 ) -> Diagnosis:
     """Return the diagnosis, each misconception with its functions and the titles of its
     alternatives; none that may follow.
 
     wrong_functions: the functions that are wrong, not those that are not written, or not there.
+    settled: functions whose text shows the mistake, so that no alternative is left.
     """
     source, words = answers.source, answers.recording.words
     # it follows from no other
@@ -223,7 +244,9 @@ def attribute_to_functions(
             alike = [
                 a
                 for a in misconception.alternatives
-                if a in words and answers.answer_alike(misconception.id, a, empty)
+                if a in words
+                and function not in settled
+                and answers.answer_alike(misconception.id, a, empty)
             ]
             titles = tuple(words[a].title for a in alike)
             updated.append(
@@ -339,7 +362,8 @@ def functions_of(
         for summary in summaries
         if summary.is_wrong and not summary.is_undefined and summary.name not in empty
     ]
-    diagnosis = attribute_to_functions(diagnosis, wrong_functions, answers)
+    settled = {name for name in names if _has_loop_fault(failures[name], source)}
+    diagnosis = attribute_to_functions(diagnosis, wrong_functions, answers, settled)
     summaries = [
         _choose_evidence(summary, failures[summary.name], diagnosis, answers)
         for summary in summaries
@@ -398,8 +422,16 @@ def _failures(answers: Answers, checks: Sequence[CheckResult], name: str) -> Ite
             besides = broken.ask.oracle == "values" and any(
                 ask.oracle == "moves" for ask in check.asks
             )
-            mends = suggest(answers.source, raised) if raised else ""
+            mends = answers.exchanged_pair(name)
+            if raised and not mends:
+                mends = suggest(answers.source, raised)
             yield _Failure(check, evidence, raised, mends, broken.calls, broken.ask.means, besides)
+
+
+def _has_loop_fault(failures: Sequence[_Failure], source: str) -> bool:
+    """Return whether the text shows that only one round of a loop reaches a line that raised."""
+    exceptions = [failure.raised for failure in failures if failure.raised]
+    return any(loop_fault(source, raised) for raised in exceptions)
 
 
 def _choose_evidence(
@@ -458,9 +490,11 @@ def _outstanding(failure: _Failure, answers: Answers, *, has_name: bool) -> str:
     """Return what stands out in the wrong numbers of a call; of several numbers only where their
     mistake has no name.
     """
-    if failure.raised or not any(
-        says in failure.evidence for says in ("values differ", "a single number")
-    ):
+    if failure.raised:
+        return ""
+    if not answers.unsteady.isdisjoint(failure.calls):
+        return UNSTEADY
+    if not any(says in failure.evidence for says in ("values differ", "a single number")):
         return ""
     for observation in (answers.observations[i] for i in failure.calls):
         if renamed := _renamed(observation):
@@ -610,11 +644,43 @@ def answer_public_calls(
     }
     if wrong_functions and not is_graded:  # in grading the hidden checks decide the points
         checks = without_unmet_conditions(recording, attempt, checks, observations, wrong_functions)
+    failed = {check.id for check in checks if check.outcome == "failed"}
+    unsteady = _unsteady_calls(recording, attempt, failed, observations)
     in_single = {i for i in observations if id(recording.calls[i]) in attempt.in_single}
     results = sorted(checks, key=lambda check: check.outcome == "passed")
     return functions_of(
-        Answers(recording, observations, in_single, text, signatures, is_graded), results, diagnosis
+        Answers(recording, observations, in_single, text, signatures, is_graded, unsteady),
+        results,
+        diagnosis,
     )
+
+
+def _unsteady_calls(
+    recording: FaultDictionary,
+    attempt: Attempt,
+    failed: Container[str],
+    observations: Mapping[int, ObservedReply],
+) -> set[int]:
+    """Return the calls of failed checks that return another number with another seed."""
+    calls = {i for check in recording.visible if check.id in failed for i in check.all_calls}
+    unsteady = set[int]()
+    for i in calls & observations.keys():
+        call, number = observations[i].call, _plain_number(observations[i].reply)
+        with contextlib.suppress(AttemptEnded):
+            if number is not None:
+                reply = attempt.execute(replace(call, seed=call.seed + 1))
+                if _plain_number(reply) not in (None, number):
+                    unsteady.add(i)
+    return unsteady
+
+
+def _plain_number(reply: Reply) -> float | None:
+    """Return the only number of a reply. Anything else, or NaN, gives None."""
+    tensors = [output.tensor for output in reply.outputs]
+    if len(tensors) != 1 or tensors[0] is None or tensors[0].dim() or tensors[0].is_complex():
+        return None
+    number = float(tensors[0])
+    return None if math.isnan(number) else number
 
 
 def visible_results(

@@ -33,7 +33,11 @@ def what_stands_out(actual: Tensor, expected: Tensor) -> str:
     if not expected.dim():
         return _times(float(actual), float(expected))
     if not actual.isnan().any():
-        return _no_shares(actual, expected) or _hides_the_others(actual, expected)
+        return (
+            _no_shares(actual, expected)
+            or _hides_the_others(actual, expected)
+            or _shares_for_scores(actual, expected)
+        )
     return ""
 
 
@@ -71,6 +75,13 @@ def _no_shares(actual: Tensor, expected: Tensor) -> str:
             f"{float(sums.flatten()[apart.argmax()]):.3g}, not to 1"
         )
     return ""
+
+
+def _shares_for_scores(returned: Tensor, expected: Tensor) -> str:
+    """Return that rows of shares stand where scores with hidden ones are due; "" if not."""
+    if not bool((expected == -math.inf).any()) or not _are_shares(returned):
+        return ""
+    return "Scores are due, and these are shares already: each row of them sums to 1"
 
 
 def _are_shares(numbers: Tensor) -> bool:

@@ -162,6 +162,8 @@ def _operation(operation: Operation, indent: int) -> list[RenderableType]:
     renderables: list[RenderableType] = [
         Hanging(f"{pad}{operation.name:<{_NAME}} ", description, "", "cyan")
     ]
+    if operation.slices:
+        renderables.append(Hanging(f"{pad}  ", operation.slices, "bright_black"))
     if operation.warning:
         renderables.append(Hanging(f"{pad}! ", operation.warning, "bold yellow"))
     if operation.crop is not None:

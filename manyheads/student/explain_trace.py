@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from torch import Tensor
 
-from ..box.worker.answers import Step, TensorInfo, Traced
+from ..box.worker.answers import SLICES, Slice, Step, TensorInfo, Traced
 from ..checks.answer import Answer
 from ..checks.explain import describe_exception
 from ..checks.outcome import CheckFailed
@@ -127,6 +128,7 @@ class Operation:
     """One operation of a line.
 
     `data`: how its output's memory relates to the inputs. `warning`: a probable mistake.
+    `slices`: the places of an axis that each round of a loop reads.
     """
 
     name: str
@@ -134,6 +136,7 @@ class Operation:
     gives: str
     data: str = ""
     warning: str = ""
+    slices: str = ""
     raised: bool = False
     crop: Tensor | None = None
     full_shape: tuple[int, ...] = ()  # the shape of the tensor that the crop is from
@@ -364,10 +367,33 @@ def _operation(step: Step, counterpart: tuple[Axes, Step | None], axes: Axes) ->
         gives,
         data,
         view_warning(step, axes),
+        slices_in_words(step),
         step.raised,
         crop,
         full_shape,
     )
+
+
+def slices_in_words(step: Step) -> str:
+    """Return the places of an axis that each round reads; "" if all rounds read the same."""
+    axes = {slice_.axis for slice_ in step.slices}
+    if len(axes) != 1 or len(set(step.slices)) == 1:
+        return ""
+    rounds = ", ".join(map(_range_in_words, step.slices))
+    unlisted = ", …" if len(step.slices) == SLICES else ""
+    return f"axis {axes.pop()}, round by round: {rounds}{unlisted}{_overlap(step.slices)}"
+
+
+def _range_in_words(slice_: Slice) -> str:
+    is_one_place = slice_.stop == slice_.start + 1
+    return str(slice_.start) if is_one_place else f"{slice_.start}–{slice_.stop - 1}"
+
+
+def _overlap(slices: Sequence[Slice]) -> str:
+    """Return "; these overlap" if each slice begins inside the previous one; "" otherwise."""
+    pairs = itertools.pairwise(slices)
+    do_overlap = all(former.start < latter.start < former.stop for former, latter in pairs)
+    return "; these overlap" if do_overlap else ""
 
 
 def _counterparts(

@@ -13,7 +13,17 @@ from torch import Tensor, nn
 from torch.nn.attention.bias import causal_upper_left
 from torch.nn.attention.flex_attention import flex_attention
 
-from manyheads.box.worker.answers import CROPS, ORDER, STEPS, Operations, Reply, Step, Traced
+from manyheads.box.worker.answers import (
+    CROPS,
+    ORDER,
+    SLICES,
+    STEPS,
+    Operations,
+    Reply,
+    Slice,
+    Step,
+    Traced,
+)
 from manyheads.box.worker.execute import execute
 from manyheads.box.worker.messages import Build, Call, InitModel, TraceCall, TrainStep, Write
 from manyheads.box.worker.op_monitor import OpMonitor
@@ -245,6 +255,39 @@ def test_a_corner_of_what_comes_out_is_kept_of_the_first_times(follow: Follow) -
     loop = f"def f(x):\n    for n in range({CROPS + 9}):\n        x = x + 1\n    return x\n"
     many = follow(loop, crop=(1,), times=999)
     assert len(many.steps[0].crops) == CROPS
+
+
+@pytest.mark.parametrize(
+    ("code", "slices"),
+    [
+        pytest.param("x[..., 1:3]", [Slice(2, 1, 3)], id="along the last axis"),
+        pytest.param("x.mT[:, 2:]", [Slice(1, 2, 4)], id="of a tensor that is turned"),
+        pytest.param("x[:, 1:].narrow(1, 1, 1)", [Slice(1, 1, 2)], id="of a slice"),
+        pytest.param("x[:, :2, :2]", [], id="along two axes"),
+        pytest.param("x[..., ::2]", [], id="with a step"),
+        pytest.param("x[:, 0]", [], id="an axis less"),
+        pytest.param(
+            "x[1:].as_strided((1, 1, 4), (12, 4, 1), 0)", [], id="what stands before its input"
+        ),
+        pytest.param("x[..., 4:]", [], id="nothing of it"),
+        pytest.param("x[:, [0, 1]]", [], id="a copy"),
+        pytest.param(
+            "[x[..., n:n+1] for n in range(4)][0]",
+            [Slice(2, n, n + 1) for n in range(4)],
+            id="each round",
+        ),
+        pytest.param(
+            "[x[n % 2:n % 2 + 1] for n in range(99)][0]",
+            [Slice(0, n % 2, n % 2 + 1) for n in range(SLICES)],
+            id="the first rounds of many",
+        ),
+    ],
+)
+def test_what_a_slice_shows_of_its_input_is_kept(
+    follow: Follow, code: str, slices: list[Slice]
+) -> None:
+    traced = follow(f"def f(x): return {code}")
+    assert list(traced.steps[traced.order[-1]].slices) == slices
 
 
 def test_following_changes_no_answer(follow: Follow) -> None:

@@ -10,7 +10,16 @@ from torch import Tensor
 
 from manyheads.box.replies import BadReply, read_traced
 from manyheads.box.worker import wire
-from manyheads.box.worker.answers import DEPTH, ELEMENTS, ORDER, SIDES, STEPS, Traced
+from manyheads.box.worker.answers import (
+    DEPTH,
+    ELEMENTS,
+    ORDER,
+    SIDES,
+    SLICES,
+    STEPS,
+    Slice,
+    Traced,
+)
 from manyheads.box.worker.messages import Call, TraceCall
 from manyheads.box.worker.tracing import trace
 
@@ -83,6 +92,7 @@ def test_a_message_that_comes_in_pieces_is_whole_and_half_of_one_is_none(at_once
     assert wire.receive(trickle(b"", at_once)) is None
 
 
+SLICE = {"$": "Slice", "axis": 0, "start": 0, "stop": 1}
 SOURCE = (
     "import torch\ndef f(x):\n    y = x.mT\n    for _ in range(3):\n"
     "        y = (y + 1) / 2.5\n    return y.sum(), y\n"
@@ -115,7 +125,7 @@ def test_what_is_honest_is_read_as_it_was_sent(traced: Traced) -> None:
     )
     for received, theirs in zip(read.steps, traced.steps, strict=True):
         assert received.name == theirs.name
-        for field in ("lines", "sites", "inputs", "outputs"):
+        for field in ("lines", "sites", "inputs", "outputs", "slices"):
             assert getattr(received, field) == getattr(theirs, field)
         assert [torch.equal(a, b) for a, b in zip(received.crops, theirs.crops, strict=True)] == [
             True
@@ -140,6 +150,12 @@ def test_what_is_honest_is_read_as_it_was_sent(traced: Traced) -> None:
         pytest.param(
             ["steps", 0, "crops"], [{"$": "tensor", "index": 77}], id="a tensor that is not there"
         ),
+        pytest.param(
+            ["steps", 0, "slices"],
+            [{**SLICE, "axis": -1}],
+            id="a slice along an axis before the first",
+        ),
+        pytest.param(["steps", 0, "slices"], [SLICE] * (SLICES + 1), id="slices without end"),
         pytest.param(["dropped"], None, id="nothing where a number belongs"),
         pytest.param(["reply"], None, id="no reply"),
         *(
@@ -157,6 +173,12 @@ def test_what_was_not_agreed_is_not_read(honest, path, value):
     at[path[-1]] = value
     with pytest.raises(BadReply):
         read_traced(sent(body, tensors))
+
+
+def test_as_many_slices_as_were_agreed_are_read(honest: tuple[Any, list[torch.Tensor]]) -> None:
+    body = copy.deepcopy(honest[0])
+    body["steps"][0]["slices"] = [SLICE] * SLICES
+    assert read_traced(sent(body, honest[1])).steps[0].slices == (Slice(0, 0, 1),) * SLICES
 
 
 def test_more_than_was_agreed_is_not_read(honest: tuple[Any, list[torch.Tensor]]) -> None:

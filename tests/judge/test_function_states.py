@@ -3,11 +3,18 @@
 import pytest
 
 from manyheads.box.worker.answers import Output, Raised, Reply
+from manyheads.box.worker.form import Form
 from manyheads.box.worker.messages import Call
 from manyheads.checks.marks import Layer
 from manyheads.checks.outcome import CheckOutcome
 from manyheads.checks.transcript import Exchange
-from manyheads.judge.function_states import Seen, named_in, states_of, uses
+from manyheads.judge.function_states import (
+    Seen,
+    named_in,
+    returned_in_another_order,
+    states_of,
+    uses,
+)
 from manyheads.judge.grade_submission import with_functions
 
 RIGHT, WRONG = Reply((Output("right"),)), Reply((Output("wrong"),))
@@ -197,3 +204,31 @@ def test_what_is_used_by_way_of_another_is_used() -> None:
 
 def test_of_a_text_that_is_no_python_nothing_is_known() -> None:
     assert (named_in("def f(:"), uses("def f(:", "f")) == ({}, frozenset())
+
+
+PAIR = Form("tuple", ("y", "cache"), (Form(), Form("opaque")))
+TWO = Form("tuple", ("y", "lse"), (Form(), Form()))
+
+
+@pytest.mark.parametrize(
+    ("returned", "form", "is_exchanged"),
+    [
+        pytest.param("(k, v), y", PAIR, True, id="a tuple before the tensor"),
+        pytest.param("[k, v], self.proj(y)", PAIR, True, id="a list before the tensor"),
+        pytest.param("cache, y", PAIR, True, id="the cache by its name"),
+        pytest.param("kept, y", PAIR, True, id="a name that holds a tuple"),
+        pytest.param("y, (k, v)", PAIR, False, id="the order that is asked"),
+        pytest.param("(k, v), cache", PAIR, False, id="two collections"),
+        pytest.param("k, v", PAIR, False, id="two tensors"),
+        pytest.param("y", PAIR, False, id="no pair"),
+        pytest.param("(k, v), y", TWO, False, id="a form of two tensors"),
+        pytest.param("(k, v), y", None, False, id="a form of one tensor"),
+    ],
+)
+def test_a_pair_in_the_other_order_is_seen_in_the_text(
+    returned: str, form: Form | None, is_exchanged: bool
+) -> None:
+    source = f"class M:\n    def forward(self):\n        kept = (k, v)\n        return {returned}\n"
+    sentence = returned_in_another_order(source, "M", form)
+    assert sentence.startswith("The `return` on line 4") == is_exchanged
+    assert bool(sentence) == is_exchanged

@@ -46,6 +46,15 @@ MASKED = SCORES.masked_fill(~MASK, -math.inf)
             "What should be hidden is kept, and what should",
             id="the same with −∞",
         ),
+        pytest.param(
+            MASKED.softmax(-1),
+            MASKED,
+            "Scores are due, and these are shares already",
+            id="a softmax too early",
+        ),
+        pytest.param(
+            SCORES.softmax(-1), SCORES, "", id="shares for scores of which none is hidden"
+        ),
         pytest.param(SCORES, MASKED, "", id="no mask"),
         pytest.param(SCORES - 1e9 * ~MASK, MASKED, "", id="a low number in place of −∞"),
         pytest.param(

@@ -408,6 +408,9 @@ def traced_line(
     return TraceLine(depth, number, code, operations, **fields)
 
 
+READ = Operation(
+    "index", "(B, T, C)", "(B, T, hd)", "view", slices="axis 2, round by round: 0–1, 2–3"
+)
 RAISES = Operation("view", "(B, T, nh, hd)", "", raised=True)
 CROP = torch.tensor([[0.5, float("-inf")], [1.0, -2.25]])
 ODD = Operation(
@@ -447,6 +450,15 @@ STRAYED = OriginTable(
                 "  ✓ returns (B, nh, T, hd): the right numbers",
             ],
             id="a line, its operations and the verdict",
+        ),
+        pytest.param(
+            explained_call(traced_line("q = x[..., at]", READ)),
+            [
+                "  4  q = x[..., at]",
+                "       index         (B, T, C) → (B, T, hd)              view",
+                "         axis 2, round by round: 0–1, 2–3",
+            ],
+            id="what each round reads",
         ),
         pytest.param(
             explained_call(

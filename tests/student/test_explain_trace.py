@@ -150,6 +150,31 @@ def test_heads_one_after_the_other_are_folded(explain: Explain) -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("start", "words"),
+    [
+        pytest.param(
+            "i * mha.head_dim",
+            "axis 2, round by round: 0–5, 6–11, 12–17, 18–23, 24–29",
+            id="every head its own channels",
+        ),
+        pytest.param(
+            "i",
+            "axis 2, round by round: 0–5, 1–6, 2–7, 3–8, 4–9; these overlap",
+            id="heads that begin one channel apart",
+        ),
+        pytest.param("0", "", id="the same channels for every head"),
+    ],
+)
+def test_what_each_head_reads_is_told_once_for_all_rounds(
+    explain: Explain, start: str, words: str
+) -> None:
+    at = "slice(i * mha.head_dim, (i + 1) * mha.head_dim)"
+    (call,) = explain("mha_by_loop", LOOPS.replace(at, f"slice({start}, {start} + mha.head_dim)"))
+    read = [op for line in lines(call) for op in line.operations if op.name == "index"]
+    assert [op.slices for op in read] == [words] * 3
+
+
 def test_a_helper_is_one_deeper_than_the_line_that_calls_it(explain: Explain) -> None:
     explanation = explain("causal_mask")[2]
     assert [(line.depth, bool(line.operations)) for line in lines(explanation)] == [

@@ -31,6 +31,7 @@ LARGEST = 2**63  # of a whole number that is reported: no tensor holds a larger 
 STEPS, ORDER, CROPS = 400, 20_000, 512
 SIDES, DEPTH = 8, 6  # the most inputs or outputs of a step, and lines that lead to it
 ELEMENTS = 16_384  # the most numbers of a crop
+SLICES = 8  # the most runs of a step whose slices are kept: the first heads of a loop
 
 
 class Between(NamedTuple):
@@ -196,6 +197,15 @@ class TensorInfo:
 
 
 @dataclass(frozen=True)
+class Slice:
+    """A slice along one axis of a tensor: the places from `start` to `stop` - 1."""
+
+    axis: Size
+    start: Size
+    stop: Size
+
+
+@dataclass(frozen=True)
 class Step:
     """One operation of a line, however often it ran.
 
@@ -203,7 +213,7 @@ class Step:
     each. storage: how the output's memory relates to the inputs; empty if unknown.
     input_count, output_count: how many tensors went in and came out, of which the first are
     listed. numbers: plain numbers among the arguments. crops: a corner of the output of its first
-    runs.
+    runs. slices: the places that its first runs show, if it slices an axis.
     """
 
     name: Annotated[str, Between(0, 60)]
@@ -217,6 +227,7 @@ class Step:
     numbers: Annotated[tuple[float, ...], Between(0, 4)] = ()
     raised: bool = False
     crops: Annotated[tuple[Crop, ...], Between(0, CROPS)] = ()
+    slices: Annotated[tuple[Slice, ...], Between(0, SLICES)] = ()
 
 
 @dataclass(frozen=True)

@@ -24,8 +24,10 @@ from .answers import (
     ELEMENTS,
     ORDER,
     SIDES,
+    SLICES,
     STEPS,
     Reply,
+    Slice,
     Step,
     TensorInfo,
     Traced,
@@ -88,6 +90,19 @@ class _CurrentStep:
     moves: bool = True
 
 
+@dataclass
+class _RecordedStep:
+    """A step, with the crops and slices of its first runs."""
+
+    step: Step
+    crops: list[Tensor] = field(default_factory=list)
+    slices: list[Slice] = field(default_factory=list)
+
+    def complete(self) -> Step:
+        """Return the step with its crops and slices."""
+        return replace(self.step, crops=tuple(self.crops), slices=tuple(self.slices))
+
+
 class Tracer(TorchFunctionMode):
     """`with Tracer(...) as tracer: ...`, then `tracer.traced(reply)`."""
 
@@ -95,7 +110,7 @@ class Tracer(TorchFunctionMode):
         super().__init__()
         self._source, self._crop, self._times = source, crop, times
         self._places: dict[Step, int] = {}
-        self._steps: list[tuple[Step, list[Tensor]]] = []
+        self._steps: list[_RecordedStep] = []
         self._order: list[int] = []
         self._dropped = self._crops = 0
         self._current: _CurrentStep | None = None
@@ -103,7 +118,7 @@ class Tracer(TorchFunctionMode):
     def traced(self, reply: Reply) -> Traced:
         """Everything that was recorded, with the call's reply."""
         self._close()
-        steps = tuple(replace(step, crops=tuple(crops)) for step, crops in self._steps)
+        steps = tuple(recorded.complete() for recorded in self._steps)
         return Traced(reply, steps, tuple(self._order), self._dropped)
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -167,6 +182,7 @@ class Tracer(TorchFunctionMode):
             storage=_storage_of(current.snapshots, outputs[0], current.moves) if outputs else "",
             raised=operation.raised,
             crops=() if crop is None else (crop,),
+            slices=_quietly(lambda: _slices_of(current.snapshots, outputs), ()),
         )
 
     def _close(self) -> None:
@@ -178,17 +194,19 @@ class Tracer(TorchFunctionMode):
             tuple(replace(s, value=None) for s in side) for side in (step.inputs, step.outputs)
         )
         # Alike is one that differs in numbers only.
-        alike = replace(step, inputs=inputs, outputs=outputs, crops=(), numbers=())
+        alike = replace(step, inputs=inputs, outputs=outputs, crops=(), numbers=(), slices=())
         if alike not in self._places and len(self._steps) < STEPS:
             self._places[alike] = len(self._steps)
-            self._steps.append((replace(step, crops=()), []))
+            self._steps.append(_RecordedStep(replace(step, crops=(), slices=())))
         if alike not in self._places or len(self._order) >= ORDER:
             self._dropped += 1
             return
         self._order.append(self._places[alike])
-        crops = self._steps[self._places[alike]][1]
-        if len(crops) < self._times and self._crops + len(step.crops) <= CROPS:
-            crops.extend(step.crops)
+        recorded = self._steps[self._places[alike]]
+        if len(recorded.slices) < SLICES:
+            recorded.slices.extend(step.slices)
+        if len(recorded.crops) < self._times and self._crops + len(step.crops) <= CROPS:
+            recorded.crops.extend(step.crops)
             self._crops += len(step.crops)
 
 
@@ -298,6 +316,22 @@ def _storage_of(snapshots: list[_Snapshot], out: Tensor, moves: bool) -> str:
         if moves and snapshots
         else "new"
     )
+
+
+def _slices_of(inputs: list[_Snapshot], outputs: list[Tensor]) -> tuple[Slice, ...]:
+    """Return the places that a slice along one axis shows; () for any other operation."""
+    if len(inputs) != 1 or len(outputs) != 1:
+        return ()
+    tensor, sliced = inputs[0][0], outputs[0]
+    is_view = _memory(sliced) != 0 and _memory(sliced) == _memory(tensor)
+    if not is_view or tensor.stride() != sliced.stride() or not sliced.numel():
+        return ()
+    shorter = [axis for axis, size in enumerate(tensor.shape) if sliced.shape[axis] != size]
+    if len(shorter) != 1:
+        return ()
+    axis, offset = shorter[0], sliced.storage_offset() - tensor.storage_offset()
+    start = offset // max(1, tensor.stride(axis))
+    return (Slice(axis, start, start + sliced.shape[axis]),) if start >= 0 else ()
 
 
 def _crop_of(tensor: Tensor, counts: tuple[int, ...]) -> Tensor | None:

@@ -1,0 +1,119 @@
+"""Read from an attempt's text that the size of the wrong axis is taken for a length.
+
+`past = cache[0].shape[1]` beside `torch.cat([cache[0], k], dim=2)`: the tensor grows along axis 2,
+and axis 1 is the number of heads. The text is read and never run, so nothing of a hidden input can
+be in the sentence.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+LONGEST = 40  # characters of the text that a sentence repeats
+JOINS = ("cat", "concat", "concatenate")
+Layout = tuple[str, ...]  # the size of each axis, as the text writes it
+
+
+@dataclass(frozen=True)
+class AxisUse:
+    """A line that uses one axis of a tensor: it reads its size, or joins tensors along it."""
+
+    tensor: str
+    axis: int
+    line: int
+    text: str
+    added: str = ""  # the tensor that is joined to it
+
+
+def wrong_length(nodes: Sequence[ast.AST]) -> str:
+    """Return a sentence if the size of another axis is read than the one that grows; "" otherwise.
+
+    Args:
+        nodes: All nodes of one function.
+    """
+    sizes = list(_sizes_read(nodes))
+    for join in _joins(nodes):
+        layout = _layout(nodes, join)
+        reads = [size for size in sizes if size.tensor == join.tensor]
+        if not reads or any(_may_be_equal(size.axis, join.axis, layout) for size in reads):
+            continue
+        size = reads[0]
+        if max(len(size.text), len(join.tensor)) > LONGEST:
+            continue
+        name = layout[size.axis] if -len(layout) <= size.axis < len(layout) else ""
+        meaning = f", which is {name}" if 0 < len(name) <= LONGEST else ""
+        return (
+            f"`{size.text}`, written on line {size.line}, is the size of axis {size.axis}{meaning}."
+            f" The torch.{join.text} on line {join.line} makes axis {join.axis} longer, so the "
+            "length is the size of that one."
+        )
+    return ""
+
+
+def _sizes_read(nodes: Sequence[ast.AST]) -> Iterator[AxisUse]:
+    for node in nodes:
+        match node:
+            case ast.Subscript(ast.Attribute(tensor, "shape"), index) | ast.Call(
+                ast.Attribute(tensor, "size"), [index]
+            ):
+                axis = _integer(index)
+                if axis is not None:
+                    yield AxisUse(ast.unparse(tensor), axis, node.lineno, ast.unparse(node))
+
+
+def _joins(nodes: Sequence[ast.AST]) -> Iterator[AxisUse]:
+    for node in nodes:
+        match node:
+            case ast.Call(
+                ast.Attribute(ast.Name("torch"), name),
+                [ast.List([tensor, added]) | ast.Tuple([tensor, added]), *positional],
+                keywords,
+            ) if name in JOINS:
+                axes = [*positional, *(k.value for k in keywords if k.arg in ("dim", "axis"))]
+                axis = _integer(axes[0]) if len(axes) == 1 else None
+                if axis is not None:
+                    yield AxisUse(ast.unparse(tensor), axis, node.lineno, name, ast.unparse(added))
+
+
+def _may_be_equal(size: int, joined: int, layout: Layout) -> bool:
+    """Return whether both may be the same axis: -2 is axis 2 only if there are four."""
+    if (size < 0) == (joined < 0):
+        return size == joined
+    return not layout or size % len(layout) == joined % len(layout)
+
+
+def _layout(nodes: Sequence[ast.AST], join: AxisUse) -> Layout:
+    """Return the layout of the tensor that is joined; () if its text shows no view."""
+    layout: Layout = ()
+    for node in nodes:
+        match node:
+            case ast.Assign([target], value) if ast.unparse(target) == join.added:
+                layout = _layout_of_value(value) if node.lineno < join.line else layout
+    return layout
+
+
+def _layout_of_value(value: ast.expr) -> Layout:
+    match value:
+        case ast.Call(ast.Attribute(tensor, "transpose" | "swapaxes"), [first, second]):
+            layout = [*_layout_of_value(tensor)]
+            axes = [axis for axis in map(_integer, (first, second)) if axis is not None]
+            if len(axes) < 2 or not all(-len(layout) <= axis < len(layout) for axis in axes):
+                return ()
+            layout[axes[0]], layout[axes[1]] = layout[axes[1]], layout[axes[0]]
+            return tuple(layout)
+        case ast.Call(ast.Attribute(_, "view" | "reshape"), [ast.Tuple(sizes)]) | ast.Call(
+            ast.Attribute(_, "view" | "reshape"), sizes
+        ):
+            return tuple(ast.unparse(size) for size in sizes)
+    return ()
+
+
+def _integer(node: ast.expr) -> int | None:
+    match node:
+        case ast.Constant(int(number)) if type(number) is int:
+            return number
+        case ast.UnaryOp(ast.USub(), ast.Constant(int(number))):
+            return -number
+    return None
