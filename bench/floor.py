@@ -16,7 +16,7 @@ from pathlib import Path
 
 import torch
 
-from manyheads.checks.local import LocalRecordingRunner, namespace_of
+from manyheads.checks.runner import LocalRecordingRunner, namespace_of
 from manyheads.course import load_course
 from manyheads.judge.run_checks import Catalogue
 from manyheads.submission import Submission, find_submissions

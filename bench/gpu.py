@@ -14,7 +14,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from manyheads.box.level import Level, open_box
+from manyheads.box.level import Level
+from manyheads.box.open_and_load import open_box
 from manyheads.course import Course, load_course
 from manyheads.errors import CourseFault
 

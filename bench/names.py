@@ -33,16 +33,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from manyheads.authoring.stub import stub_of
-from manyheads.authoring.verify.faults import FaultBench
-from manyheads.box.level import Box, Level, open_box
-from manyheads.checks.edit import Edit, EditError
-from manyheads.checks.transcript import target_of
+from manyheads.authoring.verify.trials import FaultBench
+from manyheads.box.connection import Box
+from manyheads.box.level import Level
+from manyheads.box.open_and_load import open_box
+from manyheads.checks.hidden_check import Edit, EditError
+from manyheads.checks.runner import target_of
 from manyheads.course import Course, Exercise, load_course
 from manyheads.diagnosis import Bank, Mutant, load_bank
 from manyheads.diagnosis.recording_file import read
 from manyheads.judge.grade_submission import Judge, Settings
 from manyheads.judge.judge_process import usable
-from manyheads.lines.find_lines import Bounds
+from manyheads.lines.search import Bounds
 from manyheads.result import ExerciseResult
 from manyheads.student.check_attempt import check_source
 from manyheads.submission import AttemptSource

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from pydantic import BaseModel
 
+from .course.course_yaml import CourseFile
 from .course.decisions import OverridesFile
-from .course.file import CourseFile
 from .result import Result
 
 HERE = Path(__file__).parent

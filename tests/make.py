@@ -15,10 +15,9 @@ from typing import Any
 
 from rich.console import Console, RenderableType
 
-from manyheads.box.level import Box
-from manyheads.box.worker.answers import Reply
+from manyheads.box.connection import Box
 from manyheads.box.worker.limits import Limits
-from manyheads.box.worker.messages import Call, Load
+from manyheads.box.worker.messages import Call, Load, Reply
 from manyheads.result import CheckResult, ExerciseResult, Outcome, Result, with_total
 
 REPOSITORY = Path(__file__).parents[1]

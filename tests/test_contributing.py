@@ -10,8 +10,8 @@ from typing import get_args
 
 from manyheads.box.contents import PACKAGES
 from manyheads.box.worker import seccomp
-from manyheads.cli import report as command
-from manyheads.lines.candidates import RULES
+from manyheads.cli import results as command
+from manyheads.lines.search import RULES
 from manyheads.report.exports import FORMATS
 from manyheads.submission.platforms import ROWS
 
@@ -85,7 +85,7 @@ def test_the_docs_name_the_file_of_every_rule_by_which_a_mistake_is_named() -> N
         for file, node in functions("diagnosis")
         if re.search(r"\bRow\b", ast.unparse(node.args))
     ]
-    page, callers = (DOCS / "diagnosis.md").read_text(), ("diagnose.py", "explain_row.py")
+    page, callers = (DOCS / "diagnosis.md").read_text(), ("diagnose.py", "match.py")
     caller_source = "".join((ENGINE / "diagnosis" / name).read_text() for name in callers)
     assert rules
     assert [file for file, _ in rules if f"diagnosis/{file}`" not in page] == [], (
@@ -102,11 +102,23 @@ def test_the_docs_name_the_file_of_every_rule_by_which_a_mistake_is_named() -> N
 def test_the_worker_fills_every_field_of_a_reply() -> None:
     """One that is forgotten has its default for ever."""
     worker = ENGINE / "box" / "worker"
-    classes = [
-        n
-        for n in ast.parse((worker / "answers.py").read_text()).body
-        if isinstance(n, ast.ClassDef)
-    ]
+    defined: dict[str, ast.ClassDef | ast.Assign] = {}
+    for n in ast.parse((worker / "messages.py").read_text()).body:
+        if isinstance(n, ast.ClassDef):
+            defined[n.name] = n
+        elif isinstance(n, ast.Assign) and isinstance(n.targets[0], ast.Name):
+            defined[n.targets[0].id] = n
+    replies = ["Reply", "Traced"]  # then all classes and types of their fields
+    for name in replies:
+        node = defined[name]
+        types = (
+            [node.value]
+            if isinstance(node, ast.Assign)
+            else [n.annotation for n in node.body if isinstance(n, ast.AnnAssign)]
+        )
+        words = re.findall(r"\w+", " ".join(map(ast.unparse, types)))
+        replies += [word for word in words if word in defined and word not in replies]
+    classes = [n for name in replies if isinstance(n := defined[name], ast.ClassDef)]
     fields = {
         c.name: [n.target.id for n in c.body if isinstance(n, ast.AnnAssign)] for c in classes
     }  # type: ignore[union-attr]

@@ -162,7 +162,7 @@ def test_the_table_is_read_as_it_is_written(tmp_path: Path) -> None:
     ("path", "package"),
     [
         ("manyheads/errors.py", "manyheads"),
-        ("manyheads/box/process.py", "manyheads/box"),
+        ("manyheads/box/without_namespaces.py", "manyheads/box"),
         ("manyheads/box/worker/wire.py", "manyheads/box"),
         ("grader/checks/test_rotary.py", "grader/checks"),
         ("tests/box/test_limits.py", "tests"),

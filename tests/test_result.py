@@ -11,10 +11,10 @@ import pytest
 from pydantic import ValidationError
 
 import manyheads.result
+from manyheads.files import write_whole
 from manyheads.report.class_view import ClassView
 from manyheads.report.pages import write_pages
 from manyheads.result import Diagnosed, ProvedLine, Result, write_result
-from manyheads.whole import write_whole
 from tests import make
 from tests.make import content
 

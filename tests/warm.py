@@ -34,7 +34,7 @@ ENGINE = [
     "manyheads.cli.app",
     "manyheads.judge.judge_process",
     "manyheads.judge.record_results",
-    "manyheads.box.forked",
+    "manyheads.box.without_namespaces",
     "manyheads.box.namespaces",
     "manyheads.judge.isolation_proof",
     "manyheads.judge.grade_submission",

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from manyheads.box.procstat import pids, stat_of, state_and_parent
+from manyheads.box.host_processes import pids, stat_of, state_and_parent
 
 PR_SET_CHILD_SUBREAPER = 36
 REPOSITORY = Path(__file__).parents[1]

@@ -14,8 +14,8 @@ from manyheads import checks
 from manyheads.box.worker.messages import Call
 from manyheads.checks import Layer
 from manyheads.checks.answer import Answer
-from manyheads.checks.draw import Draw
-from manyheads.checks.implementation import CallSequence, Implementation, Module
+from manyheads.checks.hidden_check import Draw
+from manyheads.checks.runner import CallSequence, Implementation, Module
 
 HEAD = """\
 # What checks ask and assert

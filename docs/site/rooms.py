@@ -12,7 +12,6 @@ import manyheads
 ENGINE = Path(manyheads.__file__).parent
 ORDER = (
     "cli",
-    "notebook",
     "platforms",
     "authoring",
     "report",

@@ -23,21 +23,27 @@ import torch
 from torch import nn
 
 from ..box.worker.training import STEPS, Trainer
-from ..checks.local import namespace_of
+from ..checks.runner import namespace_of
 from ..course import Course, CourseError, Exercise, load_course
-from ..course.file import Trainable
+from ..course.course_yaml import Trainable
 from ..diagnosis.bank import load_bank
 from ..diagnosis.recording_file import current
 from ..errors import CourseFault
+from ..files import write_whole
 from ..judge.judge_process import end_with_parent
 from ..judge.run_checks import Catalogue
-from ..student.sentence import SENTENCE, TrainedBlock, save_blocks
-from ..student.train_model import TrainingRun, TrainingStopped, attention_of, read_text
-from ..submission.source_text import code_digest
-from ..whole import write_whole
-from .fingerprints import recorded_file, words_of
+from ..student.train_model import (
+    SENTENCE,
+    TrainedBlock,
+    TrainingRun,
+    TrainingStopped,
+    attention_of,
+    read_text,
+    save_blocks,
+)
+from ..submission.source import code_digest
+from .record_answers import recorded_file, shares_of, words_of
 from .record_calls import right_answers
-from .seen_shares import shares_of
 from .stub import stub_of
 from .stub_notebook import stub_notebook
 

@@ -17,7 +17,7 @@ from io import BytesIO
 
 from ..course import Course, CourseError, Exercise
 from ..course.decisions import dates_of
-from ..course.load import FOLDER
+from ..course.model import FOLDER
 from ..errors import CourseFault
 
 BEGIN, END = "### BEGIN SOLUTION", "### END SOLUTION"

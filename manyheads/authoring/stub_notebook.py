@@ -11,7 +11,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 
-from ..checks.outcome import CheckOutcome
+from ..checks.hidden_check import CheckOutcome
 from ..submission.read import METADATA_KEY
 
 # jupytext and nbformat, imported in a third of the time.

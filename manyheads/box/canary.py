@@ -16,10 +16,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from .connection import AttemptEnded, End
+from .connection import AttemptEnded, Box, End
 from .contents import contents, places_in_box
-from .level import Box
-from .procstat import is_running
+from .host_processes import is_running
 from .worker.limits import Limits
 from .worker.messages import Call, Load
 

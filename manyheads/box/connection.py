@@ -17,13 +17,12 @@ from enum import StrEnum
 from types import TracebackType
 from typing import Protocol, Self, TypeVar
 
-from .names import Level
-from .procstat import ran
+from .host_processes import ran
+from .level import Level
 from .replies import BadReply, read_reply, split
 from .worker import wire
-from .worker.answers import Reply, Traced, tensors_of
 from .worker.limits import MIB, Limits
-from .worker.messages import Batch, Message
+from .worker.messages import Batch, Message, Reply, Traced, tensors_of
 
 Answer = TypeVar("Answer")
 

@@ -1,33 +1,31 @@
-"""How to open a box of a level."""
+"""The names of isolation levels and devices.
 
-from __future__ import annotations
+It imports almost nothing, so that commands start fast.
+"""
 
-from pathlib import Path
+from enum import StrEnum
 
-from .connection import Box
-from .names import BoxUnavailable, Level
-from .worker.limits import CUDA, Limits
-
-__all__ = ["Box", "BoxUnavailable", "Level", "open_box"]
+from ..errors import CourseFault
 
 
-def open_box(level: Level, limits: Limits, hidden: Path) -> Box:
-    """Open a box of this level.
+class Level(StrEnum):
+    """How well student code is isolated. Written in every result."""
 
-    `hidden`: the course's folder, which is not visible inside. Raises BoxUnavailable.
+    # bubblewrap as an unprivileged uid, namespaces for each attempt, seccomp, rlimits
+    NAMESPACES = "namespaces"
+    USER = "user"  # processes of an unprivileged uid: for a container that makes no namespaces
+    PROCESS = "process"  # a separate process, rlimits and a deadline: for a student's own check
+
+
+class Device(StrEnum):
+    """Where attempts compute. Written in every result."""
+
+    CPU = "cpu"
+    CUDA = "cuda"
+
+
+class BoxUnavailable(CourseFault):
+    """This machine cannot provide the level that was asked for.
+
+    The text ends with the command to run next.
     """
-    if level is Level.NAMESPACES and limits.device == CUDA:
-        from .gpu import GpuBox
-
-        return GpuBox(limits, hidden)
-    if level is Level.NAMESPACES:
-        from .namespaces import NamespaceBox
-
-        return NamespaceBox(limits, hidden)
-    if level is Level.USER:
-        from .forked import UserBox
-
-        return UserBox()
-    from .process import ProcessBox
-
-    return ProcessBox()

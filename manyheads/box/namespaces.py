@@ -1,5 +1,7 @@
-"""The `namespaces` level: bubblewrap as an unprivileged uid, and in it a zygote that forks
-attempts.
+"""The `namespaces` level: bubblewrap as an unprivileged uid, with a zygote that forks attempts.
+
+On a GPU, one box at a time holds the lock of the device. CUDA starts in the process of an attempt,
+not in the zygote.
 """
 
 from __future__ import annotations
@@ -8,15 +10,31 @@ import shutil
 import socket
 import subprocess
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
+from types import TracebackType
 
-from . import reaper
-from .cgroup import Cgroup, Plan, plan_cgroup
-from .contents import SITE, WORKER, WORKER_PARENT, contents, places_in_box
-from .names import BoxUnavailable, Level
-from .nvidia import Equipment
-from .warm import WarmBox, refuse_alone, uid_for_box
-from .worker.limits import Limits
+from . import host_processes
+from .connection import AttemptEnded, Connection
+from .contents import (
+    SITE,
+    WORKER,
+    WORKER_PARENT,
+    Driver,
+    Equipment,
+    Gpu,
+    contents,
+    equipment,
+    find_driver,
+    missing,
+    places_in_box,
+    separate_gpus,
+)
+from .host_processes import Cgroup, Plan, plan_cgroup
+from .level import BoxUnavailable, Level
+from .worker.limits import CUDA_SECONDS, Limits
+from .worker.messages import Call, Load
+from .zygote_box import WarmBox, refuse_alone, uid_for_box
 
 _UNSHARE = (
     "--unshare-user --unshare-ipc --unshare-pid --unshare-net --unshare-uts --unshare-cgroup-try"
@@ -70,7 +88,7 @@ class NamespaceBox(WarmBox):
                 bwrap, theirs.fileno(), uid_for_box(), self._hidden, planned, self._given
             )
             self._reaper = subprocess.Popen(
-                reaper.command(request),
+                host_processes.command(request),
                 pass_fds=[theirs.fileno()],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.DEVNULL,
@@ -146,3 +164,105 @@ def launch_request(
         "uid": uid,
         "cgroups": cgroups,
     }
+
+
+_SOURCE = """
+import torch
+
+def starts():
+    with torch.enable_grad():  # calls run without gradients
+        x = torch.ones(64, 64, device="cuda", requires_grad=True)
+        (x @ x).sum().backward()
+    return x.grad.sum()
+"""
+_ANSWER = 2 * 64.0**3  # each entry of x is in 2 · 64 products
+
+
+class GpuLock:
+    """An exclusive lock on a GPU until it is released or this process ends.
+
+    An abstract socket address, which only one process on this machine can bind.
+    """
+
+    def __init__(self, gpus: Sequence[Gpu]) -> None:
+        """Lock the first GPU that is free. Raises BoxUnavailable if none is."""
+        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        for gpu in gpus:
+            try:
+                self._socket.bind(f"\0manyheads-{gpu.node[:80]}")
+            except OSError:
+                continue
+            self.gpu = gpu
+            return
+        self._socket.close()
+        problem = "another grader uses the GPU, which takes one attempt at a time"
+        raise BoxUnavailable(f"{problem}. Next: run the same command again when that one has ended")
+
+    def release(self) -> None:
+        """Let other processes have the GPU."""
+        self._socket.close()
+
+
+class GpuBox(NamespaceBox):
+    """A box with a GPU. CUDA does not survive a fork, so the zygote never uses it and each attempt
+    starts it anew.
+    """
+
+    def __init__(self, limits: Limits, hidden: Path, driver: Driver | None = None) -> None:
+        """Raise BoxUnavailable if something is missing or another box has the GPU."""
+        driver = driver or find_driver()
+        for says, command in missing(driver, uid_for_box()):
+            raise BoxUnavailable(f"{says}. Next: {command}")
+        self._lock = GpuLock(separate_gpus(driver))
+        try:
+            super().__init__(limits, hidden, equipment(driver, self._lock.gpu))
+        except BaseException:
+            self._lock.release()
+            raise
+
+    def attempt(self, limits: Limits) -> Connection:
+        """Return a connection to a new process in which CUDA has started.
+
+        Raises BoxUnavailable if it does not start.
+        """
+        connection = super().attempt(limits)
+        start_cuda(connection)
+        return connection
+
+    def __exit__(
+        self,
+        exc_type: type[BaseException] | None,
+        error: BaseException | None,
+        tb: TracebackType | None,
+    ) -> None:
+        super().__exit__(exc_type, error, tb)
+        self._lock.release()
+
+
+def start_cuda(connection: Connection) -> None:
+    """Start CUDA before student code is loaded, so that its time does not count as the attempt's,
+    and compute something. Raises BoxUnavailable, with CUDA's message, if that fails.
+    """
+    try:
+        connection.ask(Load(_SOURCE, "starts.py"), CUDA_SECONDS)
+        reply = connection.ask(Call("starts"), CUDA_SECONDS)
+    except AttemptEnded as ended:
+        raise BoxUnavailable(
+            f"CUDA does not start in the box ({ended}). Next: course doctor"
+        ) from None
+    answer = reply.outputs[0] if reply.outputs else None
+    if (
+        answer is None
+        or answer.device != "cuda"
+        or answer.tensor is None
+        or answer.tensor.item() != _ANSWER
+    ):
+        connection.close()
+        problem = (
+            (reply.raised.message.strip() or reply.raised.type)
+            if reply.raised
+            else "it computed something else"
+        )
+        raise BoxUnavailable(
+            f"CUDA does not start in the box ({problem.splitlines()[0]}). Next: course doctor"
+        )

@@ -18,7 +18,7 @@ from typing import Annotated, Any, Union, cast, get_args, get_origin, get_type_h
 from torch import Tensor
 
 from .worker import wire
-from .worker.answers import TENSOR_LIMIT, Between, Raised, Reply, Traced
+from .worker.messages import TENSOR_LIMIT, Between, Raised, Reply, Traced
 
 HEADER_LIMIT = 1 << 20  # bytes of JSON
 # reads a part of a body, given the message's tensors

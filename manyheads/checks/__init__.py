@@ -20,9 +20,8 @@ from .asserts import (
     moved,
 )
 from .conditions import Condition
-from .edit import edit
-from .implementation import Module
-from .marks import Layer, check
+from .hidden_check import Layer, check, edit
+from .runner import Module
 
 __all__ = [
     "HALF_PRECISION",

@@ -8,11 +8,10 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from ..box.worker.answers import ModuleFacts, Output, Raised, Reply
-from ..box.worker.form import Form, Path, read_misfit
-from ..box.worker.messages import Call
-from .outcome import AttemptRaised, CheckFailed
-from .sanitize import form_name, kind_name
+from ..box.worker.form import Form, PartPath, read_misfit
+from ..box.worker.messages import Call, ModuleFacts, Output, Raised, Reply
+from .explain import form_name, kind_name
+from .hidden_check import AttemptRaised, CheckFailed
 
 # kinds that hold numbers, and are no tensor
 TABLES = frozenset({"ndarray", "list", "tuple", "str"})
@@ -31,7 +30,7 @@ class Answer:
     call: Call
     reply: Reply
     step: int = 0
-    path: Path = ()
+    path: PartPath = ()
 
     @property
     def form(self) -> Form:

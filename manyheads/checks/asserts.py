@@ -8,9 +8,9 @@ from typing import cast
 import torch
 from torch import Tensor
 
-from ..box.worker.structure import output_of
+from ..box.worker.execute import output_of
 from .answer import Answer, answers_of, wide
-from .outcome import REFUSAL_DUE, AttemptRaised, CheckFailed
+from .hidden_check import REFUSAL_DUE, AttemptRaised, CheckFailed
 
 _SIZE_SHOWN, _AXES_SHOWN = 100_000, 8
 TOLERANCE = 1e-5  # of the largest expected value: room for rounding in any order of operations

@@ -33,7 +33,7 @@ from typing import Literal
 from torch import Tensor
 
 from .answer import Answer
-from .outcome import CheckFailed
+from .hidden_check import CheckFailed
 
 Rule = Literal["interaction", "weighing", "limit"]
 LIMIT_FACTORS = (1.0, 2.0, 5.0, 10.0)

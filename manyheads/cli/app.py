@@ -10,14 +10,12 @@ from pathlib import Path
 import typer
 
 from ..course import CourseError, find_course
-from .author import doctor, init, new, verify
+from .author import doctor, init, new, release, verify
 from .check import check, lsp
 from .ci import ci
-from .collect import collect
-from .grade import grade
-from .learn import ask, bench, hint, plot, status, trace, train
-from .release import release
-from .report import export, feedback, overrides, report
+from .grade import collect, grade
+from .results import export, feedback, overrides, report
+from .student import ask, bench, hint, plot, status, trace, train
 
 EACH = "Every command has a `--help` of its own."
 STUDENTS = (

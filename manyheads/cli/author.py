@@ -1,26 +1,37 @@
-"""Commands for authors: `course init`, `course new`, `course verify`, `course doctor`."""
+"""Commands for authors: `course init`, `new`, `release`, `verify` and `doctor`.
+
+`course release` makes exercises/ from solutions/, and from them the students' class repository.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from shlex import quote
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from typer import Argument, Exit, Option
 
-from ..box.names import Level
-from ..course import CourseError
+from ..box.level import Level
+from ..course import Course, CourseError
 from ..judge.judge_process import usable
-from ..report.called import as_called
-from ..report.words import counted
+from ..report.command_name import as_called
+from ..report.report_content import counted
+from . import options
 from .options import (
     AssignmentOption,
     CourseOption,
+    assignment_of,
     course_of,
     exercises_named,
     instructors_course_of,
     open_console,
+    progress,
 )
+
+if TYPE_CHECKING:
+    from ..judge.run_checks import Catalogue
 
 
 def init(
@@ -32,7 +43,7 @@ def init(
 
     Example: `course init ../my-course`
     """
-    from ..authoring.skeletons import init_course
+    from ..authoring.new_course import init_course
 
     paths = init_course(folder, title)
     open_console().say(
@@ -60,7 +71,7 @@ def new(
 
     Example: `course new averages/running_median`, or `course new basics/softmax --instead averages`
     """
-    from ..authoring.skeletons import FILL, new_exercise, remove_assignment
+    from ..authoring.new_course import FILL, new_exercise, remove_assignment
 
     loaded = instructors_course_of(course, "new")
     assignment, _, exercise = name.partition("/")
@@ -107,7 +118,7 @@ def verify(
     """
     loaded = instructors_course_of(course, "verify")
     named = exercises_named(loaded, exercises or [], assignment)
-    from ..authoring.verify.claims import Line, verify_course
+    from ..authoring.verify.plugin import Line, verify_course
 
     console, marks = open_console(), {True: ("✓", "green"), False: ("✗", "red"), None: ("·", "dim")}
 
@@ -132,7 +143,7 @@ def doctor(course: CourseOption = None) -> None:
 
     Example: `course doctor`
     """
-    from ..authoring.machine import findings
+    from ..authoring.doctor import findings
 
     console, graded = open_console(), False
     for finding in findings(course_of(course)):
@@ -148,3 +159,151 @@ def doctor(course: CourseOption = None) -> None:
     )
     if not graded:
         raise Exit(1)
+
+
+NOBODY = "@instructor"
+
+
+def release(
+    exercises: Annotated[
+        list[str] | None,
+        Argument(help="Ids: write only their files, while you work on them [default: all]."),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        Option(
+            file_okay=False,
+            help="Make the students' class repository here, or bring it up to date.",
+        ),
+    ] = None,
+    owner: Annotated[
+        str | None, Option(help="Who reviews changes there: a login or team [default: as before].")
+    ] = None,
+    course: options.CourseOption = None,
+    gradescope: Annotated[
+        Path | None,
+        Option(
+            dir_okay=False,
+            metavar="OUT.zip",
+            help="Make Gradescope's autograder: it holds the answers.",
+        ),
+    ] = None,
+    assignment: options.AssignmentOption = None,
+    torch_index: Annotated[
+        str,
+        Option(
+            metavar="URL",
+            help="With --gradescope: the wheel index to take torch from, such as a CPU one.",
+        ),
+    ] = "",
+) -> None:
+    """Make exercises/ (stubs, notebooks, recording) from solutions/; with --out, the students'
+    class repository too.
+
+    Example: `course release --out ../class --owner @ada`, or `course release 01`
+    """
+    loaded, console = instructors_course_of(course, "release"), open_console()
+    only = assignment if gradescope is None else None
+    named = exercises_named(loaded, exercises or [], only) if exercises or only else None
+    if named and gradescope is not None:
+        raise CourseError(
+            f"an autograder has every exercise. Next: course release --gradescope {gradescope}"
+        )
+    if gradescope is None and torch_index:
+        raise CourseError(
+            "--torch-index is Gradescope's. Next: course release --gradescope OUT.zip with it"
+        )
+    if named and out is not None:
+        raise CourseError(
+            f"a class repository has every exercise. Next: course release --out {quote(str(out))}"
+        )
+    from ..authoring.class_repository import autograder_of, write_autograder
+    from ..authoring.release_exercises import write_release
+    from ..judge.run_checks import Catalogue
+
+    autograder_for = None if gradescope is None else assignment_of(loaded, assignment)
+    catalogue, where = (
+        Catalogue(loaded),
+        "" if course is None else f" --course {quote(str(course))}",
+    )
+    written = write_release(loaded, catalogue, named, usable(), _steps_shown)
+    next_step = " ".join(("course verify", *(exercise.id for exercise in named or ())))
+    files, written_count = [*written], sum(written.values())
+    summary = (
+        f"{len(files)} files in {loaded.root / 'exercises'}: {written_count} written, "
+        f"{len(files) - written_count} left as they were"
+    )
+    console.say(f"{summary}. Next: {next_step}{where}")
+    if out is not None:
+        console.say(_class_repository(loaded, catalogue, files, out, owner, where))
+    if gradescope is not None and autograder_for is not None:
+        write_autograder(autograder_of(loaded, autograder_for, torch_index), gradescope)
+        size = f"{gradescope} ({gradescope.stat().st_size / 1e6:.1f} MB)"
+        holds = f"{size} grades {autograder_for.title}, and holds its answers"
+        console.say(f"{holds}. Next: upload it as the autograder's zip")
+
+
+@contextmanager
+def _steps_shown(total: int) -> Iterator[Callable[[], None]]:
+    console = open_console(stderr=True)
+    if total and not console.is_terminal:
+        # the first of them may take a minute
+        console.print(f"recording: {counted(total, 'exercise', 'exercises')}")
+    with progress(console, total, 0, "recording", "exercises") as one_more:
+        yield one_more
+
+
+def _class_repository(
+    course: Course,
+    catalogue: Catalogue,
+    written: list[Path],
+    out: Path,
+    owner: str | None,
+    where: str,
+) -> str:
+    from ..authoring.class_repository import bundle, digests, earlier_release, hand_over, try_out
+
+    earlier, quoted_out = earlier_release(out), quote(str(out))
+    named = owner or earlier.owner or NOBODY
+    files = bundle(course, written, named)
+    with open_console(stderr=True).status("trying the class repository before it is written"):
+        try_out(course, catalogue, files, usable(), is_handed_over=earlier.files == digests(files))
+    changed = hand_over(course, out, files)
+    if unfilled := _still_to_fill(files):
+        open_console(stderr=True).say(unfilled, style="yellow")
+    has_git = (out / ".git").exists()
+    next_step = (
+        f"look at it (git -C {quoted_out} diff), commit, push"
+        if has_git
+        else f"git init {quoted_out}"
+    )
+    if named == NOBODY:
+        next_step = (
+            f"course release --out {quoted_out} --owner @YOU{where}, for CODEOWNERS names"
+            " nobody yet"
+        )
+    summary = f"in {out}, {len(changed)} of them changed" if earlier.files else f"written to {out}"
+    return f"{len(files)} files {summary}. Next: {next_step}"
+
+
+def _still_to_fill(files: Mapping[str, bytes]) -> str:
+    """Return what `course new` left to be written and students would read, as a sentence; "" where
+    all is filled.
+    """
+    from ..authoring.new_course import FILL
+
+    read = {
+        path: content
+        for path, content in files.items()
+        if path == "course.yaml" or path.startswith("exercises/")
+    }
+    unfilled = {
+        path: count for path, content in read.items() if (count := content.count(FILL.encode()))
+    }
+    if not unfilled:
+        return ""
+    lines = f"{counted(sum(unfilled.values()), 'line', 'lines')}, the first in {min(unfilled)}"
+    return (
+        f"Students will read {FILL} in {lines}. Next: course verify, which lists what is to "
+        "be filled"
+    )

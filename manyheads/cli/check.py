@@ -15,16 +15,14 @@ from typer import Argument, Exit, Option
 from ..course import Course, Exercise
 from ..course.model import exercises_called
 from ..errors import CourseFault
-from ..judges_python import said_of_a_newer_python
-from ..report.labels import label_of
+from ..report.report_content import as_json, as_lines, label_of
 from ..report.terminal import fitted_report, next_of, to_write
-from ..report.words import as_json, as_lines
-from ..student.hints import note_shown
-from ..student.how_far import ALL_DONE, after_done, going_on, next_exercise, welcome
+from ..student.hints import ALL_DONE, after_done, going_on, next_exercise, note_shown, welcome
 from ..student.own_attempt import Checks, Own, done_exercises, read_own, state_of
+from ..submission.newer_python import said_of_a_newer_python
 from . import options
-from .learn import desk_of, told_of
 from .options import Console, exercises_named
+from .student import desk_of, told_of
 
 QUIET_MS = 30  # how long to wait for further changes, because editors save in several steps
 BELOW = 7  # lines of the screen below what is said of the attempts, with the prompt
@@ -287,7 +285,7 @@ def lsp() -> None:
         raise CourseFault(
             f"course lsp needs pygls, and there is no {error.name}. Next: {pip}"
         ) from None
-    from ..box.forked import open_own_box
+    from ..box.without_namespaces import open_own_box
 
     with open_own_box(meta=True) as box:
         output, sys.stdout = sys.stdout.buffer, sys.stderr  # what anything prints is no message

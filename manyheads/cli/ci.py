@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from ..box.names import Device
+from ..box.level import Device
 from .options import CourseOption, course_of
 
 ci = typer.Typer(
@@ -62,8 +62,7 @@ def grade(
     """
     from ..platforms import pull_request as one
     from ..platforms.github import read_collected, tell
-    from ..report.labels import labels_of
-    from ..report.words import out_of_all
+    from ..report.report_content import labels_of, out_of_all
 
     loaded, collected = course_of(course), read_collected(submitted)
     graded = one.grade_collected(loaded, collected, submitted, device, out)
@@ -112,7 +111,7 @@ def gradescope(
     Example: `course ci gradescope --assignment averages`
     """
     from ..platforms.gradescope_autograder import grade_for_gradescope
-    from ..report.words import out_of
+    from ..report.report_content import out_of
 
     result = grade_for_gradescope(root, assignment)
     print(f"{out_of(result)}, isolation: {result.isolation}")

@@ -1,43 +1,53 @@
-"""The command `course grade`: grade a class, and say at the end what was found."""
+"""The commands `course grade` and `course collect`: grade a class, and sort its downloads."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterator, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 from shlex import quote
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
+from rich.markup import escape
+from rich.table import Table
 from typer import Argument, Exit, Option
 
-from ..box.names import Device, Level
+from ..box.level import Device, Level
 from ..course.decisions import Decisions, final
-from ..course.load import course_secret
+from ..course.model import course_secret
 from ..errors import CourseFault
 from ..judge.judge_process import GradePlan, grade_all, usable
 from ..judge.record_results import Keys, Record, alone_in, finish_changed_points, seed_of_run
 from ..report.class_view import GRAVE, NOBODY, ClassView
-from ..report.labels import labels_of
+from ..report.report_content import counted, labels_of
 from ..report.terminal import class_table
-from ..report.words import counted
 from ..result import students_in
 from ..submission import Submission, write_not_graded
-from ..submission.lay_out import to_grade
+from ..submission.intake_journal import to_grade
+from ..submission.roster import FORM, read_roster
 from . import options
-from .class_results import class_list, gradebooks, name, of_absent, some, tell
 from .options import (
     RESULTS,
+    AssignmentOption,
     Console,
+    CourseOption,
+    RosterOption,
     assignment_of,
+    course_of,
     exercises_named,
     instructors_course_of,
     open_console,
+    progress,
 )
-from .progress import progress
+from .results import class_list, gradebooks, name, of_absent, roster_of, some, tell
 
-MOST_ROWS = 200  # the most students in the table at the end
+if TYPE_CHECKING:
+    from ..submission.intake_journal import Candidate
+
+MOST_CLASS_ROWS = 200  # the most students in the table at the end
 _ONE_A_CORE, _AS_BEFORE = "one a core that it may use", "that of the results in OUT, else a new one"
 
 
@@ -191,8 +201,8 @@ def grade(
         f"course report {quote(str(out))}",
         {row.student for assignment_part in view.assignments for row in assignment_part.rows},
     )
-    console.print(class_table(view, report, students=len(students) <= MOST_ROWS))
-    if len(students) > MOST_ROWS:
+    console.print(class_table(view, report, students=len(students) <= MOST_CLASS_ROWS))
+    if len(students) > MOST_CLASS_ROWS:
         console.say(
             f"{len(students)} students are too many for a table here. Next: {report} --students"
         )
@@ -245,7 +255,7 @@ def _one_attempt(only: str | None, exercises: list[str] | None) -> tuple[str, li
 def _at_once(console: Console, device: Device, jobs: int) -> int:
     if device is Device.CPU:
         return jobs
-    from ..box.nvidia import find_driver, separate_gpus
+    from ..box.contents import find_driver, separate_gpus
 
     most = max(1, len(separate_gpus(find_driver())))
     if jobs > most:
@@ -254,3 +264,123 @@ def _at_once(console: Console, device: Device, jobs: int) -> int:
             f"A GPU takes one attempt at a time: {at_work} at work.", style="bright_black"
         )
     return min(jobs, most)
+
+
+MOST_COLLECTED_ROWS = 400  # the most students in the table
+MOST_TOLD = 20  # the most sentences of a kind
+
+
+def collect(
+    downloads: Annotated[
+        list[Path],
+        Argument(
+            metavar="DOWNLOAD…", help="Zips, tar archives or folders, as a platform gave them."
+        ),
+    ],
+    out: Annotated[
+        Path, Option(file_okay=False, help="The folder to fill, for `course grade`.")
+    ] = Path("submitted"),
+    roster: RosterOption = None,
+    assignment: AssignmentOption = None,
+    times: Annotated[
+        list[Path] | None,
+        Option(
+            metavar="LIST",
+            help="Moodle's grading worksheet (CSV), or Canvas' submissions (JSON): when each was "
+            "handed in.",
+        ),
+    ] = None,
+    verbose: Annotated[bool, Option("--verbose", help="Tell every file, and every note.")] = False,
+    course: CourseOption = None,
+) -> None:
+    """Lay out downloads from Canvas, Moodle, Sakai, Gradescope, GitHub Classroom, or zips of
+    students, as `course grade` reads them.
+
+    The newest attempt wins, and the others are named. Run again, it changes nothing but what is
+    newer. Whatever is not taken is named with its reason, and so is a time that a list lacks; then
+    the exit status is 1. There is a
+    line for each student, and with --verbose for each file.
+
+    Example: `course collect submissions.zip --out submitted --roster roster.csv`
+    """
+    from ..submission.collect_downloads import collect as collect_all
+    from ..submission.intake_journal import State
+    from ..submission.listed_times import read_times
+
+    loaded, console = course_of(course), open_console()
+    roster = roster_of(loaded, roster)
+    class_roster = None if roster is None else read_roster(roster)
+    collected = collect_all(
+        loaded,
+        downloads,
+        out,
+        class_roster,
+        only=assignment_of(loaded, assignment) if assignment else None,
+        times=read_times(times or (), loaded),
+    )
+    for names in dict.fromkeys(map(tuple, collected.platforms.values())):
+        sources = [
+            ascii(download) for download, its in collected.platforms.items() if tuple(its) == names
+        ]
+        console.say(
+            f"{some(sources)} {'is' if len(sources) == 1 else 'are'} read as: {', '.join(names)}"
+        )
+    files = sorted(collected.candidates, key=lambda file: file.path)
+    if verbose:  # a line each, which no terminal cuts in the middle of a path
+        console.say(*(f"{file.path}: {_state(file)}, from {file.origin.path}" for file in files))
+    elif files:
+        console.print(_table(files))
+    students = counted(len({file.student for file in files}), "student", "students")
+    console.say(f"{students}: {_counts(file.state for file in files) or 'nothing'}")
+    if class_roster is not None and class_roster.unread:
+        unread = some([repr(name) for name in class_roster.unread])
+        console.say(f"note: {roster}: not read: {unread}. {FORM}.", style="bright_black")
+    most, verbose_hint = (
+        (None, "") if verbose else (MOST_TOLD, "Next: the same command with --verbose")
+    )
+    name(console, "note", collected.notes, verbose_hint, "bright_black", most)
+    changed = [
+        f"{file.path}: {file.state.removeprefix('not taken: ')}"
+        for file in files
+        if file.state is State.BY_HAND
+    ]
+    next_step = (
+        "Next: remove what is there, then the same command again, if the download's is to count"
+    )
+    not_taken = [*collected.not_taken, *(f"{sentence}. {next_step}" for sentence in changed)]
+    name(console, "not taken", not_taken, verbose_hint, most=most)
+    name(console, "no time", collected.no_time, verbose_hint, most=most)
+    again = (
+        f"collect DOWNLOAD --out {quote(str(out))}, with a download that holds what students wrote"
+    )
+    console.say(f"Next: course {f'grade {quote(str(out))}' if files else again}")
+    if not_taken or collected.no_time:
+        raise Exit(1)
+
+
+def _counts(states: Iterable[str]) -> str:
+    return ", ".join(f"{count} {state}" for state, count in Counter(states).items())
+
+
+def _state(file: Candidate) -> str:
+    return f"{file.state} (late)" if file.origin.late else file.state
+
+
+def _table(files: Sequence[Candidate]) -> Table:
+    states: dict[str, list[str]] = {}
+    for file in files:
+        states.setdefault(file.student, []).append(_state(file))
+    table = Table(
+        "student",
+        "files",
+        "now",
+        header_style="bold",
+        box=None,
+        padding=(0, 2, 0, 0),
+        pad_edge=False,
+    )
+    for student, file_states in list(states.items())[:MOST_COLLECTED_ROWS]:
+        table.add_row(escape(student), str(len(file_states)), escape(_counts(file_states)))
+    if len(states) > MOST_COLLECTED_ROWS:
+        table.add_row(f"and {len(states) - MOST_COLLECTED_ROWS} more", "", "")
+    return table

@@ -17,17 +17,16 @@ from lsprotocol import types
 from pygls.lsp.server import LanguageServer
 from pygls.uris import to_fs_path
 
-from ..box.level import Box
+from ..box.connection import Box
 from ..course import CourseError, find_course, load_course
 from ..errors import CourseFault
-from ..report.called import as_called
-from ..report.words import Problem, problems
-from ..student.explain_trace import Explained, TraceLine, explained
-from ..student.follow import follow_own
+from ..report.command_name import as_called
+from ..report.report_content import Problem, problems
 from ..student.hints import next_hint
 from ..student.own_attempt import Checks, Own, read_own
+from ..student.trace import Explained, TraceLine, explained, follow_own
 from ..submission import lines_of
-from .learn import told_of
+from .student import told_of
 
 HINT, SOURCE = "course.hint", "course"
 

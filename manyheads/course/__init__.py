@@ -2,8 +2,7 @@
 files lie.
 """
 
-from .load import CourseError, demand_utf8, find_course, load_course
-from .model import Assignment, Course, Exercise
+from .model import Assignment, Course, CourseError, Exercise, demand_utf8, find_course, load_course
 
 __all__ = [
     "Assignment",

@@ -15,13 +15,22 @@ from typing import Annotated, Literal, NamedTuple
 from pydantic import AfterValidator, BeforeValidator, Field, RootModel, model_validator
 
 from ..errors import CourseFault
+from ..printable_text import visible_line
 from ..result import Adjustment, CheckResult, ExerciseResult, Result, Rule, total_of, with_total
-from ..visible import visible_line
 from . import Course
-from .dates import Moment, duration, moment, shown_duration, shown_moment, zone_named
-from .file import FileModel, Identifier, LatePolicy, Words
-from .load import line_of, read_model
-from .model import UnknownAssignment, assignment_named, unknown
+from .course_yaml import (
+    FileModel,
+    Identifier,
+    LatePolicy,
+    Moment,
+    Words,
+    duration,
+    moment,
+    shown_duration,
+    shown_moment,
+    zone_named,
+)
+from .model import UnknownAssignment, assignment_named, line_of, read_model, unknown
 
 NAME = "overrides.yaml"
 NEXT = "Next: mend that line, then course overrides"

@@ -5,8 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from ..box.worker.answers import Output, Raised, Reply
-from ..box.worker.messages import Build, Call, DeviceArgument
+from ..box.worker.messages import Build, Call, DeviceArgument, Output, Raised, Reply
 from ..checks.asserts import TOLERANCE, difference
 from ..checks.explain import is_refusal, kind_of
 from ..checks.projection import FLOOR

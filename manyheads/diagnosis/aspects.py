@@ -2,7 +2,7 @@
 shape, numbers, gradients.
 
 A hidden check is code. On a student's machine stands, in its place, a list of aspects and of the
-calls that each is asked of; `authoring.asked_aspects` chooses them so that both give the same
+calls that each is asked of; `authoring.visible_checks` chooses them so that both give the same
 verdict.
 """
 
@@ -14,10 +14,10 @@ from itertools import cycle, islice, zip_longest
 
 from torch import Tensor
 
-from ..box.worker.answers import Output
+from ..box.worker.messages import Output
 from ..checks.answer import Answer, answers_of
 from ..checks.asserts import NONE, assert_finite, assert_matches, assert_shape, label
-from ..checks.outcome import REFUSAL_DUE, AttemptRaised, CheckFailed
+from ..checks.hidden_check import REFUSAL_DUE, AttemptRaised, CheckFailed
 from ..checks.projection import with_extremes
 from .fingerprint import EVIDENCE, Evidence, ReplyField, has_no_numbers, is_argument
 from .metamorphic import (

@@ -11,8 +11,8 @@ from typing import Any
 import yaml
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
-from ..checks.edit import Edit, EditError
-from ..checks.local import BrokenReference, namespace_of, namespace_of_source
+from ..checks.hidden_check import Edit, EditError
+from ..checks.runner import BrokenReference, namespace_of, namespace_of_source
 from ..course import CourseError, Exercise
 from ..errors import described, place_of
 from .directions import Direction

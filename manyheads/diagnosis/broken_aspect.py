@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
-from ..checks.outcome import CheckFailed
+from ..checks.hidden_check import CheckFailed
 from .aspects import compare, is_broken, pairs_of
 from .metamorphic import Pair, fills_with_a_number, is_dropped_at_another_rate, leaks_a_share
 from .observe import ObservedReply

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from ..checks.draw import Drawn
+from ..checks.hidden_check import Drawn
 
 _INTEGERS = (torch.int8, torch.int16, torch.int32)
 _DTYPES = {

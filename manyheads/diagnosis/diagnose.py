@@ -8,8 +8,8 @@ from collections.abc import Collection, Mapping, Sequence, Set
 from dataclasses import replace
 
 from ..checks.explain import is_dtype_fault, is_unfinished
-from ..checks.transcript import target_of
-from ..submission.unwritten import UNTOUCHED, unwritten_names
+from ..checks.runner import target_of
+from ..submission.source import UNTOUCHED, unwritten_names
 from .bank import Bank
 from .broken_aspect import proven_by_aspect, proven_by_plain_numbers
 from .curves import of_one_number

@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from itertools import islice
 
-from ..checks.transcript import target_of
+from ..checks.runner import target_of
 from .bank import Bank
 from .curves import of_one_number, on_a_curve
 from .diagnosis import Candidate

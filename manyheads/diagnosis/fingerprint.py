@@ -12,16 +12,17 @@ from typing import Any
 
 from torch import Tensor
 
-from ..box.worker.answers import Output, Raised, Reply
-from ..box.worker.messages import Build, Call
+from ..box.worker.messages import Build, Call, Output, Raised, Reply
 from ..checks.answer import TABLES
 from ..checks.explain import KINDS, is_refusal, kind_of
 from ..checks.projection import project
 
-TOLERANCE = 1e-4  # of a tensor's norm: a projection adds up the rounding errors of many values
+PROJECTION_TOLERANCE = (
+    1e-4  # of a tensor's norm: a projection adds up the rounding errors of many values
+)
 # Of two replies of which one is stored, so that what agrees with one of them agrees with the other.
-SAME = TOLERANCE / 2
-STORED = 2 * TOLERANCE  # between two stored replies: each was rounded to sixteen bits
+SAME = PROJECTION_TOLERANCE / 2
+STORED = 2 * PROJECTION_TOLERANCE  # between two stored replies: each was rounded to sixteen bits
 # the norm of what is as good as zero: what is left of numbers that cancel differs by processor
 SMALLEST = 5e-3
 
@@ -44,7 +45,7 @@ class TensorFingerprint:
     projections: tuple[float, ...] = ()
     norm: float = 0.0
 
-    def agrees(self, other: TensorFingerprint, tolerance: float = TOLERANCE) -> bool:
+    def agrees(self, other: TensorFingerprint, tolerance: float = PROJECTION_TOLERANCE) -> bool:
         """Return whether both are recording of the same values, to rounding."""
         if (self.kind, self.shape, self.extremes) != (other.kind, other.shape, other.extremes):
             return False
@@ -198,7 +199,7 @@ class ReplyFingerprint:
         return all(self._agrees_in(facet, other, tolerance) for facet in facets or REPLY_FIELDS)
 
     def _agrees_in(
-        self, facet: ReplyField, other: ReplyFingerprint, tolerance: float = TOLERANCE
+        self, facet: ReplyField, other: ReplyFingerprint, tolerance: float = PROJECTION_TOLERANCE
     ) -> bool:
         if facet == "outputs":
             pairs = zip(self.outputs, other.outputs, strict=False)

@@ -14,15 +14,15 @@ from torch import Tensor
 
 from ..box.worker.messages import Call
 from ..checks.explain import is_refusal
-from ..checks.transcript import target_of
-from ..submission.source_text import nodes_of
+from ..checks.runner import target_of
+from ..submission.source import nodes_of
 from .fingerprint import SIZES
 from .observe import ObservedReply
 from .row import Response
 from .same_places import sizes_of
 
 HARD_CODED = "hard_coded_shape"
-MOST = 2 / 3  # of the wrong calls: in others the size may stand for another axis, too
+WRONG_CALLS_SHARE = 2 / 3  # of the wrong calls: in others the size may stand for another axis, too
 _READ = 300  # characters of a message
 _END = re.compile(r"index (\d+) is out of bounds for dimension \d+ with size \1\b")
 AXES = 3  # the largest number that is an axis in most texts
@@ -69,7 +69,10 @@ def proven_by_size(row: Response, source: str) -> dict[int, str]:
         counts = foreign | Counter(
             size for observation in calls for size in written & {*_message_sizes(observation)}
         )
-        if any(foreign[size] > 1 and count >= MOST * len(calls) for size, count in counts.items()):
+        if any(
+            foreign[size] > 1 and count >= WRONG_CALLS_SHARE * len(calls)
+            for size, count in counts.items()
+        ):
             hard_coded.add(name)
     return {
         i: HARD_CODED

@@ -13,9 +13,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-from ..box.worker.answers import Raised
+from ..box.worker.messages import Raised
 from ..checks.explain import is_refusal
-from ..submission.source_text import statements_of
+from ..submission.source import statements_of
 
 REFUSES = "refuses_allowed"
 # whoever asks whether the wrong width can be divided refuses what is allowed, too

@@ -16,8 +16,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from ..box.worker.answers import Output, Reply
-from ..box.worker.messages import Build, Call
+from ..box.worker.messages import Build, Call, Output, Reply
 from ..checks.explain import kind_of
 from .fingerprint import ReplyFingerprint, fingerprint_beside, has_no_numbers
 

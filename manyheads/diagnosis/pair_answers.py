@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from ..box.worker.answers import Reply
+from ..box.worker.messages import Reply
 from ..checks.explain import is_refusal, kind_of
 from ..checks.projection import Projection, project
 from .columns import from_rows, narrow, to_rows

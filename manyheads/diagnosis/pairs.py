@@ -8,8 +8,7 @@ from itertools import combinations
 
 from torch import Tensor
 
-from ..checks.implementation import LocalRunner
-from ..checks.local import as_an_attempts
+from ..checks.runner import LocalRunner, as_an_attempts
 from .bank import Bank
 from .diagnosis import Candidate
 from .fingerprint import ReplyFingerprint, as_due, fingerprint_beside

@@ -8,10 +8,10 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, S
 from dataclasses import replace
 from typing import TypeVar
 
-from ..box.worker.answers import Raised, Reply
+from ..box.worker.messages import Raised, Reply
 from ..checks.explain import is_dtype_fault, kind_of
-from ..checks.transcript import target_of
-from ..submission.unwritten import UNTOUCHED
+from ..checks.runner import target_of
+from ..submission.source import UNTOUCHED
 from .fingerprint import ReplyFingerprint
 from .observe import ObservedReply, fault_of_device
 from .recording import FaultDictionary, RecordedMutant

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from ..box.worker.messages import Call
 from ..checks.conditions import LEAST, NOTHING_LEFT_OUT, LeftOut, Rule
-from ..checks.draw import Drawn
+from ..checks.hidden_check import Drawn
 from .agree import has_own_weights
 from .bank import MisconceptionText
 from .family import Sweep
@@ -130,7 +130,7 @@ RecordedRule = Literal["answers"] | Rule
 class RecordedCondition:
     """What a function must do before its checks count, as calls with the reference's answers.
 
-    rule: "answers", for what every function must do (`judge.require_answer`), or a rule of
+    rule: "answers", for what every function must do (`judge.nontrivial`), or a rule of
     `checks.conditions`. expected: the first tensor of each answer.
     """
 

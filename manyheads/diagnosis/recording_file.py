@@ -21,12 +21,12 @@ from torch import Tensor
 from ..box.worker import wire
 from ..box.worker.messages import Call
 from ..checks.conditions import LeftOut
-from ..checks.draw import Drawn
 from ..checks.explain import KINDS
+from ..checks.hidden_check import Drawn
 from ..checks.projection import PROJECTIONS
 from ..course import CourseError, Exercise
 from ..errors import restore
-from ..submission.source_text import code_digest
+from ..submission.source import code_digest
 from .bank import MisconceptionText
 from .columns import TensorColumns, from_rows, from_sizes, narrow, read_tensors, to_rows, to_sizes
 from .family import curves_from_columns, curves_to_columns

@@ -57,7 +57,7 @@ def sizes_of(call: Call) -> Iterator[int]:
                 yield value
 
 
-MOST = 1 / 3  # of all calls: many mistakes change the numbers of most calls
+MOST_CALLS_SHARE = 1 / 3  # of all calls: many mistakes change the numbers of most calls
 FEW = 1 / 8  # of the mutants of a misconception: it is about something else
 GRADIENTS: tuple[ReplyField, ...] = ("gradients", "argument_gradients")
 
@@ -94,7 +94,7 @@ def pass_fail_match(
         (observation.reply, observation.expected.gradients) for observation in observations.values()
     ):
         return {}
-    if len(differences) > MOST * len(rights) and not learns:
+    if len(differences) > MOST_CALLS_SHARE * len(rights) and not learns:
         return {}
     # a number of another type may be another number, too
     if any("kind" in difference for difference in differences.values()):

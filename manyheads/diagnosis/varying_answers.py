@@ -15,7 +15,7 @@ from torch import Tensor
 
 from ..box.worker.form import OPAQUE
 from ..box.worker.messages import Build
-from ..checks.transcript import target_of
+from ..checks.runner import target_of
 from .observe import ObservedReply, first_of, is_of_copies
 from .row import Response
 

@@ -12,24 +12,19 @@ from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
 from itertools import cycle
 
-from ..box.connection import AttemptEnded, Connection, End, Spent
-from ..box.level import Box
-from ..box.loading import Stopped, load, start_again
+from ..box.connection import AttemptEnded, Box, Connection, End, Spent
+from ..box.open_and_load import Stopped, load, start_again
 from ..box.replies import read_reply, within_file
 from ..box.worker import wire
-from ..box.worker.answers import Output, Raised, Reply
 from ..box.worker.form import OPAQUE, Form, read_misfit
 from ..box.worker.limits import MIB, Limits
-from ..box.worker.messages import Build, Call, Load
-from ..checks.cast import cast
+from ..box.worker.messages import Build, Call, Load, Output, Raised, Reply
 from ..checks.explain import is_dtype_fault, is_refusal
-from ..checks.implementation import LocalRunner, Runner
-from ..checks.local import bytes_of, changes_in
-from ..checks.outcome import CheckOutcome
-from ..checks.transcript import Exchange, Question
+from ..checks.hidden_check import CheckOutcome
+from ..checks.runner import Exchange, LocalRunner, Question, Runner, bytes_of, cast, changes_in
 from ..submission import AttemptSource
-from ..submission.unwritten import is_beside_code
-from .known_names import (
+from ..submission.source import is_beside_code
+from .redaction import (
     builds_in,
     changeable_arguments,
     names_given,

@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
 
-from ..box.names import Device
+from ..box.level import Device
 from ..course import CourseError, load_course
 from ..errors import CourseFault
 from ..submission import Submission

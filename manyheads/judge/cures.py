@@ -21,24 +21,22 @@ from pathlib import Path
 import torch
 
 from ..box.connection import End
-from ..box.loading import Stopped
-from ..box.worker.answers import Raised
-from ..checks.explain import explain, is_shape_fault, is_undefined, missing_name
-from ..checks.sanitize import joined, sanitize
-from ..checks.transcript import Exchange
-from ..judges_python import PYTHON
+from ..box.open_and_load import Stopped
+from ..box.worker.messages import Raised
+from ..checks.explain import explain, is_shape_fault, is_undefined, joined, missing_name, sanitize
+from ..checks.runner import Exchange
 from ..submission import AttemptSource, proved_line
-from ..submission.newer_syntax import said_of_newer_syntax
-from ..submission.source_text import (
+from ..submission.newer_python import PYTHON, said_of_newer_syntax
+from ..submission.source import (
     DEFINITIONS,
     TEXT_ERRORS,
+    has_no_content,
     lines_of,
     nodes_of,
     pythons_words,
     statements_of,
+    texts_of_cells,
 )
-from ..submission.standing import texts_of_cells
-from ..submission.unwritten import has_no_content
 from .axes_in_text import wrong_length
 
 # characters that are looked at, of a name and so on

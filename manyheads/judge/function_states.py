@@ -12,15 +12,23 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import lru_cache
 
-from ..box.worker.answers import Raised
 from ..box.worker.form import Form
-from ..checks.explain import is_left_open, kind_of, missing_name, says_unwritten
-from ..checks.sanitize import LIMIT, joined, sanitize
+from ..box.worker.messages import Raised
+from ..checks.explain import (
+    LIMIT,
+    is_left_open,
+    joined,
+    kind_of,
+    missing_name,
+    sanitize,
+    says_unwritten,
+)
 from ..result import FunctionResult, State
-from ..submission.source_text import DEFINITIONS, statements_of
-from ..submission.unwritten import (
+from ..submission.source import (
+    DEFINITIONS,
     definitions_of,
     left_over_raise,
+    statements_of,
     unwritten_methods,
     unwritten_names,
 )

@@ -8,15 +8,12 @@ from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from functools import cache, partial
 
-from ..box.connection import AttemptEnded, End
-from ..box.level import Box
+from ..box.connection import AttemptEnded, Box, End
 from ..box.worker.limits import MIB
 from ..box.worker.messages import Call
-from ..checks.implementation import LocalRunner
-from ..checks.local import namespace_of
-from ..checks.outcome import DIED, FAILED_ITSELF, CheckOutcome
-from ..checks.sanitize import joined, sanitize
-from ..checks.transcript import Exchange, target_of
+from ..checks.explain import joined, sanitize
+from ..checks.hidden_check import DIED, FAILED_ITSELF, CheckOutcome
+from ..checks.runner import Exchange, LocalRunner, namespace_of, target_of
 from ..course import Course, Exercise
 from ..diagnosis import load_bank
 from ..diagnosis.agree import agree, asks_for_a_gpu, is_comparable
@@ -26,11 +23,10 @@ from ..diagnosis.proofs import can_cause
 from ..diagnosis.recording import FaultDictionary
 from ..diagnosis.recording_file import current
 from ..errors import CourseFault
-from ..lines.find_lines import OutOfTime
+from ..lines.search import OutOfTime
 from ..result import ExerciseResult, FunctionResult, Outcome, ProvedLine, Result, total_of
 from ..submission import AttemptSource, Submission, code_digest, proved_line, read_exercise
-from ..submission.standing import with_locations
-from ..submission.unwritten import UNTOUCHED
+from ..submission.source import UNTOUCHED, with_locations
 from .attempt_runner import AttemptRunner, RememberingRunner, ReplayCache
 from .cures import are_the_cause, as_note, explain_text, stopped_parts, suggest
 from .function_states import FINE, uses

@@ -8,8 +8,8 @@ from contextlib import closing
 from pathlib import Path
 
 from ..box.canary import SECONDS, CanaryReport, run_canary
-from ..box.connection import AttemptEnded, End
-from ..box.level import Box, BoxUnavailable, Level
+from ..box.connection import AttemptEnded, Box, End
+from ..box.level import BoxUnavailable, Level
 from ..box.worker.limits import Limits
 from ..box.worker.messages import Call, Load
 from ..course import Course

@@ -18,7 +18,7 @@ from multiprocessing.connection import Connection
 from queue import SimpleQueue
 from typing import TYPE_CHECKING
 
-from ..box.names import BoxUnavailable, Device
+from ..box.level import BoxUnavailable, Device
 from ..course import Course, load_course
 from ..errors import CourseFault
 from ..result import with_total
@@ -230,7 +230,7 @@ def open_judge(plan: GradePlan, box: ExitStack) -> Judge:
     try:
         import torch
 
-        from ..box.level import open_box
+        from ..box.open_and_load import open_box
         from ..box.worker.zygote import make_meta_ready
         from .grade_submission import Judge
         from .isolation_proof import prove
@@ -287,7 +287,7 @@ def tell_unrecorded(course: Course, exercises: Collection[str]) -> None:
 def end_with_parent() -> None:
     """End this process at once when its parent has ended, in whatever way.
 
-    Its box then ends, too (manyheads/box/reaper.py).
+    Its box then ends, too (manyheads/box/host_processes.py).
 
     A judge that is grading does not read from the pipe that brings it work, so it would not see the
     end of it for a while.

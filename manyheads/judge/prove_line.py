@@ -17,16 +17,14 @@ from itertools import islice
 from ..box.connection import AttemptEnded, Connection, End, Spent
 from ..box.replies import read_reply
 from ..box.worker import wire
-from ..box.worker.answers import Reply
-from ..box.worker.messages import Call
+from ..box.worker.messages import Call, Reply
 from ..checks.explain import is_left_open, says_unwritten
-from ..checks.outcome import CheckOutcome
-from ..checks.transcript import target_of
-from ..lines.candidates import candidates
-from ..lines.code_parts import Edit
-from ..lines.find_lines import Bounds, OutOfTime, find_lines
+from ..checks.hidden_check import CheckOutcome
+from ..checks.runner import target_of
+from ..lines.edits import Edit
+from ..lines.search import Bounds, OutOfTime, candidates, find_lines
 from ..result import CheckResult
-from ..submission.unwritten import is_unwritten
+from ..submission.source import is_unwritten
 from .attempt_runner import AttemptRunner
 
 ASKED = 8  # of the calls that went wrong, the most that an edited attempt is asked at a look

@@ -15,21 +15,20 @@ from dataclasses import dataclass, replace
 from itertools import chain
 
 from ..box.connection import AttemptEnded, End
-from ..box.worker.answers import Raised, Reply
-from ..box.worker.messages import Build
+from ..box.worker.messages import Build, Raised, Reply
 from ..checks.explain import (
     describe_exception,
     is_shape_fault,
     is_undefined,
+    joined,
     kind_of,
+    sanitize,
     says_unwritten,
 )
-from ..checks.local import LocalRecordingRunner
-from ..checks.outcome import AttemptRaised, CheckFailed, CheckOutcome
-from ..checks.sanitize import joined, sanitize
-from ..checks.transcript import target_of
+from ..checks.hidden_check import AttemptRaised, CheckFailed, CheckOutcome
+from ..checks.runner import LocalRecordingRunner, target_of
 from ..course import Exercise
-from ..course.shapes import Signature
+from ..course.signatures import Signature
 from ..diagnosis.bank import Bank
 from ..diagnosis.broken_aspect import first_broken, groups_of
 from ..diagnosis.diagnose import diagnose
@@ -40,10 +39,8 @@ from ..diagnosis.recording import FaultDictionary, PublicCheck, differs
 from ..diagnosis.row import Response
 from ..diagnosis.varying_answers import proven_by_chance
 from ..result import CheckResult, Diagnosed, FunctionResult, Outcome, ProvedLine
-from ..submission.standing import INTERFACE
-from ..submission.unwritten import UNTOUCHED, is_unwritten, unwritten_names
+from ..submission.source import INTERFACE, UNTOUCHED, is_unwritten, unwritten_names
 from .attempt_runner import AttemptRunner
-from .axes import Axes, Signatures, axes_of, name_sizes
 from .cures import loop_fault, suggest
 from .function_states import (
     Seen,
@@ -52,7 +49,8 @@ from .function_states import (
     states_of,
     uses,
 )
-from .public_conditions import without_unmet_conditions
+from .nontrivial import without_unmet_conditions
+from .redaction import Axes, Signatures, axes_of, name_sizes
 from .telling_numbers import what_stands_out
 
 # By the misconception, those that follow from it in the same function: a layer that is made in

@@ -13,9 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from ..box.level import Box, Level, open_box
-from ..checks.implementation import LocalRunner
-from ..checks.local import namespace_of
+from ..box.connection import Box
+from ..box.level import Level
+from ..box.open_and_load import open_box
+from ..checks.runner import LocalRunner, namespace_of
 from ..course import find_course, load_course
 from ..submission import read_attempt
 from .attempt_runner import AttemptRunner

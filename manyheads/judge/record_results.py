@@ -24,11 +24,11 @@ from typing import NamedTuple
 import yaml
 from pydantic import ValidationError
 
-from ..box.names import Device, Level
+from ..box.level import Device, Level
 from ..course import Assignment, Course, Exercise
 from ..course.model import with_neighbours
 from ..errors import CourseFault
-from ..lines.find_lines import Bounds
+from ..lines.search import Bounds
 from ..result import (
     ExerciseResult,
     HandedIn,
@@ -40,7 +40,7 @@ from ..result import (
 )
 from ..submission import Submission, Unreadable, largest, read_bytes
 from ..submission import find as not_graded
-from ..submission.lay_out import append, folder_lock, rows_of
+from ..submission.intake_journal import append, folder_lock, rows_of
 
 PACKAGES = ("torch", "numpy", "einops", "pytest")
 ENDS = (".py", ".ipynb")  # the suffixes of attempts

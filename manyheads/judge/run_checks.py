@@ -27,24 +27,38 @@ import torch
 from greenlet import getcurrent, greenlet
 
 from ..box.connection import AttemptEnded, End
-from ..box.worker.answers import Reply
 from ..box.worker.form import Form
-from ..box.worker.messages import Call
+from ..box.worker.messages import Call, Reply
 from ..checks.answer import has_numbers
 from ..checks.asserts import expect
 from ..checks.conditions import Condition, first_unmet, judged_beside
-from ..checks.draw import Draw, Drawn, input_seed
 from ..checks.explain import explain
-from ..checks.implementation import Implementation, LocalRunner, Runner
-from ..checks.local import LocalRecordingRunner, namespace_of
-from ..checks.marks import Layer, Mark
-from ..checks.outcome import FAILED_ITSELF, AttemptRaised, CheckFailed, CheckOutcome
-from ..checks.transcript import Exchange, Question, RecordingRunner, target_of
+from ..checks.hidden_check import (
+    FAILED_ITSELF,
+    AttemptRaised,
+    CheckFailed,
+    CheckOutcome,
+    Draw,
+    Drawn,
+    Layer,
+    Mark,
+    input_seed,
+)
+from ..checks.runner import (
+    Exchange,
+    Implementation,
+    LocalRecordingRunner,
+    LocalRunner,
+    Question,
+    RecordingRunner,
+    Runner,
+    namespace_of,
+    target_of,
+)
 from ..course import Course, Exercise
 from ..errors import CourseFault, described, place_of
 from .attempt_runner import RememberingRunner, ReplayCache, ReplayNode
-from .axes import redact
-from .require_answer import (
+from .nontrivial import (
     all_right,
     asked_of,
     compare_with_reference,
@@ -52,6 +66,7 @@ from .require_answer import (
     require_nontrivial,
     wrong_type,
 )
+from .redaction import redact
 
 FIXTURES = ("attempt", "reference", "draw")
 CONDITIONS = "PRECONDITIONS"  # the name of a file's conditions

@@ -20,8 +20,8 @@ from urllib3.exceptions import HTTPError
 
 from ..course import Course
 from ..errors import CourseFault
+from ..files import write_whole
 from ..submission import ENDINGS, largest, too_large
-from ..whole import write_whole
 
 SECONDS = 30.0
 MOST_BYTES = 32 * 2**20  # of one answer

@@ -16,20 +16,19 @@ from pathlib import Path
 
 from pydantic import AwareDatetime, BaseModel, ValidationError
 
-from ..box.names import BoxUnavailable, Level
+from ..box.level import BoxUnavailable, Level
 from ..course import Assignment, Course, load_course
 from ..course.decisions import Decisions, final
-from ..course.load import FOLDER, course_secret
-from ..course.model import assignment_named
+from ..course.model import FOLDER, assignment_named, course_secret
+from ..files import write_whole
 from ..judge.judge_process import Graded, GradePlan, SteadyJudge
 from ..report.exports import gradescope_result
-from ..report.labels import labels_of
+from ..report.report_content import labels_of
 from ..result import HandedIn, Result, with_not_readable, with_total
 from ..submission import Submission
 from ..submission.collect_downloads import collect
-from ..submission.lay_out import State, read_memory
+from ..submission.intake_journal import State, read_memory
 from ..submission.which_exercise import Exercises
-from ..whole import write_whole
 
 COURSE = Path("source") / "course"  # brought by the autograder's zip
 RESULTS = Path("results") / "results.json"  # which Gradescope reads

@@ -30,18 +30,18 @@ from nbgrader.exchange.default import ExchangeCollect
 
 from ..authoring.release_exercises import write_release
 from ..authoring.stub_notebook import stub_notebook
-from ..box.names import Level
+from ..box.level import Level
 from ..course import Assignment, Course, CourseError
 from ..course.decisions import Decisions, final
-from ..course.load import course_secret
+from ..course.model import course_secret
 from ..errors import CourseFault
+from ..files import write_whole
 from ..judge.judge_process import GradePlan, SteadyJudge, usable
 from ..judge.run_checks import Catalogue
 from ..result import Result, with_not_readable
 from ..submission import Unreadable, read_text
-from ..submission.lay_out import ToGrade, to_grade
+from ..submission.intake_journal import ToGrade, to_grade
 from ..submission.roster import read_roster
-from ..whole import write_whole
 from .nbgrader_gradebook import GradebookWriter, attempt_notebook, group_report, released
 
 # nbgrader's own name: formgrader links to this folder, and other assignments stand there too

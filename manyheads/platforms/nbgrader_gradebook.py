@@ -25,12 +25,17 @@ from sqlalchemy.exc import SAWarning, SQLAlchemyError
 from ..course import Assignment, Course, CourseError, Exercise
 from ..course.decisions import Decisions, dates_of, with_excuses
 from ..errors import CourseFault
+from ..printable_text import visible
 from ..report.class_view import NOT_HELD
-from ..report.words import adjustment_text, attempt_words, exercise_adjustments, said_of_not_graded
+from ..report.report_content import (
+    adjustment_text,
+    attempt_words,
+    exercise_adjustments,
+    said_of_not_graded,
+)
 from ..result import Adjustment, CheckResult, ExerciseResult, Result, total_of
 from ..submission import Submission, code_digest, largest, read_exercise, read_text
 from ..submission.read import METADATA_KEY
-from ..visible import visible
 
 COURSE_ID = "manyheads"  # the course in nbgrader's database
 MOST_POINTS = 1e6  # of one cell: infinity and what adds up to it are a slip

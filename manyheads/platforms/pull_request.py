@@ -16,14 +16,22 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from ..box.names import Device, Level
+from ..box.level import Device, Level
 from ..course import Assignment, Course, Exercise
-from ..course.load import course_secret
+from ..course.model import course_secret
 from ..errors import CourseFault
 from ..judge.judge_process import GradePlan, SteadyJudge
-from ..report.labels import IDS, Labels, label_of, labels_of
 from ..report.markdown import CUT, LONGEST, attempt_text, results_section, text_block
-from ..report.words import attempt_words, out_of, out_of_all, without_edits
+from ..report.report_content import (
+    IDS,
+    Labels,
+    attempt_words,
+    label_of,
+    labels_of,
+    out_of,
+    out_of_all,
+    without_edits,
+)
 from ..result import MOST_LINES, ExerciseResult, Result, with_total, write_result
 from ..submission import (
     ENDINGS,
@@ -36,8 +44,7 @@ from ..submission import (
     read_file,
 )
 from ..submission.read import LINE_LIMIT, asked_of
-from ..submission.source_text import DEFINITIONS, statements_of
-from ..submission.standing import named_line
+from ..submission.source import DEFINITIONS, named_line, statements_of
 from . import github
 from .github import Api, Collected, Environment, PullRequest, ServiceError
 

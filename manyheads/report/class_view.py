@@ -19,14 +19,14 @@ from ..course.decisions import SHARE, UNKNOWN_TIME
 from ..judge.record_results import ChangedPoints
 from ..result import Diagnosed, ExerciseResult, Outcome, Result, names_and_reason
 from ..submission.roster import Roster, Student
-from ..submission.standing import LOAD_ERROR
-from ..submission.unwritten import UNTOUCHED
-from .labels import IDS, Labels
-from .words import (
+from ..submission.source import LOAD_ERROR, UNTOUCHED
+from .report_content import (
     DECIDED,
     EXCUSED,
+    IDS,
     MARKS,
     NOT_GRADED,
+    Labels,
     adjustment_text,
     exercise_adjustments,
     points,

@@ -35,11 +35,11 @@ from contextlib import suppress
 from pathlib import Path, PurePosixPath
 
 from ..course import Course
+from ..printable_text import visible, visible_line
 from ..result import Result
 from ..submission import Unreadable, is_archive, read_bytes
-from ..submission.lay_out import IntakeJournal, Origin
+from ..submission.intake_journal import IntakeJournal, Origin
 from ..submission.roster import Student, letters
-from ..visible import visible, visible_line
 from .class_view import (
     NOT_HELD,
     UNEXPLAINED,
@@ -49,10 +49,16 @@ from .class_view import (
     not_graded,
     sentences,
 )
-from .labels import IDS, Labels, file_stems
 from .markdown import feedback_markdown, one_exercise
 from .pages import student_page
-from .words import adjustment_text, attempt_words, exercise_adjustments
+from .report_content import (
+    IDS,
+    Labels,
+    adjustment_text,
+    attempt_words,
+    exercise_adjustments,
+    file_stems,
+)
 
 _FORMULA = ("=", "+", "-", "@")
 _SEPARATORS = re.compile(r"([;\t|])")

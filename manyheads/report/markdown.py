@@ -16,10 +16,11 @@ import unicodedata
 from collections.abc import Collection, Iterator, Sequence
 
 from ..result import CheckResult, ExerciseResult, Result, with_total
-from .labels import IDS, Labels
-from .words import (
+from .report_content import (
     ASK,
+    IDS,
     FunctionReport,
+    Labels,
     adjustment_text,
     attempt_words,
     exercise_adjustments,

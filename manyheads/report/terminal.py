@@ -14,13 +14,12 @@ from rich.table import Table
 from rich.text import Text
 
 from ..result import CheckResult, ExerciseResult
-from ..student.how_far import Rung
+from ..student.hints import Rung
 from ..student.own_attempt import Own, from_here
 from ..submission import proved_line
-from ..submission.unwritten import unwritten_methods
+from ..submission.source import unwritten_methods
 from .class_view import GRAVE, SHARES, Cell, ClassView, Column, Part
-from .labels import label_of
-from .words import (
+from .report_content import (
     DECIDED,
     EXCUSED,
     LATER,
@@ -34,6 +33,7 @@ from .words import (
     attempt_words,
     counted,
     defined_on,
+    label_of,
     points,
     score_words,
 )

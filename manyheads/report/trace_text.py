@@ -10,8 +10,8 @@ from rich.segment import SegmentLines
 from rich.text import Text
 from torch import Tensor
 
-from ..student.explain_trace import Explained, Operation, Repeated, TraceLine, shortened
-from ..student.origins import OriginTable
+from ..student.examples import OriginTable
+from ..student.trace import Explained, Operation, Repeated, TraceLine, shortened
 from .terminal import Hanging
 
 LEGEND = "view: same memory, read anew   copy: every number moved   no word: new numbers"

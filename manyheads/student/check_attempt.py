@@ -8,12 +8,11 @@ import ast
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ..box.connection import AttemptEnded, End
-from ..box.level import Box
+from ..box.connection import AttemptEnded, Box, End
 from ..box.worker.limits import Limits
 from ..box.worker.messages import Call
-from ..checks.cast import cast
 from ..checks.explain import describe_exception
+from ..checks.runner import cast
 from ..course import Exercise
 from ..diagnosis.diagnosis import Diagnosis, named
 from ..diagnosis.fingerprint import fingerprint_beside
@@ -30,11 +29,10 @@ from ..judge.public_checks import (
     visible_results,
     with_start,
 )
-from ..lines.find_lines import Bounds, OutOfTime
+from ..lines.search import Bounds, OutOfTime
 from ..result import CheckResult, ExerciseResult, Outcome, ProvedLine
 from ..submission import AttemptSource, proved_line
-from ..submission.source_text import tree_of
-from ..submission.standing import with_locations
+from ..submission.source import tree_of, with_locations
 
 WAITED_FOR = Bounds(seconds=5.0)  # a student waits
 ALARM = 1.0  # seconds: a call needs a few milliseconds

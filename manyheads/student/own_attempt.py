@@ -25,9 +25,9 @@ from typing import TYPE_CHECKING
 from pydantic import BaseModel
 
 from ..course import Course, CourseError, Exercise
-from ..course.load import FOLDER
-from ..course.model import exercises_called
+from ..course.model import FOLDER, exercises_called
 from ..errors import restore
+from ..files import write_whole
 from ..result import ExerciseResult
 from ..submission import (
     ENDINGS,
@@ -39,12 +39,11 @@ from ..submission import (
     read_bytes,
     read_file,
 )
-from ..submission.unwritten import is_unwritten
+from ..submission.source import is_unwritten
 from ..submission.which_exercise import Exercises, NotPlaced
-from ..whole import write_whole
 
 if TYPE_CHECKING:
-    from ..box.level import Box
+    from ..box.connection import Box
     from ..diagnosis.recording import FaultDictionary
 
 NAME, ENGINE = "last-check", Path(__file__).parents[1]  # the folder in FOLDER
@@ -341,7 +340,7 @@ class Checks(ExitStack):
         process.
         """
         if self._box is None:
-            from ..box.forked import open_own_box
+            from ..box.without_namespaces import open_own_box
 
             self._box = self.enter_context(open_own_box(meta=True))
         return self._box

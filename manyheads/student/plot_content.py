@@ -16,18 +16,15 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from ..box.level import Box
-from ..box.worker.answers import Raised, Traced
+from ..box.connection import Box
+from ..box.worker.messages import Raised, Traced
 from ..checks.explain import explain, is_undefined, says_unwritten
 from ..course import Course, Exercise
 from ..diagnosis.recording_file import read
 from ..result import Result
 from ..submission import AttemptSource, code_digest, read_exercise
-from .choose_example import examples
-from .example import Example
-from .follow import follow
-from .heads import weights_by_call
-from .origins import Addresses, addresses
+from .examples import Addresses, Example, addresses, examples, weights_by_call
+from .trace import follow
 
 HIDDEN = -1e4  # a score this low counts as −∞
 NONE = 1e-4  # a difference this small counts as rounding

@@ -15,8 +15,7 @@ from .find import (
     write_not_graded,
 )
 from .read import largest, read_attempt, read_bytes, read_exercise, read_file, read_text, too_large
-from .source_text import AttemptSource, Unreadable, code_digest, lines_of
-from .standing import proved_line
+from .source import AttemptSource, Unreadable, code_digest, lines_of, proved_line
 
 __all__ = [
     "ENDINGS",

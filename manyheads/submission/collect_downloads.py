@@ -19,15 +19,14 @@ from pathlib import Path, PurePath
 from tempfile import TemporaryDirectory
 
 from ..course import Assignment, Course
-from ..course.dates import read_moment
+from ..course.course_yaml import read_moment
 from ..errors import CourseFault
+from ..files import KeptContents
 from ..result import NOT_AS_IT_IS
 from . import ENDINGS, Unreadable, is_archive, printable_name, read_text
 from .archives import Reader, own_name
 from .find import plain
-from .intake_limits import Limits
-from .kept_contents import KeptContents
-from .lay_out import (
+from .intake_journal import (
     TIMESTAMP,
     Candidate,
     IntakeJournal,
@@ -39,6 +38,7 @@ from .lay_out import (
     read_memory,
     refuse_links,
 )
+from .intake_limits import Limits
 from .listed_times import ListedTimes
 from .platforms import (
     CLONES,

@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from ..course import Assignment, Course
 from ..errors import CourseFault
-from ..whole import told_where, write_whole
+from ..files import told_where, write_whole
 
 NAME = "not-graded.json"
 ENDINGS = (".py", ".ipynb")

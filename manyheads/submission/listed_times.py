@@ -18,7 +18,7 @@ from datetime import datetime
 from pathlib import Path
 
 from ..course import Course
-from ..course.dates import read_moment
+from ..course.course_yaml import read_moment
 from ..errors import CourseFault
 from .find import printable_name
 from .platforms import Person

@@ -31,12 +31,12 @@ from typing import Any
 import yaml
 
 from ..course import Course
-from ..course.dates import read_moment
+from ..course.course_yaml import read_moment
 from . import ENDINGS, is_archive
 from .archives import METADATA, Member, content_of, is_wanted, own_name
 from .find import plain, printable_name
+from .intake_journal import Origin
 from .intake_limits import MIB, Closed
-from .lay_out import Origin
 from .which_exercise import Exercises
 
 _ARCHIVE = r"(?i:\.(?:zip|tgz|7z|rar|tar(?:\.gz|\.bz2|\.xz)?|gz))"

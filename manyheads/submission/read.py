@@ -18,7 +18,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .source_text import (
+from .source import (
     CODE_LIMIT,
     AttemptSource,
     CellNotRun,

@@ -16,7 +16,7 @@ from ..course import Assignment, Course, Exercise
 from .find import ARCHIVES, ENDINGS
 from .intake_limits import Limits
 from .read import NotebookError, asked_of, defined_in, read_notebook, without_magics
-from .source_text import decoded
+from .source import decoded
 
 # What browsers, systems, platforms and people put after a name: (1), -2, " - Copy", _final, _v2.
 _SUFFIX = re.compile(

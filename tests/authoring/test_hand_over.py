@@ -12,7 +12,7 @@ import pytest
 from manyheads.authoring.class_repository import hand_over
 from manyheads.course import Course, load_course
 from manyheads.errors import CourseFault
-from manyheads.judges_python import MANIFEST
+from manyheads.submission.newer_python import MANIFEST
 from tests.make import RIGHT, TINY, content, git
 
 SCRIPT = "exercises/averages/01_running_mean.py"

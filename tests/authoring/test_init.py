@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from manyheads.authoring.skeletons import init_course
+from manyheads.authoring.new_course import init_course
 from manyheads.authoring.templates import HERE
 from manyheads.course import CourseError
 from tests.conftest import Run

@@ -13,7 +13,7 @@ from manyheads.authoring.stub import leaks
 from manyheads.authoring.stub_notebook import stub_notebook
 from manyheads.course import load_course
 from manyheads.judge.run_checks import Catalogue
-from manyheads.student.how_far import after_done
+from manyheads.student.hints import after_done
 from tests.authoring.conftest import LinesOf
 
 SOLUTION = "solutions/averages/01_running_mean.py"

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from manyheads.authoring.release_exercises import write_release
-from manyheads.box.procstat import has_ended
-from manyheads.checks.local import namespace_of
+from manyheads.box.host_processes import has_ended
+from manyheads.checks.runner import namespace_of
 from manyheads.course import CourseError, load_course
 from manyheads.diagnosis import load_bank, recording_file
 from manyheads.judge.run_checks import Catalogue

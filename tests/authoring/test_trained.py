@@ -9,11 +9,11 @@ import torch
 from torch import Tensor, nn
 
 from manyheads.authoring import release_exercises
+from manyheads.authoring.record_answers import shares_of
 from manyheads.authoring.release_exercises import record, stray_files, trained_blocks
-from manyheads.authoring.seen_shares import shares_of
 from manyheads.course import Course, CourseError, load_course
 from manyheads.judge.run_checks import Catalogue
-from manyheads.student.sentence import SENTENCE, read_blocks, save_blocks
+from manyheads.student.train_model import SENTENCE, read_blocks, save_blocks
 
 MODULE = """
 from torch import nn

@@ -12,18 +12,18 @@ import pytest
 from manyheads.authoring import time_limit
 from manyheads.authoring.release_exercises import write_release
 from manyheads.authoring.verify import plugin, test_bank
-from manyheads.authoring.verify.claims import LOST, NOTHING, Line, verify_course
-from manyheads.authoring.verify.faults import FaultBench
-from manyheads.box.level import Box, BoxUnavailable
+from manyheads.authoring.verify.plugin import LOST, NOTHING, Line, verify_course
+from manyheads.authoring.verify.trials import FaultBench
+from manyheads.box.connection import Box
+from manyheads.box.level import BoxUnavailable
 from manyheads.checks.asserts import CheckFailed
-from manyheads.checks.implementation import Implementation
-from manyheads.checks.local import BrokenReference
+from manyheads.checks.runner import BrokenReference, Implementation
 from manyheads.course import Course, CourseError, Exercise, load_course
 from manyheads.errors import CourseFault
 from manyheads.judge import run_checks
-from manyheads.judge.require_answer import Asked
+from manyheads.judge.nontrivial import Asked
 from manyheads.judge.run_checks import Catalogue, GraderFault
-from manyheads.lines.find_lines import Bounds
+from manyheads.lines.search import Bounds
 from manyheads.result import ProvedLine
 from tests.authoring.conftest import LinesOf
 from tests.make import REPOSITORY, TINY, add, copy_course, edit, write

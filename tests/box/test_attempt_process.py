@@ -16,13 +16,12 @@ from pathlib import Path
 
 import pytest
 
-from manyheads.box.connection import AttemptEnded, Channel, Connection, End
+from manyheads.box.connection import AttemptEnded, Box, Channel, Connection, End
 from manyheads.box.contents import contents
-from manyheads.box.forked import ForkedBox, open_own_box
-from manyheads.box.level import Box, BoxUnavailable, Level, open_box
-from manyheads.box.loading import load
-from manyheads.box.process import ProcessBox, _caller
-from manyheads.box.procstat import has_ended, is_running
+from manyheads.box.host_processes import has_ended, is_running
+from manyheads.box.level import BoxUnavailable, Level
+from manyheads.box.open_and_load import load, open_box
+from manyheads.box.without_namespaces import ForkedBox, ProcessBox, _caller, open_own_box
 from manyheads.box.worker.limits import Limits
 from manyheads.box.worker.messages import Call, Load
 from manyheads.course import Course, load_course
@@ -211,7 +210,7 @@ BODIES = {
 SCRIPT = """
 import json, sys
 from manyheads.box.connection import AttemptEnded
-from manyheads.box.forked import open_own_box
+from manyheads.box.without_namespaces import open_own_box
 from manyheads.box.worker.limits import Limits
 from manyheads.box.worker.messages import Call, Load
 

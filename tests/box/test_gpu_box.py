@@ -12,14 +12,11 @@ from pathlib import Path
 import pytest
 import torch
 
-from manyheads.box import nvidia
+from manyheads.box import contents
 from manyheads.box.canary import run_canary
-from manyheads.box.connection import AttemptEnded
-from manyheads.box.contents import Bind
-from manyheads.box.gpu import GpuBox, GpuLock
-from manyheads.box.level import Box, BoxUnavailable, Level, open_box
-from manyheads.box.namespaces import NamespaceBox, launch_request
-from manyheads.box.nvidia import (
+from manyheads.box.connection import AttemptEnded, Box
+from manyheads.box.contents import (
+    Bind,
     Driver,
     Equipment,
     Gpu,
@@ -29,6 +26,9 @@ from manyheads.box.nvidia import (
     missing,
     separate_gpus,
 )
+from manyheads.box.level import BoxUnavailable, Level
+from manyheads.box.namespaces import GpuBox, GpuLock, NamespaceBox, launch_request
+from manyheads.box.open_and_load import open_box
 from manyheads.box.worker.limits import Limits
 from manyheads.box.worker.messages import Call
 from tests.make import replies
@@ -234,7 +234,7 @@ def test_libraries_outside_usr_are_bound_beside_each_other_under_a_name_of_the_b
 )
 def test_libraries_below_usr_are_in_every_box(machine, monkeypatch, known, expected):
     library = next(Path("/usr/lib").glob("*/libc.so.6"))  # in the place of the driver's
-    monkeypatch.setattr(nvidia, "LIBRARIES", (library.name,))
+    monkeypatch.setattr(contents, "LIBRARIES", (library.name,))
     inside = gpu_equipment(Driver(machine(), (Gpu("nvidia0"),), str(library), known))
     assert not [bind for bind in inside.binds if "lib" in bind.target]
     assert dict(inside.environment).get("LD_LIBRARY_PATH") == (

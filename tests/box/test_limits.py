@@ -14,11 +14,11 @@ from pathlib import Path
 
 import pytest
 
-from manyheads.box import connection, process
-from manyheads.box.cgroup import ZYGOTE_MIB, make_cgroup, plan_cgroup
-from manyheads.box.connection import ALL_REPLIES, AttemptEnded, Connection, End, Spent
-from manyheads.box.level import Box, Level, open_box
-from manyheads.box.loading import MOST_SKIPPED, Loaded, Stopped, load
+from manyheads.box import connection, without_namespaces
+from manyheads.box.connection import ALL_REPLIES, AttemptEnded, Box, Connection, End, Spent
+from manyheads.box.host_processes import ZYGOTE_MIB, make_cgroup, plan_cgroup
+from manyheads.box.level import Level
+from manyheads.box.open_and_load import MOST_SKIPPED, Loaded, Stopped, load, open_box
 from manyheads.box.worker.limits import Limits
 from manyheads.box.worker.messages import Call, Load
 from manyheads.course import Course, Exercise
@@ -131,7 +131,7 @@ def test_a_new_interpreter_can_read_the_limits_whatever_named_the_device():
     class Device(StrEnum):
         CUDA = "cuda"
 
-    compile(process._code(Limits().on(Device.CUDA)), "<started>", "exec")
+    compile(without_namespaces._interpreter_code(Limits().on(Device.CUDA)), "<started>", "exec")
 
 
 @pytest.mark.parametrize(("dtype", "least", "most"), [("float64", 1, 3), ("float32", 1, 2)])

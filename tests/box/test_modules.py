@@ -6,8 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from manyheads.box.connection import Connection
-from manyheads.box.level import Box
+from manyheads.box.connection import Box, Connection
 from manyheads.box.worker.execute import execute, on_its_device
 from manyheads.box.worker.limits import Limits
 from manyheads.box.worker.messages import Build, Call, Load, StandIn

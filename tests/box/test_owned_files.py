@@ -13,14 +13,15 @@ from pathlib import Path
 
 import pytest
 
-from manyheads.box import cgroup, connection, warm
-from manyheads.box.contents import Bind
-from manyheads.box.level import Box, Level, open_box
+from manyheads.box import connection, host_processes, zygote_box
+from manyheads.box.connection import Box
+from manyheads.box.contents import Bind, Equipment
+from manyheads.box.level import Level
 from manyheads.box.namespaces import NamespaceBox
-from manyheads.box.nvidia import Equipment
-from manyheads.box.warm import uid_for_box
+from manyheads.box.open_and_load import open_box
 from manyheads.box.worker.limits import Limits
 from manyheads.box.worker.messages import Call, Load
+from manyheads.box.zygote_box import uid_for_box
 from tests.make import replies
 from tests.witness import below, parent_of
 
@@ -215,7 +216,7 @@ def test_a_reaper_waits_for_the_judge_alone(own_box: NamespaceBox) -> None:
 
 def test_of_the_cgroups_whose_judge_has_ended_the_empty_ones_are_removed(tmp_path, monkeypatch):
     """Folders of the test's own, for a cgroup can be made only by some."""
-    monkeypatch.setattr(cgroup, "ROOT", tmp_path)
+    monkeypatch.setattr(host_processes, "ROOT", tmp_path)
     gone = subprocess.Popen(["true"])
     # ended, and not waited for: init may take its time
     os.waitid(os.P_PID, gone.pid, os.WEXITED | os.WNOWAIT)
@@ -223,7 +224,7 @@ def test_of_the_cgroups_whose_judge_has_ended_the_empty_ones_are_removed(tmp_pat
     empty, full, alive = (tmp_path / "memory" / f"manyheads-{suffix}" for suffix in numbers)
     for folder in (empty, full / "child", alive):
         folder.mkdir(parents=True)
-    cgroup.remove_abandoned()
+    host_processes.remove_abandoned()
     gone.wait()
     assert [folder.exists() for folder in (empty, full, alive)] == [False, True, True]
 
@@ -274,7 +275,7 @@ def test_the_next_attempt_waits_for_the_end_of_the_last(slow: NamespaceBox) -> N
 def test_where_it_never_ends_the_box_is_replaced(
     slow: NamespaceBox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(warm, "SLOW_END_SECONDS", 0.1)
+    monkeypatch.setattr(zygote_box, "SLOW_END_SECONDS", 0.1)
     supervisor, _ = end_of_one_that_never_comes(slow)
     assert answers(slow)
     assert supervisor_and_attempts(slow)[0] != supervisor

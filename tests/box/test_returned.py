@@ -10,22 +10,19 @@ from pathlib import Path
 import pytest
 import torch
 
-from manyheads.box.level import Box
-from manyheads.box.worker.answers import Output, Reply, Traced
+from manyheads.box.connection import Box
 from manyheads.box.worker.form import Form
-from manyheads.box.worker.messages import Call
+from manyheads.box.worker.messages import Call, Output, Reply, Traced
 from manyheads.checks import assert_matches
 from manyheads.checks.answer import Answer
-from manyheads.checks.implementation import Implementation, LocalRunner
-from manyheads.checks.outcome import CheckFailed
-from manyheads.checks.sanitize import kind_name
+from manyheads.checks.explain import kind_name
+from manyheads.checks.hidden_check import CheckFailed
+from manyheads.checks.runner import Implementation, LocalRunner
 from manyheads.course import Course, load_course
 from manyheads.diagnosis.recording_file import read
-from manyheads.student.choose_example import examples
-from manyheads.student.example import Example
-from manyheads.student.explain_trace import Explained, explained
-from manyheads.student.follow import follow
+from manyheads.student.examples import Example, examples
 from manyheads.student.plot_content import pictures_of
+from manyheads.student.trace import Explained, explained, follow
 from manyheads.submission import AttemptSource
 from tests.diagnosis.both_sides import Sides, names
 from tests.make import edited

@@ -12,18 +12,24 @@ import pytest
 import torch
 from torch import Tensor
 
-from manyheads.box.level import Box
+from manyheads.box.connection import Box
 from manyheads.box.worker import wire
-from manyheads.box.worker.answers import Output, Raised
-from manyheads.box.worker.execute import execute
+from manyheads.box.worker.execute import execute, outputs_of
 from manyheads.box.worker.form import OPAQUE, Form, misfit, read_misfit
 from manyheads.box.worker.limits import Limits
-from manyheads.box.worker.messages import Build, Call, FollowUp, Load, Returned
-from manyheads.box.worker.structure import outputs_of
-from manyheads.box.worker.text import NAME_LIMIT, plain
-from manyheads.checks.cast import cast
+from manyheads.box.worker.messages import (
+    NAME_LIMIT,
+    Build,
+    Call,
+    FollowUp,
+    Load,
+    Output,
+    Raised,
+    Returned,
+    plain,
+)
 from manyheads.checks.explain import explain, is_refusal
-from manyheads.checks.implementation import Implementation, LocalRunner
+from manyheads.checks.runner import Implementation, LocalRunner, cast
 from tests.make import replies
 
 PAIR = Form("tuple", ("y", "state"), (Form(), Form("opaque")))

@@ -6,11 +6,10 @@ import struct
 
 import pytest
 
-from manyheads.box.level import Box
+from manyheads.box.connection import Box
 from manyheads.box.worker import seccomp
-from manyheads.box.worker.answers import Reply
 from manyheads.box.worker.limits import Limits
-from manyheads.box.worker.messages import Call
+from manyheads.box.worker.messages import Call, Reply
 from manyheads.box.worker.seccomp import ALLOW, ENOSYS, EPERM, KILL, Condition, Rule, assemble
 from tests.make import replies
 

@@ -13,19 +13,24 @@ from torch import Tensor, nn
 from torch.nn.attention.bias import causal_upper_left
 from torch.nn.attention.flex_attention import flex_attention
 
-from manyheads.box.worker.answers import (
+from manyheads.box.worker.execute import execute
+from manyheads.box.worker.messages import (
     CROPS,
     ORDER,
     SLICES,
     STEPS,
+    Build,
+    Call,
+    InitModel,
     Operations,
     Reply,
     Slice,
     Step,
+    TraceCall,
     Traced,
+    TrainStep,
+    Write,
 )
-from manyheads.box.worker.execute import execute
-from manyheads.box.worker.messages import Build, Call, InitModel, TraceCall, TrainStep, Write
 from manyheads.box.worker.op_monitor import OpMonitor
 from manyheads.box.worker.tracing import trace
 from manyheads.box.worker.training import Adam, C, Trainer, initialise

@@ -10,17 +10,18 @@ from torch import Tensor
 
 from manyheads.box.replies import BadReply, read_traced
 from manyheads.box.worker import wire
-from manyheads.box.worker.answers import (
+from manyheads.box.worker.messages import (
     DEPTH,
     ELEMENTS,
     ORDER,
     SIDES,
     SLICES,
     STEPS,
+    Call,
     Slice,
+    TraceCall,
     Traced,
 )
-from manyheads.box.worker.messages import Call, TraceCall
 from manyheads.box.worker.tracing import trace
 
 TENSORS = {

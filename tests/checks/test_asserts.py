@@ -5,8 +5,7 @@ import resource
 import pytest
 import torch
 
-from manyheads.box.worker.answers import Output, Raised, Reply
-from manyheads.box.worker.messages import Call
+from manyheads.box.worker.messages import Call, Output, Raised, Reply
 from manyheads.checks import projection
 from manyheads.checks.answer import Answer
 from manyheads.checks.asserts import (
@@ -18,8 +17,7 @@ from manyheads.checks.asserts import (
     assert_unmutated,
     difference,
 )
-from manyheads.checks.edit import EditError, edit
-from manyheads.checks.outcome import AttemptRaised, CheckFailed
+from manyheads.checks.hidden_check import AttemptRaised, CheckFailed, EditError, edit
 from manyheads.checks.projection import LARGEST, project
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from manyheads.box.process import ProcessBox
+from manyheads.box.without_namespaces import ProcessBox
 from tests.make import TINY
 
 
@@ -23,6 +23,8 @@ def here(student_copy: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The student's folder, for a command that runs in this process: which has computed, so it may
     not be forked.
     """
-    monkeypatch.setattr("manyheads.box.forked.open_own_box", lambda meta=False: ProcessBox())
+    monkeypatch.setattr(
+        "manyheads.box.without_namespaces.open_own_box", lambda meta=False: ProcessBox()
+    )
     monkeypatch.chdir(student_copy)
     return student_copy

@@ -16,9 +16,9 @@ from pathlib import Path
 
 import pytest
 
-from manyheads.course.dates import moment
+from manyheads.course.course_yaml import moment
 from manyheads.result import Diagnosed, HandedIn, Result, write_result
-from manyheads.submission.lay_out import read_memory
+from manyheads.submission.intake_journal import read_memory
 from tests import make
 from tests.conftest import Run
 from tests.make import TINY

@@ -16,9 +16,9 @@ import pytest
 import typer
 
 from manyheads import cli
-from manyheads.cli import progress
+from manyheads.cli import options as progress
 from manyheads.cli.app import app
-from manyheads.cli.release import _steps_shown, _still_to_fill
+from manyheads.cli.author import _steps_shown, _still_to_fill
 from manyheads.result import write_result
 from tests import make
 from tests.conftest import Run

@@ -13,18 +13,17 @@ from typing import Any
 import pytest
 
 from manyheads.authoring.stub import Lines, _normalised, hidden_lines
-from manyheads.box.forked import open_own_box
-from manyheads.box.level import Box
-from manyheads.checks.local import LocalRecordingRunner, namespace_of
+from manyheads.box.connection import Box
+from manyheads.box.without_namespaces import open_own_box
+from manyheads.checks.runner import LocalRecordingRunner, namespace_of
 from manyheads.cli.check import told_of as checked
 from manyheads.course import Course, Exercise, load_course
 from manyheads.diagnosis.recording_file import read
-from manyheads.report.words import without_ids
-from manyheads.student.choose_example import examples
-from manyheads.student.explain_trace import explained
-from manyheads.student.follow import follow
+from manyheads.report.report_content import without_ids
+from manyheads.student.examples import examples
 from manyheads.student.hints import next_hint
 from manyheads.student.own_attempt import Checks, read_own
+from manyheads.student.trace import explained, follow
 from tests.make import REPOSITORY
 
 NUMBER = re.compile(r"-?\d+\.\d+(?:e[-+]\d+)?")

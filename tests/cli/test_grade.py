@@ -15,9 +15,9 @@ import jsonschema
 import pytest
 import torch
 
-from manyheads.box import nvidia
-from manyheads.box.names import Device
-from manyheads.box.nvidia import Driver, Gpu, Places
+from manyheads.box import contents
+from manyheads.box.contents import Driver, Gpu, Places
+from manyheads.box.level import Device
 from manyheads.cli import grade as command
 from manyheads.result import Result
 from tests.conftest import Run
@@ -74,7 +74,7 @@ def test_of_three_judges_there_are_at_work(
         command, "grade_all", lambda plan, waiting, jobs, only: job_counts.append(jobs) or iter(())
     )
     driver = Driver(Places(), tuple(Gpu(f"nvidia{i}", f"GPU-{i}") for i in range(gpus)), "", False)
-    monkeypatch.setattr(nvidia, "find_driver", lambda: driver)
+    monkeypatch.setattr(contents, "find_driver", lambda: driver)
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     command.grade(three, three.parent / "results", device=device, jobs=3, course=tiny_copy)
     output = capsys.readouterr().out

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from manyheads.judges_python import MANIFEST, PYTHON
+from manyheads.submission.newer_python import MANIFEST, PYTHON
 from tests.make import RIGHT
 
 NOTE = (

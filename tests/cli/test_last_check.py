@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from manyheads.cli.learn import own_meant
+from manyheads.cli.student import own_meant
 from manyheads.course import Course, CourseError, load_course
 from manyheads.result import ProvedLine
 from manyheads.student import own_attempt as own

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from manyheads.box.process import ProcessBox
+from manyheads.box.without_namespaces import ProcessBox
 from manyheads.cli.app import app
 from tests.make import REPOSITORY
 
@@ -26,10 +26,12 @@ def screen(
     """The lines that a command shows in a student's folder of the whole course."""
     shutil.copytree(REPOSITORY / "exercises", tmp_path / "exercises")
     shutil.copy(REPOSITORY / "course.yaml", tmp_path)
-    monkeypatch.setattr("manyheads.box.forked.open_own_box", lambda meta=False: ProcessBox())
-    monkeypatch.setattr("manyheads.report.called.command", lambda: "course")
+    monkeypatch.setattr(
+        "manyheads.box.without_namespaces.open_own_box", lambda meta=False: ProcessBox()
+    )
+    monkeypatch.setattr("manyheads.report.command_name.command", lambda: "course")
     # what moves while one waits
-    monkeypatch.setattr("manyheads.cli.learn.waiting", lambda *_: nullcontext())
+    monkeypatch.setattr("manyheads.cli.student.waiting", lambda *_: nullcontext())
     monkeypatch.chdir(tmp_path)
     for name, value in {"FORCE_COLOR": "1", "COLUMNS": "80", "LINES": "24"}.items():
         monkeypatch.setenv(name, value)

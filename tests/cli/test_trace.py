@@ -12,16 +12,16 @@ from pathlib import Path
 import pytest
 import torch
 
-from manyheads.box.level import Box
-from manyheads.box.process import ProcessBox
+from manyheads.box.connection import Box
+from manyheads.box.without_namespaces import ProcessBox
 from manyheads.cli.app import app
-from manyheads.cli.learn import _letter, train
 from manyheads.cli.options import open_console
+from manyheads.cli.student import _letter, train
 from manyheads.course import Course, Exercise
 from manyheads.diagnosis.recording_file import read
 from manyheads.errors import CourseFault
-from manyheads.student.choose_example import examples
-from manyheads.student.follow import Followed, follow
+from manyheads.student.examples import examples
+from manyheads.student.trace import Followed, follow
 from manyheads.submission import AttemptSource
 from tests.conftest import Run
 from tests.make import COURSE, RIGHT, notebook, run
@@ -327,7 +327,9 @@ def real_folder(real_copy: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The same, for a command that runs in this process: which has computed, so it may not be
     forked.
     """
-    monkeypatch.setattr("manyheads.box.forked.open_own_box", lambda meta=False: ProcessBox())
+    monkeypatch.setattr(
+        "manyheads.box.without_namespaces.open_own_box", lambda meta=False: ProcessBox()
+    )
     monkeypatch.chdir(real_copy)
     return real_copy
 

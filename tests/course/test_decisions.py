@@ -12,12 +12,11 @@ import pytest
 import yaml
 
 from manyheads.course import load_course
-from manyheads.course.dates import duration, moment, read_moment, shown_moment
+from manyheads.course.course_yaml import LatePolicy, duration, moment, read_moment, shown_moment
 from manyheads.course.decisions import NAME, Dates, Decisions, final, of_the_absent
-from manyheads.course.file import LatePolicy
 from manyheads.errors import CourseFault
 from manyheads.report.class_view import sentences
-from manyheads.report.words import adjustment_text, exercise_adjustments
+from manyheads.report.report_content import adjustment_text, exercise_adjustments
 from manyheads.result import Result, with_total
 from manyheads.schemas import SCHEMAS
 

@@ -15,9 +15,13 @@ import yaml
 from manyheads.box.worker.form import Form
 from manyheads.course import Course, CourseError, find_course, load_course
 from manyheads.course.decisions import NAME, Decisions
-from manyheads.course.load import course_secret
-from manyheads.course.model import UnknownAssignment, assignment_named, with_neighbours
-from manyheads.course.shapes import Axis, Parameter, Signature, parse_signature
+from manyheads.course.model import (
+    UnknownAssignment,
+    assignment_named,
+    course_secret,
+    with_neighbours,
+)
+from manyheads.course.signatures import Axis, Parameter, Signature, parse_signature
 from manyheads.errors import CourseFault
 from manyheads.schemas import SCHEMAS, schema_text
 from manyheads.submission.roster import read_roster

@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from functools import cached_property
 from itertools import chain
 
-from manyheads.box.level import Box
+from manyheads.box.connection import Box
 from manyheads.course import Course, Exercise, load_course
 from manyheads.diagnosis.recording_file import read
 from manyheads.judge.grade_submission import Judge, Settings
-from manyheads.lines.find_lines import Bounds
+from manyheads.lines.search import Bounds
 from manyheads.result import ExerciseResult
 from manyheads.student.check_attempt import check_source
 from manyheads.submission import AttemptSource

@@ -2,7 +2,7 @@
 
 import pytest
 
-from manyheads.box.level import Box
+from manyheads.box.connection import Box
 from manyheads.course import Course
 from tests.diagnosis.both_sides import Sides
 

@@ -9,8 +9,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from manyheads.box.worker.answers import Output, Reply
-from manyheads.box.worker.messages import Build, Call
+from manyheads.box.worker.messages import Build, Call, Output, Reply
 from manyheads.diagnosis.agree import agree, is_comparable
 from manyheads.diagnosis.fingerprint import TensorFingerprint, tensor_fingerprint
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from manyheads.box.worker.answers import Raised
+from manyheads.box.worker.messages import Raised
 from manyheads.diagnosis.diagnosis import Diagnosis, named
 from manyheads.diagnosis.proofs import can_cause, proven_by
 

@@ -9,10 +9,9 @@ import pytest
 import torch
 from torch import Tensor
 
-from manyheads.authoring.record_calls import RecordedCall, RecordedCalls
-from manyheads.authoring.record_unlisted import recorded_curves
+from manyheads.authoring.record_calls import RecordedCall, RecordedCalls, recorded_curves
 from manyheads.box.worker.messages import Call
-from manyheads.checks.implementation import LocalRunner
+from manyheads.checks.runner import LocalRunner
 from manyheads.diagnosis.bank import Bank
 from manyheads.diagnosis.curves import on_a_curve
 from manyheads.diagnosis.family import ParametricMutant, curves_from_columns, curves_to_columns

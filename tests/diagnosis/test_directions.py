@@ -4,8 +4,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from manyheads.box.worker.answers import Output, Reply
-from manyheads.box.worker.messages import Call
+from manyheads.box.worker.messages import Call, Output, Reply
 from manyheads.diagnosis.directions import Direction, without_other_directions
 from manyheads.diagnosis.fingerprint import fingerprint_of
 from manyheads.diagnosis.observe import observed

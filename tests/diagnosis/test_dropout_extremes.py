@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from manyheads.box.worker.messages import Build, Call
-from manyheads.checks.implementation import LocalRunner
+from manyheads.checks.runner import LocalRunner
 from manyheads.diagnosis.observe import is_of_copies, settled
 
 P = 0.25

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from manyheads.checks.local import LocalRecordingRunner
-from manyheads.checks.marks import Layer
+from manyheads.checks.hidden_check import Layer
+from manyheads.checks.runner import LocalRecordingRunner
 from manyheads.course import load_course
 from manyheads.diagnosis import metamorphic
 from manyheads.diagnosis.recording_file import read

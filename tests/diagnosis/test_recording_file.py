@@ -10,9 +10,16 @@ import pytest
 import torch
 from torch import Tensor
 
-from manyheads.box.worker.answers import Entry, ModuleFacts, Operations, Output, Raised, Reply
-from manyheads.box.worker.messages import Call
-from manyheads.checks.draw import Drawn
+from manyheads.box.worker.messages import (
+    Call,
+    Entry,
+    ModuleFacts,
+    Operations,
+    Output,
+    Raised,
+    Reply,
+)
+from manyheads.checks.hidden_check import Drawn
 from manyheads.course import CourseError, load_course
 from manyheads.diagnosis import recording_file
 from manyheads.diagnosis.aspects import is_broken

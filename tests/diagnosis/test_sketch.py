@@ -4,8 +4,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from manyheads.box.worker.answers import Output, Raised, Reply
-from manyheads.checks.implementation import LocalRunner
+from manyheads.box.worker.messages import Output, Raised, Reply
+from manyheads.checks.runner import LocalRunner
 from manyheads.diagnosis.bank import load_bank
 from manyheads.diagnosis.pair_answers import ReplySketch, sketch_reply
 from manyheads.diagnosis.recording_file import read

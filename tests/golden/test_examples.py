@@ -19,14 +19,16 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from manyheads.box.level import Box, Level, open_box
+from manyheads.box.connection import Box
+from manyheads.box.level import Level
+from manyheads.box.open_and_load import open_box
 from manyheads.course import Course, load_course
 from manyheads.judge.grade_submission import Judge, Settings
 from manyheads.report.class_view import ClassView
 from manyheads.report.exports import FORMATS
-from manyheads.report.labels import labels_of
 from manyheads.report.markdown import feedback_markdown
 from manyheads.report.pages import write_pages
+from manyheads.report.report_content import labels_of
 from manyheads.result import read_results, write_result
 from manyheads.submission import find_submissions
 

@@ -9,8 +9,9 @@ import pytest
 import torch
 
 from manyheads.box.canary import run_canary
-from manyheads.box.connection import AttemptEnded, Connection, End
-from manyheads.box.level import Box, Level, open_box
+from manyheads.box.connection import AttemptEnded, Box, Connection, End
+from manyheads.box.level import Level
+from manyheads.box.open_and_load import open_box
 from manyheads.box.worker.limits import Limits
 from manyheads.box.worker.messages import Build, Call, Load, StandIn
 

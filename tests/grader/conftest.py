@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from manyheads.box.level import Box
+from manyheads.box.connection import Box
 from manyheads.course import Course, load_course
 from tests.diagnosis.both_sides import Sides
 

@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import nn
 
-from manyheads.checks.local import namespace_of
+from manyheads.checks.runner import namespace_of
 from manyheads.course import load_course
 from manyheads.diagnosis.bank import Bank, Mutant, load_bank
 

@@ -14,13 +14,16 @@ from types import ModuleType, SimpleNamespace
 import pytest
 import torch
 
-from manyheads.box.worker.answers import Operations, Output, Reply
-from manyheads.box.worker.messages import Call
+from manyheads.box.worker.messages import Call, Operations, Output, Reply
 from manyheads.checks.asserts import TOLERANCES, difference
-from manyheads.checks.draw import Draw
-from manyheads.checks.implementation import Implementation, LocalRunner
-from manyheads.checks.local import LocalRecordingRunner, namespace_of, namespace_of_source
-from manyheads.checks.outcome import AttemptRaised, CheckFailed, CheckOutcome
+from manyheads.checks.hidden_check import AttemptRaised, CheckFailed, CheckOutcome, Draw
+from manyheads.checks.runner import (
+    Implementation,
+    LocalRecordingRunner,
+    LocalRunner,
+    namespace_of,
+    namespace_of_source,
+)
 from manyheads.course import Exercise, load_course
 from manyheads.judge.run_checks import CheckRun, HiddenChecks
 from tests.make import REPOSITORY

@@ -11,7 +11,7 @@ import pytest
 
 from manyheads.course import Exercise, load_course
 from manyheads.diagnosis.bank import load_bank
-from manyheads.report.words import attempt_words, function_reports, problems
+from manyheads.report.report_content import attempt_words, function_reports, problems
 from manyheads.result import ExerciseResult
 from manyheads.submission import AttemptSource
 from manyheads.submission.read import read_notebook

@@ -6,7 +6,7 @@ from types import ModuleType
 
 import pytest
 
-from manyheads.checks.local import LocalRecordingRunner
+from manyheads.checks.runner import LocalRecordingRunner
 from manyheads.course import Course
 from manyheads.judge.run_checks import Catalogue
 

@@ -6,10 +6,10 @@ import re
 
 import pytest
 
-from manyheads.box.level import Box
+from manyheads.box.connection import Box
 from manyheads.course import Course
 from manyheads.judge.grade_submission import Judge, Settings
-from manyheads.lines.find_lines import Bounds
+from manyheads.lines.search import Bounds
 from manyheads.result import ExerciseResult
 from tests.diagnosis.both_sides import Sides
 

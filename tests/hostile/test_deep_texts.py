@@ -7,9 +7,9 @@ from collections.abc import Callable
 import pytest
 
 from manyheads.judge.grade_submission import Judge, Settings
-from manyheads.lines.candidates import candidates
+from manyheads.lines.search import candidates
 from manyheads.submission import AttemptSource
-from manyheads.submission.source_text import DEEPEST, tree_of
+from manyheads.submission.source import DEEPEST, tree_of
 
 from .test_long_texts import ANALYSES
 

@@ -4,7 +4,7 @@ written out, and carrying inputs over.
 
 import pytest
 
-from manyheads.box.level import Box
+from manyheads.box.connection import Box
 from manyheads.course import Course, Exercise
 from manyheads.judge.grade_submission import Judge, Settings
 from manyheads.result import ExerciseResult

@@ -18,12 +18,21 @@ from hypothesis import strategies as st
 
 from manyheads.box.replies import BadReply, read_reply
 from manyheads.box.replies import split as split_replies
-from manyheads.box.worker.answers import Entry, ModuleFacts, Operations, Output, Raised, Reply
 from manyheads.box.worker.form import OPAQUE, Form, misfit
-from manyheads.box.worker.messages import Call, FollowUp, Returned
+from manyheads.box.worker.messages import (
+    Call,
+    Entry,
+    FollowUp,
+    ModuleFacts,
+    Operations,
+    Output,
+    Raised,
+    Reply,
+    Returned,
+)
 from manyheads.box.worker.wire import LENGTH, encode
 from manyheads.checks.answer import answers_of
-from manyheads.checks.outcome import CheckFailed
+from manyheads.checks.hidden_check import CheckFailed
 from manyheads.judge.attempt_runner import validate_reply
 from manyheads.submission import AttemptSource, read_attempt
 from tests.make import edited

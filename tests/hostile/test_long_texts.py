@@ -15,18 +15,23 @@ from pkgutil import iter_modules
 import pytest
 
 import manyheads
-from manyheads.box.loading import Stopped
-from manyheads.box.worker.answers import Raised, Reply
-from manyheads.box.worker.messages import Call
-from manyheads.checks.transcript import Exchange
+from manyheads.box.open_and_load import Stopped
+from manyheads.box.worker.messages import Call, Raised, Reply
+from manyheads.checks.runner import Exchange
 from manyheads.diagnosis.guards import guards_of
 from manyheads.judge.cures import are_the_cause, suggest
 from manyheads.judge.function_states import Seen, named_in
-from manyheads.lines.candidates import LONGEST, LONGEST_LINES, MOST, candidates
+from manyheads.lines.search import LONGEST, LONGEST_LINES, MOST, candidates
 from manyheads.submission import AttemptSource
 from manyheads.submission.read import LINE_LIMIT, without_engine, without_magics
-from manyheads.submission.source_text import CODE_LIMIT, DEEPEST, nodes_of, statements_of, tree_of
-from manyheads.submission.unwritten import unwritten_names
+from manyheads.submission.source import (
+    CODE_LIMIT,
+    DEEPEST,
+    nodes_of,
+    statements_of,
+    tree_of,
+    unwritten_names,
+)
 
 ENGINE = Path(manyheads.__file__).parent
 WORK = 120  # calls of Python for each character of a text, or of one of 20,000

@@ -9,22 +9,30 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from manyheads.box.connection import AttemptEnded, Connection, End
-from manyheads.box.level import Box
+from manyheads.box.connection import AttemptEnded, Box, Connection, End
 from manyheads.box.replies import BadReply, read_reply
 from manyheads.box.worker import wire
-from manyheads.box.worker.answers import Entry, ModuleFacts, Output, Raised, Reply
 from manyheads.box.worker.form import OPAQUE, Form, misfit
 from manyheads.box.worker.limits import Limits
-from manyheads.box.worker.messages import Build, Call, FollowUp, Returned
-from manyheads.checks.transcript import Question
+from manyheads.box.worker.messages import (
+    Build,
+    Call,
+    Entry,
+    FollowUp,
+    ModuleFacts,
+    Output,
+    Raised,
+    Reply,
+    Returned,
+)
+from manyheads.checks.runner import Question
 from manyheads.judge.attempt_runner import AttemptRunner, validate_reply
 from manyheads.submission import AttemptSource
 
 X = torch.tensor([1.0, 2.0], dtype=torch.float64)
 TWICE = """import os, sys
     worker = sys.modules
-    reply = worker['manyheads_worker.wire'].encode(worker['manyheads_worker.answers'].Reply())
+    reply = worker['manyheads_worker.wire'].encode(worker['manyheads_worker.messages'].Reply())
     os.write(65, reply + reply)"""
 GOOD = "def f(x):\n    return x + x\n"
 
@@ -252,7 +260,9 @@ def test_an_error_that_breaks_cuda_costs_its_own_check_alone(box, device, text, 
 def test_starting_again_and_again_is_paid_for(box, monkeypatch):
     """By a clock of ours, on which a start takes eight seconds and nothing else takes any."""
     now = [0.0]
-    monkeypatch.setattr("manyheads.box.loading.time", SimpleNamespace(monotonic=lambda: now[0]))
+    monkeypatch.setattr(
+        "manyheads.box.open_and_load.time", SimpleNamespace(monotonic=lambda: now[0])
+    )
     starts = []
 
     def slowly(limits):

@@ -20,10 +20,10 @@ import psutil
 import pytest
 from distributed import Client
 
-from manyheads.box.level import Box
-from manyheads.box.names import Device
+from manyheads.box.connection import Box
+from manyheads.box.level import Device
 from manyheads.course import load_course
-from manyheads.course.load import course_secret
+from manyheads.course.model import course_secret
 from manyheads.errors import CourseFault
 from manyheads.judge.cluster import grade_on
 from manyheads.judge.grade_submission import Judge, Settings

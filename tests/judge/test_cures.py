@@ -11,8 +11,8 @@ import torch
 import yaml
 from torch import nn
 
-from manyheads.box.worker.answers import Raised
 from manyheads.box.worker.execute import raised_by
+from manyheads.box.worker.messages import Raised
 from manyheads.judge import cures
 from manyheads.judge.cures import LONGEST, suggest
 

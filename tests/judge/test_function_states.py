@@ -2,12 +2,10 @@
 
 import pytest
 
-from manyheads.box.worker.answers import Output, Raised, Reply
 from manyheads.box.worker.form import Form
-from manyheads.box.worker.messages import Call
-from manyheads.checks.marks import Layer
-from manyheads.checks.outcome import CheckOutcome
-from manyheads.checks.transcript import Exchange
+from manyheads.box.worker.messages import Call, Output, Raised, Reply
+from manyheads.checks.hidden_check import CheckOutcome, Layer
+from manyheads.checks.runner import Exchange
 from manyheads.judge.function_states import (
     Seen,
     named_in,

@@ -4,7 +4,7 @@ from unittest.mock import Mock
 
 import pytest
 
-from manyheads.box.level import Box
+from manyheads.box.connection import Box
 from manyheads.course import Course, Exercise, load_course
 from manyheads.judge.grade_submission import Judge, Settings
 from manyheads.result import ExerciseResult

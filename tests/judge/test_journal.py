@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from manyheads.box.procstat import has_ended, pids
+from manyheads.box.host_processes import has_ended, pids
 from manyheads.course import load_course
 from manyheads.judge.judge_process import GradePlan
 from manyheads.judge.record_results import JOURNAL, Keys, Record

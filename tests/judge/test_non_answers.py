@@ -10,11 +10,9 @@ import torch
 
 from manyheads.box.worker.form import Form
 from manyheads.box.worker.messages import Build, Call
-from manyheads.checks.implementation import LocalRunner
-from manyheads.checks.local import LocalRecordingRunner
-from manyheads.checks.outcome import CheckOutcome
-from manyheads.checks.transcript import Exchange
-from manyheads.judge.require_answer import AsksNothingError, kinds_of, missing_reply
+from manyheads.checks.hidden_check import CheckOutcome
+from manyheads.checks.runner import Exchange, LocalRecordingRunner, LocalRunner
+from manyheads.judge.nontrivial import AsksNothingError, kinds_of, missing_reply
 from manyheads.judge.run_checks import CheckRun, HiddenChecks
 
 CHECKS = '''

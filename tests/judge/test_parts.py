@@ -13,14 +13,14 @@ from pathlib import Path
 import jupytext
 import pytest
 
-from manyheads.box.level import Box
+from manyheads.box.connection import Box
 from manyheads.course import Course, Exercise
 from manyheads.diagnosis.recording_file import read
 from manyheads.judge.grade_submission import Judge, Settings
-from manyheads.judges_python import PYTHON
 from manyheads.result import ExerciseResult
 from manyheads.student.check_attempt import check_source
 from manyheads.student.hints import which_of
+from manyheads.submission.newer_python import PYTHON
 from manyheads.submission.read import read_file
 
 STEM = "01_running_mean"

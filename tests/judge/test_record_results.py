@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from manyheads.course import Assignment, load_course
-from manyheads.course.file import AssignmentRow, ExerciseRow
+from manyheads.course.course_yaml import AssignmentRow, ExerciseRow
 from manyheads.errors import CourseFault
 from manyheads.judge import record_results
 from manyheads.judge.judge_process import tell_unrecorded
@@ -239,7 +239,7 @@ def test_links_and_folders_in_place_of_files_are_refused_before_anybody_is_grade
 
 
 def test_what_is_written_whole_follows_no_link_that_waits_for_it(tmp_path: Path) -> None:
-    from manyheads.whole import write_whole
+    from manyheads.files import write_whole
 
     (tmp_path / f"a.json.{os.getpid()}.partial").symlink_to(tmp_path / "elsewhere")
     write_whole(tmp_path / "a.json", b"1")

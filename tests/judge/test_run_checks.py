@@ -10,11 +10,9 @@ import pytest
 import torch
 
 from manyheads.box.connection import AttemptEnded, End
-from manyheads.box.worker.answers import Output, Raised, Reply
-from manyheads.checks.implementation import LocalRunner
-from manyheads.checks.local import LocalRecordingRunner
-from manyheads.checks.outcome import FAILED_ITSELF, CheckOutcome
-from manyheads.checks.transcript import Exchange
+from manyheads.box.worker.messages import Output, Raised, Reply
+from manyheads.checks.hidden_check import FAILED_ITSELF, CheckOutcome
+from manyheads.checks.runner import Exchange, LocalRecordingRunner, LocalRunner
 from manyheads.course import load_course
 from manyheads.judge.run_checks import CheckRun, GraderFault, HiddenChecks, collect_checks
 from tests.make import run
@@ -290,8 +288,8 @@ HANGS = (
 HANGING = """
 import torch
 from pathlib import Path
-from manyheads.checks.implementation import LocalRunner
-from manyheads.checks.local import LocalRecordingRunner
+from manyheads.checks.runner import LocalRunner
+from manyheads.checks.runner import LocalRecordingRunner
 from manyheads.judge import run_checks
 from manyheads.judge.run_checks import CheckRun, HiddenChecks
 

@@ -11,13 +11,10 @@ import torch
 from manyheads.box.connection import AttemptEnded, End
 from manyheads.box.replies import BadReply
 from manyheads.box.worker import wire
-from manyheads.box.worker.answers import Output, Raised, Reply
-from manyheads.box.worker.messages import Call
+from manyheads.box.worker.messages import Call, Output, Raised, Reply
 from manyheads.box.worker.wire import LENGTH, encode
-from manyheads.checks.implementation import Implementation, LocalRunner
-from manyheads.checks.marks import Layer
-from manyheads.checks.outcome import CheckOutcome
-from manyheads.checks.transcript import Exchange, Question
+from manyheads.checks.hidden_check import CheckOutcome, Layer
+from manyheads.checks.runner import Exchange, Implementation, LocalRunner, Question
 from manyheads.judge.attempt_runner import LARGE, RememberingRunner, ReplayCache
 from manyheads.judge.run_checks import Check, CheckRun, run_checks, run_concurrently
 

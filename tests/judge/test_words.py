@@ -7,19 +7,24 @@ from pathlib import Path
 import pytest
 import torch
 
-from manyheads.box.worker.answers import Entry, ModuleFacts, Output, Raised, Reply
 from manyheads.box.worker.execute import raised_by
-from manyheads.box.worker.messages import Build, Call, DeviceArgument, StandIn
+from manyheads.box.worker.messages import (
+    Build,
+    Call,
+    DeviceArgument,
+    Entry,
+    ModuleFacts,
+    Output,
+    Raised,
+    Reply,
+    StandIn,
+)
 from manyheads.checks.asserts import assert_finite, assert_shape
-from manyheads.checks.cast import cast
-from manyheads.checks.draw import Draw, input_seed
-from manyheads.checks.explain import explain, is_dtype_fault, kind_of, says_unwritten
-from manyheads.checks.marks import Layer, check
-from manyheads.checks.outcome import CheckFailed
-from manyheads.checks.sanitize import sanitize
-from manyheads.checks.transcript import Exchange
+from manyheads.checks.explain import explain, is_dtype_fault, kind_of, sanitize, says_unwritten
+from manyheads.checks.hidden_check import CheckFailed, Draw, Layer, check, input_seed
+from manyheads.checks.runner import Exchange, cast
 from manyheads.diagnosis.agree import is_comparable
-from manyheads.judge.axes import redact
+from manyheads.judge.redaction import redact
 from manyheads.judge.run_checks import HiddenChecks
 
 

@@ -8,9 +8,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from manyheads.lines.candidates import MOST, candidates
-from manyheads.lines.code_parts import Edit
-from manyheads.lines.find_lines import Bounds, OutOfTime, find_lines
+from manyheads.lines.edits import Edit
+from manyheads.lines.search import MOST, Bounds, OutOfTime, candidates, find_lines
 
 MODULE = """\
 import torch

@@ -4,10 +4,10 @@ from unittest.mock import Mock
 
 import pytest
 
-from manyheads.box.level import Box
+from manyheads.box.connection import Box
 from manyheads.course import Course, Exercise
 from manyheads.judge.grade_submission import Judge, Settings
-from manyheads.lines.find_lines import Bounds
+from manyheads.lines.search import Bounds
 from manyheads.result import ExerciseResult, ProvedLine
 from manyheads.submission import AttemptSource
 from tests.make import edited

@@ -21,14 +21,13 @@ from manyheads.report.class_view import (
     Part,
 )
 from manyheads.report.exports import FORMATS
-from manyheads.report.labels import Labels
 from manyheads.report.markdown import feedback_markdown, one_exercise, results_section
 from manyheads.report.pages import student_page, write_pages
+from manyheads.report.report_content import Labels
 from manyheads.report.terminal import class_exercises, class_table, exercise_report
 from manyheads.result import Diagnosed, ExerciseResult, Outcome, Result
 from manyheads.submission.roster import Roster, Student
-from manyheads.submission.standing import LOAD_ERROR
-from manyheads.submission.unwritten import UNTOUCHED
+from manyheads.submission.source import LOAD_ERROR, UNTOUCHED
 from tests import make
 
 LABELS = Labels(

@@ -14,7 +14,7 @@ import pytest
 
 from manyheads.report.class_view import NOT_HELD, UNEXPLAINED, ClassList, ClassView
 from manyheads.report.exports import FORMATS, gradescope_files
-from manyheads.report.labels import Labels
+from manyheads.report.report_content import Labels
 from manyheads.result import (
     Adjustment,
     CheckResult,

@@ -10,11 +10,11 @@ from urllib.parse import unquote
 import pytest
 import torch
 
-from manyheads.course.dates import moment
+from manyheads.course.course_yaml import moment
 from manyheads.judge.record_results import ChangedPoints
 from manyheads.report.class_view import ClassList, ClassView
-from manyheads.report.labels import Labels, file_stems
 from manyheads.report.pages import write_pages
+from manyheads.report.report_content import Labels, file_stems
 from manyheads.report.terminal import exercise_report
 from manyheads.result import (
     Adjustment,

@@ -10,8 +10,8 @@ import pytest
 import torch
 
 from manyheads.report.class_view import ClassList, ClassView
-from manyheads.report.labels import file_stems
 from manyheads.report.pages import write_pages
+from manyheads.report.report_content import file_stems
 from manyheads.result import Adjustment, Result
 from manyheads.student.plot_content import compared
 from manyheads.submission.roster import Roster, Student

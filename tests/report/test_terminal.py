@@ -16,12 +16,12 @@ from rich.text import Text
 
 from manyheads.cli.app import app
 from manyheads.course import Course
-from manyheads.course.file import CourseFile
-from manyheads.report.called import COMMANDS, next_alone
-from manyheads.report.notebook_html import checked, combine_views
+from manyheads.course.course_yaml import CourseFile
+from manyheads.notebook import checked, combine_views
+from manyheads.report.command_name import COMMANDS, next_alone
+from manyheads.report.report_content import attempt_words
 from manyheads.report.terminal import exercise_report, ladder
 from manyheads.report.trace_text import LEGEND, crop_lines, trace_report
-from manyheads.report.words import attempt_words
 from manyheads.result import (
     CheckResult,
     Diagnosed,
@@ -30,9 +30,9 @@ from manyheads.result import (
     Outcome,
     ProvedLine,
 )
-from manyheads.student.explain_trace import Explained, Operation, Repeated, TraceLine
-from manyheads.student.how_far import Rung, after_done, going_on
-from manyheads.student.origins import OriginTable
+from manyheads.student.examples import OriginTable
+from manyheads.student.hints import Rung, after_done, going_on
+from manyheads.student.trace import Explained, Operation, Repeated, TraceLine
 from tests import make
 from tests.make import TINY
 

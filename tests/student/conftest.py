@@ -7,13 +7,11 @@ import types
 
 import pytest
 
-from manyheads.box.worker.answers import Traced
-from manyheads.box.worker.messages import Build, Call, TraceCall
+from manyheads.box.worker.messages import Build, Call, TraceCall, Traced
 from manyheads.box.worker.tracing import trace
-from manyheads.checks.cast import cast
-from manyheads.student.choose_example import with_twin
-from manyheads.student.example import Example
-from manyheads.student.explain_trace import Explained, explained
+from manyheads.checks.runner import cast
+from manyheads.student.examples import Example, with_twin
+from manyheads.student.trace import Explained, explained
 from manyheads.student.train_model import attention_of
 from manyheads.submission import AttemptSource
 from tests.student.real import Explain, FollowSource, exercise_of, looks_at, solution

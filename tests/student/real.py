@@ -3,12 +3,11 @@
 from collections.abc import Callable
 from functools import cache
 
-from manyheads.box.worker.answers import Traced
+from manyheads.box.worker.messages import Traced
 from manyheads.course import Course, Exercise, load_course
 from manyheads.diagnosis.recording_file import read
-from manyheads.student.choose_example import examples
-from manyheads.student.example import Example
-from manyheads.student.explain_trace import Explained
+from manyheads.student.examples import Example, examples
+from manyheads.student.trace import Explained
 from tests.make import REPOSITORY
 
 FollowSource = Callable[..., list[tuple[Example, Traced]]]

@@ -11,10 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from manyheads.box.level import Box
-from manyheads.box.worker.answers import Raised, Reply
-from manyheads.box.worker.messages import Build, Call
-from manyheads.checks.local import LocalRecordingRunner, namespace_of
+from manyheads.box.connection import Box
+from manyheads.box.worker.messages import Build, Call, Raised, Reply
+from manyheads.checks.runner import LocalRecordingRunner, namespace_of
 from manyheads.course import Assignment, Course, CourseError, Exercise
 from manyheads.diagnosis import Mutant, load_bank
 from manyheads.diagnosis.fingerprint import ReplyFingerprint, fingerprint_beside

@@ -11,16 +11,15 @@ import torch
 from torch import Tensor
 
 from manyheads.box.worker.messages import Build, Call, StandIn
-from manyheads.checks.marks import Layer
+from manyheads.checks.hidden_check import Layer
 from manyheads.course import Assignment, Exercise
-from manyheads.course.file import AssignmentRow, ExerciseRow
-from manyheads.course.shapes import parse_signature
+from manyheads.course.course_yaml import AssignmentRow, ExerciseRow
+from manyheads.course.signatures import parse_signature
 from manyheads.diagnosis.fingerprint import ReplyFingerprint
 from manyheads.diagnosis.recording import FaultDictionary, PublicCheck
-from manyheads.judge.axes import Axes, axes_of
-from manyheads.student.choose_example import SAME, ambiguity_of, examples
-from manyheads.student.example import Example
-from manyheads.student.explain_trace import number_in_words
+from manyheads.judge.redaction import Axes, axes_of
+from manyheads.student.examples import SAME, Example, ambiguity_of, examples
+from manyheads.student.trace import number_in_words
 
 SHAPES = {
     "split": "(x: (B, T, C), n_head: nh) -> (B, nh, T, hd)",

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from manyheads.box.worker.answers import Step, TensorInfo
-from manyheads.judge.axes import Axes
-from manyheads.student.explain_trace import (
+from manyheads.box.worker.messages import Step, TensorInfo
+from manyheads.judge.redaction import Axes
+from manyheads.student.trace import (
     Explained,
     Item,
     Loop,

@@ -8,15 +8,13 @@ import pytest
 import torch
 from torch import Tensor
 
-from manyheads.box.worker.answers import Traced
-from manyheads.box.worker.messages import Build, Call, FollowUp, Returned, TraceCall
+from manyheads.box.worker.messages import Build, Call, FollowUp, Returned, TraceCall, Traced
 from manyheads.box.worker.tracing import trace
-from manyheads.course.shapes import parse_signature
-from manyheads.judge.axes import Axes
-from manyheads.student.example import Example
-from manyheads.student.follow import TABLES, TIMES
-from manyheads.student.heads import shows_a_triangle, sides_of, weights_by_call
+from manyheads.course.signatures import parse_signature
+from manyheads.judge.redaction import Axes
+from manyheads.student.examples import Example, shows_a_triangle, sides_of, weights_by_call
 from manyheads.student.plot_content import Picture, pictures_of
+from manyheads.student.trace import TABLES, TIMES
 
 B, NH, T, HD = 2, 3, 5, 4
 AXES = Axes({"B": B, "nh": NH, "T": T, "hd": HD})

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from manyheads.diagnosis.bank import MisconceptionText
-from manyheads.report.words import function_reports
+from manyheads.report.report_content import function_reports
 from manyheads.result import Diagnosed, ExerciseResult, FunctionResult
 from manyheads.student.hints import NOTE, Hint, next_hint, next_step, note_shown
-from manyheads.submission.unwritten import UNTOUCHED
+from manyheads.submission.source import UNTOUCHED
 from tests import make
 
 

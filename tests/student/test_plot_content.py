@@ -9,11 +9,10 @@ from pathlib import Path
 import pytest
 import torch
 
-from manyheads.box.level import Box
+from manyheads.box.connection import Box
 from manyheads.course import Course
 from manyheads.result import Outcome, Result
 from manyheads.student import plot_content
-from manyheads.student.follow import TABLES, TIMES
 from manyheads.student.plot_content import (
     DRAWN,
     Picture,
@@ -23,6 +22,7 @@ from manyheads.student.plot_content import (
     drawable,
     pictures,
 )
+from manyheads.student.trace import TABLES, TIMES
 from tests import make
 from tests.student.real import FollowSource, solution
 

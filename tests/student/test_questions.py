@@ -9,20 +9,11 @@ from collections.abc import Callable
 import pytest
 import torch
 
-from manyheads.box.level import Box
-from manyheads.box.worker.answers import Output, Raised, Reply
+from manyheads.box.connection import Box
+from manyheads.box.worker.messages import Output, Raised, Reply
 from manyheads.course import Exercise
 from manyheads.diagnosis.recording_file import read
 from manyheads.errors import CourseFault
-from manyheads.student.ask_questions import (
-    NOTHING,
-    NUMBERS,
-    RAISES,
-    SHAPE,
-    outcome,
-    questions_about,
-    shown_code,
-)
 from manyheads.student.question import (
     ASKED,
     LETTERS,
@@ -31,6 +22,15 @@ from manyheads.student.question import (
     answer_lines,
     question,
     read_letters,
+)
+from manyheads.student.questions import (
+    NOTHING,
+    NUMBERS,
+    RAISES,
+    SHAPE,
+    outcome,
+    questions_about,
+    shown_code,
 )
 from manyheads.submission import AttemptSource
 from tests.student.real import course, exercise_of, solution

@@ -8,10 +8,9 @@ from pathlib import Path
 import pytest
 
 from manyheads.diagnosis.recording_file import read
-from manyheads.student.choose_example import SAME, ambiguity_of, examples
-from manyheads.student.explain_trace import Explained, Operation, Repeated
-from manyheads.student.follow import TABLES, TIMES
+from manyheads.student.examples import SAME, ambiguity_of, examples
 from manyheads.student.plot_content import pictures
+from manyheads.student.trace import TABLES, TIMES, Explained, Operation, Repeated
 from tests.student.real import REPOSITORY, Explain, FollowSource, course, exercise_of, looks_at
 
 pytestmark = pytest.mark.recorded

@@ -6,16 +6,16 @@ from collections.abc import Callable
 
 import pytest
 
-from manyheads.box.level import Box
+from manyheads.box.connection import Box
 from manyheads.box.worker.limits import Limits
 from manyheads.course import Course, Exercise
 from manyheads.diagnosis.recording_file import read
-from manyheads.judges_python import PYTHON
-from manyheads.lines.find_lines import Bounds
+from manyheads.lines.search import Bounds
 from manyheads.result import ExerciseResult, ProvedLine
 from manyheads.student import check_attempt as endless
 from manyheads.student.check_attempt import check_source
 from manyheads.submission import AttemptSource
+from manyheads.submission.newer_python import PYTHON
 
 Check = Callable[..., ExerciseResult]
 

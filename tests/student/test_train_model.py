@@ -5,11 +5,9 @@ are told in one sentence.
 import pytest
 import torch
 
-from manyheads.box.level import Box
-from manyheads.box.worker.answers import Output, Reply
+from manyheads.box.connection import Box
 from manyheads.box.worker.limits import Limits
-from manyheads.box.worker.messages import Build, Training
-from manyheads.judges_python import PYTHON
+from manyheads.box.worker.messages import Build, Output, Reply, Training
 from manyheads.student.train_model import (
     TEXT,
     TrainingRun,
@@ -20,6 +18,7 @@ from manyheads.student.train_model import (
     read_text,
 )
 from manyheads.submission import AttemptSource
+from manyheads.submission.newer_python import PYTHON
 from tests.student.conftest import FUSED
 from tests.student.real import exercise_of, solution
 

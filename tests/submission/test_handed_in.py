@@ -18,7 +18,7 @@ from manyheads.course import Course
 from manyheads.result import HandedIn
 from manyheads.submission import collect_downloads, find_submissions
 from manyheads.submission.collect_downloads import collect
-from manyheads.submission.lay_out import handed_in, read_memory
+from manyheads.submission.intake_journal import handed_in, read_memory
 from tests.make import git
 
 from .conftest import DANCE, FILE, zip_bytes

@@ -21,8 +21,8 @@ from pathlib import Path
 import pytest
 
 from manyheads.submission.collect_downloads import collect
+from manyheads.submission.intake_journal import read_memory
 from manyheads.submission.intake_limits import Limits
-from manyheads.submission.lay_out import read_memory
 
 from .conftest import DANCE, zip_bytes
 

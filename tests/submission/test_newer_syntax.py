@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from manyheads.judges_python import PYTHON
-from manyheads.submission.newer_syntax import KINDS, newer_syntax, said_of_newer_syntax
+from manyheads.submission.newer_python import KINDS, PYTHON, newer_syntax, said_of_newer_syntax
 
 OLDEST, NEWEST = "py311", "py315"
 NEWER = {

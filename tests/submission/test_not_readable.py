@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from manyheads.submission.collect_downloads import Collected, collect
-from manyheads.submission.lay_out import read_memory, to_grade
+from manyheads.submission.intake_journal import read_memory, to_grade
 from manyheads.submission.roster import Roster, Student
 
 from .conftest import ADA, BEN, CLASS, DANCE, DANCED, FILE, PLATFORMS, download, zip_bytes

@@ -13,11 +13,19 @@ from typing import Any
 import pytest
 
 from manyheads.result import Diagnosed, ExerciseResult, FunctionResult
-from manyheads.submission import AttemptSource, code_digest, largest, read_attempt, source_text
+from manyheads.submission import AttemptSource, code_digest, largest, read_attempt
+from manyheads.submission import source as source_text
 from manyheads.submission.read import LINE_LIMIT, NotebookError, read_notebook, without_engine
-from manyheads.submission.source_text import CODE_LIMIT
-from manyheads.submission.standing import location_of, where_it_is_written, with_locations
-from manyheads.submission.unwritten import LeftOver, is_unwritten, left_over_raise, unwritten_names
+from manyheads.submission.source import (
+    CODE_LIMIT,
+    LeftOver,
+    is_unwritten,
+    left_over_raise,
+    location_of,
+    unwritten_names,
+    where_it_is_written,
+    with_locations,
+)
 from tests.make import REPOSITORY, notebook
 
 STEM = "01_running_mean"

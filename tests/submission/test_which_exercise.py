@@ -8,7 +8,7 @@ import pytest
 
 from manyheads.submission import which_exercise
 from manyheads.submission.intake_limits import Limits
-from manyheads.submission.source_text import decoded
+from manyheads.submission.source import decoded
 from manyheads.submission.which_exercise import Exercises, NotPlaced, place_of
 from tests.make import notebook
 

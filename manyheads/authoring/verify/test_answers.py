@@ -6,13 +6,12 @@ from __future__ import annotations
 
 import pytest
 
-from ...checks.marks import Layer
+from ...checks.hidden_check import Layer
 from ...course import Exercise
-from ...report.words import score_words
+from ...report.report_content import score_words
 from ...result import ExerciseResult
-from .claims import NOTHING
-from .faults import Attempt
-from .plugin import Verified
+from .plugin import NOTHING, Verified
+from .trials import Attempt
 
 claim = pytest.mark.claim
 LINES = "see docs/diagnosis.md, The line"

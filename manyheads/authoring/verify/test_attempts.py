@@ -8,16 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from ...checks.local import LocalRecordingRunner, namespace_of
+from ...checks.runner import LocalRecordingRunner, namespace_of
 from ...course import Exercise
 from ...diagnosis.recording_file import current, read
-from ...report.words import out_of
+from ...report.report_content import out_of
 from ...result import ExerciseResult
 from ...student.check_attempt import check_attempt
 from ..stub import stub_of
-from .claims import NOTHING
-from .faults import SECRET
-from .plugin import Report, Verified
+from .plugin import NOTHING, Report, Verified
+from .trials import SECRET
 
 claim = pytest.mark.claim
 FAIR = "let that check ask for no more than the exercise says, or mend the attempt"

@@ -16,22 +16,21 @@ import pytest
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from ...checks.local import namespace_of_source
+from ...checks.runner import namespace_of_source
 from ...course import Exercise
 from ...diagnosis import load_bank
 from ...diagnosis.bank import MisconceptionText
 from ...diagnosis.recording_file import read
 from ...judge.run_checks import points_fault
 from ...report.markdown import LONGEST_LINE
-from ...student.choose_example import examples
+from ...student.examples import examples
 from ..class_repository import linked_pages
+from ..new_course import FILL
 from ..release_exercises import is_current, recorded_files, stray_files
-from ..skeletons import FILL
 from ..stub import leaks, stub_of
 from ..stub_notebook import CHECK, LOCKED, PREDICT, NotebookNode, jupytext
 from ..time_limit import DoesNotEnd, must_end
-from .claims import NOTHING
-from .plugin import Report, Verified
+from .plugin import NOTHING, Report, Verified
 
 claim = pytest.mark.claim
 # Two lines of a terminal with 80 columns for a title, and three for a hint. The comment on a pull

@@ -1,24 +1,35 @@
-"""What is told of trusted code that is wrong: mutants, pairs of them, and what is made of one for
-the trial.
+"""Wrong programs for `course verify`, and the reports about them.
+
+Trials use mutants, pairs of mutants, and attempts made from right ones: without an answer, with a
+trivial answer, or with one edit at a known line.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import random
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import redirect_stderr, redirect_stdout
-from functools import cached_property
+from dataclasses import dataclass, replace
+from functools import cache, cached_property
 from io import StringIO
+from itertools import islice
 
-from ...checks.local import LocalRecordingRunner
-from ...checks.transcript import Exchange, target_of
-from ...course import Exercise
+from ...box.connection import Box
+from ...checks.runner import Exchange, LocalRecordingRunner, target_of
+from ...course import Course, Exercise
 from ...diagnosis import Mutant, load_bank
 from ...diagnosis.family import Namespace
 from ...diagnosis.recording_file import read
+from ...judge.grade_submission import Judge, Settings
 from ...judge.public_checks import Attribution, answer_public_calls
 from ...judge.run_checks import Catalogue
-from ..fingerprints import differs_for_sure
-from ..record_conditions import PUBLIC
+from ...lines.edits import Edit
+from ...lines.search import Bounds, candidates
+from ...result import ExerciseResult, ProvedLine
+from ...submission import AttemptSource
+from ..record_answers import differs_for_sure
+from ..record_calls import PUBLIC
+from ..templates import filled
 
 
 class MutantReport:
@@ -157,3 +168,175 @@ class Trials:
 
 def _stub(*arguments: object, **named: object) -> None:
     raise NotImplementedError
+
+
+# used in place of the course's secret, so that a claim gives the same result on every machine
+SECRET = b"verify"
+FAULTS = 5  # for each exercise
+# by the count alone, so that a slow machine finds as much as a fast one
+PATIENT = Bounds(seconds=60.0)
+ANOTHER_SEED = 1
+_LOST = {"timeout", "crashed", "skipped", "missing"}  # how no check of a fault may end
+_SAMPLED = 4000  # the most edits that are looked at for an exercise's faults
+
+Attempt = tuple[str, str]  # what it does, and its text
+# What is done in place of `right(*args, **kwargs)`. All else that could earn points by mistake
+# is kept: names, weights, and of answers shapes, dtypes, devices, and the operations on the way.
+SILENT = {
+    "raises an error": "raise RuntimeError('no')",
+    "refuses everything": "raise ValueError('no')",
+    "asks Python to exit": "raise SystemExit(0)",
+    "ends its process": "os._exit(0)",
+    "never ends": "while True: pass",
+    "returns None": "return None",
+    "returns a tuple": "return (right(*args, **kwargs),)",
+    "returns a list": "return [right(*args, **kwargs)]",
+    "returns text": "return 'right'",
+    "returns what equals everything": "return Equal()",
+    "is a generator": "yield right(*args, **kwargs)",
+}
+
+# What is given instead of a tensor, and of a number. x: the first tensor of numbers that the
+# function was given.
+EMPTY = {
+    "gives zeros": ("torch.zeros_like(out)", "0"),
+    "gives ones": ("torch.ones_like(out)", "1"),
+    "gives a ramp": ("torch.arange(out.numel()).view(out.shape).to(out)", "7"),
+    "gives the identity matrix": (
+        "torch.eye(*(1, *out.shape)[-2:]).expand(out.shape).to(out)",
+        "7",
+    ),
+    "gives NaN": ("torch.full_like(out, float('nan'))", "float('nan')"),
+    "gives infinity": ("torch.full_like(out, float('inf'))", "float('inf')"),
+    "gives torch's noise": (
+        "(torch.randn(out.shape) > 0 if truths(out) else torch.randn(out.shape)).to(out)",
+        "torch.randn(()).item()",
+    ),
+    "gives noise of its own": ("noise(out, os.urandom(7))", "int.from_bytes(os.urandom(3), 'big')"),
+    "gives the same noise each time": ("noise(out, b'0')", "7"),
+    "gives ones and its argument's sum times 1e-9": (
+        "torch.ones_like(out) + (x.sum() * 1e-9).to(out)",
+        "7",
+    ),
+    "gives its argument in the right shape": ("filled(out, x)", "7"),
+    "gives its argument": ("x", "7"),
+    "gives a copy of its argument": ("x.clone()", "7"),
+    "gives zeros like its argument": ("torch.zeros_like(x)", "7"),
+    "gives noise like its argument": ("torch.randn_like(x)", "7"),
+    "gives NaN like its argument": ("x * float('nan')", "7"),
+}
+WRONG = {
+    "scales its numbers": ("out * 1.5 if out.is_floating_point() else out", "out * 2"),
+    "gives one wrong number": ("with_a_wrong_number(out)", "out * 2"),
+}
+
+
+def silent_attempts(exercise: Exercise) -> list[Attempt]:
+    """Return the attempts that give no answer: a function's, a forward's, and a constructor's."""
+    has_modules = "def forward(" in exercise.solution.read_text("utf-8")
+    methods = ("forward", "__init__") if has_modules else ("forward",)
+    return [
+        (behaviour, _replaced(exercise, body, method=method))
+        for method in methods
+        for behaviour, body in SILENT.items()
+    ]
+
+
+def saying_attempts(exercise: Exercise, behaviours: Mapping[str, tuple[str, str]]) -> list[Attempt]:
+    """Return the attempts that give these tensors and numbers in place of the right ones."""
+    body = "return nothing_of(right(*args, **kwargs), [*args, *kwargs.values()])"
+    return [
+        (behaviour, _replaced(exercise, body, tensor=tensor, number=number))
+        for behaviour, (tensor, number) in behaviours.items()
+    ]
+
+
+def _replaced(exercise: Exercise, body: str, **words: str) -> str:
+    words = {"body": body, "method": "forward", "tensor": "out", "number": "out", **words}
+    ((_, ending),) = filled("instead", words)
+    return exercise.solution.read_text("utf-8") + ending.decode()
+
+
+@dataclass(frozen=True)
+class SampledFault:
+    """A right attempt with one edit, with which it fails a check."""
+
+    attempt: str
+    edit: Edit
+
+
+class FaultBench:
+    """Makes an exercise's faults, and asks for their lines."""
+
+    def __init__(
+        self, course: Course, box: Box, exercise: Exercise, bounds: Bounds = PATIENT
+    ) -> None:
+        settings = Settings(SECRET, exercises=(exercise.id,), diagnoses=False, bounds=bounds)
+        self._exercise, self._searching = exercise, Judge(course, box, settings)
+        self._judge = Judge(course, box, replace(settings, lines=False))
+        self.told = cache(self._line_verdict)  # which two claims ask
+
+    def faults(self, only_undone: bool = False) -> Iterator[SampledFault]:
+        """Faults in an order that is always the same, each kind of edit as often.
+
+        only_undone: those that one edit undoes.
+        """
+        drawn = random.Random(self._exercise.id)
+        paths = [self._exercise.solution, *self._exercise.right_attempts()]
+        texts = {path.stem: path.read_text(encoding="utf-8") for path in paths}
+        by_kind: dict[str, dict[str, list[Edit]]] = {name: {} for name in texts}
+        for name, text in texts.items():
+            for edit in candidates(text, ()):
+                by_kind[name].setdefault(edit.category, []).append(edit)
+        tried: set[str] = set()
+        for _ in range(_SAMPLED):
+            name = drawn.choice(sorted(by_kind))
+            if not by_kind[name]:
+                continue
+            edit = drawn.choice(by_kind[name][drawn.choice(sorted(by_kind[name]))])
+            is_new = edit.after not in tried
+            tried.add(edit.after)
+            is_wanted = is_new and (
+                not only_undone or texts[name] in (e.after for e in candidates(edit.after, ()))
+            )
+            if is_wanted and self._fails(edit.after):
+                yield SampledFault(name, edit)
+
+    @cached_property
+    def undone(self) -> list[SampledFault]:
+        """The first faults that one edit undoes."""
+        return list(islice(self.faults(only_undone=True), FAULTS))
+
+    def _line_verdict(self, fault: SampledFault) -> str:
+        """Return what is told of a fault: its line ("there"), "elsewhere" where an edit mends it as
+        well, "wrong", or "nothing".
+        """
+        lines = self.lines(fault.edit.after)
+        if not lines:
+            return "nothing"
+        if not all(self._mends(fault.edit.after, line) for line in lines):
+            return "wrong"
+        return "there" if fault.edit.line in {line.line for line in lines} else "elsewhere"
+
+    def lines(self, text: str) -> tuple[ProvedLine, ...]:
+        """Return what a search finds."""
+        return self._graded(self._searching, text).lines
+
+    def _mends(self, text: str, line: ProvedLine) -> bool:
+        """Return whether the edit that is told makes every check pass on inputs that the search has
+        not seen.
+        """
+        edits = [e for e in candidates(text, ()) if (e.line, e.described) == (line.line, line.edit)]
+        return any(self._graded(self._judge, e.after, ANOTHER_SEED).is_done for e in edits)
+
+    def _fails(self, text: str) -> bool:
+        """Return whether it is imported, and fails a check by what it answers."""
+        result = self._graded(self._judge, text)
+        ends = {check.outcome for check in result.checks}
+        imported = ends != {"error"} or len({check.evidence for check in result.checks}) > 1
+        return imported and not result.is_done and not ends & _LOST
+
+    def _graded(self, judge: Judge, text: str, seed: int | None = None) -> ExerciseResult:
+        return judge.grade_attempt(
+            "fault", self._exercise, AttemptSource(f"{self._exercise.stem}.py", text), seed
+        )

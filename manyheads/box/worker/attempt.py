@@ -23,9 +23,19 @@ from importlib.machinery import ModuleSpec
 from typing import Any
 
 from . import wire
-from .answers import STOPPED_LIMIT, Raised, Reply, Traced
 from .execute import execute, raised_by
-from .messages import Batch, Call, Load, Part, TraceCall, Training
+from .messages import (
+    STOPPED_LIMIT,
+    Batch,
+    Call,
+    Load,
+    Part,
+    Raised,
+    Reply,
+    TraceCall,
+    Traced,
+    Training,
+)
 from .tracing import trace
 from .training import Trainer
 

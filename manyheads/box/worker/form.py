@@ -12,7 +12,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-Path = tuple[int, ...]  # the place of a part in its form, then the place of a part in that part, …
+PartPath = tuple[
+    int, ...
+]  # the place of a part in its form, then the place of a part in that part, …
 _MISFIT = re.compile(r"in place of ([0-9]{1,2}): (.+)", re.DOTALL)
 
 
@@ -39,14 +41,14 @@ class Form:
         """How many leaves it has."""
         return 1 if self.is_leaf else sum(subform.count for subform in self.parts)
 
-    def leaves(self, path: Path = ()) -> Iterator[tuple[Path, Form]]:
+    def leaves(self, path: PartPath = ()) -> Iterator[tuple[PartPath, Form]]:
         """Yield every leaf, with its path."""
         if self.is_leaf:
             yield path, self
         for index, subform in enumerate(self.parts):
             yield from subform.leaves((*path, index))
 
-    def at(self, path: Path) -> Form:
+    def at(self, path: PartPath) -> Form:
         """Return the form of the part at this path."""
         return self if not path else self.parts[path[0]].at(path[1:])
 
@@ -64,7 +66,7 @@ class Form:
             return self.names.index(key)
         return range(len(self.parts))[key]
 
-    def label(self, path: Path, root_label: str = "the output") -> str:
+    def label(self, path: PartPath, root_label: str = "the output") -> str:
         """Return what a student calls this part: "stats.mean", "the output[1]"."""
         form, label = self, root_label
         for index in path:

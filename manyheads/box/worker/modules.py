@@ -9,9 +9,20 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from .answers import LARGEST, Attribute, Entry, ModuleFacts, dtype_name
-from .messages import Build, DeviceArgument, Entries, StandIn
-from .text import NAME_LIMIT, plain, type_name
+from .messages import (
+    LARGEST,
+    NAME_LIMIT,
+    Attribute,
+    Build,
+    DeviceArgument,
+    Entries,
+    Entry,
+    ModuleFacts,
+    StandIn,
+    dtype_name,
+    plain,
+    type_name,
+)
 
 _PLAIN = (bool, int, float, str, bytes, type(None), set, frozenset, torch.dtype, torch.device)
 

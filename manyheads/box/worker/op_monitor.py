@@ -20,7 +20,7 @@ from torch import Tensor
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from .answers import KERNELS_LIMIT, MADE_LIMIT, SHAPES_LIMIT, Operations
+from .messages import KERNELS_LIMIT, MADE_LIMIT, SHAPES_LIMIT, Operations
 
 NODES_LIMIT = 100_000  # how many nodes of a graph are searched
 _FUSED = (

@@ -18,7 +18,8 @@ import torch
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode, resolve_name
 
-from .answers import (
+from .execute import execute
+from .messages import (
     CROPS,
     DEPTH,
     ELEMENTS,
@@ -30,11 +31,10 @@ from .answers import (
     Slice,
     Step,
     TensorInfo,
+    TraceCall,
     Traced,
     dtype_name,
 )
-from .execute import execute
-from .messages import TraceCall
 
 T = TypeVar("T")
 _Snapshot = tuple[Tensor, int, int]  # a tensor, its memory address and its version at one moment

@@ -15,9 +15,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from .answers import Output, Reply, dtype_name
 from .execute import raised_by
-from .messages import InitModel, Training, Write
+from .messages import InitModel, Output, Reply, Training, Write, dtype_name
 from .modules import at_most_two_values, build_module
 
 C, NH, T = 64, 4, 64  # channels, heads, and the most tokens: the lesson's own small sizes

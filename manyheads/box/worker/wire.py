@@ -18,16 +18,15 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from . import answers, messages
-from .answers import MOST_AXES
-from .text import NAME_LIMIT, plain
+from . import messages
+from .messages import MOST_AXES, NAME_LIMIT, plain
 
 READY = b"ready"  # the first message of a zygote on its control socket
 LENGTH = struct.Struct(">Q")
 _HEADER_LENGTH = struct.Struct("<Q")
 _CLASSES = {
     name: value
-    for name, value in (vars(messages) | vars(answers)).items()
+    for name, value in vars(messages).items()
     if isinstance(value, type) and dataclasses.is_dataclass(value)
 }
 _FIELDS: dict[type, dict[str, object]] = {  # with their defaults
@@ -127,7 +126,7 @@ def to_body(value: object, tensors: list[Tensor]) -> object:
     if isinstance(value, str):
         return plain(value, len(value))
     if isinstance(value, Tensor) and value.device.type == "meta":
-        return {"$": "meta", "shape": list(value.shape), "dtype": answers.dtype_name(value.dtype)}
+        return {"$": "meta", "shape": list(value.shape), "dtype": messages.dtype_name(value.dtype)}
     if isinstance(value, Tensor):
         tensors.append(bare(value).resolve_neg().contiguous())
         return {"$": "tensor", "index": len(tensors) - 1}

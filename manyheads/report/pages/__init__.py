@@ -13,14 +13,14 @@ from datetime import UTC
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ...files import told_where, write_whole
+from ...printable_text import visible
 from ...result import Result
 from ...submission import NotGraded
 from ...submission.roster import folded
-from ...visible import visible
-from ...whole import told_where, write_whole
-from .. import class_view, words
+from .. import class_view, report_content
 from ..class_view import ClassView
-from ..labels import file_stems
+from ..report_content import file_stems
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -130,7 +130,7 @@ def _environment(view: ClassView, drawn: Mapping[Key, Sequence[Picture]] = {}) -
         # Markup, another type, is ours
         finalize=lambda value: visible(value) if type(value) is str else value,
     )
-    pages.globals |= vars(words) | vars(class_view)  # all that is said of results
+    pages.globals |= vars(report_content) | vars(class_view)  # all that is said of results
     pages.globals |= {
         "css": Markup(css),
         "script": Markup(script),
@@ -150,8 +150,8 @@ def _environment(view: ClassView, drawn: Mapping[Key, Sequence[Picture]] = {}) -
         pages.globals |= {"svg": lambda *args: Markup(heatmap.svg(*args)), "legend": heatmap.legend}
     pages.tests["has"] = lambda outcomes, id_: id_ in outcomes
     pages.filters |= {
-        "points": words.points,
-        "score": words.score_words,
+        "points": report_content.points,
+        "score": report_content.score_words,
         "day": lambda day: f"{day.day} {day:%B %Y}",
         "moment": lambda when: f"{when.astimezone(UTC):%Y-%m-%d %H:%M} UTC",
     }

@@ -1,0 +1,233 @@
+"""Write what a new author starts from: a small complete course with the engine as one file, or the
+skeleton of an exercise.
+"""
+
+from __future__ import annotations
+
+import json
+import keyword
+import re
+import shutil
+import symtable
+from collections.abc import Sequence
+from pathlib import Path
+from shlex import quote
+from textwrap import indent
+
+from ruamel.yaml import YAML, CollectionNode, MappingNode, Node, SequenceNode
+
+from ..course import Assignment, Course, CourseError
+from ..diagnosis import load_bank
+from ..files import write_whole
+from .class_repository import HASH_FILE, engine_wheel
+from .templates import as_they_are, filled
+
+FILL = "FILL:"  # the mark of a place to fill; `course verify` finds those that are left
+# what a skeleton imports, what its functions take and give, and how a check hands a drawn tensor
+# over
+LIBRARIES = {
+    "torch": {"library": "torch", "short": "torch", "type": "torch.Tensor", "given": ""},
+    "numpy": {"library": "numpy as np", "short": "np", "type": "np.ndarray", "given": ".numpy()"},
+}
+_ID = re.compile(r"[a-z][a-z0-9_]*")
+_BY_HAND = "Next: change course.yaml by hand"
+
+
+def new_exercise(
+    course: Course, assignment: str, exercise: str, library: str = "torch"
+) -> list[Path]:
+    """Write the skeleton, its row in course.yaml and its texts. Returns the paths of the files.
+
+    assignment: the id of an existing or a new assignment. library: one of LIBRARIES.
+
+    Raises CourseError, without having written anything, if an id is invalid, the exercise or one of
+    its files exists, or the form of course.yaml does not allow adding a row.
+    """
+    if invalid := [id_ for id_ in (assignment, exercise) if not _ID.fullmatch(id_)]:
+        problem = f"{invalid[0]!r} is not an id: use lower case letters, digits and underscores"
+        raise CourseError(f"{problem}. Next: course new {_as_id(assignment)}/{_as_id(exercise)}")
+    if exercise in _names_taken(library):
+        problem = (
+            f"no function can be called {exercise} here: Python or the skeleton has that name "
+            "already"
+        )
+        raise CourseError(f"{problem}. Next: course new {assignment}/{exercise}_of")
+    if any(peer.id == exercise for peer in course.exercises):
+        raise CourseError(f"the exercise {exercise} exists already. Next: course verify {exercise}")
+    existing = next(
+        (candidate for candidate in course.assignments if candidate.id == assignment), None
+    )
+    number = len(existing.exercises) + 1 if existing else 1
+    words = {
+        "id": exercise,
+        "title": exercise.replace("_", " ").capitalize(),
+        "number": str(number),
+        "stem": f"{number:02d}_{exercise}",
+        "assignment": assignment,
+        "assignment_title": assignment.replace("_", " ").capitalize(),
+        **LIBRARIES[library],
+    }
+    rendered = {name: content.decode() for name, content in filled("exercise", words)}
+    files = {
+        course.root / "solutions" / assignment / f"{words['stem']}.py": rendered["solution.py"],
+        course.root / "grader" / "checks" / f"test_{exercise}.py": rendered["checks.py"],
+        course.root / "grader" / "misconceptions" / f"{exercise}.py": rendered["misconceptions.py"],
+        course.root / "grader" / "right" / exercise / "another_way.py": rendered["right.py"],
+    }
+    if (path := next(filter(Path.exists, files), None)) is not None:
+        raise CourseError(
+            f"{path} exists already: nothing is written. Next: mv {quote(str(path))} elsewhere"
+        )
+    row = (
+        rendered["row.yaml"]
+        if existing
+        else rendered["assignment.yaml"] + indent(rendered["row.yaml"], " " * 4)
+    )
+    settings, texts = course.root / "course.yaml", course.root / "grader" / "texts.yaml"
+    files[settings] = _with_row(
+        settings.read_text(encoding="utf-8"), assignment if existing else None, row
+    )
+    files[texts] = (texts.read_text(encoding="utf-8") if texts.exists() else "") + rendered[
+        "texts.yaml"
+    ]
+    for path, text in files.items():
+        write_whole(path, text.encode())
+    return list(files)
+
+
+def _as_id(name: str) -> str:
+    """Return the id that is most like a name."""
+    return re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_").lstrip("0123456789_") or "median"
+
+
+def _names_taken(library: str) -> set[str]:
+    """Return the names that an exercise's function must not have: Python's words, and what a
+    skeleton's files call theirs.
+
+    A skeleton that used one of them for the function would not run, or would call the function in
+    place of, say, `print`.
+    """
+    own_name = "the_function"
+    words = dict.fromkeys(("title", "number", "stem", "assignment", "assignment_title"), own_name)
+    reserved = {*keyword.kwlist}
+    for name, content in filled("exercise", {**words, "id": own_name, **LIBRARIES[library]}):
+        if name.endswith(".py"):
+            reserved |= _names_in(symtable.symtable(content.decode(), name, "exec"))
+    return reserved - {own_name}
+
+
+def _names_in(scope: symtable.SymbolTable) -> set[str]:
+    names = {*scope.get_identifiers()}
+    for inner_scope in scope.get_children():
+        names |= _names_in(inner_scope)
+    return names
+
+
+def remove_assignment(course: Course, assignment: Assignment) -> None:
+    """Take an assignment out: its rows, its files, examples of it, and the words that no other
+    exercise has.
+    """
+    root, remaining = (
+        course.root,
+        [peer for peer in course.exercises if peer.assignment is not assignment],
+    )
+    ids, shared = (
+        {m.id for e in some for m in load_bank(e).mutants}
+        for some in (assignment.exercises, remaining)
+    )
+    settings, texts = root / "course.yaml", root / "grader" / "texts.yaml"
+    row = _child(
+        _child(YAML().compose(settings.read_text(encoding="utf-8")), "assignments"), assignment.id
+    )
+    _leave_out(settings, [(row, row)])
+    _leave_out(
+        texts,
+        [
+            (k, v)
+            for k, v in YAML().compose(texts.read_text("utf-8")).value
+            if k.value in ids - shared
+        ],
+    )
+    folders = [
+        root / "solutions" / assignment.id,
+        *root.glob(f"examples/submitted/*/{assignment.id}"),
+    ]
+    folders += [
+        root / "grader" / verdict / e.id
+        for verdict in ("right", "wrong")
+        for e in assignment.exercises
+    ]
+    for folder in (*folders, assignment.exercises_folder):
+        shutil.rmtree(folder, ignore_errors=True)
+    for exercise in assignment.exercises:
+        exercise.checks.unlink(missing_ok=True)
+        exercise.misconceptions.unlink(missing_ok=True)
+
+
+def _leave_out(path: Path, spans: Sequence[tuple[Node, Node]]) -> None:
+    """Write the file without the lines of these parts, each from the first node to the last.
+
+    Remarks are kept.
+    """
+    lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+    gone = {n for first, last in spans for n in range(first.start_mark.line, _end(lines, last))}
+    write_whole(path, "".join(line for n, line in enumerate(lines) if n not in gone).encode())
+
+
+def _end(lines: Sequence[str], node: Node) -> int:
+    """Return the line behind a node, before the blank lines and remarks that follow it."""
+    end: int = node.end_mark.line + (
+        node.end_mark.column > 0 and not isinstance(node, CollectionNode)
+    )
+    while not lines[end - 1].strip() or lines[end - 1].lstrip().startswith("#"):
+        end -= 1
+    return end
+
+
+def _with_row(text: str, assignment: str | None, row: str) -> str:
+    """course.yaml with the row added at the end of this assignment, or of the list of assignments.
+
+    Comments are kept.
+    """
+    rows = _child(YAML().compose(text), "assignments")
+    if assignment is not None:
+        rows = _child(_child(rows, assignment), "exercises")
+    if not isinstance(rows, SequenceNode) or rows.flow_style or not rows.value:
+        raise CourseError(
+            f"course.yaml lists its exercises in a way that no row can be added to. {_BY_HAND}"
+        )
+    lines = (text if text.endswith("\n") else f"{text}\n").splitlines(keepends=True)
+    end = _end(lines, rows.value[-1])
+    return "".join([*lines[:end], indent(row, " " * rows.start_mark.column), *lines[end:]])
+
+
+def _child(node: Node | None, key: str) -> Node:
+    """Return the value of a key, or the row of a list with this id."""
+    for name, value in node.value if isinstance(node, MappingNode) else ():
+        if name.value == key:
+            return value  # type: ignore[no-any-return]
+    for row in node.value if isinstance(node, SequenceNode) else ():
+        if _child(row, "id").value == key:
+            return row  # type: ignore[no-any-return]
+    raise CourseError(f"course.yaml has no {key!r} where it is needed. {_BY_HAND}")
+
+
+def init_course(folder: Path, title: str) -> list[Path]:
+    """Write the course. Returns the paths of its files.
+
+    Raises CourseError, without having written anything, if the folder contains anything but a git
+    repository.
+    """
+    if folder.exists() and (
+        not folder.is_dir() or {path.name for path in folder.iterdir()} - {".git"}
+    ):
+        raise CourseError(
+            f"{folder} is not empty: nothing is written. Next: course init with a new folder's name"
+        )
+    engine = engine_wheel(templates=True)
+    words = {"title": title, "wheel": next(name for name in engine if name != HASH_FILE)}
+    files = {**engine, **dict(as_they_are("shared")), **dict(filled("course", words))}
+    files["course.yaml"] = files["course.yaml"].replace(b"Averages", json.dumps(title).encode(), 1)
+    for name, content in files.items():
+        write_whole(folder / name, content)
+    return [folder / name for name in files]

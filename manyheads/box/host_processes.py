@@ -1,0 +1,288 @@
+"""Watch and end the processes of a box from outside: /proc, control groups, and the reaper.
+
+A cgroup bounds the memory and processes of an attempt and its forks together; RLIMIT_AS bounds each
+process separately. The reaper is a process of its own (see `command`). It starts bubblewrap, and
+ends the box and removes the cgroup when the judge ends, even if the judge is killed. If the reaper
+is killed, bubblewrap ends with it (PR_SET_PDEATHSIG). Imports the standard library only.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import select
+import signal
+import sys
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NoReturn
+
+from .worker.confine import BIND, NEW_NS, PRIVATE, RECURSIVE, bind, check, libc, mount
+from .worker.limits import MIB, Limits
+
+
+def stat_of(pid: int | str) -> list[str]:
+    """Return the fields of a process's status that follow its name.
+
+    Raises OSError if there is no process. Source: proc(5).
+    """
+    fields = fields_of(Path("/proc", str(pid), "stat").read_text(errors="replace"))
+    if not fields:  # it ended while it was read
+        raise ProcessLookupError(pid)
+    return fields
+
+
+def fields_of(stat: str) -> list[str]:
+    """Return the fields that follow a process's name, which may hold anything."""
+    return stat.rpartition(")")[2].split()
+
+
+def ran(stat: str) -> float:
+    """Return the seconds that all threads of a process have run, and all children that it has
+    waited for.
+    """
+    return sum(map(int, fields_of(stat)[11:15])) / os.sysconf("SC_CLK_TCK")
+
+
+def state_and_parent(pid: int | str) -> tuple[str, int]:
+    """Return the state letter and the parent of a process. Raises OSError if there is none."""
+    fields = stat_of(pid)
+    return fields[0], int(fields[1])
+
+
+def has_ended(pid: int | str) -> bool:
+    """Return whether the process has ended, even if nobody has waited for it yet."""
+    try:
+        return state_and_parent(pid)[0] in "ZX"
+    except OSError:
+        return True
+
+
+def pids() -> list[int]:
+    """Return all processes that /proc shows."""
+    return [int(folder.name) for folder in Path("/proc").iterdir() if folder.name.isdigit()]
+
+
+def is_running(name: str) -> bool:
+    """Return whether a process (or the main thread of one) has this name, at most 15 bytes long."""
+    for comm in Path("/proc").glob("[0-9]*/comm"):
+        with suppress(OSError):  # it ended while it was read
+            if comm.read_text(errors="replace").strip() == name:
+                return True
+    return False
+
+
+ROOT = Path("/sys/fs/cgroup")
+PREFIX = "manyheads-"
+ZYGOTE_MIB = 1024  # for the warm interpreter that attempts are forked from
+ZYGOTE_PROCESSES = 8
+# for the kernel to free an attempt's memory, after which it lets go of the cgroup
+REMOVAL_SECONDS = 10.0
+
+Plan = Mapping[str, Mapping[str, str]]  # folders to make, and what to write to the files of each
+
+
+@dataclass(frozen=True)
+class Cgroup:
+    """The folders of one box's cgroup: one in version 2, one for each controller in version 1."""
+
+    folders: tuple[Path, ...]
+
+    def join(self) -> None:
+        """Move this process into the cgroup."""
+        for folder in self.folders:
+            with contextlib.suppress(OSError):
+                (folder / "cgroup.procs").write_text(str(os.getpid()))
+
+    def remove(self) -> None:
+        """Remove the cgroup.
+
+        Its processes must have ended; the kernel may need a moment to notice.
+        """
+        deadline = time.monotonic() + REMOVAL_SECONDS
+        for folder in self.folders:
+            while not _removed(folder) and time.monotonic() < deadline:
+                time.sleep(0.01)
+
+
+def plan_cgroup(limits: Limits) -> Plan:
+    """Return the cgroup that a box with these limits should have.
+
+    What earlier judges left is removed first.
+    """
+    remove_abandoned()
+    memory, pids = (
+        str((limits.memory_mib + ZYGOTE_MIB) * MIB),
+        str(limits.processes + ZYGOTE_PROCESSES),
+    )
+    name = f"{PREFIX}{os.getpid()}-{time.monotonic_ns()}"
+    if (ROOT / "cgroup.controllers").exists():
+        return {
+            str(_parent_v2() / name): {
+                "memory.max": memory,
+                "memory.swap.max": "0",
+                "pids.max": pids,
+            }
+        }
+    return {
+        str(ROOT / "memory" / name): {"memory.limit_in_bytes": memory},
+        str(ROOT / "pids" / name): {"pids.max": pids},
+    }
+
+
+def make_cgroup(plan: Plan) -> Cgroup:
+    """Make a cgroup. It has no folders if this machine does not allow one."""
+    folders = [_make(Path(folder), settings) for folder, settings in plan.items()]
+    return Cgroup(tuple(folder for folder in folders if folder is not None))
+
+
+def remove_abandoned() -> None:
+    """Remove the empty cgroups whose judge has ended."""
+    for parent in {ROOT / "memory", ROOT / "pids", _parent_v2()}:
+        for folder in parent.glob(f"{PREFIX}*"):
+            if has_ended(folder.name.removeprefix(PREFIX).partition("-")[0]):
+                _removed(folder)
+
+
+def _removed(folder: Path) -> bool:
+    """Remove the folder, and return whether it is gone.
+
+    The kernel refuses while a process is left in it.
+    """
+    with contextlib.suppress(OSError):
+        folder.rmdir()
+    return not folder.exists()
+
+
+def _make(folder: Path, settings: Mapping[str, str]) -> Path | None:
+    """Make the folder with these settings; None if that fails.
+
+    Settings that this kernel lacks are skipped.
+    """
+    try:
+        folder.mkdir()
+    except OSError:
+        return None
+    written = 0
+    for file, value in settings.items():
+        with contextlib.suppress(OSError):
+            (folder / file).write_text(value)
+            written += 1
+    if not written:
+        folder.rmdir()
+        return None
+    return folder
+
+
+def _parent_v2() -> Path:
+    """For root, the root cgroup; for others their own cgroup, which systemd may have delegated to
+    them.
+    """
+    if os.geteuid() == 0:
+        with contextlib.suppress(OSError):
+            (ROOT / "cgroup.subtree_control").write_text("+memory +pids")
+        return ROOT
+    cgroup_path = Path("/proc/self/cgroup").read_text().strip().rpartition(":")[2]
+    return ROOT / cgroup_path.lstrip("/")
+
+
+_PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
+_STAGES = ("/mnt", "/media", "/srv", "/run", "/tmp")
+_LIFELINE = 0  # standard input
+
+
+def command(request: Mapping[str, object]) -> list[str]:
+    """Return the command line of a reaper for this request.
+
+    It has `bwrap` (path), `arguments` (for bwrap, with "{n}" for the n-th source), `command` (what
+    to run in the box), `sources` (paths), `uid` (or None, when not root) and `cgroups` (a plan).
+    """
+    root = str(Path(__file__).parents[2])
+    code = (
+        f"import sys; sys.path.append({root!r}); "
+        "from manyheads.box.host_processes import main; main()"
+    )
+    return [sys.executable, "-I", "-S", "-B", "-c", code, json.dumps(request)]
+
+
+def main() -> None:
+    """Start the box, and return when it and its cgroup are gone."""
+    request = json.loads(sys.argv[1])
+    os.setsid()
+    # the box's processes become ours when bubblewrap ends
+    libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    cgroup = make_cgroup(request["cgroups"])
+    reaper = os.getpid()
+    box = os.fork()
+    if box == 0:
+        cgroup.join()
+        # it lets go of the judge's pipe
+        os.dup2(null := os.open(os.devnull, os.O_RDONLY), _LIFELINE)
+        os.close(null)
+        _become_box(request, reaper)
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):  # the judge decides
+        signal.signal(number, signal.SIG_IGN)
+    # the judge sees that the box ended by the end of the control socket
+    os.closerange(3, os.sysconf("SC_OPEN_MAX"))
+    poll = select.poll()  # until the box or the judge has ended, or the judge has closed the box
+    poll.register(_LIFELINE, select.POLLIN)
+    poll.register(os.pidfd_open(box), select.POLLIN)
+    poll.poll()
+    _end_children()
+    cgroup.remove()
+
+
+def _become_box(request: dict[str, Any], parent: int) -> NoReturn:
+    sources: list[str] = request["sources"]
+    if request["uid"] is not None:
+        sources = _stage(sources)
+        os.setgroups([])
+        os.setresgid(request["uid"], request["uid"], request["uid"])
+        os.setresuid(request["uid"], request["uid"], request["uid"])
+    libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)  # after the uid, whose change undoes it
+    if os.getppid() != parent:  # it ended before the line above
+        os._exit(1)
+    arguments = [a.format(*sources) if a.startswith("{") else a for a in request["arguments"]]
+    reader, writer = os.pipe()
+    os.set_inheritable(reader, True)
+    if os.fork() == 0:  # a child writes the arguments, which may be longer than the pipe's buffer
+        os.close(reader)
+        with os.fdopen(writer, "wb") as pipe:
+            pipe.write(b"".join(a.encode() + b"\0" for a in arguments))
+        os._exit(0)
+    os.close(writer)
+    os.execv(request["bwrap"], ["bwrap", "--args", str(reader), "--", *request["command"]])
+
+
+def _stage(sources: list[str]) -> list[str]:
+    """Bind-mount every source below one folder that everybody may enter. Returns the new paths."""
+    stage = next(
+        s
+        for s in _STAGES
+        if os.path.isdir(s) and not any(p == s or p.startswith(s + "/") for p in sources)
+    )
+    check(libc.unshare(NEW_NS), "unshare")
+    mount("none", "/", None, RECURSIVE | PRIVATE)
+    mount("tmpfs", stage, "tmpfs", 0, "size=1m,mode=0755")
+    staged = [f"{stage}/{i}" for i in range(len(sources))]
+    for source, target in zip(sources, staged, strict=True):
+        bind(source, target, BIND | RECURSIVE)
+    return staged
+
+
+def _end_children() -> None:
+    """Kill what is left of the box, until the last process is gone.
+
+    Who ends leaves its children to this process.
+    """
+    with contextlib.suppress(ChildProcessError):
+        while True:
+            for pid in pids():
+                with contextlib.suppress(OSError):  # it has ended
+                    if state_and_parent(pid)[1] == os.getpid():
+                        os.kill(pid, signal.SIGKILL)
+            os.waitpid(-1, 0)

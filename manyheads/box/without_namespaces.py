@@ -1,0 +1,302 @@
+"""Open boxes without namespaces: zygotes that fork attempts, and the `process` level.
+
+A student's own check uses a forked box. A container whose root cannot create namespaces uses the
+level `user`. The `process` level starts a fresh interpreter with rlimits and a deadline, and is not
+for grading. Its worker connects over the loopback, with a password from standard input, because
+Windows lets no process inherit a descriptor.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import hmac
+import io
+import os
+import secrets
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self, cast
+
+import torch
+
+from .connection import Box, Channel, Connection
+from .contents import box_modules
+from .level import BoxUnavailable, Level
+from .worker.attempt import allow_only
+from .worker.limits import CUDA, Limits, time_files
+from .zygote_box import WarmBox, refuse_alone, uid_for_box
+
+_PR_SET_NO_NEW_PRIVS = 38
+
+
+def open_own_box(*, meta: bool = False) -> Box:
+    """Return a box for the student's own check.
+
+    It forks where that is safe, else it starts a new interpreter for each attempt.
+
+    meta: calls with meta tensors will be asked. What these import is then ready before an attempt's
+        time begins.
+    """
+    return ForkedBox(meta) if threading.active_count() == 1 and _has_pidfd() else ProcessBox()
+
+
+def _has_pidfd() -> bool:
+    """Return whether the supervisor can wait for the end of an attempt by a pidfd, as Linux can
+    since 5.3.
+    """
+    with contextlib.suppress(AttributeError, OSError):
+        os.close(os.pidfd_open(os.getpid()))
+        return True
+    return False
+
+
+class ForkedBox(WarmBox):
+    """Forks this process, so that torch is imported once, and sets torch to one thread in it.
+
+    An attempt starts with a copy of this process's memory, which therefore must hold
+    nothing secret: the judge, which holds the hidden checks, never uses this box.
+    """
+
+    level = Level.PROCESS
+
+    def __init__(self, meta: bool) -> None:
+        self._meta = meta
+        self._start()
+
+    def _start(self) -> None:
+        torch.set_num_threads(1)  # after OpenMP has started threads, forked children hang
+        self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        modules = box_modules()
+        self._zygote = os.fork()
+        if self._zygote == 0:
+            self._control.close()
+            _serve(theirs, self._meta, modules)
+        theirs.close()
+
+    def _is_there(self) -> bool:
+        return os.waitid(os.P_PID, self._zygote, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None
+
+    def _close(self) -> None:
+        self._control.close()
+        os.waitpid(self._zygote, 0)
+
+
+def _serve(control: socket.socket, meta: bool, modules: Collection[str]) -> None:
+    """Run the zygote. Never returns. modules: what attempts may import."""
+    # imported late, because it needs modules that only Linux has
+    from .worker.zygote import main, make_meta_ready
+
+    try:
+        if meta:
+            make_meta_ready()
+        allow_only(modules)
+        os.setsid()  # Ctrl-C reaches only the command, which then ends this process
+        os.environ.clear()
+        os.environ.update(ENVIRONMENT, PATH=os.defpath)
+        main(control.detach(), Level.PROCESS)
+    finally:
+        os._exit(0)
+
+
+class UserBox(WarmBox):
+    """Level `user`: a zygote of a uid that owns nothing.
+
+    What others may not read or write, its attempts may not.
+    """
+
+    level = Level.USER
+
+    def __init__(self) -> None:
+        """Start it.
+
+        Raises BoxUnavailable where this process is not root, and so can start none under another
+        uid.
+        """
+        uid = uid_for_box()
+        if uid is None:
+            raise BoxUnavailable(
+                "level user needs root, which alone can start a process as another user. Next: "
+                "course doctor"
+            )
+        refuse_alone()
+        self._uid = uid
+        self._start()
+
+    def _start(self) -> None:
+        self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with theirs:
+            identity = {"user": self._uid, "group": self._uid, "extra_groups": []}
+            alone = {
+                "stdin": subprocess.DEVNULL,
+                "pass_fds": [theirs.fileno()],
+                "start_new_session": True,
+            }
+            self._zygote = start(
+                _zygote_code(theirs.fileno()), "/", ENVIRONMENT, **identity, **alone
+            )
+        if not self._has_started():
+            self._close()
+            raise BoxUnavailable(
+                f"level user does not start here: may others enter {sys.prefix}? Next: course "
+                "doctor"
+            )
+
+    def _is_there(self) -> bool:
+        return self._zygote.poll() is None
+
+    def _close(self) -> None:
+        self._control.close()
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self._zygote.pid, signal.SIGKILL)
+        self._zygote.wait()
+
+
+def _zygote_code(descriptor: int) -> str:
+    """Return what the zygote runs. No program is to give it rights: none such as sudo does."""
+    root = str(Path(__file__).parents[2])
+    return (
+        f"import ctypes; ctypes.CDLL(None).prctl({_PR_SET_NO_NEW_PRIVS}, 1, 0, 0, 0); import gc, "
+        f"sys; gc.disable(); sys.path[:0] = {[root, *site_packages()]!r}; from "
+        "manyheads.box.worker import attempt, zygote; "
+        f"attempt.allow_only({sorted(box_modules())!r}); zygote.main({descriptor}, "
+        f"{str(Level.USER)!r})"
+    )
+
+
+# torch.compile gives back what it is given: its compiler needs programs and folders that no box
+# has.
+ENVIRONMENT = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "TORCHDYNAMO_DISABLE": "1"}
+_FOR_CUDA = ("LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES")
+_PATIENCE = 60.0  # seconds for an interpreter to start, and as many for it to import torch
+_PASSWORD = 32  # bytes
+
+
+class ProcessBox:
+    """Starts each attempt as a new Python process, in its own session and its own empty folder."""
+
+    level = Level.PROCESS
+
+    def attempt(self, limits: Limits) -> Connection:
+        """Return a connection to a new process. Raises BoxUnavailable."""
+        passed = ("PATH", "SYSTEMROOT", *(_FOR_CUDA if limits.device == CUDA else ()))
+        folder = tempfile.TemporaryDirectory(prefix="course-check-", ignore_cleanup_errors=True)
+        password = secrets.token_bytes(_PASSWORD)
+        # Ctrl-C reaches the command alone, which then ends the interpreter.
+        no_window = {"creationflags": getattr(subprocess, "CREATE_NO_WINDOW", 0)}
+        alone: dict[str, Any] = {"start_new_session": True} if hasattr(os, "setsid") else no_window
+        with socket.create_server(("127.0.0.1", 0), backlog=1) as server:
+            environment = {
+                **ENVIRONMENT,
+                **{name: os.environ[name] for name in passed if name in os.environ},
+            }
+            process = start(
+                _interpreter_code(limits), folder.name, environment, stdin=subprocess.PIPE, **alone
+            )
+            assert process.stdin is not None
+            with process.stdin as stdin:
+                stdin.write(f"{server.getsockname()[1]} {password.hex()}\n".encode())
+            try:
+                connected = _caller(server, password, time.monotonic() + _PATIENCE)
+            except TimeoutError:
+                process.kill()
+                raise BoxUnavailable(
+                    f"{sys.executable} does not start. Next: install the course again"
+                ) from None
+        with connected:
+            connected.settimeout(_PATIENCE)
+            with contextlib.suppress(OSError):  # its end is told at the first message
+                connected.recv(1)  # it is ready
+            connected.setblocking(False)
+            data = cast(io.RawIOBase, connected.makefile("rwb", buffering=0))
+        channel, times = Channel(data, data), time_files(process.pid)
+        connection = Connection(channel, limits, lambda s: _end(process, folder, s), times)
+        if limits.device == CUDA:
+            from .namespaces import start_cuda
+
+            start_cuda(connection)
+        return connection
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        exc_type: type[BaseException] | None,
+        error: BaseException | None,
+        tb: TracebackType | None,
+    ) -> None:
+        return
+
+
+def start(
+    code: str, folder: str, environment: Mapping[str, str], **options: Any
+) -> subprocess.Popen[bytes]:
+    """Start a fresh interpreter that runs this code, and whose output nobody sees."""
+    command = [sys.executable, "-I", "-B", "-X", "utf8", "-c", code]
+    options |= {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    return subprocess.Popen(command, cwd=folder, env=environment, **options)
+
+
+def site_packages() -> list[str]:
+    """Return where packages are installed that an attempt may import."""
+    return [path for path in sys.path if path.endswith("site-packages")]
+
+
+def _caller(server: socket.socket, password: bytes, deadline: float) -> socket.socket:
+    """Return the first connection that sends the password. Raises TimeoutError."""
+    while (seconds_left := deadline - time.monotonic()) > 0:
+        server.settimeout(seconds_left)
+        connected = server.accept()[0]
+        connected.settimeout(seconds_left)
+        connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        with contextlib.suppress(ConnectionError):
+            sent = b""
+            while len(sent) < len(password) and (
+                chunk := connected.recv(len(password) - len(sent))
+            ):
+                sent += chunk
+            if hmac.compare_digest(sent, password):
+                return connected
+        connected.close()
+    raise TimeoutError
+
+
+def _interpreter_code(limits: Limits) -> str:
+    root, fields = (
+        str(Path(__file__).parents[2]),
+        {**dataclasses.asdict(limits), "device": str(limits.device)},
+    )
+    return (
+        f"import sys; sys.path[:0] = {[root, *site_packages()]!r}; from "
+        f"manyheads.box.worker.standalone import main; main({fields!r}, {sorted(box_modules())!r})"
+    )
+
+
+def _end(
+    process: subprocess.Popen[bytes], folder: tempfile.TemporaryDirectory[str], seconds: float
+) -> int | None:
+    """End the process.
+
+    Returns its exit code as Popen has it, None on Windows, where killing decides the code.
+    """
+    code: int | None = None
+    try:
+        code = process.wait(0.05)
+    except subprocess.TimeoutExpired:
+        if hasattr(os, "killpg"):
+            os.killpg(process.pid, signal.SIGKILL)
+            code = process.wait(seconds)
+        else:
+            process.kill()
+            process.wait(seconds)
+    folder.cleanup()
+    return code

@@ -1,0 +1,181 @@
+"""The judge's side of a zygote: a box in which attempts are forked, and how one is requested and
+ended.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import io
+import json
+import os
+import select
+import socket
+from abc import ABC, abstractmethod
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from .connection import Channel, Connection
+from .level import BoxUnavailable, Level
+from .worker.limits import CUDA, Limits
+from .worker.wire import READY
+
+START_SECONDS = 90.0  # for a zygote: a cold disk reads torch slowly
+# for the kernel to take down what an attempt has left, after the grace that it always has
+SLOW_END_SECONDS = 30.0
+CUDA_GRACE = 30.0  # seconds: freeing much GPU memory takes long, and the next attempt waits for it
+# systemd's range for users that exist for the length of one service
+_FIRST_UID, _UIDS = 61184, 4096
+# as large as a socket's buffer, so that a message of usual size is sent in one piece
+_PIPE_BYTES = 1 << 18
+_F_SETPIPE_SZ = 1031
+
+
+class WarmBox(ABC):
+    """A box with a zygote, which forks attempts, one at a time. `_control`: a socket to it."""
+
+    level: Level
+    _control: socket.socket
+    _last: Lifeline | None = None
+
+    def attempt(self, limits: Limits) -> Connection:
+        """Return a connection to a new process; a zygote that has ended is replaced first.
+
+        So is one whose last attempt does not end: it must not run beside the next.
+        """
+        if not (self._last and self._last.still_ends(SLOW_END_SECONDS)):
+            with contextlib.suppress(OSError):  # it has ended, and nobody knows yet
+                if self._is_there():
+                    return self._new_attempt(limits)
+        self._close()
+        self._start()
+        return self._new_attempt(limits)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        exc_type: type[BaseException] | None,
+        error: BaseException | None,
+        tb: TracebackType | None,
+    ) -> None:
+        self._close()
+
+    @abstractmethod
+    def _start(self) -> None:
+        """Start the zygote. Raises BoxUnavailable."""
+
+    @abstractmethod
+    def _is_there(self) -> bool:
+        """Return whether the zygote has not ended."""
+
+    @abstractmethod
+    def _close(self) -> None:
+        """End the zygote and all its attempts."""
+
+    def _has_started(self) -> bool:
+        """Wait until the zygote is ready. Return False where it does not become ready."""
+        self._control.settimeout(START_SECONDS)
+        try:
+            return self._control.recv(len(READY)) == READY
+        except OSError:
+            return False
+
+    def _new_attempt(self, limits: Limits) -> Connection:
+        """Have the zygote fork a process. Raises OSError."""
+        (theirs_in, ours_out), (ours_in, theirs_out) = os.pipe(), os.pipe()
+        data = Channel(_file(ours_in, "rb"), _file(ours_out, "wb"))
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        ours.settimeout(START_SECONDS)
+        try:
+            request = json.dumps(dataclasses.asdict(limits)).encode()
+            socket.send_fds(self._control, [request], [theirs_in, theirs_out, theirs.fileno()])
+        finally:
+            theirs.close()
+            os.close(theirs_in)
+            os.close(theirs_out)
+        has_forked, time_files, _, _ = socket.recv_fds(ours, 1, 2)
+        if not has_forked:
+            raise ConnectionResetError
+        lifeline, least = Lifeline(ours), CUDA_GRACE if limits.device == CUDA else 0.0
+        self._last = lifeline
+        return Connection(
+            data, limits, lambda seconds: lifeline.end(max(seconds, least)), time_files
+        )
+
+
+class Lifeline:
+    """A socket to the supervisor for one attempt: it ends the attempt and tells when it has
+    ended.
+    """
+
+    def __init__(self, ours: socket.socket) -> None:
+        self._ours = ours
+        self._is_ending = False
+
+    def end(self, seconds: float) -> int | None:
+        """Have the supervisor end the attempt, and wait for the exit status that it reports; None
+        if it is not known.
+        """
+        self._is_ending = True
+        with contextlib.suppress(OSError):
+            self._ours.shutdown(socket.SHUT_WR)
+        return self._wait(seconds)
+
+    def still_ends(self, seconds: float) -> bool:
+        """Return whether the attempt was to end, and its process or what it started is still there
+        after so many seconds.
+        """
+        if self._is_ending:
+            self._wait(seconds)
+        return self._is_ending
+
+    def _wait(self, seconds: float) -> int | None:
+        try:
+            if not select.select([self._ours], [], [], seconds)[0]:
+                return None
+            word = self._ours.recv(200)
+        except (OSError, ValueError):  # it was closed before
+            word = b""
+        self._ours.close()
+        # the supervisor has reported its end, or is gone itself and all attempts with it
+        self._is_ending = False
+        return os.waitstatus_to_exitcode(int(word)) if word.isdigit() else None
+
+
+def _file(pipe: int, mode: str) -> io.FileIO:
+    """Return our end of a pipe, larger than usual, as a file that does not block."""
+    import fcntl  # Windows has none
+
+    os.set_blocking(pipe, False)
+    with contextlib.suppress(OSError):  # a user may have no more pages for pipes
+        fcntl.fcntl(pipe, _F_SETPIPE_SZ, _PIPE_BYTES)
+    return io.FileIO(pipe, mode)
+
+
+def uid_for_box() -> int | None:
+    """Return an unprivileged uid for this process's box; None where we are not root and need
+    none.
+    """
+    return None if os.geteuid() else _FIRST_UID + os.getpid() % _UIDS
+
+
+def refuse_alone() -> None:
+    """Raise BoxUnavailable where this process looks like root and no other user is mapped, as after
+    `unshare -r`.
+    """
+    try:
+        mapped = sum(
+            int(line.split()[2]) for line in Path("/proc/self/uid_map").read_text().splitlines()
+        )
+    except (OSError, ValueError, IndexError):
+        return
+    if os.geteuid() == 0 and mapped == 1:
+        problem = (
+            "root is the only user of this user namespace, and an attempt has to be another one"
+        )
+        raise BoxUnavailable(
+            f"{problem}. Next: the same command outside of it, as an ordinary user"
+        )

@@ -1,0 +1,276 @@
+"""The parts of a hidden check: its decorator, its outcome, its random draws, and edits for mutants.
+
+`check` gives a test its points, layer and hint. `CheckFailed` and `CheckOutcome` describe how a
+check fails. `Draw` makes its inputs. `edit` makes a mutant: it replaces a text of the reference by
+another one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import math
+import random
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from functools import lru_cache
+from math import isfinite
+from types import SimpleNamespace
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from ..box.worker.messages import Raised
+from ..result import Outcome
+from .explain import is_unfinished
+
+
+class Layer(IntEnum):
+    """What a check is about. Failures are shown in this order, because the first broken layer
+    explains later ones.
+    """
+
+    SHAPE = 0
+    FINITE = 1
+    CAUSALITY = 2  # and independence of batch and heads
+    VALUES = 3
+    GRADIENTS = 4
+    HYGIENE = 5
+
+
+@dataclass(frozen=True)
+class Mark:
+    """The arguments of `check`."""
+
+    points: float
+    layer: Layer
+    hint: str
+    device: str = ""  # the only device on which it runs; empty means every device
+
+
+def check(
+    points: float, hint: str = "", *, layer: Layer, device: str = ""
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Mark a function as a hidden check. Its docstring is the sentence that the student reads.
+
+    Args:
+        points: what it is worth: 0 or more. The sum of an exercise's checks stands in course.yaml.
+        hint: what a student reads who fails it; by default the exercise's hint.
+        layer: what it is about.
+        device: "cuda" for a check of what only a GPU can show; on other devices the check does not
+            exist. Such a check must give no points, so that a score means the same on every device.
+
+    Raises:
+        ValueError: if the points or the layer are none, or if a check for one device alone has
+            points.
+    """
+    import pytest  # imported late: a student's own check has no hidden checks and should start fast
+
+    if not isinstance(points, int | float) or not isfinite(points) or points < 0:
+        raise ValueError(f"points={points!r}: a check gives 0 points or more")
+    if not isinstance(layer, Layer):
+        raise ValueError(
+            f"layer={layer!r}: a check has one of "
+            f"{', '.join(f'Layer.{member.name}' for member in Layer)}"
+        )
+    if device and points:
+        raise ValueError(f"a check that runs on {device} alone gives no points")
+    return pytest.mark.hidden_check(Mark(points, layer, hint, device))
+
+
+FAILED_ITSELF = "The grader itself failed here; this is not your fault."
+DIED = "The grader ended here before it was done, twice; this is not your fault."
+
+
+@dataclass(frozen=True)
+class CheckOutcome:
+    """The verdict of one check, with what the student and the diagnosis need.
+
+    raised: the attempt's exception as a `Raised`, if it raised one.
+    suspect: the misconception that this failure proves by itself.
+    fault: the error of the grader itself; empty if there is none.
+    place: the function that it asks; of several the one that is to blame, as far as that is known.
+    unmet: whether the check itself passed, and its function compares nothing, or does not meet a
+        condition (PRECONDITIONS).
+    """
+
+    id: str
+    title: str
+    layer: Layer
+    points: float
+    hint: str
+    outcome: Outcome = "skipped"
+    evidence: str = ""
+    suspect: str = ""
+    raised: Any = None
+    fault: str = ""
+    function: str = ""
+    trivial_answer: bool = False
+
+    @property
+    def score(self) -> float:
+        """The points that were earned: all or none."""
+        return self.points if self.outcome == "passed" else 0.0
+
+
+class CheckFailed(AssertionError):
+    """The attempt does not do what the check asks. `str()` is the evidence.
+
+    suspect: the misconception that this failure proves by itself, whatever else is wrong with the
+        attempt.
+    expected: sizes that the evidence states as right.
+    """
+
+    def __init__(self, evidence: str, suspect: str = "", expected: Sequence[int] = ()) -> None:
+        super().__init__(evidence)
+        self.suspect = suspect
+        self.expected = tuple(expected)
+        self.place = ""  # the function that is to blame, where the check itself passed
+        self.unmet = False  # whether it compares nothing, where that is asked besides
+
+
+REFUSAL_DUE = "What is due here is a refusal: a ValueError that says why"
+
+
+class AttemptRaised(CheckFailed):
+    """The attempt raised an exception in place of an answer, or of a refusal.
+
+    due: a sentence about what is due in its place; empty for an answer.
+    """
+
+    def __init__(self, raised: Raised, requirement: str = "") -> None:
+        super().__init__(raised.type)
+        self.raised = raised
+        self.due = "" if is_unfinished(raised) else requirement
+
+
+def input_seed(secret: bytes, *labels: str) -> int:
+    """Return a 63-bit seed: HMAC-SHA256 of the parts under the course secret."""
+    digest = hmac.new(secret, "\0".join(labels).encode(), hashlib.sha256).digest()
+    return int.from_bytes(digest[:8], "big") >> 1
+
+
+class Drawn(NamedTuple):
+    """A tensor that was drawn, so briefly that it can be drawn again: the `place`-th of a seed,
+    flat.
+
+    length: of its numbers. scale: their standard deviation.
+    """
+
+    seed: int
+    position: int
+    length: int
+    scale: float
+
+    def numbers(self) -> Tensor:
+        """Return the (length,) numbers in float64: the same on every processor, with every version
+        of torch.
+
+        Each is the sum of four whole numbers of 32 bits, taken from a hash (SHAKE-128). So the
+        numbers are bell-shaped, and none is larger than 2√3 standard deviations. float32 holds each
+        of them, as files store them and attempts may ask.
+        """
+        return _numbers(self).clone()  # a check may change them
+
+
+@lru_cache(maxsize=2048)  # every attempt of a run gets the same ones
+def _numbers(drawn: Drawn) -> Tensor:
+    if not drawn.length:
+        return torch.zeros(0, dtype=torch.float64)
+    digest = hashlib.shake_128(f"{drawn.seed} {drawn.position}".encode()).digest(16 * drawn.length)
+    summands = torch.frombuffer(bytearray(digest), dtype=torch.int32).view(-1, 4)
+    return (summands.sum(1).double() * (math.sqrt(3) / 2**32) * drawn.scale).float().double()
+
+
+class Draw:
+    """The random numbers of one check: float64 on the CPU."""
+
+    def __init__(self, seed: int, drawn: list[Drawn] | None = None) -> None:
+        """Begin with a seed. drawn: a list to which everything that is drawn is added."""
+        self._seed, self._place = seed, 0
+        self._random = random.Random(seed)
+        self._drawn = [] if drawn is None else drawn
+
+    def __call__(self, *shape: int, scale: float = 1.0) -> Tensor:
+        """Return bell-shaped numbers of this shape, with mean 0 and standard deviation `scale`."""
+        drawn = Drawn(self._seed, self._place, math.prod(shape), scale)
+        self._drawn.append(drawn)
+        self._place += 1
+        return drawn.numbers().view(shape)
+
+    def weights(self, *shape: int) -> Tensor:
+        """Return a weight (out, in) with standard deviation 1/√in, so that activations keep their
+        scale.
+        """
+        return self(*shape, scale=1 / math.sqrt(shape[-1]))
+
+    def sizes(self, **choices: tuple[int, int] | list[int]) -> SimpleNamespace:
+        """Integers that differ pairwise: `draw.sizes(B=[5, 7], T=(9, 13))`.
+
+        A tuple is a range with both ends included; a list contains the integers to choose from.
+        """
+        allowed = {
+            name: choice if isinstance(choice, list) else range(choice[0], choice[1] + 1)
+            for name, choice in choices.items()
+        }
+        while True:
+            picked = {name: self._random.choice(numbers) for name, numbers in allowed.items()}
+            if len(set(picked.values())) == len(picked):
+                return SimpleNamespace(**picked)
+
+    def integer(self, low: int, high: int) -> int:
+        """Return an integer from low to high, both included."""
+        return self._random.randint(low, high)
+
+
+_SOLUTIONS = re.compile(r"### BEGIN SOLUTION.*?### END SOLUTION", re.DOTALL)
+
+
+class EditError(ValueError):
+    """The text that an edit replaces does not occur exactly once."""
+
+
+@dataclass(frozen=True)
+class Edit:
+    """changes: each text of the reference that is replaced, and its replacement."""
+
+    changes: Mapping[str, str]
+
+    def apply(self, source: str) -> str:
+        """Return the edited source. Raises EditError if a text occurs exactly once neither there
+        nor between the solution's marks.
+        """
+        for old, new in self.changes.items():
+            offset = _offset(source, old)
+            source = source[:offset] + new + source[offset + len(old) :]
+        return source
+
+
+def _offset(source: str, old: str) -> int:
+    """Return where the text stands. A text of the lesson may have it, too: then the one between the
+    solution's marks counts.
+    """
+    spans = [(0, len(source)), *(match.span() for match in _SOLUTIONS.finditer(source))]
+    counts = [source.count(old, *span) for span in spans]
+    if counts[0] == 1:
+        return source.index(old)
+    if sum(counts[1:]) == 1:
+        return source.index(old, *spans[1 + counts[1:].index(1)])
+    raise EditError(f"{old!r} occurs {counts[0]} times, and an edit needs it exactly once")
+
+
+def edit(old: str, new: str, more_changes: Mapping[str, str] | None = None) -> Edit:
+    """Return an edit of the reference, for MUTANTS.
+
+    Example: `("scale_missing", edit("/ math.sqrt(head_dim)", ""))`
+
+    Args:
+        old: a text of the solution file, with its blanks. It must occur exactly once, in the file
+            or between the solution's marks.
+        new: its replacement in the mutant.
+        more_changes: further replacements of the same fault.
+    """
+    return Edit({old: new, **(more_changes or {})})

@@ -1,0 +1,463 @@
+"""Put calls to an attempt, a reference or a mutant: in the box or in the judge's process.
+
+A check is written once, in float64, against an `Implementation`. Its `Runner` decides where calls
+run and in which dtype. Other runners answer many calls together, or record calls and replies. The
+module also imports trusted code and runs it in place of an attempt.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import sys
+import types
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from pathlib import Path
+from shlex import quote
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ..box.connection import AttemptEnded
+from ..box.worker.execute import execute
+from ..box.worker.form import Form, PartPath
+from ..box.worker.messages import (
+    Build,
+    Call,
+    Entries,
+    FollowUp,
+    Reply,
+    Returned,
+    StandIn,
+    tensors_of,
+)
+from ..errors import CourseFault, described, place_of
+from .answer import Answer
+from .explain import is_dtype_fault, is_refusal, kind_of
+
+
+def cast(call: Call, dtype: str, device: str = "cpu") -> Call:
+    """Return the call with every floating-point tensor and every module in this dtype, to be
+    executed on this device.
+
+    A module that states a dtype or a device keeps it. The tensors are moved in the process that
+    executes the call.
+    """
+    target, elsewhere = getattr(torch, dtype), None if device == "cpu" else device
+    changed = map_call(
+        call,
+        lambda tensor: tensor.to(target) if tensor.is_floating_point() else tensor,
+        lambda build: {"dtype": build.dtype or dtype, "device": build.device or elsewhere},
+    )
+    return changed if elsewhere is None else dataclasses.replace(changed, device=elsewhere)
+
+
+def rounded(call: Call) -> Call:
+    """Return the call with every number rounded to float32, in which files store it."""
+    return map_call(call, lambda t: t.float().double() if t.is_floating_point() else t)
+
+
+def map_call(
+    call: Call,
+    tensor: Callable[[Tensor], Tensor],
+    build: Callable[[Build], Mapping[str, Any]] = lambda _: {},
+) -> Call:
+    """Apply `tensor` to every tensor of the call, and set the fields that `build` returns in every
+    Build.
+    """
+
+    def change(value: Any) -> Any:
+        if isinstance(value, Tensor):
+            return tensor(value)
+        if isinstance(value, Build):
+            state = None if value.state is None else {k: change(v) for k, v in value.state.items()}
+            return dataclasses.replace(value, state=state, **build(value))
+        if isinstance(value, StandIn):
+            return dataclasses.replace(
+                value, linears={k: tensor(w) for k, w in value.linears.items()}
+            )
+        return (
+            tuple(map(change, value))
+            if isinstance(value, tuple) and value is call.cotangent
+            else value
+        )
+
+    subject = change(call.subject)  # the first: a release draws numbers in this order
+    return dataclasses.replace(call.map(change), subject=subject, cotangent=change(call.cotangent))
+
+
+MOST_OUTPUTS = 512  # of one sequence: a reply has room for no more
+
+
+@dataclass(frozen=True)
+class Part:
+    """What a call of a sequence will return, or a part of it, to be handed to a later call. It
+    holds no data.
+    """
+
+    step: int
+    form: Form = field(repr=False)
+    path: PartPath = ()
+
+    def __getitem__(self, key: int | str) -> Part:
+        """Return a part of it. Raises IndexError or KeyError where none is called so."""
+        return replace(self, path=(*self.path, self.form.at(self.path).index_of(key)))
+
+
+class CallSequence:
+    """Calls that are made in one go, when all are listed: so each implementation is asked the same
+    ones.
+
+    calls = attempt.module("Counter").sequence()
+    first = calls(x)
+    calls(y, first["state"])
+    one, two = calls.ask()
+    """
+
+    def __init__(self, call: Call, execute: Callable[[Call], Reply]) -> None:
+        """call: without arguments."""
+        self._call, self._execute = call, execute
+        self._steps: list[FollowUp] = []
+        self._mode: bool | None = None
+
+    def train(self, mode: bool = True) -> None:
+        """Put the instance in training mode, or in eval mode, before the next call. Raises
+        ValueError before the first one.
+        """
+        if not self._steps:
+            raise ValueError(
+                "the mode of the first call is that of the module: module(…).training().sequence()"
+            )
+        self._mode = mode
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Part:
+        """List one more call."""
+        step = FollowUp(args, kwargs, self._mode)
+        self._steps.append(
+            step.map(lambda v: Returned(v.step, v.path) if isinstance(v, Part) else v)
+        )
+        self._mode = None
+        return Part(len(self._steps) - 1, self._call.form)
+
+    def ask(self) -> list[Answer]:
+        """Make the calls. Returns the answer to each. Raises ValueError where there are none, or
+        too many.
+        """
+        if not self._steps:
+            raise ValueError("a sequence without calls asks nothing")
+        call = of_tensors(self._call.with_steps(tuple(self._steps)))
+        if call.outputs > MOST_OUTPUTS:
+            raise ValueError(
+                f"a sequence has at most {MOST_OUTPUTS} outputs; this one has {call.outputs}"
+            )
+        reply = self._execute(call)
+        return [Answer(call, reply, step) for step in range(len(self._steps))]
+
+
+def of_tensors(call: Call) -> Call:
+    """Return a call that is given ndarrays as one with tensors, of which the attempt is given
+    ndarrays.
+    """
+    if not any(isinstance(value, np.ndarray) for value in call.arguments.values()):
+        return call
+    changed = call.map(
+        lambda value: torch.from_numpy(value.copy()) if isinstance(value, np.ndarray) else value
+    )
+    return replace(changed, arrays=True)
+
+
+class Runner(Protocol):
+    """Executes calls."""
+
+    @property
+    def device(self) -> str:
+        """The device of its computations: "cpu" or "cuda"."""
+
+    def execute(self, call: Call) -> Reply:
+        """Return the reply to a call whose tensors are float64. Raises AttemptEnded if the process
+        ends.
+        """
+
+
+@dataclass(frozen=True)
+class Implementation:
+    """Calls functions and modules by name: `attempt.call("attend", q, k, v)`,
+    `attempt.module("CausalAttention", 4, 6, 8)`.
+
+    `asking` sets fields of `Call` for all calls of the result:
+    `attempt.asking(cotangent=g, runs=2).call(...)`.
+
+    forms: what functions and classes return, by their names, where that is not one tensor.
+    """
+
+    runner: Runner
+    options: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    forms: Mapping[str, Form] = dataclasses.field(default_factory=dict)
+
+    @property
+    def device(self) -> str:
+        """The device on which the attempt is graded: "cpu" or "cuda"."""
+        return self.runner.device
+
+    def asking(self, **options: Any) -> Implementation:
+        """Return the same implementation, with these fields set in every `Call`."""
+        return dataclasses.replace(self, options={**self.options, **options})
+
+    def call(self, name: str, *args: Any, **kwargs: Any) -> Answer:
+        """Call a function of the file by its name. Returns the answer."""
+        return self.ask(self.call_of(name, args, kwargs))
+
+    def sequence(self, name: str) -> CallSequence:
+        """Return several calls of a function, which can be handed what earlier ones returned."""
+        return CallSequence(self.call_of(name), self.runner.execute)
+
+    def module(self, target: str, *args: Any, **kwargs: Any) -> Module:
+        """Describe a module to build, by the name of its class: in eval mode, with its own initial
+        weights, unless said otherwise.
+
+        Example: `attempt.module("CausalAttention", 4, 6, 8).loaded(weights)(x)`
+        """
+        return Module(self, Build(target, args, kwargs))
+
+    def ask(self, call: Call) -> Answer:
+        """Execute a call."""
+        call = of_tensors(call)
+        return Answer(call, self.runner.execute(call))
+
+    def call_of(
+        self,
+        subject: str | Build,
+        args: Sequence[Any] = (),
+        kwargs: Mapping[str, Any] | None = None,
+    ) -> Call:
+        """Return a call of a function, or of a module's forward."""
+        form = self.forms.get(subject if isinstance(subject, str) else subject.target)
+        plain = tuple(a.build if isinstance(a, Module) else a for a in args)
+        return Call(subject, plain, kwargs or {}, **{"returns": form, **self.options})
+
+
+@dataclass(frozen=True)
+class Module:
+    """The description of a module. Every call builds it anew, so that no call depends on an earlier
+    one.
+    """
+
+    implementation: Implementation
+    build: Build
+
+    def asking(self, **options: Any) -> Module:
+        """Return the same module; its calls have these fields of `Call` set."""
+        return Module(self.implementation.asking(**options), self.build)
+
+    def loaded(self, state: Mapping[str, Tensor | Entries]) -> Module:
+        """Return the module with these parameters loaded, by name; parameters that are not named
+        become zero.
+        """
+        return self._with(state=dict(state))
+
+    def training(self) -> Module:
+        """Return the module in training mode."""
+        return self._with(training=True)
+
+    def with_attributes(self, **attributes: Any) -> Module:
+        """Return the module with these attributes set after building."""
+        return self._with(attributes={**self.build.attributes, **attributes})
+
+    def reporting(self, *names: str) -> Module:
+        """Return the module with these attributes reported after the call."""
+        return self._with(report=names)
+
+    def on(self, device: str) -> Module:
+        """Return the module, moved to a device after building."""
+        return self._with(device=device)
+
+    def without_init(self) -> Module:
+        """Return the module without random initialisation, to save time if all weights are loaded
+        anyway.
+        """
+        return self._with(skip_init=True)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Answer:
+        """Build, then call forward. Returns the answer."""
+        return self.implementation.ask(self.implementation.call_of(self.build, args, kwargs))
+
+    def sequence(self) -> CallSequence:
+        """Return several calls of one instance, which can be handed what earlier ones returned."""
+        implementation = self.implementation
+        return CallSequence(implementation.call_of(self.build), implementation.runner.execute)
+
+    def built(self) -> Answer:
+        """Build only. Returns an answer whose `module` has the facts."""
+        return self.implementation.ask(
+            Call(self.build, only_build=True, **self.implementation.options)
+        )
+
+    def _with(self, **changes: Any) -> Module:
+        return Module(self.implementation, dataclasses.replace(self.build, **changes))
+
+
+@dataclass(frozen=True)
+class LocalRunner:
+    """Runs trusted code (the reference, a mutant) in the judge's own process.
+
+    only_values: compute outputs, gradients and exceptions only. The other fields of replies are
+    then not meaningful, and a call costs a quarter less.
+    """
+
+    namespace: Mapping[str, object]
+    device: str = "cpu"
+    only_values: bool = False
+
+    def execute(self, call: Call) -> Reply:
+        """Return the reply, computed in the call's dtype, by default float64."""
+        cast_call = cast(call, call.dtype or "float64", self.device)
+        return execute(self.namespace, cast_call, "", only_values=self.only_values)
+
+
+def target_of(call: Call) -> str:
+    """Return the name of the function that is called, or of the class that is built."""
+    return call.subject.target if isinstance(call.subject, Build) else call.subject
+
+
+@dataclass(frozen=True)
+class Question:
+    """A call, and the id of the check that asks it."""
+
+    check: str
+    call: Call
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """A call as the check wrote it, and the reply."""
+
+    check: str
+    call: Call
+    reply: Reply
+
+
+class BatchRunner(Runner, Protocol):
+    """A runner that can execute many calls together."""
+
+    def execute_all(self, questions: Sequence[Question]) -> list[Reply | AttemptEnded]:
+        """Return a reply to each question, or the AttemptEnded of a call that ended the process."""
+
+
+class RecordingRunner(BatchRunner, Protocol):
+    """A runner for an attempt, or for trusted code in its place, that records its exchanges."""
+
+    check: str  # the id of the check that calls `execute`
+    transcript: list[Exchange]
+
+
+def changes_in(reply: Reply) -> int:
+    """Return how often the reply's tensors have been changed in place: where this number grows, a
+    check has altered the reply.
+    """
+    return sum(tensor._version for tensor in tensors_of(reply))
+
+
+def bytes_of(reply: Reply) -> int:
+    """Return the size of its tensors."""
+    return sum(tensor.nbytes for tensor in tensors_of(reply))
+
+
+class LocalRecordingRunner:
+    """Runs the reference or a mutant in the judge's process as if it were an attempt, and records
+    the exchanges.
+    """
+
+    def __init__(self, namespace: Mapping[str, object], device: str = "cpu") -> None:
+        self.check = ""
+        self.device = device
+        self.transcript: list[Exchange] = []
+        self.ended: dict[str, Call] = {}  # trusted code ends no process
+        self.in_single: set[int] = set()  # nor is it asked in float32 because of another call
+        self._runner = LocalRunner(namespace, device)
+
+    def execute(self, call: Call) -> Reply:
+        """Return the reply, which is recorded. Like an attempt's, it is computed in float32 if
+        float64 raises.
+        """
+        reply = as_an_attempts(self._runner, call, self._runner.execute(call))
+        self.transcript.append(Exchange(self.check, call, reply))
+        return reply
+
+    def execute_all(self, questions: Sequence[Question]) -> list[Reply | AttemptEnded]:
+        """Return the reply to each question, one after the other."""
+        replies: list[Reply | AttemptEnded] = []
+        for question in questions:
+            self.check = question.check
+            replies.append(self.execute(question.call))
+        return replies
+
+
+def as_an_attempts(runner: Runner, call: Call, reply: Reply) -> Reply:
+    """Return the reply as an attempt's would be: computed in float32 if float64 raises, unless it
+    is known to raise, too.
+    """
+    raised = reply.raised
+    exception_kind = kind_of(raised) if raised else None
+    if (
+        call.dtype is None
+        and raised
+        and not is_refusal(raised)
+        and (exception_kind is None or "dtype" in exception_kind.meaning)
+    ):
+        in_single = runner.execute(dataclasses.replace(call, dtype="float32"))
+        if in_single.raised is None or is_dtype_fault(raised):
+            return in_single
+    return reply
+
+
+class BrokenReference(CourseFault):
+    """A reference cannot be imported. The text names the file and the error."""
+
+
+@lru_cache(maxsize=256)
+def namespace_of(path: Path) -> Mapping[str, object]:
+    """Return the names that a trusted source file defines. Its `__main__` part does not run.
+
+    The file may import its neighbours: `from ._shared import softmax`. Raises BrokenReference.
+    """
+    return namespace_of_source(path.read_text(encoding="utf-8"), path)
+
+
+def namespace_of_source(source: str, path: Path) -> Mapping[str, object]:
+    """Return the names that this source defines if it were the file at `path`. Raises
+    BrokenReference.
+    """
+    module = types.ModuleType(f"{_package_of(path.parent)}.{path.stem}")
+    module.__file__ = str(path)
+    module.__package__ = module.__name__.rpartition(".")[0]
+    sys.modules[module.__name__] = module  # dataclasses look up their module here
+    try:
+        exec(compile(source, str(path), "exec", dont_inherit=True), vars(module))
+    except (Exception, SystemExit) as error:
+        raise BrokenReference(_why_broken(path, error)) from error
+    return vars(module)
+
+
+def _why_broken(path: Path, error: BaseException) -> str:
+    # a neighbour that it imports may be what fails
+    location = place_of(error, lambda file: file.parent == path.parent)
+    if location is None:
+        return f"{path}: {described(error)}. Next: python {quote(str(path))}"
+    file, line = location
+    return f"{file}:{line}: {described(error)}. Next: mend that line, then course verify"
+
+
+def _package_of(folder: Path) -> str:
+    """Return the name of a package whose modules are the files of this folder. Each course has its
+    own packages.
+    """
+    name = f"trusted_{hashlib.sha256(str(folder).encode()).hexdigest()[:12]}"
+    if name not in sys.modules:
+        package = types.ModuleType(name)
+        package.__path__ = [str(folder)]
+        sys.modules[name] = package
+    return name

@@ -1,0 +1,632 @@
+"""The commands that read results: `course report`, `export`, `feedback` and `overrides`.
+
+They count a class by dates, decisions and roster, as `course grade` does at its end.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import date
+from pathlib import Path
+from shlex import quote
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from rich.markup import escape
+from rich.table import Column, Table
+from typer import Exit, Option
+
+from ..box.level import Level
+from ..course import Course, CourseError, find_course, load_course
+from ..course.course_yaml import shown_moment
+from ..course.decisions import NAME, UNKNOWN_TIME, Decision, Decisions, final, of_the_absent
+from ..errors import CourseFault
+from ..files import told_where, write_whole
+from ..judge.record_results import ChangedPoints, read_changed_points
+from ..printable_text import visible_line
+from ..report.class_view import NOBODY, ClassList, ClassView, sentences
+from ..report.exports import (
+    FOLDER,
+    FORMATS,
+    TELLS_NOTHING,
+    excuses_without_a_word,
+    folders,
+    gradescope_files,
+    zips,
+)
+from ..report.report_content import Labels, counted, labels_of, score_words
+from ..report.terminal import class_exercises, class_table
+from ..result import Result, read_results, read_results_and_errors, students_in
+from ..submission import find_submissions, read_not_graded
+from ..submission.intake_journal import read_memory
+from ..submission.roster import read_roster
+from . import options
+from .options import (
+    RESULTS,
+    Console,
+    assignment_of,
+    course_of,
+    instructors_course_of,
+    open_console,
+    progress,
+)
+
+if TYPE_CHECKING:
+    from ..student.plot_content import Key, Picture
+
+MOST_NAMED = 40  # the most of a kind that are named on a terminal
+ON_THE_PAGE = "Next: course report, whose class page has them all"
+
+
+def course_near(option: Path | None, results: Path) -> Course | None:
+    """Return the course that the option names, or that of the working folder, or of the results.
+    Raises CourseError.
+
+    None where there is no course; then it is said that nothing is decided.
+    """
+    if option is not None:
+        return load_course(option)
+    for start in (Path.cwd(), results):
+        try:
+            root = find_course(start)
+        except CourseError:
+            continue
+        return load_course(root)
+    message = (
+        "no course.yaml is near: due dates and overrides.yaml are not applied. Next: the same "
+        "with --course FOLDER"
+    )
+    print(f"course: {message}", file=sys.stderr)
+    return None
+
+
+def roster_of(course: Course | None, option: Path | None) -> Path | None:
+    """Return the roster's file: the option's, or course.yaml's; None where there is none, or the
+    option is `none`.
+    """
+    if option is None and course is not None and course.file.roster:
+        return course.root / course.file.roster
+    return None if option == Path("none") else option
+
+
+def class_list(course: Course | None, option: Path | None, names: Iterable[str]) -> ClassList:
+    """Return the roster in this file; without one, nobody. Raises CourseFault where it knows nobody
+    of these present.
+    """
+    path = roster_of(course, option)
+    if path is None:
+        return NOBODY
+    roster = read_roster(path)
+    members = ClassList(roster, course is not None and course.file.not_handed_in == "zero")
+    students = sorted({*map(members.named, names)})
+    if students and not members.by_name.keys() & students:
+        next_step = "give --roster the file that course collect had, or --roster none"
+        raise CourseFault(f"{roster.knows_nobody(students)}. Next: {next_step}")
+    return members
+
+
+def known_students(course: Course) -> set[str]:
+    """Return who is on the roster of course.yaml, has a result, or has handed in something. Raises
+    CourseFault.
+    """
+    path, submitted = roster_of(course, None), course.root / "submitted"
+    on_roster = (
+        {student.id for student in read_roster(path).students} if path is not None else set()
+    )
+    handed_in = (
+        {folder.name for folder in submitted.iterdir() if folder.is_dir()}
+        if submitted.is_dir()
+        else set()
+    )
+    return on_roster | handed_in | {*students_in(course.root / RESULTS)}
+
+
+def of_absent(counted: Sequence[Result], decisions: Decisions, members: ClassList) -> list[Result]:
+    """Return results of those on the roster who handed in nothing, and about whom something is
+    decided.
+    """
+    by_assignment: dict[str, list[Result]] = {}
+    for result in counted:
+        by_assignment.setdefault(result.assignment, []).append(result)
+    absent = (
+        (results[-1], members.absent(entry.student for entry in results))
+        for results in by_assignment.values()
+    )
+    return [
+        result for template, names in absent for result in of_the_absent(template, decisions, names)
+    ]
+
+
+def class_of(
+    results: Sequence[Result],
+    course: Course | None,
+    roster: Path | None,
+    assignment: str | None = None,
+    section: str | None = None,
+    changed: Sequence[ChangedPoints] = (),
+    *,
+    is_decided: bool = False,
+) -> ClassView:
+    """Return the class of these results as they count. Raises CourseFault.
+
+    assignment, section: only these. is_decided: whether what is decided is in the results already.
+    """
+    members = class_list(course, roster, (result.student for result in results))
+    results = _by_roster(results, members)
+    if course is not None and not is_decided:
+        decisions = Decisions.of_course(course)
+        counted = [final(result, decisions) for result in results]
+        names = {*members.by_name, *(result.student for result in results)}
+        if problems := decisions.of_nobody(names, {result.assignment for result in results}):
+            raise CourseFault(problems[0])
+        absent = of_absent(counted, decisions, members)
+        results = (
+            sorted([*counted, *absent], key=lambda result: result.student) if absent else counted
+        )
+    if assignment is not None:
+        results = _of_assignment(results, course, assignment)
+    if section is not None:
+        members = _of_section(members, section)
+        results = [result for result in results if result.student in members.by_name]
+        if not results:
+            raise CourseFault(
+                f"nobody of section {section} has a result. Next: course grade SUBMITTED"
+            )
+    included = {(result.student, result.assignment) for result in results}
+    changed = [change for change in changed if (change.student, change.assignment) in included]
+    return ClassView(results, members, labels_of(course), changed, date.today())
+
+
+def _by_roster(results: Sequence[Result], members: ClassList) -> list[Result]:
+    """Return the results by the roster's students: those that came by pull request are of a GitHub
+    account, which it knows.
+    """
+    folders, named = (
+        dict[tuple[str, str], str](),
+        [members.named(result.student) for result in results],
+    )
+    for student, result in zip(named, results, strict=True):
+        if (
+            folder := folders.setdefault((student, result.assignment), result.student)
+        ) != result.student:
+            problem = f"{folder} and {result.student} are one student by the roster"
+            raise CourseFault(
+                f"{problem}. Next: take the results that do not count out of the folder"
+            )
+    return [
+        result.model_copy(update={"student": student})
+        for student, result in zip(named, results, strict=True)
+    ]
+
+
+def gradebooks() -> Any:
+    """Return the module on nbgrader's database. Raises CourseFault if nbgrader is not installed."""
+    try:
+        from ..platforms import nbgrader_gradebook
+    except ImportError:
+        raise CourseFault(
+            "--gradebook needs nbgrader. Next: pip install 'manyheads[nbgrader]'"
+        ) from None
+    return nbgrader_gradebook
+
+
+def _of_assignment(
+    results: Sequence[Result], course: Course | None, assignment: str
+) -> list[Result]:
+    if course is None:
+        raise CourseFault("--assignment needs the course. Next: the same with --course FOLDER")
+    chosen = assignment_of(course, assignment)
+    if not (matching := [result for result in results if result.assignment == chosen.id]):
+        next_step = f"Next: course grade SUBMITTED --assignment {chosen.id}"
+        raise CourseFault(f"there is no result of {chosen.title}. {next_step}")
+    return matching
+
+
+def _of_section(members: ClassList, section: str) -> ClassList:
+    students = members.roster.students
+    sections = sorted({student.section for student in students} - {""})
+    if not sections:
+        raise CourseFault(
+            "--section needs a roster with sections. Next: the same with --roster FILE"
+        )
+    matching = tuple(
+        student for student in students if student.section.casefold() == section.casefold()
+    )
+    if not matching:
+        problem = f"there is no section {section!a}; there are: {', '.join(sections)}"
+        raise CourseFault(f"{problem}. Next: the same with --section {quote(sections[0])}")
+    return replace(members, roster=replace(members.roster, students=matching))
+
+
+def tell(console: Console, view: ClassView, how: str) -> bool:
+    """Say who got what by which rule, whose points changed, who is absent, how it was graded, and
+    what is not.
+
+    Returns whether all is graded.
+    """
+    decided = (
+        (sentence, result.student)
+        for result in view.results
+        for sentence in sentences(result, view.labels)
+    )
+    name(console, "decided", _with_whose(decided), style="cyan")
+    untimed = sorted(
+        r.student
+        for r in view.results
+        if any(adjustment.words == UNKNOWN_TIME for adjustment in r.adjustments)
+    )
+    if untimed:
+        unknown = (
+            "When these were handed in is not known, and none of them counts as late: "
+            f"{some(untimed)}"
+        )
+        console.say(
+            f"{unknown}. Next: a score in overrides.yaml for whoever was late; of downloads from "
+            "Moodle or Canvas, course collect DOWNLOAD --times LIST",
+            style="yellow",
+        )
+    for assignment_part in (
+        assignment_part for assignment_part in view.assignments if assignment_part.changed
+    ):
+        changes = [
+            f"{change.student} {score_words(change.before)} → {score_words(change.after)}"
+            for change in assignment_part.changed
+        ]
+        console.say(
+            f"{assignment_part.title}: points changed since the last run: {some(changes)}",
+            style="cyan",
+        )
+    if absent := view.members.absent(view.by_student):
+        console.say(
+            f"Handed in nothing: {len(absent)} of {len(view.members.by_name)} on the roster: "
+            f"{some(absent)}"
+        )
+    if strangers := view.members.strangers(view.by_student):
+        console.say(
+            f"Not on the roster, and in no mean: {some(strangers)}. Next: complete the roster",
+            style="yellow",
+        )
+    console.say(how)
+    return name_not_graded(console, view)
+
+
+def name_not_graded(console: Console, view: ClassView) -> bool:
+    """Name who is not graded in which exercise, with the reason. Returns whether there is
+    nobody.
+    """
+    ungraded = sorted(
+        (pair for assignment_part in view.assignments for pair in assignment_part.not_graded),
+        key=lambda pair: pair[0],
+    )
+    name(console, "not graded", _with_whose((why, student) for student, why in ungraded))
+    next_step = "the same course grade again, which tries that alone"
+    if any(
+        exercise.not_readable and exercise.id in result.not_graded
+        for result in view.results
+        for exercise in result.exercises
+    ):
+        mend = (
+            "put what cannot be read into the student's folder, opened, or decide in overrides.yaml"
+        )
+        next_step = f"{mend}; then the same course grade again"
+    if ungraded:
+        console.say(
+            f"There are no points for that, and no total. Next: {next_step}", style="yellow"
+        )
+    return not ungraded
+
+
+def name(
+    console: Console,
+    label: str,
+    messages: Sequence[str],
+    next_step: str = ON_THE_PAGE,
+    style: str = "yellow",
+    most: int | None = MOST_NAMED,
+) -> None:
+    """Name what is of one kind, as far as a terminal has room for it. next_step: what shows the
+    rest.
+    """
+    console.say(*(f"{label}: {message}" for message in messages[:most]), style=style)
+    if remaining := len(messages) - len(messages[:most]):
+        console.say(f"{label}: and {remaining} more. {next_step}", style=style)
+
+
+def _with_whose(pairs: Iterable[tuple[str, str]]) -> list[str]:
+    by_sentence: dict[str, list[str]] = {}
+    for sentence, student in pairs:
+        by_sentence.setdefault(sentence, []).append(student)
+    return [f"{some(students)}: {sentence}" for sentence, students in by_sentence.items()]
+
+
+def some(names: Sequence[str]) -> str:
+    """Return the first of these names, and how many there are more."""
+    suffix = f", and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+    return ", ".join(names[:MOST_NAMED]) + suffix
+
+
+# those of FORMATS, and that of gradescope_files
+Format = Literal["csv", "gradescope", "canvas", "moodle"]
+
+
+def report(
+    results: options.ResultsArgument = options.RESULTS,
+    students: Annotated[bool, Option(help="Also a line for every student.")] = False,
+    submitted: Annotated[
+        Path | None,
+        Option(
+            help=(
+                "What was graded: draws wrong answers beside the expected ones, by running "
+                "them again."
+            )
+        ),
+    ] = None,
+    html: Annotated[
+        Path | None, Option(file_okay=False, help="Where the pages go [default: RESULTS/report].")
+    ] = None,
+    roster: options.RosterOption = None,
+    section: options.SectionOption = None,
+    assignment: options.AssignmentOption = None,
+    course: options.CourseOption = None,
+) -> None:
+    """Show which misconceptions a class has, exercise by exercise, and write pages: one for the
+    class, one a student.
+
+    The pages need no network: open index.html from the disk, or hand a student's page to its
+    student. It names nobody else.
+
+    Example: `course report results`, or `course report results --submitted submitted` for pages
+        with pictures.
+    """
+    from ..report.pages import pages_folder, write_pages
+
+    graded, broken = read_results_and_errors(results)
+    if not graded:
+        raise broken[0]
+    console = open_console()
+    near, changed = course_near(course, results), read_changed_points(results)
+    view = class_of(graded, near, roster, assignment, section, changed)
+    if students:
+        console.print(class_table(view))
+    console.print(class_exercises(view))
+    levels = ", ".join(sorted({result.isolation for result in view.results}))
+    tell(
+        console,
+        view,
+        f"{counted(len(view.results), 'submission', 'submissions')}, isolation: {levels}",
+    )
+    drawn = {} if submitted is None else _drawn(console, course_of(course), view.results, submitted)
+    not_graded = read_not_graded(results)
+    folder = html or pages_folder(results, [*view.by_student, *students_in(results)])
+    is_part = section is not None or assignment is not None
+    everybody = class_of(graded, near, roster).by_student if is_part else ()
+    page = write_pages(view, folder, drawn, [str(error) for error in broken], not_graded, everybody)
+    console.say(f"Pages: {page}")
+    if not_graded:
+        console.print(f"Not graded: {len(not_graded)}, named on the class page", style="yellow")
+    if broken:
+        raise broken[0]
+
+
+def _drawn(
+    console: Console, course: Course, results: Sequence[Result], submitted: Path
+) -> Mapping[Key, Sequence[Picture]]:
+    folders = {
+        (submission.student, submission.assignment.id): submission.folder
+        for submission in find_submissions(course, submitted)[0]
+    }
+    if not any((result.student, result.assignment) in folders for result in results):
+        problem = f"{submitted} has no submission of these results"
+        raise CourseError(f"{problem}. Next: course report --submitted FOLDER_GRADED")
+    from ..box.open_and_load import open_box
+    from ..judge.isolation_proof import prove
+    from ..student.plot_content import draw_wrong, drawable
+
+    attempts, started = drawable(course, results, folders), time.monotonic()
+    with open_box(Level.NAMESPACES, course.limits.for_worker(), course.root) as box:
+        prove(box, course)
+        drawn: dict[Key, Sequence[Picture]] = {}
+        with progress(console, len(attempts), 0, doing="drawing", unit="attempts") as one_more:
+            for key, pictures in draw_wrong(course, box, attempts):
+                drawn |= {key: pictures} if pictures else {}
+                one_more()
+    have = counted(len(attempts), "wrong attempt has", "wrong attempts have")
+    remark = (
+        "; the others raise an error, or differ in nothing that can be drawn"
+        if len(drawn) < len(attempts)
+        else ""
+    )
+    console.say(
+        f"{len(drawn)} of {have} pictures, drawn in {time.monotonic() - started:.1f} s{remark}"
+    )
+    return drawn
+
+
+def export(
+    results: options.ResultsArgument = options.RESULTS,
+    format: Annotated[Format, Option(help="What to write.")] = "csv",
+    out: Annotated[
+        Path | None,
+        Option(
+            help=(
+                "A file [default: standard output]; for Gradescope a folder, one file a submission."
+            )
+        ),
+    ] = None,
+    gradebook: Annotated[
+        str | None,
+        Option(
+            help="Read nbgrader's database in place of results, such as sqlite:///gradebook.db."
+        ),
+    ] = None,
+    roster: options.RosterOption = None,
+    section: options.SectionOption = None,
+    assignment: options.AssignmentOption = None,
+    course: options.CourseOption = None,
+) -> None:
+    """Write results as CSV, for Gradescope, for Canvas, or for Moodle.
+
+    Scores are what counts by the course's dates and overrides.yaml. What is not graded is blank,
+    and is named on standard error; then the exit status is 1. Where a format has no place for
+    words, who got what by which rule is said on standard error.
+
+    With a roster, Canvas and Moodle get the ids that they find students by, and everybody in the
+    class has a row: 0 or a blank for whoever handed in nothing, as `not_handed_in` in course.yaml
+    says.
+
+    Example: `course export results --format canvas --roster roster.csv --out grades.csv`
+    """
+    near = course_of(course) if gradebook is not None else course_near(course, results)
+    graded = (
+        read_results(results) if gradebook is None else gradebooks().read_gradebook(near, gradebook)
+    )
+    view = class_of(graded, near, roster, assignment, section, is_decided=gradebook is not None)
+    if format in TELLS_NOTHING:
+        _say(
+            "decided",
+            (
+                f"{result.student}: {sentence}"
+                for result in view.results
+                for sentence in sentences(result, view.labels)
+            ),
+        )
+        strangers = view.members.strangers(view.by_student)
+        next_step = "Next: complete the roster, if that is a mistake"
+        _say("left out", (f"{name} is not on the roster. {next_step}" for name in strangers))
+    _say("excused", excuses_without_a_word(view, format))
+    if out is None and format == "gradescope":
+        raise CourseFault(
+            "Gradescope reads a file for each submission. Next: the same with --out FOLDER"
+        )
+    texts = gradescope_files(view) if format == "gradescope" else {Path(): FORMATS[format](view)}
+    if out is None:
+        sys.stdout.write(texts[Path()])
+    else:
+        with told_where(out, "give --out another path"):
+            for path, text in texts.items():
+                encoding = "utf-8-sig" if format == "csv" else "utf-8"  # Excel wants the mark
+                write_whole(out / path, text.encode(encoding))
+    if unknown := [
+        f"{student}: {why}"
+        for assignment_part in view.assignments
+        for student, why in assignment_part.not_graded
+    ]:
+        _say("not graded", unknown)
+        blank = "" if format == "gradescope" else ": its cells are blank"
+        next_step = "Next: course grade again, and do what it says, then this"
+        print(f"There are no points for that{blank}. {next_step}", file=sys.stderr)
+        raise Exit(1)
+
+
+def _say(label: str, messages: Iterable[str]) -> None:
+    sys.stderr.writelines(f"{label}: {visible_line(sentence)}\n" for sentence in messages)
+
+
+def feedback(
+    results: options.ResultsArgument = options.RESULTS,
+    out: Annotated[Path, Option(file_okay=False, help="The folder to fill.")] = Path("home"),
+    submitted: Annotated[
+        Path,
+        Option(file_okay=False, help="What was graded: says what platforms call each student."),
+    ] = Path("submitted"),
+    roster: options.RosterOption = None,
+    section: options.SectionOption = None,
+    assignment: options.AssignmentOption = None,
+    course: options.CourseOption = None,
+) -> None:
+    """Write each student's feedback, to hand out: pages and Markdown, by what counts.
+
+    `OUT/feedback/STUDENT/ASSIGNMENT/` is as nbgrader names it. For what `course collect` took from
+    Moodle or Canvas there is a zip for each assignment, too, with the names that they gave: upload
+    it as Moodle's feedback files, or as Canvas' submissions.
+
+    Example: `course feedback results --out home --submitted submitted`
+    """
+    loaded = course_of(course)
+    view, console = (
+        class_of(read_results(results), loaded, roster, assignment, section),
+        open_console(),
+    )
+    with told_where(out, "give --out another folder"):
+        for path, content in folders(view, loaded, submitted):
+            write_whole(out / path, content)
+        archives, in_none = zips(view, read_memory(submitted))
+        for name, content in archives.items():
+            write_whole(out / name, content)
+    console.say(*(f"not in a zip: {sentence}" for sentence in in_none), style="yellow")
+    name_not_graded(console, view)
+    students = counted(len(view.by_student), "student", "students")
+    console.say(f"{students}: {out / FOLDER}/", *(f"{out / name}" for name in archives))
+
+
+def overrides(
+    assignment: options.AssignmentOption = None, course: options.CourseOption = None
+) -> None:
+    """Show the due dates, the late policy and every row of overrides.yaml, and say what is wrong
+    with them.
+
+    They are applied by grade, report, export, feedback and the gradebook alike. A row is one
+    decision, a `score`, a `due` or `excused: true`: `- {student: ada, exercise:
+    running_mean, score: 4, by: Dr. X, comment: A right idea.}`
+
+    Example: `course overrides`
+    """
+    loaded, console = instructors_course_of(course, "overrides"), open_console()
+    students = known_students(loaded)
+    assignments = loaded.assignments if assignment is None else (assignment_of(loaded, assignment),)
+    decisions, labels = Decisions.of_course(loaded), labels_of(loaded)
+    for course_assignment in assignments:
+        due_text = "no due date"
+        if dates := decisions.dates.get(course_assignment.id):
+            policy, at = dates.policy, shown_moment(dates.due_date, decisions.zone)
+            due_text = (
+                f"due {at}; late: {policy.per_day} a day, at most {policy.at_most}, after a "
+                f"grace of {policy.grace}"
+            )
+        console.say(f"{course_assignment.title}: {due_text}")
+    rows = [
+        row
+        for row in decisions.rows
+        if row.assignment in {course_assignment.id for course_assignment in assignments}
+    ]
+    console.print(
+        _rows(rows, decisions.zone, labels) if rows else f"{loaded.root / NAME}: nothing is decided"
+    )
+    unknown = (
+        decisions.of_nobody(students, {course_assignment.id for course_assignment in assignments})
+        if students
+        else []
+    )
+    console.say(*(f"course: {sentence}" for sentence in unknown), style="red")
+    if unknown:
+        raise Exit(2)
+
+
+def _rows(rows: Sequence[Decision], zone: str, labels: Labels) -> Table:
+    columns = [
+        Column(name, overflow="fold")
+        for name in ("line", "student", "of", "decision", "by", "comment")
+    ]
+    table = Table(*columns, header_style="bold", box=None, padding=(0, 2, 0, 0), pad_edge=False)
+    for row in rows:
+        override = row.override
+        subject = (
+            labels.exercise(override.exercise)
+            if override.exercise
+            else labels.assignment(row.assignment)
+        )
+        detail = f" {override.score:g}" if override.score is not None else ""
+        detail += f" {shown_moment(row.due_date, zone)}" if row.due_date else ""
+        student = override.student or f"who answers {override.answers}"
+        cells = (
+            row.where.rpartition(":")[2],
+            student,
+            subject,
+            override.decision + detail,
+            override.by,
+            override.comment,
+        )
+        table.add_row(*map(escape, cells))
+    return table

@@ -1,0 +1,366 @@
+"""Commands about a student's own attempts: `course hint`, `status`, `trace`, `plot`, `ask`,
+`train`; and `bench`.
+"""
+
+from __future__ import annotations
+
+import random
+import sys
+from contextlib import suppress
+from pathlib import Path
+from statistics import fmean
+from textwrap import indent
+from typing import Annotated
+
+from typer import Argument, Exit, Option
+
+from ..box.level import Device
+from ..course import Course, CourseError
+from ..files import write_whole
+from ..report.report_content import as_json, attempt_words, label_of
+from ..report.terminal import below_ladder, ladder
+from ..result import ExerciseResult
+from ..student.hints import Rung, next_hint, note_shown
+from ..student.own_attempt import (
+    Checks,
+    Own,
+    checked_at,
+    checked_last,
+    done_exercises,
+    read_own,
+    recorded,
+)
+from ..student.question import LETTERS, NONE, STOP, answer_lines, question_lines, read_letters
+from . import options
+from .options import Console, CourseOption, course_of, exercise_named, open_console, waiting
+
+ExerciseArgument = Annotated[
+    str | None, Argument(help="Id or file.", show_default="the last checked that is not done")
+]
+FunctionArgument = Annotated[
+    str | None, Argument(help="One function or class of it [default: all].")
+]
+CROP = (6, 8)  # how many numbers of a table are shown: enough to read
+# what a model goes on from, and how many characters it writes in the end
+PROMPT, CHARACTERS = "Alice ", 240
+# steps between two lines that stay, and how many characters it writes in each
+LINE_EVERY, SHORT = 100, 40
+RECENT = 50  # how many steps a loss is averaged over, because it varies from batch to batch
+
+
+def desk_of(
+    course: Path | None, *, fresh: bool = False, looks: bool = False, quiet: bool = False
+) -> tuple[Checks, Console]:
+    """Return the checks of a student's own attempts, and the console. It shows what is waited for,
+    unless it is quiet for programs.
+    """
+    desk, console = Checks(course_of(course), fresh=fresh, looks=looks), open_console()
+    if not quiet:
+        desk.waiting = lambda exercise: waiting(console, f"checking {label_of(exercise)}")
+    return desk, console
+
+
+def own_meant(course: Course, name: str | None, command: str) -> Own:
+    """Return the attempt at the exercise of this name, or without one at that which was checked
+    last. Raises CourseError.
+    """
+    if (
+        exercise := exercise_named(course, name, command) if name else checked_last(course)
+    ) is None:
+        problem = f"{command} which exercise? None was checked here yet"
+        raise CourseError(f"{problem}. Next: course {command} {course.exercises[0].id}")
+    return read_own(course, exercise)
+
+
+def told_of(checks: Checks, attempt: Own) -> ExerciseResult | None:
+    """Return what a check of the attempt finds, whose first hint is told with it; None where there
+    is no file.
+    """
+    if attempt.source.missing:
+        return None
+    result = checks.result(attempt)
+    note_shown(result, checks.course.root)
+    return result
+
+
+def hint(exercise: ExerciseArgument = None, course: CourseOption = None) -> None:
+    """Ask for a hint: a question, then a pointer, then nearly the answer.
+
+    Example: `course hint 01`
+    """
+    desk, console = desk_of(course, looks=True)
+    attempt = own_meant(desk.course, exercise, "hint")
+    with desk:
+        shown_hint = next_hint(attempt, desk.result(attempt))
+    console.tell(shown_hint.title, shown_hint.sentence, f"Next: {shown_hint.next}")
+
+
+def status(
+    assignment: options.AssignmentOption = None,
+    course: CourseOption = None,
+    fresh: options.FreshOption = False,
+    json: options.JsonOption = False,
+    show_all: Annotated[
+        bool, Option("--all", help="Show the whole checklist, also where the screen has no room.")
+    ] = False,
+) -> None:
+    """Show how far you are with each exercise, and what is next.
+
+    Example: `course status`
+    """
+    desk, console = desk_of(course, fresh=fresh, looks=True, quiet=json)
+    owns = [
+        read_own(desk.course, exercise)
+        for exercise in options.exercises_named(desk.course, [], assignment)
+    ]
+    with desk:
+        results = [desk.result(attempt) if attempt.is_started else None for attempt in owns]
+    for result in filter(None, results):
+        if result.is_done:
+            note_shown(result, desk.course.root)
+    if json:
+        print(as_json(owns, results))
+        return
+    pairs = zip(owns, results, strict=True)
+    rungs = [
+        Rung(o.exercise, recorded(o.exercise)[1], result, o.source.missing) for o, result in pairs
+    ]
+    console.print(ladder(rungs, is_whole=show_all))
+    console.tell(*below_ladder(owns, results))
+
+
+def trace(
+    exercise: ExerciseArgument = None,
+    function: FunctionArgument = None,
+    course: CourseOption = None,
+    values: Annotated[bool, Option("--values", help="Show the numbers, too.")] = False,
+    show_all: Annotated[
+        bool, Option("--all", help="Show every line, also where the screen has no room.")
+    ] = False,
+) -> None:
+    """Follow your own code: what each line does to shapes and numbers.
+
+    Example: `course trace 01`
+    """
+    from ..report.trace_text import LEGEND, fitted_trace
+    from ..student.trace import explained, follow_own
+
+    attempt = own_meant(course_of(course), exercise, "trace")
+    followed = follow_own(attempt, function, "trace", CROP if values else ())
+    console, last, id_ = open_console(), attempt.last, attempt.exercise.id
+    calls = [explained(*call, attempt.source, last) for call in followed.traced_examples]
+    rendered, hidden_count = fitted_trace(console, calls, is_whole=show_all)
+    console.print(rendered, soft_wrap=not console.is_terminal)
+    console.tell(followed.ended and f"✗ {followed.ended}", style="bold red")
+    console.tell(LEGEND if any(call.entries for call in calls) else "", style="bright_black")
+    console.tell(
+        f"{hidden_count} lines more: course trace {' '.join(filter(None, (id_, function)))} --all"
+        if hidden_count
+        else ""
+    )
+    problem = attempt_words(last).first_wrong if last and not last.is_done else None
+    next_ = "course status" if last and last.is_done else f"course check {id_}"
+    if any(call.entries and not (call.is_right or call.waits_for) for call in calls):
+        next_ = f"change the first line that surprises you, then: {next_}"
+    elif problem:
+        next_ = f"course hint {id_}"
+        if calls and not followed.ended and all(call.is_right for call in calls):
+            console.tell(
+                f"✗ These calls are right, and yet something is not: {problem.head}",
+                style="bold red",
+            )
+    console.tell(f"Next: {next_}")
+    if followed.ended or any(call.raised for call in calls):
+        raise Exit(1)
+
+
+def plot(
+    exercise: ExerciseArgument = None,
+    function: FunctionArgument = None,
+    course: CourseOption = None,
+) -> None:
+    """Draw your answers beside the expected ones, in plots/EXERCISE.html.
+
+    Example: `course plot 01`
+    """
+    from ..report.pages import pictures_page
+    from ..student.plot_content import pictures
+    from ..student.trace import follow_own
+
+    attempt, console = own_meant(course_of(course), exercise, "plot"), open_console()
+    followed, id_ = follow_own(attempt, function, "plot"), attempt.exercise.id
+    drawn = pictures(followed.traced_examples)
+    console.tell(*(picture.caption for picture in drawn))
+    console.tell(followed.ended and f"✗ {followed.ended}", style="bold red")
+    if drawn:
+        path = attempt.course.root / "plots" / f"{id_}.html"  # which git ignores
+        write_whole(
+            path,
+            pictures_page(f"{attempt.exercise.title}: expected, yours, difference", drawn).encode(),
+        )
+        console.say(f"Drawn in {path}")
+    console.tell(f"Next: course check {id_}")
+    if followed.ended:
+        raise Exit(1)
+
+
+def ask(
+    exercise: Annotated[
+        str | None, Argument(help="Its id or file.", show_default="the one that was done last")
+    ] = None,
+    course: CourseOption = None,
+    seed: Annotated[
+        int | None, Option(min=0, help="The same questions again [default: others].")
+    ] = None,
+    letters: Annotated[
+        str | None, Option(help="Your answers, such as BADCA, in place of being asked.")
+    ] = None,
+) -> None:
+    """Answer five questions about your own code.
+
+    They ask what a line makes, and what an edit of it would do.
+
+    Example: `course ask 01`
+    """
+    desk, console = desk_of(course, looks=True)
+    finished = set() if exercise else done_exercises(desk.course)
+    if not (exercise or finished):
+        raise CourseError(
+            "no exercise is done yet, and questions come after a ✓. Next: course check"
+        )
+    chosen = (
+        exercise_named(desk.course, exercise, "ask") if exercise else max(finished, key=checked_at)
+    )
+    attempt, seed = (
+        read_own(desk.course, chosen),
+        random.randrange(1_000_000) if seed is None else seed,
+    )
+    with desk:
+        if not desk.result(attempt).is_done:
+            problem = f"{chosen.id} is not done yet, and questions come after a ✓"
+            raise CourseError(f"{problem}. Next: course check {chosen.id}")
+        box = desk.box()
+        from ..student.questions import questions_about
+
+        with waiting(console, "reading your code"):
+            questions = questions_about(
+                box,
+                desk.course.limits.for_worker(),
+                chosen,
+                attempt.recording,
+                attempt.source,
+                seed,
+            )
+    if not questions:
+        raise CourseError(
+            f"no question fits your code of {chosen.id}. Next: course trace {chosen.id}"
+        )
+    count, correct, same = len(questions), 0, f"course ask {chosen.id} --seed {seed}"
+    answers = "" if letters is None else read_letters(letters, count, f"{same} --letters")
+    for number, question in enumerate(questions, 1):
+        console.print()
+        console.tell(*question_lines(number, count, question))
+        letter = answers[number - 1] if answers else _letter(console)
+        is_right = letter == LETTERS[question.correct_index]
+        correct += is_right
+        if letter in LETTERS and not (answers or is_right):  # a second try
+            console.tell(*answer_lines(question, letter, shows_right=False))
+            letter = _letter(console)
+        console.tell(*answer_lines(question, letter, shows_right=True))
+        if letter == STOP:
+            break
+    console.tell(
+        f"{correct} of {count} at the first try.",
+        f"Next: {same if correct < count else 'course status'}",
+    )
+    if answers and correct < count:
+        raise Exit(1)
+
+
+def _letter(console: Console) -> str:
+    """Return the letter that is typed, NONE or STOP; what was typed on a terminal before it was
+    asked for is dropped.
+    """
+    reply = "?"
+    while reply not in ("", STOP, *LETTERS):
+        console.print("A, B, C or D (Enter: show it, q: stop): ", end="")
+        with suppress(Exception):  # where this is no terminal, or there are none
+            import termios
+
+            termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
+        reply = (sys.stdin.readline() or STOP).strip().upper()
+    return reply or NONE
+
+
+def train(
+    exercise: Annotated[str, Argument(help="Its id or file.")],
+    course: CourseOption = None,
+    steps: Annotated[
+        int | None, Option(min=1, help="Stop after so many [default: at the end].")
+    ] = None,
+) -> None:
+    """Let your own attention learn to write, which takes a minute.
+
+    It is put into a small language model, as one of its blocks.
+
+    Example: `course train 07`
+    """
+    loaded = course_of(course)
+    chosen = exercise_named(loaded, exercise, "train")
+    if chosen.train is None:
+        able = next(
+            (f"train {peer.id}" for peer in loaded.exercises if peer.train is not None), "status"
+        )
+        raise CourseError(f"{chosen.id} has no module to train. Next: course {able}")
+    attempt, console, losses = read_own(loaded, chosen), open_console(), list[float]()
+    attempt.must_run("train")
+    from ..box.without_namespaces import open_own_box
+    from ..box.worker.training import STEPS
+    from ..student.train_model import FUTURE, attention_of, loss_words, own_training_run
+
+    total, limits, attention = (
+        min(steps or STEPS, STEPS),
+        loaded.limits.for_worker(),
+        attention_of(chosen.train),
+    )
+    with (
+        open_own_box() as box,  # which may fork this process, so before any operation
+        own_training_run(box, limits, attempt.source, attention) as run,
+        console.status("learning") as spinner,
+    ):
+        console.tell(FUTURE if run.sees_future else "", style="bold red")
+        for step in range(1, total + 1):
+            losses.append(run.step(step))
+            now = f"loss {fmean(losses[-RECENT:]):.2f}"
+            spinner.update(f"step {step} of {total}, {now}")
+            if step % LINE_EVERY == 0:
+                console.tell(
+                    f"step {step:>4}, {now}: "
+                    f"{' '.join((PROMPT + run.write(PROMPT, SHORT)).split())}"
+                )
+        text = PROMPT + run.write(PROMPT, CHARACTERS)
+    says = loss_words(losses[0], fmean(losses[-RECENT:]), sees_future=run.sees_future)
+    console.tell(says, "It writes:", indent(text, "  "))
+    is_done = not run.sees_future and chosen in done_exercises(loaded)
+    console.tell(f"Next: course {'plot' if is_done else 'check'} {chosen.id}")
+
+
+def bench(
+    device: Annotated[Device, Option(help="Where to compute.")] = Device.CPU,
+    quick: Annotated[
+        bool, Option("--quick", help="The smallest size alone: a few seconds.")
+    ] = False,
+) -> None:
+    """Time attention by hand against SDPA: minutes on a CPU.
+
+    The lesson's own figures stand beside yours.
+
+    Example: `course bench --quick`
+    """
+    from ..student.measure_attention import FULL, QUICK, bench_report, measure, settings
+
+    console = open_console()
+    lengths, enough = QUICK if quick else FULL
+    with console.status("measuring") as spinner:
+        measured = measure(settings(lengths), device, spinner.update, enough)
+    console.print(bench_report(measured), soft_wrap=not console.is_terminal)

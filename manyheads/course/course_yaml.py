@@ -1,0 +1,346 @@
+"""The contents of course.yaml as pydantic models, with the dates and durations that people write.
+
+The JSON Schema that editors use is generated from these models. Dates in overrides.yaml and in the
+files of platforms have the same forms. A text with a wrong form is refused in words, not with a
+regular expression.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta, tzinfo
+from math import ceil
+from typing import Annotated, Any, Literal
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    GetCoreSchemaHandler,
+    model_validator,
+)
+from pydantic_core import CoreSchema, PydanticCustomError, core_schema
+
+from ..box.worker.limits import Limits as WorkerLimits
+from .signatures import parse_signature
+
+_SHOWN = 50  # characters of what an author wrote, so that a sentence stays on one line
+
+
+@dataclass(frozen=True)
+class WrittenAs:
+    """Mark a field as a text that the pattern matches whole.
+
+    The pattern stands in the JSON Schema that editors use, too.
+
+    in_words: what should stand there, as a sentence says it.
+    """
+
+    pattern: str
+    in_words: str
+
+    def __get_pydantic_core_schema__(
+        self, source: Any, handler: GetCoreSchemaHandler
+    ) -> CoreSchema:
+        """Return the text's schema, with a validator that speaks before pydantic does."""
+        text = core_schema.str_schema(pattern=self.pattern)
+        return core_schema.no_info_before_validator_function(self._checked, text)
+
+    def _checked(self, value: object) -> object:
+        if not isinstance(value, str) or not re.fullmatch(self.pattern, value):
+            raise ValueError(f"{ascii(value)[:_SHOWN]} should be {self.in_words}")
+        return value
+
+
+# A clock, then its zone.
+_MOMENT = re.compile(r"(\S{8,10}[ T][\d:.,]+) ?([+-]\d\d(?::?\d\d)?|[A-Za-z][\w+/-]*)?")
+_FIRST, _END = datetime(1990, 1, 1, tzinfo=UTC), datetime(2101, 1, 1, tzinfo=UTC)
+_UNITS = {name: timedelta(**{f"{name}s": 1}) for name in ("day", "hour", "minute", "second")}
+
+
+def read_moment(text: str, zone: str = "") -> datetime | None:
+    """Return the moment in UTC that an ISO 8601 date and time mean; None for all else, and never an
+    exception.
+
+    The text, such as 2026-12-01T18:00:30Z or 2026-12-01 18:00:30.5 Europe/Berlin, may come from a
+    student, so nothing before 1990 or after 2100 is a moment. zone: of a text that names none. Of
+    two moments that a clock shows alike, as in autumn, the later is meant.
+    """
+    match = _MOMENT.fullmatch(text.strip()) if len(text) <= 100 else None
+    if match is None:
+        return None
+    clock, named = match[1], match[2] or zone
+    try:
+        if named[:1] in ("+", "-") or named == "Z":
+            when = datetime.fromisoformat(clock + named).astimezone(UTC)
+        elif tz := zone_named(named):
+            local = datetime.fromisoformat(clock)
+            when = max(local.replace(tzinfo=tz, fold=fold).astimezone(UTC) for fold in (0, 1))
+        else:
+            return None
+    except (ValueError, OverflowError):
+        return None
+    return when if _FIRST <= when < _END else None
+
+
+def moment(text: str, zone: str = "") -> datetime:
+    """Return what `read_moment` reads.
+
+    Raises ValueError where that is nothing, or an hour that a zone's clocks skip.
+    """
+    when = read_moment(text, zone)
+    if when is not None and (skipping := _zone_that_skips(text, zone)):
+        problem = (
+            f"is an hour that {skipping} skips, where clocks go forward: write an earlier or "
+            "a later time"
+        )
+        raise ValueError(f"{text:.60} {problem}")
+    if when is not None:
+        return when
+    if zone or read_moment(text, "UTC") is None:
+        raise ValueError(
+            f"{text!a:.60} is no date and time of 1990 to 2100, such as 2026-12-01 18:00 "
+            "Europe/Berlin"
+        )
+    raise ValueError(
+        f"{text:.60} has no zone: write +01:00 after it, or give the course a time_zone"
+    )
+
+
+def _zone_that_skips(text: str, zone: str) -> str:
+    """Return the zone of a text that `read_moment` reads, if no clock there shows this time; else
+    "".
+    """
+    match = _MOMENT.fullmatch(text.strip())
+    name = (match and match[2]) or zone
+    tz = zone_named(name) if match and name[:1] not in ("+", "-") and name != "Z" else None
+    if match is None or tz is None:
+        return ""
+    local = datetime.fromisoformat(match[1])
+    round_trip = local.replace(tzinfo=tz).astimezone(UTC).astimezone(tz).replace(tzinfo=None)
+    return "" if round_trip == local else name
+
+
+def zone_named(name: str) -> tzinfo | None:
+    """Return the zone, such as Europe/Berlin or UTC; None where none is known by this name."""
+    from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+    try:
+        return UTC if name == "UTC" else ZoneInfo(name)  # a system may have no list of zones
+    except (ZoneInfoNotFoundError, OSError, ValueError):
+        return None
+
+
+def shown_moment(when: datetime, zone: str = "") -> str:
+    """2026-12-01 18:00 Europe/Berlin, as people read it; in UTC where no zone is named or known."""
+    tz = zone_named(zone)
+    return f"{when.astimezone(tz):%Y-%m-%d %H:%M} {zone}" if tz else f"{when:%Y-%m-%d %H:%M} UTC"
+
+
+def duration(text: str) -> timedelta:
+    """Return how long a `Duration` is."""
+    number, unit = re.findall("[0-9]+|[a-z]+", text)
+    return int(number) * next(length for name, length in _UNITS.items() if name[0] == unit[0])
+
+
+def shown_duration(lasted: timedelta) -> str:
+    """30 seconds, 1 day 6 hours: the two largest units of which there are any.
+
+    A begun second is one.
+    """
+    remaining, words = timedelta(seconds=ceil(lasted.total_seconds())), []
+    for name, unit in _UNITS.items():
+        count, remaining = divmod(remaining, unit)
+        words += [f"{count} {name}" + "s" * (count > 1)] if count else []
+    return " ".join(words[:2])
+
+
+def _zone(name: str) -> str:
+    # Where there is no list of zones, as on Windows, any name goes: students' commands need none.
+    if zone_named(name) is None and zone_named("Europe/Berlin") is not None:
+        raise ValueError(f"{name!a} is no time zone that is known here; one is Europe/Berlin")
+    return name
+
+
+Moment = Annotated[
+    str,
+    Field(description="such as 2026-12-01 18:00 in the course's time_zone, or 2026-12-01 17:00Z"),
+]
+Zone = Annotated[str, AfterValidator(_zone), Field(description="such as Europe/Berlin")]
+Duration = Annotated[
+    str,
+    WrittenAs(
+        "^[0-9]{1,4} ?(minutes?|min|m|hours?|h|days?|d)$", "a time such as 30 min, 2 h or 7 days"
+    ),
+    Field(description="such as 30 min, 2 h or 7 days"),
+]
+
+Identifier = Annotated[
+    str,
+    WrittenAs(
+        "^[a-z][a-z0-9_]*$", "a letter and then letters, digits and underscores, all in lower case"
+    ),
+    Field(description="lower case, digits and underscores"),
+]
+EarlierName = Annotated[
+    str, WrittenAs("^[a-z0-9][a-z0-9_]*$", "letters, digits and underscores, all in lower case")
+]
+Share = Annotated[
+    str,
+    WrittenAs(r"^(100|[0-9]{1,2}(\.[0-9]{1,4})?)%$", "a share such as 10%"),
+    Field(description="such as 10%"),
+]
+Words = Annotated[str, Field(min_length=1)]
+_SIGNATURE = AfterValidator(lambda text: parse_signature(text) and text)
+Shapes = Annotated[
+    str, _SIGNATURE, Field(description="such as (x: (B, T, C), n_head: nh) -> (B, nh, T, hd)")
+]
+
+
+def _with_one_form(shapes: dict[str, str | tuple[str, ...]]) -> dict[str, str | tuple[str, ...]]:
+    for name, listed in shapes.items():
+        if not isinstance(listed, str) and len({parse_signature(text).form for text in listed}) > 1:
+            raise ValueError(
+                f"the signatures of {name} return different structures: a function returns one"
+            )
+    return shapes
+
+
+class FileModel(BaseModel):
+    """A part of a file that people write: a key that nobody knows is a mistake, and so is an
+    infinite number.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+
+class CourseLimits(FileModel):
+    """The resources that one attempt may use."""
+
+    seconds_per_call: float = Field(
+        5.0, gt=0, description="that a call may run or sleep; ten times as long by the clock"
+    )
+    seconds_per_attempt: float = Field(
+        20.0, gt=0, description="for all calls of one attempt together, counted alike"
+    )
+    memory_mib: int = Field(2048, ge=256)
+    files_mib: int = Field(32, ge=1, description="/tmp and /dev/shm, each")
+    processes: int = Field(32, ge=1)
+    open_files: int = Field(128, ge=80)
+    reply_mib: int = Field(32, ge=1, description="the largest reply")
+    source_kib: int = Field(1024, ge=1, description="the largest file of an attempt")
+
+    def for_worker(self, device: str = "cpu") -> WorkerLimits:
+        """Return the limits that the box enforces, for attempts that compute on this device."""
+        return WorkerLimits(**self.model_dump(exclude={"source_kib"})).on(device)
+
+
+class LatePolicy(FileModel):
+    """What being late costs: a share of what an exercise has earned."""
+
+    grace: Duration = Field(
+        "15 min", description="such as 30 min or 2 h: how long after the due date nothing is late"
+    )
+    per_day: Share = Field(
+        "0%", description="such as 10%, for each day that has begun since the due date"
+    )
+    at_most: Share = Field("100%", description="such as 50%, however late it is")
+
+
+class Trainable(FileModel):
+    """A causal module (B, T, C) -> (B, T, C), which `course train` puts into a language model."""
+
+    module: Words = Field(description="the class")
+    arguments: dict[str, Literal["C", "nh", "T"]] = Field(
+        description="of the class: C channels, nh heads, T tokens"
+    )
+    shown_with: dict[str, bool] = Field(
+        {}, description="attributes with which `course plot` can see its weights"
+    )
+
+
+class ExerciseRow(FileModel):
+    """One gradable unit."""
+
+    id: Identifier
+    title: Words
+    was: tuple[EarlierName, ...] = Field(
+        (), description="earlier ids or file names: what has them is graded, too"
+    )
+    points: float = Field(gt=0, description="the sum of its checks' points")
+    hint: Words = Field(description="shown where a check has no hint of its own")
+    why: str = Field("", description="shown once every check passes: in one sentence, why it works")
+    shapes: Annotated[dict[str, Shapes | tuple[Shapes, ...]], AfterValidator(_with_one_form)] = (
+        Field(
+            {},
+            description=(
+                "for `course trace` and `course plot`: functions and classes, and what they "
+                "take and give"
+            ),
+        )
+    )
+    train: Trainable | None = Field(None, description="the module that `course train` trains")
+
+
+class AssignmentRow(FileModel):
+    """Exercises, in the order in which students do them."""
+
+    id: Identifier
+    title: Words
+    exercises: tuple[ExerciseRow, ...] = Field(min_length=1)
+    due: Moment | None = None
+    late: LatePolicy | None = Field(None, description="in place of the course's own")
+    show_solutions: bool = Field(
+        False, description="to students, by the releases after the due date, if there is one"
+    )
+
+
+class CourseFile(FileModel):
+    """The whole of course.yaml."""
+
+    title: Words
+    assignments: tuple[AssignmentRow, ...] = Field(min_length=1)
+    limits: CourseLimits = CourseLimits()
+    not_handed_in: Literal["blank", "zero"] = Field(
+        "blank", description="in a gradebook, for whoever is absent"
+    )
+    roster: str = Field(
+        "", description="a file with everybody in the class, from this folder: in place of --roster"
+    )
+    time_zone: Zone | None = Field(
+        None, description="of dates that name no zone, such as Europe/Berlin"
+    )
+    late: LatePolicy | None = Field(
+        None, description="what being late costs, in assignments with a due date"
+    )
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> CourseFile:
+        # checks, mutants and commands refer to an exercise by its id alone
+        earlier_ids = set[tuple[str, str]]()
+        for i, assignment in enumerate(self.assignments):
+            location: tuple[int | str, ...] = ("assignments", i, "due")
+            try:
+                if assignment.due is not None:
+                    zone = self.time_zone or ""
+                    moment(
+                        assignment.due,
+                        zone if zone_named(zone) is not None else "UTC" if zone else "",
+                    )
+                ids = [
+                    ("assignment", assignment.id),
+                    *(("exercise", exercise.id) for exercise in assignment.exercises),
+                ]
+                for j, (noun, id_) in enumerate(ids):
+                    location = ("assignments", i, *(("exercises", j - 1) if j else ()), "id")
+                    if (noun, id_) in earlier_ids:
+                        raise ValueError(f"the {noun} {id_} occurs twice")
+                    earlier_ids.add((noun, id_))
+            # a check of the whole does not say by itself where in the file it is
+            except ValueError as error:
+                raise PydanticCustomError(
+                    "value_error", "{said}", {"said": str(error), "place": location}
+                ) from None
+        return self

@@ -1,0 +1,656 @@
+"""Require that an attempt answered, and that its answers are not trivial.
+
+Every function that a check called must return a result like the reference's at least once. A check
+of form (dtype, device, unchanged arguments) sees no numbers, so zeros would pass it. Four calls
+a, b, c, d with a + b = c + d show whether an answer depends on its input as the reference's does.
+The recorded conditions are put to an attempt on a student's machine, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import cycle, product
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ..box.connection import AttemptEnded
+from ..box.worker.form import OPAQUE
+from ..box.worker.messages import Build, Call, Output, Reply
+from ..checks.answer import TABLES, Answer, answers_of, has_numbers, numbers_of
+from ..checks.asserts import NONE, TOLERANCE, assert_finite, assert_shape, difference, expect, label
+from ..checks.conditions import Condition, Judged, Rule, first_unmet, judged_beside_numbers
+from ..checks.explain import describe_exception, kind_name
+from ..checks.hidden_check import AttemptRaised, CheckFailed
+from ..checks.runner import Exchange, Implementation, Runner, target_of
+from ..diagnosis.observe import ObservedReply
+from ..diagnosis.recording import FaultDictionary, RecordedCondition
+from ..result import CheckResult
+
+# Of the largest number: by so much the reference's answers differ, or fail to add up, where that is
+# to tell.
+MUCH = 1e-2
+ROUNDING = 1e-5  # numbers that are no larger may be what rounding leaves: they tell nothing
+# of it: so near to the right answer nobody comes by chance, or where one weight is nearly all
+RIGHT = 1e-6
+# numbers: of so few, one that chance changes is enough, and whether they are like the right ones is
+# chance
+FEW = 100
+# by so much noise is like the right answer once in a million times, however large both are
+RELATED = 25.0
+# of what other numbers change: by more the same call, asked again, changes noise alone
+BY_CHANCE = 0.7
+INFINITE = 1e3  # stands for what is infinite: it hides a score, and its size says nothing
+# the other numbers are the first ones, moved and so much smaller: they stay within what a check
+# draws
+SMALLER = 0.75
+TRIED = 8  # calls of a function, until the reference's answers to four like one of them tell
+COPY, MOVED = "copy", "moved"  # an argument as it is; its numbers in other places, or some of them
+# what a function returns ("tensor", "float"), for each leaf of what it returns
+Kinds = tuple[frozenset[str], ...]
+
+
+class AsksNothingError(Exception):
+    """A check that an attempt cannot fail by not answering. That is a fault of the check."""
+
+
+def missing_reply(
+    exchanges: Sequence[Exchange], reference: Runner
+) -> CheckFailed | AsksNothingError | None:
+    """Return why a check that passed does not count; None where it does."""
+    if not exchanges:
+        return AsksNothingError("it asks the attempt nothing")
+    expected_kinds: dict[str, Kinds] = {}
+    answered = {target_of(exchange.call) for exchange in exchanges if exchange.reply.outputs}
+    for target in dict.fromkeys(target_of(exchange.call) for exchange in exchanges):
+        target_kinds = kinds_of(
+            (e.call for e in exchanges if target_of(e.call) == target), reference
+        )
+        # else the attempt's own sizes made the call one that is refused
+        if target_kinds is None and target not in answered:
+            problem = f"it asks {target} for nothing that the reference answers"
+            return AsksNothingError(f"{problem}: let it ask an allowed input, too")
+        expected_kinds[target] = target_kinds or ()
+
+    def demand_an_answer(exchange: Exchange) -> None:
+        if target_of(exchange.call) not in answered:
+            Answer(exchange.call, exchange.reply).must_return()
+            raise CheckFailed("a module is built, and never answers")
+
+    demands: Sequence[Callable[[Exchange], None]] = (
+        lambda exchange: _demand_kind(exchange, expected_kinds[target_of(exchange.call)]),
+        demand_an_answer,
+        lambda exchange: _demand_numbers(exchange, reference),
+    )
+    for demand, exchange in product(demands, exchanges):
+        try:
+            demand(exchange)
+        except CheckFailed as failed:
+            failed.place = target_of(exchange.call)
+            return failed
+    return None
+
+
+def kinds_of(calls: Iterable[Call], reference: Runner) -> Kinds | None:
+    """Return what the reference returns to these calls of one function; None where it returns
+    nothing to any.
+
+    A part may be None in one call and a tensor in another; of a function with one output the first
+    one says it.
+    """
+    kind_sets: list[set[str]] = []
+    for call in calls:
+        outputs = reference.execute(call).outputs
+        if outputs and call.form.is_leaf:
+            return (frozenset({outputs[0].kind}),)
+        if outputs:  # a call that only builds has no form of several parts
+            kind_sets = kind_sets or [set() for _ in range(call.form.count)]
+        for kind_set, output in zip(cycle(kind_sets), outputs, strict=False):
+            kind_set.add(output.kind)
+    return tuple(map(frozenset, kind_sets)) if kind_sets else None
+
+
+def _demand_kind(exchange: Exchange, expected_kinds: Kinds) -> None:
+    call, outputs = exchange.call, exchange.reply.outputs
+    if outputs:
+        Answer(call, exchange.reply).must_return()
+    for out, allowed_kinds, answer in zip(
+        outputs, cycle(expected_kinds), answers_of(call, exchange.reply), strict=False
+    ):
+        # a part may be None, or opaque
+        may_be = not call.form.is_leaf or out.kind in ("tensor", OPAQUE)
+        is_due = out.kind in allowed_kinds and (
+            may_be or (out.kind in TABLES and out.tensor is not None)
+        )
+        is_number = out.tensor is not None and out.tensor.dim() == 0
+        if not is_due and (allowed_kinds <= {"tensor", NONE, OPAQUE} or not is_number):
+            raise answer.wrong_type(min(allowed_kinds - {NONE}, default=NONE), out.kind)
+
+
+def _demand_numbers(exchange: Exchange, reference: Runner) -> None:
+    """Demand that no answer is NaN, or infinite, where nothing in the reference's is so.
+
+    In training chance may bring it about.
+    """
+    call, reply = exchange.call, exchange.reply
+    in_training = isinstance(call.subject, Build) and call.subject.training
+    if in_training or all(
+        out.tensor is None or bool(out.tensor.isfinite().all()) for out in reply.outputs
+    ):
+        return
+    for actual, expected, name in _paired_outputs(call, reply, reference.execute(call)):
+        if (
+            actual.tensor is not None
+            and expected.tensor is not None
+            and not bool(expected.tensor.isnan().any())
+        ):
+            # Where the reference masks with infinities, an attempt may mask elsewhere, or may mask
+            # what others call False.
+            masks = not expected.tensor.is_floating_point() or not bool(
+                expected.tensor.isfinite().all()
+            )
+            assert_finite(
+                actual.tensor.masked_fill(actual.tensor.isinf(), 0.0) if masks else actual.tensor,
+                name,
+            )
+
+
+def wrong_type(exchanges: Sequence[Exchange], reference: Runner) -> CheckFailed | None:
+    """Return why a check had to fail where numbers came, or are due, as an ndarray, a list or a
+    text; None for any other reason.
+    """
+    for exchange in exchanges:
+        expected_kinds = kinds_of([exchange.call], reference) or ()
+        has_tables = TABLES & {out.kind for out in exchange.reply.outputs}.union(*expected_kinds)
+        if has_tables and exchange.reply.raised is None:
+            try:
+                _demand_kind(exchange, expected_kinds)
+            except CheckFailed as failed:
+                return failed
+    return None
+
+
+def _paired_outputs(
+    call: Call, actual: Reply, expected: Reply
+) -> Iterator[tuple[Output, Output, str]]:
+    labels = (answer.label for answer in answers_of(call, actual))
+    return zip(actual.outputs, expected.outputs, labels, strict=False)
+
+
+def compare_with_reference(exchanges: Sequence[Exchange], reference: Runner) -> CheckFailed | None:
+    """Return the first answer that differs from the reference's in shape or type, as a check would
+    report it; None if all agree.
+
+    A check that fails on one (an index beyond an axis, arithmetic on bools) is not broken: a wrong
+    attempt may return anything.
+    """
+    for exchange in exchanges:
+        try:
+            _compare(exchange.call, exchange.reply, reference.execute(exchange.call))
+        except CheckFailed as failed:
+            return failed
+        except Exception:  # a call that only an attempt can answer cannot be compared
+            continue
+    return None
+
+
+def _compare(call: Call, actual_reply: Reply, expected_reply: Reply) -> None:
+    if expected_reply.raised is not None:
+        return
+    Answer(call, actual_reply).must_return()
+    for got, expected_output, name in _paired_outputs(call, actual_reply, expected_reply):
+        if got.kind != expected_output.kind:
+            raise CheckFailed(
+                f"{kind_name(expected_output.kind)} was expected; yours returned"
+                f" {kind_name(got.kind)}"
+            )
+        if got.tensor is None or expected_output.tensor is None:
+            continue
+        assert_shape(got.tensor, expected_output.tensor.shape, name)
+        if got.tensor.is_floating_point() != expected_output.tensor.is_floating_point():
+            expected, yours = (
+                str(t.dtype).removeprefix("torch.") for t in (expected_output.tensor, got.tensor)
+            )
+            raise CheckFailed(f"a tensor of {expected} was expected; yours is of {yours}")
+    for name, gradient in expected_reply.gradients.items():
+        if (
+            gradient is not None
+            and (actual_gradient := actual_reply.gradients.get(name)) is not None
+        ):
+            assert_shape(actual_gradient, gradient.shape, "a gradient")
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Four calls with the reference's answers; where a function is given no numbers, one call.
+
+    answers: of the attempt to calls of the checks, with the reference's: to the first of these
+        four, or to all of them.
+    """
+
+    calls: tuple[Call, ...]
+    expected: tuple[Reply, ...]
+    answers: tuple[tuple[Reply, Reply], ...]
+
+    @cached_property
+    def rows(self) -> list[Tensor]:
+        """The reference's numbers."""
+        return [numbers_of(reply) for reply in self.expected]
+
+    @cached_property
+    def has_numbers(self) -> bool:
+        """Whether there are four, and the reference's numbers are larger than what rounding
+        leaves.
+        """
+        return len(self.calls) > 1 and any(bool((row.abs() > ROUNDING).any()) for row in self.rows)
+
+    @cached_property
+    def compares(self) -> bool:
+        """Whether the reference compares numbers, so that its answers do not add up."""
+        return self.has_numbers and not _add_up(self.rows, MUCH)
+
+    @cached_property
+    def tells(self) -> bool:
+        """Whether the reference's answer goes by the numbers, and is no copy of them."""
+        return (
+            self.has_numbers
+            and difference(self.rows[1], self.rows[0]) > MUCH
+            and self.copy_kind != COPY
+        )
+
+    @property
+    def is_drawn(self) -> bool:
+        """Whether its numbers are of many kinds: of a few, each often, a weighted sum may be a
+        plain one by chance.
+        """
+        return all(
+            2 * value.unique().numel() > value.numel() for value in _numbers_given(self.calls[0])
+        )
+
+    @property
+    def copy_kind(self) -> str:
+        """In which way the right answer is a copy of an argument."""
+        return _copied(self.expected[0], self.calls[0])[0]
+
+    @cached_property
+    def is_right(self) -> bool:
+        """Whether the attempt's answers are the reference's, where these tell: one number
+        throughout may be anybody's.
+        """
+        if len(self.calls) > 1 and not self.compares and not self.tells:
+            return False
+        rows = [numbers_of(expected) for _, expected in self.answers]
+        is_constant = all(row.numel() > 1 and row.unique().numel() == 1 for row in rows)
+        return not is_constant and all(_are_near(*pair) for pair in self.answers)
+
+
+def asked_of(
+    exchanges: Sequence[Exchange], reference: Runner, made_of: Callable[..., Sequence[Call]]
+) -> Asked | None:
+    """Return the calls that tell most of the function with these exchanges; None where it never
+    answered with numbers.
+    """
+    tried: list[Asked] = []
+    for exchange in (exchange for exchange in exchanges if has_numbers(exchange.reply)):
+        calls = tuple(made_of(exchange.call, four_like))
+        expected = tuple(map(reference.execute, calls))
+        if (
+            all(map(has_numbers, expected))
+            and len({numbers_of(reply).shape for reply in expected}) == 1
+        ):
+            tried.append(Asked(calls, expected, ((exchange.reply, expected[0]),)))
+            if (tried[-1].compares and tried[-1].is_right) or len(tried) == TRIED:
+                break
+    best = max(
+        tried,
+        key=lambda probe: (probe.compares, probe.is_right, probe.tells, len(probe.calls)),
+        default=None,
+    )
+    if best is None or len(best.calls) > 1:
+        return best
+    both = [(exchange.reply, reference.execute(exchange.call)) for exchange in exchanges]
+    return replace(best, answers=tuple(pair for pair in both if all(map(has_numbers, pair))))
+
+
+def all_right(exchanges: Sequence[Exchange], reference: Runner) -> bool:
+    """Return whether a function's answers are the reference's, where both gave as many numbers and
+    chance decided none.
+    """
+    plain = (
+        e for e in exchanges if not (isinstance(e.call.subject, Build) and e.call.subject.training)
+    )
+    pairs = [(e.reply, reference.execute(e.call)) for e in plain]
+    comparable = [
+        pair
+        for pair in pairs
+        if all(map(has_numbers, pair)) and len({len(numbers_of(reply)) for reply in pair}) == 1
+    ]
+    return bool(comparable) and all(_are_near(*pair) for pair in comparable)
+
+
+def require_nontrivial(attempt: Implementation, target: str, asked: Asked | None) -> None:
+    """Fail where the function of this name says nothing.
+
+    asked: None where it never answered with numbers.
+    """
+    if asked is None:
+        raise CheckFailed(f"{target} never gives a finite number")
+    answers = [attempt.ask(call) for call in (*asked.calls, asked.calls[0])]
+    for answer in answers:
+        answer.must_return()
+    *rows, again = (numbers_of(answer.reply) for answer in answers)
+    expect(again.numel() > 0, f"{target} never gives a finite number")
+    expect(
+        len({row.shape for row in (*rows, again)}) == 1, f"{target} gives another shape each time"
+    )
+    by_chance, by_input = (float((rows[0] - row).norm()) for row in (again, rows[-1]))
+    if by_chance > TOLERANCE * float(again.norm()):
+        is_noise = again.numel() < FEW or by_chance > BY_CHANCE * by_input
+        expect(not is_noise, f"{target} gives another answer each time, whatever it is given")
+    if len(rows) == 1:
+        _expect_to_go_by_sizes(target, asked)
+    elif asked.compares or asked.tells:
+        _expect_to_go_by_numbers(attempt, target, asked, answers[0].reply, rows)
+
+
+def _expect_to_go_by_numbers(
+    attempt: Implementation, target: str, probe: Asked, first_reply: Reply, rows: Sequence[Tensor]
+) -> None:
+    """Of a function that is given numbers: its answers change with them, are no copy, and do not
+    add up.
+    """
+    copy_kind, copied = _copied(first_reply, probe.calls[0])
+    adds_up = _add_up(rows, TOLERANCE) and (probe.is_drawn or not probe.compares)
+    is_copy = copy_kind == COPY or (
+        copy_kind == MOVED and adds_up
+    )  # else some are chosen by their size
+    expect(not is_copy or copy_kind == probe.copy_kind, f"{target} {copied}")
+    is_same = difference(rows[0], rows[1], max(1e-30, float(rows[0].abs().max()))) <= TOLERANCE
+    expect(not is_same, f"{target} gives {_in_words(rows[0])}, whatever it is given")
+    has_nan = any(
+        out.tensor is not None and bool(out.tensor.isnan().any()) for out in first_reply.outputs
+    )
+    if (
+        probe.compares
+        and adds_up
+        and not has_nan
+        and not _goes_number_by_number(attempt, probe.calls[0], rows[0])
+    ):
+        problem = (
+            "compares nothing: each number that it is given adds the same to its answer, "
+            "whatever the others are"
+        )
+        failed = CheckFailed(f"{target} {problem}")
+        failed.unmet = True
+        raise failed
+
+
+def _expect_to_go_by_sizes(target: str, probe: Asked) -> None:
+    """Of a function that is given no numbers: its answers change, and have something of the right
+    ones.
+    """
+    pairs = [tuple(numbers_of(reply, INFINITE) for reply in both) for both in probe.answers]
+    single = [
+        (float(actual), float(expected))
+        for actual, expected in pairs
+        if actual.numel() == expected.numel() == 1
+    ]
+    values, expected_values = ({pair[i] for pair in single} for i in (0, 1))
+    expect(
+        len(values) != 1 or len(expected_values) == 1,
+        f"{target} gives the same answer, whatever it is given",
+    )
+    varied = [i for i, (_, expected) in enumerate(pairs) if expected.unique().numel() > 1]
+    constant = [_is_constant(pairs[i][0], probe.answers[i][0]) for i in varied]
+    problem = (
+        f"{target} gives {_in_words(pairs[varied[0]][0]) if varied else ''}, whatever it is given"
+    )
+    expect(not varied or not all(constant), problem)
+    large = [
+        i for i in varied if len(pairs[i][1]) >= FEW and pairs[i][0].shape == pairs[i][1].shape
+    ]
+    problem = f"what {target} gives has nothing to do with what it is given"
+    related = [
+        _relation(pairs[i][0], mirror) for i in large for mirror in _turned(probe.answers[i][1])
+    ]
+    expect(not large or max(related) >= RELATED, problem)
+
+
+def _turned(reply: Reply) -> Iterator[Tensor]:
+    """Yield the numbers of an answer, and those of its mirror images: who turns a table round still
+    goes by its sizes.
+    """
+    tensor = next(out.tensor for out in reply.outputs if out.tensor is not None)
+    table = numbers_of(reply, INFINITE)
+    table = table.view(tensor.shape) if table.numel() == tensor.numel() else table
+    for axes in ((), *((axis,) for axis in range(table.dim())), tuple(range(table.dim()))):
+        yield table.flip(axes).flatten()
+
+
+def _relation(actual: Tensor, expected: Tensor) -> float:
+    """Return how surely one goes by the other: about 1 for noise, however large it is."""
+    return (
+        len(actual) * float(torch.corrcoef(torch.stack([actual, expected]))[0, 1].nan_to_num()) ** 2
+    )
+
+
+def _goes_number_by_number(attempt: Implementation, call: Call, answer: Tensor) -> bool:
+    """Return whether one number of each argument changes one of the answer: masked scores do, where
+    a softmax is missing.
+    """
+
+    def change(value: Any) -> object:
+        if not _is_of_numbers(value):
+            return value
+        return torch.where(
+            torch.arange(value.numel()).view(value.shape) == value.numel() // 2, value + 1, value
+        )
+
+    changed = attempt.ask(call.map(change))
+    changed.must_return()
+    return 0 < int((numbers_of(changed.reply) != answer).sum()) <= len(_numbers_given(call))
+
+
+def _are_near(actual: Reply, expected: Reply) -> bool:
+    shapes = [
+        [out.tensor.shape for out in reply.outputs if out.tensor is not None]
+        for reply in (actual, expected)
+    ]
+    return shapes[0] == shapes[1] and difference(numbers_of(actual), numbers_of(expected)) <= RIGHT
+
+
+def four_like(call: Call) -> tuple[Call, ...]:
+    """Return the plain call and three like it, with a + b = c + d; the call alone where no numbers
+    are given.
+    """
+    alone: dict[str, Any] = dict.fromkeys(("second", "watch", "memory"), False)
+    call = replace(call, **alone, cotangent=None, runs=1)
+    generator = torch.Generator().manual_seed(0)
+
+    def shuffled(tensor: Tensor) -> Tensor:
+        return tensor.flatten()[torch.randperm(tensor.numel(), generator=generator)].view(
+            tensor.shape
+        )
+
+    pairs = [(SMALLER * shuffled(value), shuffled(value) / 2) for value in _numbers_given(call)]
+    if not pairs:
+        return (call,)
+
+    def changed(index: int) -> Call:
+        drawn = iter(pairs)
+
+        def change(value: Any) -> object:
+            if not _is_of_numbers(value):
+                return value
+            counterpart, apart = next(drawn)
+            return (
+                counterpart,
+                (value + counterpart) / 2 + apart,
+                (value + counterpart) / 2 - apart,
+            )[index]
+
+        return call.map(change)
+
+    return (call, *map(changed, range(3)))
+
+
+def _numbers_given(call: Call) -> list[Tensor]:
+    return [
+        value
+        for value in call.arguments.values()
+        if isinstance(value, Tensor) and _is_of_numbers(value)
+    ]
+
+
+def _is_of_numbers(value: object) -> bool:
+    return isinstance(value, Tensor) and value.is_floating_point() and not value.is_meta
+
+
+def _add_up(answers: Sequence[Tensor], tolerance: float) -> bool:
+    a, b, c, d = answers
+    scale = max(float(answer.abs().max()) if answer.numel() else 0.0 for answer in answers)
+    return difference(a + b, c + d, scale) <= tolerance
+
+
+def _in_words(numbers: Tensor) -> str:
+    is_one = numbers.numel() > 1 and bool((numbers == numbers[0]).all())
+    return f"{float(numbers[0]):.4g} in every place" if is_one else "the same answer"
+
+
+def _is_constant(numbers: Tensor, reply: Reply) -> bool:
+    """Return whether it is one number throughout, or the identity matrix."""
+    shape = next(out.tensor.shape for out in reply.outputs if out.tensor is not None)
+    is_table = len(shape) > 1 and numbers.numel() == shape.numel()
+    identity = torch.eye(*shape[-2:]).double().expand(shape).flatten() if is_table else None
+    return bool((numbers == numbers[0]).all()) or (
+        identity is not None and torch.equal(numbers, identity)
+    )
+
+
+def _copied(reply: Reply, call: Call) -> tuple[str, str]:
+    """Return in which way an answer is a copy of an argument, and what is to be said of it; ""
+    where it is none.
+    """
+    tensor = next(out.tensor for out in reply.outputs if out.tensor is not None)
+    row = tensor.flatten().float()  # the attempt may have been asked in float32
+    for name, argument in call.arguments.items():
+        if isinstance(argument, Tensor) and _is_of_numbers(argument) and row.numel() > 1:
+            theirs = argument.flatten().float()
+            if argument.shape == tensor.shape and torch.equal(row, theirs):
+                return COPY, f"gives back {label(name)}, unchanged"
+            is_whole = row.numel() == theirs.numel() and torch.equal(
+                row.sort().values, theirs.sort().values
+            )
+            if is_whole or (bool((theirs == row[0]).any()) and bool(torch.isin(row, theirs).all())):
+                return MOVED, f"gives back numbers of {label(name)}, and has computed nothing"
+    return "", ""
+
+
+def without_unmet_conditions(
+    recording: FaultDictionary,
+    attempt: Runner,
+    checks: Sequence[CheckResult],
+    observations: Mapping[int, ObservedReply],
+    wrong_functions: Collection[str],
+) -> list[CheckResult]:
+    """Return the checks' results, without the passes of those that ask a function whose conditions
+    are not met.
+
+    observations: the answers to recorded calls. wrong_functions: the functions that give a wrong
+    answer somewhere; a right one is asked nothing more.
+    """
+    calls = {check.id: check.all_calls for check in recording.visible}
+    targets = {
+        id_: {target_of(recording.calls[i]) for i in indices} for id_, indices in calls.items()
+    }
+    passed = [check for check in checks if check.outcome == "passed"]
+    needed = {
+        function
+        for check in passed
+        for function in targets[check.id]
+        if function in wrong_functions
+    }
+    unmet = {
+        function: why
+        for function in sorted(needed)
+        if (why := _unmet(recording, attempt, function, observations))
+    }
+
+    def held_to(check: CheckResult) -> CheckResult:
+        function = next((name for name in targets[check.id] if name in unmet), "")
+        if check.outcome != "passed" or not function:
+            return check
+        return check.model_copy(
+            update={
+                "outcome": "failed",
+                "score": 0.0,
+                "evidence": unmet[function],
+                "function": function,
+            }
+        )
+
+    return [held_to(check) for check in checks]
+
+
+def _unmet(
+    recording: FaultDictionary,
+    attempt: Runner,
+    function: str,
+    observations: Mapping[int, ObservedReply],
+) -> str:
+    """Return why a function does not meet its conditions, "" if it does."""
+    conditions = [condition for condition in recording.conditions if condition.function == function]
+    try:
+        for condition in conditions:
+            if condition.rule == "answers":
+                _expect_answers(condition, attempt, observations)
+        judgements = [
+            _judged(condition, rule, attempt)
+            for condition in conditions
+            if (rule := condition.rule) != "answers"
+        ]
+        return first_unmet(judgements)
+    except AttemptRaised as error:
+        return describe_exception(error.raised, error.due)
+    except (CheckFailed, AttemptEnded) as error:
+        return str(error)
+
+
+def _judged(condition: RecordedCondition, rule: Rule, attempt: Runner) -> Judged:
+    answer = Implementation(attempt).ask(condition.calls[0])
+    actual = Condition(rule, answer, condition.message, condition.left_out, condition.least)
+    return judged_beside_numbers(actual, condition.expected[0])
+
+
+def _expect_answers(
+    condition: RecordedCondition, attempt: Runner, observations: Mapping[int, ObservedReply]
+) -> None:
+    """Fail where the function says nothing, as `require_answer` does in grading."""
+    rights = tuple(_reply_with(tensor) for tensor in condition.expected)
+    if len(condition.calls) > 1:
+        answers = [(attempt.execute(condition.calls[0]), rights[0])]
+    else:  # a function that is given sizes alone: its answers to several sizes are held together
+        answers = list(_answers_of(condition.function, observations))
+    probe = Asked(condition.calls, rights, tuple(answers))
+    if not all(has_numbers(actual) for actual, _ in answers) or not probe.is_right:
+        require_nontrivial(Implementation(attempt), condition.function, probe)
+
+
+def _answers_of(
+    function: str, observations: Mapping[int, ObservedReply]
+) -> Iterator[tuple[Reply, Reply]]:
+    for observed in observations.values():
+        expected = observed.expected_outputs[0] if observed.expected_outputs else None
+        if (
+            target_of(observed.call) == function
+            and expected is not None
+            and has_numbers(observed.reply)
+        ):
+            yield observed.reply, _reply_with(expected)
+
+
+def _reply_with(tensor: Tensor) -> Reply:
+    return Reply(outputs=(Output("tensor", tensor, shape=tuple(tensor.shape)),))

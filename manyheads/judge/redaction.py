@@ -1,0 +1,418 @@
+"""Remove sizes and names from a report if hidden inputs can have chosen them.
+
+A size is shown by its axis, such as (B, T, C) for (2, 5, 12), or withheld. The name of a module's
+part is repeated only if the check uses it, if the reference has it, or if a process that has met
+no other call has exactly these names. All other names are replaced by a number, so that a check
+can still count them.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass, replace
+from itertools import combinations_with_replacement, pairwise
+
+from torch import Tensor
+
+from ..box.worker.form import PartPath
+from ..box.worker.messages import Build, Call, Reply, StandIn
+from ..checks.runner import Exchange
+from ..course.signatures import Axis, Parameter, Signature
+
+ANOTHER_NAME = "another name"
+
+
+def builds_in(call: Call) -> list[Build]:
+    """Return the modules that the call builds, in the order in which the reply reports on them."""
+    return [value for value in call.inputs if isinstance(value, Build)]
+
+
+def names_in(reply: Reply) -> frozenset[str]:
+    """Return the names of parameters, and of what has a gradient."""
+    return frozenset(reply.gradients).union(*(facts.parameters for facts in reply.modules))
+
+
+def names_given(call: Call) -> frozenset[str]:
+    """Return the names that the call itself has: of its arguments, and of the weights that it
+    loads.
+    """
+    arguments = changeable_arguments(call)
+    states = (build.state or () for build in builds_in(call))
+    return frozenset(arguments | {f"second.{name}" for name in arguments}).union(*states)
+
+
+def changeable_arguments(call: Call) -> set[str]:
+    """Return the worker's names of what a call can change: "args.0", and of a module
+    "args.0.proj.weight".
+    """
+    modules = [
+        (name, value) for name, value in call.arguments.items() if isinstance(value, StandIn)
+    ]
+    return {
+        *call.arguments,
+        *(f"{name}.{layer}.weight" for name, module in modules for layer in module.linears),
+    }
+
+
+def without_tensors(call: Call) -> Call | None:
+    """Return a call that builds the same module and gives it no tensors; None if the call does more
+    than build one.
+    """
+    build = call.subject
+    if not isinstance(build, Build) or not call.only_build or call.arguments:
+        return None
+    arguments = (*build.args, *build.kwargs.values(), *build.attributes.values())
+    if not all(isinstance(value, bool | int | float | str | None) for value in arguments):
+        return None
+    return Call(
+        replace(build, state=None, report=()), only_build=True, dtype=call.dtype, device=call.device
+    )
+
+
+def with_known_names(reply: Reply, allowed_names: Collection[str]) -> Reply:
+    """Return the reply with ANOTHER and a number in place of each name that is not known."""
+    strangers = sorted(names_in(reply).difference(allowed_names))
+    replacements = {name: f"{ANOTHER_NAME} {number}" for number, name in enumerate(strangers, 1)}
+    modules = []
+    for facts in reply.modules:
+        parameters = {
+            replacements.get(name, name): entry for name, entry in facts.parameters.items()
+        }
+        modules.append(replace(facts, parameters=parameters))
+    gradients = {
+        replacements.get(name, name): gradient for name, gradient in reply.gradients.items()
+    }
+    return replace(reply, modules=tuple(modules), gradients=gradients)
+
+
+Signatures = Mapping[str, Sequence[Signature]]
+_NUMBERS = re.compile(r"(?<![\w.])\d{1,6}(?=\b|x)|(?<=x)\d{1,6}\b")
+# which are no sizes
+_PLACES = re.compile(r"\b(?:dimension|dim|axis|tensor number|argument|position) \d+")
+ANOTHER_SIZE = "another size"
+_WHOLE_NUMBER = re.compile(r"(?<![\w.])\d+(?![\w%]|\.\d)")
+_SHAPE = re.compile(r"([(\[])(\d+(?:, (?:\d+|…))*),?([)\]])")
+_FACTOR = re.compile(r"(?<![\w.])(\d+(?:\.\d+)?(?:e[+-]?\d+)?) times\b")
+ANOTHER_MULTIPLE = "another multiple of"
+NEAR = 0.006  # of a factor that is written with three digits
+# than any tensor of the call or the expected one has: an axis too many is a mistake, ten are a
+# message
+_MORE_AXES = 2
+MOST_SIZES = 12  # of a call, of which factors are made
+_SMALL = (2, 3, 4)  # layers that may be packed into one weight
+
+
+@dataclass(frozen=True)
+class Axes:
+    """The size of each named axis.
+
+    neighbours: pairs of axes that are adjacent in some tensor. packed: axes in which q, k and v may
+        be packed.
+    """
+
+    sizes: Mapping[str, int]
+    neighbours: frozenset[tuple[str, str]] = frozenset()
+    packed: frozenset[str] = frozenset()
+
+    def name(self, size: int, twin_axes: Axes | None = None, twin: int = 0) -> str:
+        """Return the name of an axis of this size: T, a product such as nh·hd or 3·C, or the number
+        if it has no name.
+
+        twin: the size in the same place of a call with other axes. By chance 2 is B here; there it
+            is B only if it is one.
+        """
+        for named in (list(self.sizes.items()), self.packings, self.joined):
+            names = [
+                n
+                for n, axis_size in named
+                if axis_size == size > 1 and (twin_axes is None or twin_axes.size(n) == twin)
+            ]
+            if names:
+                return names[0] if len(names) == 1 else str(size)
+        return str(size)
+
+    def shape(
+        self, shape: Sequence[int], twin_axes: Axes | None = None, twin: Sequence[int] = ()
+    ) -> str:
+        """Return (B, T, C) for (2, 5, 12).
+
+        twin: the shape in the same place of a call with other axes.
+        """
+        is_alike = twin_axes is not None and len(twin) == len(shape)
+        named = (
+            map(self.name, shape, [twin_axes] * len(shape), twin)
+            if is_alike
+            else map(self.name, shape)
+        )
+        return f"({', '.join(named)})"
+
+    def size(self, name: str) -> int:
+        """Return the size of an axis, or of a product, by its name."""
+        return math.prod(
+            int(factor) if factor.isdigit() else self.sizes[factor] for factor in name.split("·")
+        )
+
+    @property
+    def packings(self) -> list[tuple[str, int]]:
+        """Axes in which q, k and v are packed: 3·C."""
+        return [(f"3·{name}", 3 * self.sizes[name]) for name in sorted(self.packed)]
+
+    @property
+    def joined(self) -> list[tuple[str, int]]:
+        """Adjacent axes that a view may join: B·T, B·nh, nh·hd, T·hd."""
+        pairs = {*self.neighbours, *pairwise(name for name in _HEADS if name in self.sizes)}
+        return [(f"{a}·{b}", self.sizes[a] * self.sizes[b]) for a, b in sorted(pairs)]
+
+
+_HEADS = ("B", "nh", "T", "hd")
+
+
+def name_sizes(calls: Sequence[tuple[Axes, str]]) -> str:
+    """Return "Here 13 is T_k, 9 is T_q" for the numbers in the first call's message that are sizes;
+    "" where none is.
+
+    A number may be a size by chance: in calls of other sizes the same axis has to stand in its
+    place.
+    """
+    (axes, first_numbers), *other_calls = (
+        (a, [*map(int, _NUMBERS.findall(_PLACES.sub("", message)))]) for a, message in calls
+    )
+    other_calls = [
+        (a, numbers)
+        for a, numbers in other_calls
+        if len(numbers) == len(first_numbers) and a.sizes.keys() == axes.sizes.keys()
+    ]
+    named = dict[str, None]()
+    for position, size in enumerate(
+        first_numbers if any(a.sizes != axes.sizes for a, _ in other_calls) else ()
+    ):
+        name = axes.name(size)
+        if name != str(size) and all(
+            other_axes.size(name) == numbers[position] for other_axes, numbers in other_calls
+        ):
+            named[f"{size} is {name}"] = None
+    return f"Here {', '.join(named)}" if named else ""
+
+
+def axes_of(
+    signature: Signature,
+    call: Call,
+    returned: Sequence[int],
+    signatures: Signatures,
+    part_shapes: Mapping[PartPath, Sequence[int]] | None = None,
+) -> Axes | None:
+    """Return the axes of a recorded call that returned a tensor of this shape; None if the
+    signature does not fit the call.
+
+    part_shapes: where it returned several, the shape of each. Of a call with several steps, what is
+    said
+        is of the first.
+    """
+    rows = [*_rows(signature.call, call.args, call.kwargs, signatures)]
+    if signature.build is not None:
+        if not isinstance(call.subject, Build):
+            return None
+        rows = [*_rows(signature.build, call.subject.args, call.subject.kwargs, signatures), *rows]
+    if signature.form is None:
+        rows.append(_Row(signature.returns, returned))
+    rows += [
+        _Row(shape, part_shapes[path])
+        for path, shape in signature.shapes
+        if part_shapes is not None and path in part_shapes
+    ]
+    sizes = _solved(rows)
+    if sizes is None:
+        return None
+    tensors = (row.axes for row in rows if not row.is_number or len(row.axes[0].factors) > 1)
+    axis_names = [
+        [f for axis in axes for f in axis.factors if isinstance(f, str)] for axes in tensors
+    ]
+    neighbours = frozenset(
+        pair for names in axis_names for pair in pairwise(names) if pair[0] != pair[1]
+    )
+    has_weights = any(isinstance(value, Build | StandIn) for value in call.inputs)
+    return Axes(
+        sizes, neighbours, frozenset(names[-1] for names in axis_names if names and has_weights)
+    )
+
+
+@dataclass(frozen=True)
+class _Row:
+    """Axes that are side by side, and their sizes: an equation for each.
+
+    None: what is given is of another kind.
+    """
+
+    axes: Sequence[Axis]
+    sizes: Sequence[int] | None
+    is_number: bool = False
+
+
+def _rows(
+    parameters: Sequence[Parameter],
+    args: Sequence[object],
+    by_name: Mapping[str, object],
+    signatures: Signatures,
+) -> Iterator[_Row]:
+    arguments = {
+        **by_name,
+        **dict(zip((parameter.name for parameter in parameters), args, strict=False)),
+    }
+    for parameter in parameters:
+        value = arguments.get(parameter.name)
+        if value is None and parameter.may_lack:
+            continue
+        if parameter.name not in arguments:
+            yield _Row((), None)
+        elif parameter.shape is not None:
+            yield _Row(parameter.shape, value.shape if isinstance(value, Tensor) else ())
+        elif parameter.attributes:
+            attributes = value.attributes if isinstance(value, StandIn) else {}
+            yield from (_number(axis, attributes.get(name)) for name, axis in parameter.attributes)
+        elif isinstance(value, Build):
+            class_signatures = signatures.get(
+                str(parameter.axis.factors[0]) if parameter.axis else "", ()
+            )[:1]
+            for build in (
+                signature.build for signature in class_signatures if signature.build is not None
+            ):
+                yield from _rows(build, value.args, value.kwargs, signatures)
+        elif parameter.axis is not None:
+            yield _number(parameter.axis, value)
+
+
+def _number(axis: Axis, value: object) -> _Row:
+    return _Row((axis,), (value,) if isinstance(value, int) else None, is_number=True)
+
+
+def _solved(rows: Sequence[_Row]) -> dict[str, int] | None:
+    """Return the size of each axis, one unknown after the other; None where nothing fits, or some
+    stay unknown.
+    """
+    if any(row.sizes is None or len(row.sizes) != len(row.axes) for row in rows):
+        return None
+    equations = [pair for row in rows for pair in zip(row.axes, row.sizes or (), strict=True)]
+    sizes: dict[str, int] = {}
+    waiting = equations
+    while waiting:
+        later = []
+        for axis, size in waiting:
+            unknown = [f for f in axis.factors if isinstance(f, str) and f not in sizes]
+            if len(unknown) > 1:
+                later.append((axis, size))
+            elif unknown:
+                sizes[unknown[0]] = size // max(_product(axis, sizes), 1)
+        if len(later) == len(waiting):
+            return None
+        waiting = later
+    return sizes if all(_product(axis, sizes) == size for axis, size in equations) else None
+
+
+def _product(axis: Axis, sizes: Mapping[str, int]) -> int:
+    return math.prod(
+        sizes.get(factor, 1) if isinstance(factor, str) else factor for factor in axis.factors
+    )
+
+
+def redact(evidence: str, exchanges: Sequence[Exchange], expected: Sequence[int] = ()) -> str:
+    """Return the evidence of a failed check without sizes and numbers that the attempt may have
+    chosen as a message.
+
+    An attempt knows its hidden inputs, and chooses the shape of what it returns. A report that
+    repeats "(3, 7, 12345)" carries digits of those inputs out. So a size is told as a number only
+    if the call or the expected shape contains it, if it is no larger than their sizes, or if it is
+    a product of two of them. Any other is "another size"; and where an attempt returns one, no
+    larger number of the evidence is told, for it may be derived from it. A factor ("1.253e+45
+    times") is told where it is one that a mistake makes: a power of ten or two, a quotient of small
+    numbers, or one of the call's sizes, or of its root; else it is "another multiple of". A
+    student's own machine has no hidden inputs: `course check` shows every number.
+
+    exchanges: the calls of this check, with their replies. expected: sizes that the evidence states
+        as right.
+    """
+    calls = [shape for exchange in exchanges for shape in _input_shapes(exchange.call)]
+    allowed_sizes = {size for shape in calls for size in shape} | set(expected)
+    most, axes = max(allowed_sizes, default=0), max([len(expected), *map(len, calls)]) + _MORE_AXES
+    sizes = sorted(size for size in allowed_sizes if 1 < size < 1 << 20)
+    products = {a * b for a, b in combinations_with_replacement(sizes, 2)} | {
+        n * a for n in _SMALL for a in sizes
+    }
+    returned = [shape for exchange in exchanges for shape in _returned(exchange.reply)]
+    chosen = {size for shape in returned for size in shape if size > most}
+    strange = bool(chosen - products)
+    too_many = any(len(shape) > axes for shape in returned)
+
+    def number(match: re.Match[str]) -> str:
+        size = int(match[0])
+        if size <= most or size in allowed_sizes | products or not (size in chosen or strange):
+            return match[0]
+        return ANOTHER_SIZE if size in chosen else "…"
+
+    def shape(match: re.Match[str]) -> str:
+        sizes = match[2].split(", ")
+        return (
+            match[0]
+            if len(sizes) <= axes or not too_many
+            else f"{match[1]}{', '.join(sizes[:axes])}, …{match[3]}"
+        )
+
+    factors = _factors(sizes)
+
+    def factor(match: re.Match[str]) -> str:
+        stated_factor = float(match[1])
+        near = min(factors, key=lambda candidate: abs(candidate - stated_factor))
+        return (
+            f"{near:.4g} times"
+            if abs(near - stated_factor) <= NEAR * stated_factor
+            else ANOTHER_MULTIPLE
+        )
+
+    return _WHOLE_NUMBER.sub(number, _SHAPE.sub(shape, _FACTOR.sub(factor, evidence)))
+
+
+def _factors(sizes: Sequence[int]) -> set[float]:
+    """Return the factors that mistakes make of these sizes.
+
+    They are few, so that a chosen one carries a few bits at most.
+    """
+    sizes = [1, *sizes][:MOST_SIZES]
+    quotients = {factor for size in sizes for factor in (float(size), 1 / size)}
+    roots = {math.sqrt(a / b) for a in sizes for b in sizes}
+    simple = {a / b for a in range(1, 7) for b in range(1, 7)}
+    powers = {float(base) ** power for base in (2, 10) for power in range(-9, 10)}
+    return quotients | roots | simple | powers
+
+
+def _input_shapes(value: object) -> Iterator[tuple[int, ...]]:
+    match value:
+        case Tensor():
+            yield tuple(value.shape)
+        case int() if not isinstance(value, bool):
+            yield (value,)
+        case Call():
+            yield from _input_shapes((*value.inputs, *value.cotangents))
+        case Mapping():
+            yield from _input_shapes((*value.values(),))
+        case list() | tuple():
+            for element in value:
+                yield from _input_shapes(element)
+        case _ if is_dataclass(value):
+            yield from _input_shapes([getattr(value, field.name) for field in fields(value)])
+
+
+def _returned(reply: Reply) -> Iterator[tuple[int, ...]]:
+    yield from (output.shape for output in reply.outputs if output.shape is not None)
+    yield from (
+        tuple(gradient.shape) for gradient in reply.gradients.values() if gradient is not None
+    )
+    for facts in reply.modules:
+        for entries in (facts.parameters, facts.buffers, facts.plain):
+            yield from (entry.shape for entry in entries.values())
+        yield from ((value,) for value in facts.attributes.values() if isinstance(value, int))
+    if reply.operations is not None:
+        yield from ((size,) for size in reply.operations.made)
+        yield from reply.operations.shapes
+    if reply.peak is not None:
+        yield (reply.peak,)

@@ -1,0 +1,194 @@
+"""Search for the edit after which every check passes: the edited line is the wrong one.
+
+Rules propose edits for each node of the syntax tree; likely and cheap edits come first. The search
+has limits of counts and of time. If the time runs out, the search reports no line, so a slow
+machine may find less, but never another line.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations, compress, islice, product
+
+from ..result import MOST_LINES
+from .edits import (
+    Changes,
+    Edit,
+    Part,
+    arguments,
+    calls,
+    constants,
+    is_docstring,
+    is_of_dropout,
+    names,
+    operators,
+    parts_of,
+)
+
+# the longest code that is edited: lines and characters, without lines of comments
+LONGEST_LINES, LONGEST = 400, 20_000
+# characters of code in all edits: a look loads each, and time allows no more
+MOST_LOADED = 20_000_000
+MOST = 4000  # edits that are made of one text: more are not tried
+# of all edits, each a whole text: one emoji in it makes each character four bytes
+MOST_BYTES = MOST * LONGEST
+NEAR = 2  # by how many tiers an edit is tried sooner that stands on the line of an exception
+SWAPPED = 6  # the most things of which pairs are swapped
+
+
+def gates(code: Part, node: ast.AST) -> Changes:
+    """Yield gates of what holds in training alone, put on and taken off, and a forgotten
+    super().
+    """
+    match node:
+        case ast.IfExp(body=body, orelse=orelse):
+            yield "gate", 1, {node: code.atom(body)}
+            yield "gate", 1, {node: code.atom(orelse)}
+        case ast.Call():
+            yield from arguments(code, node)
+        case ast.Assign(targets=[target, *_], value=value) if is_of_dropout(code.text(target)):
+            yield "gate", 2, {value: f"{code.atom(value)} if self.training else 0.0"}
+        case ast.If(test=test):
+            yield "gate", 2, {test: "True"}
+            yield "gate", 3, {test: f"({code.text(test)}) and self.training"}
+        case ast.FunctionDef(name="__init__", body=body) if "super()" not in code.text(node):
+            statement = next((s for s in body if not is_docstring(s)), body[-1])
+            is_compound = isinstance(statement, ast.If | ast.For | ast.With | ast.While | ast.Try)
+            between = f"\n{' ' * statement.col_offset}" if is_compound else "; "
+            yield "super", 0, {statement: f"super().__init__(){between}{code.text(statement)}"}
+
+
+def orders(code: Part, node: ast.AST) -> Changes:
+    """Yield every pair of arguments, operands, entries of a shape and ways of a condition,
+    swapped.
+    """
+    groups: list[Sequence[ast.expr]] = []
+    match node:
+        case ast.Call(args=args, keywords=keywords):
+            groups = [args, [keyword.value for keyword in keywords]]
+        case ast.Tuple(elts=elts) | ast.List(elts=elts):
+            groups = [elts]
+        case ast.BinOp(
+            op=ast.Sub() | ast.Div() | ast.FloorDiv() | ast.MatMult() | ast.Mod() | ast.Pow()
+        ):
+            groups = [[node.left, node.right]]
+        case ast.IfExp(body=body, orelse=orelse):
+            groups = [[body, orelse]]
+    # nothing takes an argument apart
+    placed = code.atom if isinstance(node, ast.BinOp | ast.IfExp) else code.text
+    for group in groups:
+        for a, b in combinations(
+            [expression for expression in group if not isinstance(expression, ast.Starred)][
+                :SWAPPED
+            ],
+            2,
+        ):
+            if code.text(a) != code.text(b):
+                yield "swap", 1, {a: placed(b), b: placed(a)}
+
+
+def statements(code: Part, node: ast.AST) -> Changes:
+    """Yield every simple statement taken out, and the last one of a function returned."""
+    match node:
+        case ast.Expr() | ast.AugAssign() | ast.Assign() | ast.If() if node is not code.root:
+            yield "statement", 3, {node: "pass"}
+        case ast.FunctionDef(
+            body=[*_, ast.Expr(value=x) | ast.Assign(targets=[ast.Name(), *_], value=x) as last]
+        ):
+            if not is_docstring(last):
+                yield "return", 1, {last: f"return {code.text(x)}"}
+
+
+RULES: Sequence[Callable[[Part, ast.AST], Changes]] = (
+    gates,
+    operators,
+    calls,
+    orders,
+    constants,
+    names,
+    statements,
+)
+
+
+def candidates(
+    source: str, targets: Collection[str], raised_on: Collection[int] = ()
+) -> list[Edit]:
+    """Return the edits of what calls of these functions and classes reach, each text once.
+
+    raised_on: the lines of exceptions that ended failed calls. Empty for a text that is too long or
+        cannot be parsed.
+    """
+    code = [line for line in source.split("\n") if not line.lstrip().startswith("#")]
+    if len(code) > LONGEST_LINES or (length := sum(map(len, code))) > LONGEST:
+        return []
+    edits: dict[str, Edit] = {}
+    for edit in islice(_edits(source, targets), min(MOST, MOST_BYTES // sys.getsizeof(source))):
+        if edit.line and (edit.after not in edits or edit.tier < edits[edit.after].tier):
+            edits[edit.after] = edit
+    likely = sorted(edits.values(), key=lambda e: (e.tier - NEAR * (e.line in raised_on), e.line))
+    return likely if len(likely) * length <= MOST_LOADED else []
+
+
+def _edits(source: str, targets: Collection[str]) -> Iterator[Edit]:
+    for code in parts_of(source, targets):
+        for rule, node in product(RULES, code.nodes):
+            yield from (code.edit(*change) for change in rule(code, node))
+
+
+TOGETHER = 16  # edits that are looked at together
+
+
+class OutOfTime(Exception):
+    """The time for a search is over, or an edited attempt did not answer in time."""
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """How many edits are tried, how many of them are put to every check, and how many seconds all
+    of it may take.
+    """
+
+    edits: int = 1500
+    proofs: int = 10
+    seconds: float = 2.0
+
+
+def find_lines(
+    edits: Sequence[Edit],
+    look: Callable[[Sequence[str]], list[bool]],
+    passes: Callable[[str], bool],
+    bounds: Bounds,
+) -> tuple[Edit, ...]:
+    """Return an edit for each line that is proved, in the order of lines; empty where none is, or
+    more than MOST_LINES are.
+
+    After the first proof, only edits of its kind on other lines are tried.
+
+    Args:
+        edits: the likely ones first.
+        look: says of each text whether it is worth proving: a quick look at what failed first.
+        passes: says whether every check passes, in a process of its own that has run nothing else.
+        bounds: of the counts. Its seconds are kept by `look` and `passes`, which raise OutOfTime.
+    """
+    proved: dict[int, Edit] = {}
+    proofs = 0
+
+    def is_open(edit: Edit) -> bool:
+        return edit.line not in proved and all(
+            edit.category == proved_edit.category for proved_edit in proved.values()
+        )
+
+    for start in range(0, min(len(edits), bounds.edits), TOGETHER):
+        some = [e for e in edits[start : min(start + TOGETHER, bounds.edits)] if is_open(e)]
+        for edit in filter(is_open, compress(some, look([e.after for e in some]))):
+            proofs += 1
+            if proofs > bounds.proofs:
+                return ()
+            if passes(edit.after):
+                proved[edit.line] = edit
+            if len(proved) > MOST_LINES:
+                return ()
+    return tuple(proved[line] for line in sorted(proved))

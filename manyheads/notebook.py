@@ -1,0 +1,368 @@
+"""Run in a student's notebook: the magics, the cell of visible checks, and their reports as HTML.
+
+The visible checks compare the kernel's functions with the recorded answers beside the notebook.
+The notebook hides nothing and grades nothing: the student's code runs in the student's kernel. A
+report in a notebook has the same text as in a terminal, escaped, with collapsed hints.
+"""
+
+from __future__ import annotations
+
+import html
+import inspect
+import io
+import os
+import random
+import re
+import sys
+import textwrap
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import redirect_stdout, suppress
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+from subprocess import DEVNULL, PIPE, STDOUT, Popen
+from sys import modules
+from typing import Any
+
+import torch
+from IPython.core.interactiveshell import InteractiveShell
+from IPython.display import display
+from rich.console import Console, ConsoleOptions, Group, RenderableType
+from rich.segment import Segment
+from rich.terminal_theme import TerminalTheme
+from rich.text import Text
+
+from .box.without_namespaces import open_own_box
+from .checks.runner import LocalRecordingRunner
+from .course import Course, Exercise, find_course, load_course
+from .course.model import exercises_called, unknown
+from .diagnosis.recording_file import read
+from .errors import CourseFault
+from .report.command_name import CALLED_AS, NOTEBOOK, as_called, next_alone, text_as_called
+from .report.report_content import attempt_words, label_of
+from .report.terminal import HintLine, exercise_report
+from .result import ExerciseResult
+from .student.check_attempt import check_attempt
+from .student.hints import after_done, note_shown
+from .student.question import answer_lines, question_lines, read_letters
+from .student.questions import questions_about
+from .submission import read_file
+
+
+class VisibleCheckFailed(AssertionError):
+    """A visible check failed, or could not be made. The text says it all."""
+
+    def _render_traceback_(self) -> list[str]:
+        """Return what IPython shows, without the stack, which says nothing about the student's
+        code.
+        """
+        return str(self).splitlines()
+
+
+def check_notebook(exercise: str, namespace: Mapping[str, object] | None = None) -> None:
+    """Check what is defined in this notebook.
+
+    Raises VisibleCheckFailed, with the report, if a check fails, and where the recorded answers are
+    missing.
+
+    Example: `check_notebook("reshape_dance")`
+    """
+    recorded = sorted((Path.cwd() / "fingerprints").glob(f"[0-9][0-9]_{exercise}.safetensors"))
+    if not recorded:
+        missing = f"fingerprints/…{exercise}.safetensors is not in this notebook's folder: "
+        raise VisibleCheckFailed(
+            f"{missing}open it where the class repository has it, and run this cell again."
+        )
+    names = vars(modules["__main__"]) if namespace is None else namespace
+    result = check_attempt(read(recorded[0]), LocalRecordingRunner(names), source_of(names) or None)
+    # of no course: the notebook may lie anywhere
+    view = checked(result, recorded[0].stem.replace("_", " "))
+    next_step = attempt_words(result).next
+    text = f"{view.text}\nNext: {as_called(next_step, NOTEBOOK)}" if next_step else view.text
+    if any(check.outcome != "passed" for check in result.checks):
+        raise VisibleCheckFailed(text)
+    print(text)
+
+
+def source_of(namespace: Mapping[str, object]) -> str:
+    """Return the text of the functions and classes that are defined in this kernel; of what has
+    none, nothing.
+    """
+    texts = []
+    for value in dict(namespace).values():
+        if inspect.isfunction(value) or inspect.isclass(value):
+            # inspect walks the tree of a class's cell, however deep
+            with suppress(OSError, TypeError, RecursionError):
+                texts.append(
+                    textwrap.dedent(inspect.getsource(value))
+                    if value.__module__ == "__main__"
+                    else ""
+                )
+    return "\n".join(texts)
+
+
+def load_magics(exercise: str) -> None:
+    """Register %check, %ask and %course for this exercise with the shell, if there is one.
+
+    Example: `load_magics("reshape_dance")`
+    """
+    from IPython.core.getipython import get_ipython
+
+    if (shell := get_ipython()) is not None:
+        Magics(shell, exercise, source_of)
+
+
+# commands about one exercise: here, the notebook's
+_OF_ONE = {"check", "hint", "trace", "plot", "ask", "train"}
+
+
+class Magics:
+    """The magics, registered with one shell."""
+
+    def __init__(
+        self, shell: InteractiveShell, exercise: str, source_of: Callable[[dict[str, object]], str]
+    ) -> None:
+        """`exercise`: the id of the notebook's exercise.
+
+        `source_of`: the text of what a kernel defines.
+        """
+        self._shell, self._exercise, self._source_of = shell, exercise, source_of
+        # of questions: the next %ask with letters is about the same
+        self._seed = random.randrange(1000)
+        for name, answer in (("check", self._check), ("ask", self._ask), ("course", self._course)):
+            self._shell.register_magic_function(self._magic(answer), "line", name)
+
+    def _magic(self, answer: Callable[[list[str]], NotebookView | None]) -> Any:
+        def magic(line: str) -> None:
+            try:
+                view = answer(line.split())
+            except CourseFault as error:
+                problem = as_called(f"course: {error}", NOTEBOOK)
+                view = combine_views(Text(next_alone(problem), style="bold red"))
+            if view is not None:
+                display({"text/html": view.html, "text/plain": view.text}, raw=True)
+
+        magic.__doc__ = answer.__doc__
+        return magic
+
+    def _find(self) -> tuple[Course, Exercise]:
+        course = load_course(find_course(Path.cwd()))
+        for exercise in exercises_called(course.exercises, self._exercise):
+            return course, exercise
+        raise CourseFault(f"{unknown(course.exercises, self._exercise)} Next: %course status")
+
+    def _check(self, words: list[str]) -> NotebookView:
+        """Check what is defined in this notebook. Example: `%check`."""
+        course, exercise = self._find()
+        result = self._result(exercise)
+        note_shown(result, course.root)
+        report = attempt_words(result)
+        lines = ["With the notebook saved, there is more."] * bool(
+            report.first_wrong and not report.next
+        )
+        lines += [f"Next: {report.next or '%course hint'}"] * bool(report.first_wrong)
+        if result.is_done:
+            later = course.exercises[course.exercises.index(exercise) + 1 :]
+            goes_on = (
+                f"Go on with {later[0].title}, in {later[0].notebook.name}."
+                if later
+                else "Next: %course status"
+            )
+            lines = [*after_done(exercise), goes_on]
+        lines = [line.replace(f"course ask {exercise.id}", "%ask") for line in lines]
+        texts = (
+            re.sub(rf"(?<!%)course (trace|train) {exercise.id}\b", r"%course \1", line)
+            for line in lines
+        )
+        return combine_views(checked(result, label_of(exercise)), *map(Text, texts))
+
+    def _course(self, words: list[str]) -> NotebookView | None:
+        """Run a command of `course` on the notebook as it was saved. Example: `%course hint`."""
+        if words in (["ask"], ["ask", self._exercise]):  # a command cannot read letters in a cell
+            return self._ask([])
+        if {*words[:1]} & _OF_ONE and all(word.startswith("-") for word in words[1:]):
+            words.insert(1, self._exercise)
+        plain = {
+            "COLUMNS": str(WIDTH),
+            "FORCE_COLOR": "",
+            "PYTHONUNBUFFERED": "1",
+            "PYTHONUTF8": "1",
+        }
+        plain[CALLED_AS] = NOTEBOOK
+        pipes: dict[str, Any] = {
+            "stdin": DEVNULL,
+            "stdout": PIPE,
+            "stderr": STDOUT,
+            "encoding": "utf-8",
+        }
+        with Popen(
+            [sys.executable, "-m", "manyheads", *words], env=os.environ | plain, **pipes
+        ) as running:
+            for line in running.stdout or ():
+                print(line, end="")
+        return None
+
+    def _ask(self, words: list[str]) -> NotebookView:
+        """Ask about your code, in the notebook as it was saved; with letters, say what is right.
+
+        Example: `%ask BADCA`.
+        """
+        course, exercise = self._find()
+        source = read_file(exercise.notebook, course.limits.source_kib)
+        if not self._result(exercise).is_done:
+            raise CourseFault(
+                f"{exercise.id} is not done yet, and questions come after a ✓. Next: %check"
+            )
+        recording, limits = read(exercise.fingerprints), course.limits.for_worker()
+        with open_own_box() as box:
+            questions = questions_about(box, limits, exercise, recording, source, self._seed)
+        if not questions:
+            raise CourseFault(
+                f"nothing in {source.name} as it was saved can be asked about. Next: save it, "
+                "then %ask"
+            )
+        letters = read_letters(words[0], len(questions), "%ask") if words else ""
+        lines: list[Text] = []
+        for number, question in enumerate(questions):
+            lines += [Text(" "), *question_lines(number + 1, len(questions), question)]
+            lines += answer_lines(question, letters[number], shows_right=True) if letters else ()
+        self._seed += bool(letters)
+        next_lines = (
+            ["Next: %ask"]
+            if letters
+            else ["Answer with your letters.", f"Next: %ask {'A' * len(questions)}"]
+        )
+        return combine_views(*lines, Text(" "), *map(Text, next_lines))
+
+    def _result(self, exercise: Exercise) -> ExerciseResult:
+        names = self._shell.user_ns
+        # A function whose cell has not run counts as its stub, so that those that use it are said
+        # to wait for it.
+        stubs = [
+            f"def {name}(): raise NotImplementedError"
+            for name in exercise.shapes
+            if name not in names
+        ]
+        source = "\n".join([self._source_of(names), *stubs])
+        # A call sets the seed, which is the student's; and a function is called dozens of times,
+        # whatever it prints.
+        with torch.random.fork_rng(devices=[]), redirect_stdout(io.StringIO()):
+            result = check_attempt(
+                read(exercise.fingerprints), LocalRecordingRunner(names), source or None, exercise
+            )
+        missing = {f.name for f in result.functions if f.state == "undefined" and not f.near}
+        functions = tuple(
+            f.model_copy(update={"state": "unrun"}) if f.name in missing else f
+            for f in result.functions
+        )
+        diagnosis = tuple(
+            diagnosed for diagnosed in result.diagnosis if diagnosed.function not in missing
+        )
+        return result.model_copy(update={"functions": functions, "diagnosis": diagnosis})
+
+
+WIDTH = 62  # columns: as many as there is room for beside an open file browser
+# With a contrast of at least 4.5 : 1 on white: black, red, green, yellow, blue, magenta, cyan,
+# grey.
+_DARK = [
+    (0, 0, 0),
+    (176, 0, 32),
+    (0, 104, 55),
+    (122, 82, 0),
+    (0, 72, 160),
+    (128, 0, 112),
+    (0, 96, 110),
+    (87, 87, 87),
+]
+_THEME = TerminalTheme((255, 255, 255), (31, 35, 40), _DARK, [_DARK[-1], *_DARK[1:]])
+_BOX = (
+    "background:#fff;color:#1f2328;padding:0.6em 0.9em;border:1px solid "
+    "#d0d7de;border-radius:4px;overflow-x:auto"
+)
+_WORDS = "font-family:ui-monospace,Menlo,Consolas,'DejaVu Sans Mono',monospace"
+_FONT = (
+    f"margin:0;font-size:12px;line-height:1.35;word-break:normal;overflow-wrap:break-word;{_WORDS}"
+)
+
+
+@dataclass(frozen=True)
+class NotebookView:
+    """The output of a cell: HTML, and text for notebooks without HTML."""
+
+    html: str
+    text: str
+
+
+def combine_views(*renderables: RenderableType | NotebookView) -> NotebookView:
+    """Combine these parts in one box, one below the other."""
+    views = [
+        renderable if isinstance(renderable, NotebookView) else _rendered(renderable)
+        for renderable in renderables
+    ]
+    inside = "".join(view.html for view in views)
+    return NotebookView(
+        f'<div style="{_BOX}">{inside}</div>', "\n".join(view.text for view in views)
+    )
+
+
+def checked(result: ExerciseResult, label: str = "") -> NotebookView:
+    """Return what `course check` prints about an attempt; each hint is collapsed below what it is
+    about.
+    """
+    report = exercise_report(result, label=label)
+    inside = [
+        "".join(map(_folded, renderables)) if is_hint else _rendered(Group(*renderables)).html
+        for is_hint, renderables in groupby(
+            report.renderables, lambda renderable: isinstance(renderable, HintLine)
+        )
+    ]
+    return NotebookView("".join(inside), _rendered(report).text)
+
+
+class _NotebookConsole(Console):
+    """Renders every text with the command as a cell runs it."""
+
+    def render(
+        self, renderable: RenderableType, options: ConsoleOptions | None = None
+    ) -> Iterable[Segment]:
+        """Render a renderable; of a text, what tells of a command is changed first."""
+        if isinstance(renderable, Text):
+            renderable = text_as_called(renderable, NOTEBOOK)
+        return super().render(renderable, options)
+
+
+def _folded(line: Any) -> str:
+    label = f"hint for {line.function}" if line.function else "hint"
+    summary = f'<summary style="cursor:pointer">{html.escape(label)}</summary>'
+    return (
+        '<details style="margin:0.2em 0 0.4em '
+        f'{line.deep}ch;font-size:12px;{_WORDS}">'
+        f"{summary}{html.escape(as_called(line.hint, NOTEBOOK))}</details>"
+    )
+
+
+def _rendered(renderable: RenderableType) -> NotebookView:
+    """Render a part. A long sentence wraps; a report keeps its columns."""
+    is_sentence = isinstance(renderable, Text)
+    plain: dict[str, Any] = {
+        "highlight": False,
+        "emoji": False,
+        "force_jupyter": False,
+        "legacy_windows": False,
+    }
+    console = _NotebookConsole(
+        file=io.StringIO(),
+        record=True,
+        width=WIDTH,
+        force_terminal=True,
+        color_system="truecolor",
+        **plain,
+    )
+    console.print(renderable, soft_wrap=is_sentence)
+    text = "\n".join(
+        line.rstrip() for line in console.export_text(clear=False).rstrip().splitlines()
+    )
+    code = f'<pre style="{_FONT};white-space:{"pre-wrap" if is_sentence else "pre"}">{{code}}</pre>'
+    return NotebookView(
+        console.export_html(theme=_THEME, code_format=code, inline_styles=True), text
+    )

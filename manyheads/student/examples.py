@@ -1,0 +1,614 @@
+"""Choose example calls among the recorded ones, and describe them with names for their sizes.
+
+For each function, the call that is easiest to understand is chosen. The module finds the attention
+weights of each head among the operations of a traced call. It also traces each number of an output
+to its origin, which makes a wrong view visible.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import torch
+from torch import Tensor
+
+from ..box.worker.messages import Build, Call, Reply, Returned, Step, Traced
+from ..checks.answer import answers_of
+from ..checks.hidden_check import Layer
+from ..checks.runner import cast, target_of
+from ..course import Exercise
+from ..course.signatures import Axis, Signature
+from ..diagnosis.observe import Expected
+from ..diagnosis.recording import FaultDictionary
+from ..errors import CourseFault
+from ..judge.redaction import Axes, axes_of
+
+SHOWN = 3  # how many calls of a sequence a title names
+
+
+@dataclass(frozen=True)
+class Example:
+    """A recorded call, the reference's answer, and the names of its sizes.
+
+    compares_values: whether an attempt must have these values; otherwise only the shape is
+        compared.
+    others: of a call that returns several outputs, what is expected of all but the first.
+    place: which output of the reply it is. label: what a student calls it; "" for the only one.
+    instead: other calls of the same function and setting, the next easiest first.
+    uncut: the call with all sequences of its batch, where some were left out.
+    twin: the axes of such a call of other sizes, and the attempt's steps in it: a name that holds
+        in both is no chance.
+    tokens: what the tokens of the input are called, if they are words. of: what the call is about,
+        if it has a name.
+    shares: the attention weights of each head of the reference, (nh, T_q, T_k), if they are known.
+    """
+
+    call: Call
+    expected: Tensor
+    compares_values: bool
+    signature: Signature | None
+    axes: Axes
+    further_outputs: tuple[Example, ...] = field(default=(), kw_only=True)
+    output_index: int = field(default=0, kw_only=True)
+    label: str = field(default="", kw_only=True)
+    instead: tuple[Example, ...] = field(default=(), kw_only=True)
+    uncut: Example | None = field(default=None, kw_only=True)
+    twin: tuple[Axes, tuple[Step, ...]] | None = field(default=None, kw_only=True)
+    tokens: tuple[str, ...] = field(default=(), kw_only=True)
+    description: str = field(default="", kw_only=True)
+    shares: Tensor | None = field(default=None, kw_only=True)
+
+    @property
+    def all_outputs(self) -> tuple[Example, ...]:
+        """This example, and those of the other outputs of its call."""
+        return (self, *self.further_outputs)
+
+    @property
+    def returns(self) -> tuple[Axis, ...]:
+        """The named axes of this output; empty where none are known."""
+        paths = [path for path, _ in self.call.form.leaves()]
+        return (
+            ()
+            if self.signature is None
+            else self.signature.shape_at(paths[self.output_index % len(paths)]) or ()
+        )
+
+    @property
+    def names(self) -> list[str]:
+        """What the signature calls the arguments, in their order; empty if there is none."""
+        return [p.name for p in self.signature.call] if self.signature else []
+
+    @property
+    def arguments(self) -> dict[str, object]:
+        """What the first call is given, by name."""
+        return by_name(self.names, self.call.args, self.call.kwargs)
+
+    @property
+    def target(self) -> str:
+        """The name of the function or class."""
+        return target_of(self.call)
+
+    def twin_steps(self, steps: Sequence[Step]) -> list[tuple[Axes, Step | None]]:
+        """Return for each step of the attempt the same step of the twin, and its axes; itself where
+        there is no twin.
+
+        A step may take another number of tensors in the twin, as `cat` does after a loop. None
+        where the twin has no such step.
+        """
+        if self.twin is None:
+            return [(self.axes, step) for step in steps]
+        axes, twin_trace = self.twin
+        twins = dict(zip(_keys(twin_trace), twin_trace, strict=True))
+        near = dict(zip(_keys(twin_trace, counts_tensors=False), twin_trace, strict=True))
+        keys = zip(_keys(steps), _keys(steps, counts_tensors=False), strict=True)
+        return [(axes, twins.get(key) or near.get(near_key)) for key, near_key in keys]
+
+    @property
+    def title(self) -> str:
+        """The call as a student would write it: CausalAttention(d_in=8, d_out=4,
+        context_length=9)(x).
+        """
+        if self.description:
+            return self.description
+        build = self.call.subject if isinstance(self.call.subject, Build) else None
+        called = [_arguments(step.args, step.kwargs, self.names) for step in self.call.steps]
+        callee = self.target
+        if build is not None:
+            names = [p.name for p in self.signature.build or ()] if self.signature else []
+            callee += f"({_arguments(build.args, {**build.kwargs, **build.attributes}, names)})"
+        then = [f"then ({call})" for call in called[1:SHOWN]] + ["…"] * (len(called) > SHOWN)
+        return ", ".join([f"{callee}({called[0]})", *then])
+
+
+def _keys(steps: Sequence[Step], *, counts_tensors: bool = True) -> Iterator[Hashable]:
+    """Yield for each step its operation, where it stands, and which time it is done there."""
+    occurrences = Counter[Hashable]()
+    for step in steps:
+        counts = (len(step.numbers), len(step.inputs), len(step.outputs)) if counts_tensors else ()
+        site = (step.name, step.lines, step.sites, *counts)
+        yield site, occurrences[site]
+        occurrences[site] += 1
+
+
+def by_name(
+    names: Sequence[str], args: Sequence[object], kwargs: Mapping[str, object]
+) -> dict[str, object]:
+    """Return the arguments of a call by the names of its parameters; those that have none are left
+    out.
+    """
+    return dict(zip(names, args, strict=False)) | dict(kwargs)
+
+
+def _arguments(args: tuple[object, ...], kwargs: Mapping[str, object], names: list[str]) -> str:
+    named = by_name(names, args, kwargs)
+    ordered = sorted(
+        named.items(), key=lambda item: names.index(item[0]) if item[0] in names else len(names)
+    )
+    unnamed = [_argument("", value) for value in args[len(names) :]]
+    return ", ".join([*unnamed, *(_argument(name, value) for name, value in ordered)])
+
+
+def _argument(name: str, value: object) -> str:
+    if isinstance(value, bool | int | float | str):
+        return f"{name}={value!r}" if name else repr(value)
+    return name or "…"
+
+
+_ROUNDING = 1e-3
+_TOKENS = Axis(("T",))
+
+
+def weights_by_call(example: Example, traced: Traced) -> list[Tensor | None]:
+    """Return the weights that each call computed, (nh, new queries, keys so far) of the first
+    sequence; None where none were found.
+    """
+    sides = sides_of(example)
+    return [_of_call(example, traced, sides, number) for number in range(len(sides))]
+
+
+def sides_of(example: Example) -> list[tuple[int, int]]:
+    """Return (new queries, all keys so far) of each call; empty if the signature does not say which
+    argument holds the tokens.
+    """
+    tokens = example.axes.sizes.get("T", 0)
+    if not example.call.then:
+        return [(example.axes.sizes.get("T_q", tokens), example.axes.sizes.get("T_k", tokens))]
+    named = example.signature.call if example.signature else ()
+    shapes = {p.name: p.shape for p in named if p.shape and _TOKENS in p.shape}
+    sides: list[tuple[int, int]] = []
+    for step in example.call.steps:
+        arguments = by_name(example.names, step.args, step.kwargs)
+        counts = (
+            v.shape[shapes[k].index(_TOKENS)]
+            for k, v in arguments.items()
+            if k in shapes and isinstance(v, Tensor)
+        )
+        if not (new := next(counts, 0)):
+            return []
+        past = max(
+            (sides[value.step][1] for value in arguments.values() if isinstance(value, Returned)),
+            default=0,
+        )
+        sides.append((new, past + new))
+    return sides
+
+
+def shows_a_triangle(example: Example) -> bool:
+    """Return whether a later call has several new tokens, whose first ones must not see the
+    last.
+    """
+    return any(1 < new < keys for new, keys in sides_of(example))
+
+
+def _of_call(
+    example: Example, traced: Traced, sides: list[tuple[int, int]], number: int
+) -> Tensor | None:
+    """Return the weights of one call.
+
+    Who keeps the tokens in place of keys may compute all rows again: the last ones are new.
+    """
+    new, keys = sides[number]
+    # another table may be the same: a single key has the weight 1
+    if keys < 2 or keys == example.axes.sizes.get("hd"):
+        return None
+    weights = _weights_at(traced, example.axes, (new, keys), sides[:number].count((new, keys)))
+    if weights is not None or (keys, keys) in sides:
+        return weights
+    full_weights = _weights_at(
+        traced, example.axes, (keys, keys), sum(k == keys for _, k in sides[:number])
+    )
+    return None if full_weights is None else full_weights[:, -new:]
+
+
+def _weights_at(traced: Traced, axes: Axes, sides: tuple[int, int], earlier: int) -> Tensor | None:
+    tables = list(_tables(traced, axes, sides, earlier))
+    weights = next(
+        (t for _, t in tables if (t >= 0).all() and ((t.sum(-1) - 1).abs() < _ROUNDING).all()), None
+    )
+    if weights is None:
+        weights = next((table for step, table in tables if step.name.lower() == "softmax"), None)
+    if weights is None:
+        return None
+    return next(table for _, table in reversed(tables) if table.shape == weights.shape)
+
+
+def _tables(
+    traced: Traced, axes: Axes, sides: tuple[int, int], earlier: int
+) -> Iterator[tuple[Step, Tensor]]:
+    for index in dict.fromkeys(traced.order):
+        step = traced.steps[index]
+        shape = step.outputs[0].shape if step.outputs else ()
+        if shape[-2:] != sides or not step.crops or not step.crops[0].is_floating_point():
+            continue
+        if any(crop.shape[-2:] != sides for crop in step.crops):
+            continue
+        table = _of_first_sequence(step, shape, axes, earlier)
+        if table is not None:
+            yield step, table
+
+
+def _of_first_sequence(
+    step: Step, shape: tuple[int, ...], axes: Axes, earlier: int
+) -> Tensor | None:
+    batch, heads = axes.sizes.get("B", 1), axes.sizes.get("nh", 1)
+    if len(shape) == 4:
+        return step.crops[earlier] if shape[1] == heads and earlier < len(step.crops) else None
+    if earlier:  # of a loop, too few runs are kept to tell one call from the next
+        return None
+    if len(shape) == 3 and shape[0] in (heads, batch * heads) and (shape[0] != batch or heads == 1):
+        return step.crops[0][:heads]
+    if len(shape) == 3 and shape[0] == batch:  # a loop over heads
+        return torch.stack([crop[0] for crop in step.crops[:heads]])
+    # a loop over sequences and heads
+    return torch.stack(step.crops[:heads]) if len(shape) == 2 else None
+
+
+BLOCKS, ROWS, COLUMNS = 2, 12, 16  # the most that is shown
+_WORDS = {"T": "token", "nh": "head"}
+
+
+@dataclass(frozen=True)
+class Addresses:
+    """Where each number of a tensor stood in the argument, and in which head; −1 if the argument
+    has no such number.
+    """
+
+    argument: str
+    places: Tensor
+    heads: Tensor
+
+    def at(self, table: int) -> Addresses:
+        """Return those of one table."""
+        places, heads = (
+            grid.reshape(-1, *grid.shape[-2:])[table] for grid in (self.places, self.heads)
+        )
+        return Addresses(self.argument, places, heads)
+
+
+def addresses(example: Example, values: Tensor) -> Addresses | None:
+    """Return the addresses of the numbers of an answer; None if the call does more than move
+    numbers.
+    """
+    tensors = [
+        (name, value) for name, value in example.arguments.items() if isinstance(value, Tensor)
+    ]
+    if len(tensors) != 1 or example.signature is None or values.dim() < 2:
+        return None
+    argument, tensor = tensors[0]
+    ordered = tensor.flatten().float().sort()
+    moves = torch.equal(example.expected.flatten().float().sort().values, ordered.values)
+    if not moves or len(ordered.values.unique()) != tensor.numel():
+        return None
+    shape = next(p.shape for p in example.signature.call if p.name == argument) or ()
+    names = [str(axis.factors[0]) for axis in shape]
+    row = "T" if "T" in names else next(name for name in names if name != "B")
+    places, channels = (torch.zeros(tensor.shape, dtype=torch.long) for _ in range(2))
+    of_others = of_heads = 1
+    for axis, (name, size) in reversed([*enumerate(zip(names, tensor.shape, strict=True))]):
+        at = torch.arange(size).reshape(-1, *[1] * (tensor.dim() - axis - 1))
+        places = places + at * {"B": 10_000, row: 100}.get(name, of_others)
+        of_others *= 1 if name in ("B", row) else size
+        if name not in ("B", "T"):
+            channels, of_heads = channels + at * of_heads, of_heads * size
+    heads = channels // (of_heads // example.axes.sizes.get("nh", 1))
+    flat_values = values.flatten().float()
+    at = torch.searchsorted(ordered.values, flat_values).clamp(max=tensor.numel() - 1)
+    is_there = ordered.values[at] == flat_values
+    matched = (
+        torch.where(is_there, grid.flatten()[ordered.indices[at]], -1) for grid in (places, heads)
+    )
+    return Addresses(argument, *(grid.reshape(values.shape) for grid in matched))
+
+
+@dataclass(frozen=True)
+class OriginTable:
+    """Rows of a head, or of a whole sequence, by name: the student's addresses and the expected
+    ones, −1 for none.
+
+    title: of the head. legend: above it, "" behind the first. more: how many heads are not shown.
+    """
+
+    title: str
+    rows: tuple[tuple[str, list[int], list[int]], ...]
+    legend: str = ""
+    hidden_heads: int = 0
+
+    @property
+    def wrong_rows(self) -> tuple[tuple[str, list[int], list[int]], ...]:
+        """The rows that are wrong."""
+        return tuple(row for row in self.rows if row[1] != row[2])
+
+
+def origins(example: Example, values: Tensor) -> tuple[OriginTable, ...]:
+    """Return the first sequence of an answer of the right shape, head by head; nothing if the call
+    does more than move numbers.
+    """
+    actual, expected = addresses(example, values), addresses(example, example.expected)
+    if (
+        actual is None
+        or expected is None
+        or example.signature is None
+        or values.dim() not in (3, 4)
+    ):
+        return ()
+    both = [
+        side.places[0].reshape(-1, *values.shape[-2:])[:BLOCKS, :ROWS, :COLUMNS].tolist()
+        for side in (actual, expected)
+    ]
+    names = [
+        _WORDS.get(str(axis.factors[0]), str(axis.factors[0])) for axis in example.signature.returns
+    ]
+    heads = example.expected.shape[1] if len(names) == 4 else 1
+    legend = f"each number of sequence 0 by its address in {actual.argument}, 100·token + channel"
+    return tuple(
+        OriginTable(
+            f"{names[1]} {head}" if len(names) == 4 else "",
+            tuple((f"{names[-2]} {i}", *row) for i, row in enumerate(zip(*tables, strict=True))),
+            legend if not head else "",
+            heads - len(both[0]) if head == len(both[0]) - 1 else 0,
+        )
+        for head, tables in enumerate(zip(*both, strict=True))
+    )
+
+
+INSTEAD = 8  # how many substitutes an example has
+SAME = 100  # the ambiguity of two axes with the same size
+
+
+def returns_several(call: Call) -> bool:
+    """Return whether a reply to this call has several outputs in one run."""
+    return bool(call.then) or not call.form.is_leaf
+
+
+def ambiguity_of(axes: Axes) -> int:
+    """Return how many sizes could be two different axes.
+
+    The fewer, the better a call serves as an example.
+    """
+    sizes = list(axes.sizes.values())
+    # this is C itself
+    several = [size for name, size in axes.packings + axes.joined if name != "nh·hd"]
+    several += [*sizes, *((3,) if axes.packed else ())]  # the size of an axis over q, k and v
+    return SAME * (sizes.count(1) + len(sizes) - len(set(sizes))) + len(several) - len(set(several))
+
+
+def examples(exercise: Exercise, recording: FaultDictionary) -> list[Example]:
+    """Return an example for each function and each setting of a module, in the order of
+    course.yaml.
+    """
+    candidates: dict[tuple[str, str], dict[int, tuple[tuple[int, ...], Example]]] = {}
+    for index, example in _all(exercise, recording):
+        layers = {check.layer for check in recording.checks if index in check.calls}
+        rank, best = (
+            _rank(example, layers),
+            candidates.setdefault((example.target, _setting(example.call)), {}),
+        )
+        if index not in best or rank < best[index][0]:
+            best[index] = (rank, example)
+    order = list(exercise.shapes) or [target for target, _ in candidates]
+    chosen = []
+    for _, best in sorted(
+        candidates.items(), key=lambda entry: (order.index(entry[0][0]), entry[0][1])
+    ):
+        easiest, *alternatives = (
+            example for _, example in sorted(best.values(), key=lambda ranked: ranked[0])
+        )
+        chosen.append(replace(easiest, instead=tuple(alternatives[:INSTEAD])))
+    return chosen
+
+
+def examples_named(
+    exercise: Exercise, recording: FaultDictionary, function: str | None, command: str
+) -> list[Example]:
+    """Return the examples of this function, or of all if it is None.
+
+    Raises CourseFault if there are none.
+
+    command: what needs them, such as "course trace".
+    """
+    all_examples = examples(exercise, recording)
+    chosen = [example for example in all_examples if function in (None, example.target)]
+    if not all_examples:
+        next_step = f"tell your instructor, whose next command is: course verify {exercise.id}"
+        raise CourseFault(
+            f"no recorded call of {exercise.id} fits its shapes in course.yaml. Next: {next_step}"
+        )
+    if not chosen:
+        verb, targets = (
+            command.removeprefix("course "),
+            ", ".join(dict.fromkeys(e.target for e in all_examples)),
+        )
+        raise CourseFault(
+            f"{exercise.id} has no {function!r} to {verb}; it has: {targets}. Next: {command} "
+            f"{exercise.id}"
+        )
+    return chosen
+
+
+def with_twin(
+    example: Example, candidates: Sequence[Example], trace: Callable[[Call], Traced | None]
+) -> Example:
+    """Return the example with its twin: of these calls the one of the same names whose sizes differ
+    most, in float32.
+    """
+    sizes, comparable = (
+        example.axes.sizes,
+        [
+            variant
+            for candidate in candidates
+            for variant in (candidate, candidate.uncut)
+            if variant is not None
+        ],
+    )
+    comparable = [variant for variant in comparable if variant.axes.sizes.keys() == sizes.keys()]
+    apart = [
+        sum(size != sizes[name] for name, size in variant.axes.sizes.items())
+        for variant in comparable
+    ]
+    twin = comparable[apart.index(max(apart))] if any(apart) else None
+    traced = trace(cast(twin.call, "float32")) if twin else None
+    return replace(example, twin=(twin.axes, traced.steps)) if twin and traced else example
+
+
+def _rank(example: Example, layers: set[int]) -> tuple[int, ...]:
+    """Return the rank of an example: lower is better.
+
+    Calls with zeros and the like are for checks, not for display.
+    """
+    tensors = [value for value in example.call.inputs if isinstance(value, Tensor)]
+    longest = max((size for tensor in tensors for size in tensor.shape), default=0)
+    is_dull = bool(example.call.then) and not shows_a_triangle(example)
+    # all in one block
+    is_dull |= any(type(value) is int and value > longest > 0 for value in example.call.inputs)
+    named = (
+        [p.name for p in example.signature.call if p.shape is not None] if example.signature else []
+    )
+    # what is done with those cannot be seen
+    left_out = sum(example.arguments.get(name) is None for name in named)
+    criteria = (
+        not example.compares_values,
+        _is_made_up(example.call),
+        is_dull,
+        ambiguity_of(example.axes),
+    )
+    return (
+        *criteria,
+        Layer.VALUES not in layers,
+        left_out,
+        sum(tensor.numel() for tensor in tensors),
+    )
+
+
+def _is_made_up(call: Call) -> bool:
+    """Return whether half of a tensor's numbers are 0, or a channel of an input is one number:
+    nothing is seen in such a call.
+    """
+    state = call.subject.state if isinstance(call.subject, Build) else None
+    inputs = [
+        value for value in call.inputs if isinstance(value, Tensor) and value.is_floating_point()
+    ]
+    tensors = [
+        *inputs,
+        *(tensor for tensor in (state or {}).values() if isinstance(tensor, Tensor)),
+    ]
+    is_empty = any(2 * int((tensor == 0).sum()) >= tensor.numel() > 0 for tensor in tensors)
+    tables = (
+        tensor.reshape(-1, tensor.shape[-1])
+        for tensor in inputs
+        if tensor.dim() > 1 and tensor.shape[-2] > 1
+    )
+    return is_empty or any(bool((table == table[0]).all(0).any()) for table in tables)
+
+
+def _all(exercise: Exercise, recording: FaultDictionary) -> Iterator[tuple[int, Example]]:
+    signatures = {name: exercise.signatures(name) for name in exercise.shapes}
+    for index, (call, expected) in enumerate(zip(recording.calls, recording.expected, strict=True)):
+        build = call.subject if isinstance(call.subject, Build) else None
+        plain = (
+            call.runs == 1
+            and call.cotangent is None
+            and not call.only_build
+            and not (build and build.training)
+        )
+        later = (value for step in call.then for value in (*step.args, *step.kwargs.values()))
+        # else the same instance is asked to compare
+        goes_on = any(isinstance(value, Returned) for value in later)
+        plain = plain and (goes_on or not call.then)
+        output = next((tensor for tensor in expected if tensor is not None), None)
+        if not plain or output is None or recording.expected_reply(index).raised is not None:
+            continue
+        compares_values = not call.random and any(
+            index in check.calls for check in recording.checks
+        )
+        # a planted difference is more than rounding
+        compares_values |= bool(call.around) and not output.dim()
+        if not signatures:
+            yield index, _example(call, expected, compares_values, None, Axes({}))
+        of_first_step = zip((path for path, _ in call.form.leaves()), expected, strict=False)
+        output_shapes = {path: tensor.shape for path, tensor in of_first_step if tensor is not None}
+        for signature in signatures.get(target_of(call), ()):
+            axes = axes_of(signature, call, output.shape, signatures, output_shapes)
+            if axes is not None:
+                example = _example(call, expected, compares_values, signature, axes)
+                yield index, example if returns_several(call) else _smaller(example)
+
+
+def _example(
+    call: Call, expected: Expected, compares_values: bool, signature: Signature | None, axes: Axes
+) -> Example:
+    several = returns_several(call)
+    output_examples = [
+        Example(
+            call,
+            tensor,
+            compares_values,
+            signature,
+            axes,
+            output_index=answer.output_index,
+            label=answer.label if several else "",
+        )
+        for tensor, answer in zip(expected, answers_of(call, Reply()), strict=False)
+        if tensor is not None
+    ]
+    return replace(output_examples[0], further_outputs=tuple(output_examples[1:]))
+
+
+def _smaller(example: Example) -> Example:
+    """Return the example with the fewest sequences of its batch, two at least, that are easy to
+    tell from its other sizes.
+    """
+    signature, batch = example.signature, Axis(("B",))
+    if signature is None or batch not in signature.returns or example.axes.sizes["B"] < 3:
+        return example  # what has no batch may be of all sequences
+    shapes = {p.name: p.shape for p in signature.call if p.shape and batch in p.shape}
+    sizes = dict(example.axes.sizes)
+    axes_by_count = {
+        n: replace(example.axes, sizes=sizes | {"B": n}) for n in range(2, sizes["B"] + 1)
+    }
+    count = min(axes_by_count, key=lambda n: (ambiguity_of(axes_by_count[n]), n))
+
+    def cut(name: str, value: object) -> object:
+        if name not in shapes or not isinstance(value, Tensor):  # an optional argument may be None
+            return value
+        return value.narrow(shapes[name].index(batch), 0, count)
+
+    args = tuple(
+        cut(p.name, value) for p, value in zip(signature.call, example.call.args, strict=False)
+    )
+    call = replace(
+        example.call,
+        args=args,
+        kwargs={name: cut(name, v) for name, v in example.call.kwargs.items()},
+    )
+    expected = example.expected.narrow(signature.returns.index(batch), 0, count)
+    return replace(example, call=call, expected=expected, axes=axes_by_count[count], uncut=example)
+
+
+def _setting(call: Call) -> str:
+    """Return the attributes that the call sets on its module, for example flash=True, and whether
+    it asks one instance again.
+    """
+    attributes = call.subject.attributes.items() if isinstance(call.subject, Build) else ()
+    return ", ".join([*(f"{k}={v}" for k, v in attributes), *(["then"] if call.then else [])])

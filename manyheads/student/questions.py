@@ -1,0 +1,587 @@
+"""Ask a student about the student's running code: the result of a line, or the effect of an edit.
+
+The attempt answers recorded calls of its exercise in the box, and four templates make questions of
+the trace. They use the signatures in course.yaml and the attempt. No line of the reference is
+shown.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import io
+import random
+import tokenize
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, suppress
+from dataclasses import dataclass, replace
+from itertools import combinations, permutations, zip_longest
+
+import torch
+from torch import Tensor
+
+from ..box.connection import AttemptEnded, Box, Connection, Spent
+from ..box.open_and_load import load
+from ..box.replies import read_reply, read_traced
+from ..box.worker import wire
+from ..box.worker.limits import Limits
+from ..box.worker.messages import Build, Call, Reply, Step, TraceCall, Traced
+from ..checks.runner import cast, map_call, target_of
+from ..course import Exercise
+from ..diagnosis.recording import FaultDictionary
+from ..judge.redaction import Axes
+from ..lines.edits import Edit, name_of
+from ..lines.search import candidates
+from ..submission import AttemptSource, lines_of, proved_line
+from ..submission.source import DEFINITIONS, printable, tree_of
+from .examples import Example, examples, with_twin
+from .question import ASKED, Option, Question, question
+
+CROP = (64, 64, 64, 64)  # the numbers of a traced tensor, all of them in a call that was recorded
+SECONDS = 2.0  # for all edits of one call: each needs some milliseconds
+FEW = 24  # numbers that a question can list
+
+
+class Runs:
+    """An attempt in one process of the box, and edits of it in another, loaded one after the
+    other.
+    """
+
+    def __init__(self, box: Box, limits: Limits, source: AttemptSource) -> None:
+        self._box, self._limits, self._source = box, limits, source
+        self._own: Connection | None = None
+        self._edited: Connection | None = None
+        # edits that ended their process, by an endless loop for instance
+        self._ended: set[str] = set()
+
+    def traced(self, call: Call) -> Traced | None:
+        """Return the attempt's own run of a call; None where it does not come back."""
+        try:
+            self._own = self._own or load(self._box, self._limits, self._source.load()).connection
+            return self._own.ask_for(
+                read_traced, TraceCall(call, CROP), self._limits.seconds_per_call
+            )
+        except AttemptEnded:
+            self._own = None
+            return None
+
+    def replies(self, call: Call, texts: Sequence[str]) -> list[Reply | None]:
+        """Return the replies of edited texts to a call; None where one cannot be loaded, or does
+        not come back.
+        """
+        pending = [text for text in texts if text not in self._ended]
+        try:
+            by_text = (
+                dict(zip(pending, self._together(call, pending, SECONDS), strict=True))
+                if pending
+                else {}
+            )
+        except AttemptEnded:
+            by_text = {text: self._alone(call, text) for text in pending}
+        return [by_text.get(text) for text in texts]
+
+    def _alone(self, call: Call, text: str) -> Reply | None:
+        try:
+            return self._together(call, [text], SECONDS / 2)[0]
+        except AttemptEnded:
+            self._ended.add(text)
+            return None
+
+    def _together(self, call: Call, texts: Sequence[str], seconds: float) -> list[Reply | None]:
+        message = wire.encode(call)
+        packed = [
+            p
+            for text in texts
+            for p in (wire.encode(replace(self._source, source=text).load()), message)
+        ]
+        connection, self._edited = self._edited, None
+        connection = connection or self._box.attempt(self._limits)
+        connection.spent = Spent()
+        replies = connection.ask_all(packed, read_reply, seconds)
+        self._edited = connection
+        return [
+            None if loaded.raised else reply
+            for loaded, reply in zip(replies[::2], replies[1::2], strict=True)
+        ]
+
+    def close(self) -> None:
+        """End both processes."""
+        for connection in filter(None, (self._own, self._edited)):
+            connection.close()
+
+
+@dataclass(frozen=True)
+class Small:
+    """A call of one function, in float32.
+
+    traced: the attempt's own run of it. beside: by a step's id the same one in its twin.
+    """
+
+    example: Example
+    traced: Traced
+    twin_steps: Mapping[int, tuple[Axes, Step | None]]
+
+    @property
+    def runs(self) -> str:
+        """The call in words: its sizes by name, its mode, and its whole numbers and truth values, 1
+        for True.
+        """
+        sizes = ", ".join(f"{name} = {size}" for name, size in self.example.axes.sizes.items())
+        mode = ", in eval mode" if isinstance(self.example.call.subject, Build) else ""
+        tables = (
+            (n, v) for n, v in self.example.arguments.items() if isinstance(v, Tensor) and v.dim()
+        )
+        sentences = [
+            f" {n} is {v.long().tolist()}."
+            for n, v in tables
+            if not v.is_floating_point() and v.numel() <= FEW
+        ]
+        return f"{self.example.title} runs with {sizes}{mode}.{''.join(sentences)}"
+
+    def names(self, step: Step) -> list[str]:
+        """Return what the axes of a step's output are called; the size where no name holds in the
+        twin, too.
+        """
+        twin_axes, twin = self.twin_steps[id(step)]
+        shape = step.outputs[0].shape
+        twin_shape = twin.outputs[0].shape if twin and twin.outputs else ()
+        if twin is step or len(shape) != len(twin_shape):
+            return list(map(str, shape))
+        return [
+            self.example.axes.name(size, twin_axes, same)
+            for size, same in zip(shape, twin_shape, strict=True)
+        ]
+
+
+def small_call(runs: Runs, example: Example) -> Small | None:
+    """Return the example with what the attempt does in it, and in its twin; None where the attempt
+    fails on it.
+    """
+    call = cast(example.call, "float32")
+    traced = runs.traced(call)
+    output = traced.reply.outputs[0].tensor if traced and traced.reply.outputs else None
+    if traced is None or traced.reply.raised is not None or output is None:
+        return None
+    example = with_twin(replace(example, call=call), (example, *example.instead), runs.traced)
+    return Small(
+        example,
+        traced,
+        dict(zip(map(id, traced.steps), example.twin_steps(traced.steps), strict=True)),
+    )
+
+
+LONGEST = 120  # characters of a line that can be read in a question
+EDITS = 16  # of one call
+ALIKE = 3  # edits of one call that come to the same
+
+
+def questions_about(
+    box: Box,
+    limits: Limits,
+    exercise: Exercise,
+    recording: FaultDictionary,
+    source: AttemptSource,
+    seed: int,
+    count: int = ASKED,
+) -> list[Question]:
+    """Return so many questions, of as many templates as there are; fewer where the attempt gives no
+    more.
+
+    The same code and seed give the same questions.
+    """
+    rng = random.Random(f"{seed} {exercise.id} {source.source}".encode("utf-8", "surrogatepass"))
+    by_template: list[list[Question]] = []
+    with closing(Runs(box, limits, source)) as runs:
+        once = [example for example in examples(exercise, recording) if not example.call.then]
+        smalls = [small for example in once if (small := small_call(runs, example))]
+        for template in rng.sample(TEMPLATES, len(TEMPLATES)):
+            questions = [
+                q
+                for small in smalls
+                for q in template(_About(source, small, runs, rng))
+                if q is not None
+            ]
+            rng.shuffle(questions)
+            by_template.append(questions)
+    in_turn = {
+        candidate.text: candidate
+        for row in zip_longest(*by_template)
+        for candidate in row
+        if candidate is not None
+    }
+    # one a line: the next could give it away
+    one_per_line = {candidate.code: candidate for candidate in reversed(in_turn.values())}.values()
+    return sorted(in_turn.values(), key=lambda candidate: candidate not in one_per_line)[:count]
+
+
+@dataclass(frozen=True)
+class _ChangedLine:
+    text: str
+    number: int
+    line: str
+
+
+def _nodes_of(text: str) -> list[ast.AST]:
+    return [
+        node
+        for statement in tree_of(text)
+        if isinstance(statement, DEFINITIONS)
+        for node in ast.walk(statement)
+    ]
+
+
+def _plain_lines(nodes: Sequence[ast.AST]) -> frozenset[int]:
+    """Return the lines that are one whole statement, of which a reader can say what its result
+    is.
+    """
+    statements = [node for node in nodes if isinstance(node, ast.stmt)]
+    starts = [node.lineno for node in statements]
+    excluded_names = (
+        {node.name for node in nodes if isinstance(node, DEFINITIONS)}
+        | set(dir(builtins))
+        | {"append"}
+    )
+    return frozenset(
+        node.lineno
+        for node in statements
+        if isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign | ast.Return | ast.Expr)
+        and node.lineno == node.end_lineno
+        and starts.count(node.lineno) == 1
+        and all(
+            isinstance(target, ast.Name | ast.Attribute) for target in getattr(node, "targets", ())
+        )
+        and not isinstance(getattr(node, "target", None), ast.Subscript)
+        and isinstance(
+            node.value,
+            ast.Call | ast.BinOp | ast.UnaryOp | ast.Subscript | ast.Attribute | ast.Compare,
+        )
+        and not (isinstance(node.value, ast.Call) and name_of(node.value) in excluded_names)
+        and not any(isinstance(descendant, ast.Lambda) for descendant in ast.walk(node))
+    )
+
+
+def _changed_line(edit: Edit) -> _ChangedLine | None:
+    before, after = edit.before.split("\n"), edit.after.split("\n")
+    if len(before) != len(after) or ("self." in edit.after and "self." not in edit.before):
+        return None
+    places = [
+        index for index, (old, new) in enumerate(zip(before, after, strict=True)) if old != new
+    ]
+    if len(places) != 1:
+        return None
+    old, new = shown_code(before[places[0]]), shown_code(after[places[0]])
+    return (
+        _ChangedLine(edit.after, places[0] + 1, new) if old != new and len(new) <= LONGEST else None
+    )
+
+
+def shown_code(line: str) -> str:
+    """Return a line as it can be shown, without its comment, which may say what is asked."""
+    line = line.strip()
+    with suppress(tokenize.TokenError, SyntaxError):  # of a line that is not a whole statement
+        for token in tokenize.generate_tokens(io.StringIO(line).readline):
+            if token.type == tokenize.COMMENT:
+                line = line[: token.start[1]]
+    return printable(line.strip())
+
+
+@dataclass(frozen=True)
+class _About:
+    source: AttemptSource
+    small: Small
+    runs: Runs
+    rng: random.Random
+
+    def where(self, number: int) -> str:
+        """Return what a line is called: by its cell in a notebook."""
+        return proved_line(self.source, number).place
+
+    def lines(self, traced: Traced) -> dict[int, Step]:
+        """Return the lines that can be asked about, each with its last operation."""
+        plain = _plain_lines(_nodes_of(self.source.source))
+        return {number: step for number, step in _visited_lines(traced).items() if number in plain}
+
+    def ask(
+        self, number: int, text: str, correct: Option, distractors: Iterator[Option] | list[Option]
+    ) -> Question | None:
+        code = (
+            f"{self.where(number).capitalize()}: "
+            f"{shown_code(lines_of(self.source.source)[number - 1])}"
+        )
+        return question(self.rng, f"{self.small.runs} {text}", code, correct, distractors)
+
+
+def _with_clue(text: str, cause: str) -> Option:
+    """Return an option whose cause speaks of this option alone, so that it may be told before a
+    second try.
+    """
+    return Option(text, cause, clue=cause)
+
+
+Template = Callable[[_About], Iterator[Question | None]]
+
+
+def _visited_lines(traced: Traced) -> dict[int, Step]:
+    """Return the last operation of each line whose result is one tensor with axes, of the same
+    shape in every visit.
+    """
+    last: dict[int, Step] = {}
+    for index, after in zip_longest(traced.order, traced.order[1:]):
+        step = traced.steps[index]
+        # nor a line that it calls
+        if after is None or traced.steps[after].lines[: len(step.lines)] != step.lines:
+            last[step.lines[-1]] = step
+    sites = {_site(step) for step in last.values()}
+    site_steps = [step for step in traced.steps if _site(step) in sites]
+    variants = {
+        (_site(s), s.name, s.storage, tuple(o.shape for o in s.outputs)) for s in site_steps
+    }
+    visits = Counter(site[0] for site, *_ in variants)
+    return {
+        number: step
+        for number, step in last.items()
+        if visits[number] == 1
+        and step.output_count == 1
+        and step.outputs
+        and step.outputs[0].shape
+        and not step.raised
+    }
+
+
+def _site(step: Step) -> tuple[int, int]:
+    return step.lines[-1], step.sites[-1]
+
+
+def shape_at_line(context: _About) -> Iterator[Question | None]:
+    """Ask which shape a line's result has."""
+    lines = context.lines(context.small.traced)
+    shapes = {number: step.outputs[0].shape for number, step in lines.items()}
+    for number, shape in shapes.items():
+        where = context.where(number)
+        last = f"That shape goes into the last operation of {where}."
+        likely = [
+            _with_clue(str(tensor.shape), last)
+            for tensor in lines[number].inputs
+            if len(tensor.shape) > 1
+        ]
+        likely += _reordered(shape)
+        near = {n: o for n, o in shapes.items() if abs(len(o) - len(shape)) <= 1 and len(o) > 1}
+        likely += [
+            _with_clue(str(o), f"That is the result of {context.where(n)}.")
+            for n, o in near.items()
+        ]
+        context.rng.shuffle(likely)
+        names = context.small.names(lines[number])
+        named = (
+            f"({', '.join(names)})"
+            if not any(map(str.isdigit, names))
+            else "what it has when your code runs"
+        )
+        text = f"Which shape does the result of {where} have?"
+        yield context.ask(
+            number, text, Option(str(shape), f"That is {named}."), [*likely, *_joined(shape)]
+        )
+
+
+def _reordered(shape: tuple[int, ...]) -> Iterator[Option]:
+    for a, b in combinations(range(len(shape)), 2):
+        swapped = list(shape)
+        swapped[a], swapped[b] = swapped[b], swapped[a]
+        yield Option(str(tuple(swapped)), f"There axes {a} and {b} stand the other way round.")
+
+
+def _joined(shape: tuple[int, ...]) -> Iterator[Option]:
+    for axis in range(len(shape) - 1):
+        joined = (*shape[:axis], shape[axis] * shape[axis + 1], *shape[axis + 2 :])
+        yield Option(str(joined), f"There axes {axis} and {axis + 1} are joined into one.")
+    yield Option(str((*shape, 1)), "There one axis more is kept, of size 1.")
+    yield Option(str((1, *shape)), "There one axis more stands in front, of size 1.")
+    yield Option(str(shape[:-1]), "There the last axis is gone.")
+
+
+def axis_at_line(context: _About) -> Iterator[Question | None]:
+    """Ask what one axis of a line's result counts."""
+    small, sizes = context.small, context.small.example.axes.sizes
+    for number, step in context.lines(small.traced).items():
+        shape, where = step.outputs[0].shape, context.where(number)
+        axes = small.names(step)
+        for axis, name in enumerate(axes):
+            if name not in sizes or len(axes) < 2:
+                continue
+            other_names = [o for o in sizes if o != name and (o in axes or sizes[o] not in shape)]
+            clues = [
+                f"{o} is axis {axes.index(o)}" if o in axes else f"No axis is {o} by itself"
+                for o in other_names
+            ]
+            distractors = [
+                _with_clue(_counted(small, o), f"{clue} there.")
+                for o, clue in zip(other_names, clues, strict=True)
+            ]
+            context.rng.shuffle(distractors)
+            none = Option(
+                f"nothing with a name: its size is {shape[axis] + 1}",
+                f"Its size is {shape[axis]}.",
+            )
+            cause = f"The result of {where} has the shape ({', '.join(axes)})."
+            text = f"What does axis {axis} of the result of {where} count?"
+            yield context.ask(
+                number, text, Option(_counted(small, name), cause), [*distractors, none]
+            )
+
+
+def _counted(small: Small, name: str) -> str:
+    return f"{name}, {small.example.axes.sizes[name]} of them"
+
+
+def origin_at_line(context: _About) -> Iterator[Question | None]:
+    """Ask which number of a counted input stands at a place, after lines that only move numbers."""
+    tables = (
+        (n, v)
+        for n, v in context.small.example.arguments.items()
+        if isinstance(v, Tensor) and v.dim() > 1
+    )
+    name, value = next(((n, v) for n, v in tables if v.is_floating_point()), ("", None))
+    counted = map_call(context.small.example.call, _counting)
+    traced = (
+        context.runs.traced(counted)
+        if value is not None and isinstance(counted.subject, str)
+        else None
+    )
+    if value is None or traced is None:
+        return
+    sites = [_site(traced.steps[index]) for index in traced.order]
+    for number, step in context.lines(traced).items():
+        table = step.crops[0] if step.crops and sites.count(_site(step)) == 1 else None
+        if (
+            table is None
+            or not table.shape == step.outputs[0].shape != value.shape
+            or table.dim() < 2
+        ):
+            continue
+        if torch.equal(
+            table.flatten().double().sort().values, torch.arange(value.numel(), dtype=torch.double)
+        ):
+            yield _origin(context, number, name, value.shape, table)
+
+
+def _counting(tensor: Tensor) -> Tensor:
+    is_counted = tensor.is_floating_point() and tensor.dim()
+    return (
+        torch.arange(tensor.numel(), dtype=tensor.dtype).view(tensor.shape)
+        if is_counted
+        else tensor
+    )
+
+
+def _origin(
+    context: _About, number: int, name: str, input_shape: torch.Size, table: Tensor
+) -> Question | None:
+    where, sizes = context.where(number), table.shape
+    index = tuple(  # not 0 along most axes
+        context.rng.randrange(min(1, size - 1), size) if axis or table.dim() == 2 else 0
+        for axis, size in enumerate(sizes)
+    )
+    value, flat = int(table[index]), torch.arange(table.numel()).view(sizes)
+    viewed = "That stands there if the numbers are only read in other axes: a view moves nothing."
+    alternatives = [(position, f"at {list(position)}") for position in permutations(index)]
+    axis = table.dim() - 2
+    for step, why in ((1, "further"), (-1, "back")):
+        alternatives.append(
+            (
+                (*index[:axis], index[axis] + step, *index[axis + 1 :]),
+                f"one {why} along axis {axis}",
+            )
+        )
+    inside = (
+        (position, why)
+        for position, why in alternatives
+        if all(0 <= i < n for i, n in zip(position, sizes, strict=True))
+    )
+    distractors = [_with_clue(str(int(flat[index])), viewed)]
+    distractors += [
+        _with_clue(str(int(table[position])), f"That stands {why}.") for position, why in inside
+    ]
+    text = (
+        f"{name}, of shape {tuple(input_shape)!s}, holds 0, 1, 2, … in order. "
+        f"Which number stands at {list(index)} of the result of {where}?"
+    )
+    correct = Option(str(value), f"Row by row {name} is counted; {where} brings {value} there.")
+    return context.ask(number, text, correct, distractors)
+
+
+_WHY_NOT = {
+    "an exception": "It would raise if sizes met that do not fit.",
+    "a result of another shape": (
+        "The shape would change if the result had other axes, or one of another size."
+    ),
+    "the same shape with other numbers": (
+        "Numbers would change if others were computed, or the same stood elsewhere."
+    ),
+    "the same result as before": "It would stay the same if the line did not matter for this call.",
+}
+RAISES, SHAPE, NUMBERS, NOTHING = _WHY_NOT
+# No tensor is needed to see these.
+_TRIVIAL = frozenset({"NameError", "UnboundLocalError", "AttributeError", "TypeError"})
+# the largest difference of numbers that count as the same, relative to the largest of them
+SAME_TO = 1e-5
+
+
+def edit_outcome(context: _About) -> Iterator[Question | None]:
+    """Ask what one edit of a line changes."""
+    source, small = context.source.source, context.small
+    edited_lines = [
+        line
+        for edit in candidates(source, [target_of(small.example.call)])
+        if (line := _changed_line(edit))
+    ]
+    changed = context.rng.sample(edited_lines, min(EDITS, len(edited_lines)))
+    called = [name_of(node) for node in _nodes_of(source) if isinstance(node, ast.Call)]
+    # an edit may leave memory unset, whose numbers are chance
+    is_unset = any("empty" in name for name in called)
+    unseen = {"", NUMBERS, NOTHING} if is_unset else {""}
+    note = " Only its first result counts." if len(small.traced.reply.outputs) > 1 else ""
+    counts: Counter[str] = Counter()
+    replies = context.runs.replies(small.example.call, [line.text for line in changed])
+    for line, reply in zip(changed, replies, strict=True):
+        result = outcome(reply, small.traced.reply)
+        counts[result] += 1
+        if result not in unseen and counts[result] <= ALIKE:
+            distractors = [
+                _with_clue(alternative, why)
+                for alternative, why in _WHY_NOT.items()
+                if alternative != result
+            ]
+            correct = Option(result, "That was seen when your code was run with that edit.")
+            text = (
+                f"In your code {context.where(line.number)} becomes `{line.line}`. What comes "
+                f"of it?{note}"
+            )
+            yield context.ask(line.number, text, correct, distractors)
+
+
+def outcome(reply: Reply | None, original: Reply) -> str:
+    """Return what becomes of the first result beside the student's own; "" where it is nothing of
+    these.
+    """
+    if reply is None:
+        return ""
+    if reply.raised is not None:
+        return "" if reply.raised.type in _TRIVIAL else RAISES
+    unedited, theirs = (
+        original.outputs[0].tensor,
+        reply.outputs[0].tensor if len(reply.outputs) == len(original.outputs) else None,
+    )
+    # no tensor: a list, or a number
+    if unedited is None or theirs is None or (unedited.dim() and not theirs.dim()):
+        return ""
+    if unedited.shape != theirs.shape:
+        return SHAPE
+    a, b = unedited.double(), theirs.double()
+    largest = max(float(a[a.isfinite()].abs().max()) if a.isfinite().any() else 0.0, 1.0)
+    if not torch.allclose(a, b, rtol=0.0, atol=SAME_TO * largest, equal_nan=True):
+        return NUMBERS
+    return NOTHING if unedited.dtype == theirs.dtype else ""
+
+
+TEMPLATES: tuple[Template, ...] = (shape_at_line, axis_at_line, origin_at_line, edit_outcome)

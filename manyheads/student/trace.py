@@ -1,0 +1,637 @@
+"""Run an attempt on examples in a process of its own, and explain each line of its forward pass.
+
+The explanation shows what each line does to shapes and memory.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
+from functools import partial
+
+from torch import Tensor
+
+from ..box.connection import AttemptEnded, Box
+from ..box.open_and_load import load
+from ..box.replies import read_traced
+from ..box.worker.limits import Limits
+from ..box.worker.messages import (
+    SLICES,
+    Call,
+    Output,
+    Reply,
+    Slice,
+    Step,
+    TensorInfo,
+    TraceCall,
+    Traced,
+)
+from ..checks.answer import Answer
+from ..checks.explain import describe_exception, explain, is_undefined, joined, kind_name, sanitize
+from ..checks.hidden_check import CheckFailed
+from ..checks.runner import cast
+from ..diagnosis.fingerprint import tensor_fingerprint
+from ..judge.cures import stopped_parts, suggest
+from ..judge.redaction import Axes
+from ..result import ExerciseResult
+from ..submission import AttemptSource, lines_of, proved_line
+from ..submission.source import in_cells, printable
+from .examples import Example, OriginTable, examples_named, origins, with_twin
+from .own_attempt import Own
+from .train_model import sentence_examples
+
+# How much of each operation's output a picture needs: all heads of the first sequence, also if they
+# are computed one after the other. 41: the characters of the lesson's sentence.
+TABLES, TIMES = (8, 41, 41), 8
+# which a trace takes for one another
+FLOATS = frozenset({"float32", "float64", "float16", "bfloat16"})
+
+
+def is_right(example: Example, reply: Reply) -> bool:
+    """Return whether the attempt returned what the example asks for, in every output."""
+    if reply.raised is not None:
+        return False
+    try:
+        Answer(example.call, reply).must_return()
+    except CheckFailed:
+        return False
+    return all(
+        returned(output_example, reply.outputs[output_example.output_index])[1]
+        for output_example in example.all_outputs
+    )
+
+
+def returned(example: Example, output: Output) -> tuple[str, bool]:
+    """Return what is said of one output, and whether it is right."""
+    expected, foreign = ("ndarray", "tensor") if example.call.arrays else ("tensor", "ndarray")
+    if output.tensor is None or output.kind == foreign:
+        return f"{output.kind}, not {kind_name(expected)}", False
+    shape, expected_shape = (
+        example.axes.shape(tensor.shape) for tensor in (output.tensor, example.expected)
+    )
+    if output.tensor.shape != example.expected.shape:
+        return f"{shape}; {expected_shape} is asked", False
+    description = shape if output.tensor.dim() else _number(output.tensor)
+    if not example.compares_values:
+        return description, True
+    dtype, expected = (
+        str(tensor.dtype).removeprefix("torch.") for tensor in (output.tensor, example.expected)
+    )
+    if dtype != expected and not {dtype, expected} <= FLOATS:
+        return f"{description} of {dtype}; {expected} is asked", False
+    agrees = tensor_fingerprint(output.tensor).agrees(tensor_fingerprint(example.expected))
+    difference = (
+        "the right shape, other numbers"
+        if output.tensor.dim()
+        else f"{_number(example.expected)} is asked"
+    )
+    return f"{description}: {'the right numbers' if agrees else difference}", agrees
+
+
+def _number(value: Tensor) -> str:
+    return f"{float(value):.{3 if float(value) % 1 else 15}g}"
+
+
+def most_telling(example: Example, ask: Callable[[Call], Reply]) -> Example:
+    """Return the example, or the first of those in its place that the attempt does not get right.
+
+    ask: put a call to the attempt; here in float32.
+    """
+    if not example.instead:
+        return example
+    failing = (
+        candidate
+        for candidate in (example, *example.instead)
+        if not is_right(candidate, ask(cast(candidate.call, "float32")))
+    )
+    return next(failing, example)
+
+
+@dataclass(frozen=True)
+class Followed:
+    """The traced calls, in their order, with the examples that were shown.
+
+    `ended`: why the attempt ended early, if it did.
+    """
+
+    traced_examples: tuple[tuple[Example, Traced], ...]
+    ended: str = ""
+
+
+def follow(
+    box: Box,
+    limits: Limits,
+    source: AttemptSource,
+    examples: Sequence[Example],
+    crop: tuple[int, ...] = (),
+    times: int = 1,
+    names_sizes: bool = True,
+) -> Followed:
+    """Trace each example in float32, or one in its place that is wrong.
+
+    crop, times: of TraceCall. names_sizes: its twin, too.
+    """
+    traced_examples: list[tuple[Example, Traced]] = []
+    at, connection = "while it was imported", None
+
+    try:
+        loaded = load(box, limits, source.load())
+        connection = loaded.connection
+        trace = partial(connection.ask_for, read_traced, seconds=limits.seconds_per_call)
+        if loaded.raised is not None:
+            message = sanitize(loaded.raised.message)
+            return Followed(
+                (),
+                (
+                    f"{source.name} cannot be imported: it {explain(loaded.raised)}. Python says: "
+                    f"{message}"
+                ),
+            )
+        for example in examples:
+            at = f"in {example.target}"
+            telling = most_telling(
+                example, lambda call: loaded.connection.ask(call, limits.seconds_per_call)
+            )
+            traced = trace(TraceCall(cast(telling.call, "float32"), crop, times))
+            raised = traced.reply.raised
+            if loaded.stopped and raised is not None and is_undefined(raised):
+                reason = stopped_parts(source, loaded.stopped, describe_exception)
+                return Followed(tuple(traced_examples), in_cells(reason, source))
+            traced_examples.append((telling, traced))
+            if names_sizes:
+                traced_examples[-1] = (
+                    with_twin(
+                        telling, (example, *example.instead), lambda call: trace(TraceCall(call))
+                    ),
+                    traced,
+                )
+    except AttemptEnded as ended:
+        return Followed(tuple(traced_examples), f"{ended} That was {at}.")
+    finally:
+        if connection is not None:
+            connection.close()
+    return Followed(tuple(traced_examples))
+
+
+def follow_own(
+    attempt: Own,
+    function: str | None,
+    command: str,
+    crop: tuple[int, ...] | None = None,
+    box: Box | None = None,
+) -> Followed:
+    """Trace what a student has written on its recorded calls, of this function alone, or of all.
+
+    Raises CourseFault.
+
+    crop: how many numbers of each output are kept; None: all that pictures need, and the sentence
+        of the lesson is traced, too.
+    box: one that is open; None: one of its own.
+    """
+    attempt.must_run(command)
+    from ..box.without_namespaces import open_own_box
+
+    # which may fork this process, so before any operation
+    with nullcontext(box) if box else open_own_box() as opened:
+        chosen = examples_named(attempt.exercise, attempt.recording, function, f"course {command}")
+        if crop is None and function is None:
+            chosen += sentence_examples(attempt.exercise)
+        trace_limits = (TABLES, TIMES) if crop is None else (crop, 1)
+        return follow(
+            opened,
+            attempt.course.limits.for_worker(),
+            attempt.source,
+            chosen,
+            *trace_limits,
+            names_sizes=crop is not None,
+        )
+
+
+LONGEST = 60  # the most steps of one round
+
+
+@dataclass(frozen=True)
+class Loop:
+    """A loop: its first round and the number of rounds.
+
+    `alike`: whether every round is exactly like the first.
+    """
+
+    body: tuple[Item, ...]
+    times: int
+    alike: bool
+
+    def steps(self) -> list[int]:
+        """Return the steps of the first round, inner loops unrolled once."""
+        return [
+            step
+            for item in self.body
+            for step in (item.steps() if isinstance(item, Loop) else [item])
+        ]
+
+
+Item = int | Loop
+
+
+def fold(order: Sequence[int], key: Callable[[int], Hashable]) -> tuple[Item, ...]:
+    """Fold the loops in a sequence, shortest rounds first.
+
+    Steps with the same key count as the same.
+    """
+    items: list[Item] = list(order)
+    length = 1
+    while length <= min(LONGEST, len(items) // 2):
+        shorter = _rounds(items, [_loosely(item, key) for item in items], length)
+        # Start again where one was folded: it may be part of an outer loop's round.
+        length = 1 if len(shorter) < len(items) else length + 1
+        items = shorter
+    return tuple(items)
+
+
+def _loosely(item: Item, key: Callable[[int], Hashable]) -> Hashable:
+    """Return the key of an item regardless of its count: in a growing loop, the inner loop's first
+    run is a single step.
+    """
+    if isinstance(item, int):
+        return key(item)
+    body = tuple(_loosely(node, key) for node in item.body)
+    return body[0] if len(body) == 1 else body
+
+
+def _rounds(items: list[Item], keys: list[Hashable], length: int) -> list[Item]:
+    folded: list[Item] = []
+    at = 0
+    while at < len(items):
+        times = 1
+        while keys[at : at + length] == keys[at + times * length : at + (times + 1) * length]:
+            times += 1
+        if times == 1:
+            folded.append(items[at])
+            at += 1
+            continue
+        rounds = [tuple(items[at + n * length : at + (n + 1) * length]) for n in range(times)]
+        folded.append(Loop(rounds[0], times, all(body == rounds[0] for body in rounds)))
+        at += times * length
+    return folded
+
+
+_READ_ANEW = frozenset("view reshape flatten unflatten reshape_as view_as".split())
+
+
+def view_warning(step: Step, axes: Axes) -> str:
+    """Return the warning, or "".
+
+    A view or reshape keeps the order of the numbers, so if it changes the stride of the token axis,
+    that axis no longer holds tokens.
+    """
+    if step.name not in _READ_ANEW or len(step.inputs) != 1 or len(step.outputs) != 1:
+        return ""
+    before, after = step.inputs[0].shape, step.outputs[0].shape
+    for name, size in axes.sizes.items():
+        was = [_stride(before, at) for at, extent in enumerate(before) if extent == size]
+        now = [_stride(after, at) for at, extent in enumerate(after) if extent == size]
+        if name[0] == "T" and size > 1 and was and now and not set(was) & set(now):
+            then, here = axes.name(was[0]), axes.name(now[0])
+            return (
+                f"{name} is no longer {name}: a step along it was {then} numbers, here it is {here}"
+            )
+    return ""
+
+
+def _stride(shape: Sequence[int], axis: int) -> int:
+    return math.prod(shape[axis + 1 :])
+
+
+_SIGNS = {"div": "/", "mul": "·", "add": "+", "sub": "−", "pow": "^", "mul_": "·", "div_": "/"}
+_PLAIN = ("float32", "float64")
+
+
+@dataclass(frozen=True)
+class Operation:
+    """One operation of a line.
+
+    `data`: how its output's memory relates to the inputs. `warning`: a probable mistake.
+    `slices`: the places of an axis that each round of a loop reads.
+    """
+
+    name: str
+    takes: str
+    gives: str
+    data: str = ""
+    warning: str = ""
+    slices: str = ""
+    raised: bool = False
+    crop: Tensor | None = None
+    full_shape: tuple[int, ...] = ()  # the shape of the tensor that the crop is from
+
+
+@dataclass(frozen=True)
+class TraceLine:
+    """A line of the student's code, and the operations that it ran.
+
+    `depth`: how many lines called it.
+
+    proved: whether one small change of it is known to make every check pass.
+    """
+
+    depth: int
+    label: str
+    code: str
+    operations: tuple[Operation, ...] = ()
+    proved: bool = False
+
+
+@dataclass(frozen=True)
+class Repeated:
+    """The lines from `first` to `last` ran `more` times more. `alike`: with the same shapes."""
+
+    depth: int
+    first: str
+    last: str
+    repeats: int
+    alike: bool
+
+
+@dataclass(frozen=True)
+class Explained:
+    """One explained call.
+
+    returned, right: what it returned, and whether that is right. raised: the exception, if any.
+    waits_for: another function, which a check has found to come first.
+    """
+
+    title: str
+    sizes: str
+    entries: tuple[TraceLine | Repeated, ...]
+    returned: str = ""
+    is_right: bool = False
+    raised: str = ""
+    dropped: int = 0
+    waits_for: str = ""
+    tables: tuple[OriginTable, ...] = ()
+
+
+def explained(
+    example: Example, traced: Traced, source: AttemptSource, last: ExerciseResult | None = None
+) -> Explained:
+    """Explain a traced example, with what was kept of its outputs.
+
+    last: what the last check of the attempt found.
+    """
+    axes, proved = example.axes, {line.line for line in last.lines} if last else set[int]()
+    waits = (
+        next((f.waits_for for f in last.functions if f.name == example.target), "") if last else ""
+    )
+    items = fold(traced.order, lambda index: (traced.steps[index].lines, traced.steps[index].sites))
+    operations = [
+        _operation(*both, axes)
+        for both in zip(traced.steps, example.twin_steps(traced.steps), strict=True)
+    ]
+    entries = tuple(_entries(items, traced, operations, source, proved))
+    sizes = ", ".join(f"{k} = {v}" for k, v in axes.sizes.items())
+    later = f", which waits for {waits}" if waits else ""
+    explanation = Explained(
+        example.title + later, sizes, entries, dropped=traced.dropped, waits_for=waits
+    )
+    raised = traced.reply.raised
+    if raised is not None:
+        message = joined(f"It {describe_exception(raised)}", suggest(source.source, raised))
+        return replace(
+            explanation,
+            raised=in_cells(message if message.endswith(("?", ".")) else f"{message}.", source),
+        )
+    try:
+        Answer(example.call, traced.reply).must_return()
+    except CheckFailed as failed:
+        return replace(explanation, returned=f"returns something else: {failed}")
+    verdicts = [
+        returned(output_example, traced.reply.outputs[output_example.output_index])
+        for output_example in example.all_outputs
+    ]
+    message = "; ".join(
+        f"{output_example.label} {text}".lstrip()
+        for output_example, (text, _) in zip(example.all_outputs, verdicts, strict=True)
+    )
+    output, is_right = (
+        traced.reply.outputs[example.output_index].tensor,
+        all(agrees for _, agrees in verdicts),
+    )
+    has_tables = (
+        output is not None and output.shape == example.expected.shape and example.compares_values
+    )
+    tables = origins(example, output) if output is not None and has_tables else ()
+    title = example.title if is_right else explanation.title
+    return replace(
+        explanation, title=title, returned=f"returns {message}", is_right=is_right, tables=tables
+    )
+
+
+def shortened(call: Explained, context_lines: int) -> Explained:
+    """Return the lines that are marked, with so many before each, or else the last; of the others
+    the last operation alone.
+
+    Of the tables three rows that are wrong.
+    """
+    lines = {index: line for index, line in enumerate(call.entries) if isinstance(line, TraceLine)}
+    marked = [
+        at
+        for at, line in lines.items()
+        if line.proved or any(o.warning or o.raised for o in line.operations)
+    ]
+    near = {
+        index - back for index in marked or [len(call.entries)] for back in range(context_lines + 1)
+    }
+    start = min(near & lines.keys(), default=0)  # what is repeated before it would repeat nothing
+    brief = {
+        at: replace(line, operations=line.operations[-1:])
+        for at, line in lines.items()
+        if at not in marked
+    }
+    entries = tuple(
+        brief.get(at, entry) for at, entry in enumerate(call.entries) if at in near and at >= start
+    )
+    wrong_table = next((table for table in call.tables if table.wrong_rows), None)
+    tables = (
+        call.tables
+        if wrong_table is None
+        else (replace(wrong_table, rows=wrong_table.wrong_rows[:3], legend=call.tables[0].legend),)
+    )
+    return replace(call, entries=entries, tables=tables)
+
+
+def _entries(
+    items: Sequence[Item],
+    traced: Traced,
+    step_operations: Sequence[Operation],
+    source: AttemptSource,
+    proved: Collection[int],
+) -> Iterator[TraceLine | Repeated]:
+    last, texts = tuple[int, ...](), lines_of(source.source)
+
+    def label(number: int) -> str:
+        location = proved_line(source, number)
+        return f"cell {location.cell}, {location.line_in_cell}" if location.cell else str(number)
+
+    def line_of(depth: int, number: int, indices: Sequence[int] = ()) -> TraceLine:
+        operations = tuple(step_operations[index] for index in indices)
+        code = printable(texts[number - 1].strip()) if 0 < number <= len(texts) else ""
+        return TraceLine(depth, label(number), code, operations, bool(indices) and number in proved)
+
+    for line in _lines(items, traced.steps):
+        if isinstance(line, Repeated):
+            yield replace(line, first=label(int(line.first)), last=label(int(line.last)))
+            last = ()
+            continue
+        lines, step_indices = line
+        for depth, number in enumerate(lines[:-1]):
+            if lines[: depth + 1] != last[: depth + 1]:
+                yield line_of(depth, number)
+        yield line_of(len(lines) - 1, lines[-1], step_indices)
+        last = lines
+    raised = traced.reply.raised
+    # it stopped before any operation of that line
+    if raised and raised.line and raised.line not in last[-1:]:
+        yield line_of(0, raised.line)
+
+
+def _lines(
+    items: Sequence[Item], steps: Sequence[Step]
+) -> Iterator[tuple[tuple[int, ...], list[int]] | Repeated]:
+    waiting: list[int] = []
+    for item in items:
+        if waiting and (isinstance(item, Loop) or steps[item].lines != steps[waiting[0]].lines):
+            yield steps[waiting[0]].lines, waiting
+            waiting = []
+        if isinstance(item, Loop):
+            yield from _lines(item.body, steps)
+            body = [steps[index] for index in item.steps()]
+            depth = min(len(node.lines) for node in body) - 1
+            numbers = [node.lines[depth] for node in body]
+            yield Repeated(depth, str(min(numbers)), str(max(numbers)), item.times - 1, item.alike)
+        else:
+            waiting.append(item)
+    if waiting:
+        yield steps[waiting[0]].lines, waiting
+
+
+def _operation(step: Step, counterpart: tuple[Axes, Step | None], axes: Axes) -> Operation:
+    twin_axes, twin = counterpart
+    inputs = zip(step.inputs, _counterparts(step.inputs, twin.inputs if twin else ()), strict=True)
+    outputs = zip(
+        step.outputs, _counterparts(step.outputs, twin.outputs if twin else ()), strict=True
+    )
+    number_there = twin.numbers[0] if twin and twin.numbers else None
+    takes = _joined(
+        [_tensor(axes, here, twin_axes, twin_tensor) for here, twin_tensor in inputs],
+        step.input_count,
+    )
+    if step.name in _SIGNS and len(step.inputs) == 1 and step.numbers:
+        takes = (
+            f"{takes} {_SIGNS[step.name]} "
+            f"{number_in_words(axes, step.numbers[0], twin_axes, number_there)}"
+        )
+    elif "masked_fill" in step.name and step.numbers:
+        number = f"{step.numbers[0]:.4g}".replace("-", "−")
+        takes = f"{takes}, {number}"
+    gives = _joined(
+        [_tensor(axes, here, twin_axes, twin_tensor) for here, twin_tensor in outputs],
+        step.output_count,
+    )
+    data = {"same": "the same tensor"}.get(
+        step.storage, "" if step.storage == "new" else step.storage
+    )
+    if step.outputs and not step.outputs[0].contiguous:
+        data = f"{data}, not contiguous" if data else "not contiguous"
+    crop = step.crops[0] if step.crops else None
+    full_shape = step.outputs[0].shape if step.outputs else ()
+    return Operation(
+        printable(step.name),
+        takes,
+        gives,
+        data,
+        view_warning(step, axes),
+        slices_in_words(step),
+        step.raised,
+        crop,
+        full_shape,
+    )
+
+
+def slices_in_words(step: Step) -> str:
+    """Return the places of an axis that each round reads; "" if all rounds read the same."""
+    axes = {slice_.axis for slice_ in step.slices}
+    if len(axes) != 1 or len(set(step.slices)) == 1:
+        return ""
+    rounds = ", ".join(map(_range_in_words, step.slices))
+    unlisted = ", …" if len(step.slices) == SLICES else ""
+    return f"axis {axes.pop()}, round by round: {rounds}{unlisted}{_overlap(step.slices)}"
+
+
+def _range_in_words(slice_: Slice) -> str:
+    is_one_place = slice_.stop == slice_.start + 1
+    return str(slice_.start) if is_one_place else f"{slice_.start}–{slice_.stop - 1}"
+
+
+def _overlap(slices: Sequence[Slice]) -> str:
+    """Return "; these overlap" if each slice begins inside the previous one; "" otherwise."""
+    pairs = itertools.pairwise(slices)
+    do_overlap = all(former.start < latter.start < former.stop for former, latter in pairs)
+    return "; these overlap" if do_overlap else ""
+
+
+def _counterparts(
+    here: Sequence[TensorInfo], twins: Sequence[TensorInfo]
+) -> list[TensorInfo | None]:
+    """Return for each tensor the one in its place in the twin, or the last one there; None where
+    there is none.
+    """
+    return [twins[min(index, len(twins) - 1)] if twins else None for index in range(len(here))]
+
+
+def _tensor(axes: Axes, tensor: TensorInfo, twin_axes: Axes, twin: TensorInfo | None) -> str:
+    value_there = twin.value if twin else None
+    if tensor.value is not None and "(" in (
+        number := number_in_words(axes, tensor.value, twin_axes, value_there)
+    ):
+        return number
+    if twin is None or len(twin.shape) != len(tensor.shape):  # a name would be a coincidence
+        shape = f"({', '.join(map(str, tensor.shape))})"
+    else:
+        shape = axes.shape(tensor.shape, twin_axes, twin.shape)
+    return shape if tensor.dtype in _PLAIN else f"{printable(tensor.dtype)} {shape}"
+
+
+def _joined(shapes: Sequence[str], count: int) -> str:
+    if count > 1 and len(set(shapes)) == 1:
+        return f"{count} × {shapes[0]}"
+    return ", ".join(shapes) + (", …" if count > len(shapes) else "")
+
+
+def number_in_words(axes: Axes, value: float, twin_axes: Axes, twin: float | None) -> str:
+    """Return a number among the arguments, with its name if it has one: 2.646 (√hd).
+
+    twin: the same one with other axes.
+    """
+    names = {
+        name: n
+        for name, n in _numbers(axes).items()
+        if n != 1 and math.isclose(value, n, rel_tol=1e-5)
+    }
+    twin_numbers = _numbers(twin_axes)
+    title = next(
+        (
+            n
+            for n in names
+            if twin is not None and math.isclose(twin, twin_numbers[n], rel_tol=1e-5)
+        ),
+        "",
+    )
+    return f"{value:.4g} ({title})" if title else f"{value:.4g}"
+
+
+def _numbers(axes: Axes) -> dict[str, float]:
+    named = {f"√{name}": math.sqrt(size) for name, size in axes.sizes.items()} | dict(axes.sizes)
+    return named | {f"1/{name}": 1 / number for name, number in named.items() if number}

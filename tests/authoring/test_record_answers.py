@@ -1,0 +1,153 @@
+"""What is recorded of mutants is what every processor computes: nothing that chance or rounding
+decides.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import pytest
+import torch
+from torch import Tensor
+
+from manyheads.authoring.record_answers import answers_of, places_of, without_rounding
+from manyheads.authoring.record_calls import RecordedCall, RecordedCalls, Replies
+from manyheads.authoring.visible_checks import ViolatedOracles, broken_aspects, groups_of
+from manyheads.box.worker.messages import Call
+from manyheads.checks.runner import LocalRunner
+from manyheads.diagnosis.fingerprint import SAME, ReplyFingerprint, fingerprint_of
+
+Function = Callable[[Tensor], Tensor]
+CALL = Call("f", (torch.tensor([0.1, 0.2, 0.3, 0.4], dtype=torch.float64),))
+IN_FLOAT32 = Call("f", (torch.tensor([0.1, 0.2, 0.3, 0.4]),), dtype="float32")
+
+
+def calls(call: Call) -> RecordedCalls:
+    """One recorded call, of a reference that returns its argument."""
+    reply = LocalRunner({"f": lambda x: x}).execute(call)
+    expected = (reply.outputs[0].tensor,)
+    groups = {"check": groups_of([0], [expected])}
+    return RecordedCalls(
+        (), ("check",), (RecordedCall(call),), (fingerprint_of(reply),), (expected,), groups
+    )
+
+
+def stored_of(functions: Sequence[Function], call: Call) -> tuple[list[int | None], int]:
+    """Where the reply of each function is stored, and how many replies are."""
+    recorded = calls(call)
+    stored_replies = [*map(Replies, recorded.fingerprints)]
+    positions_by_function = [
+        places_of(stored_replies, {"f": f}, answers_of(recorded, {"f": f})) for f in functions
+    ]
+    return [
+        without_rounding(stored_replies, positions, frozenset())[0][0]
+        for positions in positions_by_function
+    ], len(stored_replies[0].every)
+
+
+def print_of(f: Function) -> ReplyFingerprint:
+    return fingerprint_of(LocalRunner({"f": f}).execute(CALL))
+
+
+def times(*factors: float) -> list[Function]:
+    return [lambda x, k=k: x * k for k in factors]
+
+
+def by_chance_of_rounding(x: Tensor) -> Tensor:
+    return x.masked_fill(x.sum() == x.sum().float(), torch.nan)
+
+
+def for_sure(x: Tensor) -> Tensor:
+    return torch.full_like(x, torch.nan)
+
+
+def not_for_sure(x: Tensor) -> Tensor:
+    return by_chance_of_rounding(x) * torch.nan if x[0] == 0.1 else x
+
+
+DOUBLE = print_of(lambda x: 2 * x).outputs[0]
+# two such steps lead to another reply
+STEP = 0.7 * SAME * DOUBLE.norm / max(map(abs, DOUBLE.projections))
+CHAIN = times(*(2 * (1 + k * STEP) for k in range(3)))
+
+
+def rounded(middle: float) -> Function:
+    """Python rounds 2.5 down and 3.5 up: a change to one side shows in one of them alone."""
+    return lambda x: (x * (middle / 0.1)).round()
+
+
+@pytest.mark.parametrize(
+    ("functions", "call", "stored"),
+    [
+        pytest.param(
+            [lambda x: x / (x.sum() - 1)], CALL, [None], id="a division by what rounding leaves"
+        ),
+        pytest.param([by_chance_of_rounding], CALL, [None], id="NaN if a sum is round"),
+        pytest.param([lambda x: (1e12 * x).sin()], CALL, [None], id="numbers of an ordinary size"),
+        pytest.param(
+            [lambda x: (1e7 * x).sin()], IN_FLOAT32, [None], id="numbers that float32 rounds"
+        ),
+        *(
+            pytest.param(
+                [rounded(middle)],
+                IN_FLOAT32,
+                [None],
+                id=f"{middle}, which another processor may round otherwise",
+            )
+            for middle in (2.5, 3.5)
+        ),
+        pytest.param([rounded(2.51)], IN_FLOAT32, [1], id="what every processor rounds alike"),
+        pytest.param(times(1e9), CALL, [1], id="large numbers"),
+        pytest.param(
+            [lambda x: x.masked_fill(x > 0.25, torch.nan)], CALL, [1], id="NaN where it always is"
+        ),
+        pytest.param([lambda x: x.masked_fill(x > 0.25, -torch.inf)], CALL, [1], id="an infinity"),
+        pytest.param(
+            times(1.0, 2.0, 2.0 + 1e-9, 3.0),
+            CALL,
+            [0, 1, 1, 2],
+            id="answers that differ by rounding are kept once",
+        ),
+        pytest.param(
+            CHAIN,
+            CALL,
+            [1, 1, 2],
+            id="of a chain the first is stored for those that are the same as it",
+        ),
+        pytest.param([not_for_sure], CALL, [None], id="what rounding decides"),
+        pytest.param(
+            [not_for_sure, for_sure], CALL, [1, 1], id="what another mutant gives for sure"
+        ),
+        pytest.param([for_sure, not_for_sure], CALL, [1, 1], id="in whatever order"),
+    ],
+)
+def test_what_every_processor_computes_is_stored_and_nothing_else(functions, call, stored):
+    assert stored_of(functions, call) == (
+        stored,
+        1 + max([0, *(index for index in stored if index)]),
+    )
+
+
+def broken(call: Call, f: Function) -> tuple[int | None, ViolatedOracles]:
+    """Where the reply of a function is stored, and the aspects that it breaks for sure."""
+    recorded = calls(call)
+    stored_replies, answers = [*map(Replies, recorded.fingerprints)], answers_of(recorded, {"f": f})
+    positions = places_of(stored_replies, {"f": f}, answers)
+    violations = broken_aspects(
+        [answer.observed for answer in answers], list(recorded.groups.values())
+    )
+    (stored,), aspects = without_rounding(stored_replies, positions, violations)
+    return stored, aspects
+
+
+def test_what_rounding_decides_breaks_no_aspect_and_what_chance_decides_does() -> None:
+    assert ("values", (0,)) in broken(CALL, lambda x: x + 1)[1]
+    assert broken(CALL, lambda x: (1e12 * x).sin()) == (None, frozenset())
+    stored, aspects = broken(replace(CALL, random=True), lambda x: x + torch.randn(len(x)))
+    assert stored is None
+    assert ("values", (0,)) in aspects
+
+
+def test_what_is_left_of_numbers_that_cancel_is_zero() -> None:
+    nothing, residue, little = map(print_of, times(0, 3e-10, 1e-4))
+    assert residue.is_same(nothing)
+    assert not little.is_same(nothing)

@@ -1,0 +1,54 @@
+"""What nobody sees is taken out of text from outside, and no name is damaged."""
+
+import sys
+import unicodedata
+
+import pytest
+
+from manyheads.printable_text import visible, visible_line
+
+NAMES = [
+    "Zoë Ødegård",
+    "Zoe\u0308",  # a combining mark
+    "Nguyễn Thị Ánh",
+    "עדה לאבלייס",
+    "محمد\u200cرضا",  # Persian, with a zero-width non-joiner
+    "ශ්\u200dරී ලංකා",  # Sinhala, with a zero-width joiner
+    "क्\u200dषमा",
+    "李\u3000明",  # with an ideographic blank
+    "Anne\u00a0Marie O’Neil",
+    "\U0001f469\u200d\U0001f52c",
+    "\U00031350",  # a letter that this Python may not know yet
+]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_names_stay_as_they_are(name):
+    assert visible(name) == visible_line(name) == name
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("a\x1b[2Jb", "a [2Jb"),
+        ("\u202eada", "ada"),
+        ("a\u2066b\u2069c\u200f", "abc"),
+        ("a\u200bb\ufeffc\u00add", "abcd"),
+        ("a\r\nb\tc\x85d\u2028e", "a  b c d e"),
+        ("half a smiley \ud83d", "half a smiley  "),
+        ("\U000e0041tag", "tag"),
+    ],
+)
+def test_what_nobody_sees_goes(text, line):
+    assert visible_line(text) == line
+
+
+def test_of_all_characters_none_can_move_a_cursor_or_turn_a_line_around():
+    text = visible("".join(map(chr, range(sys.maxunicode + 1))))
+    control_characters = {
+        character
+        for character in text
+        if unicodedata.category(character) in ("Cc", "Cf", "Cs", "Zl", "Zp")
+    }
+    assert control_characters == {"\n", "\t", "\u200c", "\u200d"}
+    assert visible(text) == text
