@@ -144,9 +144,13 @@ def eval_is_calm(subject, attempt, draw, s):
             deaf = not always_on and weights_without_effect(
                 lambda w, o=options: subject.module(implementation, s, w, **o)(x), weights
             )
-            suspect = "dropout_always_on" if always_on else "params_not_registered" if deaf else ""
-            whatever = f", whatever {deaf[0]} is" if deaf else ""
-            expect(False, on(path, f"two runs in eval mode differ{whatever}"), suspect)
+            evidence, suspect = "two runs in eval mode differ", ""
+            if always_on:
+                suspect = "dropout_always_on"
+            elif deaf:
+                evidence = f"{evidence}, whatever {deaf[0]} is"
+                suspect = "params_not_registered"
+            expect(False, on(path, evidence), suspect)
         awake = output(1, training=True, **options)
         if not torch.equal(awake, output(2, training=True, **options)):
             at_rate_0 = (output(seed, training=True, **options, dropout=0.0) for seed in (1, 2))

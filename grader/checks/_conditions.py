@@ -206,9 +206,12 @@ def in_all_roles(qkv):
     yield 1.0, joined(pairs)
 
 
-def joined(several):
-    """All of several sets of variants: (sum of their sizes, …), by name."""
-    return {name: torch.cat([group[name] for group in several]) for name in several[0]}
+def joined(sets):
+    """Return several sets of variants as one, by name: (sum of their sizes, …)."""
+    together = {}
+    for name in sets[0]:
+        together[name] = torch.cat([variants_of_set[name] for variants_of_set in sets])
+    return together
 
 
 def of_module(subject, least=LEAST, **options):

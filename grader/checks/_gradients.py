@@ -33,11 +33,7 @@ def is_cut(
     """
     tensors = {**weights, "args.0": x}
     names = [name for name in tensors if name in got.reply.gradients]
-    gradients = ({name: answer.gradient(name) for name in names} for answer in (got, want))
-    actual, target = (
-        {n: torch.zeros_like(tensors[n]) if g is None else g for n, g in grads.items()}
-        for grads in gradients
-    )
+    actual, target = (_gradients_or_zeros(answer, names, tensors) for answer in (got, want))
     if any(
         actual[name].shape != target[name].shape or not actual[name].isfinite().all()
         for name in names
@@ -48,14 +44,12 @@ def is_cut(
     if not size:
         return False
 
+    def output_at(step: float) -> Tensor:
+        point = {name: t + step * lacking.get(name, 0.0) / size for name, t in tensors.items()}
+        return output({name: point[name] for name in weights}, point["args.0"])
+
     def derivative(step: float) -> float:
-        moved = (
-            {n: t + sign * step * lacking.get(n, 0.0) / size for n, t in tensors.items()}
-            for sign in (1, -1)
-        )
-        ahead, behind = (
-            output({name: point[name] for name in weights}, point["args.0"]) for point in moved
-        )
+        ahead, behind = output_at(step), output_at(-step)
         return float(((ahead - behind) * g).sum() / (2 * step))
 
     near = derivative(_NEAR)
@@ -64,6 +58,15 @@ def is_cut(
     if not abs(near - claimed) > 0.05 * max(abs(near), abs(claimed), 0.1 * largest):
         return False
     return abs(near - derivative(_FAR)) <= 0.01 * max(abs(near), 0.1 * largest)
+
+
+def _gradients_or_zeros(answer: Answer, names: list[str], tensors: Tensors) -> dict[str, Tensor]:
+    """Return the gradients of these tensors by name, with zeros for those that are missing."""
+    gradients = {}
+    for name in names:
+        gradient = answer.gradient(name)
+        gradients[name] = torch.zeros_like(tensors[name]) if gradient is None else gradient
+    return gradients
 
 
 def expect_gradients(

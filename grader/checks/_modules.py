@@ -128,14 +128,13 @@ class Subject:
 
     def weights(self, draw, s, **options):
         """Weights by name, every bias non-zero."""
-        return {
-            name: (
-                draw.weights(*shape)
-                if len(shape) > 1
-                else draw(*shape, scale=0.5 if "W_" in name else 1.0)
-            )
-            for name, shape in self.shapes(s, **options).items()
-        }
+        weights = {}
+        for name, shape in self.shapes(s, **options).items():
+            if len(shape) > 1:
+                weights[name] = draw.weights(*shape)
+            else:
+                weights[name] = draw(*shape, scale=0.5 if "W_" in name else 1.0)
+        return weights
 
     def weights_and_inputs(self, draw, s, scale=1.0, **options):
         """Weights and inputs, by sizes. scale: of the inputs."""
@@ -484,11 +483,9 @@ def judge_moved(subject, s, answer, device, is_moved_later):
     shapes = (
         [t.shape for t in answer.module.plain.values()] if stays and answer.reply.modules else []
     )
-    # A mask has rows and columns, and one of each for all sequences and heads. A kept input or
-    # cache has more.
-    holds_mask = any(
-        len(shape) > 1 and all(length == 1 for length in shape[:-2]) for shape in shapes
-    )
+    # A mask has rows and columns, and length 1 on every axis before them. A kept input or cache
+    # has a larger length there.
+    holds_mask = any(len(shape) > 1 and {*shape[:-2]} <= {1} for shape in shapes)
     behind = "a tensor that the module holds stays behind when the module moves: make it a buffer"
     expect(not holds_mask, behind, "mask_not_moved" if registered else "")
     leftover = "a tensor that was made in an earlier call stays behind when the module moves"
@@ -557,11 +554,8 @@ def steady(subject, attempt, s, weights, inputs):
         narrow = parameter is not None and tuple(parameter.shape) != tuple(
             subject.shapes(s)[deaf[0]]
         )
-        expect(
-            False,
-            evidence,
-            "" if narrow else "params_not_registered" if deaf else "dropout_always_on",
-        )
+        suspect = "params_not_registered" if deaf else "dropout_always_on"
+        expect(False, evidence, "" if narrow else suspect)
     awake = "training mode gives another output than eval mode: no dropout is asked for here"
     expect(torch.equal(output(1, training=True), output(2, training=True)), awake, "dropout_extra")
     expect(same(output(1, training=True), eval_output), awake)

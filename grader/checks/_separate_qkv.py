@@ -354,8 +354,11 @@ def dropout_sleeps(subject, attempt, s, weights, x):
         module = subject.module(attempt.asking(random=True), s, weights)
         alone = (module.asking(seed=seed)(copies_of(x[:1, :1])).output for seed in (0, 1))
         awake = not deaf and is_dropped(*alone, heads=s.nh)
-        fault = "params_not_registered" if deaf else "dropout_always_on" if awake else ""
-        expect(False, f"even without dropout the same input gives two answers{explanation}", fault)
+        suspect = "dropout_always_on" if awake else ""
+        if deaf:
+            suspect = "params_not_registered"
+        evidence = f"even without dropout the same input gives two answers{explanation}"
+        expect(False, evidence, suspect)
     answer = subject.module(attempt.asking(random=True, runs=2), s, weights, dropout=0.5)(x)
     for once in answer.outputs[: 1 if answer.reply.mutated else 2]:
         same = once.shape == plain.shape and bool((moved(plain, once) <= 1e-5).all())

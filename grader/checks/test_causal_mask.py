@@ -60,8 +60,11 @@ masks_of, on_device = some(all_of, "causal_mask"), partial(all_of, square=True)
 
 
 def may_look(rows, columns):
-    """The oracle: one query and one key at a time."""
-    return torch.tensor([[key <= query for key in range(columns)] for query in range(rows)])
+    """Return the oracle's mask: whether each query may look at each key."""
+    mask = []
+    for query in range(rows):
+        mask.append([key <= query for key in range(columns)])
+    return torch.tensor(mask)
 
 
 def random_mask(draw, *shape):
@@ -197,17 +200,13 @@ def test_mask_scores(attempt, reference, draw, s):
         expect(not inverted or mask.all(), "scores whose mask is False are still there")
         assert_matches(visible, torch.where(mask, scores, 0.0), "what the mask lets through")
         enough = bool((hidden <= TOLERANCE).all())
-        where = (
-            "ordinary scores"
-            if not offset
-            else "scores far below its own"
-            if lift
-            else "low scores"
-        )
+        among = "ordinary scores"
+        if offset:
+            among = "scores far below its own" if lift else "low scores"
         expect(
             enough,
             f"a hidden key still gets a share of {float(hidden.nan_to_num(1.0).max()):.0%} among"
-            f" {where}",
+            f" {among}",
         )
         want = reference.call("mask_scores", scores, mask).output
         assert_matches(after_softmax(got), after_softmax(want), "the softmax of the masked scores")

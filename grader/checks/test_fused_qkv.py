@@ -73,7 +73,7 @@ def test_values(attempt, reference, agree, draw, s):
         )
         # (nh, B, T, hd), before proj
         actual, expected = (y.transpose(1, 2).transpose(0, 1) for y in heads)
-        close = [[bool(torch.allclose(a, b, atol=1e-4)) for b in expected] for a in actual]
+        close = [heads_close_to(head, expected) for head in actual]
         for h, row in enumerate(close):
             source = row.index(True) if any(row) else h
             expect(
@@ -104,6 +104,11 @@ def test_values(attempt, reference, agree, draw, s):
         *FUSED.weights_and_inputs(draw, s, 1.5),
         f"with {s.nh} heads and {s.T} tokens, the output",
     )
+
+
+def heads_close_to(head, candidates):
+    """Return for each of the candidates whether it holds the numbers of this head."""
+    return [bool(torch.allclose(head, candidate, atol=1e-4)) for candidate in candidates]
 
 
 test_gradients = asked_of(FUSED, shared.gradients)
@@ -241,11 +246,12 @@ def channels_of_one_head(output, x):
 def expect_no_dropout(attention, twin, size, C):
     """Training mode answers as eval mode, unless the class itself is to blame."""
     weights, x = head_probe(C)
-    modes = (
-        (loaded.training(), loaded)
-        for loaded in (attention.asking(random=True).loaded(weights), twin.loaded(weights))
-    )
-    steady, twin_steady = (same(*(mode(x).output for mode in both)) for both in modes)
+
+    def is_steady(loaded):
+        return same(loaded.training()(x).output, loaded(x).output)
+
+    steady = is_steady(attention.asking(random=True).loaded(weights))
+    twin_steady = is_steady(twin.loaded(weights))
     expect(
         steady or not twin_steady,
         f"{size} should be made without dropout; yours drops in training mode",

@@ -161,11 +161,12 @@ def test_chunks(attempt, reference, draw, s):
         CACHED.module(attempt, s, CACHED.weights(draw, s)),
         [draw(s.B, T, s.C) for T in (9, 4)],
     )
-    modes = [
-        [answer["y"].output for answer in fed(instance, *chunks)]
-        for instance in (module.training(), module)
-    ]
-    first_agrees, second = (same(*outputs) for outputs in zip(*modes, strict=True))
+
+    def outputs(instance):
+        return [answer["y"].output for answer in fed(instance, *chunks)]
+
+    in_training, in_eval = outputs(module.training()), outputs(module)
+    first_agrees, second = (same(a, b) for a, b in zip(in_training, in_eval, strict=True))
     expect(
         second or not first_agrees,
         "in training mode a second chunk gets another y than in eval mode",

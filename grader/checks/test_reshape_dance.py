@@ -168,11 +168,14 @@ def test_split_values(attempt, draw):
     for s in (SIZES(draw), LARGE(draw)):
         x = draw(s.B, s.T, s.nh * s.hd)
         expected = torch.stack([x[:, :, h * s.hd : (h + 1) * s.hd] for h in range(s.nh)], dim=1)
-        blocks = (
-            (f"head {h}, position {t}", (b, h, t), [(b, t, h * s.hd + d) for d in range(s.hd)])
-            for b, h, t in product(range(s.B), range(s.nh), range(s.T))
-        )
-        assert_moved(SPLIT, attempt.call(SPLIT, x, s.nh), x, expected, blocks)
+        assert_moved(SPLIT, attempt.call(SPLIT, x, s.nh), x, expected, blocks_of_split(s))
+
+
+def blocks_of_split(s):
+    """Yield the blocks of split_heads: a label, an index in the output, and the places in x."""
+    for b, h, t in product(range(s.B), range(s.nh), range(s.T)):
+        places = [(b, t, h * s.hd + d) for d in range(s.hd)]
+        yield f"head {h}, position {t}", (b, h, t), places
 
 
 @layer.values(1.25, "The same dance backwards: heads back beside the channels, then join.")
@@ -181,16 +184,15 @@ def test_merge_values(attempt, draw):
     for s in (SIZES(draw), LARGE(draw)):
         y = draw(s.B, s.nh, s.T, s.hd)
         expected = torch.cat([y[:, h] for h in range(s.nh)], dim=-1)
-        channels = [slice(h * s.hd, (h + 1) * s.hd) for h in range(s.nh)]
-        blocks = (
-            (
-                f"position {t}, channels {c.start}…{c.stop - 1}",
-                (b, t, c),
-                [(b, h, t, d) for d in range(s.hd)],
-            )
-            for b, t, (h, c) in product(range(s.B), range(s.T), enumerate(channels))
-        )
-        assert_moved(MERGE, attempt.call(MERGE, y), y, expected, blocks)
+        assert_moved(MERGE, attempt.call(MERGE, y), y, expected, blocks_of_merge(s))
+
+
+def blocks_of_merge(s):
+    """Yield the blocks of merge_heads: a label, an index in the output, and the places in y."""
+    for b, t, h in product(range(s.B), range(s.T), range(s.nh)):
+        start, stop = h * s.hd, (h + 1) * s.hd
+        label = f"position {t}, channels {start}…{stop - 1}"
+        yield label, (b, t, slice(start, stop)), [(b, h, t, d) for d in range(s.hd)]
 
 
 @layer.values(0.25, "Undo the steps of split_heads, the last one first.")

@@ -21,9 +21,11 @@ layer = Layers(SIZES)
 
 
 def band(queries, keys, window):
-    """The oracle: one query and one key at a time."""
-    ends = range(keys - queries, keys)
-    return torch.tensor([[0 <= end - key < window for key in range(keys)] for end in ends])
+    """Return the oracle's mask: whether each query sees each key."""
+    mask = []
+    for end in range(keys - queries, keys):
+        mask.append([0 <= end - key < window for key in range(keys)])
+    return torch.tensor(mask)
 
 
 def qkv(draw, s, queries, keys, *leading):

@@ -297,20 +297,21 @@ def test_not_materialised(attempt, draw):
             answer["lse"].output, plain["lse"].output
         )
         expect(unchanged, WATCHED)
-        # Filled up to whole blocks, too; or one axis holds both.
-        long = {T, T + 1, *(-(-T // block) * block for block in (block_q, block_k))}
-        shapes = [
-            (shape, any(size and size % T**2 == 0 for size in shape))
-            for shape in answer.reply.operations.shapes
-        ]
-        squares = [
-            shape for shape, both in shapes if both or sum(size in long for size in shape) > 1
-        ]
+        # the lengths of T filled up to whole blocks count as well
+        lengths = {T, T + 1, *(-(-T // block) * block for block in (block_q, block_k))}
+        shapes = answer.reply.operations.shapes
+        squares = [shape for shape in shapes if is_square(shape, T, lengths)]
         evidence = (
             f"with T = {T} and tiles of {block_q} × {block_k}, a tensor of shape"
             f" {squares and tuple(squares[0])} is made"
         )
         expect(not squares, f"{evidence} on the way: the square is back", "materialised")
+
+
+def is_square(shape, T, lengths):
+    """Return whether two axes have one of these lengths, or one axis holds T · T numbers."""
+    one_axis_holds_both = any(size and size % T**2 == 0 for size in shape)
+    return one_axis_holds_both or sum(size in lengths for size in shape) > 1
 
 
 @layer.hygiene(0.5, "exp, sum and a division are all that it takes.")
