@@ -1,4 +1,4 @@
-"""Compare an attempt's gradients with finite differences of its own outputs.
+"""Compare an attempt's gradients with finite differences of its outputs.
 
 If the values are wrong too, the reference's gradients say nothing about the attempt's graph. Finite
 differences do: a wrong value with an intact graph has the gradient of that value, a cut graph does
@@ -25,11 +25,13 @@ def is_cut(
     got: Answer,
     want: Answer,
 ) -> bool:
-    """Return whether the gradients contradict the attempt's own output: a step along the missing
-    part of the gradient shows it.
+    """Return whether the gradients contradict the attempt's own output.
 
-    output: (weights, x) → the attempt's output. g: the cotangent of the call that `got` and `want`
-    answer.
+    A step along the missing part of the gradient shows it.
+
+    Args:
+        output: (weights, x) → the attempt's output.
+        g: the cotangent of the call that `got` and `want` answer.
     """
     tensors = {**weights, "args.0": x}
     names = [name for name in tensors if name in got.reply.gradients]
@@ -77,11 +79,12 @@ def expect_gradients(
     path: str = "",
     missing: str = "",
 ) -> None:
-    """Fail unless the gradients of these names are the reference's. cut: whether the graph is to
-    blame where they are not.
+    """Fail unless the gradients of these names are the reference's.
 
-    path: as the evidence names it. missing: the misconception that a gradient which is not there
-    proves by itself.
+    Args:
+        cut: whether the graph is to blame if they are not.
+        path: as the evidence names it.
+        missing: the misconception that a missing gradient proves on its own.
     """
     try:
         assert_gradients_match(got, want, *names, suspect_if_cut=missing)
@@ -93,8 +96,9 @@ def expect_gradients(
 
 
 def weights_without_effect(ask: Callable[[Tensors], Answer], weights: Tensors) -> list[str]:
-    """Return the names of the matrices that do not affect the output: reversing their columns
-    changes nothing, at the same seed.
+    """Return the names of the matrices that do not affect the output.
+
+    Reversing the columns of such a matrix changes nothing, at the same seed.
     """
     baseline = ask(weights).output.nan_to_num()
     changed = {

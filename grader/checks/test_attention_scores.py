@@ -9,14 +9,14 @@ from manyheads.checks.asserts import TOLERANCE
 
 from ._conditions import of_queries_keys_values, of_scores, of_tokens
 from ._functions import (
-    are_scaled,
     device,
     dtype,
+    expect_same_alone,
+    expect_unscaled,
     gradients,
     leaves_its_arguments,
     same,
     shapes,
-    treats_leading_alone,
 )
 from ._modules import Layers, Sizes, asked_of
 
@@ -62,7 +62,7 @@ def test_leading_dimensions(attempt, draw, s):
     for name, args in calls.items():
         last = s.Tq if name == "attention_scores" else args[-1].shape[-1]
         at = tuple(size - 1 for size in args[0].shape[:-2])
-        treats_leading_alone(attempt, name, args, (), (*args[0].shape[:-1], last), at, f"at {at}")
+        expect_same_alone(attempt, name, args, (), (*args[0].shape[:-1], last), at, f"at {at}")
 
 
 @layer.values(0.75, "Three steps, two matrix products. What joins the tokens in each?")
@@ -92,7 +92,7 @@ def test_attention_scores(attempt, reference, agree, draw, s):
         attempt.call("attention_scores", q, k).output,
         reference.call("attention_scores", q, k).output,
     )
-    are_scaled(got, want)
+    expect_unscaled(got, want)
     assert_matches(got, want, "the scores")
     # where a product without the transpose fits, and one with .T
     q, k = draw(s.hd, s.Tq, s.hd), draw(s.hd, s.hd, s.hd)

@@ -21,9 +21,9 @@ from ._functions import (
     is_cut_in_part,
     leaves_its_arguments,
     mask_is_boolean,
+    restricted,
     seen_in,
     shapes,
-    some,
 )
 from ._modules import Layers, Sizes, asked_of
 
@@ -56,7 +56,7 @@ def all_of(draw, square=False):
     return {"causal_mask": {"T": s.T}, **calls_of(draw, mask)}
 
 
-masks_of, on_device = some(all_of, "causal_mask"), partial(all_of, square=True)
+masks_of, on_device = restricted(all_of, "causal_mask"), partial(all_of, square=True)
 
 
 def may_look(rows, columns):

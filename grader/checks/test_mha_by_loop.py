@@ -18,7 +18,7 @@ from manyheads.checks import (
 
 from ._causal_attention import Subject
 from ._conditions import of_module
-from ._functions import dtype, is_written_in, stays_on_the_device
+from ._functions import dtype, evidence_of_fixed_sizes, stays_on_the_device
 from ._gradients import expect_gradients, is_cut
 from ._modules import Layers, Sizes, asked_of, changed, joined, without_nan
 
@@ -271,7 +271,7 @@ def test_any_size(attempt, draw):
     failure = fault(other_sizes)
     lesson = failure and next((sizes for sizes in LESSONS if fault(sizes) is None), None)
     if lesson:
-        evidence, fixed = is_written_in(fault, lesson, other_sizes)
+        evidence, fixed = evidence_of_fixed_sizes(fault, lesson, other_sizes)
         # T alone may also be a mask of one size: the values tell these two apart, if anything does.
         expect(False, evidence, "" if [name[:1] for name in fixed] == ["T"] else "hard_coded_shape")
     if failure:

@@ -19,7 +19,7 @@ from manyheads.checks import (
 from manyheads.checks.asserts import TOLERANCE, difference
 
 from . import _layers as marked
-from ._functions import dtype, is_written_in, leaves_its_arguments, stays_on_the_device
+from ._functions import dtype, evidence_of_fixed_sizes, leaves_its_arguments, stays_on_the_device
 from ._modules import Layers, Sizes, asked_of
 
 LESSON = (2, 8, 4, 16)  # B, T, nh, hd of the lesson's example
@@ -224,7 +224,7 @@ def test_any_size(attempt, reference, draw):
         of_lesson, failure = fault(LESSON), fault(other_sizes)
         if failure:
             if not of_lesson and not (failure.raised and "ValueError" in failure.raised.bases):
-                evidence, _ = is_written_in(fault, LESSON, other_sizes)
+                evidence, _ = evidence_of_fixed_sizes(fault, LESSON, other_sizes)
                 raise CheckFailed(f"{name} {evidence}", "hard_coded_shape")
             assert_shape(failure, output_shape(name, *other_sizes))
         assert_shape(

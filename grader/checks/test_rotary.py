@@ -46,7 +46,7 @@ def turned_in_halves(x, positions):
     return torch.cat([a * cos - b * sin, a * sin + b * cos], dim=-1)
 
 
-turned_of = shared.some(calls_of, "rotate", "rotary_scores")
+turned_of = shared.restricted(calls_of, "rotate", "rotary_scores")
 test_shapes = asked_of(calls_of, shared.shapes)
 
 
@@ -131,7 +131,7 @@ def test_refuses(attempt, draw, s):
     positions = places(draw, s.T)
     attempt.call("rotate", draw(s.B, s.T, s.hd), positions).must_return()  # who refuses everything?
     for hd in (s.hd - 1, s.hd + 3):
-        shared.is_refused(
+        shared.expect_refused(
             attempt.call("rotate", draw(s.B, s.T, hd), positions),
             f"a head of {hd} channels",
             "number",
@@ -162,7 +162,7 @@ def test_rotary_scores(attempt, reference, agree, draw, s):
     q, k = draw(s.B, s.U, s.hd), draw(s.B, s.U, s.hd)
     args = (q, k, places(draw, s.U), places(draw, s.U))
     got, want = (c.call("rotary_scores", *args).output for c in (attempt, reference))
-    shared.are_scaled(got, want)
+    shared.expect_unscaled(got, want)
     expect(
         not same(got, q @ k.mT / s.hd**0.5),
         "the scores are those of queries and keys that were not turned",
@@ -258,8 +258,8 @@ def test_leading_dimensions(attempt, draw, s):
     """gives a sequence in a batch the same as alone"""
     q, k = draw(s.B, s.H, s.U, s.hd), draw(s.B, s.H, s.U, s.hd)
     here, k_positions = places(draw, s.U), places(draw, s.U)
-    shared.treats_leading_alone(attempt, "rotate", (q,), (here,), (s.B, s.H, s.U, s.hd))
-    shared.treats_leading_alone(
+    shared.expect_same_alone(attempt, "rotate", (q,), (here,), (s.B, s.H, s.U, s.hd))
+    shared.expect_same_alone(
         attempt, "rotary_scores", (q, k), (here, k_positions), (s.B, s.H, s.U, s.U)
     )
 

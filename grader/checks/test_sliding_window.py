@@ -41,7 +41,8 @@ def both_of(draw):
     return {"window_mask": {"T_q": s.U, "T_k": s.T, "window": s.W}, "local_attention": arguments}
 
 
-masks_of, calls_of = shared.some(both_of, "window_mask"), shared.some(both_of, "local_attention")
+masks_of = shared.restricted(both_of, "window_mask")
+calls_of = shared.restricted(both_of, "local_attention")
 
 
 def deep_qkv(draw, s, queries, keys, loud=0):
@@ -126,7 +127,7 @@ def test_refuses(attempt, s):
             if window < 1
             else f"a mask for {queries} queries and {keys} keys"
         )
-        shared.is_refused(attempt.call("window_mask", queries, keys, window), label, "numbers")
+        shared.expect_refused(attempt.call("window_mask", queries, keys, window), label, "numbers")
 
 
 @layer.finite(0.25, "Is there a row that sees no key, or a zero that meets an infinity?")
@@ -210,7 +211,7 @@ def test_decoding(agree, draw, s):
 def test_leading_dimensions(attempt, draw, s):
     """gives a sequence in a batch the same as alone"""
     args = qkv(draw, s, s.T, s.T, s.B, s.H)
-    shared.treats_leading_alone(attempt, "local_attention", args, (s.W,), (s.B, s.H, s.T, s.hv))
+    shared.expect_same_alone(attempt, "local_attention", args, (s.W,), (s.B, s.H, s.T, s.hv))
 
 
 test_gradients = asked_of(
