@@ -248,7 +248,7 @@ def asked_of(subject, judge, title="", hint=None, **mark):
     """Return a check of this subject, made from a function that several exercises share.
 
     Args:
-        subject: a Subject; or for functions a `calls_of`, or their Sizes.
+        subject: a Subject; or for functions a `calls_of`, their Sizes, or a name.
         judge: the shared function. It gets the arguments that its signature names: `subject` or
             `calls_of`, both of which are the subject; `attempt`, `reference` and `draw`; sizes of
             the subject, `s`; `weights` and `inputs` of these sizes, and the first input, `x`;

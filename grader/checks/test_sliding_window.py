@@ -1,5 +1,6 @@
-"""Hidden checks of the sliding window: a band that ends in the lower right corner, and attention
-behind it.
+"""Hidden checks of the sliding window.
+
+They ask for a band that ends in the lower right corner, and for attention with this mask.
 """
 
 import torch
@@ -11,11 +12,11 @@ from . import _functions as shared
 from ._conditions import of_queries_keys_values
 from ._modules import Layers, Sizes, asked_of, changed
 
-DEEP = -40.0  # scores are lowered by so much: a finite fill must lie far below that
+DEEP = -40.0  # scores are lowered to this number: a finite fill must lie far below
 
 
-# Fewer queries (U) than keys (T), and a window (W) below both, of which even a third leaves two
-# keys.
+# There are fewer queries (U) than keys (T), and the window (W) is smaller than both. Even a third
+# of the window is two keys.
 SIZES = Sizes(B=[5], H=[3], T=[11, 12], U=[9], W=[6], hd=[7], hv=[13])
 layer = Layers(SIZES)
 
@@ -29,7 +30,7 @@ def band(queries, keys, window):
 
 
 def qkv(draw, s, queries, keys, *leading):
-    """Arguments with these leading dimensions, by default one."""
+    """Return arguments with these leading dimensions, by default with one."""
     return [
         draw(*(leading or (s.B,)), *size) for size in ((queries, s.hd), (keys, s.hd), (keys, s.hv))
     ]
@@ -46,8 +47,13 @@ calls_of = shared.restricted(both_of, "local_attention")
 
 
 def deep_qkv(draw, s, queries, keys, loud=0):
-    """Arguments whose scores lie around DEEP, or as high with the first `loud` keys: a constant
-    channel of the queries meets one of the keys."""
+    """Return arguments whose scores lie around DEEP.
+
+    A constant channel of the queries meets one of the keys.
+
+    Args:
+        loud: the scores of the first `loud` keys lie around −DEEP instead.
+    """
     q, k, v = qkv(draw, s, queries, keys)
     q[..., 0], k[..., 0] = s.hd**0.5, DEEP
     k[:, :loud, 0] = -DEEP
@@ -55,7 +61,7 @@ def deep_qkv(draw, s, queries, keys, loud=0):
 
 
 def assert_band(attempt, queries, keys, window):
-    """The mask of these sizes, told apart by what is wrong with it."""
+    """Fail unless the mask of these sizes is right. The evidence names the mistake."""
     mask = attempt.call("window_mask", queries, keys, window).output
     label = f"{queries} queries, {keys} keys and a window of {window}"
     assert_shape(mask, (queries, keys), f"the mask for {label}")
@@ -100,11 +106,11 @@ def test_window_mask(attempt, draw, s):
 @layer.values(0.75, "At which position does query 0 stand, when there are more keys than queries?")
 def test_fewer_queries(attempt, draw, s):
     """stands the last query at the last key"""
-    many = draw.integer(40, 64)
+    keys = draw.integer(40, 64)
     for sizes in (
         (s.U, s.T, s.W),
         (2, s.T, s.W + 1),
-        (draw.integer(20, 30), many, s.U),
+        (draw.integer(20, 30), keys, s.U),
         (1, s.T, s.W - 1),
     ):
         assert_band(attempt, *sizes)
@@ -162,8 +168,8 @@ def test_reach(attempt, draw, s):
                 f"query {i} of {s.U}",
                 f"key {key} of {s.T}, which",
             )
-            where = "ahead of it" if ago < 0 else f"{ago} before it, and the window is {s.W}"
-            expect(not has_moved or may_see, f"{query} depends on {key_label} lies {where}")
+            distance = "ahead of it" if ago < 0 else f"{ago} before it, and the window is {s.W}"
+            expect(not has_moved or may_see, f"{query} depends on {key_label} lies {distance}")
             expect(
                 has_moved or not may_see, f"{query} does not depend on {key_label} it should see"
             )
