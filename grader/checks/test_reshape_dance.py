@@ -101,8 +101,8 @@ def assert_moved(name, answer, x, expected, blocks):
             yours = (
                 in_words(name, sources) if has_source else "numbers that stand nowhere in the input"
             )
-            wanted = in_words(name, expected_sources)
-            raise CheckFailed(f"{label} should hold {wanted}; yours holds {yours}")
+            expected_text = in_words(name, expected_sources)
+            raise CheckFailed(f"{label} should hold {expected_text}; yours holds {yours}")
     assert_matches(answer, expected)
 
 

@@ -21,11 +21,11 @@ def variants(id_, **knobs):
     ... leaves it right.
     """
     values = (value if isinstance(value, tuple | list) else (value,) for value in knobs.values())
-    combinations = (zip(knobs, chosen, strict=True) for chosen in product(*values))
-    return [
-        (id_, {knob: value for knob, value in chosen if value is not ...})
-        for chosen in combinations
-    ]
+    listed = []
+    for combination in product(*values):
+        chosen = zip(knobs, combination, strict=True)
+        listed.append((id_, {knob: value for knob, value in chosen if value is not ...}))
+    return listed
 
 
 def written_in(**sizes):

@@ -11,12 +11,17 @@ from ._masking import SOFTMAX
 from ._mutants import variants
 from ._scaling import SCALES
 
-# What q kᵀ is multiplied by, for attempts that know one number of axes only.
+
+def heads_or_1(q):
+    return q.shape[-3] if q.dim() > 2 else 1
+
+
+# The factors of q kᵀ, with those of attempts that know one number of axes only.
 MULTIPLIERS = SCALES | {
-    "sqrt_c_or_1": lambda s: (s.hd * (s.q.shape[-3] if s.q.dim() > 2 else 1)) ** -0.5,
+    "sqrt_c_or_1": lambda s: (s.hd * heads_or_1(s.q)) ** -0.5,
     "sqrt_c_strict": lambda s: (s.hd * s.q.shape[-3]) ** -0.5,
     "sqrt_c_axis_1": lambda s: (s.hd * s.q.shape[1]) ** -0.5,
-    "sqrt_heads_or_1": lambda s: (s.q.shape[-3] if s.q.dim() > 2 else 1) ** -0.5,
+    "sqrt_heads_or_1": lambda s: heads_or_1(s.q) ** -0.5,
     "sqrt_heads_strict": lambda s: s.q.shape[-3] ** -0.5,
     "sqrt_axis_1": lambda s: s.q.shape[1] ** -0.5,
     "sqrt_pairs": lambda s: (s.hd // 2) ** -0.5,
@@ -60,7 +65,7 @@ PRODUCTS = {
 
 # Which of q, k, v stands where query, key and value belong.
 ROLES = {
-    name: tuple("qkv".index(c) for c in name)
+    name: tuple(map("qkv".index, name))
     for name in ("qkv", "qvk", "kqv", "kvq", "vqk", "vkq", "qkk", "qkq", "qqv", "kkv", "qvv")
 }
 

@@ -135,21 +135,18 @@ def attention_mutants(too_wide, wrong_axes, several=False):
     added_weak = (-10.0, -5.0)  # −1 added is a mask of ones: mask_added
     added = ("add_seen", "add_hidden")
     softmaxes = ("missing", "sum", "sigmoid")
+    multiplied = ("times_c", *PRECEDENCE) if several else PRECEDENCE_OF_HD
+
+    def if_several(*values):
+        return values if several else ()
+
     return (
-        *scales(
-            "missing", *too_wide, "hd", *(("c", "heads") if several else ()), "tokens", "block"
-        ),
+        *scales("missing", *too_wide, "hd", *if_several("c", "heads"), "tokens", "block"),
         ("scale_twice", {"scale": "hd"}),
-        *scales(
-            "times_sqrt_hd",
-            "times_hd",
-            *(("times_c", *PRECEDENCE) if several else PRECEDENCE_OF_HD),
-        ),
+        *scales("times_sqrt_hd", "times_hd", *multiplied),
         *variants("scale_after_softmax", scaled=("weights", "scores+weights")),
-        *scales(*(("sqrt_heads",) if several else ()), "sqrt_tokens", "sqrt_block", "sqrt_batch"),
-        *scales(
-            *(("sqrt_batch_and_heads",) if several else ()), "rounded_down", "rounded", "rounded_up"
-        ),
+        *scales(*if_several("sqrt_heads"), "sqrt_tokens", "sqrt_block", "sqrt_batch"),
+        *scales(*if_several("sqrt_batch_and_heads"), "rounded_down", "rounded", "rounded_up"),
         *variants("scale_rounded", scaled=(..., "hidden"), scores=tuple(ROUNDED_SCORES)[1:]),
         *variants("scale_constant", scale=constants),
         *variants(
@@ -168,7 +165,7 @@ def attention_mutants(too_wide, wrong_axes, several=False):
         # key.
         *variants(
             "softmax_wrong_axis",
-            softmax=(*(("heads", "batch") if several else ("batch",)),),
+            softmax=(*if_several("heads"), "batch"),
             how="after_softmax",
         ),
         ("mask_missing", {"mask": "all"}),
@@ -199,12 +196,10 @@ def attention_mutants(too_wide, wrong_axes, several=False):
         # the same by hand, with nan_to_num
         ("mask_reversed", {"mask": "inverted", "how": "zero_row"}),
         *variants("mask_weak_fill", how=(*weak, *(("add", n) for n in added_weak))),
-        *variants("mask_weak_fill", how=(*LOW_FILLS, *(OF_HEADS if several else ()))),
+        *variants("mask_weak_fill", how=(*LOW_FILLS, *if_several(*OF_HEADS))),
         *variants("mask_weak_fill", how=LOW_FILLS, scaled="hidden"),
         *variants("mask_not_sliced", holder=("whole", "rows_only", "whole_stretched")),
-        *variants(
-            "size_wrong_axis", holder=("made_for_batch", *(("made_for_heads",) if several else ()))
-        ),
+        *variants("size_wrong_axis", holder=("made_for_batch", *if_several("made_for_heads"))),
         *variants("size_wrong_axis", holder=("made_for_batch_stretched", "cut_to_batch")),
         *variants("mask_not_moved", holder=("attribute", "kept_by_length")),
         *variants("mask_is_parameter", holder=("parameter", "float_parameter")),
@@ -212,20 +207,25 @@ def attention_mutants(too_wide, wrong_axes, several=False):
     )
 
 
-SOME = [
-    " ".join(LAYERS["qkv".index(c)] for c in some)
-    for some in ("qkv", "q", "k", "v", "qk", "qv", "kv")
-]
+def layer_names(letters):
+    """Return the names of the layers for these of q, k and v."""
+    return " ".join(LAYERS["qkv".index(letter)] for letter in letters)
+
+
+LAYER_SETS = [layer_names(letters) for letters in ("qkv", "q", "k", "v", "qk", "qv", "kv")]
 OPTIONS = "dropout: float = 0.0, qkv_bias: bool = False"
 INIT, FIT = "super().__init__()", "if self.context_length < T:"
 
 
 def renamed(old, new):
     """These arguments under other names, with their annotations. An edit of either reference."""
-    names = (
-        ", ".join(parameter.split(":")[0] for parameter in text.split(", ")) for text in (old, new)
-    )
-    return "interface", edit(old, new, {INIT: f"{INIT}\n        {' = '.join(names)}"})
+    assigned = f"{argument_names(old)} = {argument_names(new)}"
+    return "interface", edit(old, new, {INIT: f"{INIT}\n        {assigned}"})
+
+
+def argument_names(parameters):
+    """Return the names of these parameters, without annotations and defaults."""
+    return ", ".join(parameter.split(":")[0] for parameter in parameters.split(", "))
 
 
 def dropouts(softmax, out):
@@ -313,8 +313,10 @@ class Runs:
         *variants("qkv_order", order=("kqv", "vkq", "qvk", "kvq", "vqk")),
         *variants("values_wrong_source", values=("k", "x", "q")),
         *variants("weight_not_transposed", transposed=("qkv", "q", "k", "v", "qk", "qv", "kv")),
-        *variants("proj_bias", biases=[f"{how} {some}" for how in ("on", "off") for some in SOME]),
-        ("proj_bias", {"biases": f"flipped {SOME[0]}"}),
+        *variants(
+            "proj_bias", biases=[f"{how} {names}" for how in ("on", "off") for names in LAYER_SETS]
+        ),
+        ("proj_bias", {"biases": f"flipped {LAYER_SETS[0]}"}),
     )
 
     # What is kept, the gradients, and the sizes of the input.

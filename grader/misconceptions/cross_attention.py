@@ -228,6 +228,12 @@ MORE = (
     ),
 )
 
+
+def with_underscores(layers):
+    """Return these layers with their names followed by an underscore."""
+    return {name: f"{name}_" for name in layers.split()}
+
+
 MUTANTS = (
     ("mask_missing", {"mask": "missing"}),
     ("keep_inverted", {"mask": "inverted"}),
@@ -335,7 +341,7 @@ MUTANTS = (
     ),
     *variants(
         "params_extra",
-        renamed=[{name: f"{name}_" for name in some.split()} for some in (EVERY, "out_proj")],
+        renamed=[with_underscores(EVERY), with_underscores("out_proj")],
     ),
     *variants("params_extra", extra=("temperature", "norm")),
     *variants("gradient_cut", cut_gradient=[cut for cut in CUTS_OF_GRADIENT if "proj" not in cut]),

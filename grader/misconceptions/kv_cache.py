@@ -97,6 +97,11 @@ def by_default(extra_changes):
     return edit("x: torch.Tensor, cache=None", "x: torch.Tensor, cache=[]", extra_changes)
 
 
+def filled(id_, *fills):
+    """Return a group of texts for `at`: each hides these keys with this number."""
+    return id_, *(f".masked_fill({fill})" for fill in fills)
+
+
 MUTANTS = (
     # What a call may see of its own chunk, and of the past.
     *mutants(
@@ -405,36 +410,31 @@ MUTANTS = (
         ),
     ),
     ("softmax_missing", edit(MASK + SOFTMAX, ".masked_fill(key > query, 0.0)")),
-    # What is hidden, and the number that is filled in.
+    # The hidden keys, and the number that is filled in.
     *at(
         MASK,
-        *(
-            (id_, *(f".masked_fill({fill})" for fill in fills))
-            for id_, *fills in (
-                (
-                    "mask_reversed",
-                    "key < query, -math.inf",
-                    "key <= query, -math.inf",
-                    "key <= query, -1e9",
-                ),
-                (
-                    "mask_excludes_self",
-                    "key >= query, -math.inf",
-                    "key >= query, -1e30",
-                    "key >= query.clamp(min=1), -math.inf",
-                ),
-                ("mask_peeks_one", "key > query + 1, -math.inf"),
-                ("mask_peeks_ahead", "key > query + 2, -math.inf", "key > query + 3, -math.inf"),
-                ("mask_plus_inf", "key > query, math.inf"),
-                ("mask_high_fill", "key > query, 1e9"),
-                (
-                    "mask_weak_fill",
-                    *(
-                        f"key > query, {low}"
-                        for low in (-1.0, -10.0, "scores.min()", "float(scores.detach().min()) - 1")
-                    ),
-                ),
-            )
+        filled(
+            "mask_reversed",
+            "key < query, -math.inf",
+            "key <= query, -math.inf",
+            "key <= query, -1e9",
+        ),
+        filled(
+            "mask_excludes_self",
+            "key >= query, -math.inf",
+            "key >= query, -1e30",
+            "key >= query.clamp(min=1), -math.inf",
+        ),
+        filled("mask_peeks_one", "key > query + 1, -math.inf"),
+        filled("mask_peeks_ahead", "key > query + 2, -math.inf", "key > query + 3, -math.inf"),
+        filled("mask_plus_inf", "key > query, math.inf"),
+        filled("mask_high_fill", "key > query, 1e9"),
+        filled(
+            "mask_weak_fill",
+            "key > query, -1.0",
+            "key > query, -10.0",
+            "key > query, scores.min()",
+            "key > query, float(scores.detach().min()) - 1",
         ),
     ),
     (

@@ -124,6 +124,11 @@ OVER_HEADS = {
 OF_TOKEN = "(x[:, h] @ {0}.T).view(len(x), -1, hd)"
 
 
+def detached(names):
+    """Return an edit that detaches these of q, k and v."""
+    return changed(dict(DETACHED[name] for name in names))
+
+
 def late(shares=SHARES, hide=HIDDEN, fill="0.0"):
     """A mask after the softmax."""
     return edit(HIDING, "", {SHARES: f"({shares}).masked_fill({hide}, {fill})"})
@@ -419,13 +424,7 @@ MUTANTS = (
     *at(END, ("gradient_cut", ").detach()")),
     *at(SCALE, ("gradient_cut", f"{THEN} scores.detach()")),
     *at(SHARES, ("gradient_cut", f"{SHARES}.detach()")),
-    *mutants(
-        "gradient_cut",
-        *(
-            changed(dict(DETACHED[n] for n in names))
-            for names in ("q", "k", "v", "qk", "kv", "qkv")
-        ),
-    ),
+    *mutants("gradient_cut", *map(detached, ("q", "k", "v", "qk", "kv", "qkv"))),
     *mutants("gradient_cut", *(projected("x.detach() @ {0}[own].T", name) for name in "qkv")),
     *mutants(
         "params_not_registered", edit(*NEW_QKV), edit(*NEW_PROJ), edit(*NEW_QKV, dict([NEW_PROJ]))
