@@ -19,7 +19,7 @@ HIDING = 'scores = scores.masked_fill(~self.mask[:T, :T], float("-inf"))'
 
 
 def make(**knobs):
-    """The exercise's names, with these faults."""
+    """Return the exercise's names, with these faults."""
     return module("CausalAttention", head.OneHead, head.KNOBS, knobs)
 
 
