@@ -1,4 +1,4 @@
-"""The same instance again: it answers every call as a fresh one with the same weights would."""
+"""Check that an instance answers every call as a fresh one with the same weights would."""
 
 import torch
 
@@ -19,12 +19,16 @@ HINT = (
 
 
 def judge_again(module, original, alike, resized):
-    """One instance answers calls in two orders, and in both modes by turns, each as a fresh one
-    would.
+    """Fail unless one instance answers each of several calls as a fresh instance would.
 
-    module: described, in eval mode, without dropout, for calls that return one tensor. original:
-    the arguments of a call. alike: of another with the same sizes and other numbers, and without
-    what is optional. resized: of one with other sizes.
+    The calls come in two orders in eval mode, and then in training mode and eval mode by turns.
+
+    Args:
+        module: the description of the module, in eval mode and without dropout. A call returns one
+            tensor.
+        original: the arguments of a call.
+        alike: arguments of the same sizes with other numbers, and without the optional ones.
+        resized: arguments of other sizes.
     """
     outputs = {}
     for order in ((original, alike, resized, original), (resized, alike, original, resized)):
@@ -48,7 +52,7 @@ def judge_again(module, original, alike, resized):
         zip(order, answers_of(awake, order, by_turns=True), strict=True), 1
     ):
         if not same(answer.output, outputs[id(args)]):
-            # what training mode alone changes, or chance, is another check's business
+            # differences that are due to chance or to training mode itself belong to other checks
             fresh = fresh_one(awake, args)
             keeps_state = fresh is not None and not same(answer.output, fresh)
             expect(
@@ -59,8 +63,11 @@ def judge_again(module, original, alike, resized):
 
 
 def answers_of(module, calls, by_turns=False):
-    """The answers of one instance, every second one in eval mode where modes take turns. Fails
-    where it raises and fresh instances do not."""
+    """Return the answers of one instance to these calls.
+
+    With `by_turns`, every second call is in eval mode. Fails if the instance raises an exception
+    and fresh instances do not.
+    """
     sequence = module.sequence()
     for n, args in enumerate(calls):
         if by_turns and n:
@@ -79,17 +86,19 @@ def answers_of(module, calls, by_turns=False):
 
 
 def fresh_one(module, args):
-    """What fresh instances answer; None where that is left to chance."""
+    """Return the output of a fresh instance, or None if another seed gives another output."""
     output, repeat = (module.asking(random=True, seed=seed)(*args).output for seed in (0, 1))
     return output if same(output, repeat) else None
 
 
 def judge_modes_again(subject, attempt, draw):
-    """Dropout comes back in training mode after eval mode, at the same rate, and eval mode stays
-    calm after training.
+    """Fail unless eval mode turns dropout off, and training mode turns it on again.
 
-    The output projection passes everything on, so that a head of a single token is there or is 0,
-    in each of the copies.
+    One instance is called in training mode, in eval mode, and in training mode again. It must drop
+    the same share both times, and in eval mode all copies must get the same answer.
+
+    The output projection passes everything on. So in each copy of a single token, a head is there
+    or is 0.
     """
     s = subject.sizes(draw)
     passing, copies = subject.passing_on(subject.weights(draw, s)), copies_of(draw(1, 1, s.C))
@@ -119,7 +128,8 @@ def judge_modes_again(subject, attempt, draw):
             f"in training mode {baseline:.0%} of a single token's answer is 0, and after a call in"
             f" eval mode {after:.0%}"
         )
-        # So many coins, tossed twice: a right attempt is 6.6 deviations away once in 2e10 runs.
+        # Each share is the mean of len(copies) · nh coin tosses. A right attempt is 6.6 standard
+        # deviations off once in 2e10 runs.
         expect(
             abs(baseline - after) <= 6.6 * (2 * P * (1 - P) / (len(copies) * s.nh)) ** 0.5,
             evidence,

@@ -1,4 +1,4 @@
-"""A module that hands out a cache: how it is made and fed, and what is asked of one that fails."""
+"""The module with a KV cache: how checks build and call it, and tests that explain a failure."""
 
 from manyheads.checks.asserts import REFUSALS
 
@@ -16,14 +16,14 @@ class Cached(Subject):
         return answer["y"]
 
     def weights(self, draw, s, **options):
-        """Queries and keys are large, so that the weights are far from even."""
+        """Return weights with large queries and keys, so that the attention is far from even."""
         weights = super().weights(draw, s)
         weights["qkv.weight"][: 2 * s.C] = round_float32(1.5 * weights["qkv.weight"][: 2 * s.C])
         return weights
 
 
 class Fed(Cached):
-    """The same, for chunks of so many tokens, of which each continues the one before it."""
+    """The same module, called on chunks of these lengths; each call continues the one before it."""
 
     def __init__(self, *lengths):
         self.lengths = lengths
@@ -42,7 +42,7 @@ CACHED = Cached()
 
 
 def fed(module, *chunks):
-    """The answer to each chunk, each continued where the one before it ended."""
+    """Return the answer to each chunk. Each call continues the one before it."""
     calls, previous = module.sequence(), None
     for chunk in chunks:
         previous = calls(chunk) if previous is None else calls(chunk, previous["cache"])
@@ -56,10 +56,11 @@ def differs(a, b):
 
 
 def keeps_in_default(attempt, s, weights, x):
-    """Whether a first call is another one without the argument than with None, which gives the same
-    twice.
+    """Return whether the default of the argument `cache` keeps something between calls.
 
-    Or it is refused, as one with too many tokens would be, and does not come so far with None.
+    It does if a first call without the argument differs from one with None, and a repeated call
+    with None does not. It also does if the call without the argument is refused, as too many tokens
+    are, and the call with None ends in an error that is no refusal.
     """
     module = CACHED.module(attempt, s, weights)
     left_out, explicit, again = module(x), module(x, None), module(x, None)
@@ -71,13 +72,16 @@ def keeps_in_default(attempt, s, weights, x):
 
 
 def hears_the_last(attempt, s, weights, a, b):
-    """Whether one instance answers b without a cache by what the sequence before it was. Both have
-    the same batch.
+    """Return whether the sequence before b changes the answer to b, without a cache.
+
+    One instance is asked about a and then b, another one about −a and then b. Both sequences have
+    the same batch size.
     """
     answers = []
     for earlier in (a, -a):
         calls = CACHED.module(attempt, s, weights).sequence()
-        calls(earlier, None)  # what a default keeps is another question, and every call adds to it
+        # None, because a default that keeps something is another mistake, and grows with each call
+        calls(earlier, None)
         calls(b, None)
         answers.append(calls.ask()[-1])
     return not any(answer.raised for answer in answers) and bool(
@@ -90,8 +94,9 @@ def refuses(answer):
 
 
 def forgets(module, s, draw):
-    """Whether the tokens are accepted because the cache has lost some, and not because nobody
-    counts.
+    """Return whether too many tokens are accepted because the cache has lost some.
+
+    If not, the module does not count the tokens in the cache.
     """
     if fed(module, draw(s.B, s.block, s.C), draw(s.B, 1, s.C))[-1].raised is not None:
         return True

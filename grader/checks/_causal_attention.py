@@ -1,6 +1,4 @@
-"""What the checks of exercises 7 and 8 share: they judge a CausalSelfAttention that has one path,
-or two.
-"""
+"""Shared checks of exercises 7 and 8: a CausalSelfAttention with one path or with two."""
 
 import math
 import re
@@ -25,8 +23,11 @@ LARGE = Sizes(B=(2, 3), T=(40, 64), nh=(9, 12), hd=(3, 5), C=joined, **MORE)
 
 
 class Subject(_modules.Subject):
-    """The module of both exercises. paths: as every subject has them. others: of sizes, more shapes
-    to try, (B, T, nh) each.
+    """The module of both exercises.
+
+    Attributes:
+        others: a function of the sizes that returns more shapes (B, T, nh) to try.
+        paths: as in every subject.
     """
 
     name = "CausalSelfAttention"
@@ -58,10 +59,10 @@ def shape(subject, attempt, draw, s):
 
 
 def expect_unrounded(got, want, path=""):
-    """The output is not the right one, rounded."""
+    """Fail if the output is the right one, rounded to some decimals."""
     for decimals in range(1, 6) if got.shape == want.shape else ():
         evidence = on(path, f"your output is the right one, rounded to {decimals} decimals")
-        # NaN is no rounded number
+        # with NaN the comparison is False: NaN is no rounded number
         is_rounded = (got - want.round(decimals=decimals)).abs().max() <= 1e-9
         expect(not is_rounded, evidence, "output_rounded")
 
@@ -72,7 +73,7 @@ def independent(subject, attempt, draw, s, weights, x):
     weights = subject.passing_on(weights)
     edited = x.clone()
     edited[-1] = draw(s.T, s.C)
-    h = s.nh - 1  # the last one: with heads in another order its channels are others
+    h = s.nh - 1  # the last head: if the heads are in another order, its channels are elsewhere
     channels = slice(h * s.hd, s.C)
     rows = weights["qkv.weight"].clone().view(3, s.C, s.C)
     rows[:, channels] = draw.weights(3, s.hd, s.C)
@@ -144,9 +145,13 @@ def eval_is_calm(subject, attempt, draw, s):
             deaf = not always_on and weights_without_effect(
                 lambda w, o=options: subject.module(implementation, s, w, **o)(x), weights
             )
-            suspect = "dropout_always_on" if always_on else "params_not_registered" if deaf else ""
-            whatever = f", whatever {deaf[0]} is" if deaf else ""
-            expect(False, on(path, f"two runs in eval mode differ{whatever}"), suspect)
+            evidence, suspect = "two runs in eval mode differ", ""
+            if always_on:
+                suspect = "dropout_always_on"
+            elif deaf:
+                evidence = f"{evidence}, whatever {deaf[0]} is"
+                suspect = "params_not_registered"
+            expect(False, on(path, evidence), suspect)
         awake = output(1, training=True, **options)
         if not torch.equal(awake, output(2, training=True, **options)):
             at_rate_0 = (output(seed, training=True, **options, dropout=0.0) for seed in (1, 2))
@@ -171,18 +176,21 @@ COPIES = 192
 
 
 def dropped(subject, attempt, draw, *, same_values, T=12, all_copies=False, **options):
-    """The output in training over that in eval mode, the former for many copies of one sequence;
-    position 0 sees one token.
+    """Return the output in training mode divided by the output in eval mode.
 
-    With same_values every value is 1, so that weights which sum to 1 leave no trace. all_copies:
-    eval mode is asked of all copies, too. What mixes up the sequences of a batch does so in both,
-    and only what dropout does is left.
+    In training mode the input is many copies of one sequence. Its position 0 sees one token.
+
+    Args:
+        same_values: make every value 1, so that weights which sum to 1 leave no trace.
+        T: the number of tokens.
+        all_copies: ask about all copies in eval mode, too. An attempt that mixes up the sequences
+            of a batch does so in both modes, so only the effect of dropout is left.
     """
     s = SimpleNamespace(C=6, nh=2, block=12)
     weights, sequence = subject.weights(draw, s), draw(1, T, s.C)
     sequence[..., 0] = 1.0
-    # until its lowest score in any head is above 0, so that weights by scores are always judged
-    # alike
+    # Draw until the token's score is above 0 in every head, so that attempts with scores in place
+    # of weights are always judged alike.
     while T == 1:
         q, k, _ = (sequence[0] @ weights["qkv.weight"].mT).unflatten(-1, (3, s.nh, -1)).unbind(-3)
         if float((q * k).sum(-1).min()) > 0:
@@ -209,14 +217,16 @@ def dropped(subject, attempt, draw, *, same_values, T=12, all_copies=False, **op
 
 
 def silenced(ratio):
-    """The share of zeros where at least four keys are seen in either direction: nothing but the
-    output's dropout.
+    """Return the share of zeros at positions 6 to 8, which shows the output's dropout alone.
+
+    There a query sees at least four keys, even if the mask is the wrong way round, and hardly ever
+    are all of their weights dropped.
     """
     return float((ratio[:, 6:9] == 0).double().mean())
 
 
 def varies(ratio):
-    """Whether what is left takes many values there."""
+    """Return whether the numbers that are left at positions 6 to 8 differ from each other."""
     survivors = ratio[:, 6:9][ratio[:, 6:9] != 0]
     return survivors.numel() > 0 and float(survivors.max() - survivors.min()) > 1e-3 * float(
         survivors.abs().mean()
@@ -224,7 +234,7 @@ def varies(ratio):
 
 
 def expect_weights_dropped(subject, attempt, draw, ratio, path="", **options):
-    """In training the weights are dropped: neither the scores, nor the output alone."""
+    """Fail unless training mode drops weights, rather than scores or the output alone."""
     if not varies(ratio):
         in_scores = varies(
             dropped(subject, attempt, draw, same_values=False, all_copies=True, **options)
@@ -244,17 +254,17 @@ def expect_weights_dropped(subject, attempt, draw, ratio, path="", **options):
 
 
 def expect_share_dropped(ratio, path=""):
-    """The share of zeros in the output is the given probability."""
+    """Fail unless the share of zeros in the output is the dropout rate."""
     zeros, error = silenced(ratio), (DROP * (1 - DROP) / ratio[:, 6:9].numel()) ** 0.5
     evidence = f"with dropout = {DROP}, {zeros:.0%} of the output is 0 in training"
     expect(abs(zeros - DROP) <= 8 * error, on(path, evidence))
 
 
 def expect_scaled_up(subject, attempt, draw, dropouts, path="", **options):
-    """A single token's output is scaled up by this number of dropouts."""
+    """Fail unless a single token's output is scaled up by this number of dropouts."""
     answers = dropped(subject, attempt, draw, same_values=True, T=1, **options)
     alone, survivor = float(answers.max()), 1 / (1 - DROP) ** dropouts
-    # how many dropouts would scale it so
+    # the number of dropouts that would scale it up by this factor
     acted = math.log(alone, 1 / (1 - DROP)) if alone > 0 else 0.5
     another = (
         f"what a single token gives in training is not {survivor:.4g} times what it gives in eval"
@@ -275,16 +285,22 @@ def expect_scaled_up(subject, attempt, draw, dropouts, path="", **options):
         "in training a single token loses parts of a head: its one weight is dropped as a whole, or"
         " not at all"
     )
-    for numbers in answers[:, 0].T:  # of either head, and of both: what rounding parts is one
+    # At most three numbers: one head is left, or the other one, or both. Numbers that differ by
+    # rounding count as one.
+    for numbers in answers[:, 0].T:
         expect((numbers[numbers != 0].sort().values.diff() > 1e-4).sum() < 3, on(path, evidence))
 
 
 def judge_written_out(subject, attempt, draw, s, fused, unseen, **options):
-    """No fused function does the work. One that is not seen is known by its missing second
-    derivative.
+    """Fail if a fused function does the work.
 
-    What is watched is what is answered otherwise, too: else an attempt could do other work while it
-    is watched. fused, unseen: the evidence where one does, and where no operation is seen at all.
+    A fused function that cannot be seen is recognised by its missing second derivative. The answer
+    must be the same while operations are watched as otherwise. If not, an attempt could do other
+    work while it is watched.
+
+    Args:
+        fused: the evidence if a fused function does the work.
+        unseen: the evidence if no operation can be seen at all.
     """
     weights, (x,) = subject.weights_and_inputs(draw, s)
     implementation = attempt.asking(

@@ -1,15 +1,17 @@
-"""The conditions under which checks of form count for attention: which key a query prefers must
-decide what it gets.
+"""The conditions under which checks of form count for attention.
 
-A check asks the same call several times. In some of them two keys change places, and in some the
-value of one of these two is raised. What the raised value moves shows the share of its key. In
-attention, the shares of the two keys change places with the keys, because each query weighs the
-keys by its scores. Where the scores decide nothing, as in a running mean, a decay by distance or a
-gate on either, the ratio of the two shares stays the same: such an attempt fails. A second
-condition says that the shares of all keys are parts of one unit. A sigmoid of each score fails it.
+The key that a query prefers must decide what the query gets. A condition makes the same call
+several times. In some calls two keys change places, and in some the value of one of these two keys
+is raised. The change that a raised value causes shows the share of its key. In attention, the
+shares of the two keys change places with the keys, because each query weighs the keys by its
+scores. If the scores decide nothing, as in a running mean, a decay by distance or a gate on one of
+these, then the ratio of the two shares stays the same, and the attempt fails.
 
-Wrong scales, masks, views and orders of q, k and v keep this interaction. So they lose the points
-of what is wrong, and not those of form.
+A second condition is that the shares of all keys are parts of one unit. A sigmoid of each score
+fails it.
+
+With a wrong scale, mask, view or order of q, k and v this interaction remains. Such attempts lose
+the points of the check that fails, and keep those of form.
 """
 
 import torch
@@ -18,12 +20,14 @@ from manyheads.checks import Condition
 from manyheads.checks.conditions import LEAST, LIMIT_FACTORS, LeftOut
 
 TOKENS = 7
-# the keys that change places, with queries on both sides, for a mask may be the wrong way round
+# The keys that change places. There are queries on both sides, because a mask may be the wrong way
+# round.
 FIRST, SECOND = 2, 3
 TWO_TOKENS, TWO_HEADS = 0, 1  # the axis along which two keys change places
-# What is raised, and what changes places: first as the reference reads them, then in the roles that
-# other orders give them. In the last one the queries are negated instead: so an attempt whose keys
-# are its values shows what it compares.
+# Pairs: the tensor whose value is raised, and the tensor in which two tokens change places. The
+# first pair fits the reference, the others fit attempts that confuse q, k and v. In the last pair
+# the queries are negated instead, so that an attempt whose keys are its values shows its
+# comparison.
 NEGATED = "negated q"
 ROLES = [
     ("v", "k"),
@@ -36,18 +40,18 @@ ROLES = [
     ("k", "k"),
     ("v", NEGATED),
 ]
-# of the scores: with a scale that is far too small only large ones decide anything
+# factors of the scores: if an attempt's scale is far too small, only large scores decide anything
 MAGNITUDES = (1.0, 32.0)
-LOUD = 3.0  # the length of the first key, where that of the others is below 1.5 for most draws
-# Tried in other roles, too: a wrong view may make queries of the first tokens, and values of the
-# last.
+LOUD = 3.0  # the length of the first key; in most draws the others are shorter than 1.5
+# A second pair of keys, because a wrong view may turn the first tokens into queries and the last
+# ones into values.
 OTHER_PAIR = (4, 5)
 SCORES = 2.0  # their standard deviation at magnitude 1
-# The least part of the reference's interaction, where the scores themselves are given: no scale
-# makes that small.
+# The least part of the reference's interaction if the scores themselves are given, because then no
+# scale makes it small.
 LEAST_OF_WEIGHTS = 0.03
 TEXTS = 8
-ALIKE = 0.5  # standard deviation of what makes the scores of tokens that are all the same
+ALIKE = 0.5  # standard deviation of the queries and keys if all tokens are the same
 
 NO_INTERACTION = (
     "the scores decide nothing: which key a query prefers changes nothing in what the query gets"
@@ -56,35 +60,41 @@ NO_SHARES = "equal keys get more than one unit together: a softmax shares one un
 
 
 def opposed(keys):
-    """The same with two keys that stand against each other, louder than the rest: any query prefers
-    one of them.
+    """Return the keys with two opposed ones that are longer than the rest.
+
+    Any query prefers one of these two.
     """
     keys = 0.5 * keys
     loud = keys[FIRST, ..., :-1]  # the last channel is read by no query
     keys[FIRST, ..., :-1] = LOUD * loud / loud.norm(dim=-1, keepdim=True)
-    # not its mirror image: an attempt may look at sizes alone
+    # not the mirror image, because an attempt may compare sizes alone
     keys[SECOND] = 0.6 * keys[SECOND] - 0.8 * keys[FIRST]
     return keys
 
 
 def variants(qkv, roles, axis=TWO_TOKENS, pair=(FIRST, SECOND), raised_at=()):
-    """The six variants of q, k and v for every role: (roles · 6, …), by name.
+    """Return the six variants of q, k and v for every role, by name: (roles · 6, …).
 
-    qkv: by name, with tokens on axis 0, and heads on axis 1 where these change places. pair: what
-    changes places. raised_at: whose values are raised; empty: those of the pair. Of a head the
-    value of token 0 alone is raised: if those of all tokens were, the answer would move by the same
-    whatever the weights are. Raised is the last channel, which no query reads, so that a value that
-    is a key, too, keeps its score.
+    The last channel is raised, which no query reads. So a value that is also a key keeps its score.
+
+    Args:
+        qkv: the tensors, with tokens on axis 0, and with heads on axis 1 if heads change places.
+        roles: a selection of ROLES.
+        axis: the axis along which the pair changes places.
+        pair: the two indices that change places.
+        raised_at: the indices whose values are raised, by default the pair. If they are heads, only
+            the value of token 0 is raised. If the values of all tokens were raised, the answer
+            would move by the same amount for all weights.
     """
     stacked = {name: [] for name in qkv}
-    places = torch.tensor(pair)
+    indices = torch.tensor(pair)
     for raised, swapped in roles:
         after = {name: tensor.clone() for name, tensor in qkv.items()}
         if swapped == NEGATED:
             after["q"].neg_()
         else:
             after[swapped].index_copy_(
-                axis, places, qkv[swapped].index_select(axis, places.flip(0))
+                axis, indices, qkv[swapped].index_select(axis, indices.flip(0))
             )
         for state in (qkv, after):
             for index in (None, *(raised_at or pair)):
@@ -105,10 +115,14 @@ def unread(qkv):
 
 
 def all_alike(key, value):
-    """Tokens that are all the same, for each text and each factor of its scores: (texts · 4, T, …),
-    by name.
+    """Return texts whose tokens are all the same, by name: (texts · 4, TOKENS, …).
 
-    key: of each text; queries are the same, so that each score is above 0. value: of each text.
+    There is one text for each key and each factor of the scores. The queries are the keys, so that
+    each score is above 0.
+
+    Args:
+        key: the key of each text.
+        value: the value of each text.
     """
     factors = torch.tensor(LIMIT_FACTORS, dtype=torch.float64).repeat(len(key))
     factors = factors.view(-1, *[1 for _ in key.shape[1:]])
@@ -121,8 +135,13 @@ def all_alike(key, value):
 
 
 def of_queries_keys_values(name, *extra_args, width=7, tokens=TOKENS):
-    """The conditions of a function of q, k and v. extra_args: more arguments. tokens: how many
-    queries and keys there are.
+    """Return the conditions of a function of q, k and v.
+
+    Args:
+        name: the name of the function.
+        extra_args: its further arguments.
+        width: the number of channels.
+        tokens: the number of queries, and of keys.
     """
 
     def conditions(attempt, draw):
@@ -147,10 +166,10 @@ def of_queries_keys_values(name, *extra_args, width=7, tokens=TOKENS):
 
 
 def of_tokens(name, width=7):
-    """The conditions of a function of one x, which is compared with itself.
+    """Return the conditions of a function that compares the tokens of one x.
 
-    The last channel is 0 in every token but the one that is raised, so no other query's score reads
-    it: it is a value alone.
+    The last channel is 0 in every token except the raised one. So no other query's score depends on
+    it, and it is a value alone.
     """
 
     def conditions(attempt, draw):
@@ -168,11 +187,15 @@ def of_tokens(name, width=7):
 
 
 def of_scores(name, *extra_args, queries=(TOKENS,)):
-    """The conditions of a function that makes weights of scores.
+    """Return the conditions of a function that makes weights from scores.
 
-    A score of the last query is raised, in turn at two keys of its past; and one of the first
-    query, at two keys that come later, for a mask may be the wrong way round. extra_args: more
-    arguments. queries: how many a text has; with none a text is a row of scores.
+    One score of the last query is raised, in turn at two keys of its past. One score of the first
+    query is raised at two keys that come later, because a mask may be the wrong way round.
+
+    Args:
+        name: the name of the function.
+        extra_args: its further arguments.
+        queries: the number of queries of a text; empty if a text is one row of scores.
     """
 
     def conditions(attempt, draw):
@@ -194,10 +217,11 @@ def of_scores(name, *extra_args, queries=(TOKENS,)):
 
 
 def in_all_roles(qkv):
-    """Yield the variants of one call after the other, with the magnitude of their scores.
+    """Yield the magnitude of the scores and the variants, for one call after the other.
 
-    The reference's own roles come first and apart, at each magnitude: who shares one unit out over
-    all sequences of a call gives each of them but little.
+    The first calls contain the reference's roles alone, one call for each magnitude. They are kept
+    small, because an attempt that shares one unit out over all sequences of a call gives little to
+    each sequence.
     """
     for magnitude in MAGNITUDES:
         yield magnitude, variants(unread(qkv), ROLES[:1])
@@ -206,18 +230,23 @@ def in_all_roles(qkv):
     yield 1.0, joined(pairs)
 
 
-def joined(several):
-    """All of several sets of variants: (sum of their sizes, …), by name."""
-    return {name: torch.cat([group[name] for group in several]) for name in several[0]}
+def joined(sets):
+    """Return several sets of variants as one, by name: (sum of their sizes, …)."""
+    together = {}
+    for name in sets[0]:
+        together[name] = torch.cat([variants_of_set[name] for variants_of_set in sets])
+    return together
 
 
 def of_module(subject, least=LEAST, **options):
-    """The conditions of a module whose projections read q, k and v of each head from a part of the
-    input of its own.
+    """Return the conditions of a module of which each head reads q, k and v from separate inputs.
 
-    So what one head reads can change places with what another reads, as two tokens can: an attempt
-    that attends over the heads goes by the scores, too. least: as a part of what the reference
-    leaves. options: of the module, such as the path.
+    The inputs of two heads can change places, as two tokens can. So an attempt that attends over
+    the heads goes by the scores, too.
+
+    Args:
+        least: the smallest interaction, as a part of the reference's.
+        options: options of the module, such as the path.
     """
 
     def conditions(attempt, draw):
@@ -228,8 +257,8 @@ def of_module(subject, least=LEAST, **options):
             answer = readers.answer(attempt, inputs, magnitude)
             yield Condition("weighing", answer, NO_INTERACTION, readers.two_tokens, least)
         if readers.heads["k"] > 2:
-            # The reference's heads answer for themselves: what it leaves of two tokens is the
-            # measure.
+            # The reference does not attend over heads. So its interaction of two tokens is the
+            # measure, and comes first.
             over_heads = variants(unread(qkv), ROLES[:1], TWO_HEADS, (0, 1))
             answer = readers.answer(
                 attempt, joined([variants(unread(tokens), ROLES[:1]), over_heads])
@@ -246,14 +275,15 @@ def of_module(subject, least=LEAST, **options):
 
 
 class Readers:
-    """Weights of a module: each head reads its q, k and v from a part of the input that nothing
-    else reads.
+    """Weights of a module with which each head reads q, k and v from separate parts of the input.
 
     The parts are planes in general position, not blocks of channels, so that a weight that is used
-    untransposed still reads something. All heads read alike, and queries as keys do. The context is
-    as long as the text, for an attempt may know no shorter one.
+    untransposed still reads something. All heads read in the same way, and queries read as keys do.
+    The context is as long as the text, because an attempt may support no shorter text.
 
-    heads: how many there are of q, k and v. width: of each part.
+    Attributes:
+        heads: the number of heads of q, k and v, by name.
+        width: the number of dimensions of each part.
     """
 
     width = 2
@@ -279,7 +309,8 @@ class Readers:
         # numbers.
         loudness = (SCORES / (self.width * head_dim) ** 0.5) ** 0.5
         compared, mixed = draw(head_dim, self.width), draw(head_dim, self.width)
-        # Channels of a part stay apart in a score: what no query reads changes none.
+        # The readings are orthogonal, so that the channels of a part stay apart in a score: a
+        # channel that no query reads changes no score.
         compared = loudness * head_dim**0.5 * torch.linalg.qr(compared).Q
         for name, (weight, heads) in rows.items():
             read = mixed if name == "v" else compared
@@ -295,7 +326,7 @@ class Readers:
         )
 
     def _widths(self, s):
-        """Inputs that are wide enough for all parts, where their width is not that of the heads."""
+        """Return widths with room for all parts, for inputs that may be wider than the heads."""
         room = 3 * self.width * s.nh + 1
         free = {"C": room} if hasattr(s, "d_out") and hasattr(s, "C") else {}
         return free | {
@@ -303,8 +334,9 @@ class Readers:
         }
 
     def _planes(self, draw, widths):
-        """An orthonormal basis of what each of q, k and v reads: (channels, heads · width), by
-        name.
+        """Return an orthonormal basis of the part that q, k and v each read, by name.
+
+        Each has the shape (channels, heads · width).
         """
         sizes = {name: heads * self.width for name, heads in self.heads.items()}
         basis = torch.linalg.qr(draw(widths["k"], widths["k"])).Q
@@ -319,10 +351,11 @@ class Readers:
         return dict(zip(sizes, bases, strict=True))
 
     def answer(self, attempt, qkv, magnitude=1.0):
-        """The module's answer to these qkv: (n, T, heads, width), by name.
+        """Return the module's answer to these q, k and v: (n, T, heads, width), by name.
 
-        magnitude: of the scores. It stands in the weights: in the input, rounding to float32 would
-        move the other parts.
+        Args:
+            magnitude: the factor of the scores. The weights contain it: in the input, rounding to
+                float32 would move the other parts.
         """
         weights = {name: weight.clone() for name, weight in self.weights.items()}
         self.subject.rows(weights, self.s)[0][0].mul_(magnitude)

@@ -1,26 +1,31 @@
-"""What dropout leaves behind in copies of the same tokens."""
+"""Recognise dropout by the answers to copies of the same tokens."""
 
 import torch
 
 from manyheads.checks import expect
 
 COPIES = 512
-# of one token: only there does a mask of the batch's size fit the scores, and it costs copies³
+# Copies of a single token. Only for a single token does a mask of the batch's size fit the scores,
+# and this costs copies³.
 LONE_COPIES = 192
 
 
 def copies_of(x):
-    """(1, T, C) as (COPIES, T, C), and one token as (LONE_COPIES, 1, C)."""
+    """Return (1, T, C) as (COPIES, T, C), and a single token as (LONE_COPIES, 1, C)."""
     return x.expand(LONE_COPIES if x.shape[1] == 1 else COPIES, *x.shape[1:]).contiguous()
 
 
 def is_dropped(output, again, heads):
-    """Whether dropout alone can have made these differ: outputs of `copies_of` one token, (copies,
-    1, C), at two seeds.
+    """Return whether dropout alone can explain the differences between copies of one token.
 
-    A token alone has one weight a head, so each head is there or not; or each channel is there or
-    0. Noise would give every copy numbers of its own. Weights made anew in every call would give
-    all copies the same, and another seed others.
+    A single token has one weight for each head. So in each copy each head is there or not, or each
+    channel is there or 0. Noise would give every copy other numbers. Weights that are made anew in
+    every call would give all copies the same numbers, and other numbers with another seed.
+
+    Args:
+        output: the output for `copies_of` one token, (copies, 1, C).
+        again: the same at another seed.
+        heads: the number of heads.
     """
     if output.shape != again.shape:
         return False
@@ -37,13 +42,15 @@ def is_dropped(output, again, heads):
     )
 
 
-# a rate at which dropout acts, and no number is ever dropped: what it gives can be recorded
+# At this rate dropout is active, but no number is ever dropped, so that the output can be recorded.
 RARE = 1e-12
 
 
 def expect_gradients_awake(module, x):
-    """In training with dropout gradients can be computed. module: with a cotangent, and with this
-    rate of dropout.
+    """Fail if no gradient can be computed in training mode with dropout.
+
+    Args:
+        module: with a cotangent, and with the dropout rate RARE.
     """
     evidence = (
         "in training with dropout no gradient can be computed: what backward needs was changed in"

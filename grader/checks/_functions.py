@@ -1,5 +1,4 @@
-"""What checks of functions share: types, dtypes, devices, refusals and gradients, asked of one
-function after the other.
+"""Checks that all functions share: types, dtypes, devices, refusals and gradients.
 
 `calls_of(draw)` gives the functions of an exercise by name, each with its arguments by name.
 """
@@ -28,20 +27,20 @@ BROKE_LATER = {"RuntimeError", "EinopsError", "IndexError"}
 TWO_DEVICES = re.compile(r"same device|expected device|cross-device|CUDA|NVIDIA")
 
 
-def some(calls_of, *names):
-    """The same calls, of these functions alone."""
+def restricted(calls_of, *names):
+    """Return `calls_of`, restricted to these functions."""
     return lambda draw, *sizes: {
         name: kwargs for name, kwargs in calls_of(draw, *sizes).items() if name in names
     }
 
 
 def same(got, want):
-    """Whether two tensors agree as assert_matches understands it."""
+    """Return whether two tensors agree within the tolerance of assert_matches."""
     return got.shape == want.shape and difference(got, want) <= TOLERANCE
 
 
-def is_refused(answer, label, numbers):
-    """The call is refused with a ValueError, and not by an error further down."""
+def expect_refused(answer, label, numbers):
+    """Fail unless the call is refused with a ValueError, and not by an error further down."""
     if answer.raised is not None and BROKE_LATER & set(answer.raised.bases):
         evidence = (
             f"{label} ends in an error further down: check first, and raise a ValueError that names"
@@ -52,10 +51,10 @@ def is_refused(answer, label, numbers):
 
 
 def is_cut_in_part(attempt, got, want, g):
-    """Whether a function gives the right values, and a gradient that is not that of these values.
+    """Return whether the values are right, and the gradient is not the gradient of these values.
 
-    In wrong values a detached part, such as a maximum that would cancel in right ones, follows from
-    them.
+    If the values are wrong, a detached part is a consequence: for example, a detached maximum
+    cancels only in right values.
     """
     if got.reply.mutated or not same(got.output, want.output):
         return False
@@ -74,10 +73,11 @@ def is_cut_in_part(attempt, got, want, g):
 
 
 def agree(attempt, reference, name, calls, guesses=None):
-    """The function gives what the reference gives. calls: its arguments, by what the evidence calls
-    the output.
+    """Fail unless the function gives what the reference gives.
 
-    guesses: by what the evidence says, the values that prove it.
+    Args:
+        calls: the function's arguments, by the evidence's name for the output.
+        guesses: wrong outputs, by the evidence that they prove.
     """
     for label, args in calls.items():
         got, want = (implementation.call(name, *args) for implementation in (attempt, reference))
@@ -86,8 +86,8 @@ def agree(attempt, reference, name, calls, guesses=None):
         assert_matches(got, want, label)
 
 
-def are_scaled(got, want):
-    """The scores are not the right ones, times a number."""
+def expect_unscaled(got, want):
+    """Fail if the scores are the right ones, times a number."""
     if got.shape == want.shape:
         factor = float((got * want).sum() / (want * want).sum())
         is_scaled = abs(factor - 1) > TOLERANCE and same(got, want * factor)
@@ -96,10 +96,13 @@ def are_scaled(got, want):
 
 
 def seen_in(mask, example_mask=None):
-    """Where a query may look: the dtype is a check of its own, so here a mask that is added to
-    scores is read as it is meant.
+    """Return at which keys a query may look, as booleans.
 
-    example_mask: a mask of the same function that hides something, where this one may not.
+    A mask that is added to scores is read in that sense, because another check judges the dtype.
+
+    Args:
+        mask: a boolean mask, or numbers in its place.
+        example_mask: a mask of the same function that hides something, if `mask` may hide nothing.
     """
     example_mask = mask if example_mask is None else example_mask
     additive = example_mask.dtype.is_floating_point and bool((example_mask < -1).any())
@@ -198,14 +201,14 @@ def device(calls_of, attempt, draw):
             kwargs.values(),
             any(isinstance(arg, torch.Tensor) for arg in kwargs.values()),
         )
-        # Without a tensor among them, where it is asked to by device=.
-        meta_options, here = (
+        # without a tensor among the arguments, device= gives the device
+        meta_options, home_options = (
             {} if follows else {"device": DeviceArgument(device_name)}
             for device_name in ("meta", attempt.device)
         )
         answer = attempt.asking(watch=True).call(name, *on_meta(args), **meta_options)
         operations = answer.reply.operations
-        # not every operation raises at that
+        # some operations accept tensors on two devices without raising
         mixed = TWO_DEVICES.search(answer.message) or (operations and operations.mixed)
         met = (
             f"{name}: tensors on two devices meet; one of them was made on a fixed device, or taken"
@@ -213,8 +216,8 @@ def device(calls_of, attempt, draw):
         )
         expect(not mixed, met, "hard_coded_device")
         if answer.raised is not None:
-            # meta has no numbers: who looks at them may raise
-            attempt.call(name, *args, **here).must_return()
+            # tensors on meta have no numbers, so an attempt that looks at numbers may raise
+            attempt.call(name, *args, **home_options).must_return()
         else:
             on, condition = (
                 answer.device or "meta",
@@ -255,9 +258,13 @@ def stays_on_the_device(calls_of, attempt, draw):
         expect(not mixed, evidence, "hard_coded_device")
 
 
-def is_written_in(fault, lesson, other_sizes):
-    """What is said where a lesson's sizes (B, T, n_head, head_dim) work and others do not, and
-    which of these, each alone.
+def evidence_of_fixed_sizes(fault, lesson, other_sizes):
+    """Return the evidence that a lesson's sizes are hard-coded, and the sizes that fail alone.
+
+    Args:
+        fault: a function of sizes (B, T, n_head, head_dim) that is true if they do not work.
+        lesson: the sizes of the lesson, which work.
+        other_sizes: sizes that do not work.
     """
     single = [(*lesson[:i], other_sizes[i], *lesson[i + 1 :]) for i in range(4)]
     names = zip(("B", "T", "n_head", "head_dim"), other_sizes, single, strict=True)
@@ -278,15 +285,19 @@ def on_meta(args):
     return list(map(to_meta, args))
 
 
-def treats_leading_alone(attempt, name, args, other_args, shape, at=(-1, -1), position="last"):
-    """What stands last of the leading dimensions gives the same as when it stands alone.
+def expect_same_alone(attempt, name, args, other_args, shape, at=(-1, -1), position="last"):
+    """Fail unless a sequence gets the same answer in a batch and alone.
 
-    Both are asked before either is looked at, and with as many queries as keys: an attempt that
-    raises whatever it is asked has fixed no shape, and a mutant that raises at some calls must not
-    stand for it.
+    Both calls are made before either answer is looked at, and with as many queries as keys. The
+    reason is that an attempt which raises for every input has fixed no shape, and that a mutant
+    which raises in some calls must not stand for such an attempt.
 
-    args: those with leading dimensions. other_args: those without. at: the place that is looked at,
-    as the evidence calls it.
+    Args:
+        args: the arguments with leading dimensions.
+        other_args: the arguments without leading dimensions.
+        shape: the shape of the answer to the batch.
+        at: the index of the sequence in the leading dimensions.
+        position: the evidence's name for this index.
     """
     batched = attempt.call(name, *args, *other_args)
     alone = attempt.call(name, *(t[at].clone() for t in args), *other_args)

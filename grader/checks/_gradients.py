@@ -1,4 +1,4 @@
-"""Compare an attempt's gradients with finite differences of its own outputs.
+"""Compare an attempt's gradients with finite differences of its outputs.
 
 If the values are wrong too, the reference's gradients say nothing about the attempt's graph. Finite
 differences do: a wrong value with an intact graph has the gradient of that value, a cut graph does
@@ -25,19 +25,17 @@ def is_cut(
     got: Answer,
     want: Answer,
 ) -> bool:
-    """Return whether the gradients contradict the attempt's own output: a step along the missing
-    part of the gradient shows it.
+    """Return whether the gradients contradict the attempt's own output.
 
-    output: (weights, x) → the attempt's output. g: the cotangent of the call that `got` and `want`
-    answer.
+    A step along the missing part of the gradient shows it.
+
+    Args:
+        output: (weights, x) → the attempt's output.
+        g: the cotangent of the call that `got` and `want` answer.
     """
     tensors = {**weights, "args.0": x}
     names = [name for name in tensors if name in got.reply.gradients]
-    gradients = ({name: answer.gradient(name) for name in names} for answer in (got, want))
-    actual, target = (
-        {n: torch.zeros_like(tensors[n]) if g is None else g for n, g in grads.items()}
-        for grads in gradients
-    )
+    actual, target = (_gradients_or_zeros(answer, names, tensors) for answer in (got, want))
     if any(
         actual[name].shape != target[name].shape or not actual[name].isfinite().all()
         for name in names
@@ -48,14 +46,12 @@ def is_cut(
     if not size:
         return False
 
+    def output_at(step: float) -> Tensor:
+        point = {name: t + step * lacking.get(name, 0.0) / size for name, t in tensors.items()}
+        return output({name: point[name] for name in weights}, point["args.0"])
+
     def derivative(step: float) -> float:
-        moved = (
-            {n: t + sign * step * lacking.get(n, 0.0) / size for n, t in tensors.items()}
-            for sign in (1, -1)
-        )
-        ahead, behind = (
-            output({name: point[name] for name in weights}, point["args.0"]) for point in moved
-        )
+        ahead, behind = output_at(step), output_at(-step)
         return float(((ahead - behind) * g).sum() / (2 * step))
 
     near = derivative(_NEAR)
@@ -66,6 +62,15 @@ def is_cut(
     return abs(near - derivative(_FAR)) <= 0.01 * max(abs(near), 0.1 * largest)
 
 
+def _gradients_or_zeros(answer: Answer, names: list[str], tensors: Tensors) -> dict[str, Tensor]:
+    """Return the gradients of these tensors by name, with zeros for those that are missing."""
+    gradients = {}
+    for name in names:
+        gradient = answer.gradient(name)
+        gradients[name] = torch.zeros_like(tensors[name]) if gradient is None else gradient
+    return gradients
+
+
 def expect_gradients(
     got: Answer,
     want: Answer,
@@ -74,11 +79,12 @@ def expect_gradients(
     path: str = "",
     missing: str = "",
 ) -> None:
-    """Fail unless the gradients of these names are the reference's. cut: whether the graph is to
-    blame where they are not.
+    """Fail unless the gradients of these names are the reference's.
 
-    path: as the evidence names it. missing: the misconception that a gradient which is not there
-    proves by itself.
+    Args:
+        cut: whether the graph is to blame if they are not.
+        path: as the evidence names it.
+        missing: the misconception that a missing gradient proves on its own.
     """
     try:
         assert_gradients_match(got, want, *names, suspect_if_cut=missing)
@@ -90,8 +96,9 @@ def expect_gradients(
 
 
 def weights_without_effect(ask: Callable[[Tensors], Answer], weights: Tensors) -> list[str]:
-    """Return the names of the matrices that do not affect the output: reversing their columns
-    changes nothing, at the same seed.
+    """Return the names of the matrices that do not affect the output.
+
+    Reversing the columns of such a matrix changes nothing, at the same seed.
     """
     baseline = ask(weights).output.nan_to_num()
     changed = {

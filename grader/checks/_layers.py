@@ -1,5 +1,6 @@
-"""A decorator for the checks of each layer: `@layer.values(0.5, "A hint?")` is a check of the
-values, for half a point.
+"""Decorators for the checks of each layer.
+
+`@layer.values(0.5, "A hint?")` marks a check of the values that is worth half a point.
 """
 
 from functools import partial

@@ -1,4 +1,4 @@
-"""What stands around the building and the calls of a module that a function makes."""
+"""Code to put around a call of a module that a function makes: compares it, or ends it in time."""
 
 WHAT = "what it makes"
 _AS = f"""
@@ -42,12 +42,12 @@ def around(made, build):
 
 
 def made_as(cls: str, *args: int) -> tuple[str, str]:
-    """Return what is to be reported of `WHAT`, and what to put around a call that only builds on
-    the meta device.
+    """Return the report of `WHAT` that is expected, and the code to put around a call.
 
-    It is due where all that a module computes with, but for its weights, is as in what the class
-    makes. The module may have further attributes, and be of a class below that replaces no more
-    than `__init__` and what is printed. What cannot be compared is not different.
+    The call must only build the module, on the meta device. The report is the expected one if the
+    class makes the same module, apart from its weights. The module may have further attributes. It
+    may also be an instance of a subclass that replaces only `__init__` and the printed form.
+    Attributes that cannot be compared count as equal.
     """
     expected = f"{cls}{args}"
     return expected, f"ASKED, DUE = {(cls, *args)!r}, {expected!r}\n{_AS}"

@@ -1,5 +1,6 @@
-"""The module that an exercise asks for, and what every module is asked, whatever its inputs and
-layers are called.
+"""The module that an exercise asks for, and the checks that all modules share.
+
+The checks do not depend on the names of inputs and layers.
 """
 
 import re
@@ -25,16 +26,18 @@ from ._functions import agree, same
 from ._gradients import expect_gradients, is_cut, weights_without_effect
 from ._moved_later import moved_after_a_call
 
-DEEP = 44.0  # how far below 0 scores can lie: what hides a key must lie deeper
+DEEP = 44.0  # scores can lie this far below 0: the number that hides a key must lie deeper
 ONE_PATH = {"": {}}
 
 
 class Sizes:
     """Draws sizes that differ pairwise, so that no two axes can be mixed up unseen.
 
-    None is usual in lessons: whoever hard-codes one is found in every check. Large ones are more
-    than anybody tries by hand. choices: as `draw.sizes` takes them, or a function of the sizes
-    before it, and of draw.
+    None of the sizes is usual in lessons, so a hard-coded size shows in every check. The large
+    sizes are larger than students try by hand.
+
+    Args:
+        choices: as `draw.sizes` takes them, or a function of the sizes before it and of draw.
     """
 
     def __init__(self, **choices):
@@ -42,8 +45,10 @@ class Sizes:
         self.following = {name: choice for name, choice in choices.items() if callable(choice)}
 
     def __call__(self, draw, **fixed):
-        """The sizes by name. fixed: those that are no choice; what follows from them is another,
-        too.
+        """Return the sizes by name.
+
+        Args:
+            fixed: sizes that are not drawn. The sizes that follow from them change with them.
         """
         while True:
             s = self.changed(draw.sizes(**self.choices), draw)
@@ -51,7 +56,7 @@ class Sizes:
                 return self.changed(s, draw, **fixed) if fixed else s
 
     def changed(self, s, draw=None, **sizes):
-        """The same sizes, but for these, and for what follows from them."""
+        """Return the same sizes, except for these and for those that follow from them."""
         s = changed(s, **sizes)
         for name, rule in self.following.items():
             setattr(s, name, rule(s, draw))
@@ -59,21 +64,25 @@ class Sizes:
 
 
 def joined(s, _=None):
-    """How wide all heads are together."""
+    """Return the width of all heads together."""
     return s.nh * s.hd
 
 
 class Subject:
-    """The module that an exercise asks for. Each exercise says in a class of its own how it is
-    made.
+    """The module that an exercise asks for. Each exercise describes its own in a subclass.
 
-    arguments: the constructor's: the name of each, and of its size. sizes: those that it is tried
-    with. projections: the weights that make queries, keys and values, in this order: the name of
-    each, how many of the three it holds, and the name of their number of heads.
-    paths: by name, as the evidence writes it, the options that choose a path. A single path has no
-    name. room: what the evidence calls the longest sequence.
-    flattening: what is left of the weights of queries and keys where scores should lie close
-    together.
+    Attributes:
+        name: the name of the class.
+        arguments: the constructor's arguments, each with the name of its size.
+        projections: the weights that make queries, keys and values, in this order. For each weight:
+            its name, how many of the three it holds, and the name of the size that is its number of
+            heads.
+        sizes: the sizes that the module is tried with.
+        paths: the options that choose a path, by the evidence's name for the path. A single path
+            has no name.
+        room: the evidence's words for the longest sequence.
+        flattening: the factor of the weights of queries and keys where scores should lie close
+            together.
     """
 
     name: str
@@ -85,18 +94,25 @@ class Subject:
     flattening = 0.125
 
     def shapes(self, s, **options):
-        """The shapes of its parameters, by name, by sizes. options: more arguments of the
-        constructor.
+        """Return the shapes of the parameters by name.
+
+        Args:
+            options: further arguments of the constructor.
         """
         raise NotImplementedError
 
     def given_arguments(self, s, **overrides):
-        """The constructor's arguments by name. overrides: in place of those that the sizes give."""
+        """Return the constructor's arguments by name.
+
+        Args:
+            overrides: arguments that replace those from the sizes.
+        """
         return {name: getattr(s, size) for name, size in self.arguments} | overrides
 
     def rows(self, weights, s):
-        """The rows that make queries, keys and values, each with its number of heads: (heads · hd,
-        C), views of the weights.
+        """Return the rows that make queries, keys and values, each with its number of heads.
+
+        The rows are views of the weights, (heads · hd, C).
         """
         return [
             (rows, getattr(s, nh))
@@ -105,49 +121,51 @@ class Subject:
         ]
 
     def inputs(self, draw, s, scale=1.0):
-        """What forward is given, by sizes."""
+        """Return the arguments of forward for these sizes."""
         return (draw(s.B, s.T, s.C, scale=scale),)
 
     def sides(self, inputs):
-        """What queries are made of, and what keys and values: the first input, and the second where
-        there is one.
+        """Return the input of the queries, and the input of the keys and values.
+
+        The latter is the second input, or the first if there is only one.
         """
         return inputs[0], inputs[1 if len(inputs) > 1 else 0]
 
     def output(self, answer):
-        """What is compared of an answer."""
+        """Return the part of an answer that is compared."""
         return answer
 
     def answers(self, module, inputs):
-        """The answers of one instance to these inputs."""
+        """Return the answers of one instance to these inputs."""
         return [module(*inputs)]
 
     def of_first_call(self, inputs):
-        """What the first call that answers these inputs is given of them."""
+        """Return the inputs of the first call among those that answer these inputs."""
         return inputs
 
     def weights(self, draw, s, **options):
-        """Weights by name, every bias non-zero."""
-        return {
-            name: (
-                draw.weights(*shape)
-                if len(shape) > 1
-                else draw(*shape, scale=0.5 if "W_" in name else 1.0)
-            )
-            for name, shape in self.shapes(s, **options).items()
-        }
+        """Return weights by name. Every bias is non-zero."""
+        weights = {}
+        for name, shape in self.shapes(s, **options).items():
+            if len(shape) > 1:
+                weights[name] = draw.weights(*shape)
+            else:
+                weights[name] = draw(*shape, scale=0.5 if "W_" in name else 1.0)
+        return weights
 
     def weights_and_inputs(self, draw, s, scale=1.0, **options):
-        """Weights and inputs, by sizes. scale: of the inputs."""
+        """Return weights and inputs for these sizes. `scale` applies to the inputs."""
         return self.weights(draw, s, **options), self.inputs(draw, s, scale)
 
     def low_scores(self, draw, s, **options):
-        """Weights and inputs with which all scores of all heads are near −DEEP: channel 0 is 1 in
-        every token.
+        """Return weights and inputs with which all scores of all heads are near −DEEP.
+
+        Channel 0 is 1 in every token.
         """
         weights, inputs = self.weights_and_inputs(draw, s, **options)
         (q, heads), (k, of_keys), _ = self.rows(weights, s)
-        read = draw(of_keys, len(k) // of_keys)  # by each head's query; keys read the opposite
+        # how the queries of each head read channel 0; keys read the opposite
+        read = draw(of_keys, len(k) // of_keys)
         read = round_float32(
             read * ((DEEP * read.shape[1] ** 0.5) ** 0.5 / read.norm(dim=-1, keepdim=True))
         )
@@ -162,38 +180,42 @@ class Subject:
         return weights, inputs
 
     def ascending_scores(self, draw, s):
-        """Weights and inputs whose scores climb from -44.5 to 44.5 with the key's position, in
-        every head.
+        """Return weights and inputs whose scores rise with the key's position, in every head.
+
+        They rise from −44.5 to 44.5.
         """
         weights, inputs = self.weights_and_inputs(draw, s)
         (q, _), (k, _), _ = self.rows(weights, s)
         q.zero_()[:: s.hd, 0] = round_float32(torch.tensor(44.5 * s.hd**0.5))
         k.zero_()[:: s.hd, 1] = 1.0
         x, context = self.sides(inputs)
-        last = context.shape[1] - 1
-        # From −1 to 1: its middle is 0 on every processor.
+        last_key = context.shape[1] - 1
+        # From −1 to 1, in a form whose middle is exactly 0 on every processor.
         x[..., 0], context[..., 1] = (
             1.0,
-            round_float32((2 * torch.arange(last + 1, dtype=torch.float64) - last) / last),
+            round_float32(
+                (2 * torch.arange(last_key + 1, dtype=torch.float64) - last_key) / last_key
+            ),
         )
         return weights, inputs
 
     def passing_on(self, weights):
-        """The same weights with an output projection that changes nothing."""
-        last = {name: torch.zeros_like(w) for name, w in weights.items() if "proj." in name}
-        for w in last.values():
+        """Return the same weights with an output projection that changes nothing."""
+        identity = {name: torch.zeros_like(w) for name, w in weights.items() if "proj." in name}
+        for w in identity.values():
             if w.dim() > 1:
                 w.fill_diagonal_(1.0)
-        return {**weights, **last}
+        return {**weights, **identity}
 
     def module(self, implementation, s, weights, **options):
-        """The module of these sizes with these weights."""
+        """Return the module of these sizes with these weights."""
         module = implementation.module(self.name, *self.given_arguments(s).values(), **options)
         return module.loaded(weights)
 
     def answered(self, implementation, s, weights, *inputs, **options):
-        """The output, of the shape that is due: as wide as the input unless the sizes have a width
-        of their own.
+        """Return the output, and fail unless its shape is right.
+
+        It must be as wide as the input, or d_out wide if the sizes have a d_out.
         """
         answer = self.module(implementation, s, weights, **options)(*inputs)
         *rows, width = inputs[0].shape
@@ -208,12 +230,14 @@ class Subject:
         return [self.output(module(*inputs)) for module in modules]
 
     def assert_matches(self, attempt, reference, s, weights, inputs, label="", **options):
-        """The attempt gives what the reference gives."""
+        """Fail unless the attempt gives what the reference gives."""
         assert_matches(*self.both(attempt, reference, s, weights, inputs, **options), label)
 
     def is_registered(self, answer, s):
-        """Whether all weights are parameters, and were when they were loaded: a layer that is made
-        anew in every call is not. One that is not cannot follow the module, which is another fault.
+        """Return whether all weights are parameters, and were so when they were loaded.
+
+        Weights of a layer that is made anew in every call are not. Such weights cannot follow the
+        module to a device, which is another fault.
         """
         if not answer.reply.modules:
             return True
@@ -221,13 +245,17 @@ class Subject:
 
 
 def asked_of(subject, judge, title="", hint=None, **mark):
-    """A check that exercises share, asked of this subject: with the title, hint and points that it
-    has there, or with these.
+    """Return a check of this subject, made from a function that several exercises share.
 
-    judge: is given what it names: the subject, or as calls_of what gives functions with arguments;
-    attempt, reference and draw; sizes (s) of the subject; weights and inputs of these sizes, and
-    the first input (x); agree, which fails where the attempt does not give what the reference
-    gives.
+    Args:
+        subject: a Subject; or for functions a `calls_of`, their Sizes, or a name.
+        judge: the shared function. It gets the arguments that its signature names: `subject` or
+            `calls_of`, both of which are the subject; `attempt`, `reference` and `draw`; sizes of
+            the subject, `s`; `weights` and `inputs` of these sizes, and the first input, `x`;
+            `agree`, which fails unless the attempt gives what the reference gives.
+        title: the check's title if it is not the docstring of `judge`.
+        hint: the check's hint if it is not the hint of `judge`.
+        mark: points, for example, in place of those of `judge`.
     """
     names = signature(judge).parameters
 
@@ -259,10 +287,12 @@ def asked_of(subject, judge, title="", hint=None, **mark):
 
 
 class Layers:
-    """The decorators of `_layers` for the checks of one exercise, which are given what they name,
-    as by `asked_of`.
+    """The decorators of `_layers` for one exercise. Checks get the arguments that they name.
 
-    subject: the module, or the sizes that functions are tried with.
+    The arguments are those of `asked_of`.
+
+    Args:
+        subject: the module, or the sizes that functions are tried with.
     """
 
     def __init__(self, subject):
@@ -275,18 +305,19 @@ class Layers:
 
 
 def changed(s, **sizes):
-    """The same sizes, but for these."""
+    """Return the same sizes, except for these."""
     return SimpleNamespace(**{**vars(s), **sizes})
 
 
 def on(path, evidence):
-    """The evidence, with the path's name before it where there are two."""
+    """Return the evidence, with the name of the path in front if there are two paths."""
     return f"{path}: {evidence}" if path else evidence
 
 
 def round_float32(tensor):
-    """The numbers as float32, and so a recording, holds them: what is recorded need not be asked
-    again.
+    """Return the numbers rounded to float32, as a fault dictionary stores them.
+
+    With such numbers a recorded call need not be made again.
     """
     return tensor.float().double()
 
@@ -330,10 +361,13 @@ def causal(subject, attempt, draw, s, weights, inputs):
 def judge_gradients(
     subject, attempt, reference, s, weights, inputs, g, path="", random=False, **options
 ):
-    """They reach the inputs and every weight, and are the reference's. The first input is what an
-    edit is tried with.
+    """Fail unless gradients reach the inputs and every weight, and are the reference's.
 
-    g: the cotangents of the output. random: whether chance may decide about them.
+    A suspected cut is tested by steps of the weights and of the first input.
+
+    Args:
+        g: the cotangents of the output.
+        random: whether dropout may be active. Then no mutant is compared with the values.
     """
     x, other_inputs = inputs[0], inputs[1:]
     implementations = (
@@ -409,15 +443,19 @@ def parameters(subject, attempt, draw, s):
 def refuses_indivisible(subject, attempt, draw):
     """refuses an n_embd that n_head does not divide, when it is made"""
     s = SimpleNamespace(B=2, T=8, nh=6, hd=7, C=42, block=8)
-    # 3 · 44 is divisible: who asks about the width of qkv takes it.
+    # 3 · 44 is divisible by n_head, so an attempt that tests the width of qkv accepts it.
     judge_refused(subject, attempt, draw, s, {"n_embd": 44, "n_head": s.nh})
 
 
 def judge_refused(subject, attempt, draw, s, *cases):
-    """The constructor refuses these arguments, by name each, and no others."""
+    """Fail unless the constructor refuses each of these cases, and accepts the right sizes.
+
+    Args:
+        cases: arguments by name, in place of those from the sizes.
+    """
     for options in subject.paths.values():
         weights, inputs = subject.weights_and_inputs(draw, s)
-        # who refuses everything?
+        # an attempt that refuses everything fails here
         subject.module(attempt, s, weights, **options)(*inputs).must_return()
     for case in cases:
         answer = attempt.module(subject.name, *subject.given_arguments(s, **case).values()).built()
@@ -463,32 +501,32 @@ def moves(subject, attempt, draw, s):
         for device, is_moved_later, answer in answers:
             judge_moved(subject, s, answer, device, is_moved_later)
         if any(answer.raised is not None for *_, answer in answers):
-            # The device is not to blame for what fails on the CPU too.
+            # If the call fails on the CPU, too, the device is not to blame.
             subject.answers(subject.module(attempt, s, weights, **options), inputs)[
                 -1
             ].must_return()
 
 
 def judge_moved(subject, s, answer, device, is_moved_later):
-    """Expect that everything that a moved module needed was on its new device. is_moved_later:
-    after a call, not before.
+    """Fail unless everything that a moved module needed was on its new device.
+
+    Args:
+        is_moved_later: whether the module was moved after a call, not before.
     """
-    # else it cannot follow the module, which is another fault
+    # a weight that is no parameter cannot follow the module, which is another fault
     registered = subject.is_registered(answer, s)
     no_gpu = re.search("CUDA|NVIDIA|HIP", answer.message)
     expect(not no_gpu, "it asks for a GPU, whatever the device of x", "hard_coded_device")
-    where = answer.reply.outputs[0].device if answer.reply.outputs else None
+    output_device = answer.reply.outputs[0].device if answer.reply.outputs else None
     operations = answer.reply.operations
-    stays = (operations is not None and operations.mixed) or where not in (None, device)
+    stays = (operations is not None and operations.mixed) or output_device not in (None, device)
     stays = stays or re.search("on the expected device|the same device", answer.message)
     shapes = (
         [t.shape for t in answer.module.plain.values()] if stays and answer.reply.modules else []
     )
-    # A mask has rows and columns, and one of each for all sequences and heads. A kept input or
-    # cache has more.
-    holds_mask = any(
-        len(shape) > 1 and all(length == 1 for length in shape[:-2]) for shape in shapes
-    )
+    # A mask has rows and columns, and length 1 on every axis before them. A kept input or cache
+    # has a larger length there.
+    holds_mask = any(len(shape) > 1 and {*shape[:-2]} <= {1} for shape in shapes)
     behind = "a tensor that the module holds stays behind when the module moves: make it a buffer"
     expect(not holds_mask, behind, "mask_not_moved" if registered else "")
     leftover = "a tensor that was made in an earlier call stays behind when the module moves"
@@ -553,15 +591,13 @@ def steady(subject, attempt, s, weights, inputs):
         evidence = f"{differ}, whatever {deaf[0]} is" if deaf else differ
         once = answer(1) if deaf else None
         parameter = once.module.parameters.get(deaf[0]) if once and once.reply.modules else None
-        # A layer of another width takes no given weights, so that its own stay: that is not why.
+        # A layer of another width keeps its own weights, because the given ones do not fit. Then
+        # the missing effect has another reason.
         narrow = parameter is not None and tuple(parameter.shape) != tuple(
             subject.shapes(s)[deaf[0]]
         )
-        expect(
-            False,
-            evidence,
-            "" if narrow else "params_not_registered" if deaf else "dropout_always_on",
-        )
+        suspect = "params_not_registered" if deaf else "dropout_always_on"
+        expect(False, evidence, "" if narrow else suspect)
     awake = "training mode gives another output than eval mode: no dropout is asked for here"
     expect(torch.equal(output(1, training=True), output(2, training=True)), awake, "dropout_extra")
     expect(same(output(1, training=True), eval_output), awake)

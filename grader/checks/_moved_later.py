@@ -1,5 +1,6 @@
-"""Move a module to another device after it has answered once: what it keeps from that call has to
-move, too.
+"""Move a module to another device after it has answered once.
+
+Tensors that it keeps from that call have to move, too.
 """
 
 _SOURCE = """
@@ -17,8 +18,10 @@ def around(subject, build):
 
 
 def moved_after_a_call(inputs):
-    """What to put around a call: before it, the module answers inputs of these shapes, and is moved
-    to the meta device.
+    """Return code to put around a call: the module first answers once, and is then moved to "meta".
+
+    Args:
+        inputs: tensors of the shapes of the first call's arguments.
     """
     input_specs = [
         (tuple(tensor.shape), "float" if tensor.is_floating_point() else "bool")

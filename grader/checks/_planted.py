@@ -1,9 +1,8 @@
-"""A known difference in the result of PyTorch's fused attention: another at every position, and
-dependent on it.
+"""Plant a known difference in the result of PyTorch's fused attention.
 
-An attempt that compares fused attention with a written-out path must report exactly this
-difference. An attempt that guesses a rounding error, looks at one sequence only, or computes with
-another input reports another number.
+The difference is another at every position, and depends on the result. An attempt that compares
+fused attention with a written-out path must report exactly this difference. An attempt that guesses
+a rounding error, looks at one sequence only, or computes with another input reports another number.
 """
 
 _SOURCE = """
@@ -36,14 +35,17 @@ def in_forward():
 """
 
 
-def planting(amount: float, position: float, where: str = "InFused") -> str:
-    """Return what to put around a call: at a place, from 0 (the first number) to below 1, the
-    amount times 1 to 3 is added.
+def planting(amount: float, position: float, hook: str = "InFused") -> str:
+    """Return code to put around a call: it adds the planted difference.
 
-    where: "in_forward" adds to what a module gives while its flash is true, for one that does
-    without fused attention.
+    Args:
+        amount: one number of the result gets this amount times 1 to 3, the others at most a
+            fortieth of that.
+        position: the index of this number as a share of all numbers, from 0 (the first) to below 1.
+        hook: "in_forward" adds to the output of a module while its `flash` is true, for an attempt
+            that does without fused attention.
     """
     return (
         f"AMOUNT, PLACE = {amount!r}, {position!r}\n{_SOURCE}\naround = lambda subject, build:"
-        f" {where}()\n"
+        f" {hook}()\n"
     )

@@ -1,6 +1,4 @@
-"""What the checks of causal attention with W_query, W_key and W_value share: with one head and with
-several.
-"""
+"""Shared checks of causal attention with W_query, W_key and W_value, for one head and several."""
 
 import re
 from functools import partial
@@ -27,9 +25,14 @@ STRANDED = re.compile(r"expected device|same device|CUDA|NVIDIA")
 class Subject(_modules.Subject):
     """The module that an exercise asks for, and the sizes that it is tried with.
 
-    sizes: T is shorter than the context, block. C: of the input. nh: 1 of an only head.
-    square_sizes: for one width. familiar: rows of B, T, d_in, d_out and perhaps nh that are often
-    written in. several: heads, with an output projection.
+    Attributes:
+        sizes: T is shorter than the context, `block`. C is the width of the input. nh is 1 if there
+            is a single head.
+        large_sizes: sizes that are larger than students try by hand.
+        square_sizes: sizes for an input that is as wide as the output.
+        familiar: rows of B, T, d_in, d_out, and of nh if there are several heads: sizes that
+            attempts often have written in.
+        several: whether there are several heads, with an output projection.
     """
 
     room = "a context of"
@@ -43,7 +46,7 @@ class Subject(_modules.Subject):
         self.arguments += (("num_heads", "nh"),) * several
 
     def tied_sizes(self, s):
-        """The same sizes with other heads, and as many tokens as channels of a head."""
+        """Return the same sizes with wider heads, and as many tokens as channels of a head."""
         hd = s.d_out // s.nh + 2
         return changed(s, T=hd, d_out=hd * s.nh)
 
@@ -70,7 +73,7 @@ class Subject(_modules.Subject):
 
 
 def works(answer, shape):
-    """Whether a tensor of this shape came back."""
+    """Return whether the answer is a tensor of this shape."""
     out = answer.reply.outputs
     return answer.raised is None and bool(out) and out[0].shape == tuple(shape)
 
@@ -89,8 +92,8 @@ def shape(subject, attempt, draw, s):
             and not STRIDES.search(answer.message)
             and not refused
         )
-        # familiar sizes for which it works, perhaps for one batch alone, or for one number of
-        # tokens
+        # familiar sizes for which it works: perhaps for one batch size or one number of tokens
+        # alone
         working_sizes = []
         for b, t, d_in, d_out, *heads in subject.familiar if is_wrong else ():
             module = attempt.asking(random=True).module(subject.name, d_in, d_out, t, *heads)
@@ -174,9 +177,9 @@ def values(subject, attempt, reference, draw):
     if subject.several:
         alone = "should be out_proj of its own value row and is not"
     ordinary, low, large = subject.sizes(draw), subject.sizes(draw), subject.large_sizes(draw)
-    # As many tokens as channels of a head: there a product without the transpose fits, too. At two
-    # sizes, so that an attempt which needs these to be equal is not taken for one with a size
-    # written in. And a single sequence.
+    # With as many tokens as channels of a head, a product without the transpose fits, too. There
+    # are two such cases, so that an attempt which needs these sizes to be equal does not look like
+    # one with a hard-coded size. Another case has a single sequence.
     tied = [changed(ordinary, T=ordinary.d_out // ordinary.nh), subject.tied_sizes(ordinary)]
     for s in (ordinary, low, *tied, changed(ordinary, B=1), large):
         case = (subject.low_scores if s is low else subject.weights_and_inputs)(draw, s)
@@ -211,8 +214,8 @@ def gradients(subject, attempt, reference, draw, s):
         assert_gradients_match(got, want, *names)
     except AssertionError as failure:
         again = subject.module(attempt.asking(seed=1), s, state)(x)
-        # Weights made anew in forward have no gradients to compare; of two that are one tensor only
-        # one can be moved.
+        # Weights that are made anew in forward have no gradients to compare. If two weights are one
+        # tensor, only one of the two can be changed.
         steady = (
             torch.equal(again.output, got.output) and got.module.parameters.keys() >= state.keys()
         )
@@ -227,8 +230,10 @@ def gradients(subject, attempt, reference, draw, s):
 
 
 def parameters_of(subject, attempt, draw, s, bias):
-    """The parameters of the module as it is made, or after one call. Without a bias nothing is said
-    of one.
+    """Return the parameters of a new module, and judge the arguments dropout and qkv_bias.
+
+    Args:
+        bias: whether the module is made with biases. If not, qkv_bias is not given.
     """
     arguments = subject.given_arguments(s) | ({"dropout": 0.0, "qkv_bias": True} if bias else {})
     module = attempt.module(subject.name, **arguments)
@@ -240,7 +245,7 @@ def parameters_of(subject, attempt, draw, s, bias):
         without_bias = attempt.module(subject.name, **arguments, qkv_bias=False).built()
         expect("W_query.bias" in without_bias.module.parameters, evidence, "interface")
     if not facts.parameters:
-        module(draw(s.B, s.block, s.C)).must_return()  # perhaps nothing is written yet
+        module(draw(s.B, s.block, s.C)).must_return()  # raises if nothing is written yet
     by_position = attempt.module(
         subject.name, *subject.given_arguments(s).values(), 0.0, True
     ).built()
@@ -255,7 +260,7 @@ def parameters_of(subject, attempt, draw, s, bias):
 
 
 def judge_names(actual, expected, ctx, setting):
-    """Names exactly as wanted; what differs says which fault it is."""
+    """Fail unless the names are exactly the expected ones. The difference decides the suspect."""
     missing, extra = (
         [n for n in expected if n not in actual],
         [n for n in actual if n not in expected],
@@ -271,7 +276,7 @@ def judge_names(actual, expected, ctx, setting):
     silent = [n for n in missing if n.endswith(".bias") and n.replace(".bias", ".weight") in actual]
     expect(not silent, f"{setting}, and there is no {', '.join(silent)}", "proj_bias")
     lost = f"{', '.join(missing)} cannot be found among the parameters"
-    # hidden, or never made? The values tell
+    # the values tell whether it is hidden or was never made
     absent = all(n.startswith("out_proj") for n in missing)
     suspect = "" if absent else "params_not_registered"
     expect(not missing or extra, f"{lost}: no optimiser will see them by that name", suspect)
@@ -354,8 +359,11 @@ def dropout_sleeps(subject, attempt, s, weights, x):
         module = subject.module(attempt.asking(random=True), s, weights)
         alone = (module.asking(seed=seed)(copies_of(x[:1, :1])).output for seed in (0, 1))
         awake = not deaf and is_dropped(*alone, heads=s.nh)
-        fault = "params_not_registered" if deaf else "dropout_always_on" if awake else ""
-        expect(False, f"even without dropout the same input gives two answers{explanation}", fault)
+        suspect = "dropout_always_on" if awake else ""
+        if deaf:
+            suspect = "params_not_registered"
+        evidence = f"even without dropout the same input gives two answers{explanation}"
+        expect(False, evidence, suspect)
     answer = subject.module(attempt.asking(random=True, runs=2), s, weights, dropout=0.5)(x)
     for once in answer.outputs[: 1 if answer.reply.mutated else 2]:
         same = once.shape == plain.shape and bool((moved(plain, once) <= 1e-5).all())
@@ -379,26 +387,27 @@ def dropout_on_weights(subject, attempt, draw):
         )
 
     ask = asking(s)
-    awake, asleep = dropped(ask, draw(1, 1, s.C))  # one token: one weight a head, 1 or struck out
+    awake, asleep = dropped(ask, draw(1, 1, s.C))  # one token: each head has one weight
     x = draw(1, 2, s.C)
     two = dropped(ask, x)
-    # A few copies in eval mode. `course check` holds what dropout leaves of many against them: x
-    # has two tokens, so few that a recording holds all that can be left, and who mixes up the
-    # sequences of a batch answers wrongly here.
+    # A few copies in eval mode, with which `course check` compares the outcomes of dropout. x has
+    # two tokens, so few that the fault dictionary can hold all possible outcomes. An attempt that
+    # mixes up the sequences of a batch answers wrongly here.
     ask(dropout=0.0)(x.expand(3, *x.shape[1:]).contiguous()).must_return()
-    # of an only head a part is left where single channels are dropped: `course check` sees that
+    # If single channels are dropped, a part of a single head is left, which `course check` sees.
     if subject.several:
         dropped(asking(changed(s, nh=1, hd=s.d_out)), draw(1, 1, s.C))
     struck, survived = (near(awake, answer) for answer in (0 * asleep, asleep / (1 - P)))
     drops_heads = (struck | survived).all() and len(struck.flatten(1).unique(dim=0)) <= 2**s.nh
     if not drops_heads:
         judge_rate(ask, x, s.nh)
-        twice = near(awake, asleep / (1 - P) ** 2)
+        scaled_twice = near(awake, asleep / (1 - P) ** 2)
         evidence = (
             "what survives is scaled up twice, by 1 / (1 − p)²: two dropouts act, and one is"
             " asked for"
         )
-        expect(not twice.any() or not (struck | twice).all(), evidence, "dropout_extra")
+        acts_twice = scaled_twice.any() and (struck | scaled_twice).all()
+        expect(not acts_twice, evidence, "dropout_extra")
         judge_misplaced(ask, x, *two, unmoved=near(awake, asleep).all(), heads=s.nh)
     of_head = "every head" if subject.several else "the head"
     expect(
@@ -406,8 +415,8 @@ def dropout_on_weights(subject, attempt, draw):
         f"with one token {of_head} should give all 0 or all of its value scaled up by 1 / (1 − p)",
     )
     share = float(struck.double().mean())
-    # 192 coins a head: a right attempt is so far away once in 8e9 runs. A smaller fault of the
-    # share shows in the mean below.
+    # Each head is dropped or kept 192 times. A right attempt is this far off once in 8e9 runs. A
+    # smaller error of the share shows in the mean below.
     expect(
         abs(share - P) <= (0.154 if subject.several else 0.21),
         f"with dropout = {P}, {share:.0%} is dropped",
@@ -427,10 +436,13 @@ def dropout_on_weights(subject, attempt, draw):
 
 
 def dropped(ask, x):
-    """Copies of one sequence in training, and what eval mode makes of it: (copies, T, d), (1, T,
-    d).
+    """Return the answers to copies of one sequence in training, and the answer in eval mode.
 
-    ask: gives the module for a dropout.
+    The shapes are (copies, T, d) and (1, T, d).
+
+    Args:
+        ask: gives the module for a dropout rate.
+        x: the sequence, (1, T, C).
     """
     copies = copies_of(x)
     awake = ask(dropout=P).training()(copies).output
@@ -441,16 +453,15 @@ def dropped(ask, x):
 
 
 def near(a, b):
-    """Entry by entry, to 1e-4 of the largest of b."""
+    """Return where a and b agree to 1e-4 of the largest number of b."""
     return (a - b).abs() <= 1e-4 * b.abs().max()
 
 
 def judge_rate(ask, x, heads):
-    """Without dropout nothing is dropped: a rate of its own drops in training, or in eval mode as
-    well.
+    """Fail if a module with dropout = 0 drops in training mode, or in eval mode as well.
 
-    What differs from copy to copy need not be dropout: sequences that are mixed up differ, too.
-    Chance shows at another seed.
+    A difference between copies need not be dropout: sequences that are mixed up differ, too. Chance
+    shows at another seed.
     """
 
     def at_two_seeds(module):
@@ -465,7 +476,15 @@ def judge_rate(ask, x, heads):
 
 
 def judge_misplaced(ask, x, awake, asleep, unmoved, heads):
-    """Name where dropout acts, if not on the weights; x has two tokens, and these answers."""
+    """Fail with the place where dropout acts, if it does not act on the weights.
+
+    Args:
+        x: a sequence of two tokens.
+        awake: the answers to copies of x in training mode.
+        asleep: the answer to x in eval mode.
+        unmoved: whether training mode changes nothing for a single token.
+        heads: the number of heads.
+    """
     if unmoved and near(awake, asleep).all():
         eval_too = ask(dropout=0.9)(x.expand(64, *x.shape[1:]).contiguous()).output
         expect(
@@ -498,7 +517,8 @@ def again(subject, attempt, draw, s):
 def moves(subject, attempt, draw, s):
     """moves to another device as a whole"""
     state, (x,) = subject.weights_and_inputs(draw, changed(s, T=s.block))
-    subject.module(attempt, s, state)(x).must_return()  # what does not run at home cannot move
+    # an attempt that fails on the CPU cannot move
+    subject.module(attempt, s, state)(x).must_return()
     module, on_meta = (
         subject.module(attempt.asking(watch=True), s, state),
         torch.empty_like(x, device="meta"),
@@ -513,10 +533,11 @@ def moves(subject, attempt, draw, s):
 
 
 def judge_moved(subject, s, answer, of_fixed_device):
-    """Expect that everything that a moved module needed was on its new device.
+    """Fail unless everything that a moved module needed was on its new device.
 
-    of_fixed_device: what a device that is written into the code does; "" if the module moved after
-    a call, which that does not need.
+    Args:
+        of_fixed_device: the evidence of a device that is written into the code; "" if the module
+            was moved after a call, because that shows no such device.
     """
     operations, ends = (
         answer.reply.operations,

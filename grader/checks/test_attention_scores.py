@@ -1,5 +1,6 @@
-"""Hidden checks of the attention scores: compare, share out, mix, with any number of leading
-dimensions.
+"""Hidden checks of the attention scores.
+
+The functions compare, share out and mix, with any number of leading dimensions.
 """
 
 import torch
@@ -9,14 +10,14 @@ from manyheads.checks.asserts import TOLERANCE
 
 from ._conditions import of_queries_keys_values, of_scores, of_tokens
 from ._functions import (
-    are_scaled,
     device,
     dtype,
+    expect_same_alone,
+    expect_unscaled,
     gradients,
     leaves_its_arguments,
     same,
     shapes,
-    treats_leading_alone,
 )
 from ._modules import Layers, Sizes, asked_of
 
@@ -26,13 +27,13 @@ layer = Layers(SIZES)
 
 
 def agree_when_large(agree, draw, name):
-    """One call with many tokens."""
+    """Fail unless a call with many tokens gives what the reference gives."""
     args = list(calls_of(draw, LARGE(draw))[name].values())
     agree(name, {f"for {args[0].shape[-2]} tokens, the output of {name}": args})
 
 
 def calls_of(draw, s=None):
-    """Every function of the exercise with arguments for it by name, one leading dimension each."""
+    """Return every function with arguments for it by name, one leading dimension each."""
     s = s or SIZES(draw)
     return {
         "simplified_attention": {"x": draw(s.B, s.Tq, s.hd, scale=0.7)},
@@ -60,9 +61,9 @@ def test_leading_dimensions(attempt, draw, s):
         "attend": qkv,
     }
     for name, args in calls.items():
-        last = s.Tq if name == "attention_scores" else args[-1].shape[-1]
+        width = s.Tq if name == "attention_scores" else args[-1].shape[-1]
         at = tuple(size - 1 for size in args[0].shape[:-2])
-        treats_leading_alone(attempt, name, args, (), (*args[0].shape[:-1], last), at, f"at {at}")
+        expect_same_alone(attempt, name, args, (), (*args[0].shape[:-1], width), at, f"at {at}")
 
 
 @layer.values(0.75, "Three steps, two matrix products. What joins the tokens in each?")
@@ -92,9 +93,9 @@ def test_attention_scores(attempt, reference, agree, draw, s):
         attempt.call("attention_scores", q, k).output,
         reference.call("attention_scores", q, k).output,
     )
-    are_scaled(got, want)
+    expect_unscaled(got, want)
     assert_matches(got, want, "the scores")
-    # where a product without the transpose fits, and one with .T
+    # with these sizes a product without the transpose fits, and so does one with .T
     q, k = draw(s.hd, s.Tq, s.hd), draw(s.hd, s.hd, s.hd)
     agree("attention_scores", {"with as many keys and tables as channels, the scores": (q, k)})
     agree_when_large(agree, draw, "attention_scores")

@@ -1,4 +1,7 @@
-"""Hidden checks of the causal mask: who may see whom, and what is written where nobody may look."""
+"""Hidden checks of the causal mask.
+
+They ask which keys a query may look at, and which number is written where it may not look.
+"""
 
 from functools import partial
 
@@ -21,15 +24,15 @@ from ._functions import (
     is_cut_in_part,
     leaves_its_arguments,
     mask_is_boolean,
+    restricted,
     seen_in,
     shapes,
-    some,
 )
 from ._modules import Layers, Sizes, asked_of
 
-# scores reach down to −50: a finite fill must lie so far below that nothing of it is left
+# Scores reach down to −50. A finite fill must lie so far below that its weight is 0.
 DEEP = -45.0
-# how far a hidden score may lie above the ones that are seen: subtracting 30 does not hide it
+# hidden scores lie this far above the ones that are seen: subtracting 30 does not hide them
 FAR = 45.0
 LARGE = 40, 64  # more tokens than anybody tries by hand
 SIZES = Sizes(B=[5], H=[3], T=[9], U=[11])
@@ -37,7 +40,11 @@ layer = Layers(SIZES)
 
 
 def calls_of(draw, mask=None):
-    """The functions of scores with arguments for them by name. mask: by default a random one."""
+    """Return the functions of scores, with arguments for them by name.
+
+    Args:
+        mask: the mask of mask_scores, by default a random one.
+    """
     s = SIZES(draw)
     scores = draw(s.B, s.T, s.U if mask is None else mask.shape[1])
     mask = random_mask(draw, s.T, s.U) if mask is None else mask
@@ -48,35 +55,40 @@ def calls_of(draw, mask=None):
 
 
 def all_of(draw, square=False):
-    """All functions with arguments for them by name. square: as many keys as queries, and nothing
-    is hidden.
+    """Return all functions, with arguments for them by name.
+
+    Args:
+        square: whether there are as many keys as queries, and nothing is hidden.
     """
     s = SIZES(draw)
     mask = torch.ones(s.T, s.T, dtype=torch.bool) if square else random_mask(draw, s.T, s.U)
     return {"causal_mask": {"T": s.T}, **calls_of(draw, mask)}
 
 
-masks_of, on_device = some(all_of, "causal_mask"), partial(all_of, square=True)
+masks_of, on_device = restricted(all_of, "causal_mask"), partial(all_of, square=True)
 
 
 def may_look(rows, columns):
-    """The oracle: one query and one key at a time."""
-    return torch.tensor([[key <= query for key in range(columns)] for query in range(rows)])
+    """Return the oracle's mask: whether each query may look at each key."""
+    mask = []
+    for query in range(rows):
+        mask.append([key <= query for key in range(columns)])
+    return torch.tensor(mask)
 
 
 def random_mask(draw, *shape):
-    """A mask that hides something from every query and never all of it."""
+    """Return a mask that hides a key from every query, and shows it at least one."""
     order = draw(*shape).argsort(-1).argsort(-1)
     return (order < 1) | ((order < shape[-1] - 1) & (draw(*shape) > 0))
 
 
 def after_softmax(scores):
-    """What is left of masked scores: here a finite minimum and −inf are the same."""
+    """Return the weights of masked scores: a finite minimum and −inf give the same."""
     return torch.softmax(scores.double(), dim=-1)
 
 
 def assert_gradient(attempt, reference, name, cotangent, visible, scores, *extra_args):
-    """The gradient of the scores arrives, and is right where a query may look."""
+    """Fail unless the gradient of the scores arrives, and is right where a query may look."""
     got, want = (
         c.asking(cotangent=cotangent).call(name, scores, *extra_args) for c in (attempt, reference)
     )
@@ -175,12 +187,12 @@ def test_causality(attempt, draw, s):
 @layer.values(0.5, "Which number does e to its power turn into exactly nothing?")
 def test_mask_scores(attempt, reference, draw, s):
     """writes −inf where the mask is False and keeps the rest"""
-    ordinary, many = (s.T, s.U), (draw.integer(*LARGE), draw.integer(*LARGE))
+    ordinary, large = (s.T, s.U), (draw.integer(*LARGE), draw.integer(*LARGE))
     for offset, lift, sizes in (
         (0.0, 0.0, ordinary),
         (DEEP, 0.0, ordinary),
         (DEEP, FAR, ordinary),
-        (0.0, 0.0, many),
+        (0.0, 0.0, large),
     ):
         mask = random_mask(draw, *sizes)
         scores = draw(s.B, *sizes) + offset + lift * ~mask
@@ -197,17 +209,13 @@ def test_mask_scores(attempt, reference, draw, s):
         expect(not inverted or mask.all(), "scores whose mask is False are still there")
         assert_matches(visible, torch.where(mask, scores, 0.0), "what the mask lets through")
         enough = bool((hidden <= TOLERANCE).all())
-        where = (
-            "ordinary scores"
-            if not offset
-            else "scores far below its own"
-            if lift
-            else "low scores"
-        )
+        among = "ordinary scores"
+        if offset:
+            among = "scores far below its own" if lift else "low scores"
         expect(
             enough,
             f"a hidden key still gets a share of {float(hidden.nan_to_num(1.0).max()):.0%} among"
-            f" {where}",
+            f" {among}",
         )
         want = reference.call("mask_scores", scores, mask).output
         assert_matches(after_softmax(got), after_softmax(want), "the softmax of the masked scores")
@@ -239,21 +247,21 @@ def test_leading_dimensions(attempt, draw, s):
 @layer.values(0.5, "First hide, then share out.")
 def test_causal_weights(attempt, reference, agree, draw, s):
     """shares out attention over itself and the past"""
-    ordinary, low, many = (
+    ordinary, low, large = (
         draw(s.B, s.T, s.T),
         draw(s.B, s.T, s.T) + DEEP,
         draw(s.B, *2 * (draw.integer(*LARGE),)),
     )
     with_zeros = ordinary * (torch.arange(s.T) % 3 > 0)
     suffixes = ("", " of low scores", " of scores of which some are 0", "")
-    for scores, suffix in zip((ordinary, low, with_zeros, many), suffixes, strict=True):
+    for scores, suffix in zip((ordinary, low, with_zeros, large), suffixes, strict=True):
         guesses = {"the weights are those without any mask": after_softmax(scores)}
         agree("causal_weights", {f"the weights{suffix}": (scores,)}, guesses)
     calls = attempt.sequence("causal_weights")
-    few, longer = draw(s.B, s.T - 5, s.T - 5), draw(s.B, s.T, s.T)
-    calls(few)
+    short, longer = draw(s.B, s.T - 5, s.T - 5), draw(s.B, s.T, s.T)
+    calls(short)
     calls(longer)
-    for scores, answer in zip((few, longer), calls.ask(), strict=True):
+    for scores, answer in zip((short, longer), calls.ask(), strict=True):
         label = f"asked for {s.T - 5} tokens and then for {s.T}, the weights for {len(scores[0])}"
         assert_matches(answer, reference.call("causal_weights", scores), label)
 

@@ -13,7 +13,7 @@ from ._modules import Layers, Sizes, asked_of, changed, joined
 SIZES = Sizes(
     B=[7], T_q=[9, 11], T_k=[13, 17], nh=[5], hd=[6], d_query=[14], d_context=[19], d_out=joined
 )
-# As many queries as keys, and one width: where sides and axes can be mixed up and still fit.
+# As many queries as keys, and one width, so that sides and axes can be mixed up and still fit.
 SQUARE = partial(SIZES, T_k=11, T_q=11, d_query=30, d_context=30)
 # A context that is shorter than x.
 LARGE = Sizes(
@@ -41,7 +41,7 @@ class Cross(_modules.Subject):
         return {**shapes, "out_proj.weight": (s.d_out, s.d_out), "out_proj.bias": (s.d_out,)}
 
     def weights_and_inputs(self, draw, s, scale=1.0, **options):
-        """Weights, and x, context and keep, which an unmasked one goes without."""
+        """Return weights, and the inputs x, context and keep; an unmasked module has no keep."""
         x, context = (
             draw(s.B, s.T_q, s.d_query, scale=scale),
             draw(s.B, s.T_k, s.d_context, scale=scale),
@@ -51,12 +51,12 @@ class Cross(_modules.Subject):
             draw(s.B, s.T_k) > -0.3,
             torch.arange(s.B),
         )
-        # In every sequence some tokens are real and some are padding, wherever they stand.
+        # In every sequence some tokens are real and some are padding, at any position.
         keep[batch_index, batch_index % s.T_k], keep[batch_index, (batch_index + 3) % s.T_k] = (
             True,
             False,
         )
-        if s.B > 1:  # what is padding in every sequence is not all that is padding
+        if s.B > 1:  # one token is padding in every sequence, others only in some
             keep[:, -2], keep[:, -1] = False, True
             keep[1::2, 0] = False  # and padding may come first
         return weights, (x, context, keep)[: 3 if self.masked else 2]
@@ -69,7 +69,8 @@ layer = Layers(CROSS)
 @layer.shape(0.25, "T_q comes from x and T_k from the context: which of them has the answer?")
 def test_shape(attempt, draw, s):
     """gives (B, T_q, d_out), for any two lengths and widths, with keep and without"""
-    # nh divides 20: who looks there for the heads takes it, and who needs d_out channels does not.
+    # nh divides 20, so an attempt that cuts the heads from d_query accepts it. An attempt that
+    # needs d_out channels does not.
     widths, lengths = (
         ({"d_query": 20}, {}),
         ({"B": 1}, {"T_q": 1}, {"T_q": 17, "T_k": 9}, {"T_k": s.T_q}),
@@ -117,9 +118,10 @@ def test_hears_all(attempt, draw):
         weights, (x, context, keep) = CROSS.weights_and_inputs(draw, s)
         for mask in (keep, None):
             real = torch.ones_like(keep) if mask is None else mask
-            last, first_real = s.T_k - 1 - real.flip(-1).int().argmax(-1), real.int().argmax(-1)
+            last_real = s.T_k - 1 - real.flip(-1).int().argmax(-1)
+            first_real = real.int().argmax(-1)
             baseline = CROSS.answered(attempt, s, weights, x, context, mask)
-            for index, ordinal in ((first_real, "first"), (last, "last")):
+            for index, ordinal in ((first_real, "first"), (last_real, "last")):
                 edited = context.clone()
                 edited[torch.arange(s.B), index] = draw(s.B, s.d_context)
                 deaf = (
@@ -242,8 +244,8 @@ def test_square(agree, draw):
 def test_gradients(attempt, reference, draw, s):
     """lets gradients through to x, to the context and to every weight"""
     (weights, inputs), g = CROSS.low_scores(draw, s), draw(s.B, s.T_q, s.d_out)
-    # Without keep first: a finite number added to a whole column swallows its scores, and no
-    # difference shows a slope.
+    # Without keep first. With keep, a finite number that is added to a whole column swallows its
+    # scores, and no finite difference shows a slope.
     for args in (inputs[:2], inputs):
         _modules.judge_gradients(CROSS, attempt, reference, s, weights, args, g)
 
@@ -280,6 +282,6 @@ def test_again(attempt, draw, s):
 test_steady = asked_of(CROSS, _modules.steady)
 test_half_precision = asked_of(CROSS, _modules.half_precision)
 
-# No query stands among the keys, so that a gate on keys alone leaves a little: more than that is
-# asked.
+# No query is one of the keys, so a gate on keys alone leaves a little interaction. The condition
+# demands more than that.
 PRECONDITIONS = {"CrossAttention": of_module(UNMASKED, least=1e-3)}

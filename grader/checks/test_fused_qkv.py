@@ -64,7 +64,7 @@ def test_values(attempt, reference, agree, draw, s):
     weights, inputs = FUSED.weights_and_inputs(draw, s, 1.5)
     got, want = (answer.output for answer in FUSED.both(attempt, reference, s, weights, inputs))
     assert_shape(got, want.shape)
-    # to undo proj makes rounding errors larger: only where there is a real one
+    # undoing proj enlarges rounding errors, so it is done only if there is a real error
     if difference(got, want) > TOLERANCE:
         shared.expect_unrounded(got, want)
         heads = (
@@ -73,7 +73,7 @@ def test_values(attempt, reference, agree, draw, s):
         )
         # (nh, B, T, hd), before proj
         actual, expected = (y.transpose(1, 2).transpose(0, 1) for y in heads)
-        close = [[bool(torch.allclose(a, b, atol=1e-4)) for b in expected] for a in actual]
+        close = [heads_close_to(head, expected) for head in actual]
         for h, row in enumerate(close):
             source = row.index(True) if any(row) else h
             expect(
@@ -89,7 +89,7 @@ def test_values(attempt, reference, agree, draw, s):
     got, want = FUSED.both(attempt, reference, s, weights, inputs)
     shared.expect_unrounded(got.output, want.output)
     assert_matches(got, want, "with low scores, the output")
-    # Where a product of q and k without the transpose fits, too.
+    # With these sizes a product of q and k without the transpose fits, too.
     for tied in (changed(s, T=s.hd), changed(s, T=s.C // 3, nh=3)):
         inputs = FUSED.inputs(draw, tied, 1.5)
         agree(
@@ -104,6 +104,11 @@ def test_values(attempt, reference, agree, draw, s):
         *FUSED.weights_and_inputs(draw, s, 1.5),
         f"with {s.nh} heads and {s.T} tokens, the output",
     )
+
+
+def heads_close_to(head, candidates):
+    """Return for each of the candidates whether it holds the numbers of this head."""
+    return [bool(torch.allclose(head, candidate, atol=1e-4)) for candidate in candidates]
 
 
 test_gradients = asked_of(FUSED, shared.gradients)
@@ -134,15 +139,19 @@ def test_drops_output(attempt, draw):
         shared.dropped(FUSED, attempt, draw, same_values=True, **options)
         for options in ({}, {"T": 1})
     )
-    # Of a token alone all channels go with its weights, and no channel goes alone.
+    # If only weights are dropped, all channels of a single token become 0 together. A channel that
+    # becomes 0 alone shows the output's dropout.
     if shared.silenced(ratio) <= shared.DROP / 4 or not bool(
         ((alone == 0) & (alone != 0).any(-1, keepdim=True)).any()
     ):
-        some = shared.varies(ratio)
-        some = some or shared.varies(
+        drops_something = shared.varies(ratio) or shared.varies(
             shared.dropped(FUSED, attempt, draw, same_values=False, all_copies=True)
         )
-        expect(some, "training and eval mode give the same: nothing is dropped", "dropout_missing")
+        expect(
+            drops_something,
+            "training and eval mode give the same: nothing is dropped",
+            "dropout_missing",
+        )
         expect(False, "in training no channel of the output is ever 0", "dropout_output_missing")
     shared.expect_share_dropped(ratio)
     means = ratio.mean(dim=(1, 2))
@@ -175,7 +184,7 @@ def test_gpt2_sizes(attempt):
         )
         args, expected = made_as(*block)
         built = attention.asking(around=expected).on("meta").reporting(WHAT).built()
-        # so it answers as other checks judge
+        # if it is the same module, other checks judge its answers
         alike = built.raised is None and built.module.attributes[WHAT] == args
         if not alike or size == "small":  # large weights cost time
             expect_heads(attention, twin, size, C, nh)
@@ -185,11 +194,11 @@ def test_gpt2_sizes(attempt):
 
 
 def expect_heads(attention, twin, size, C, nh):
-    """It takes C channels, in heads as wide as they should be: seen in what it computes."""
+    """Fail unless the output shows C channels, in heads of the right width."""
     weights, x = head_probe(C)
     answer = attention.loaded(weights)(x)
     if answer.raised is not None and "NotImplementedError" in answer.raised.bases:
-        answer.must_return()  # it is not written yet: that says nothing about sizes
+        answer.must_return()  # not written yet, which shows nothing about sizes
     if (
         answer.raised is not None
         and twin.on("meta")(torch.empty(1, 2, C, device="meta")).raised is None
@@ -218,34 +227,39 @@ def expect_heads(attention, twin, size, C, nh):
 
 
 def head_probe(C):
-    """q and k read channel 0 and nothing else; v and proj are the identity. Two tokens."""
-    ones, diagonal = torch.ones(C), torch.arange(C)[:, None].expand(C, 2)
+    """Return weights and two tokens whose output shows the width of a head.
+
+    q and k read channel 0 and nothing else. v and proj are the identity.
+    """
+    unit, diagonal = torch.ones(C), torch.arange(C)[:, None].expand(C, 2)
     read = torch.cat([torch.tensor([[0, 0], [C, 0]]), diagonal + torch.tensor([2 * C, 0])])
-    x = torch.stack([-ones, ones])[None]
+    x = torch.stack([-unit, unit])[None]
     x[..., 0] *= 4.0
     qkv, proj = (
         Entries((3 * C, C), read, torch.ones(C + 2)),
-        Entries((C, C), diagonal.contiguous(), ones),
+        Entries((C, C), diagonal.contiguous(), unit),
     )
     return {"qkv.weight": qkv, "proj.weight": proj}, x
 
 
 def channels_of_one_head(output, x):
-    """How many channels of token 1 are not the plain mean of both tokens: they share a head with
-    channel 0.
+    """Return how many channels of token 1 share a head with channel 0.
+
+    They are the channels that are not the plain mean of both tokens.
     """
     assert_shape(output, x.shape)
     return int((output[0, 1].abs() > 0.1).sum())
 
 
 def expect_no_dropout(attention, twin, size, C):
-    """Training mode answers as eval mode, unless the class itself is to blame."""
+    """Fail if training mode changes the answer, unless the class itself is to blame."""
     weights, x = head_probe(C)
-    modes = (
-        (loaded.training(), loaded)
-        for loaded in (attention.asking(random=True).loaded(weights), twin.loaded(weights))
-    )
-    steady, twin_steady = (same(*(mode(x).output for mode in both)) for both in modes)
+
+    def is_steady(loaded):
+        return same(loaded.training()(x).output, loaded(x).output)
+
+    steady = is_steady(attention.asking(random=True).loaded(weights))
+    twin_steady = is_steady(twin.loaded(weights))
     expect(
         steady or not twin_steady,
         f"{size} should be made without dropout; yours drops in training mode",
@@ -254,14 +268,15 @@ def expect_no_dropout(attention, twin, size, C):
 
 
 def expect_block(attention, twin, size, C):
-    """1024 tokens are taken and 1025 refused, on a device that computes nothing; unless the class
-    itself is to blame.
+    """Fail unless 1024 tokens are taken and 1025 refused, or the class itself is to blame.
+
+    The calls run on a device that computes nothing.
     """
 
     def takes(module, T):
         meta_module = module.asking(watch=True, around=STILL_AT_WORK).on("meta")
         answer = meta_module(torch.empty(1, T, C, device="meta"))
-        # nobody is asked to be fast
+        # a call that is ended because it takes too long has accepted the tokens
         return answer.raised is None or answer.raised.type == "GeneratorExit"
 
     for T, expected in ((GPT2_BLOCK, True), (GPT2_BLOCK + 1, False)):
@@ -289,9 +304,9 @@ def test_gpt2_refuses(attempt):
             f"the message does not list {' and '.join(missing)}: say which names there are",
         )
     small = single.module("gpt2_attention", "small").without_init()
-    width = small.built().module.parameters.get("qkv.weight")  # which is another check's business
+    width = small.built().module.parameters.get("qkv.weight")  # which another check judges
     weights, x = head_probe(GPT2["small"][0] if width is None else width.shape[-1])
-    small.loaded(weights)(x).must_return()  # who refuses everything?
+    small.loaded(weights)(x).must_return()  # an attempt that refuses everything fails here
 
 
 test_half_precision = asked_of(FUSED, _modules.half_precision)

@@ -9,9 +9,9 @@ from ._conditions import of_module
 from ._modules import Layers, Sizes, asked_of, changed, joined
 
 WIDTHS = {"C": joined, "of_kv": lambda s, _: 2 * s.nkv * s.hd}
-# and the group is 5
+# 5 query heads share a head of keys and values
 SIZES = Sizes(B=[7], T=[9, 11], nh=[15], nkv=[3], hd=[4], block=[13, 17], **WIDTHS)
-# and the group is another
+# here 4 query heads share one
 LARGE = Sizes(B=[2], T=(40, 60), nh=[12], nkv=[3], hd=[5], block=(61, 64), **WIDTHS)
 
 
@@ -110,8 +110,8 @@ def test_single_token(agree, draw):
 )
 def test_both_ends(agree, draw):
     """is multi-head attention with n_kv_head = n_head, and multi-query attention with 1"""
-    # Two widths of a head: some wrong scales are right for 4 channels. Of the wide one few
-    # sequences can be recorded.
+    # Two widths of a head, because some wrong scales are right for 4 channels. With the wider head
+    # only few sequences can be recorded.
     for nkv, hd, B in ((15, 4, 7), (1, 6, 2)):
         s = SIZES(draw, nkv=nkv, hd=hd, B=B)
         agree(
@@ -207,7 +207,7 @@ def test_cache_bytes(attempt, draw):
             f"with {label} for a number it gives {times:.4g} times the bytes of keys and values in"
             f" {n_layer} layers"
         )
-        expect(times == 1, evidence, "cache_bytes")  # any other count is one, whatever it counts
+        expect(times == 1, evidence, "cache_bytes")  # every other number is this mistake
         evidence = f"kv_cache_bytes should give an int; yours gives {answer.returned}"
         expect(answer.kind in ("int", "int64"), evidence, "interface")
 

@@ -25,7 +25,11 @@ layer = Layers(CACHED)
 
 
 def compare(attempt, reference, draw, s, sizes, label, weights=None):
-    """Every chunk's y is the reference's. sizes: of the chunks."""
+    """Fail unless y of every chunk is the reference's.
+
+    Args:
+        sizes: the lengths of the chunks.
+    """
     chunks, weights = [draw(s.B, T, s.C) for T in sizes], weights or CACHED.weights(draw, s)
     answers = (
         fed(CACHED.module(implementation, s, weights), *chunks)
@@ -98,8 +102,8 @@ def test_independent(attempt, draw, s, weights, inputs):
 @layer.values(0.75, "A first call without a cache is plain causal attention: begin there.")
 def test_one_call(attempt, agree, draw, s):
     """attends right in a single call"""
-    # As many tokens as channels of a head, or as heads: there who mixes up these axes is no longer
-    # stopped by the sizes.
+    # Some cases have as many tokens as channels of a head, or as heads. Then the sizes no longer
+    # stop an attempt that mixes up these axes.
     for T, nh in (
         (11, s.nh),
         (1, s.nh),
@@ -135,7 +139,7 @@ def test_new_queries_alone(attempt, reference, draw, s, weights, inputs):
         for implementation in (attempt, reference)
     )
     assert_matches(got["y"], want["y"], "after 9 tokens, y of 4 more")
-    # A mask may be square, which is one for all sequences; fused code shows no scores.
+    # A mask may be square, because there is one for all sequences. Fused code shows no scores.
     squares = [
         shape
         for shape in got.reply.operations.shapes
@@ -161,11 +165,12 @@ def test_chunks(attempt, reference, draw, s):
         CACHED.module(attempt, s, CACHED.weights(draw, s)),
         [draw(s.B, T, s.C) for T in (9, 4)],
     )
-    modes = [
-        [answer["y"].output for answer in fed(instance, *chunks)]
-        for instance in (module.training(), module)
-    ]
-    first_agrees, second = (same(*outputs) for outputs in zip(*modes, strict=True))
+
+    def outputs(instance):
+        return [answer["y"].output for answer in fed(instance, *chunks)]
+
+    in_training, in_eval = outputs(module.training()), outputs(module)
+    first_agrees, second = (same(a, b) for a, b in zip(in_training, in_eval, strict=True))
     expect(
         second or not first_agrees,
         "in training mode a second chunk gets another y than in eval mode",
@@ -177,7 +182,8 @@ def test_chunks(attempt, reference, draw, s):
 )
 def test_two_beams(attempt, reference, draw, s, weights, inputs):
     """leaves a cache as it was, so that it can be continued twice"""
-    # All calls together stay within the block: a cache that has all of them is too long for none.
+    # All chunks together fit into the block. So no call is refused, even if a cache wrongly holds
+    # every chunk.
     prompt, beam, two, last_chunk = inputs
 
     def answers(implementation):

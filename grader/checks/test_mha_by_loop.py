@@ -1,5 +1,6 @@
-"""Hidden checks of the loop over heads: causal attention, one head at a time, from a given box of
-weights.
+"""Hidden checks of the loop over heads.
+
+The function computes causal attention, one head at a time, from a given box of weights.
 """
 
 from functools import partial
@@ -18,7 +19,7 @@ from manyheads.checks import (
 
 from ._causal_attention import Subject
 from ._conditions import of_module
-from ._functions import dtype, is_written_in, stays_on_the_device
+from ._functions import dtype, evidence_of_fixed_sizes, stays_on_the_device
 from ._gradients import expect_gradients, is_cut
 from ._modules import Layers, Sizes, asked_of, changed, joined, without_nan
 
@@ -28,7 +29,7 @@ WEIGHTS = ("args.0.qkv.weight", "args.0.proj.weight")
 
 
 def box(s, weights):
-    """The box of weights that an attempt is given."""
+    """Return the box of weights that an attempt is given."""
     linears = {name.removesuffix(".weight"): weight for name, weight in weights.items()}
     return StandIn(linears, {"n_head": s.nh, "head_dim": len(linears["proj"]) // s.nh})
 
@@ -53,7 +54,7 @@ def calls_of(draw):
 
 
 def mean_of_past(weights, x):
-    """What queries without a preference get: the mean of the values so far, projected."""
+    """Return the mean of the values so far, projected: the answer to queries of zeros."""
     *_, v = (x @ rows.T for rows in weights["qkv.weight"].chunk(3))
     return (
         v.cumsum(dim=1)
@@ -63,7 +64,7 @@ def mean_of_past(weights, x):
 
 
 def where_changed(baseline, after, dim):
-    """Where two outputs differ: indices along `dim`."""
+    """Return the indices along `dim` at which two outputs differ."""
     baseline, after = baseline.nan_to_num(nan=1e30), after.nan_to_num(nan=1e30)
     differs = (baseline - after).abs() > 1e-5 * baseline.abs().max().clamp_min(1e-30)
     return differs.transpose(0, dim).flatten(1).any(1).nonzero().flatten().tolist()
@@ -137,7 +138,7 @@ def test_sequences_apart(attempt, draw, s, weights, x):
 )
 def test_heads_apart(attempt, draw, s, weights, x):
     """keeps the heads apart and in order"""
-    # the last one: in another order it stands elsewhere
+    # the last head: if the heads are in another order, it is elsewhere
     weights, h = LOOP.passing_on(weights), s.nh - 1
     channels = [*range(h * s.hd, (h + 1) * s.hd)]
     edited = {name: weight.clone() for name, weight in weights.items()}
@@ -182,7 +183,7 @@ def test_one_of_each(attempt, draw, s, weights):
     )
     for n in (changed(s, nh=1), changed(s, nh=13, hd=2, C=26)):
         weights, (x,) = LOOP.weights_and_inputs(draw, n)
-        # every head gives the mean of its values, whatever the scale
+        # so that every head gives the mean of its values, with any scale
         weights["qkv.weight"][: n.C] = 0.0
         label = f"the output of {n.nh} {'head' if n.nh == 1 else 'heads'}"
         assert_matches(LOOP.module(attempt, n, weights)(x), mean_of_past(weights, x), label)
@@ -197,7 +198,7 @@ def test_values(agree, draw):
     """computes the attention of every head"""
     # more heads and tokens than anybody tries by hand
     large = draw.sizes(B=(2, 3), T=(40, 64), nh=(9, 12), hd=(4, 6))
-    # With another head_dim, and as many tokens: there a product without the transpose fits, too.
+    # With as many tokens as channels of a head, a product without the transpose fits, too.
     tied = [draw.sizes(B=[1, 5], nh=(2, 4), hd=hd) for hd in ([8, 9], [10, 11])]
     tied = [changed(sizes, T=sizes.hd, C=joined(sizes)) for sizes in tied]
     for s in (
@@ -229,7 +230,7 @@ def test_gradients(attempt, reference, draw, s, weights, x):
     assert_shape(got, x.shape)
     cut = [name for name in ("args.1", *WEIGHTS) if got.gradient(name) is None]
     operations = got.reply.operations
-    # Where a layer of torch's own was given copies of the weights, what reaches x is all there is.
+    # If a layer of torch was given copies of the weights, a gradient can reach x alone.
     if tuple(cut) == WEIGHTS and operations is not None and operations.fused:
         assert_gradients_match(got, want, "args.1")
         return
@@ -245,7 +246,7 @@ def test_gradients(attempt, reference, draw, s, weights, x):
     def output(new_weights, x):
         return LOOP.answered(attempt, s, dict(zip(weights, new_weights.values(), strict=True)), x)
 
-    # Who writes into the weights has the gradients of others.
+    # An attempt that writes into the weights has the gradients of other weights.
     cut = not got.reply.mutated
     expect_gradients(
         got,
@@ -271,8 +272,9 @@ def test_any_size(attempt, draw):
     failure = fault(other_sizes)
     lesson = failure and next((sizes for sizes in LESSONS if fault(sizes) is None), None)
     if lesson:
-        evidence, fixed = is_written_in(fault, lesson, other_sizes)
-        # T alone may also be a mask of one size: the values tell these two apart, if anything does.
+        evidence, fixed = evidence_of_fixed_sizes(fault, lesson, other_sizes)
+        # If only T fails, the attempt may also have a mask of one size. Only the values can tell
+        # these two apart.
         expect(False, evidence, "" if [name[:1] for name in fixed] == ["T"] else "hard_coded_shape")
     if failure:
         assert_shape(failure, (varied.B, varied.T, varied.nh * varied.hd))

@@ -19,7 +19,7 @@ from manyheads.checks import (
 from manyheads.checks.asserts import TOLERANCE, difference
 
 from . import _layers as marked
-from ._functions import dtype, is_written_in, leaves_its_arguments, stays_on_the_device
+from ._functions import dtype, evidence_of_fixed_sizes, leaves_its_arguments, stays_on_the_device
 from ._modules import Layers, Sizes, asked_of
 
 LESSON = (2, 8, 4, 16)  # B, T, nh, hd of the lesson's example
@@ -42,12 +42,12 @@ layer = Layers(SIZES)
 
 
 def input_shape(name, B, T, nh, hd):
-    """The shape of what a function is given."""
+    """Return the shape of the tensor that a function is given."""
     return (B, T, nh * hd) if name == SPLIT else (B, nh, T, hd)
 
 
 def output_shape(name, B, T, nh, hd):
-    """The shape of what a function returns."""
+    """Return the shape of the tensor that a function returns."""
     return input_shape(MERGE if name == SPLIT else SPLIT, B, T, nh, hd)
 
 
@@ -56,7 +56,7 @@ def ask(candidate, name, x, nh):
 
 
 def drawn(draw, name):
-    """Arguments of either function by name."""
+    """Return arguments of either function by name."""
     s = vars(SIZES(draw))
     x = draw(*input_shape(name, **s))
     return {"x": x, "n_head": s["nh"]} if name == SPLIT else {"y": x}
@@ -66,40 +66,43 @@ def calls_of(draw):
     return {name: drawn(draw, name) for name in ADDRESSES}
 
 
-def in_words(name, places):
-    """Places in an input, such as "channels 4…7 of position 0"."""
+def in_words(name, indices):
+    """Return indices of an input in words, such as "channels 4…7 of position 0"."""
     words = []
-    for axis, values in zip(ADDRESSES[name], zip(*places, strict=True), strict=True):
-        indices = list(dict.fromkeys(values))
-        listed = ", ".join(map(str, indices[:4])) + ", …" * (len(indices) > 4)
-        follow = indices == list(range(indices[0], indices[-1] + 1))
-        several = f"{axis}s {indices[0]}…{indices[-1]}" if follow else f"{axis}s {listed}"
-        words.append(several if len(indices) > 1 else f"{axis} {indices[0]}")
+    for axis, values in zip(ADDRESSES[name], zip(*indices, strict=True), strict=True):
+        numbers = list(dict.fromkeys(values))
+        listed = ", ".join(map(str, numbers[:4])) + ", …" * (len(numbers) > 4)
+        are_consecutive = numbers == list(range(numbers[0], numbers[-1] + 1))
+        several = f"{axis}s {numbers[0]}…{numbers[-1]}" if are_consecutive else f"{axis}s {listed}"
+        words.append(several if len(numbers) > 1 else f"{axis} {numbers[0]}")
     return " of ".join(reversed(words))
 
 
 def assert_moved(name, answer, x, expected, blocks):
-    """Every number came from where it should. `blocks`: label, index in the output, right places in
-    x.
+    """Fail unless every number of the output came from the right index of x.
 
-    The values decide; where a number came from is asked only of a wrong one. Two random numbers may
-    be neighbours in float32.
+    The values decide. The index that a number came from is looked up only if its value is wrong,
+    because two random numbers may be neighbours in float32.
+
+    Args:
+        blocks: for each block a label, its index in the output, and the right indices of x.
     """
     assert_shape(answer, expected.shape)
     got, flat = answer.output, x.flatten()
     if difference(got, expected) <= TOLERANCE:
         return
-    for label, index, places in blocks:
+    for label, index, expected_sources in blocks:
         distance, nearest = (
             (got[index][:, None] - flat[None, :]).abs().nan_to_num(torch.inf).min(dim=1)
         )
         sources = [tuple(map(int, torch.unravel_index(i, x.shape))) for i in nearest]
         has_source = distance.max() <= 1e-6
-        if sources != places or not has_source:
+        if sources != expected_sources or not has_source:
             yours = (
                 in_words(name, sources) if has_source else "numbers that stand nowhere in the input"
             )
-            raise CheckFailed(f"{label} should hold {in_words(name, places)}; yours holds {yours}")
+            expected_text = in_words(name, expected_sources)
+            raise CheckFailed(f"{label} should hold {expected_text}; yours holds {yours}")
     assert_matches(answer, expected)
 
 
@@ -108,25 +111,23 @@ def keeps_positions(subject, attempt, draw):
     """keeps every position to itself when it splits"""
     s = SIZES(draw)
     x = draw(*input_shape(subject, **vars(s)))
-    # Not in the middle, which stays where it is when an axis is reversed.
+    # Not in the middle, because the middle stays where it is if an axis is reversed.
     b, t = draw.integer(0, s.B // 2 - 1), draw.integer(1, s.T // 2 - 1)
     edited = x.clone()
     edited[b, ..., t, :] += 1 + draw(1).abs()
     baseline, after = (ask(attempt, subject, tokens, s.nh) for tokens in (x, edited))
     assert_shape(baseline, output_shape(subject, **vars(s)))
     assert_shape(after, output_shape(subject, **vars(s)))
-    differs = (baseline.output != after.output).any(dim=-1)  # by head, too, where these are split
-    places = [
-        tuple(p) for p in (differs.any(dim=1) if subject == SPLIT else differs).nonzero().tolist()
-    ]
-    leaks = [f"position {j} of sequence {i}" for i, j in places if (i, j) != (b, t)]
+    differs = (baseline.output != after.output).any(dim=-1)  # for each head, too, if they are split
+    changed = (differs.any(dim=1) if subject == SPLIT else differs).nonzero().tolist()
+    leaks = [f"position {j} of sequence {i}" for i, j in changed if (i, j) != (b, t)]
     evidence = f"a change at position {t} of sequence {b} should show there and nowhere else"
     expect(
         not leaks,
         f"{evidence}; yours shows it at"
         f" {' and '.join(leaks[:2])}{' and more' if leaks[2:] else ''}",
     )
-    expect(places, f"{evidence}; yours does not show it")
+    expect(changed, f"{evidence}; yours does not show it")
 
 
 @marked.shape(0.25, "B, T, C = x.shape; then count the dimensions that you want.")
@@ -168,11 +169,14 @@ def test_split_values(attempt, draw):
     for s in (SIZES(draw), LARGE(draw)):
         x = draw(s.B, s.T, s.nh * s.hd)
         expected = torch.stack([x[:, :, h * s.hd : (h + 1) * s.hd] for h in range(s.nh)], dim=1)
-        blocks = (
-            (f"head {h}, position {t}", (b, h, t), [(b, t, h * s.hd + d) for d in range(s.hd)])
-            for b, h, t in product(range(s.B), range(s.nh), range(s.T))
-        )
-        assert_moved(SPLIT, attempt.call(SPLIT, x, s.nh), x, expected, blocks)
+        assert_moved(SPLIT, attempt.call(SPLIT, x, s.nh), x, expected, blocks_of_split(s))
+
+
+def blocks_of_split(s):
+    """Yield the blocks of split_heads: a label, an index of the output, and the indices of x."""
+    for b, h, t in product(range(s.B), range(s.nh), range(s.T)):
+        sources = [(b, t, h * s.hd + d) for d in range(s.hd)]
+        yield f"head {h}, position {t}", (b, h, t), sources
 
 
 @layer.values(1.25, "The same dance backwards: heads back beside the channels, then join.")
@@ -181,16 +185,15 @@ def test_merge_values(attempt, draw):
     for s in (SIZES(draw), LARGE(draw)):
         y = draw(s.B, s.nh, s.T, s.hd)
         expected = torch.cat([y[:, h] for h in range(s.nh)], dim=-1)
-        channels = [slice(h * s.hd, (h + 1) * s.hd) for h in range(s.nh)]
-        blocks = (
-            (
-                f"position {t}, channels {c.start}…{c.stop - 1}",
-                (b, t, c),
-                [(b, h, t, d) for d in range(s.hd)],
-            )
-            for b, t, (h, c) in product(range(s.B), range(s.T), enumerate(channels))
-        )
-        assert_moved(MERGE, attempt.call(MERGE, y), y, expected, blocks)
+        assert_moved(MERGE, attempt.call(MERGE, y), y, expected, blocks_of_merge(s))
+
+
+def blocks_of_merge(s):
+    """Yield the blocks of merge_heads: a label, an index of the output, and the indices of y."""
+    for b, t, h in product(range(s.B), range(s.T), range(s.nh)):
+        start, stop = h * s.hd, (h + 1) * s.hd
+        label = f"position {t}, channels {start}…{stop - 1}"
+        yield label, (b, t, slice(start, stop)), [(b, h, t, d) for d in range(s.hd)]
 
 
 @layer.values(0.25, "Undo the steps of split_heads, the last one first.")
@@ -222,7 +225,7 @@ def test_any_size(attempt, reference, draw):
         of_lesson, failure = fault(LESSON), fault(other_sizes)
         if failure:
             if not of_lesson and not (failure.raised and "ValueError" in failure.raised.bases):
-                evidence, _ = is_written_in(fault, LESSON, other_sizes)
+                evidence, _ = evidence_of_fixed_sizes(fault, LESSON, other_sizes)
                 raise CheckFailed(f"{name} {evidence}", "hard_coded_shape")
             assert_shape(failure, output_shape(name, *other_sizes))
         assert_shape(
@@ -266,7 +269,7 @@ def test_refuses_indivisible(attempt, draw):
     """refuses channels that do not divide into heads"""
     nh = draw.sizes(nh=[5, 7]).nh
     fine = attempt.call(SPLIT, draw(2, 6, nh * 7), nh)
-    # Heads of 7 channels prove that n_head was heard, so that what follows is about dividing.
+    # Heads of 7 channels prove that n_head was used, so the calls below test the division.
     hears = fine.raised is None and (fine.kind != "tensor" or 7 in fine.output.shape)
     suspect = "divisibility_unchecked" if hears else ""
     for channels in (nh * 7 + draw.integer(1, nh - 1), nh - 1):

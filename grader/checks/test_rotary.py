@@ -1,5 +1,7 @@
-"""Hidden checks of rotary positions: turned pairs, scores of differences alone, and weights for the
-other layout.
+"""Hidden checks of rotary positions.
+
+Pairs of channels are turned, scores depend on differences of positions alone, and weights are
+reordered for the other layout.
 """
 
 import torch
@@ -18,27 +20,27 @@ SIZES = Sizes(B=[5], H=[3], T=[11, 12], U=[9], hd=[10, 14], nh=[6], C_in=[7])
 layer = Layers(SIZES)
 
 
-def places(draw, count):
-    """Positions in no order, none of them twice, and not those that one would count."""
+def drawn_positions(draw, count):
+    """Return different positions in random order, which do not simply count up."""
     return draw(LAST + 1).argsort()[:count].clone()
 
 
 def calls_of(draw, s=None):
     s = s or SIZES(draw)
     return {
-        "rotate": {"x": draw(s.B, s.T, s.hd), "positions": places(draw, s.T)},
+        "rotate": {"x": draw(s.B, s.T, s.hd), "positions": drawn_positions(draw, s.T)},
         "rotary_scores": {
             "q": draw(s.B, s.U, s.hd),
             "k": draw(s.B, s.T, s.hd),
-            "q_positions": places(draw, s.U),
-            "k_positions": places(draw, s.T),
+            "q_positions": drawn_positions(draw, s.U),
+            "k_positions": drawn_positions(draw, s.T),
         },
         "pairs_to_halves": {"weight": draw(s.nh * s.hd, s.C_in), "n_head": s.nh},
     }
 
 
 def turned_in_halves(x, positions):
-    """The rotation in the layout that pairs channel i with channel i + hd/2."""
+    """Return x turned in the layout that pairs channel i with channel i + hd/2."""
     (a, b), hd = x.chunk(2, dim=-1), x.shape[-1]
     # (T, hd / 2)
     angle = positions[:, None] * BASE ** -(torch.arange(0, hd, 2, dtype=torch.float64) / hd)
@@ -46,7 +48,7 @@ def turned_in_halves(x, positions):
     return torch.cat([a * cos - b * sin, a * sin + b * cos], dim=-1)
 
 
-turned_of = shared.some(calls_of, "rotate", "rotary_scores")
+turned_of = shared.restricted(calls_of, "rotate", "rotary_scores")
 test_shapes = asked_of(calls_of, shared.shapes)
 
 
@@ -66,10 +68,10 @@ def test_rotate(reference, agree, draw, s):
         ),
     }
     agree("rotate", {"": (x, positions)}, guesses)
-    many = draw.integer(40, LAST + 1)
-    x, positions = draw(s.B, many, s.hd + 8), torch.arange(many)
+    length = draw.integer(40, LAST + 1)
+    x, positions = draw(s.B, length, s.hd + 8), torch.arange(length)
     calls = {
-        f"for {many} tokens, the output of rotate": (x, positions),
+        f"for {length} tokens, the output of rotate": (x, positions),
         "with a single pair of channels, the output of rotate": (draw(s.U, 2), torch.arange(s.U)),
     }
     agree("rotate", calls)
@@ -79,7 +81,7 @@ def test_rotate(reference, agree, draw, s):
 def test_positions(reference, agree, draw, s):
     """turns each token by the position that is given for it"""
     x = draw(s.B, s.T, s.hd)
-    counting, any_order = torch.arange(s.T), places(draw, s.T)
+    counting, any_order = torch.arange(s.T), drawn_positions(draw, s.T)
     for positions, label in (
         (counting + 21, "positions from 21 on"),
         (any_order, "positions in any order"),
@@ -100,8 +102,8 @@ def test_positions(reference, agree, draw, s):
 def test_base(attempt, reference, agree, draw, s):
     """takes the base that it is given"""
     base = 1000.0 * draw.integer(2, 5) + 7
-    # a new width: no call before this one had its speeds
-    args = draw(s.B, s.T, s.hd + 2), places(draw, s.T)
+    # a new width, so that no earlier call had the same speeds
+    args = draw(s.B, s.T, s.hd + 2), drawn_positions(draw, s.T)
     for base_args, label in (
         ((base,), f"with a base of {base:,.0f}"),
         ((), "without a base, after another one"),
@@ -128,10 +130,11 @@ def test_base(attempt, reference, agree, draw, s):
 @layer.hygiene(0.25, "With an odd number of channels, which one has no partner?")
 def test_refuses(attempt, draw, s):
     """refuses an odd number of channels"""
-    positions = places(draw, s.T)
-    attempt.call("rotate", draw(s.B, s.T, s.hd), positions).must_return()  # who refuses everything?
+    positions = drawn_positions(draw, s.T)
+    # an attempt that refuses everything fails here
+    attempt.call("rotate", draw(s.B, s.T, s.hd), positions).must_return()
     for hd in (s.hd - 1, s.hd + 3):
-        shared.is_refused(
+        shared.expect_refused(
             attempt.call("rotate", draw(s.B, s.T, hd), positions),
             f"a head of {hd} channels",
             "number",
@@ -143,15 +146,15 @@ def test_differences(attempt, draw, s):
     """scores differences of positions, and nothing else of them"""
     q, k = draw(s.B, s.U, s.hd), draw(s.B, s.T, s.hd)
     q_positions, k_positions = torch.arange(s.U) + s.T - s.U, torch.arange(s.T)
-    here = attempt.call("rotary_scores", q, k, q_positions, k_positions)
-    assert_shape(here, (s.B, s.U, s.T), "the scores")
+    baseline = attempt.call("rotary_scores", q, k, q_positions, k_positions)
+    assert_shape(baseline, (s.B, s.U, s.T), "the scores")
     later = attempt.call("rotary_scores", q, k, q_positions + 23, k_positions + 23)
-    assert_same(here, later, "all tokens moved on by 23 positions, and the scores changed")
+    assert_same(baseline, later, "all tokens moved on by 23 positions, and the scores changed")
     for by_q, by_k, side in ((23, 0, "queries"), (0, 23, "keys")):
         apart = attempt.call("rotary_scores", q, k, q_positions + by_q, k_positions + by_k)
         assert_shape(apart, (s.B, s.U, s.T), "the scores")
         expect(
-            not same(apart.output, here.output),
+            not same(apart.output, baseline.output),
             f"the {side} alone moved on by 23 positions, and no score changed",
         )
 
@@ -160,9 +163,9 @@ def test_differences(attempt, draw, s):
 def test_rotary_scores(attempt, reference, agree, draw, s):
     """scores turned queries against turned keys, over √head_dim"""
     q, k = draw(s.B, s.U, s.hd), draw(s.B, s.U, s.hd)
-    args = (q, k, places(draw, s.U), places(draw, s.U))
+    args = (q, k, drawn_positions(draw, s.U), drawn_positions(draw, s.U))
     got, want = (c.call("rotary_scores", *args).output for c in (attempt, reference))
-    shared.are_scaled(got, want)
+    shared.expect_unscaled(got, want)
     expect(
         not same(got, q @ k.mT / s.hd**0.5),
         "the scores are those of queries and keys that were not turned",
@@ -174,13 +177,13 @@ def test_rotary_scores(attempt, reference, agree, draw, s):
         as_many: (
             draw(s.hd, s.U, s.hd),
             draw(s.hd, s.hd, s.hd),
-            places(draw, s.U),
-            places(draw, s.hd),
+            drawn_positions(draw, s.U),
+            drawn_positions(draw, s.hd),
         ),
         "in a long text, the scores": (
             *(draw(s.B, T, s.hd + 8) for T in (41, 57)),
-            places(draw, 41),
-            places(draw, 57),
+            drawn_positions(draw, 41),
+            drawn_positions(draw, 57),
         ),
     }
     agree("rotary_scores", calls)
@@ -191,9 +194,9 @@ def test_decoding(attempt, reference, draw, s):
     """scores one new query as it does among others"""
     q, k = draw(s.B, s.T, s.hd), draw(s.B, s.T, s.hd)
     positions = torch.arange(s.T) + 5
-    last = (q[:, -1:].clone(), k, positions[-1:].clone(), positions)
-    got, want = (c.call("rotary_scores", *last) for c in (attempt, reference))
-    from_zero = reference.call("rotary_scores", *last[:2], positions[:1] * 0, positions)
+    newest = (q[:, -1:].clone(), k, positions[-1:].clone(), positions)
+    got, want = (c.call("rotary_scores", *newest) for c in (attempt, reference))
+    from_zero = reference.call("rotary_scores", *newest[:2], positions[:1] * 0, positions)
     evidence = "a single query is taken for the first token, whatever its position is"
     expect(not same(got.output, from_zero.output), evidence)
     assert_matches(got, want, "for one query, the scores")
@@ -224,14 +227,17 @@ def test_pairs_to_halves(attempt, reference, draw, s):
         if hd > 2:
             expect(not same(got.output, weight), f"{label}, the rows are where they were")
         keeps_numbers = same(got.output.flatten().sort().values, weight.flatten().sort().values)
-        expect(keeps_numbers, f"{label}, numbers were changed or lost: rows only change places")
+        expect(
+            keeps_numbers,
+            f"{label}, numbers were changed or lost: rows only change places",
+        )
         assert_matches(got, want, f"{label}, the output of pairs_to_halves")
 
 
 @layer.values(0.25, "Do pairs_to_halves and rotate mean the same pairs?")
 def test_same_scores(attempt, draw, s):
     """gives the scores of pairs where halves are turned"""
-    x, positions = draw(s.T, s.C_in), places(draw, s.T)
+    x, positions = draw(s.T, s.C_in), drawn_positions(draw, s.T)
     weights = [draw.weights(s.nh * s.hd, s.C_in) for _ in "qk"]
     moved = [attempt.call("pairs_to_halves", weight, s.nh).output for weight in weights]
     for weight, rows in zip(weights, moved, strict=True):
@@ -257,15 +263,15 @@ def test_same_scores(attempt, draw, s):
 def test_leading_dimensions(attempt, draw, s):
     """gives a sequence in a batch the same as alone"""
     q, k = draw(s.B, s.H, s.U, s.hd), draw(s.B, s.H, s.U, s.hd)
-    here, k_positions = places(draw, s.U), places(draw, s.U)
-    shared.treats_leading_alone(attempt, "rotate", (q,), (here,), (s.B, s.H, s.U, s.hd))
-    shared.treats_leading_alone(
-        attempt, "rotary_scores", (q, k), (here, k_positions), (s.B, s.H, s.U, s.U)
+    q_positions, k_positions = drawn_positions(draw, s.U), drawn_positions(draw, s.U)
+    shared.expect_same_alone(attempt, "rotate", (q,), (q_positions,), (s.B, s.H, s.U, s.hd))
+    shared.expect_same_alone(
+        attempt, "rotary_scores", (q, k), (q_positions, k_positions), (s.B, s.H, s.U, s.U)
     )
 
 
 def turns_by_position(attempt, draw):
-    """Two tokens at two positions: what a position does to a token depends on the token."""
+    """Yield the condition that the effect of a position on a token depends on the token."""
     token, other_token = draw(10), draw(10)
     positions = torch.tensor([3, 3, 29, 29])
     answer = attempt.call(

@@ -1,6 +1,4 @@
-"""Hidden checks of SDPA equivalence: the same attention on two paths, and a fair comparison of
-them.
-"""
+"""Hidden checks of SDPA equivalence: one attention on two paths, and a comparison of the two."""
 
 from types import SimpleNamespace
 
@@ -29,9 +27,9 @@ PATHS = {"flash=True": {"flash": True}, "flash=False": {"flash": False}}
 BOTH = shared.Subject(lambda s: ((1, s.block, s.nh), (s.B, 1, 1)), PATHS)
 layer = _modules.Layers(BOTH)
 PLANTED = ((8.0, 0.3), (-8.0, 0.3), (8.0, 0.77))  # either sign, and two sequences
-# of the largest number: planting changes one number in thousands by its own size and more
+# as a part of the largest number: planting changes one number in thousands by its size or more
 PLANT_SHOWS = 1e-3
-PARTED = 0.1  # what planting alone leaves between the paths: far more than rounding
+PARTED = 0.1  # planting alone makes the paths differ by more, rounding by far less
 
 test_shape = asked_of(
     BOTH, shared.shape, "keeps (B, T, C) on both paths, for any batch, length and number of heads"
@@ -134,7 +132,7 @@ def test_drops(attempt, draw):
         shared.expect_weights_dropped(BOTH, attempt, draw, ratio, path, **options)
         never = f"{path}: in training no channel of the output is ever 0"
         expect(shared.silenced(ratio) > shared.DROP / 4, never, "dropout_output_missing")
-        # first, for it knows a dropout too many
+        # first, because it recognises a dropout too many
         shared.expect_scaled_up(BOTH, attempt, draw, 2, path, **options)
         shared.expect_share_dropped(ratio, path)
     judge_modes_again(BOTH, attempt, draw)
@@ -184,7 +182,7 @@ def test_paths_differ(attempt, draw):
     """goes through SDPA without a (T, T) tensor with flash=True, and writes it out with
     flash=False
     """
-    # T and block have a factor that no other size has, or T is so small that any number may be a
+    # T and block have a factor that no other size has; or T is so small that any number may be a
     # square.
     for s in (
         SimpleNamespace(B=B, T=T, nh=5, C=30, block=67)
@@ -192,7 +190,7 @@ def test_paths_differ(attempt, draw):
     ):
         weights, x = BOTH.weights(draw, s), draw(s.B, s.T, s.C)
         asleep = BOTH.module(attempt.asking(watch=True, random=True), s, weights, flash=True)
-        # dropout is 0 in either
+        # dropout is 0 in both modes
         for module, when in ((asleep, ""), (asleep.training(), ", in training mode,")):
             answer, planted = module(x), module.asking(around=planting(*PLANTED[0]))(x)
             assert_shape(answer, x.shape)
@@ -215,7 +213,7 @@ def test_paths_differ(attempt, draw):
                 " back"
             )
             expect(not squares, evidence, "materialised")
-            # else it is called where nothing can be planted
+            # otherwise the fused function is called where nothing can be planted
             reached = "tanh" in planted.reply.operations.kernels
             evidence = (
                 f"flash=True{when} calls F.scaled_dot_product_attention and makes nothing of its"
@@ -237,7 +235,7 @@ def test_measures(attempt, draw, s):
     for planted in PLANTED:
         implementation = attempt.asking(random=True, around=planting(*planted))
         answer, x, apart = measured_first(implementation, draw, s, weights)
-        # the fast path does without SDPA, which is another check's business
+        # the fast path does without SDPA, which another check judges
         if not float(apart.abs().max()) > PARTED:
             implementation = attempt.asking(random=True, around=planting(*planted, "in_forward"))
             answer, x, apart = measured_first(implementation, draw, s, weights)
@@ -250,8 +248,9 @@ def measured(implementation, s, weights, x, *, training=True):
 
 
 def measured_first(implementation, draw, s, weights):
-    """What max_path_difference gives for an input that forward has not seen, the input, and how far
-    the paths are apart.
+    """Return max_path_difference of a new input, this input, and the difference of the paths.
+
+    forward has not seen the input before.
     """
     x = draw(s.B, s.T, s.C)
     answer = measured(implementation, s, weights, x)
@@ -271,7 +270,10 @@ def measured_first(implementation, draw, s, weights):
 
 
 def judge_measure(implementation, s, weights, x, answer, differences):
-    """It gives the largest of these differences."""
+    """Fail unless the answer is the largest of these differences.
+
+    An attempt whose paths cannot be compared is not judged.
+    """
 
     def is_right(answer):
         return abs(float(answer.output) - worst) <= 1e-4 * worst
@@ -301,8 +303,9 @@ def judge_measure(implementation, s, weights, x, answer, differences):
 
 
 def steady(implementation, s, weights, x):
-    """Whether each path gives the same with another seed and with dropout, and leaves x alone: else
-    none can compare them.
+    """Return whether each path gives the same again, and leaves x alone.
+
+    The second call has another seed, and dropout. If the two differ, the paths cannot be compared.
     """
     for options in PATHS.values():
         was = BOTH.module(implementation, s, weights, **options)(x)
@@ -340,7 +343,7 @@ def test_leaves_no_trace(attempt, draw, s):
     answer = attempt.asking(random=True, dtype="float32").call(
         "max_path_difference", module, draw(s.B, s.T, s.C)
     )
-    # who cannot do float32 is told so by another check
+    # an attempt that fails in float32 is judged by another check
     unchanged = answer.raised is not None or not answer.module.changed
     expect(
         unchanged, "the weights were float32 and are something else afterwards", "path_difference"
@@ -380,7 +383,10 @@ def test_memory(attempt, draw):
 
 
 def on_either_path(attempt, draw):
-    """Either path alone may show the interaction; equal keys share one unit out on both."""
+    """Yield the conditions of both paths.
+
+    The interaction may show on one path alone. Equal keys must share one unit out on both.
+    """
     for options in PATHS.values():
         yield from of_module(BOTH, **options)(attempt, draw)
 

@@ -1,4 +1,4 @@
-"""Hidden checks of one causal head with weights of its own."""
+"""Hidden checks of one causal head with three separate projections."""
 
 import itertools
 

@@ -1,5 +1,6 @@
-"""Hidden checks of the sliding window: a band that ends in the lower right corner, and attention
-behind it.
+"""Hidden checks of the sliding window.
+
+They ask for a band that ends in the lower right corner, and for attention with this mask.
 """
 
 import torch
@@ -11,23 +12,25 @@ from . import _functions as shared
 from ._conditions import of_queries_keys_values
 from ._modules import Layers, Sizes, asked_of, changed
 
-DEEP = -40.0  # scores are lowered by so much: a finite fill must lie far below that
+DEEP = -40.0  # scores are lowered to this number: a finite fill must lie far below
 
 
-# Fewer queries (U) than keys (T), and a window (W) below both, of which even a third leaves two
-# keys.
+# There are fewer queries (U) than keys (T), and the window (W) is smaller than both. Even a third
+# of the window is two keys.
 SIZES = Sizes(B=[5], H=[3], T=[11, 12], U=[9], W=[6], hd=[7], hv=[13])
 layer = Layers(SIZES)
 
 
 def band(queries, keys, window):
-    """The oracle: one query and one key at a time."""
-    ends = range(keys - queries, keys)
-    return torch.tensor([[0 <= end - key < window for key in range(keys)] for end in ends])
+    """Return the oracle's mask: whether each query sees each key."""
+    mask = []
+    for end in range(keys - queries, keys):
+        mask.append([0 <= end - key < window for key in range(keys)])
+    return torch.tensor(mask)
 
 
 def qkv(draw, s, queries, keys, *leading):
-    """Arguments with these leading dimensions, by default one."""
+    """Return arguments with these leading dimensions, by default with one."""
     return [
         draw(*(leading or (s.B,)), *size) for size in ((queries, s.hd), (keys, s.hd), (keys, s.hv))
     ]
@@ -39,12 +42,18 @@ def both_of(draw):
     return {"window_mask": {"T_q": s.U, "T_k": s.T, "window": s.W}, "local_attention": arguments}
 
 
-masks_of, calls_of = shared.some(both_of, "window_mask"), shared.some(both_of, "local_attention")
+masks_of = shared.restricted(both_of, "window_mask")
+calls_of = shared.restricted(both_of, "local_attention")
 
 
 def deep_qkv(draw, s, queries, keys, loud=0):
-    """Arguments whose scores lie around DEEP, or as high with the first `loud` keys: a constant
-    channel of the queries meets one of the keys."""
+    """Return arguments whose scores lie around DEEP.
+
+    A constant channel of the queries meets one of the keys.
+
+    Args:
+        loud: the scores of the first `loud` keys lie around −DEEP instead.
+    """
     q, k, v = qkv(draw, s, queries, keys)
     q[..., 0], k[..., 0] = s.hd**0.5, DEEP
     k[:, :loud, 0] = -DEEP
@@ -52,7 +61,7 @@ def deep_qkv(draw, s, queries, keys, loud=0):
 
 
 def assert_band(attempt, queries, keys, window):
-    """The mask of these sizes, told apart by what is wrong with it."""
+    """Fail unless the mask of these sizes is right. The evidence names the mistake."""
     mask = attempt.call("window_mask", queries, keys, window).output
     label = f"{queries} queries, {keys} keys and a window of {window}"
     assert_shape(mask, (queries, keys), f"the mask for {label}")
@@ -97,11 +106,11 @@ def test_window_mask(attempt, draw, s):
 @layer.values(0.75, "At which position does query 0 stand, when there are more keys than queries?")
 def test_fewer_queries(attempt, draw, s):
     """stands the last query at the last key"""
-    many = draw.integer(40, 64)
+    keys = draw.integer(40, 64)
     for sizes in (
         (s.U, s.T, s.W),
         (2, s.T, s.W + 1),
-        (draw.integer(20, 30), many, s.U),
+        (draw.integer(20, 30), keys, s.U),
         (1, s.T, s.W - 1),
     ):
         assert_band(attempt, *sizes)
@@ -124,7 +133,7 @@ def test_refuses(attempt, s):
             if window < 1
             else f"a mask for {queries} queries and {keys} keys"
         )
-        shared.is_refused(attempt.call("window_mask", queries, keys, window), label, "numbers")
+        shared.expect_refused(attempt.call("window_mask", queries, keys, window), label, "numbers")
 
 
 @layer.finite(0.25, "Is there a row that sees no key, or a zero that meets an infinity?")
@@ -159,8 +168,8 @@ def test_reach(attempt, draw, s):
                 f"query {i} of {s.U}",
                 f"key {key} of {s.T}, which",
             )
-            where = "ahead of it" if ago < 0 else f"{ago} before it, and the window is {s.W}"
-            expect(not has_moved or may_see, f"{query} depends on {key_label} lies {where}")
+            distance = "ahead of it" if ago < 0 else f"{ago} before it, and the window is {s.W}"
+            expect(not has_moved or may_see, f"{query} depends on {key_label} lies {distance}")
             expect(
                 has_moved or not may_see, f"{query} does not depend on {key_label} it should see"
             )
@@ -208,7 +217,7 @@ def test_decoding(agree, draw, s):
 def test_leading_dimensions(attempt, draw, s):
     """gives a sequence in a batch the same as alone"""
     args = qkv(draw, s, s.T, s.T, s.B, s.H)
-    shared.treats_leading_alone(attempt, "local_attention", args, (s.W,), (s.B, s.H, s.T, s.hv))
+    shared.expect_same_alone(attempt, "local_attention", args, (s.W,), (s.B, s.H, s.T, s.hv))
 
 
 test_gradients = asked_of(

@@ -1,5 +1,6 @@
-"""Hidden checks of tiled attention: a softmax that goes through its row in blocks, and attention
-made of it.
+"""Hidden checks of tiled attention.
+
+The softmax goes through its row in blocks, and attention is made from it.
 """
 
 import torch
@@ -13,7 +14,7 @@ from ._gradients import expect_gradients, is_cut
 from ._modules import Layers, asked_of
 
 ONLINE, TILED = "online_softmax", "tiled_attention"
-# The kernels behind every spelling of torch.softmax, and of its logarithm.
+# the kernels behind every spelling of torch.softmax, and of its logarithm
 SOFTMAX = {
     "softmax",
     "_softmax",
@@ -23,19 +24,20 @@ SOFTMAX = {
     "log_softmax",
     "_log_softmax",
 }
-PRIMES = [29, 31, 37, 41, 43]  # numbers of tokens of which no product of other sizes is one
+PRIMES = [29, 31, 37, 41, 43]  # numbers of tokens that are no product of other sizes
 UNSEEN = (
     "torch was seen to make no tensor: the numbers come from NumPy or plain Python, where no step"
     " can be watched"
 )
-# of T, and of all block sizes here, none is equal to another in its call
+# sizes that differ from each other, and in nearly all calls from T and the block sizes
 B, NH, HD, HD_V = 3, 5, 6, 7
 layer = Layers(TILED)
 
 
 def drawn(draw, T, *leading, scale=1.5, hd=HD, hd_v=None):
-    """Queries, keys and values, all as wide. Whoever takes the width of y from q is wrong where
-    HD_V is asked, and only there.
+    """Return queries, keys and values; they have one width unless hd_v is given.
+
+    An attempt that takes the width of y from q is wrong only where HD_V is asked for.
     """
     leading = leading or (B, NH)
     return (
@@ -50,8 +52,10 @@ def tiled_answer(implementation, qkv, block_q, block_k):
 
 
 def agree_on(field, attempt, reference, qkv, block_q, block_k, label=""):
-    """This part of tiled_attention's answer is the reference's. label: which case it is, by default
-    which sizes.
+    """Fail unless one field of tiled_attention's answer is the reference's.
+
+    Args:
+        label: names the case in the evidence; by default its sizes do.
     """
     got, want = (
         tiled_answer(implementation, qkv, block_q, block_k)[field]
@@ -70,7 +74,10 @@ def calls_of(draw):
 
 
 def far(scores):
-    """The scores to whole 64ths within 1: float32 holds them exactly, also beside 1,000."""
+    """Return the scores between −1 and 1, rounded to whole 64ths.
+
+    float32 holds them exactly, even after 1,000 is added.
+    """
     return (scores.clamp(-1, 1) * 64).round() / 64
 
 
@@ -135,7 +142,10 @@ def test_causal(attempt, draw):
 
 
 def rounding(answer):
-    """What a reference point that depends on all scores may change: rounding, for it cancels."""
+    """Return the tolerance for reference points that depend on all scores.
+
+    Such a point cancels, so it changes the answer by rounding alone.
+    """
     return 1e-5 if answer.dtype == "float32" else 1e-7
 
 
@@ -270,8 +280,8 @@ def test_gradients(attempt, reference, draw):
         return tiled_answer(attempt, (q, *other_args.values()), 8, 4)["y"].output
 
     def cut():
-        # A detached maximum is right where it cancels. In wrong values it may not: that follows
-        # from these.
+        # A detached maximum is right if it cancels. In wrong values it may not cancel, which
+        # follows from the wrong values.
         is_wrong = moved(got["y"].output.flatten(0, 1), want["y"].output.flatten(0, 1)).max() > 1e-5
         other_args = dict(zip(names[1:], qkv[1:], strict=True))
         return not (is_wrong or got.reply.mutated) and is_cut(
@@ -297,20 +307,21 @@ def test_not_materialised(attempt, draw):
             answer["lse"].output, plain["lse"].output
         )
         expect(unchanged, WATCHED)
-        # Filled up to whole blocks, too; or one axis holds both.
-        long = {T, T + 1, *(-(-T // block) * block for block in (block_q, block_k))}
-        shapes = [
-            (shape, any(size and size % T**2 == 0 for size in shape))
-            for shape in answer.reply.operations.shapes
-        ]
-        squares = [
-            shape for shape, both in shapes if both or sum(size in long for size in shape) > 1
-        ]
+        # the lengths of T filled up to whole blocks count as well
+        lengths = {T, T + 1, *(-(-T // block) * block for block in (block_q, block_k))}
+        shapes = answer.reply.operations.shapes
+        squares = [shape for shape in shapes if is_square(shape, T, lengths)]
         evidence = (
             f"with T = {T} and tiles of {block_q} × {block_k}, a tensor of shape"
             f" {squares and tuple(squares[0])} is made"
         )
         expect(not squares, f"{evidence} on the way: the square is back", "materialised")
+
+
+def is_square(shape, T, lengths):
+    """Return whether two axes have one of these lengths, or one axis holds T · T numbers."""
+    one_axis_holds_both = any(size and size % T**2 == 0 for size in shape)
+    return one_axis_holds_both or sum(size in lengths for size in shape) > 1
 
 
 @layer.hygiene(0.5, "exp, sum and a division are all that it takes.")

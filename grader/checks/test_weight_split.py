@@ -39,7 +39,8 @@ test_hidden_for_good = asked_of(LAYER, shared.hidden_for_good)
 def test_heads_apart(attempt, draw, s):
     """gives head h the channels h·hd … (h+1)·hd − 1, and lets no head see another"""
     state, x = LAYER.passing_on(LAYER.weights(draw, s)), draw(s.B, s.T, s.C)
-    # the last one: in another order it stands elsewhere, and what is added up ends before it
+    # The last head. If the heads are in another order it is elsewhere, and heads that are added up
+    # fill only the first channels.
     h = s.nh - 1
     baseline = LAYER.answered(attempt, s, state, x)
     rows, edited = slice(h * s.hd, s.d_out), dict(state)

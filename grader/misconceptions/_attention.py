@@ -1,4 +1,4 @@
-"""What wrong ways to attend do at each step."""
+"""The steps of attention, each with the wrong ways to do it."""
 
 from itertools import permutations
 
@@ -75,7 +75,7 @@ def by_columns(W, C):
 
 
 def by_five(z, s, *order):
-    """The five axes (B, T, 3, nh, hd) in another order."""
+    """Return the five axes (B, T, 3, nh, hd) in another order."""
     return z.view(s.B, s.T, 3, s.nh, s.hd).permute(order)
 
 
@@ -136,7 +136,7 @@ def permuted_per_head(order):
 
 CUTS |= {f"per_head_{order}": permuted_per_head(order) for order in ORDERS}
 
-# Where the values, queries or keys come from, (q, k, v, x in heads) -> (q, k, v).
+# Sources of queries, keys and values, (q, k, v, x in heads) -> (q, k, v).
 SOURCES = {
     "own": lambda q, k, v, x: (q, k, v),
     "v_is_k": lambda q, k, v, x: (q, k, k),
@@ -152,11 +152,12 @@ PROJS = {
 
 
 def mix_all_heads(w, v):
-    """Every head's weights with the values of all heads side by side: (B, nh, T, C)."""
+    """Return every head's mix of the values of all heads side by side: (B, nh, T, C)."""
     return w @ v.transpose(1, 2).flatten(2)[:, None]
 
 
-# Weights and values to what each head says: the same, until a size is 1 by mistake.
+# From weights and values to the answer of each head. The first two are the same, until a size is 1
+# by mistake.
 MIXES = {
     "matmul": lambda w, v: w @ v,
     "einsum": lambda w, v: torch.einsum("bhqk,bhkd->bhqd", w, v),

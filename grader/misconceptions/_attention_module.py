@@ -1,5 +1,6 @@
-"""A module that attends, right but for its knobs: with a fused projection, unless a subclass has
-other layers.
+"""A module that attends, right except for its knobs.
+
+It has a fused projection, unless a subclass has other layers.
 """
 
 import torch.nn.functional as F
@@ -35,7 +36,7 @@ KNOBS = {
 
 
 class Sizes:
-    """B, T, C, nh, hd and block of one call, with those that are written into the code."""
+    """The sizes B, T, C, nh, hd and block of one call; `fixed` are those that are hard-coded."""
 
     def __init__(self, x, nh, block, fixed):
         self.B, self.T, self.C = x.shape
@@ -48,8 +49,8 @@ class Sizes:
             self.nh = self.C // self.hd
 
 
-# What mask is used, (module, x: scores or queries, sizes). The module may hold one of the largest
-# context in `seen`.
+# The mask in use, from (module, x: scores or queries, sizes). The module may hold the mask for the
+# longest context in `seen`.
 HOLDERS = {
     "whole": lambda module, x, s: module.seen,
     "whole_stretched": lambda module, x, s: module.seen.expand(*x.shape[:-1], x.shape[-2]),
@@ -75,15 +76,16 @@ HOLDERS = {
 
 
 def kept_by_length(masks, size, device):
-    """The mask for so many tokens, which was made when the first sequence of this length came."""
+    """Return the mask for this size, made when the first sequence of this length came."""
     if size not in masks:
         masks[size] = lower(size, device)
     return masks[size]
 
 
 def in_heads(tensor, split, s):
-    """A part (B, T, C) split in this way; one that has its heads already only if the way is a wrong
-    one.
+    """Return a part (B, T, C) split into heads in this way.
+
+    A part that already has its heads is split again only if the way is a wrong one.
     """
     has_heads = tensor.dim() == 4
     if has_heads and split == "heads":
@@ -92,8 +94,11 @@ def in_heads(tensor, split, s):
 
 
 class Attention(nn.Module):
-    """Right, but for its knobs. A subclass may choose the knobs of each call (`knobs_now`), and
-    what is done with q, k and v (`gather`)."""
+    """A module that is right except for its knobs.
+
+    A subclass may choose the knobs of each call (`knobs_now`), and how q, k and v are used
+    (`gather`).
+    """
 
     knobs = None
 
@@ -119,8 +124,12 @@ class Attention(nn.Module):
             self.register_buffer("seen", mask, persistent=False)
 
     def mask_for(self, x, holder, s):
-        """The mask for x: scores, or queries. holder: one of HOLDERS, or a number of tokens to
-        which it is cut.
+        """Return the mask for x.
+
+        Args:
+            x: scores, or queries.
+            holder: a name of HOLDERS, or the number of tokens to which the mask is cut.
+            s: the sizes.
         """
         if holder in HOLDERS:
             return HOLDERS[holder](self, x, s)
@@ -128,7 +137,7 @@ class Attention(nn.Module):
         return self.seen[:size, :size].bool()
 
     def cut(self, step, t, k):
-        """The tensor, detached if this is where the graph is cut."""
+        """Return the tensor, detached if the graph is cut at this step."""
         return t.detach() if step in k.cut_gradient else t
 
     def knobs_now(self):
@@ -159,7 +168,7 @@ class Attention(nn.Module):
         )
 
     def joined(self, q, key, v, s, k):
-        """What the heads say, (B, nh, T, hd)."""
+        """Return the answers of the heads, (B, nh, T, hd)."""
         over_heads = k.attend_over == "heads"
         q, key, v = (t.transpose(1, 2) for t in (q, key, v)) if over_heads else (q, key, v)
         y = self.gather(
@@ -171,11 +180,11 @@ class Attention(nn.Module):
         return self.weigh(q, key, v, s, k)
 
     def weigh(self, q, key, v, s, k):
-        """Each head's mix of the values."""
+        """Return each head's mix of the values."""
         by, (pattern, how) = factor(k.scale, s), self.mask_of(k)
 
         def at(step, t):
-            """The scores or weights, scaled, struck out or detached if this is the place for it."""
+            """Return t, scaled, dropped or detached if the knobs say so for this step."""
             t = ROUNDED_SCORES[k.scores](t * by) if step in k.scaled.split("+") else t
             return self.cut(step, self.dropped(step, t, k), k)
 
@@ -187,14 +196,14 @@ class Attention(nn.Module):
         return MIXES[k.mix](at("weights", weighed(scores, mask, how, k.softmax)), v)
 
     def mask_of(self, k):
-        """What may be seen, and how the rest is hidden."""
+        """Return which keys may be seen, and how the rest is hidden."""
         return of_mask(k.mask)
 
     def dropped(self, step, t, k):
         return self.drop(t) if step == "weights" else t
 
 
-# Where gradients stop.
+# the steps at which gradients stop
 CUTS_OF_GRADIENT = [
     (step,) for step in ("x", "W", "q", "k", "v", "scores", "weights", "y", "proj", "out")
 ]

@@ -27,22 +27,23 @@ CONSTANTS = (0.125, 0.5, 0.25, 8.0, 64.0, 1 / 64, 1 / 3, 3**-0.5, 768**-0.5, 1 /
 
 
 def added(*numbers):
-    """Masks that add such a number where they hide. Not −1: that is a mask of ones, mask_added."""
+    """Return masks that add one of these numbers where they hide.
+
+    −1 is left out, because it gives the same as a mask of ones, mask_added.
+    """
     return [("add", number) for number in numbers if number != -1.0]
 
 
-# The curve of a family has the others, but for a few that lie where its calls hardly tell them
-# apart.
+# The sweep of a parametric mutant covers all other fills. It lacks some of these, because its calls
+# hardly tell them apart.
 WEAK = (-10.0, -1.0, -5.0, -8.0, -9.0, -12.0, -13.0, -14.0, -15.0, -16.0, -20.0, -40.0)
 AXES = ("heads", "batch", "square", "everything", "sequence", "head", "batch_and_heads")
 
 
 class Runs:
-    """Mutants of exercises 7 and 8, and of grouped queries, that stand in their lists in the same
-    order.
-    """
+    """Mutants of exercises 7 and 8 and of grouped queries, in the order of their lists."""
 
-    # Of all modules with several heads.
+    # for all modules with several heads
     HEADS = (
         *variants("merge_wrong_axes", merge=WRONG_AXES),
         *variants("heads_interleaved", split="interleaved", merge=(..., HEADS_LAST)),
@@ -166,7 +167,7 @@ class Runs:
         *on_a_device(SIZES),
     )
 
-    # Of a fused projection and of grouped queries.
+    # for a fused projection and for grouped queries
     LIKELY = (
         ("softmax_query_axis", {"softmax": "queries"}),
         ("product_turned", {"softmax_of": "keys_by_queries"}),
@@ -210,7 +211,7 @@ class Runs:
     )
 
 
-# With a number that nobody can list.
+# parametric mutants: the number can have any value
 ATTENTION_FAMILIES = (
     ("scale_constant", lambda c: {"scale": c}, SCALES_TRIED),
     ("mask_weak_fill", lambda c: {"mask": -c}, FILLS_TRIED),

@@ -1,5 +1,6 @@
-"""The ways in which query heads share heads of keys and values: how these are cut, repeated,
-weighed and counted.
+"""The ways in which query heads share heads of keys and values.
+
+These heads are cut, repeated, weighed and counted, rightly and wrongly.
 """
 
 

@@ -1,10 +1,8 @@
-"""Modules that keep from one call to the next what they should not."""
+"""Modules that wrongly keep something from one call to the next."""
 
 
 def first_value(module, name, value):
-    """What was kept under this name in the first call, which is this value if there was none
-    before.
-    """
+    """Return the value that was kept under this name; keep this one if there is none yet."""
     if name not in vars(module):
         object.__setattr__(module, name, value)
     return vars(module)[name]
@@ -59,7 +57,7 @@ def first_context(module, forward, x, context, keep=None):
     return forward(x, stored if stored.shape == context.shape else context, keep)
 
 
-# (module, the right forward, what it is given) -> its answer.
+# (module, the right forward, its arguments) -> the answer
 KEPT = {
     "nothing": lambda module, forward, *args: forward(*args),
     "rate": without_rate,
@@ -73,7 +71,7 @@ KEPT = {
 
 
 class Keeping:
-    """Keeps what its knob `kept` says, and else answers as the class beside it."""
+    """Keeps what the knob `kept` names, and otherwise answers as the class beside it."""
 
     def forward(self, *args):
         return KEPT[self.knobs.kept](self, super().forward, *args)

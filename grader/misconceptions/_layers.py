@@ -1,5 +1,6 @@
-"""Layers of modules that are no parameters, have a bias that is not due or another name, or are
-made in each call.
+"""Layers of modules with faults.
+
+They are no parameters, have a wrong bias or another name, or are made anew in each call.
 """
 
 import torch
@@ -8,10 +9,11 @@ from torch import nn
 from ._kept import Keeping
 from ._mutants import complete_knobs
 
-# The right value of each knob. Strings of names: what is done, and the layers to which it is.
+# The right value of each knob. `lost` and `biases` are strings: the name of the fault, and the
+# names of the layers that have it.
 KNOBS = {"lost": "", "biases": "", "renamed": {}, "extra": "", "kept": "nothing"}
 
-# What a module has besides, by its name, from (the width of its output, its longest context).
+# The extra parts of a module by name, made from (the width of its output, its longest context).
 EXTRA = {
     "temperature": lambda C, block: nn.Parameter(torch.ones(1)),
     "norm": lambda C, block: nn.LayerNorm(C),
@@ -36,8 +38,8 @@ class Layered:
             has = {"on": True, "off": False, "flipped": layer.bias is None}[how]
             layer.bias = nn.Parameter(torch.zeros(layer.out_features)) if has else None
         if k.extra:
-            last = [*self.parameters()][-1]
-            setattr(self, k.extra, EXTRA[k.extra](len(last), getattr(self, "block_size", 0)))
+            last_weight = [*self.parameters()][-1]
+            setattr(self, k.extra, EXTRA[k.extra](len(last_weight), getattr(self, "block_size", 0)))
         for old, new in k.renamed.items():
             layer = getattr(self, old)
             delattr(self, old)
@@ -47,8 +49,10 @@ class Layered:
             self.lose(k.lost.split()[0], name)
 
     def lose(self, how, name):
-        """Keep a layer in another way: "anew" uses others in its place, "gone" and "list" have none
-        of that name.
+        """Keep a layer in another way.
+
+        With "anew", new layers are used in its place. With "gone" and "list", there is no layer of
+        that name.
         """
         layer = getattr(self, name)
         if how == "buffer":
@@ -70,7 +74,7 @@ class Layered:
                 n: (layer if how == ["list"] else new_layer(layer)).to(args[0])
                 for n, layer in self.away.items()
             }
-        vars(self).update(used)  # where an attribute is looked for first
+        vars(self).update(used)  # attributes are looked up here first
         try:
             return super().forward(*args)
         finally:
@@ -79,7 +83,7 @@ class Layered:
 
 
 def module(name, base, defaults, knobs):
-    """A class with these faults, under its name."""
+    """Return a class with these faults, under its name."""
     k = complete_knobs(knobs, defaults | KNOBS)
     if "holder" in defaults:
         k.holder_in_use = k.holder

@@ -8,7 +8,7 @@ import torch.nn.functional as F
 
 INF = math.inf
 
-# What a query may see, from the usual mask, which is True for the present and the past.
+# The keys that a query may see, from the usual mask, which is True for the present and the past.
 VISIBLE = {
     "causal": lambda mask: mask,
     "all": lambda mask: torch.ones_like(mask),
@@ -22,7 +22,7 @@ VISIBLE = {
     "peeks_three": lambda mask: torch.ones_like(mask).tril(3),
 }
 
-# What stands in a mask that is not boolean.
+# masks that are not boolean, from a boolean one
 MASK_TYPES = {
     "float": lambda mask: mask.float(),
     "int": lambda mask: mask.long(),
@@ -32,7 +32,7 @@ MASK_TYPES = {
     "additive": lambda mask: torch.zeros(mask.shape, device=mask.device).masked_fill(~mask, -INF),
 }
 
-# How a score is hidden, given the scores and where they are visible. See `hidden` for other ways.
+# Ways to hide scores, from the scores and a mask of the visible ones. `hidden` has other ways.
 HIDE = {
     "missing": lambda scores, mask: scores + 0.0,
     "zero_row": lambda scores, mask: scores.masked_fill(~mask, -INF),
@@ -54,7 +54,7 @@ HIDE = {
     "zero_twice": lambda scores, mask: scores.masked_fill(~mask, 0.0),
 }
 
-# What some ways of hiding do to the weights, after the softmax.
+# changes of the weights after the softmax, for some ways of hiding
 AFTER = {
     "zero_row": lambda weights, mask: weights.nan_to_num(0.0),
     "after_softmax": lambda weights, mask: weights.masked_fill(~mask, 0.0),
@@ -111,7 +111,7 @@ SOFTMAX = {
 
 
 def lower(n, device=None):
-    """(n, n): the usual mask."""
+    """Return the usual mask, (n, n)."""
     return _lower(n, device).clone()
 
 
@@ -121,22 +121,27 @@ def _lower(n, device):
 
 
 def visible(pattern, n, device=None):
-    """(n, n): which keys each query may see."""
+    """Return which keys each query may see, (n, n)."""
     return VISIBLE[pattern](lower(n, device))
 
 
 def of_mask(mask):
-    """What may be seen and how the rest is hidden, of a pair of both or one alone."""
+    """Return which keys may be seen, and how the rest is hidden.
+
+    `mask` is a pair of both, or one of the two alone.
+    """
     if isinstance(mask, tuple) and mask[0] in VISIBLE:
         return mask
     return (mask, -INF) if mask in VISIBLE else ("causal", mask)
 
 
 def hidden(scores, mask, how):
-    """The scores with what may not be seen hidden. mask: None if there is no mask.
+    """Return the scores with those hidden that may not be seen.
 
-    how: a number to fill in, ("add", a number), ("below", a number below the smallest score), or a
-    name of HIDE; one of AFTER alone leaves them as they are.
+    Args:
+        mask: True at the scores that may be seen, or None without a mask.
+        how: a number to fill in, ("add", a number), ("below", a number below the smallest score),
+            or a name of HIDE. A name of AFTER alone leaves the scores as they are.
     """
     if mask is None or (how in AFTER and how not in HIDE):
         return scores
@@ -148,6 +153,10 @@ def hidden(scores, mask, how):
 
 
 def weighed(scores, mask, how, softmax, softmaxes=SOFTMAX):
-    """Weights from hidden scores. softmax: an axis, or one of these ways."""
+    """Return the weights from hidden scores.
+
+    Args:
+        softmax: an axis, or a name of `softmaxes`.
+    """
     weights = scores.softmax(softmax) if isinstance(softmax, int) else softmaxes[softmax](scores)
     return weights if mask is None or how not in AFTER else AFTER[how](weights, mask)

@@ -1,6 +1,4 @@
-"""Edits that the references of modules share: of what forward is given and returns, and of the
-layers.
-"""
+"""Edits that the references of modules share: arguments and answers of forward, and layers."""
 
 from manyheads.checks import edit
 
@@ -47,8 +45,11 @@ TRAINING, EARLY = (
 
 
 def cast(sizes=SIZES, paths=("",)):
-    """x in a dtype that is written in. sizes: the line that reads its sizes. paths: where it is,
-    `if … else x`.
+    """Return mutants that convert x to a hard-coded dtype.
+
+    Args:
+        sizes: the line that reads the sizes of x.
+        paths: conditions of the form `if … else x`, for a cast on one path.
     """
     return mutants(
         "hard_coded_dtype",
@@ -57,7 +58,12 @@ def cast(sizes=SIZES, paths=("",)):
 
 
 def on_a_device(sizes=SIZES, layer_call="self.qkv(x"):
-    """x on a device that is written in. layer_call: where the first layer is given it."""
+    """Return mutants that move x to a hard-coded device.
+
+    Args:
+        sizes: the line that reads the sizes of x.
+        layer_call: the beginning of the first layer's call.
+    """
     moved = ("x + torch.zeros(x.shape, dtype=x.dtype)", "x.cpu()")
     return mutants(
         "hard_coded_device",
@@ -67,7 +73,12 @@ def on_a_device(sizes=SIZES, layer_call="self.qkv(x"):
 
 
 def written_into(*writes, sizes=SIZES, out=OUT, copies=("given, x = x, x.clone()",)):
-    """x is changed once all is computed. copies: how forward keeps what is written into."""
+    """Yield mutants that change x after everything is computed.
+
+    Args:
+        writes: the methods that change x.
+        copies: lines that make forward compute with a copy, so that x can be changed.
+    """
     for write in writes:
         for copy in copies:
             copied = {sizes: f"{copy}\n        {sizes}"}
@@ -82,24 +93,24 @@ def written_into(*writes, sizes=SIZES, out=OUT, copies=("given, x = x, x.clone()
 
 
 def answers(out=OUT):
-    """What forward returns in place of its answer."""
+    """Return mutants whose forward does not return its answer as a tensor."""
     texts = (f"return {out}, None", f"return [{out}]", out, f"return {out}.detach().numpy()")
     return mutants("interface", *(edit(f"return {out}", text) for text in texts))
 
 
 def rounded(out=OUT):
-    """What forward returns, rounded to decimals."""
+    """Return mutants whose forward rounds its answer to decimals."""
     return mutants(
         "output_rounded", *(edit(out, f"({out}).round(decimals={n})") for n in (4, 3, 2))
     )
 
 
 def other_rates(of_the_fast_path=None):
-    """Rates that are not the one that is asked for.
+    """Yield mutants whose dropout rate is not the one that is asked for.
 
     Args:
         of_the_fast_path: the line that sets the rate of a path through PyTorch's own function, if
-        there is one.
+            there is one.
     """
     for rate in ("0.1", "1 - dropout"):
         weights, out = ((line, line.replace("dropout)", f"{rate})")) for line in RATES)

@@ -6,36 +6,45 @@ from types import SimpleNamespace
 from manyheads.checks import edit
 
 LOW_FILLS = ("below_all", ("below", 1.0), "below_row", "lowest", "minus_largest")
-OF_HEADS = ("below_head", "below_head_fixed")  # those of each head
-SCALES_TRIED, FILLS_TRIED = (1e-4, 1e4), (0.02, 40.0)  # the limits of a number that nobody can list
+OF_HEADS = ("below_head", "below_head_fixed")  # for each head
+# the limits of the numbers of parametric mutants
+SCALES_TRIED, FILLS_TRIED = (1e-4, 1e4), (0.02, 40.0)
 
 
 def complete_knobs(knobs, defaults):
-    """These knobs, and the right value for every other one. defaults: the knobs that there are."""
+    """Return these knobs, and the right value for every other one.
+
+    Args:
+        defaults: the right values of all knobs.
+    """
     assert knobs.keys() <= defaults.keys(), knobs.keys() - defaults.keys()
     return SimpleNamespace(**{**defaults, **knobs})
 
 
 def variants(id_, **knobs):
-    """A mutant for each combination of values. A knob with several has a tuple or a list of them;
-    ... leaves it right.
+    """Return a mutant for each combination of values.
+
+    A knob with several values has a tuple or a list. The value ... leaves the knob right.
     """
     values = (value if isinstance(value, tuple | list) else (value,) for value in knobs.values())
-    combinations = (zip(knobs, chosen, strict=True) for chosen in product(*values))
-    return [
-        (id_, {knob: value for knob, value in chosen if value is not ...})
-        for chosen in combinations
-    ]
+    listed = []
+    for combination in product(*values):
+        chosen = zip(knobs, combination, strict=True)
+        listed.append((id_, {knob: value for knob, value in chosen if value is not ...}))
+    return listed
 
 
 def written_in(**sizes):
-    """One dict for each of these numbers: nh=(4, 2) are {"nh": 4} and {"nh": 2}."""
+    """Return a dict for each of these numbers: nh=(4, 2) gives {"nh": 4} and {"nh": 2}."""
     return [{name: n} for name, numbers in sizes.items() for n in numbers]
 
 
 def at(line, *groups, extra_changes=None):
-    """An edit of this line of the reference for each of these texts, (id, text, …); extra_changes:
-    what all of them change besides.
+    """Yield an edit of this line of the reference for each text.
+
+    Args:
+        groups: a misconception's id and then its texts, (id, text, …).
+        extra_changes: further changes that all these edits make.
     """
     for id_, *texts in groups:
         for new in texts:
@@ -43,25 +52,23 @@ def at(line, *groups, extra_changes=None):
 
 
 def mutants(id_, *edits):
-    """Mutants of one misconception."""
+    """Return mutants of one misconception."""
     return tuple((id_, mutation) for mutation in edits)
 
 
 def changed(changes):
-    """An edit of all these texts."""
+    """Return an edit of all these texts."""
     (old, new), *extra_changes = changes.items()
     return edit(old, new, dict(extra_changes))
 
 
 def both(edit_a, edit_b):
-    """An edit of all that two edits change."""
+    """Return an edit that makes the changes of two edits."""
     return changed({**edit_a.changes, **edit_b.changes})
 
 
 def insert_before(line, text, extra_changes=None):
-    """An edit that puts this text before a line of the reference, as far from the margin as lines
-    of a method.
-    """
+    """Return an edit that inserts text before a line, indented as in a method."""
     return edit(line, f"{text}\n        {line}", extra_changes)
 
 
@@ -85,23 +92,24 @@ BIAS_BY_DEFAULT = ("interface", edit("qkv_bias: bool = False", "qkv_bias: bool =
 
 
 def dropped_in_place(layer):
-    """The dropout of this name in place, an edit of every reference that makes it so."""
+    """Return the mutant in which the dropout of this name acts in place."""
     line = f"{layer} = nn.Dropout(dropout)"
     return "dropout_in_place", edit(line, line.replace(")", ", inplace=True)"))
 
 
 def values_transposed(product="weights @ v"):
-    """The values transposed in this product, as keys are."""
+    """Return the mutant that transposes the values in this product, as keys are."""
     return "values_transposed", edit(product, f"{product}.transpose(-2, -1)")
 
 
 def added_mask_kept(hiding, hidden):
-    """The mask of the first call, kept on the module and added to the scores of each later call,
-    whole or cut.
+    """Return mutants that keep the mask of the first call, and add it in each later call.
+
+    The first one adds the whole mask, the second one cuts it.
 
     Args:
         hiding: the line of the reference that hides scores.
-        hidden: what it hides, (T, T).
+        hidden: the text of the scores to hide, (T, T).
     """
     replacement = (
         'if not hasattr(self, "kept"):\n'

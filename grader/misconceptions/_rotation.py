@@ -40,7 +40,7 @@ POSITIONS = {
     "from_one": lambda positions: positions + 1,
 }
 
-# What each channel's partner is, with its sign.
+# each channel's partner, with its sign
 PARTNERS = {
     "pairs": lambda x: torch.stack([-x[..., 1::2], x[..., 0::2]], -1).flatten(-2),
     "halves": lambda x: torch.cat([-x[..., x.shape[-1] // 2 :], x[..., : x.shape[-1] // 2]], -1),
@@ -63,15 +63,19 @@ SIGNS = {
 
 
 def flipped(partner, member):
-    """The partners of neighbouring pairs, the sign of the first (0) or second (1) turned over."""
+    """Return the partners of neighbouring pairs, with the sign of one member turned over.
+
+    The member is the first (0) or second (1) of each pair.
+    """
     sign = torch.ones(partner.shape[-1], dtype=partner.dtype, device=partner.device)
     sign[member::2] = -1
     return partner * sign
 
 
 def overwritten(x, partner, cos, sin, member):
-    """The first (0) or second (1) channel of each pair is written before the other one is made of
-    it.
+    """Return the result if one channel of each pair is overwritten too early.
+
+    The first (0) or second (1) channel is written before the other one is made from it.
     """
     written, sign = (x * cos + partner * sin)[..., member::2], 1 - 2 * member
     opposite = x[..., 1 - member :: 2] * cos[..., ::2] + sign * written * sin[..., ::2]
@@ -79,7 +83,7 @@ def overwritten(x, partner, cos, sin, member):
 
 
 def regrouped(x, how):
-    """Pairs laid out as halves, or halves as pairs."""
+    """Return pairs laid out as halves, or halves as pairs."""
     if how == "halves":
         return torch.cat([x[..., 0::2], x[..., 1::2]], -1)
     if how == "pairs":
@@ -90,7 +94,7 @@ def regrouped(x, how):
 def turned(
     x, positions, base, *, layout, spread, written, speed, place, sign, per_channel, base_used
 ):
-    """x turned, with these faults."""
+    """Return x turned, with these faults."""
     hd, base = x.shape[-1], base if base_used == "given" else base_used
     pair = torch.arange(hd // 2, device=x.device, dtype=torch.float64)
     angle = POSITIONS[place](positions)[:, None] * SPEEDS[speed](pair, hd, base)

@@ -4,7 +4,7 @@ import math
 
 import torch
 
-# What q kᵀ is multiplied by, (s: sizes); a number stands for itself.
+# The factors of q kᵀ, from the sizes s. A number stands for itself.
 SCALES = {
     "sqrt_hd": lambda s: s.hd**-0.5,
     "sqrt_c": lambda s: s.C**-0.5,
@@ -36,7 +36,7 @@ SCALES = {
     "rounded_down": lambda s: 1 / math.floor(math.sqrt(s.hd)),
     "rounded": lambda s: 1 / round(math.sqrt(s.hd)),
     "rounded_up": lambda s: 1 / math.ceil(math.sqrt(s.hd)),
-    # What brackets that are missing make of it.
+    # the results of missing brackets
     "half_of_one_over_hd": lambda s: 1 / s.hd / 2,  # / hd ** 1 / 2
     "one_over_half_hd": lambda s: 2 / s.hd,  # / (hd ** 1 / 2)
     "one_over_half_hd_floored": lambda s: 1 / max(s.hd // 2, 1),
@@ -80,7 +80,7 @@ SCALE_IDS = {
     for scale_name in scale_names.split()
 }
 
-# What is done to the scores once they are scaled.
+# ways to round the scores after they are scaled
 ROUNDED_SCORES = {
     "no": lambda scores: scores,
     "rounded_down": lambda scores: torch.div(scores, 1, rounding_mode="floor"),
@@ -89,10 +89,10 @@ ROUNDED_SCORES = {
 
 
 def factor(scale, sizes):
-    """The number that q kᵀ is multiplied by."""
+    """Return the number that q kᵀ is multiplied by."""
     return SCALES[scale](sizes) if isinstance(scale, str) else scale
 
 
 def scales(*names):
-    """A mutant for each of these scales, with the misconception behind it."""
+    """Return a mutant for each of these scales, with the misconception behind it."""
     return tuple((SCALE_IDS[name], {"scale": name}) for name in names)

@@ -1,5 +1,6 @@
-"""What wrong attempts at functions of queries and keys share: scales, products, and answers that
-are no tensors.
+"""Shared parts of wrong attempts at functions of queries and keys.
+
+These are scales, products, and answers that are no tensors.
 """
 
 from functools import wraps
@@ -11,12 +12,17 @@ from ._masking import SOFTMAX
 from ._mutants import variants
 from ._scaling import SCALES
 
-# What q kᵀ is multiplied by, for attempts that know one number of axes only.
+
+def heads_or_1(q):
+    return q.shape[-3] if q.dim() > 2 else 1
+
+
+# The factors of q kᵀ, with those of attempts that know one number of axes only.
 MULTIPLIERS = SCALES | {
-    "sqrt_c_or_1": lambda s: (s.hd * (s.q.shape[-3] if s.q.dim() > 2 else 1)) ** -0.5,
+    "sqrt_c_or_1": lambda s: (s.hd * heads_or_1(s.q)) ** -0.5,
     "sqrt_c_strict": lambda s: (s.hd * s.q.shape[-3]) ** -0.5,
     "sqrt_c_axis_1": lambda s: (s.hd * s.q.shape[1]) ** -0.5,
-    "sqrt_heads_or_1": lambda s: (s.q.shape[-3] if s.q.dim() > 2 else 1) ** -0.5,
+    "sqrt_heads_or_1": lambda s: heads_or_1(s.q) ** -0.5,
     "sqrt_heads_strict": lambda s: s.q.shape[-3] ** -0.5,
     "sqrt_axis_1": lambda s: s.q.shape[1] ** -0.5,
     "sqrt_pairs": lambda s: (s.hd // 2) ** -0.5,
@@ -24,8 +30,7 @@ MULTIPLIERS = SCALES | {
 }
 CONSTANTS = (8, 64, 2, 4, 768)  # their roots, by hand
 
-# How the scores are normalised, where the number of axes is not known. A number is the axis of a
-# softmax.
+# Ways to normalise scores with any number of axes. A number is the axis of a softmax.
 SHARES = SOFTMAX | {
     "implicit": lambda s: torch.softmax(s, dim=0 if s.dim() == 3 else 1),  # F.softmax without dim
     "missing": lambda s: s + 0.0,
@@ -60,11 +65,11 @@ PRODUCTS = {
 
 # Which of q, k, v stands where query, key and value belong.
 ROLES = {
-    name: tuple("qkv".index(c) for c in name)
+    name: tuple(map("qkv".index, name))
     for name in ("qkv", "qvk", "kqv", "kvq", "vqk", "vkq", "qkk", "qkq", "qqv", "kkv", "qvv")
 }
 
-# What is returned in place of a tensor.
+# answers in place of a tensor
 ANSWERS = {
     "tuple": lambda out: (out, out),
     "list": lambda out: out.tolist(),
@@ -82,7 +87,7 @@ def unpacked(t, axes):
 
 
 def multiplier(scale, q, k, v=None):
-    """The number that q kᵀ is multiplied by."""
+    """Return the number that q kᵀ is multiplied by."""
     if not isinstance(scale, str):
         return scale
     (T, hd), nh = q.shape[-2:], q.shape[-3] if q.dim() > 3 else 1
@@ -91,12 +96,12 @@ def multiplier(scale, q, k, v=None):
     )
 
 
-# What functions return and are called, and what becomes of their arguments.
+# Knobs of a function's answer, name and arguments.
 OFFERED = {
-    "returns": None,  # of ANSWERS, and a function
-    "without": "",
-    "renamed": "",  # a function that is missing, or whose arguments have other names
-    "decimals": (),  # a function, and to how many its output is rounded
+    "returns": None,  # a name of ANSWERS, and a function
+    "without": "",  # the function that is missing
+    "renamed": "",  # the function whose arguments have other names
+    "decimals": (),  # a function, and the number of decimals of its output
     "detached": (),
     "cast": ("", ()),
     "fixed_device": (),  # functions; a dtype and functions
@@ -104,7 +109,7 @@ OFFERED = {
 
 
 def offered(k, *functions):
-    """The functions by their names, as these knobs would have them."""
+    """Return the functions by name, with the faults of these knobs."""
     return {f.__name__: _offered(k, f, f.__name__) for f in functions if f.__name__ != k.without}
 
 
@@ -125,14 +130,15 @@ def _offered(k, function, name):
 
 
 def paired_defaults(defaults):
-    """The right value of each of these knobs, and of those of the second function alone, which are
-    as the first one's.
+    """Return the right value of each of these knobs for two functions.
+
+    Knobs that begin with own_ hold for the second function alone. None means: as in the first one.
     """
     return defaults | dict.fromkeys((f"own_{name}" for name in defaults), None)
 
 
 def of_both(k, defaults):
-    """The values of these knobs in the first function, and in the second one."""
+    """Return the values of these knobs in the first function, and in the second one."""
     first_knobs = {name: getattr(k, name) for name in defaults}
     second = {name: getattr(k, f"own_{name}") for name in defaults}
     return first_knobs, first_knobs | {
@@ -141,8 +147,9 @@ def of_both(k, defaults):
 
 
 def sides(id_, defaults, **knobs):
-    """As `each`: in both functions, in the second one alone, in the first one alone if these knobs
-    have a right value.
+    """Yield the mutants of `variants` in both functions, and in each function alone.
+
+    A mutant in the first function alone is left out if a knob has no right value in `defaults`.
     """
     for _, faults in variants(id_, **knobs):
         yield id_, faults

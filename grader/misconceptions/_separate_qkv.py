@@ -1,5 +1,6 @@
-"""What wrong attempts with W_query, W_key and W_value share: one head with a knob for each fault,
-and lists of mutants.
+"""Shared parts of wrong attempts with W_query, W_key and W_value.
+
+These are one head with a knob for each fault, and lists of mutants.
 """
 
 import math
@@ -44,14 +45,17 @@ KNOBS = {
     "order": "qkv",
     "values": "v",  # v, k, q, x
     "transposed": "",
-    "cut_gradient": (),  # where the graph is cut
-    "sizes": {},  # what is written in: B, T, C; context: T is the longest
+    "cut_gradient": (),  # the steps at which the graph is cut
+    "sizes": {},  # the hard-coded ones: B, T, C; context: T is the longest context
 }
 LAYERS = ("W_query", "W_key", "W_value")
 
 
 def project(layer, x, transposed=False):
-    """The layer's answer, or x @ W in place of x @ Wᵀ. A layer may be no more than its weight."""
+    """Return the layer's answer, or x @ W in place of x @ Wᵀ.
+
+    The layer may be a weight alone.
+    """
     if isinstance(layer, torch.Tensor):
         return x @ layer.to(x).T
     if not transposed:
@@ -60,7 +64,7 @@ def project(layer, x, transposed=False):
 
 
 def fixed(tensor, sizes):
-    """View (B, T, C) with some of its sizes written in."""
+    """Return the tensor viewed as (B, T, C), with some of these sizes hard-coded."""
     if not sizes.keys() & {"B", "T", "C"}:
         return tensor
     return tensor.contiguous().view(
@@ -85,15 +89,15 @@ class OneHead(Attention):
         self.hold_mask(knobs.holder, knobs.mask_size or context_length)
 
     def split(self, t, role):
-        """(B, T, C) as heads. role: q, k or v."""
+        """Return (B, T, C) as heads of q, k or v, which the role names."""
         return t
 
     def as_values(self, x, q):
-        """x in place of the values."""
+        """Return x in place of the values."""
         return x
 
     def merge(self, out, x):
-        """The heads' answers as (B, T, C), projected."""
+        """Return the heads' answers as (B, T, C), projected."""
         return out
 
     def forward(self, x):
@@ -125,31 +129,30 @@ class OneHead(Attention):
 
 
 def attention_mutants(too_wide, wrong_axes, several=False):
-    """Faults between the projections and the mix, most likely first.
+    """Return the faults between the projections and the mix, most likely first.
 
-    too_wide: scales by a width that is not the head's. wrong_axes: of the softmax. several: whether
-    there are several heads.
+    Args:
+        too_wide: scales by a width that is not the head's.
+        wrong_axes: wrong axes of the softmax.
+        several: whether there are several heads.
     """
     constants = (*(1 / n for n in (8, 4, 2, 64, 3, 768)), *(1 / math.sqrt(n) for n in (2, 768)))
     weak = (-10.0, -1.0, -5.0, -11.0, -12.0, -13.0, -14.0, -20.0, -40.0, -50.0)
     added_weak = (-10.0, -5.0)  # −1 added is a mask of ones: mask_added
     added = ("add_seen", "add_hidden")
     softmaxes = ("missing", "sum", "sigmoid")
+    multiplied = ("times_c", *PRECEDENCE) if several else PRECEDENCE_OF_HD
+
+    def if_several(*values):
+        return values if several else ()
+
     return (
-        *scales(
-            "missing", *too_wide, "hd", *(("c", "heads") if several else ()), "tokens", "block"
-        ),
+        *scales("missing", *too_wide, "hd", *if_several("c", "heads"), "tokens", "block"),
         ("scale_twice", {"scale": "hd"}),
-        *scales(
-            "times_sqrt_hd",
-            "times_hd",
-            *(("times_c", *PRECEDENCE) if several else PRECEDENCE_OF_HD),
-        ),
+        *scales("times_sqrt_hd", "times_hd", *multiplied),
         *variants("scale_after_softmax", scaled=("weights", "scores+weights")),
-        *scales(*(("sqrt_heads",) if several else ()), "sqrt_tokens", "sqrt_block", "sqrt_batch"),
-        *scales(
-            *(("sqrt_batch_and_heads",) if several else ()), "rounded_down", "rounded", "rounded_up"
-        ),
+        *scales(*if_several("sqrt_heads"), "sqrt_tokens", "sqrt_block", "sqrt_batch"),
+        *scales(*if_several("sqrt_batch_and_heads"), "rounded_down", "rounded", "rounded_up"),
         *variants("scale_rounded", scaled=(..., "hidden"), scores=tuple(ROUNDED_SCORES)[1:]),
         *variants("scale_constant", scale=constants),
         *variants(
@@ -164,11 +167,11 @@ def attention_mutants(too_wide, wrong_axes, several=False):
         *variants("softmax_missing", softmax=("exp", "exp_shifted")),
         *(("softmax_missing", {"softmax": s, "how": h}) for s in softmaxes for h in (0.0, -1e9)),
         *variants("softmax_wrong_axis", softmax=wrong_axes, how=-1e9),
-        # Masked before the softmax, and after it: over these axes nobody takes a share from another
-        # key.
+        # Over these axes no key takes a share from another key, so a mask after the softmax does
+        # the same as a mask before it.
         *variants(
             "softmax_wrong_axis",
-            softmax=(*(("heads", "batch") if several else ("batch",)),),
+            softmax=(*if_several("heads"), "batch"),
             how="after_softmax",
         ),
         ("mask_missing", {"mask": "all"}),
@@ -199,12 +202,10 @@ def attention_mutants(too_wide, wrong_axes, several=False):
         # the same by hand, with nan_to_num
         ("mask_reversed", {"mask": "inverted", "how": "zero_row"}),
         *variants("mask_weak_fill", how=(*weak, *(("add", n) for n in added_weak))),
-        *variants("mask_weak_fill", how=(*LOW_FILLS, *(OF_HEADS if several else ()))),
+        *variants("mask_weak_fill", how=(*LOW_FILLS, *if_several(*OF_HEADS))),
         *variants("mask_weak_fill", how=LOW_FILLS, scaled="hidden"),
         *variants("mask_not_sliced", holder=("whole", "rows_only", "whole_stretched")),
-        *variants(
-            "size_wrong_axis", holder=("made_for_batch", *(("made_for_heads",) if several else ()))
-        ),
+        *variants("size_wrong_axis", holder=("made_for_batch", *if_several("made_for_heads"))),
         *variants("size_wrong_axis", holder=("made_for_batch_stretched", "cut_to_batch")),
         *variants("mask_not_moved", holder=("attribute", "kept_by_length")),
         *variants("mask_is_parameter", holder=("parameter", "float_parameter")),
@@ -212,25 +213,34 @@ def attention_mutants(too_wide, wrong_axes, several=False):
     )
 
 
-SOME = [
-    " ".join(LAYERS["qkv".index(c)] for c in some)
-    for some in ("qkv", "q", "k", "v", "qk", "qv", "kv")
-]
+def layer_names(letters):
+    """Return the names of the layers for these of q, k and v."""
+    return " ".join(LAYERS["qkv".index(letter)] for letter in letters)
+
+
+LAYER_SETS = [layer_names(letters) for letters in ("qkv", "q", "k", "v", "qk", "qv", "kv")]
 OPTIONS = "dropout: float = 0.0, qkv_bias: bool = False"
 INIT, FIT = "super().__init__()", "if self.context_length < T:"
 
 
 def renamed(old, new):
-    """These arguments under other names, with their annotations. An edit of either reference."""
-    names = (
-        ", ".join(parameter.split(":")[0] for parameter in text.split(", ")) for text in (old, new)
-    )
-    return "interface", edit(old, new, {INIT: f"{INIT}\n        {' = '.join(names)}"})
+    """Return an edit of either reference that gives these arguments other names.
+
+    Both texts contain the annotations.
+    """
+    assigned = f"{argument_names(old)} = {argument_names(new)}"
+    return "interface", edit(old, new, {INIT: f"{INIT}\n        {assigned}"})
+
+
+def argument_names(parameters):
+    """Return the names of these parameters, without annotations and defaults."""
+    return ", ".join(parameter.split(":")[0] for parameter in parameters.split(", "))
 
 
 def dropouts(softmax, out):
-    """Dropout in other places, of other rates, in other modes. Edits of either reference, by its
-    texts.
+    """Return mutants with dropout in other places, at other rates, and in other modes.
+
+    They are edits of either reference. The arguments are texts of that reference.
     """
     dropped, drop, rate = (
         f"self.dropout({softmax})",
@@ -274,8 +284,9 @@ def dropouts(softmax, out):
 
 
 def on_the_way(sizes, out):
-    """x changed, and decimals and dtypes that are written in. Edits of either reference, by its
-    texts.
+    """Return mutants that change x, or have hard-coded decimals or dtypes.
+
+    They are edits of either reference. The arguments are texts of that reference.
     """
     return (
         *edits.written_into("detach().zero_()", sizes=sizes, out=out, copies=("given = x",)),
@@ -288,14 +299,22 @@ def on_the_way(sizes, out):
 
 
 def more_layers(out, **layers):
-    """Layers that are not due, and act on the output: their names, each made so; {0} is the output,
-    and what acts.
+    """Yield mutants with a layer that should not exist, and that acts on the output.
+
+    Args:
+        out: the text of the output.
+        layers: for each name, the text that makes the layer, and the text that applies it to the
+            output, {0}.
     """
-    last = "self.W_value = nn.Linear(d_in, d_out, bias=qkv_bias)"
+    values_layer = "self.W_value = nn.Linear(d_in, d_out, bias=qkv_bias)"
     for name, (definition, used) in layers.items():
         yield (
             "params_extra",
-            edit(last, f"{last}\n        self.{name} = {definition}", {out: used.format(out)}),
+            edit(
+                values_layer,
+                f"{values_layer}\n        self.{name} = {definition}",
+                {out: used.format(out)},
+            ),
         )
 
 
@@ -313,11 +332,13 @@ class Runs:
         *variants("qkv_order", order=("kqv", "vkq", "qvk", "kvq", "vqk")),
         *variants("values_wrong_source", values=("k", "x", "q")),
         *variants("weight_not_transposed", transposed=("qkv", "q", "k", "v", "qk", "qv", "kv")),
-        *variants("proj_bias", biases=[f"{how} {some}" for how in ("on", "off") for some in SOME]),
-        ("proj_bias", {"biases": f"flipped {SOME[0]}"}),
+        *variants(
+            "proj_bias", biases=[f"{how} {names}" for how in ("on", "off") for names in LAYER_SETS]
+        ),
+        ("proj_bias", {"biases": f"flipped {LAYER_SETS[0]}"}),
     )
 
-    # What is kept, the gradients, and the sizes of the input.
+    # kept state, gradients, and hard-coded sizes of the input
     INPUT = (
         *variants("state_kept", holder=("first_call", "first_call_cut")),
         *variants("state_kept", kept=("rate", "batch", "answers", "awake", "tokens")),
@@ -331,7 +352,7 @@ class Runs:
         ),
     )
 
-    # Sizes of the mask, and a device, that are written in.
+    # hard-coded sizes of the mask, and a hard-coded device
     WRITTEN_IN = (
         *variants("hard_coded_shape", holder=(6, 4, 8, 5, 7)),
         *variants("hard_coded_shape", mask_size=(6, 4, 5, 8)),
@@ -350,7 +371,7 @@ class Runs:
         ),
     )
 
-    # Edits of either reference: other arguments, and what is not written.
+    # edits of either reference: other arguments, and parts that are not written
     SIGNATURES = (
         ("super_init_missing", edit(INIT, "pass")),
         *at(
@@ -371,7 +392,7 @@ class Runs:
         ),
     )
 
-    # With a number that nobody can list.
+    # parametric mutants: the number can have any value
     FAMILIES = (
         ("scale_constant", lambda c: {"scale": c}, SCALES_TRIED),
         ("mask_weak_fill", lambda c: {"how": -c}, FILLS_TRIED),

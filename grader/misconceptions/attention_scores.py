@@ -41,7 +41,7 @@ FUNCTIONS = ("simplified_attention", "attention_scores", "attention_weights", "a
 
 
 def only_size(out, axis, n):
-    """The output of an attempt that was written for one size of an axis."""
+    """Return the output of an attempt that was written for one size of an axis."""
     if axis == "view":
         return out.view(2, n, -1, n)
     rows = torch.zeros_like(out)
@@ -51,8 +51,7 @@ def only_size(out, axis, n):
     return rows
 
 
-# Where scale_attend, softmax_simplified and the like are None, they are as the knob without this
-# ending.
+# If scale_attend, softmax_simplified or the like is None, the knob without this ending holds.
 RIGHT = {
     **OFFERED,
     "scale": "sqrt_hd",
@@ -75,7 +74,7 @@ RIGHT = {
 
 
 def make(**knobs):
-    """The exercise's names, with these faults."""
+    """Return the exercise's names, with these faults."""
     faults = complete_knobs(knobs, RIGHT)
 
     def lose(name, t):
@@ -268,7 +267,7 @@ MUTANTS = (
     values_transposed("attention_weights(attention_scores(q, k)) @ v"),
 )
 
-# With a number that nobody can list.
+# parametric mutants: the number can have any value
 FAMILIES = tuple(
     ("scale_constant", lambda c, knob=knob: {knob: c}, SCALES_TRIED)
     for knob in ("scale", "scale_attend")

@@ -22,23 +22,23 @@ FUNCTIONS = ("causal_mask", "mask_scores", "causal_weights")
 
 # In both functions; with own_ before the name, in causal_weights alone.
 MASKED = {
-    "mask": "causal",  # of VISIBLE. A number N is a mask of N tokens, whatever is asked for
+    "mask": "causal",  # a name of VISIBLE; a number N is a mask of N tokens in every call
     "hide": -INF,  # as _masking.of_mask has it, or one of HIDES
 }
 RIGHT = {
     **paired_defaults(MASKED),
     **OFFERED,
     "mask_type": None,
-    "mask_axes": 0,  # of size 1, in front of the mask
-    "nan": "kept",  # "zero": a row that sees nobody becomes zeros
+    "mask_axes": 0,  # the number of axes of size 1 in front of the mask
+    "nan": "kept",  # "zero": a row that sees no key becomes zeros
     "softmax": -1,
     "scale": None,  # causal_weights scales once more: "sqrt_tokens", or a number
-    "mutate": (),  # "scores", "mask" or "weights": what is written into
+    "mutate": (),  # "scores", "mask" or "weights": the tensors that are written into
 }
 
 
 def make(**knobs):
-    """The exercise's names, with these faults."""
+    """Return the exercise's names, with these faults."""
     faults = complete_knobs(knobs, RIGHT)
     both, its_own = of_both(faults, MASKED)
 
@@ -48,9 +48,7 @@ def make(**knobs):
         return visible(pattern, T, device)
 
     def hide(method, scores, mask):
-        """The scores as they are hidden in this way, what may be seen of them, and how the rest is
-        hidden.
-        """
+        """Return the hidden scores, the mask of the visible ones, and how the rest is hidden."""
         if method in HIDES:
             return HIDES[method](scores, mask), mask, None
         pattern, how = of_mask(method)
@@ -103,9 +101,9 @@ UNPACKED = (
 MASK = "mask = causal_mask(scores.shape[-1], device=scores.device)"
 # −1 added is a mask of ones: mask_added
 WEAK = (-10.0, -1.0, -20.0, -5.0, -50.0, -30.0, -11.0, -12.0, -13.0, -14.0)
-# of a mask that fits no other: both mistakes at once
+# sizes of a mask that fits no other size, which is two mistakes at once
 ONE_SIZE = (1024, 256, 64, 16, 8, 6, 4, 10, 12, 32, 128)
-# what a row that sees nobody becomes
+# faults that keep a row finite if it sees no key
 EMPTY_ROWS = ({"nan": "zero"}, {"hide": -1e9}, {"hide": ("add", -1e9)})
 
 MUTANTS = (
@@ -199,7 +197,7 @@ MUTANTS = (
     *variants("interface", renamed=FUNCTIONS),
 )
 
-# With a number that nobody can list.
+# parametric mutants: the number can have any value
 FAMILIES = (
     ("mask_weak_fill", lambda c: {"hide": -c}, FILLS_TRIED),
     ("mask_weak_fill", lambda c: {"own_hide": -c}, FILLS_TRIED),

@@ -28,11 +28,11 @@ from ._mutants import (
 )
 from ._scaling import PRECEDENCE, scales
 
-# What is seen, from keep (B, T_k) and the scores (B, nh, T_q, T_k).
+# the scores that are seen, from keep (B, T_k) and the scores (B, nh, T_q, T_k)
 SEEN = {
     "keys": lambda keep, a: keep[:, None, None, :],
     "queries": lambda keep, a: keep[:, None, :, None],
-    # The two lengths made the same by cutting, or by padding with what is hidden or seen.
+    # The two lengths are made the same by cutting, or by padding with visible or hidden tokens.
     "queries_cut": lambda keep, a: cut_or_padded(keep, a, True),
     "queries_cut_hidden": lambda keep, a: cut_or_padded(keep, a, False),
     "both": lambda keep, a: keep[:, None, :, None] & keep[:, None, None, :],
@@ -57,7 +57,7 @@ SEEN = {
         keep[:, None, None, :] | (torch.arange(a.shape[1], device=a.device) > 0)[:, None, None]
     ),
 }
-# without a keep, too
+# these act without a keep, too
 ALWAYS = ("causal", "causal_alone", "causal_from_the_end", "causal_of_queries")
 
 
@@ -70,7 +70,7 @@ def cut_or_padded(keep, a, fill):
     return F.pad(keep[:, :T], (0, max(0, T - keep.shape[1])), value=fill)[:, None, :, None]
 
 
-# Which side queries, keys and values come from.
+# the sides from which queries, keys and values come
 SIDES = {
     "apart": lambda x, context: (x, context, context),
     "keys_from_x": lambda x, context: (x, x, context),
@@ -108,7 +108,7 @@ RIGHT = {
 
 
 class Cross(Attention):
-    """Right, but for its knobs."""
+    """The module, right except for its knobs."""
 
     def __init__(self, d_query, d_context, d_out, num_heads):
         nn.Module.__init__(self)
@@ -166,7 +166,7 @@ class Cross(Attention):
 
 
 def make(**knobs):
-    """The exercise's names, with these faults."""
+    """Return the exercise's names, with these faults."""
     return module("CrossAttention", Cross, RIGHT, knobs)
 
 
@@ -227,6 +227,12 @@ MORE = (
         for joined in ("keep[0]", "keep.all(0)", "keep.any(0)", "keep[-1]")
     ),
 )
+
+
+def with_underscores(layers):
+    """Return these layers with their names followed by an underscore."""
+    return {name: f"{name}_" for name in layers.split()}
+
 
 MUTANTS = (
     ("mask_missing", {"mask": "missing"}),
@@ -315,7 +321,8 @@ MUTANTS = (
     *SCORES_WRONG_SOURCE,
     *variants("weight_not_transposed", transposed=SOME),
     *variants(
-        "proj_bias", biases=[" ".join(["flipped", *map(LAYERS.get, some)]) for some in OTHER_BIASES]
+        "proj_bias",
+        biases=[" ".join(["flipped", *map(LAYERS.get, roles)]) for roles in OTHER_BIASES],
     ),
     *mutants(
         "dropout_extra",
@@ -335,7 +342,7 @@ MUTANTS = (
     ),
     *variants(
         "params_extra",
-        renamed=[{name: f"{name}_" for name in some.split()} for some in (EVERY, "out_proj")],
+        renamed=[with_underscores(EVERY), with_underscores("out_proj")],
     ),
     *variants("params_extra", extra=("temperature", "norm")),
     *variants("gradient_cut", cut_gradient=[cut for cut in CUTS_OF_GRADIENT if "proj" not in cut]),

@@ -14,7 +14,7 @@ GPT2 = {"small": (768, 12), "medium": (1024, 16), "large": (1280, 20), "xl": (16
 
 
 def make(**knobs):
-    """The exercise's names, with these faults."""
+    """Return the exercise's names, with these faults."""
     names = module("CausalSelfAttention", Attention, KNOBS, knobs)
 
     def gpt2_attention(size):
@@ -25,7 +25,7 @@ def make(**knobs):
     return names | {"gpt2_attention": gpt2_attention}
 
 
-# The line with the scores, the two after it, and what PyTorch makes of q, k and v in their place.
+# the texts of the scores and of the mask, and PyTorch's functions that can replace them
 SCORES, HIDDEN = (
     "scores = q @ k.transpose(-2, -1) / math.sqrt(self.head_dim)",
     "scores.masked_fill(~self.visible[:T, :T], -math.inf)",

@@ -26,7 +26,7 @@ from ._scaling import PRECEDENCE, factor, scales
 
 
 class Grouped(Attention):
-    """Right, but for its knobs."""
+    """The module, right except for its knobs."""
 
     def __init__(self, n_embd, n_head, n_kv_head, block_size):
         self.n_kv_head = n_kv_head
@@ -87,7 +87,7 @@ OWN = {
 
 
 def make(**knobs):
-    """The exercise's names, with these faults."""
+    """Return the exercise's names, with these faults."""
     return module("GroupedQueryAttention", Grouped, KNOBS | OWN, knobs) | {
         "kv_cache_bytes": lambda n_layer, n_head, n_kv_head, head_dim, T, bytes_per_number=2: (
             2 * n_layer * n_kv_head * head_dim * T * bytes_per_number

@@ -52,7 +52,7 @@ PAST_OF_LIST = {
 
 
 def split(template, names="qkv", extra_changes=None):
-    """These of q, k and v cut into heads in this way."""
+    """Return an edit that cuts these of q, k and v into heads in this way."""
     lines = {"q": Q, "k": K, "v": V}
     return changed(
         {lines[name]: template.format(name) + ("" if name == "q" else "\n") for name in names}
@@ -61,12 +61,15 @@ def split(template, names="qkv", extra_changes=None):
 
 
 def joined(keys, values):
-    """The past and what is new joined in another way."""
+    """Return an edit that joins the past and the new tokens in another way."""
     return edit(JOINED_K, f"k = torch.cat({keys})", {JOINED_V: f"v = torch.cat({values})"})
 
 
 def kept_whole(axis):
-    """Keys and values kept as (B, T, C), joined along this axis, and cut into heads afterwards."""
+    """Return an edit that keeps keys and values as (B, T, C).
+
+    They are joined along this axis, and cut into heads afterwards.
+    """
     return edit(
         K,
         f"k = k if cache is None else torch.cat([cache[0], k], dim={axis})\n",
@@ -85,7 +88,7 @@ def kept_whole(axis):
 
 
 def x_kept(cached, cat_args, answer):
-    """x is kept in place of keys and values."""
+    """Return an edit that keeps x in place of keys and values."""
     line = (
         f"{cached} x if cache is None else torch.cat({cat_args})\n        x, cache = cached, None"
     )
@@ -93,12 +96,17 @@ def x_kept(cached, cat_args, answer):
 
 
 def by_default(extra_changes):
-    """The cache is a list in the signature, which outlives the call."""
+    """Return an edit whose cache is a list in the signature, which outlives the call."""
     return edit("x: torch.Tensor, cache=None", "x: torch.Tensor, cache=[]", extra_changes)
 
 
+def filled(id_, *fills):
+    """Return a group of texts for `at`: each hides these keys with this number."""
+    return id_, *(f".masked_fill({fill})" for fill in fills)
+
+
 MUTANTS = (
-    # What a call may see of its own chunk, and of the past.
+    # the tokens of the past and of the chunk that a call may see
     *mutants(
         "cache_mask_top_left",
         edit(QUERY, "query = torch.arange(T, device=x.device)[:, None]"),
@@ -165,7 +173,7 @@ MUTANTS = (
             *(f"return self.proj(y), (k[:, :, -{n}:], v[:, :, -{n}:])" for n in LAST_KEPT),
         ),
     ),
-    # Slots of a block that is filled: where the next one is does not move on.
+    # The cache is a block that is filled slot by slot, but the next slot does not move on.
     *(
         (
             "cache_overwritten",
@@ -212,7 +220,7 @@ MUTANTS = (
         edit(JOINED_K, "k = torch.cat([k, cache[0]], dim=2)"),
         joined("[cache[1], k], dim=2", "[cache[0], v], dim=2"),
     ),
-    # All tokens are kept, and asked again: right, and as slow as without a cache.
+    # All tokens are kept and computed again: right, and as slow as without a cache.
     ("cache_recomputed", x_kept("new, cached = x.shape[1],", "[cache, x], dim=1", "[:, -new:]")),
     *at(
         TOO_LONG,
@@ -235,8 +243,8 @@ MUTANTS = (
         by_default(
             PAST_OF_LIST | {RETURNED: "cache[:] = [k, v]\n        return self.proj(y), (k, v)"}
         ),
-        # The same, and nothing is returned to go on from; a mask of the longest context then
-        # refuses what is too long.
+        # The same, but no cache is returned. Then a mask of the longest context refuses too many
+        # tokens.
         insert_before(
             SIZES,
             'cache = getattr(self, "kept", None)',
@@ -259,7 +267,7 @@ MUTANTS = (
                 )
             }
         ),
-        # … and joined before the tokens are counted: what follows fails elsewhere.
+        # … and joined before the tokens are counted, so that later calls fail elsewhere.
         by_default(
             {
                 PAST: (
@@ -405,36 +413,31 @@ MUTANTS = (
         ),
     ),
     ("softmax_missing", edit(MASK + SOFTMAX, ".masked_fill(key > query, 0.0)")),
-    # What is hidden, and the number that is filled in.
+    # The hidden keys, and the number that is filled in.
     *at(
         MASK,
-        *(
-            (id_, *(f".masked_fill({fill})" for fill in fills))
-            for id_, *fills in (
-                (
-                    "mask_reversed",
-                    "key < query, -math.inf",
-                    "key <= query, -math.inf",
-                    "key <= query, -1e9",
-                ),
-                (
-                    "mask_excludes_self",
-                    "key >= query, -math.inf",
-                    "key >= query, -1e30",
-                    "key >= query.clamp(min=1), -math.inf",
-                ),
-                ("mask_peeks_one", "key > query + 1, -math.inf"),
-                ("mask_peeks_ahead", "key > query + 2, -math.inf", "key > query + 3, -math.inf"),
-                ("mask_plus_inf", "key > query, math.inf"),
-                ("mask_high_fill", "key > query, 1e9"),
-                (
-                    "mask_weak_fill",
-                    *(
-                        f"key > query, {low}"
-                        for low in (-1.0, -10.0, "scores.min()", "float(scores.detach().min()) - 1")
-                    ),
-                ),
-            )
+        filled(
+            "mask_reversed",
+            "key < query, -math.inf",
+            "key <= query, -math.inf",
+            "key <= query, -1e9",
+        ),
+        filled(
+            "mask_excludes_self",
+            "key >= query, -math.inf",
+            "key >= query, -1e30",
+            "key >= query.clamp(min=1), -math.inf",
+        ),
+        filled("mask_peeks_one", "key > query + 1, -math.inf"),
+        filled("mask_peeks_ahead", "key > query + 2, -math.inf", "key > query + 3, -math.inf"),
+        filled("mask_plus_inf", "key > query, math.inf"),
+        filled("mask_high_fill", "key > query, 1e9"),
+        filled(
+            "mask_weak_fill",
+            "key > query, -1.0",
+            "key > query, -10.0",
+            "key > query, scores.min()",
+            "key > query, float(scores.detach().min()) - 1",
         ),
     ),
     (
@@ -717,7 +720,7 @@ MUTANTS = (
     ("dropout_extra", edit(GATHER, "y = nn.functional.dropout(weights, 0.1, self.training) @ v")),
 )
 
-# With a number that nobody can list.
+# parametric mutants: the number can have any value
 FAMILIES = (
     ("scale_constant", lambda c: edit(SCALE, f"* {c!r}"), SCALES_TRIED),
     ("mask_weak_fill", lambda c: edit(MASK, f".masked_fill(key > query, {-c!r})"), FILLS_TRIED),

@@ -8,7 +8,7 @@ SOME = ("v", "qk", "q", "k", "qv", "kv")
 WEAK = (-10.0, -5.0, -12.0, -1.0)  # −1 added: mask_added
 NUMBERS = (8, 64, 4, 2, 0.125, 3, 768, "math.sqrt(2)", "math.sqrt(768)")
 
-# Texts of the reference, and what is written into before it returns.
+# Texts of the reference. CHANGES are made to its arguments before it returns.
 DEF, START = (
     "def mha_by_loop(mha: nn.Module, x: torch.Tensor)",
     "T, C, hd = x.shape[1], x.shape[2], mha.head_dim",
@@ -24,7 +24,7 @@ COMPARED = "q @ k.transpose(1, 2)"
 COMPARED_WRONGLY = [f"{a} @ {b}.transpose(1, 2)" for a, b in ("qq", "kk", "qv")]
 ASSIGNED = f"q, k, v = {', '.join(QKV)}"
 SCALE, SHARES, SAID = "/ math.sqrt(hd)", "scores.softmax(dim=-1)", " @ v)"
-THEN = f"{SCALE}\n        scores ="  # what is done to the scores before the mask
+THEN = f"{SCALE}\n        scores ="  # followed by a change of the scores, before the mask
 HIDING, HIDDEN, WITH = ".masked_fill(~visible, -math.inf)", "~visible", "-math.inf"
 square, OWN = "torch.ones({0}, {0},".format, "slice(h * hd, (h + 1) * hd)"
 SQUARE = square("T")
@@ -45,15 +45,17 @@ CHANGES = (
 
 
 def projected(text, names="qkv", extra_changes=None):
-    """These of q, k and v made in another way, {0}: the layer's weight."""
+    """Return an edit that makes these of q, k and v in another way; {0} is the layer's weight."""
     return changed(
         {QKV["qkv".index(name)]: text.format(f"w_{name}") for name in names} | (extra_changes or {})
     )
 
 
 def dealt(text, extra_changes=None):
-    """Heads of q, k and v made before the loop. text: what stands behind the projection for one
-    head.
+    """Return an edit that makes the heads of q, k and v before the loop.
+
+    Args:
+        text: follows the projection, and selects one head.
     """
     heads = (
         f"{EVERY}\n    dealt = [[(x @ w.T){text} for h in range(mha.n_head)] for w in (w_q, w_k,"
@@ -65,7 +67,7 @@ def dealt(text, extra_changes=None):
 
 
 def rows(*texts, extra_changes=None):
-    """The stacked weight w cut in another way into those of q, k and v."""
+    """Return edits that cut the stacked weight, w, into those of q, k and v in other ways."""
     return [edit(ROWS, text.replace("w.", "mha.qkv.weight."), extra_changes) for text in texts]
 
 
@@ -107,7 +109,7 @@ DETACHED = {
 }
 OVER_BATCH_AXIS, NO_SELF = "scores.softmax(dim=0)", "~visible.tril(-1)"
 BY_HAND = "(e := (scores - scores.amax(-1, keepdim=True)).exp()) / e.sum(-2, keepdim=True)"
-# Of the heads, (B, nh, T, hd).
+# ways to merge the heads, (B, nh, T, hd)
 AS_X, axes, TO_TOKENS = (
     "reshape(x.shape)",
     "permute({}).reshape(x.shape)".format,
@@ -115,7 +117,7 @@ AS_X, axes, TO_TOKENS = (
 )
 HEADS_LAST, BATCH_FIRST, BATCH_THIRD = map(axes, ("0, 2, 3, 1", "1, 0, 2, 3", "1, 2, 0, 3"))
 FROM_BATCH = f"transpose(0, 1).reshape(len(x), -1, T, hd).{TO_TOKENS}"
-# Over heads: what is said of one token after another.
+# a loop over tokens, in which heads attend to heads
 OVER_HEADS = {
     LOOPS: "range(T)",
     SQUARE: square("mha.n_head"),
@@ -124,18 +126,23 @@ OVER_HEADS = {
 OF_TOKEN = "(x[:, h] @ {0}.T).view(len(x), -1, hd)"
 
 
+def detached(names):
+    """Return an edit that detaches these of q, k and v."""
+    return changed(dict(DETACHED[name] for name in names))
+
+
 def late(shares=SHARES, hide=HIDDEN, fill="0.0"):
-    """A mask after the softmax."""
+    """Return an edit that masks after the softmax."""
     return edit(HIDING, "", {SHARES: f"({shares}).masked_fill({hide}, {fill})"})
 
 
 def joined(method):
-    """The heads joined in another way."""
+    """Return an edit that joins the heads in another way."""
     return edit(JOINED, f"torch.stack(heads, 1).{method}")
 
 
 def sizes(T="x.shape[1]", C="x.shape[2]", hd=HD, loops=LOOPS):
-    """Sizes that are written in. Three weights are counted on."""
+    """Return an edit with hard-coded sizes. It demands that there are three weights."""
     three = f"[w for _, w in zip('qkv', {ROWS}, strict=True)]"
     return edit(START, f"T, C, hd = {T}, {C}, {hd}", {LOOPS: loops, ROWS: three})
 
@@ -419,13 +426,7 @@ MUTANTS = (
     *at(END, ("gradient_cut", ").detach()")),
     *at(SCALE, ("gradient_cut", f"{THEN} scores.detach()")),
     *at(SHARES, ("gradient_cut", f"{SHARES}.detach()")),
-    *mutants(
-        "gradient_cut",
-        *(
-            changed(dict(DETACHED[n] for n in names))
-            for names in ("q", "k", "v", "qk", "kv", "qkv")
-        ),
-    ),
+    *mutants("gradient_cut", *map(detached, ("q", "k", "v", "qk", "kv", "qkv"))),
     *mutants("gradient_cut", *(projected("x.detach() @ {0}[own].T", name) for name in "qkv")),
     *mutants(
         "params_not_registered", edit(*NEW_QKV), edit(*NEW_PROJ), edit(*NEW_QKV, dict([NEW_PROJ]))
@@ -479,7 +480,7 @@ MUTANTS = (
     ("heads_one_for_all", dealt("[..., -hd:]")),
 )
 
-# With a number that nobody can list.
+# parametric mutants: the number can have any value
 FAMILIES = (
     ("scale_constant", lambda c: edit(SCALE, f"/ {c!r}"), SCALES_TRIED),
     ("mask_weak_fill", lambda c: edit(WITH, f"{-c!r}"), FILLS_TRIED),

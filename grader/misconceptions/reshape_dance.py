@@ -43,7 +43,7 @@ def permuted(*order):
 
 
 def moved(method):
-    """The heads in another order when they are split, and when they are merged."""
+    """Return edits that order the heads differently, in the split and in the merge."""
     return split(f"{HEADS}.{method}"), merge(f"y.{method}.transpose(1, 2){TO_TOKENS}")
 
 
@@ -56,19 +56,24 @@ def merges(id_, *texts):
 
 
 def sizes_in(line, sizes, viewed, **defaults):
-    """Sizes that are written in, in place of a line that reads them. viewed: by what the view is
-    replaced.
+    """Return an edit with hard-coded sizes in place of a line that reads them.
+
+    Args:
+        viewed: the change of the view, if there is one.
+        defaults: the texts that read the sizes.
     """
     B, T, C, nh = (sizes.get(name, size) for name, size in defaults.items())
     heads = "n_head" if viewed else "nh"
-    hd, then = sizes.get("hd", f"C // {heads}"), sizes.get("viewed_nh", heads)
+    hd, viewed_heads = sizes.get("hd", f"C // {heads}"), sizes.get("viewed_nh", heads)
     return edit(
-        line, f"B, T, C, {heads} = {B}, {T}, {C}, {nh}\n    hd, {heads} = {hd}, {then}", viewed
+        line,
+        f"B, T, C, {heads} = {B}, {T}, {C}, {nh}\n    hd, {heads} = {hd}, {viewed_heads}",
+        viewed,
     )
 
 
 def fixed(*choices):
-    """Sizes that are written in, in both functions, in the first and in the second."""
+    """Yield mutants with hard-coded sizes: in both functions, in the first, in the second."""
     for sizes in choices:
         viewed = {VIEWED: "x.view(B, T, n_head, hd)"}
         split_edit = sizes_in(
@@ -87,12 +92,12 @@ def fixed(*choices):
 
 
 def in_either(id_, *pairs):
-    """The same fault in one function (the likeliest way) or in both."""
+    """Return mutants with the same fault in one function (the likeliest way) or in both."""
     return mutants(id_, *pairs[0], *(both(*pair) for pair in pairs))
 
 
 def returned(*templates):
-    """What either function returns. {0}: what it should."""
+    """Return pairs of edits: either function returns something else than its answer, {0}."""
     return [
         (
             edit(f"return {SPLIT}", f"return {template.format(SPLIT)}"),
@@ -103,7 +108,7 @@ def returned(*templates):
 
 
 def written_into(*writes):
-    """What either function does to its argument."""
+    """Yield pairs of edits: either function changes its argument."""
     for write in writes:
         lines = (("x", OF_X, SPLIT), ("y", OF_Y, MERGED))
         after = f"\n    given{write}\n    return z"
@@ -114,7 +119,7 @@ def written_into(*writes):
 
 
 def unpacked(n):
-    """`first, second, … = y.unbind(1)`."""
+    """Return an edit that unpacks n heads: `first, second, … = y.unbind(1)`."""
     message = f"not enough values to unpack (expected {n}, got {{y.shape[1]}})"
     return edit(OF_Y, f'{OF_Y}\n    if nh != {n}:\n        raise ValueError(f"{message}")')
 
@@ -129,8 +134,7 @@ TWO_BY_EIGHT = {"B": 2, "T": 8}
 MUTANTS = (
     *splits("wrong_view", STRAIGHT),
     *merges("merge_no_transpose", JOINED, FLAT),
-    # After its halves: of a file in which one function is not written yet, all that is known is the
-    # other.
+    # After its halves, because a file may have one function that is not written yet.
     ("wrong_view_both", both(split(STRAIGHT), merge(JOINED))),
     ("heads_interleaved", both(split(INTERLEAVED), permuted(0, 2, 3, 1))),
     *splits("heads_interleaved", INTERLEAVED),

@@ -30,7 +30,7 @@ ROWS = (
     "pairs.transpose(1, 2).flip(2)",
 )
 
-# The right rows, half of them with another sign.
+# the right rows, one half with another sign
 SIGNED_ROWS = ("pairs[:, :, 0], -pairs[:, :, 1]", "-pairs[:, :, 1], pairs[:, :, 0]")
 
 FUNCTIONS = ("rotate", "rotary_scores", "pairs_to_halves")
@@ -44,16 +44,17 @@ TURNS = {
     "speed": "right",
     "place": "given",
     "sign": "right",
-    "per_channel": None,  # a factor: each channel has a speed of its own
+    "per_channel": None,  # or a factor: each channel has another speed
     "base_used": "given",  # or a number
 }
 RIGHT = {
     **paired_defaults(TURNS),
     **OFFERED,
+    # the place of one side in rotary_scores
     "q_place": None,
-    "k_place": None,  # of one side in rotary_scores
+    "k_place": None,
     "turns": "x",
-    "own_turns": "qk",  # what is turned: "": nothing
+    "own_turns": "qk",  # the tensors that are turned
     "swapped_places": False,
     "odd": "refused",  # "raises", "dropped", "kept", "padded"
     "scale": "sqrt_hd",
@@ -64,7 +65,7 @@ RIGHT = {
 
 
 def make(**knobs):
-    """The exercise's names, with these faults."""
+    """Return the exercise's names, with these faults."""
     faults = complete_knobs(knobs, RIGHT)
     both, its_own = of_both(faults, TURNS)
 
@@ -234,5 +235,5 @@ MUTANTS = (
     *((id_, edit(old, new)) for id_, old, new in MORE),
 )
 
-# With a number that nobody can list.
+# parametric mutants: the number can have any value
 FAMILIES = (("scale_constant", lambda c: {"scale": c}, SCALES_TRIED),)

@@ -32,7 +32,7 @@ from ._scaling import PRECEDENCE, SCALE_IDS, factor
 
 
 def fast_mask(visible, mask):
-    """attn_mask, from what may be visible: booleans, or numbers that are added."""
+    """Return the attn_mask for the visible places: booleans, or numbers that are added."""
     if mask == "given":
         return visible
     if mask in VISIBLE:
@@ -42,8 +42,11 @@ def fast_mask(visible, mask):
 
 
 class TwoPaths(Attention):
-    """The same, with a fast path: `flash_knobs` are those of a call on it, `manual_knobs` those of
-    a call by hand.
+    """The module with a fast path.
+
+    Attributes:
+        flash_knobs: the knobs of a call on the fast path.
+        manual_knobs: the knobs of a call by hand.
     """
 
     flash_knobs = manual_knobs = None
@@ -76,7 +79,7 @@ BY_PATH = KNOBS | {"fast_mask": "causal"}
 
 
 def make(**knobs):
-    """The exercise's names, with these faults."""
+    """Return the exercise's names, with these faults."""
     by_path = {f"{path}_{name}": None for path in ("flash", "manual") for name in BY_PATH}
     k = complete_knobs(knobs, BY_PATH | by_path | LAYERS)
     paths = {}
@@ -103,16 +106,14 @@ def max_path_difference(module, x):
 
 
 def path_variants(id_, **knobs):
-    """As `each`, with every combination three times: on both paths, by hand only, on the fast path
-    only.
-    """
+    """Yield each mutant of `variants` three times: on both paths, and on each path alone."""
     for _, chosen in variants(id_, **knobs):
         for prefix in ("", "manual_", "flash_"):
             yield id_, {prefix + name: value for name, value in chosen.items()}
 
 
 def peeks(id_, *edges):
-    """A mask whose edge lies too far to the right: by hand, on the fast path, and on both."""
+    """Yield mutants with the mask's edge too far right, on each path alone and on both."""
     for edge in edges:
         yield id_, {"mask": edge}
         yield id_, {"fast_mask": edge}
@@ -141,7 +142,7 @@ SCALED = (
 ZEROED = "for p in module.parameters():\n        p.data.zero_()"
 FAST_WEAK = (-10.0, -4.0, -5.0, -2.0, -3.0, -20.0, -50.0)  # −1 added: mask_added
 
-# Texts of the reference: of the choice of a path, and of max_path_difference.
+# texts of the reference: the choice of a path, and max_path_difference
 OUT, WEIGHTS, SOFTMAX = edits.OUT, edits.WEIGHTS, edits.SOFTMAX
 FLASH, P, FAST = (
     "if self.flash:",
@@ -164,12 +165,12 @@ IN_ROWS = f"torch.cat([self.attn_dropout({ROWS}) @ v[:, :, : t + 1] for t in ran
 
 
 def weights(by_hand, p):
-    """Other dropout of the weights: on both paths, by hand only, on the fast path only."""
+    """Return edits of the weights' dropout: on both paths, by hand only, on the fast path only."""
     return edit(WEIGHTS, by_hand, {P: p}), edit(WEIGHTS, by_hand), edit(P, p)
 
 
 def out(text):
-    """Another output: on both paths, by hand only, on the fast path only."""
+    """Return edits of the output: on both paths, by hand only, on the fast path only."""
     return [
         edit(OUT, f"{text}{path}")
         for path in ("", f" if not self.flash else {OUT}", f" if self.flash else {OUT}")
@@ -177,12 +178,12 @@ def out(text):
 
 
 def measured(id_, *texts):
-    """Another number than the largest difference."""
+    """Yield mutants that return another number than the largest difference."""
     return at(f"return {DIFFERENCE}", (id_, *(f"return {text}" for text in texts)))
 
 
 def insert_at_end(text):
-    """What is done to the module once its paths are compared."""
+    """Return an edit that changes the module after its paths are compared."""
     return edit(f"return {DIFFERENCE}", f"{text}\n    return {DIFFERENCE}")
 
 
@@ -385,7 +386,7 @@ MUTANTS = (
     ),
     *measured(
         "path_difference",
-        *(f"(fast - by_hand)[{some}].abs().max().item()" for some in (":, -1", "0")),
+        *(f"(fast - by_hand)[{index}].abs().max().item()" for index in (":, -1", "0")),
     ),
     *measured("path_difference", "((fast - by_hand).abs().max() / by_hand.abs().max()).item()"),
     *measured("path_difference", "0.0 if torch.allclose(fast, by_hand) else 1.0"),
@@ -413,7 +414,7 @@ MUTANTS = (
     values_transposed("scores.softmax(dim=-1)) @ v"),
 )
 
-# With a number that nobody can list: in both paths, or in one of them.
+# parametric mutants: the number can have any value, in both paths or in one
 FAMILIES = (
     *ATTENTION_FAMILIES,
     ("scale_constant", lambda c: {"manual_scale": c}, SCALES_TRIED),

@@ -19,8 +19,13 @@ HIDING = 'scores = scores.masked_fill(~self.mask[:T, :T], float("-inf"))'
 
 
 def make(**knobs):
-    """The exercise's names, with these faults."""
+    """Return the exercise's names, with these faults."""
     return module("CausalAttention", head.OneHead, head.KNOBS, knobs)
+
+
+def renamed_layers(template):
+    """Return new names for the layers; {0} stands for the first letter of query, key or value."""
+    return {name: template.format(name[2]) for name in head.LAYERS}
 
 
 MUTANTS = (
@@ -33,7 +38,7 @@ MUTANTS = (
     *head.Runs.WRITTEN_IN,
     *variants(
         "params_not_registered",
-        lost=[f"{how} {head.SOME[0]}" for how in ("list", "tensor", "plain", "gone", "anew")],
+        lost=[f"{how} {head.LAYER_SETS[0]}" for how in ("list", "tensor", "plain", "gone", "anew")],
     ),
     *head.Runs.SHARED,
     *head.more_layers(
@@ -44,10 +49,7 @@ MUTANTS = (
     ),
     *variants(
         "params_extra",
-        renamed=[
-            {name: template.format(name[2]) for name in head.LAYERS}
-            for template in ("w_{0}", "{0}_proj")
-        ],
+        renamed=[renamed_layers("w_{0}"), renamed_layers("{0}_proj")],
     ),
     ("interface", edit("class CausalAttention(", "class SelfAttention(")),
     ("interface", edit(f"return {OUT}", f"return {OUT}, None")),

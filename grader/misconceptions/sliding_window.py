@@ -31,7 +31,7 @@ from ._scores import (
     sides,
 )
 
-# Which keys are not too far behind, and which not ahead, from (behind: query − key, window).
+# the keys that are not too far behind, and those not ahead, from (behind: query − key, window)
 PAST = {
     "window": lambda behind, window: behind < window,
     "unlimited": lambda behind, window: behind == behind,
@@ -55,7 +55,7 @@ FUTURE = {
     "not_self": lambda behind, window: behind > 0,
 }
 
-# At which position query 0 stands, (queries, keys).
+# the position of query 0, from (queries, keys)
 ALIGN = {
     "last": lambda T_q, T_k: T_k - T_q,
     "top_left": lambda T_q, T_k: 0,
@@ -83,7 +83,7 @@ def table(
     fixed,
     device,
 ):
-    """(T_q, T_k): who may see whom, with these faults."""
+    """Return which keys each query sees, (T_q, T_k), with these faults."""
     key = torch.arange(T_k if rows != "queries" else T_q, device=device)
     count = {"queries": T_q, "keys": T_k}.get(rows, T_q)
     start = 0 if rows in ("queries", "keys") else ALIGN[align](T_q, T_k)
@@ -99,12 +99,13 @@ def table(
     return ~mask if inverted else mask
 
 
-# Who may see whom, in both functions; with own_ before the name, in local_attention alone.
+# Which keys each query sees, in both functions; with own_ before the name, in local_attention
+# alone.
 BANDS = {
     "past": "window",
     "future": "none",
     "align": "last",
-    # where the query stands that the far past is cut off from, if elsewhere
+    # a name of ALIGN, if the far past is cut off from another position
     "past_align": "as_align",
     "rows": "both",  # "queries", "keys": a square of that size
     "mirrored": False,
@@ -116,10 +117,10 @@ RIGHT = {
     **paired_defaults(BANDS),
     **OFFERED,
     "mask_type": None,
-    # "window", "queries", or both: what window_mask does not refuse; "later": it fails further down
+    # "window", "queries" or both: window_mask does not refuse these; "later": it fails further down
     "unchecked": (),
     "hide": -INF,  # a number to fill in, or a name of _masking.hidden
-    "nan": "kept",  # "zero": a row that sees nobody becomes zeros, as SDPA has it
+    "nan": "kept",  # "zero": a row that sees no key becomes zeros, as in SDPA
     "softmax": "keys",
     "scale": "sqrt_hd",
     "roles": "qkv",
@@ -128,7 +129,7 @@ RIGHT = {
 
 
 def make(**knobs):
-    """The exercise's names, with these faults."""
+    """Return the exercise's names, with these faults."""
     faults = complete_knobs(knobs, RIGHT)
     both, its_own = of_both(faults, BANDS)
 
@@ -159,7 +160,7 @@ def make(**knobs):
         return (weights.nan_to_num(0.0) if faults.nan == "zero" else weights) @ v
 
     functions = offered(faults, window_mask, local_attention)
-    if faults.renamed == "window_mask":  # of the arguments by name it takes the device alone
+    if faults.renamed == "window_mask":  # it takes no argument by name but the device
         functions["window_mask"] = lambda *args, **kwargs: window_mask(
             *args, **(kwargs and {"device": kwargs.get("device")})
         )
@@ -172,7 +173,7 @@ WEAK = (-10.0, -1.0, -20.0, -5.0, -50.0, -30.0, -12.0)
 OUT = "weights @ v"
 SCALE = "/ math.sqrt(q.shape[-1])"
 SCORES = f"q @ k.transpose(-2, -1) {SCALE}"
-FINITE = ({"hide": -1e9}, {"nan": "zero"})  # what a row that sees nobody becomes
+FINITE = ({"hide": -1e9}, {"nan": "zero"})  # a row that sees no key stays finite
 SPLIT = (
     {"align": "top_left", "past_align": "last"},
     {"own_align": "top_left", "own_past_align": "last"},
@@ -318,7 +319,7 @@ MUTANTS = (
     ("hard_coded_dtype", edit("return weights @ v", "return weights.half().to(v) @ v")),
 )
 
-# With a number that nobody can list.
+# parametric mutants: the number can have any value
 FAMILIES = (
     ("scale_constant", lambda c: {"scale": c}, SCALES_TRIED),
     ("mask_weak_fill", lambda c: {"hide": -c}, FILLS_TRIED),

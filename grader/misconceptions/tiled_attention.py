@@ -36,7 +36,7 @@ ANSWERS = "answers.append(gathered / total)"
 SUMS = "sums.append((highest + total.log()).squeeze(-1))"
 RETURNED = "return torch.cat(answers, dim=-2), torch.cat(sums, dim=-1)"
 
-# What several edits have in common.
+# texts that several edits share
 PIECE_MAX, TILE_MAX = "piece.amax(-1, keepdim=True)", "tile.amax(-1, keepdim=True)"
 UP_TO_BOTTOM = {KEYS: KEYS.replace("left + block_k", "min(left + block_k, bottom)")}
 FUTURE_TOO = {LEFTS: "for left in range(0, T, block_k):"}
@@ -56,7 +56,7 @@ TO_HALVES = ("half().to(t)", "bfloat16().to(t)")
 
 
 def swapped(line, old, new, extra_changes=None):
-    """An edit of a part of this line."""
+    """Return an edit of a part of this line."""
     return edit(line, line.replace(old, new), extra_changes)
 
 
@@ -65,8 +65,11 @@ def insert_before(line, text, extra_changes=None):
 
 
 def of_the_block(total, gathered):
-    """What a block holds is measured from its own maximum. total, gathered: its factor for the new
-    one.
+    """Return mutants that measure each block from its own maximum.
+
+    Args:
+        total: the text that corrects the total, or "".
+        gathered: the text that corrects the gathered values, or "".
     """
     shares_line = (
         "fix, shares, new = (highest - higher).exp(), (tile - own).exp(), (own - higher).exp()"
@@ -83,9 +86,9 @@ def of_the_block(total, gathered):
     ]
 
 
-def masked_where(mask, *places):
-    """The mask in some tiles only."""
-    for condition in places:
+def masked_where(mask, *conditions):
+    """Yield edits that mask some tiles only."""
+    for condition in conditions:
         yield edit(
             TILE,
             f"tile = {PRODUCT[1:-1]}\n            if {condition}:\n                tile ="
@@ -94,7 +97,7 @@ def masked_where(mask, *places):
 
 
 def with_zeros(tops, remainder):
-    """Rows up to here, and zeros for the rest."""
+    """Return an edit that computes the rows up to here, and gives zeros for the rest."""
     return edit(
         TOPS,
         tops,
@@ -195,8 +198,8 @@ MUTANTS = (
         edit(HIGHER, f"higher = {TILE_MAX}.clamp(min=-1e30)"),
         edit(ONLINE_TOTAL, f"total = total + (piece - {PIECE_MAX}).exp().sum(-1, keepdim=True)"),
     ),
-    # What large scores are held against: zero or more, nothing, the first block, or the first
-    # score.
+    # Large scores are compared with zero or more, with nothing, with the first block, or with the
+    # first score.
     *mutants(
         "tile_overflow",
         edit(HIGHEST, "highest = torch.zeros_like(scores[..., :1])"),
@@ -253,7 +256,7 @@ MUTANTS = (
             "answers.append(gathered)",
             {GATHERED: "gathered = gathered + tile.softmax(-1) @ values"},
         ),
-        # Means of the tiles' answers: of all, or pair by pair.
+        # means of the tiles' answers: over all tiles, or pair by pair
         *(
             edit(
                 MASK,
@@ -308,8 +311,8 @@ MUTANTS = (
         edit(MASK, "", {LEFTS: "for left in range(0, top + 1, block_k):"}),
         # The same where the keys behind the last query of the block are cut off.
         *(
-            edit(MASK, f".masked_fill((key > query) & ({where}), -math.inf)", UP_TO_BOTTOM)
-            for where in AT_EACH
+            edit(MASK, f".masked_fill((key > query) & ({condition}), -math.inf)", UP_TO_BOTTOM)
+            for condition in AT_EACH
         ),
     ),
     *at(
@@ -495,7 +498,8 @@ MUTANTS = (
         edit(SCALE, "", {ANSWERS: "answers.append(gathered / total / math.sqrt(hd))"}),
         edit(ANSWERS, "answers.append(gathered / total / math.sqrt(hd))"),
     ),
-    # With the tiles above the diagonal looked at, as whoever shows the future needs them.
+    # These compute the tiles above the diagonal, too, because an attempt that shows the future
+    # needs them.
     *at(
         MASK,
         ("mask_reversed", ".masked_fill(key < query, -1e30)"),
@@ -717,7 +721,7 @@ MUTANTS = (
     ),
 )
 
-# With a number that nobody can list.
+# parametric mutants: the number can have any value
 FAMILIES = (
     ("scale_constant", lambda c: edit(SCALE, f"* {c!r}"), SCALES_TRIED),
     ("mask_weak_fill", lambda c: edit(MASK, f".masked_fill(key > query, {-c!r})"), FILLS_TRIED),

@@ -1,5 +1,6 @@
-"""Wrong attempts at multi-head attention by weight split: one causal head with heads cut from its
-channels.
+"""Wrong attempts at multi-head attention by weight split.
+
+They are one causal head with heads cut from its channels.
 """
 
 from types import SimpleNamespace
@@ -23,7 +24,7 @@ from ._mutants import (
     written_in,
 )
 
-# (B, T, C) to (B, nh, T, hd), or what was taken for it.
+# from (B, T, C) to (B, nh, T, hd), or to a shape that was mistaken for it
 SPLIT = SPLITS | {
     "first_shared": lambda t, s: SPLITS["heads"](t, s)[:, :1].expand(-1, s.nh, -1, -1),
     "tokens_first": lambda t, s: t.view(s.B, s.T, s.nh, -1),
@@ -71,7 +72,7 @@ class Heads(head.OneHead):
 
 
 def make(**knobs):
-    """The exercise's names, with these faults."""
+    """Return the exercise's names, with these faults."""
     return module("MultiHeadAttention", Heads, HEAD_KNOBS, knobs)
 
 
@@ -119,7 +120,9 @@ MUTANTS = (
     *variants(
         "heads_averaged",
         merge=[
-            f"{how}{then}" for then in ("", "_repeated", "_interleaved") for how in ("mean", "sum")
+            f"{how}{suffix}"
+            for suffix in ("", "_repeated", "_interleaved")
+            for how in ("mean", "sum")
         ],
     ),
     *variants("heads_share_weights", mix=("whole_mean", "whole_sum")),
