@@ -646,6 +646,21 @@ TOLD: dict[str, tuple[str, Changes]] = {
         {"/ math.sqrt(self.head_dim)": "/ self.n_head"},
     ),
     "fused_qkv: the full width without a root": ("scale_c", {"/ math.sqrt(self.head_dim)": "/ C"}),
+    "fused_qkv: multiplied by the full width": (
+        "scale_multiplied",
+        {"/ math.sqrt(self.head_dim)": "* C"},
+    ),
+    "grouped_query_attention: multiplied by the full width": (
+        "scale_multiplied",
+        {"/ math.sqrt(self.head_dim)": "* C"},
+    ),
+    "fused_qkv: dropout of the values": (
+        "dropout_on_values",
+        {
+            "self.attn_dropout(scores.softmax(dim=-1))": "scores.softmax(dim=-1)",
+            "weights @ v": "weights @ self.attn_dropout(v)",
+        },
+    ),
     "kv_cache: two future tokens": ("mask_peeks_ahead", {"key > query,": "key > query + 2,"}),
     "self_attention: high scores for what is hidden": ("mask_high_fill", {'float("-inf")': "1e9"}),
     "sliding_window: the far past alone": (
