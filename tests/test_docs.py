@@ -14,6 +14,7 @@ from tests.test_imports import ROOMS
 ROOT = Path(__file__).parents[1]
 ENGINE = ROOT / "manyheads"
 ARCHITECTURE = ROOT / "docs" / "architecture.md"
+STRICT = (ARCHITECTURE, ROOT / "docs" / "walks.md")  # their functions are looked up, too
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 # pages name an engine's file by its room, too
 ROOTS = (ROOT, ENGINE, ROOT / "tests", ROOT / "exercises")
@@ -30,10 +31,11 @@ _LINK = re.compile(r"\]\((?!https?:)([^)#\s]*)(?:#([^)\s]*))?\)")
 
 
 def missing(page: Path, text: str) -> Iterator[str]:
-    """What this text of a page names and is not there: files, headings, and what architecture.md
-    says of the file before it.
+    """Yield what this text of a page names although it does not exist.
+
+    Files, headings, and on the strict pages the functions that stand behind a file on its line.
     """
-    strict = page == ARCHITECTURE
+    strict = page in STRICT
     for line in text.splitlines():
         names, quoted = None, _QUOTED.findall(line)  # those of the file before, on the same line
         for word in (word for quote in quoted for word in quote.split()):
@@ -83,7 +85,8 @@ def headings(text: str) -> set[str]:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_every_file_that_a_page_names_is_there(page: Path) -> None:
-    assert list(missing(page, page.read_text(encoding="utf-8"))) == []
+    names = list(missing(page, page.read_text(encoding="utf-8")))
+    assert names == [], f"{page.name} names {', '.join(names)}, which the repository does not have"
 
 
 @pytest.mark.parametrize(

@@ -46,6 +46,7 @@ GROUPS = {
     "Explanation": [
         "diagnosis",
         "architecture",
+        "walks",
         "threat-model",
         "performance",
         "attention",
