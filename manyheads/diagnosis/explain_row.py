@@ -166,7 +166,7 @@ def explain_by_kind(row: Response) -> Sequence[Candidate]:
 
 
 def smallest_cover(row: Response, calls: Set[int] | None = None) -> Sequence[Candidate]:
-    """Return mutants that together explain the syndrome, or the part of it in `calls`, or none.
+    """Return mutants that together explain the syndrome, or its part in `calls`, or none.
 
     This is a greedy set cover: the mutant that explains most calls comes first. Only mutants that
     are consistent with the response take part. If some call remains unexplained, return none.

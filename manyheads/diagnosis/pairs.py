@@ -228,8 +228,7 @@ def _has_weights(fingerprint: ReplyFingerprint, expected: ReplyFingerprint) -> b
 
 
 def _doubts(row: Response, pair: Pair) -> tuple[int | None, Set[int]]:
-    """Count the calls that speak against a pair, and return the wrong calls that it does not
-    explain.
+    """Count the calls that speak against a pair, and return the unexplained wrong calls.
 
     A call speaks against the pair if only one of the two mutants changes it, and the attempt
     answers it in another way than that mutant. The count is None if the attempt is right on a call

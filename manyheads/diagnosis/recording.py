@@ -89,8 +89,8 @@ class PublicCheck(_Model):
         facets: the fields of a reply that are compared with those of mutants.
         asks: the oracles. Empty if no oracles give the hidden check's verdict: then only the
             diagnosis uses its calls.
-        is_last: whether it runs after the checks that are not last, and only if all of them pass.
-            Its result shows nothing about other attempts.
+        is_last: whether it runs after the checks that are not last, and only if all these pass. Its
+            result shows nothing about other attempts.
     """
 
     id: str

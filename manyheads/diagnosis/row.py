@@ -107,7 +107,7 @@ class Response:
         number of each output, with two digits: rounding seldom changes these, and two different
         mistakes never share all numbers.
         """
-        answers = []
+        answers = list[tuple[object, ...]]()
         for i, observation in sorted(self.syndrome.items()):
             if not observation.call.random and len(answers) < MAX_ANSWERS:
                 actual = observation.actual
