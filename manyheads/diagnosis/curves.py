@@ -27,7 +27,7 @@ SEGMENTS = 32  # straight segments of the curve in such a step
 # largest one that was measured is 1e-4.
 CLOSE = 1.5e-4
 VISIBLE = 0.05  # a call determines the number if such a change of its logarithm can be seen
-APART = 0.05  # two logarithms of numbers that differ by more are different
+APART = 0.05  # the right numbers of two calls vary if their logarithms differ by more than this
 
 
 def on_a_curve(row: Response, *, listed: bool = False) -> list[Candidate]:
@@ -39,10 +39,10 @@ def on_a_curve(row: Response, *, listed: bool = False) -> list[Candidate]:
 
     Args:
         row: the response.
-        listed: also accept a number that a mutant of the bank has. (Without it, such a number is
-            no explanation, because the mutant's replies to all other calls are known.) The right
-            number must then be seen to vary: if every call has the same head_dim, all large numbers
-            give the same replies.
+        listed: whether a number that a mutant of the bank has is accepted as well. By default it is
+            not, because the replies of that mutant to all other calls are known. If it is accepted,
+            the right number must be known to vary: if every call has the same head_dim, all large
+            numbers give the same replies.
     """
     for curve in row.recording.sweeps:
         if not _explains(curve, row, must_vary=listed):

@@ -52,8 +52,8 @@ def proven_by_size(row: Response, source: str) -> dict[int, str]:
     """Return the wrong calls of functions with a size that is written into the code.
 
     Each call is mapped to the misconception. A function has it if most of its wrong calls show the
-    same integer of the text: in the exception's message, as the length of a loop that ends too
-    early or too late, or as a size of the output. At least two calls must show it although none of
+    same integer of the text: in the exception's message, as the length of a loop that runs past the
+    end of an axis, or as a size of the output. At least two calls must show it although none of
     their inputs has an axis of that size.
     """
     written = {n for n in _integers(source) if n > MAX_AXIS}

@@ -51,7 +51,8 @@ def due_to_chance(row: Response) -> tuple[Set[int], Sequence[str]]:
 
     The attempt is nondeterministic in a call that has one right answer. A mutant fits if it is
     nondeterministic in calls of the same function, and otherwise replies as the reference does. If
-    mutants of one misconception explain all nondeterministic calls, return it.
+    mutants explain all nondeterministic calls, return their misconception, or none if they have
+    several.
 
     Otherwise several dropouts may be active at once. If the training answers are those of a dropout
     (and not all are mere multiples of the right ones), return all misconceptions that fit, and all
