@@ -14,8 +14,8 @@ from ..checks.projection import FLOOR
 def is_comparable(call: Call) -> bool:
     """Return whether the values of a reply to this call can be compared with a mutant's.
 
-    Not those of dropout, of a check of dtypes or devices, and of weights that nobody gave, which
-    depend on the order in which a module makes its layers.
+    They cannot with dropout, in a check of dtypes or devices, or with weights that a module draws
+    itself: these depend on the order in which it makes its layers.
     """
     own_check = call.random or call.only_build or call.dtype or call.autocast or call.memory
     return not (
@@ -24,15 +24,13 @@ def is_comparable(call: Call) -> bool:
 
 
 def agree(a: Reply, b: Reply) -> bool:
-    """Return whether both have the same outputs and gradients to rounding, or the same kind of
-    exception.
-    """
+    """Return whether two replies are the same to rounding, or raise the same kind of exception."""
     if a.raised is not None or b.raised is not None:
         return a.raised is not None and b.raised is not None and _same_exception(a.raised, b.raised)
     if len(a.outputs) != len(b.outputs) or not all(map(_same_output, a.outputs, b.outputs)):
         return False
-    # Where NaN is among the answers, it depends on how the formula is written which gradients are
-    # NaN, too.
+    # If an output contains NaN, the way in which the formula is written decides which gradients
+    # are NaN, too.
     undefined = any(
         output.tensor is not None and bool(output.tensor.isnan().any()) for output in b.outputs
     )
@@ -48,13 +46,14 @@ def _is_on_meta_or_training(call: Call) -> bool:
 
 
 def has_own_weights(call: Call) -> bool:
-    """Return whether a module that is built for the call has weights that nobody gave."""
+    """Return whether the call builds a module without giving its weights."""
     return any(isinstance(value, Build) and value.state is None for value in call.inputs)
 
 
 def asks_for_a_gpu(call: Call) -> bool:
-    """Return whether the call names a GPU: the judge has none, so it cannot ask trusted code the
-    same call.
+    """Return whether the call names a GPU.
+
+    The judge has none, so it cannot put the same call to trusted code.
     """
     devices = (value for value in call.inputs if isinstance(value, Build | DeviceArgument))
     return any((v.name if isinstance(v, DeviceArgument) else v.device) == "cuda" for v in devices)
@@ -94,6 +93,6 @@ def _same_values(a: Tensor | None, b: Tensor | None, scale: float | None = None)
 def _without_floor(t: Tensor) -> Tensor:
     """Replace very low values by −inf.
 
-    A finite minimum in place of −inf is right, so it must not hide another fault.
+    A finite minimum in place of −inf is correct, so it must not hide another fault.
     """
     return t.masked_fill(t <= FLOOR, float("-inf"))

@@ -1,9 +1,8 @@
-"""Compare what a visible check compares, aspect by aspect: whether a call is answered, with which
-shape, numbers, gradients.
+"""Apply the oracles of a visible check: each compares one property of the replies to some calls.
 
-A hidden check is code. On a student's machine stands, in its place, a list of aspects and of the
-calls that each is asked of; `authoring.visible_checks` chooses them so that both give the same
-verdict.
+Examples are whether a call is answered, the shape, the numbers and the gradients. A hidden check is
+code, which students do not get. On their machine a list of oracles and calls replaces it;
+`authoring.visible_checks` chooses these so that both give the same verdict.
 """
 
 from __future__ import annotations
@@ -36,26 +35,25 @@ from .metamorphic import (
 from .observe import ObservedReply, first_of, looks_at_no_numbers, on_another_device
 from .recording import Oracle
 
-ROUNDING = 1e-5  # of two sums that are equal where a gradient is that of a linear function
+ROUNDING = 1e-5  # relative difference of two sums that are equal for a linear function
 
 
 def gradients_arrive(comparison: ObservedReply) -> None:
-    """Every gradient arrives that the reference has. Raises CheckFailed."""
+    """Require each gradient that the reference has. Raises CheckFailed."""
     _arrive(comparison, list(comparison.expected.gradients))
 
 
 def gradients(comparison: ObservedReply) -> None:
-    """Every gradient is the reference's. Raises CheckFailed."""
+    """Require that each gradient is the reference's. Raises CheckFailed."""
     _agree(comparison, list(comparison.expected.gradients))
 
 
 def argument_gradients_arrive(comparison: ObservedReply) -> None:
-    """As `gradients_arrive`, of the tensors that are passed, where the answer has the reference's
-    shape.
+    """Require the gradients of the tensors that are passed. Raises CheckFailed.
 
-    With another one no gradient was asked for. A right attempt may copy all weights of the layers
-    that are passed into a layer of torch's own, which works with a fused kernel: then none of their
-    gradients is due. Raises CheckFailed.
+    Nothing is required if the answer has another shape than the reference's: then no gradient was
+    computed. A correct attempt may copy all weights of the layers that are passed into one of
+    torch's layers, which uses a fused kernel: then the gradients of these weights are not required.
     """
     shapes = [None if o.tensor is None else tuple(o.tensor.shape) for o in comparison.reply.outputs]
     if shapes == [o.shape for o in comparison.expected.outputs]:
@@ -67,20 +65,19 @@ def argument_gradients_arrive(comparison: ObservedReply) -> None:
 
 
 def argument_gradients(comparison: ObservedReply) -> None:
-    """As `gradients`, of the tensors that are passed. Raises CheckFailed."""
+    """Require that gradients of the tensors that are passed are right. Raises CheckFailed."""
     _agree(comparison, _arguments(comparison))
 
 
 def adjoint(comparison: ObservedReply) -> None:
-    """Hold the gradient to the answer: it weighs the argument as the cotangent weighs the answer.
+    """Require that the gradient belongs to the attempt's own answer. Raises CheckFailed.
 
-    So it is where a function is linear, whichever linear function it is. Raises CheckFailed.
+    For every linear function, the inner product of gradient and argument equals the inner product
+    of cotangent and answer.
     """
     (name, *other_names), cotangent = _arguments(comparison) or [""], comparison.call.cotangent
-    gradient, answers = (
-        comparison.reply.gradients.get(name),
-        [o.tensor for o in comparison.reply.outputs],
-    )
+    gradient = comparison.reply.gradients.get(name)
+    answers = [output.tensor for output in comparison.reply.outputs]
     if (
         other_names
         or gradient is None
@@ -115,38 +112,30 @@ def _arrive(comparison: ObservedReply, names: list[str]) -> None:
 def _agree(comparison: ObservedReply, names: list[str]) -> None:
     actual_gradients = {name: comparison.actual.gradients.get(name) for name in names}
     expected_gradients = {name: comparison.expected.gradients[name] for name in names}
-    actual, expected = (
-        replace(r, gradients=g)
-        for r, g in (
-            (comparison.actual, actual_gradients),
-            (comparison.expected, expected_gradients),
-        )
-    )
+    actual = replace(comparison.actual, gradients=actual_gradients)
+    expected = replace(comparison.expected, gradients=expected_gradients)
     if not actual.agrees(expected, ("gradients",)):
         raise CheckFailed("the gradients differ from the expected ones")
 
 
 def compare(aspect: Oracle, calls: Sequence[ObservedReply]) -> None:
-    """Hold an attempt to one aspect of the reference's replies.
-
-    Raises CheckFailed, with evidence.
-    """
+    """Apply one oracle to these calls. Raises CheckFailed, with evidence, if it is violated."""
     if aspect in _RELATIONS:
         _relation(aspect, calls)
         return
     for call in calls:
-        if aspect in _OF_WHAT_RAISED or (
+        if aspect in _FOR_EXCEPTIONS or (
             call.expected.raised is None and call.reply.raised is None
         ):
             _OF_ONE_CALL[aspect](call)
 
 
 def is_broken(aspect: Oracle, calls: Sequence[ObservedReply]) -> bool:
-    """Return whether an attempt is not as the reference in one aspect."""
+    """Return whether an attempt violates an oracle."""
     if aspect in ("values", "values_of_a_kind") and any(
-        _returns_another(aspect, call) for call in calls
+        _has_other_values(aspect, call) for call in calls
     ):
-        return True  # sooner than the evidence can be written
+        return True  # faster than `compare`, which writes evidence
     try:
         compare(aspect, calls)
     except CheckFailed:
@@ -154,7 +143,7 @@ def is_broken(aspect: Oracle, calls: Sequence[ObservedReply]) -> bool:
     return False
 
 
-def _returns_another(aspect: Oracle, call: ObservedReply) -> bool:
+def _has_other_values(aspect: Oracle, call: ObservedReply) -> bool:
     if (
         call.expected.raised is not None
         or call.reply.raised is not None
@@ -233,8 +222,8 @@ def _values(comparison: ObservedReply) -> None:
     ):
         if expected is None:
             continue
-        # then only rounding is left to be seen: a finite fill that is low enough is the same as
-        # −inf
+        # If the fingerprints agree, only rounding is left to compare. A finite fill that is low
+        # enough is then the same as −inf.
         if agrees:
             assert_matches(with_extremes(actual.output), with_extremes(expected), actual.label)
         else:
@@ -254,19 +243,17 @@ def _values(comparison: ObservedReply) -> None:
 
 
 def _values_of_a_kind(comparison: ObservedReply) -> None:
-    """As `_values`, where both are truths or both numbers: who answers with the other kind may mean
-    it otherwise.
+    """Compare the values if both replies are bools or both are numbers.
+
+    An attempt that returns the other type may define its values in another way.
     """
     if _is_of_a_kind(comparison):
         _values(comparison)
 
 
 def _is_of_a_kind(comparison: ObservedReply) -> bool:
-    actual, expected = (
-        ["bool" in (d or "") for d in fingerprint.dtype]
-        for fingerprint in (comparison.actual, comparison.expected)
-    )
-    return actual == expected
+    actual = ["bool" in (dtype or "") for dtype in comparison.actual.dtype]
+    return actual == ["bool" in (dtype or "") for dtype in comparison.expected.dtype]
 
 
 def _dtype(comparison: ObservedReply) -> None:
@@ -315,7 +302,7 @@ def _attributes(comparison: ObservedReply) -> None:
     for name in (name for name in {**expected, **actual} if actual.get(name) != expected.get(name)):
         expected_value, came = expected.get(name), actual.get(name, "not there")
         came = came if came in ("True", "False", "None", "not there") else "something else"
-        # a check's own words, where it made it
+        # a name that is no identifier is a phrase that the check has written
         subject = f"the attribute {name}" if name.isidentifier() else name
         raise CheckFailed(
             _LEFT_BEHIND.get(name, f"{subject} should be {expected_value}; yours is {came}")
@@ -330,9 +317,7 @@ def _mutated(comparison: ObservedReply) -> None:
 
 
 def _device(comparison: ObservedReply) -> None:
-    """Of calls with meta tensors, which have no numbers: the answer has none either, and nothing of
-    another device met it.
-    """
+    """Require that a call with meta tensors returns meta tensors, and uses no other device."""
     if evidence := on_another_device(comparison):
         raise CheckFailed(evidence)
 
@@ -356,12 +341,12 @@ def pairs_of(calls: Sequence[ObservedReply]) -> list[Pair]:
 
 
 def _relation(aspect: Oracle, calls: Sequence[ObservedReply]) -> None:
-    """Hold the answers to these calls together.
+    """Require a metamorphic relation between the answers to these calls. Raises CheckFailed.
 
-    Those to an edit, and those to a part of the input, are held together output by output: a later
-    step of a call may hear what the first does not. A mask's −inf, which an attempt may write as a
-    low finite number, cannot be held against a part of the largest number: where the reference's
-    answer is not finite, nothing is asked.
+    The relations in `OF_PAIRS` are tested for each output: a later step of a call may depend on an
+    input that the first step does not depend on. If a reference's answer is not finite, nothing is
+    tested: an attempt may write a mask's −inf as a low finite number, and the tolerance is relative
+    to the largest number.
     """
     count = min(len(call.expected_outputs) for call in calls) if aspect in OF_PAIRS else 1
     for output in range(count):
@@ -373,8 +358,9 @@ def _relation(aspect: Oracle, calls: Sequence[ObservedReply]) -> None:
 
 
 def _pairs_at(output: int, aspect: Oracle, calls: Sequence[ObservedReply]) -> list[Pair]:
-    """Return one output of each call, the reference's and an attempt's; none if nothing is asked of
-    it.
+    """Return one output of each call, the reference's and the attempt's, or none to test nothing.
+
+    Nothing is tested if one of the calls raised, or if the reference's output is not finite.
     """
     pairs = []
     for call in calls:
@@ -385,14 +371,14 @@ def _pairs_at(output: int, aspect: Oracle, calls: Sequence[ObservedReply]) -> li
         actual = next(islice(answers_of(call.call, call.reply), output, None)).output
         assert_shape(actual, expected.shape)
         if aspect == "difference" and (call.reply.mutated or not bool(actual.isfinite().all())):
-            return []  # one call of the three has changed what another is asked
+            return []  # one call of the three has changed the arguments of another
         pairs.append((expected.double(), actual.double()))
     return pairs
 
 
 OF_PAIRS: tuple[Oracle, ...] = ("stays", "moves", "parts")
-# asked of calls that raised, too
-_OF_WHAT_RAISED: tuple[Oracle, ...] = ("answered", "refused", "device")
+# oracles that are applied to calls with an exception as well
+_FOR_EXCEPTIONS: tuple[Oracle, ...] = ("answered", "refused", "device")
 _RELATIONS: dict[Oracle, Callable[[Sequence[Pair]], str]] = {
     "zeros": zeros_missed,
     "stays": violates_causality,

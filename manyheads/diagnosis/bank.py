@@ -32,11 +32,12 @@ class _TextFile(_Words):
 
 
 class MisconceptionText(BaseModel):
-    """What a student reads about a misconception. `hints`: a question, a pointer, almost the
-    answer.
+    """The texts about a misconception that a student reads.
 
-    shows: what a wrong answer must look like before the misconception is named by a broken oracle
-        alone.
+    Attributes:
+        hints: a question, a pointer, and almost the answer.
+        shows: a property that a wrong answer must have before a violated oracle alone can name the
+            misconception.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -48,10 +49,13 @@ class MisconceptionText(BaseModel):
 
 @dataclass(frozen=True, eq=False)
 class Mutant:
-    """A wrong attempt: the id of its misconception, and the change that makes it.
+    """A wrong attempt that a change of the reference makes.
 
-    change: an edit of the reference, or knobs for the bank's `make`.
-    source: its source text, if it is an edit.
+    Attributes:
+        id: the misconception.
+        change: an edit of the reference, or arguments for the bank's `make`.
+        namespace: the names that the changed code defines.
+        source: the changed source text, or "" for a mutant that `make` makes.
     """
 
     id: str
@@ -61,7 +65,7 @@ class Mutant:
 
     @property
     def faults(self) -> Mapping[str, object]:
-        """What is changed (texts of the reference, or knobs), and into what."""
+        """The new text for each changed text of the reference, or the arguments of `make`."""
         return self.change.changes if isinstance(self.change, Edit) else self.change
 
 
@@ -69,9 +73,12 @@ class Mutant:
 class Bank:
     """The mutants of one exercise, most likely first, and the texts of all misconceptions.
 
-    make: knobs → namespace; None if all mutants are edits.
-    families: mutants with a number that nobody can list.
-    reference: the path and the source text of the reference.
+    Attributes:
+        make: returns a mutant's namespace for its arguments. None if all mutants are edits.
+        mutants: the mutants, most likely first.
+        texts: the texts by misconception.
+        reference: the path and the source text of the reference.
+        families: the parametric mutants.
     """
 
     make: Callable[..., Namespace] | None
@@ -81,8 +88,9 @@ class Bank:
     families: tuple[ParametricMutant, ...] = ()
 
     def combine(self, first: Mutant, second: Mutant) -> Namespace | None:
-        """Return both faults in one attempt; None if they change the same text or knob, or one is
-        an edit and one has knobs.
+        """Return an attempt with the changes of both mutants, or None if they do not combine.
+
+        They do not if both change the same text or argument, or if only one mutant is an edit.
         """
         if first.faults.keys() & second.faults.keys():
             return None
@@ -90,7 +98,7 @@ class Bank:
             path, source = self.reference
             try:
                 return namespace_of_source(second.change.apply(first.change.apply(source)), path)
-            # each of them runs by itself: together they are no attempt
+            # each edit runs on its own, but not both together
             except (EditError, BrokenReference):
                 return None
         if isinstance(first.change, Edit) or isinstance(second.change, Edit) or self.make is None:
@@ -100,9 +108,9 @@ class Bank:
 
 @lru_cache(maxsize=64)
 def load_bank(exercise: Exercise) -> Bank:
-    """Load the bank of an exercise.
+    """Load the bank of an exercise. Raises CourseError.
 
-    It has no mutants if the file is missing. Raises CourseError.
+    It has no mutants if the file is missing.
     """
     path, reference = exercise.misconceptions, exercise.solution
     texts = _texts(exercise.root / "grader" / "texts.yaml", exercise.id)
@@ -127,8 +135,9 @@ def load_bank(exercise: Exercise) -> Bank:
 def _row_of(
     exercise: Exercise, table: str, index: int, row: object, length: int
 ) -> tuple[Any, ...]:
-    """Return a row of MUTANTS or FAMILIES. Raises CourseError, with its place in the table, if it
-    has another form.
+    """Return a row of MUTANTS or FAMILIES.
+
+    Raises CourseError, with the row's number in the table, if it has another form.
     """
     form = {"MUTANTS": "an id and an edit", "FAMILIES": "an id, a function, and two limits"}[table]
     is_row = isinstance(row, tuple) and len(row) == length and isinstance(row[0], str)
@@ -199,12 +208,10 @@ def _mutant(
 
 
 def _edited_namespace(exercise: Exercise, id_: str, source: str, edit: Edit) -> Namespace:
-    """Return the names of the edited reference.
+    """Return the namespace of the edited reference.
 
-    Raises CourseError, which blames the mutant, if it cannot be imported.
-
-    The reference itself may be what fails: then BrokenReference is raised, which blames the
-    reference.
+    Raises CourseError, which blames the mutant, if the edited text cannot be imported. If the
+    reference itself cannot be imported, raises BrokenReference, which blames the reference.
     """
     reference, edited = exercise.solution, edit.apply(source)
     try:
@@ -225,29 +232,28 @@ def _edited_namespace(exercise: Exercise, id_: str, source: str, edit: Edit) -> 
 
 
 def _texts(path: Path, exercise: str) -> dict[str, MisconceptionText]:
-    """Return the texts by id.
+    """Return the texts by misconception.
 
-    The engine has texts for the misconceptions that it names itself; the course's texts come first.
+    The engine has texts for the misconceptions that it names itself. The course's texts come before
+    these, and the course's texts for this exercise before all others.
     """
     engine, course = _read(Path(__file__).with_name("texts.yaml")), _read(path)
-    return {
-        id_: _text(
-            course[id_].overrides.get(exercise, _Words()) if id_ in course else _Words(),
-            course.get(id_, _TextFile()),
-            engine.get(id_, _TextFile()),
-        )
-        for id_ in {**course, **engine}
-    }
+    texts = {}
+    for id_ in {**course, **engine}:
+        words = course.get(id_, _TextFile())
+        words_of_exercise = words.overrides.get(exercise, _Words())
+        texts[id_] = _text(words_of_exercise, words, engine.get(id_, _TextFile()))
+    return texts
 
 
 class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
-    """YAML's safe values.
+    """A loader of YAML's safe values that refuses a repeated key.
 
-    A key that occurs twice is refused, for the first one's value would be lost.
+    The value of the first one would be lost.
     """
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        """Return a mapping. Raises yaml.MarkedYAMLError with the line of a repeated key."""
+        """Return a mapping. Raises yaml.MarkedYAMLError, with the line of a repeated key."""
         keys = set[str]()
         for key, _ in node.value:
             if key.value in keys:
@@ -293,24 +299,23 @@ def _in_words(error: ValidationError, path: Path) -> str:
         1,
     )
     key_path = ", ".join(keys[:-1] if detail["type"] in ("extra_forbidden", "missing") else keys)
-    where = f"{line}: {key_path or 'the file'}"
+    location = f"{line}: {key_path or 'the file'}"
     if "hints" in keys:
-        return f"{where} needs three hints: a question, a pointer, and almost the answer"
+        return f"{location} needs three hints: a question, a pointer, and almost the answer"
     if detail["type"] == "extra_forbidden":
         return (
-            f"{where} has {keys[-1]!r}, which nothing reads; it may have title, explanation, "
+            f"{location} has {keys[-1]!r}, which nothing reads; it may have title, explanation, "
             "hints, shows and overrides"
         )
     if detail["type"].startswith(("dict", "model")):
-        return f"{where} should hold titles, explanations and hints by their ids"
-    return f"{where} is not as it should be: {detail['msg']}"
+        return f"{location} should hold titles, explanations and hints by their ids"
+    return f"{location} is not as it should be: {detail['msg']}"
 
 
 def _text(*sources: _Words) -> MisconceptionText:
-    title, explanation = (
-        next((text for words in sources if (text := getattr(words, field))), "")
-        for field in ("title", "explanation")
-    )
+    """Return a misconception's text. Each field is taken from the first source that has it."""
+    title = next((words.title for words in sources if words.title), "")
+    explanation = next((words.explanation for words in sources if words.explanation), "")
     hints = next((words.hints for words in sources if words.hints), ("", "", ""))
     shows = next(
         (words.shows for words in sources if isinstance(words, _TextFile) and words.shows), None

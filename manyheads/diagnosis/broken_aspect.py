@@ -1,5 +1,7 @@
-"""What a broken aspect of a check means: where all mutants that break it have one misconception, so
-has an attempt.
+"""Name the misconception that a violated oracle shows.
+
+If all mutants that violate an oracle have one misconception, an attempt that violates it has the
+same one, even if no mutant gives its numbers.
 """
 
 from __future__ import annotations
@@ -15,7 +17,8 @@ from .metamorphic import Pair, fills_with_a_number, is_dropped_at_another_rate, 
 from .observe import ObservedReply
 from .recording import FaultDictionary, Oracle, OracleUse, PublicCheck
 
-# What the numbers can tell of a broken aspect that mutants of several misconceptions break.
+# Oracles that mutants of several misconceptions violate: for each a misconception, and a test of
+# the numbers that identifies it.
 _BY_NUMBERS: Mapping[Oracle, tuple[str, Callable[[Sequence[ObservedReply]], bool]]] = {
     "dropped": ("dropout_rate_fixed", lambda calls: is_dropped_at_another_rate(pairs_of(calls))),
     "zeros": ("mask_weak_fill", lambda calls: leaks_a_share(pairs_of(calls))),
@@ -29,10 +32,11 @@ _BY_NUMBERS: Mapping[Oracle, tuple[str, Callable[[Sequence[ObservedReply]], bool
 def proven_by_aspect(
     recording: FaultDictionary, observations: Mapping[int, ObservedReply]
 ) -> dict[int, str]:
-    """By the number of a call, the last of those that break the first aspect of a check.
+    """Return for each visible check the misconception that its first violated oracle shows.
 
-    The misconception that the aspect means, or its numbers tell. Of a check that is asked last
-    nothing is said where another is broken.
+    The result is keyed by the last call of the group that violates the oracle. The misconception is
+    the one that all violating mutants share, or the one that the numbers show. A check that runs
+    last shows nothing if another one fails.
     """
     ids = {mutant.id for mutant in recording.mutants}
     names: dict[int, str] = {}
@@ -41,23 +45,13 @@ def proven_by_aspect(
         if broken is None or (check.is_last and names):
             continue
         ask, calls = broken.ask, [observations[i] for i in broken.calls]
-        name, tells = _BY_NUMBERS.get(ask.oracle, ("", bool))
-        name = ask.means or (
-            name
-            if all(e.actual.outputs and e.actual.outputs[0].projections for e in calls)
-            and tells(calls)
-            else ""
-        )
-        of_numbers = "" if name else _of_plain_numbers(recording, ask, calls)
-        name = name or of_numbers
-        of_another_kind = any(
-            [o.kind for o in e.actual.outputs] != [o.kind for o in e.expected.outputs]
-            for e in calls
-        )
-        if of_another_kind and ask.oracle != "kind":
+        name = ask.means or _by_numbers(ask.oracle, calls)
+        by_count = "" if name else _of_plain_numbers(recording, ask, calls)
+        name = name or by_count
+        if ask.oracle != "kind" and not all(map(_has_expected_kinds, calls)):
             name = ""
         names[broken.calls[-1]] = name if name in ids else ""
-        if of_numbers:
+        if by_count:
             names |= {
                 i: name
                 for (i,) in ask.calls
@@ -66,13 +60,27 @@ def proven_by_aspect(
     return {i: name for i, name in names.items() if name}
 
 
+def _by_numbers(oracle: Oracle, calls: Sequence[ObservedReply]) -> str:
+    """Return the misconception that the numbers of a violation show, or ""."""
+    if oracle not in _BY_NUMBERS:
+        return ""
+    name, is_shown = _BY_NUMBERS[oracle]
+    have_numbers = all(e.actual.outputs and e.actual.outputs[0].projections for e in calls)
+    return name if have_numbers and is_shown(calls) else ""
+
+
+def _has_expected_kinds(observation: ObservedReply) -> bool:
+    return [o.kind for o in observation.actual.outputs] == [
+        o.kind for o in observation.expected.outputs
+    ]
+
+
 def proven_by_plain_numbers(
     recording: FaultDictionary, observations: Mapping[int, ObservedReply]
 ) -> dict[int, str]:
-    """By the number of a call, the misconception of a wrong count, where no other misconception
-    counts wrongly there.
+    """Return the calls with a wrong count, mapped to the only misconception that miscounts there.
 
-    A count is a plain number, so no fault of a tensor elsewhere in the file is its cause.
+    A count is a plain number, so no wrong tensor elsewhere in the file is its cause.
     """
     names: dict[int, str] = {}
     for check in recording.visible:
@@ -94,25 +102,24 @@ def proven_by_plain_numbers(
 def _of_plain_numbers(
     recording: FaultDictionary, ask: OracleUse, calls: Sequence[ObservedReply]
 ) -> str:
-    """Return the misconception of all mutants that give other plain numbers here, "" where there
-    are several, or tensors.
+    """Return the misconception of all mutants that return wrong plain numbers here.
+
+    Return "" if they have several misconceptions, or if the calls return tensors.
     """
     output_kinds = [output.kind for output in calls[-1].expected.outputs]
     if ask.oracle != "values" or "tensor" in output_kinds:
         return ""
-    indices = {i for group in ask.calls for i in group}
-    ids = set[str]()
+    indices, ids = {i for group in ask.calls for i in group}, set[str]()
     for mutant in recording.mutants:
-        answers = ((recording.expected_reply(i), recording.answer(mutant, i)) for i in indices)
-        wrong_answers = (
-            answer
-            for expected, answer in answers
-            if answer is not None and not answer.agrees(expected, ("outputs",))
-        )
-        if any(
-            [output.kind for output in answer.outputs] == output_kinds for answer in wrong_answers
-        ):
-            ids.add(mutant.id)
+        for i in indices:
+            answer = recording.answer(mutant, i)
+            if (
+                answer is not None
+                and not answer.agrees(recording.expected_reply(i), ("outputs",))
+                and [output.kind for output in answer.outputs] == output_kinds
+            ):
+                ids.add(mutant.id)
+                break
     return ids.pop() if len(ids) == 1 else ""
 
 
@@ -128,7 +135,7 @@ def _added(calls: Sequence[ObservedReply]) -> list[Pair]:
 
 @dataclass(frozen=True)
 class Violation:
-    """An aspect that is broken, in these calls. error: what a check says of it."""
+    """A violated oracle, the group of calls that violates it, and the check's error."""
 
     ask: OracleUse
     calls: tuple[int, ...]
@@ -139,17 +146,21 @@ Group = tuple[OracleUse, tuple[int, ...]]
 
 
 def groups_of(check: PublicCheck, calls: Container[int]) -> list[Group]:
-    """Return what a check asks of calls that were seen."""
+    """Return the oracles of a check with each group of calls that has all replies."""
     return [
-        (ask, group) for ask in check.asks for group in ask.calls if all(i in calls for i in group)
+        (ask, group)
+        for ask in check.asks
+        for group in ask.calls
+        if all(map(calls.__contains__, group))
     ]
 
 
 def first_broken(
     groups: Iterable[Group], observations: Mapping[int, ObservedReply]
 ) -> Violation | None:
-    """Return the first aspect that is broken: who breaks it may break those that come after it for
-    the same cause.
+    """Return the first violated oracle, or None.
+
+    Later oracles may be violated for the same reason.
     """
     for ask, group in groups:
         try:

@@ -1,9 +1,9 @@
-"""Numbers in columns of few bytes: a recording is tens of thousands of short rows, and every
-student downloads it.
+"""Store the numbers of a fault dictionary as columns of few bytes, because students download it.
 
-Most inputs were drawn, or are parts of what was drawn: they are drawn again. Outputs have 23 bits,
-and projections sixteen. Columns are not compressed, so that a version control system stores what
-has changed, and no more.
+A dictionary has tens of thousands of short rows. Most inputs were drawn at random, or are parts of
+a random draw, and for a draw only its seed is stored. Outputs have 23 bits, and projections
+sixteen. The columns are not compressed, so that a version control system stores only the changed
+parts.
 """
 
 from __future__ import annotations
@@ -30,16 +30,17 @@ _DTYPES = {
         torch.float32,
     )
 }
-BITS = 23  # of an output's number, with its sign
-_ALWAYS = torch.tensor([0.0, 1.0, math.inf, -math.inf, math.nan])  # what the pool begins with
-_ROUNDED = -1  # the start of a run that is not in the pool
-# a shorter run takes more bytes than its numbers; an output's numbers are exact in any run
-_WORTH = 4
-_TRIED = 8  # places of one number, where it is there many times
+BITS = 23  # bits of an output's number, including its sign
+_ALWAYS = torch.tensor([0.0, 1.0, math.inf, -math.inf, math.nan])  # the start of the pool
+_ROUNDED = -1  # the start of a run whose numbers are rounded and not in the pool
+# A shorter run takes more bytes than its numbers. An output uses shorter runs as well, because
+# numbers in the pool are exact.
+_MIN_RUN = 4
+_MAX_INDICES = 8  # indices that are tried if a number is in the pool many times
 
 
 class _Run(NamedTuple):
-    """Numbers that stand in the pool, each `step` places after the one before."""
+    """Numbers of the pool, each `step` entries after the one before."""
 
     start: int
     step: int
@@ -47,27 +48,32 @@ class _Run(NamedTuple):
 
 
 class TensorColumns:
-    """Tensors of any shape as runs of numbers in a pool, which holds what was drawn and what was
-    not found there.
+    """Tensors of any shape, stored as runs of numbers in a pool.
+
+    The pool begins with the random draws. Numbers that it does not have are added.
     """
 
     def __init__(self, drawn: Sequence[Drawn] = ()) -> None:
-        """Begin with a pool of what was drawn."""
+        """Begin with a pool of these draws."""
         self.specs: list[list[Any]] = []
         self._rounded: list[Tensor] = []
         self._runs: list[_Run] = []
         self._known: dict[tuple[object, ...], int] = {}
         self._pool: list[int] = []  # the bits of float32 numbers
-        self._places: dict[int, list[int]] = {}
+        self._indices: dict[int, list[int]] = {}  # the indices of a number in the pool, by its bits
         for bits in _bits(torch.cat([_ALWAYS, *(draw.numbers().float() for draw in drawn)])):
             self._extend(bits)
         self._first_raw = len(self._pool)
 
     def add(self, tensor: Tensor, rounded: bool = False) -> int:
-        """Add a tensor, whose floats are kept in float32, and return its index.
+        """Add a tensor, with floats in float32, and return its index.
 
-        rounded: keep BITS of its floats, relative to the largest. Raises ValueError where a whole
-            number has over 24 bits.
+        Args:
+            tensor: the tensor.
+            rounded: whether its floats are rounded to `BITS` bits, relative to the largest.
+
+        Raises:
+            ValueError: an integer has more than 24 bits.
         """
         tensor = tensor.detach()
         tensor = tensor.float() if tensor.is_floating_point() else tensor
@@ -87,21 +93,21 @@ class TensorColumns:
         return self._known[key]
 
     def _put(self, flat: Tensor, rounded: bool) -> tuple[list[_Run], int]:
-        """Return the runs of these numbers, and the exponent of those that are rounded."""
+        """Return the runs of these numbers, and the exponent of the rounded ones."""
         finite = flat[flat.isfinite()].double()
         exponent = (
             math.frexp(float(finite.abs().max()))[1] - BITS + 1 if rounded and len(finite) else 0
         )
-        most = 2 ** (BITS - 1) - 1
+        limit = 2 ** (BITS - 1) - 1
         integers = (
-            (flat.double().nan_to_num(0, 0, 0) / 2.0**exponent).round().clamp(-most, most).long()
+            (flat.double().nan_to_num(0, 0, 0) / 2.0**exponent).round().clamp(-limit, limit).long()
         )
         bits = _bits(flat)
-        if rounded:  # what is in the pool is kept as it is, and all else as it comes back
-            back = _bits((integers.double() * 2.0**exponent).float())
+        if rounded:  # a number that is not in the pool becomes its rounded value
+            rounded_bits = _bits((integers.double() * 2.0**exponent).float())
             bits = [
-                original if original in self._places else restored
-                for original, restored in zip(bits, back, strict=True)
+                original if original in self._indices else restored
+                for original, restored in zip(bits, rounded_bits, strict=True)
             ]
         runs = _joined(self._find_runs(bits, rounded))
         lengths = torch.tensor([run.length for run in runs], dtype=torch.long)
@@ -110,26 +116,27 @@ class TensorColumns:
         return runs, exponent
 
     def _extend(self, bits: int) -> None:
-        places = self._places.setdefault(bits, [])
-        if len(places) < _TRIED:
-            places.append(len(self._pool))
+        indices = self._indices.setdefault(bits, [])
+        if len(indices) < _MAX_INDICES:
+            indices.append(len(self._pool))
         self._pool.append(bits)
 
     def _find_runs(self, bits: list[int], rounded: bool) -> Iterator[_Run]:
-        """Yield the longest run in the pool that begins with the next number; what is not there is
-        added, or is rounded.
+        """Yield the longest run in the pool that begins with the next number, again and again.
+
+        A number that is not in the pool is added to it, or becomes a run of rounded numbers.
         """
         position = 0
         while position < len(bits):
-            starts = self._places.get(bits[position], [])
-            seconds = self._places.get(bits[position + 1], []) if position + 1 < len(bits) else []
+            starts = self._indices.get(bits[position], [])
+            seconds = self._indices.get(bits[position + 1], []) if position + 1 < len(bits) else []
             tried = (self._run(bits, position, a, b - a) for a in starts for b in seconds)
             run = max(
                 tried,
                 key=lambda run: run.length,
                 default=_Run(starts[0] if starts else _ROUNDED, 0, 1),
             )
-            if run.length < (1 if rounded else _WORTH) or run.start == _ROUNDED:
+            if run.length < (1 if rounded else _MIN_RUN) or run.start == _ROUNDED:
                 run = _Run(_ROUNDED if rounded else len(self._pool), 1, 1)
             if run.start == len(self._pool):
                 self._extend(bits[position])
@@ -163,7 +170,7 @@ class TensorColumns:
 
 
 def _bits(numbers: Tensor) -> list[int]:
-    numbers = torch.where(numbers.isnan(), _ALWAYS[-1], numbers)  # one of the many forms of NaN
+    numbers = torch.where(numbers.isnan(), _ALWAYS[-1], numbers)  # NaN has many bit patterns
     bits: list[int] = numbers.contiguous().view(torch.int32).tolist()
     return bits
 
@@ -171,12 +178,14 @@ def _bits(numbers: Tensor) -> list[int]:
 def _joined(runs: Iterator[_Run]) -> list[_Run]:
     joined: list[_Run] = []
     for run in runs:
-        last = joined[-1] if joined else _Run(0, 0, 0)
+        previous = joined[-1] if joined else _Run(0, 0, 0)
         continues = run.start == (
-            _ROUNDED if last.start == _ROUNDED else last.start + last.step * last.length
+            _ROUNDED
+            if previous.start == _ROUNDED
+            else previous.start + previous.step * previous.length
         )
-        if joined and continues and last.step == run.step:
-            joined[-1] = last._replace(length=last.length + run.length)
+        if joined and continues and previous.step == run.step:
+            joined[-1] = previous._replace(length=previous.length + run.length)
         else:
             joined.append(run)
     return joined
@@ -185,9 +194,9 @@ def _joined(runs: Iterator[_Run]) -> list[_Run]:
 def read_tensors(
     columns: dict[str, Tensor], drawn: Sequence[Drawn], specs: Sequence[Sequence[Any]]
 ) -> list[Tensor]:
-    """Return the tensors that `TensorColumns` stored, floats in float32.
+    """Return the tensors that `TensorColumns` stored, with floats in float32.
 
-    Raises ValueError, LookupError, RuntimeError.
+    Raises ValueError, LookupError or RuntimeError if the file is damaged.
     """
     pool = torch.cat([_ALWAYS, *(draw.numbers().float() for draw in drawn), columns["numbers.raw"]])
     rounded = columns["numbers.high"].double() * 256 + columns["numbers.low"]
@@ -211,7 +220,7 @@ def read_tensors(
 
 
 def narrow(values: Tensor) -> Tensor:
-    """Return integers in the narrowest type that holds all of them."""
+    """Return the integers in the narrowest dtype that fits."""
     low, high = (int(values.min()), int(values.max())) if values.numel() else (0, 0)
     return values.to(
         next(d for d in _INTEGERS if torch.iinfo(d).min <= low and high <= torch.iinfo(d).max)
@@ -219,7 +228,7 @@ def narrow(values: Tensor) -> Tensor:
 
 
 def to_rows(numbers: Tensor) -> tuple[Tensor, Tensor]:
-    """Return (N, V) numbers as 16 bits each, and (N,) sizes of the largest number of each row."""
+    """Return (N, V) numbers with 16 bits each, and (N,) stored sizes of each row's largest one."""
     sizes = to_sizes(numbers.abs().amax(1) if numbers.numel() else torch.zeros(len(numbers)))
     largest = from_sizes(sizes).masked_fill(sizes == _ZERO, 1.0)
     return (numbers.double() / largest[:, None] * 32767).round().clamp(-32767, 32767).to(
@@ -233,13 +242,13 @@ def from_rows(integers: Tensor, sizes: Tensor) -> Tensor:
 
 
 SIZES = 8  # steps of a stored size from one power of two to the next
-# the size of zero; what is not zero is taken for 2^-15.9 at least, so that a byte holds most sizes
+# The stored size of zero. Other sizes count as at least 2^-15.9, so that most fit in a byte.
 _ZERO = -128
 
 
 def to_sizes(sizes: Tensor) -> Tensor:
     """Return positive numbers, rounded up by a tenth at most, as small integers."""
-    # A size that comes from a file is taken for itself, and not for the next one.
+    # So a size that was read from a file is not rounded up again.
     logarithms = (
         (torch.log2(sizes.double().clamp_min(1e-300)) * SIZES - 1e-6).ceil().clamp_min(_ZERO + 1)
     )

@@ -1,6 +1,4 @@
-"""Name the misconceptions that an attempt's answers show, held against the recorded answers of
-mutants.
-"""
+"""Name the misconceptions that an attempt's replies show, compared with the fault dictionary."""
 
 from __future__ import annotations
 
@@ -64,17 +62,18 @@ def diagnose(
     source: str,
     bank: Bank | None = None,
 ) -> Diagnosis:
-    """Name what exceptions and facets prove, then the mutants that answer as the attempt does.
+    """Name the misconceptions that explain an attempt's replies.
 
-    What reaches a function that is not written yet says nothing of those that are: it is named
-    last, and explains nothing.
+    Candidates are looked up under conditions that are less strict each time, until some explain the
+    replies. If none do, weaker evidence is collected. A call that reaches a function which is not
+    written yet shows nothing about other functions: such a function is named last.
 
     Args:
-        recording: the exercise's recording.
-        observations: the replies, by the number of the recorded call.
-        source: the attempt's text, "" where it is not at hand.
-        bank: the exercise's mutants, of which two can be made in one; None at home, where they are
-            not.
+        recording: the exercise's fault dictionary.
+        observations: the replies, by the index of the recorded call.
+        source: the attempt's text, "" if it is not at hand.
+        bank: the exercise's mutants, of which two can be combined in one. None on a student's
+            machine, which has no mutants.
     """
     case = _Case(recording, observations, source)
     explained = (
@@ -105,18 +104,28 @@ def diagnose(
 
 
 class _Case:
-    """An attempt's replies, and what of them is to be explained.
+    """An attempt's replies, its response, and the direct evidence.
 
-    unfinished: the calls that reach a function which is not written. row: the others.
-    raised, answers: the misconception that an exception, or an answer, proves by itself, by the
-    call; both are part of proven. parameters: the same of parameters that are missing or too
-    many. hides_layers: whether it computes with weights of its own.
+    Attributes:
+        empty: the names of functions that are not written.
+        mutates: whether an argument was seen to change.
+        unfinished: the replies that reach a function which is not written.
+        row: the response: all other replies.
+        raised: for each call the misconception that its exception proves, if any.
+        answers: the same for replies without exception.
+        proven: all proven misconceptions by call, with those of `raised` and `answers`.
+        dropped: calls with dropout at work to which no mutant replies as the attempt does.
+        odd_refusals: calls that must be refused and that raise an unexpected exception, or whose
+            function never returns a tensor.
+        parameters: misconceptions that missing or extra parameters prove, by call.
+        hides_layers: whether layers are not registered, so that the attempt computes with weights
+            that it was not given.
     """
 
     def __init__(
         self, recording: FaultDictionary, observations: Mapping[int, ObservedReply], source: str
     ) -> None:
-        self.fingerprints, self.source = recording, source
+        self.recording, self.source = recording, source
         self.empty = unwritten_names(source)
         self.mutates = any(comparison.reply.mutated for comparison in observations.values())
         unfinished = {
@@ -128,22 +137,19 @@ class _Case:
             if i in unfinished or target_of(e.call) in self.empty
         }
         written = {i: e for i, e in observations.items() if i not in self.unfinished}
-        idle = {i for i, e in written.items() if _says_no_more(e, written.values())}
-        written = {i: e for i, e in written.items() if i not in idle}
+        redundant = {i for i, e in written.items() if _is_redundant(e, written.values())}
+        written = {i: e for i, e in written.items() if i not in redundant}
         calls = {call for check in recording.checks for call in check.calls}
         syndrome = {i: e for i, e in written.items() if differs(recording, i, e.actual)}
-        self.row = Response(recording, written, syndrome, calls - idle - self.unfinished.keys())
+        counted = calls - redundant - self.unfinished.keys()
+        self.row = Response(recording, written, syndrome, counted)
         self.raised = {i: name for i, e in written.items() if (name := _proven(e, self.mutates))}
-        # What gives nothing anywhere lets nothing through.
-        gives = {
-            target_of(e.call)
-            for e in written.values()
-            if any(out.tensor is not None for out in e.reply.outputs)
-        }
+        # A function that never returns a tensor cannot be said to accept an invalid input.
+        returning = {target_of(e.call) for e in written.values() if _returns_a_tensor(e)}
         informative = (
             i
             for i, e in written.items()
-            if e.expected.raised != "refused" or target_of(e.call) in gives
+            if e.expected.raised != "refused" or target_of(e.call) in returning
         )
         answers = (
             (i, proven_by_answer(recording, i, written[i]))
@@ -153,44 +159,56 @@ class _Case:
         self.answers = {i: name for i, name in answers if name}
         if are_rounded(observation.reply for observation in syndrome.values()):
             self.answers |= dict.fromkeys(syndrome, ROUNDED)
-        # an exception that mutants raise, too, proves nothing beside them
+        # if mutants explain the exceptions, these prove nothing more
         if self.raised and smallest_cover(self.row):
             self.raised = {}
         self.proven = {**proven_by_chance(self.row), **self.raised, **self.answers}
-        self.dropped = _dropped_otherwise(self.row)
-        not_due = ((i, e) for i, e in syndrome.items() if e.expected.raised == "refused")
-        self.in_its_own_way = {
-            i for i, e in not_due if e.actual.raised or target_of(e.call) not in gives
+        self.dropped = _unmatched_dropout(self.row)
+        refusals = ((i, e) for i, e in syndrome.items() if e.expected.raised == "refused")
+        self.odd_refusals = {
+            i for i, e in refusals if e.actual.raised or target_of(e.call) not in returning
         }
         self.parameters: dict[int, str] = {}
         self.hides_layers = False
 
     @property
     def proofs(self) -> list[Set[int]]:
-        """What is set aside: dropout that no mutant makes, and refusals of a kind of its own; what
-        exceptions prove; what anything proves.
+        """Three nested sets of calls to exclude before candidates are looked up.
+
+        The first has dropout that no mutant reproduces, and refusals with an unexpected exception
+        type. The second has also calls with an exception that proves a misconception, and the
+        third all calls with direct evidence.
         """
-        excluded = self.dropped | self.in_its_own_way
+        excluded = self.dropped | self.odd_refusals
         return [excluded, excluded | self.raised.keys(), excluded | self.proven.keys()]
 
 
-def _dropped_otherwise(row: Response) -> Set[int]:
-    """Return the wrong calls with dropout at work that no mutant answers as the attempt does.
+def _returns_a_tensor(observation: ObservedReply) -> bool:
+    return any(output.tensor is not None for output in observation.reply.outputs)
 
-    What another mistake leaves of the numbers may be in them, too, and the other calls tell them
-    apart.
+
+def _unmatched_dropout(row: Response) -> Set[int]:
+    """Return the wrong calls with dropout at work to which no mutant replies as the attempt does.
+
+    A second mistake may change their numbers, too, and the other calls tell which mistake it is.
+    Return none if there are no other wrong calls.
     """
     copies = {i for i, e in row.syndrome.items() if is_of_copies(e.call)}
     if copies == row.syndrome.keys():
         return set()
-    return {
-        i for i in copies if not any(row.matches(m, i) for m in range(len(row.recording.mutants)))
-    }
+    unmatched = set[int]()
+    for i in copies:
+        if not any(row.matches(m, i) for m in range(len(row.recording.mutants))):
+            unmatched.add(i)
+    return unmatched
 
 
 def _behind_guards(case: _Case, explained: Sequence[Candidate]) -> Sequence[Candidate]:
-    """Return what explains the calls that a guard lets through, where it refuses allowed inputs and
-    no name says more.
+    """Return candidates for the calls behind a guard that refuses allowed inputs.
+
+    A guard is a test of sizes that raises. The code behind it does not run, so the refused calls
+    are left out, and the guard itself becomes evidence. Return `explained` if there is no such
+    guard, or if `explained` says more than that.
     """
     written, syndrome = case.row.written, case.row.syndrome
     allowed = {i: e for i, e in written.items() if e.expected.raised is None}
@@ -201,11 +219,7 @@ def _behind_guards(case: _Case, explained: Sequence[Candidate]) -> Sequence[Cand
     }
     refused = guards_of(case.source, raised)
     follows = any(i not in case.raised and written[i].expected.raised is None for i in case.proven)
-    if (
-        not refused
-        or follows
-        or any(_only_stops(case.fingerprints, fault.id) for fault in explained)
-    ):
+    if not refused or follows or any(_only_stops(case.recording, fault.id) for fault in explained):
         return explained
     let_in = any(e.expected.raised == "refused" != e.actual.raised for e in written.values())
     divides = let_in and any(guard.divides for guard in refused.values())
@@ -217,8 +231,7 @@ def _behind_guards(case: _Case, explained: Sequence[Candidate]) -> Sequence[Cand
         case.answers.values(),
     ):
         return explained
-    # A guard the wrong way round lets through what it should refuse, which then fails somewhere
-    # else.
+    # An inverted guard lets through the inputs that it should refuse. These then fail elsewhere.
     inverted = any(guard.inverted for guard in refused.values())
     let_through = {
         i
@@ -231,42 +244,36 @@ def _behind_guards(case: _Case, explained: Sequence[Candidate]) -> Sequence[Cand
         i for i, e in remainder.syndrome.items() if e.reply.raised and e.expected.raised is None
     }
     if not behind and not stopped <= case.proven.keys():
-        return explained  # a number that is read wrong stops in more than one place
+        return explained  # a size that is read wrong makes the attempt raise in other lines, too
     case.proven |= dict.fromkeys(refused, REFUSES)
     case.raised |= dict.fromkeys(refused, REFUSES)
     return behind
 
 
 def _only_stops(recording: FaultDictionary, id_: str) -> bool:
-    """Return whether a misconception is one that stops: no mutant of it gives another answer than
-    the reference.
-    """
-    detections = zip(recording.mutants, recording.detected_in, strict=True)
-    spoken = (
-        (mutant, i)
-        for mutant, calls in detections
-        if mutant.id == id_
-        for i in recording.facets
-        if calls >> i & 1
-    )
-    return all(
-        (answer := recording.answer(*pair)) is not None and bool(answer.raised) for pair in spoken
-    )
+    """Return whether each mutant of a misconception raises in all calls that detect it."""
+    for mutant, calls in zip(recording.mutants, recording.detected_in, strict=True):
+        if mutant.id == id_:
+            answers = (recording.answer(mutant, i) for i in recording.facets if calls >> i & 1)
+            if any(answer is None or not answer.raised for answer in answers):
+                return False
+    return True
 
 
 def _beside_parameters(case: _Case) -> Sequence[Candidate]:
-    """Return what explains the values as though no parameter were too many, where those prove a
-    mistake.
+    """Return candidates for the values alone, if extra parameters prove a misconception.
+
+    The replies are compared as though the extra parameters were not there.
     """
-    case.parameters = proven_by_parameters(case.fingerprints, case.row.written)
+    case.parameters = proven_by_parameters(case.recording, case.row.written)
     observations = without_more(case.row.written, case.parameters)
     syndrome = {
         i: e
         for i, e in observations.items()
-        if i in case.row.syndrome and differs(case.fingerprints, i, e.actual)
+        if i in case.row.syndrome and differs(case.recording, i, e.actual)
     }
     explained = explain(
-        Response(case.fingerprints, observations, syndrome, case.row.calls), case.proofs
+        Response(case.recording, observations, syndrome, case.row.calls), case.proofs
     )
     if explained:
         case.proven = {**case.parameters, **case.proven}
@@ -274,33 +281,37 @@ def _beside_parameters(case: _Case) -> Sequence[Candidate]:
 
 
 def _prove_more(case: _Case) -> None:
-    """Take down what ranks, places and aspects prove where nobody's numbers are the attempt's."""
+    """Add weaker evidence, for an attempt whose numbers no mutant gives.
+
+    It is the number of axes, fixed sizes, the pass/fail dictionary and violated oracles.
+    """
     row = case.row
-    placed = {
-        **pass_fail_match(case.fingerprints, row.written, row.calls),
-        **proven_by_aspect(case.fingerprints, row.written),
+    names = {
+        **pass_fail_match(case.recording, row.written, row.calls),
+        **proven_by_aspect(case.recording, row.written),
     }
-    directions = {id_: words.shows for id_, words in case.fingerprints.words.items() if words.shows}
-    placed = without_other_directions(placed, row.written, directions)
-    never = of_one_number(case.fingerprints) | (
-        set() if has_written_size(case.source) else {HARD_CODED}
-    )
-    turned = lines_that_turn_all_axes(case.source)  # which no rank proves
+    directions = {id_: words.shows for id_, words in case.recording.words.items() if words.shows}
+    names = without_other_directions(names, row.written, directions)
+    excluded = set(of_one_number(case.recording))
+    if not has_written_size(case.source):
+        excluded.add(HARD_CODED)
+    transposed = lines_that_turn_all_axes(case.source)
+    # an exception in such a line does not prove a fixed number of axes
     observations = {
         i: e
         for i, e in row.written.items()
-        if not (e.reply.raised and e.reply.raised.line in turned)
+        if not (e.reply.raised and e.reply.raised.line in transposed)
     }
     evidence = {
         **proven_by_rank(observations, row.syndrome),
         **proven_by_size(row, case.source),
-        **{i: name for i, name in placed.items() if name not in never},
+        **{i: name for i, name in names.items() if name not in excluded},
     }
     case.proven = {**case.parameters, **evidence, **case.proven}
 
 
 def _leave_dtypes_that_follow(case: _Case) -> None:
-    """Leave out two dtypes that meet where no `.to` reaches a layer: it is not registered."""
+    """Remove the evidence of two dtypes that meet: `.to` does not reach an unregistered layer."""
     raised = {i: case.row.written[i].reply.raised for i in case.raised}
     consequences = {
         i for i, exception in raised.items() if exception is not None and is_dtype_fault(exception)
@@ -311,32 +322,34 @@ def _leave_dtypes_that_follow(case: _Case) -> None:
 
 
 def _diagnosis(case: _Case, explained: Sequence[Candidate]) -> Diagnosis:
-    """Return the names; where what is proved cannot be the cause of what is wrong, and nothing
-    explains that, beside it.
+    """Return the misconceptions in order.
+
+    If nothing explains the wrong values, and no proven misconception can be their cause, the proven
+    ones are listed in `Diagnosis.also`.
     """
     unwritten = [
         UNTOUCHED if target_of(e.call) in case.empty else _proven(e, case.mutates)
         for e in case.unfinished.values()
     ]
     ids = list(dict.fromkeys(case.proven.values()))
-    # Of mutants with the same answers the proof tells which it is.
+    # If one of several mutants with the same replies is proven, it is that one.
     faults = [fault for fault in explained if set(ids).isdisjoint(fault.ids)]
     syndrome = case.row.syndrome.keys()
-    # What a guard keeps from being run need not be explained, nor the numbers of weights that
-    # nobody gave it.
+    # Code behind a guard does not run, so nothing has to explain it. Nor do the numbers of weights
+    # that the attempt was not given.
     is_cause = (
         bool(explained)
         or REFUSES in ids
         or case.hides_layers
         or can_cause(
             ids,
-            syndrome - case.proven.keys() - case.in_its_own_way,
+            syndrome - case.proven.keys() - case.odd_refusals,
             syndrome,
             lambda: _differing(case.row),
         )
     )
-    words = case.fingerprints.words
-    # before the gradient that it cuts
+    words = case.recording.words
+    # a changed argument is named before the gradient that it cuts
     causes = [*case.raised.values(), *(MUTATED for name in ids if name == MUTATED)]
     return in_order(words, causes, faults, ids, filter(None, unwritten), is_cause)
 
@@ -348,10 +361,15 @@ def _is_of_more(
     unexplained: Collection[int],
     answers: Collection[str],
 ) -> bool:
-    """Return whether what explains the calls says more than that allowed inputs are refused, which
-    mutants do, too.
+    """Return whether the candidates say more than that a guard refuses allowed inputs.
 
-    divides: whether a guard asks for a rest, and yet not every input is refused that should be.
+    Args:
+        explained: the candidates. Mutants refuse allowed inputs, too.
+        refused: the guards, by the call that they refuse.
+        divides: whether a guard tests a remainder, although the attempt does not refuse every input
+            that it should.
+        unexplained: the wrong calls whose reply proves nothing.
+        answers: the misconceptions that replies prove.
     """
     names = {fault.id for fault in explained}
     if not names or names <= {*answers} or (names == {UNDIVIDED} and divides):
@@ -360,11 +378,10 @@ def _is_of_more(
 
 
 def _differing(row: Response) -> dict[str, list[set[int]]]:
-    """For each misconception the calls, of those that are asked, that each of its mutants answers
-    as the reference does not.
+    """Return for each misconception, and each of its mutants, the calls that detect the mutant.
 
-    Not those that the attempt refuses, as it should: what comes after that is not seen. What chance
-    decides may be the mistake's doing where the attempt is wrong.
+    Calls that the attempt rightly refuses are left out: no code after the refusal runs. If the
+    mutant's reply is nondeterministic, the call counts if the attempt is wrong there.
     """
     detections = dict[str, list[set[int]]]()
     informative = [
@@ -373,31 +390,33 @@ def _differing(row: Response) -> dict[str, list[set[int]]]:
         if i in row.syndrome or row.recording.expected_reply(i).raised != "refused"
     ]
     for m in range(len(row.recording.mutants)):
-        calls = {
-            i
-            for i in informative
-            if (i in row.syndrome if row.is_nondeterministic(m, i) else not row.survives(m, i))
-        }
+        calls = {i for i in informative if _may_detect(row, m, i)}
         detections.setdefault(row.id(m), []).append(calls)
     return detections
 
 
+def _may_detect(row: Response, mutant: int, call: int) -> bool:
+    if row.is_nondeterministic(mutant, call):
+        return call in row.syndrome
+    return not row.survives(mutant, call)
+
+
 def _proven(observation: ObservedReply, mutates: bool) -> str:
-    """Return the misconception that an exception proves by itself, or ""; mutates: whether an
-    argument was seen to change.
-    """
+    """Return the misconception that the exception of a call proves by itself, or ""."""
     return (
         proven_by(observation.reply.raised, mutates) if observation.expected.raised is None else ""
     )
 
 
-def _says_no_more(observation: ObservedReply, observations: Collection[ObservedReply]) -> bool:
-    """Return whether a call adds nothing to what others say.
+def _is_redundant(observation: ObservedReply, observations: Collection[ObservedReply]) -> bool:
+    """Return whether a call adds no evidence to the evidence of other calls.
 
-    Something stays behind when the module moves after a call, and it stays behind without that
-    call, too, or it is no mask: what else is kept shows in other calls. Or the call raises where
-    there are no numbers, because there are none, or in most calls of that function with numbers,
-    too: it says no more than those, and in other words.
+    One case is a module that moves to the meta device after a first call, and leaves a tensor
+    behind. The call is redundant if the tensor stays behind without the first call as well, or if
+    it is no mask: other calls show the other tensors that a module keeps.
+
+    The other case is a call with meta tensors that raises. It is redundant if it raises because it
+    reads their numbers, or if the function raises on most ordinary inputs as well.
     """
     of_function = [
         peer for peer in observations if target_of(peer.call) == target_of(observation.call)

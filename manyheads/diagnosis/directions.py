@@ -1,9 +1,8 @@
-"""Hold a wrong answer against what a misconception must look like, before a broken oracle alone
-names it.
+"""Test whether a wrong answer has the property of a misconception that a violated oracle names.
 
-An oracle says that an answer is wrong, and not in which way. Rows that are missing and keys that
-count twice break the same ones. So a misconception may say in the course's texts (`shows`) what its
-answers have in common.
+An oracle shows that an answer is wrong, but not in which way: missing rows and keys that count
+twice violate the same oracles. So the course's texts may declare a property that all answers with a
+misconception have (`shows`).
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from torch import Tensor
 from .observe import ObservedReply
 
 Direction = Literal["moved rows", "missing"]
-SAME = 1e-5  # of the largest number: two rows are equal, or a number is 0
+SAME = 1e-5  # relative to the largest number: two rows are equal, or a number is 0
 
 
 def without_other_directions(
@@ -25,10 +24,12 @@ def without_other_directions(
     observations: Mapping[int, ObservedReply],
     directions: Mapping[str, Direction],
 ) -> dict[int, str]:
-    """Return the names by call, without those of misconceptions whose direction none of their calls
-    shows.
+    """Return the names by call, without misconceptions whose property none of their calls has.
 
-    directions: by misconception, of those that have one.
+    Args:
+        names: the misconceptions, by call.
+        observations: the replies, by call.
+        directions: the property of each misconception that has one.
     """
     confirmed: dict[int, str] = {}
     for name in dict.fromkeys(names.values()):
@@ -42,7 +43,7 @@ def without_other_directions(
 
 
 def _rows_are_moved(observed: ObservedReply) -> bool:
-    """Return whether the answer has the rows of the right one, each once, in another order."""
+    """Return whether the answer has the rows of the right answer in any order."""
     for actual, expected in _tables(observed):
         if actual.shape != expected.shape or actual.dim() < 2:
             return False
@@ -56,9 +57,7 @@ def _rows_are_moved(observed: ObservedReply) -> bool:
 
 
 def _something_is_missing(observed: ObservedReply) -> bool:
-    """Return whether numbers are missing, or 0 where they should not be, or no sum is larger and
-    some are smaller.
-    """
+    """Return whether some numbers are missing or 0, or some sums too small and none too large."""
     for actual, expected in _tables(observed):
         if actual.numel() < expected.numel():
             return True
@@ -67,7 +66,7 @@ def _something_is_missing(observed: ObservedReply) -> bool:
         scale = float(expected.abs().max())
         if bool(((actual.abs() <= SAME * scale) & (expected.abs() > SAME * scale)).any()):
             return True
-    # The last answer of several may be the logarithm of a sum: what is missing makes it smaller.
+    # The last of several outputs may be the logarithm of a sum, too small if a term is missing.
     tables = _tables(observed)
     if len(tables) < 2 or tables[-1][0].shape != tables[-1][1].shape:
         return False

@@ -1,5 +1,6 @@
-"""Mutants with a number that nobody can list, such as a constant in place of a scale, and what is
-recorded of them.
+"""Parametric mutants: mutants with a number that can have any value, and their recorded sweeps.
+
+An example is a constant in place of a scale.
 """
 
 from __future__ import annotations
@@ -17,17 +18,21 @@ from .columns import from_rows, to_rows
 from .fingerprint import ReplyFingerprint
 
 Namespace = Mapping[str, object]
-# of each output of a reply: all that its fingerprint has beside numbers
+# For each output of a reply, its fingerprint without the numbers.
 Form = tuple[tuple[Any, ...], ...]
 
-POINTS = 97  # numbers of a family that are recorded, evenly in their logarithms
-_NONE = -32768  # in a file, in place of a number of an answer that has another form
+POINTS = 97  # numbers of a parametric mutant that are recorded, evenly spaced in their logarithms
+_NONE = -32768  # in a file, in place of the numbers of an answer with another form
 
 
 @dataclass(frozen=True, eq=False)
 class ParametricMutant:
-    """A misconception, its knobs as a function of one positive number, the limits of that number,
-    and the bank's `make`.
+    """A misconception with one positive number as its parameter.
+
+    Attributes:
+        knobs: returns the arguments of `make` for a number.
+        low, high: the limits of the number.
+        make: makes the mutant; the bank's `make`, or a function that applies an edit.
     """
 
     id: str
@@ -43,23 +48,25 @@ class ParametricMutant:
 
     @property
     def step(self) -> float:
-        """The difference of two logarithms that are neighbours in the grid."""
+        """The difference of two neighbouring logarithms in the grid."""
         return math.log(self.high / self.low) / (POINTS - 1)
 
     def mutant(self, logarithm: float) -> Namespace:
-        """Return the names of the mutant whose number has this logarithm."""
+        """Return the namespace of the mutant whose number has this logarithm."""
         return self.make(**self.knobs(math.exp(logarithm)))
 
 
 @dataclass(frozen=True)
 class Sweep:
-    """How the mutants of a family answer a few calls.
+    """The replies of a parametric mutant to a few calls, for each of its recorded numbers.
 
-    step: between the logarithms of two numbers.
-    calls, forms: the calls, by their numbers, and for each the form of the answers.
-    answers: for each call (points, N) projections, a row for each number; NaN where the answer has
-        another form.
-    detected_in: every recorded call that some of the mutants answer otherwise than the reference.
+    Attributes:
+        step: the difference of the logarithms of two neighbouring numbers.
+        calls: the recorded calls, by their index.
+        forms: for each call the form of the answers.
+        answers: for each call (points, N) projections, one row for each number. NaN if the answer
+            has another form.
+        detected_in: all recorded calls that detect the mutant with at least one of the numbers.
     """
 
     id: str
@@ -71,7 +78,7 @@ class Sweep:
 
 
 def form_of(reply: ReplyFingerprint) -> Form:
-    """Return all that the outputs' recording have beside numbers."""
+    """Return the fingerprints of the outputs without their numbers."""
     return tuple((output.kind, output.shape, output.extremes) for output in reply.outputs)
 
 
@@ -81,7 +88,7 @@ def numbers_of(reply: ReplyFingerprint) -> list[float]:
 
 
 def curves_to_columns(curves: Sequence[Sweep]) -> tuple[list[object], dict[str, Tensor]]:
-    """Return what stands in the body of a file, and the columns."""
+    """Return the sweeps as entries of a file's body and as its columns."""
     if not curves:
         return [], {}
     rows = torch.cat(
@@ -89,42 +96,35 @@ def curves_to_columns(curves: Sequence[Sweep]) -> tuple[list[object], dict[str, 
     )
     integers, sizes = to_rows(rows.nan_to_num(0.0))
     projections = integers.masked_fill(rows.isnan(), _NONE).T  # one direction after the other
-    body: list[object] = [
-        [
-            c.id,
-            c.step,
-            c.calls,
-            c.forms,
-            [list(answer.shape) for answer in c.answers],
-            sorted(c.detected_in),
-        ]
-        for c in curves
-    ]
+    body: list[object] = []
+    for curve in curves:
+        shapes = [list(answer.shape) for answer in curve.answers]
+        entry = [curve.id, curve.step, curve.calls, curve.forms, shapes, sorted(curve.detected_in)]
+        body.append(entry)
     return body, {"curves.projections": projections, "curves.sizes": sizes}
 
 
-def curves_from_columns(body: Sequence[Any], named: Mapping[str, Tensor]) -> tuple[Sweep, ...]:
-    """Return the curves of a file. Raises LookupError, RuntimeError, ValueError."""
+def curves_from_columns(body: Sequence[Any], columns: Mapping[str, Tensor]) -> tuple[Sweep, ...]:
+    """Return the sweeps of a file.
+
+    Raises LookupError, RuntimeError or ValueError if the file is damaged.
+    """
     if not body:
         return ()
-    integers = named["curves.projections"].T
+    integers = columns["curves.projections"].T
     flat = (
-        from_rows(integers, named["curves.sizes"])
+        from_rows(integers, columns["curves.sizes"])
         .masked_fill(integers == _NONE, torch.nan)
         .flatten()
     )
     chunks = iter(flat.split([math.prod(shape) for *_, shapes, _ in body for shape in shapes]))
-    return tuple(
-        Sweep(
-            id_,
-            step,
-            tuple(calls),
-            tuple(
-                tuple((kind, shape and tuple(shape), extremes) for kind, shape, extremes in form)
-                for form in forms
-            ),
-            tuple(next(chunks).view(shape) for shape in shapes),
-            frozenset(speaks),
-        )
-        for id_, step, calls, forms, shapes, speaks in body
-    )
+    curves = []
+    for id_, step, calls, forms, shapes, detected_in in body:
+        answers = tuple([next(chunks).view(shape) for shape in shapes])
+        form_tuples = tuple(map(_read_form, forms))
+        curves.append(Sweep(id_, step, tuple(calls), form_tuples, answers, frozenset(detected_in)))
+    return tuple(curves)
+
+
+def _read_form(form: Sequence[Any]) -> Form:
+    return tuple((kind, shape and tuple(shape), extremes) for kind, shape, extremes in form)

@@ -1,6 +1,4 @@
-"""Recording of replies: enough to recognise a reply, without code and without the full values of
-mutants.
-"""
+"""Fingerprints of replies: enough to recognise a reply, without the full values of mutants."""
 
 from __future__ import annotations
 
@@ -17,17 +15,16 @@ from ..checks.answer import TABLES
 from ..checks.explain import KINDS, is_refusal, kind_of
 from ..checks.projection import project
 
-PROJECTION_TOLERANCE = (
-    1e-4  # of a tensor's norm: a projection adds up the rounding errors of many values
-)
-# Of two replies of which one is stored, so that what agrees with one of them agrees with the other.
+# Relative to a tensor's norm. A projection adds up the rounding errors of many values.
+PROJECTION_TOLERANCE = 1e-4
+# For two replies of which only one is stored: a reply that agrees with one agrees with the other.
 SAME = PROJECTION_TOLERANCE / 2
-STORED = 2 * PROJECTION_TOLERANCE  # between two stored replies: each was rounded to sixteen bits
-# the norm of what is as good as zero: what is left of numbers that cancel differs by processor
+STORED = 2 * PROJECTION_TOLERANCE  # for two stored replies, which were both rounded to sixteen bits
+# A smaller norm counts as this one. If numbers cancel, the remainder differs between processors.
 SMALLEST = 5e-3
 
-ReplyField = str  # a name of FACETS
-# in a message: 12, and both of 10x12
+ReplyField = str  # a name of REPLY_FIELDS
+# the sizes in a message: 12, and both numbers of 10x12
 SIZES = re.compile(r"(?<![\w.])\d{1,6}(?=\b|x)|(?<=x)\d{1,6}\b")
 _READ, _MOST = 300, 8  # characters of a message, and numbers
 
@@ -46,10 +43,10 @@ class TensorFingerprint:
     norm: float = 0.0
 
     def agrees(self, other: TensorFingerprint, tolerance: float = PROJECTION_TOLERANCE) -> bool:
-        """Return whether both are recording of the same values, to rounding."""
+        """Return whether both are fingerprints of the same values, to rounding."""
         if (self.kind, self.shape, self.extremes) != (other.kind, other.shape, other.extremes):
             return False
-        # one of them is on the meta device and has no values
+        # a tensor on the meta device has no projections
         if len(self.projections) != len(other.projections):
             return False
         finite = math.isfinite(self.norm) and math.isfinite(other.norm)
@@ -79,7 +76,7 @@ def _parameters(reply: Reply) -> dict[str, tuple[int, ...]]:
 
 
 def _attributes(reply: Reply) -> dict[str, str]:
-    """Return the first module's attributes that were asked for, and how it was left."""
+    """Return the requested attributes of the first module, and its state after the call."""
     if not reply.modules:
         return {}
     facts, operations = reply.modules[0], reply.operations
@@ -94,34 +91,37 @@ def _attributes(reply: Reply) -> dict[str, str]:
 
 
 def _makes_a_square(reply: Reply) -> bool:
-    """Return whether a tensor on the way has the longest axis of the answers twice, or one more, or
-    both in one axis.
+    """Return whether an intermediate tensor is as large as a (T, T) matrix of scores.
+
+    T is the longest axis of the outputs. Such a tensor has two axes of T or T + 1, or one axis that
+    is a multiple of T².
     """
     sizes = [size for output in reply.outputs for size in output.shape or ()]
-    if reply.operations is None or not sizes:
+    T = max(sizes, default=0)
+    if reply.operations is None or T < 2:
         return False
-    T = max(sizes)
-    shapes = reply.operations.shapes
-    return T > 1 and any(
-        sum(size in (T, T + 1) for size in shape) > 1
-        or any(size and size % T**2 == 0 for size in shape)
-        for shape in shapes
-    )
+    for shape in reply.operations.shapes:
+        if sum(size in (T, T + 1) for size in shape) > 1:
+            return True
+        if any(size and size % T**2 == 0 for size in shape):
+            return True
+    return False
 
 
 Evidence = str | tuple[str, str]
 
 
 def _plain(reader: Callable[[Reply], object], default: Any = None, evidence: Evidence = "") -> Any:
-    """Declare a facet that is compared by equality, and how it is read off a reply.
+    """Declare a field of a fingerprint that is compared by equality.
 
-    It is recorded, compared and asked by visible checks without another line.
+    No other code is needed to record it, to compare it, or to use it as an oracle.
 
     Args:
-        reader: reads it off a reply.
-        default: what a reply without it has, an empty mapping if None.
-        evidence: what a student reads whose reply has another; "" where `aspects` says more.
-            Two texts: the first where the reference has none of it, the second where it has.
+        reader: returns the field's value for a reply.
+        default: the value for a reply without the field, or None for an empty mapping.
+        evidence: the message to a student whose reply has another value, or "" if `aspects` writes
+            a better one. With two messages, the first one is for a field that is empty or False in
+            the reference's reply, and the second one is for all others.
     """
     metadata = {"of": reader, "evidence": evidence}
     return (
@@ -133,11 +133,17 @@ def _plain(reader: Callable[[Reply], object], default: Any = None, evidence: Evi
 
 @dataclass(frozen=True)
 class ReplyFingerprint:
-    """The fingerprint of a reply, facet by facet.
+    """The fingerprint of a reply, field by field.
 
-    raised: None, "refused", "other", or "kind N" with the sizes in the message: which sizes did not
-    fit says where. undefined: whether NaN is among the outputs, so that it depends on how the
-    formula is written which gradients are NaN.
+    Attributes:
+        raised: None, "refused", "other", or "kind N" with the sizes in the message, because the
+            sizes that did not fit show where the exception comes from.
+        undefined: whether an output contains NaN. Then the way in which the formula is written
+            decides which gradients are NaN.
+        mutated: the arguments that the call has changed.
+        fused: whether PyTorch's fused attention ran.
+        softmax: whether PyTorch's softmax ran.
+        square: whether an intermediate tensor was as large as a matrix of scores.
     """
 
     raised: str | None = None
@@ -175,7 +181,7 @@ class ReplyFingerprint:
     )
 
     def agrees(self, other: ReplyFingerprint, facets: tuple[ReplyField, ...]) -> bool:
-        """Return whether both agree in these facets.
+        """Return whether both agree in these fields.
 
         An exception of unknown kind agrees with nothing.
         """
@@ -189,8 +195,9 @@ class ReplyFingerprint:
         facets: tuple[ReplyField, ...] | None = None,
         tolerance: float = SAME,
     ) -> bool:
-        """Return whether both are the same in these facets, or in all, numbers to rounding, so that
-        storing one of them suffices.
+        """Return whether it is enough to store one of the two.
+
+        They must be equal in these fields, or in all. Numbers are equal to rounding.
         """
         if self is other:
             return True
@@ -209,11 +216,9 @@ class ReplyFingerprint:
         if facet in ("gradients", "argument_gradients"):
             if self.undefined and other.undefined:
                 return True
-            names, other_names = (
-                [name for name in side.gradients if facet == "gradients" or is_argument(name)]
-                for side in (self, other)
-            )
-            return {*names} == {*other_names} and all(
+            names = {n for n in self.gradients if facet == "gradients" or is_argument(n)}
+            other_names = {n for n in other.gradients if facet == "gradients" or is_argument(n)}
+            return names == other_names and all(
                 _same_gradient(self.gradients[name], other.gradients[name], self, tolerance)
                 for name in names
             )
@@ -228,8 +233,8 @@ EVIDENCE: Mapping[str, Evidence] = {
     for facet in fields(ReplyFingerprint)
     if (text := facet.metadata.get("evidence"))
 }
-# In the order in which a check takes them to tell mutants apart: what a reply returns, then how it
-# came about.
+# In the order in which a release adds them to a check to tell mutants apart: first the returned
+# values, then the way in which they were computed.
 REPLY_FIELDS: tuple[ReplyField, ...] = tuple(
     dict.fromkeys(["outputs", "dtype", "gradients", "argument_gradients", *PLAIN])
 )
@@ -244,13 +249,13 @@ def fingerprint_of(reply: Reply) -> ReplyFingerprint:
         for o, fingerprint in zip(reply.outputs, outputs, strict=True)
         if fingerprint.extremes and o.tensor is not None
     ]
+    gradients = {
+        name: None if g is None else tensor_fingerprint(g) for name, g in reply.gradients.items()
+    }
     return ReplyFingerprint(
         raised=None if reply.raised is None else _raised(reply.raised),
         outputs=outputs,
-        gradients={
-            name: None if g is None else _tensor_fingerprint("tensor", g, None)
-            for name, g in reply.gradients.items()
-        },
+        gradients=gradients,
         undefined=any(bool(tensor.isnan().any()) for tensor in odd),
         **facets,
     )
@@ -262,8 +267,9 @@ def has_no_numbers(reply: ReplyFingerprint) -> bool:
 
 
 def as_due(reply: Reply, expected: ReplyFingerprint) -> Reply:
-    """Return the reply without the numbers of an ndarray, a list or a text that is not due: they
-    say nothing.
+    """Return the reply without the numbers of an unexpected ndarray, list or text.
+
+    Only the type of such an output is evidence.
     """
     alien = TABLES.difference(output.kind for output in expected.outputs)
     return replace(
@@ -275,8 +281,9 @@ def fingerprint_beside(expected: ReplyFingerprint, call: Call, reply: Reply) -> 
     """Return the fingerprint of an attempt's or a mutant's reply.
 
     A RuntimeError counts as a refusal if the reference refuses the call: a mask that is too small
-    for T is refused in this way. Where the reference's answer has no numbers, of one that has some
-    it counts that it has: another mistake made them.
+    for T is refused in this way. If the reference's answer has no numbers and the reply has some,
+    all numbers count as equal: only the fact that there are numbers is compared, because another
+    mistake may have changed them.
     """
     fingerprint, raised = fingerprint_of(as_due(reply, expected)), reply.raised
     late = raised is not None and raised.stage == "call" and "RuntimeError" in raised.bases
@@ -292,8 +299,9 @@ def fingerprint_beside(expected: ReplyFingerprint, call: Call, reply: Reply) -> 
 
 
 def is_argument(name: str) -> bool:
-    """Return whether a gradient is that of a tensor that is passed: args.0 or then.0.args.0, and
-    not args.0.weight.
+    """Return whether a gradient belongs to a tensor argument.
+
+    Its name is args.0 or then.0.args.0, and not args.0.weight.
     """
     return re.fullmatch(r"(then\.\d+\.)?args\.\d+", name) is not None
 
@@ -307,7 +315,7 @@ def _same_gradient(
     if a is None or b is None:
         return a is b
     largest = max((g.norm for g in reply.gradients.values() if g is not None), default=0.0)
-    # So that a gradient that is zero in exact arithmetic is compared absolutely.
+    # Relative to the largest gradient: one that is zero in exact arithmetic has only rounding.
     return replace(a, norm=largest).agrees(b, tolerance)
 
 

@@ -1,5 +1,7 @@
-"""Sizes and numbers of axes that are fixed: by the text, and by which calls are right and which
-have no answer.
+"""Find sizes and numbers of axes that are written into the code.
+
+The evidence is the integers of the attempt's text, the calls that are right, and the calls that
+raise or return another shape.
 """
 
 from __future__ import annotations
@@ -22,10 +24,10 @@ from .row import Response
 from .same_places import sizes_of
 
 HARD_CODED = "hard_coded_shape"
-WRONG_CALLS_SHARE = 2 / 3  # of the wrong calls: in others the size may stand for another axis, too
+MIN_SHARE = 2 / 3  # part of the wrong calls; in others the size may stand for another axis as well
 _READ = 300  # characters of a message
 _END = re.compile(r"index (\d+) is out of bounds for dimension \d+ with size \1\b")
-AXES = 3  # the largest number that is an axis in most texts
+MAX_AXIS = 3  # an integer up to this is usually an axis or a number of axes, not a size
 
 
 def _integers(source: str, of_ranges: bool = False) -> Iterator[int]:
@@ -42,37 +44,33 @@ def _integers(source: str, of_ranges: bool = False) -> Iterator[int]:
 
 
 def has_written_size(source: str) -> bool:
-    """Return whether a text contains an integer that is a size and hardly an axis; True where the
-    text is not at hand.
-    """
-    return not source or any(n > AXES for n in _integers(source))
+    """Return whether a text contains an integer that is likely a size, or is not at hand."""
+    return not source or any(n > MAX_AXIS for n in _integers(source))
 
 
 def proven_by_size(row: Response, source: str) -> dict[int, str]:
-    """Return the wrong calls of functions in which a size of the text stands where calls have
-    another, with the name of that.
+    """Return the wrong calls of functions with a size that is written into the code.
 
-    Most that raise tell of the same size, which some of the calls have not, or stop a loop of that
-    many steps; most others answer with it in place of another.
+    Each call is mapped to the misconception. A function has it if most of its wrong calls show the
+    same integer of the text: in the exception's message, as the length of a loop that runs past the
+    end of an axis, or as a size of the output. At least two calls must show it although none of
+    their inputs has an axis of that size.
     """
-    written = {n for n in _integers(source) if n > AXES}
-    loops = {n for n in _integers(source, of_ranges=True) if n > AXES}
+    written = {n for n in _integers(source) if n > MAX_AXIS}
+    loops = {n for n in _integers(source, of_ranges=True) if n > MAX_AXIS}
     functions: dict[str, list[ObservedReply]] = {}
     for observation in row.syndrome.values() if written else ():
         if observation.expected.raised is None:
             functions.setdefault(target_of(observation.call), []).append(observation)
     hard_coded = set[str]()
     for name, calls in functions.items():
-        foreign = Counter(
-            size for observation in calls for size in _foreign(observation, written, loops)
-        )
-        counts = foreign | Counter(
-            size for observation in calls for size in written & {*_message_sizes(observation)}
-        )
-        if any(
-            foreign[size] > 1 and count >= WRONG_CALLS_SHARE * len(calls)
-            for size, count in counts.items()
-        ):
+        foreign, in_messages = Counter[int](), Counter[int]()
+        for observation in calls:
+            foreign.update(_foreign(observation, written, loops))
+            in_messages.update(written & {*_message_sizes(observation)})
+        counts = foreign | in_messages
+        least = MIN_SHARE * len(calls)
+        if any(foreign[size] > 1 and count >= least for size, count in counts.items()):
             hard_coded.add(name)
     return {
         i: HARD_CODED
@@ -90,26 +88,26 @@ def _message_sizes(observation: ObservedReply) -> list[int]:
 
 
 def _foreign(observation: ObservedReply, written: Set[int], loops: Set[int]) -> set[int]:
-    """Return the sizes of the text that an exception tells of and the call has not, or that an
-    answer has in place of others.
+    """Return the integers of the text that a wrong call shows although no input has such a size.
 
-    Where a size of the call is cut into so many parts, and leaves a rest, it may tell of what they
-    have together.
+    They are in the exception's message, or in the output's shape instead of the right size. If an
+    axis is cut into parts of that size and a remainder is left, the message may contain the total
+    size of the whole parts instead. If an index is as large as its axis, a loop has run past the
+    end of the axis: then each longer loop counts.
 
-    loops: those over which the text counts; where an index is as large as its axis, it has counted
-        to the end of that.
+    Args:
+        observation: the wrong call.
+        written: the integers of the text.
+        loops: those that are arguments of `range`.
     """
     if observation.reply.raised is not None:
         end = _END.search(observation.reply.raised.message[:_READ])
         if end:
             return {n for n in loops if n > int(end[1])}
         sizes = [*sizes_of(observation.call)]
-        # a size that the call has may be told twice
+        # a size that one axis of the inputs has, but that the message contains twice, counts
         foreign = Counter(_message_sizes(observation)) - Counter(sizes)
-        multiples = {
-            n: {size - size % n for size in sizes if size > n and size % n} for n in written
-        }
-        return {n for n in written if n in foreign or not multiples[n].isdisjoint(foreign)}
+        return {n for n in written if n in foreign or _cuts(n, sizes, foreign)}
     pairs = zip(observation.actual.outputs, observation.expected.outputs, strict=False)
     shapes = [
         (actual.shape, expected.shape)
@@ -126,9 +124,17 @@ def _foreign(observation: ObservedReply, written: Set[int], loops: Set[int]) -> 
     return changed_sizes & written
 
 
+def _cuts(divisor: int, sizes: Iterable[int], foreign: Collection[int]) -> bool:
+    """Return whether a size, without its remainder after the division, is in `foreign`."""
+    return any(
+        size > divisor and size % divisor and size - size % divisor in foreign for size in sizes
+    )
+
+
 def lines_that_turn_all_axes(source: str) -> set[int]:
-    """Return the lines with a `.T`: an exception there is of more axes than two, and of no fixed
-    size.
+    """Return the lines with a `.T`.
+
+    An exception there is due to a third axis, and not to a fixed size.
     """
     return {
         node.lineno
@@ -138,20 +144,25 @@ def lines_that_turn_all_axes(source: str) -> set[int]:
 
 
 def rank_of(call: Call) -> int:
-    """Return the most axes that a tensor of the call has."""
+    """Return the largest number of axes of the call's tensors."""
     return max((value.dim() for value in call.inputs if isinstance(value, Tensor)), default=0)
 
 
 def proven_by_rank(
     written: Mapping[int, ObservedReply], unexplained: Collection[int]
 ) -> dict[int, str]:
-    """Return the calls that are wrong for their number of axes alone, with the name of that.
+    """Return the calls that fail because of their number of axes, mapped to the misconception.
 
-    unexplained: those that are wrong.
+    A function accepts some numbers of axes, and raises or returns another number of axes for all
+    others.
+
+    Args:
+        written: the replies, by call.
+        unexplained: the wrong calls.
     """
     functions: dict[str, dict[int, ObservedReply]] = {}
     for i, observation in written.items():
-        # a module takes one number of axes
+        # modules are left out: they take one number of axes
         if isinstance(observation.call.subject, str) and rank_of(observation.call):
             functions.setdefault(target_of(observation.call), {})[i] = observation
     names: dict[int, str] = {}

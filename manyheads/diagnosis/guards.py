@@ -1,9 +1,9 @@
-"""Allowed inputs that a guard of the student's own refuses: the comparison is the wrong way round,
-or counts the limit out.
+"""Find guards in the student's code that refuse allowed inputs.
 
-What stands behind a guard is not run, so that no mutant's answers say why. A guard compares sizes
-of its arguments; an assertion about what the code has computed is none, for what it finds has
-another cause.
+In such a guard a comparison is inverted, or it excludes the limit itself. The code behind a guard
+does not run, so no mutant's replies can explain the refusal. A guard compares sizes of its
+arguments. An assertion about computed values is no guard, because something else has made them
+wrong.
 """
 
 from __future__ import annotations
@@ -18,18 +18,17 @@ from ..checks.explain import is_refusal
 from ..submission.source import statements_of
 
 REFUSES = "refuses_allowed"
-# whoever asks whether the wrong width can be divided refuses what is allowed, too
+# a guard that tests the divisibility of the wrong width also refuses allowed inputs
 UNDIVIDED = "divisibility_unchecked"
 _LIMITS = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 _ASSIGNMENTS = (ast.Assign, ast.AnnAssign, ast.AugAssign)
 _METHODS = ("__init__", "forward")
 _ASKED = ("size", "dim", "numel", "is_integer")
 _COUNTED = ("len", "int", "min", "max", "abs", "divmod", "isinstance")
-# made of arguments and their sizes; of sizes of what was computed; of anything
+# A value depends only on arguments and their sizes, also on sizes of computed values, or on more.
 _GIVEN, _COMPUTED, _OTHER = range(3)
-# at which guards are looked for: of one attempt's calls hundreds raise, and each may raise at
-# another line
-PLACES = 16
+# The most lines that are searched for guards: hundreds of calls may raise, each in another line.
+MAX_LINES = 16
 _PARTS = (
     ast.BinOp,
     ast.UnaryOp,
@@ -47,7 +46,9 @@ _PARTS = (
 class Guard:
     """A guard that raised.
 
-    divides: it refuses a size that another does not divide. inverted: one that another divides.
+    Attributes:
+        divides: whether it refuses a size that another size does not divide.
+        inverted: whether it refuses a size that another size divides.
     """
 
     line: int
@@ -56,17 +57,19 @@ class Guard:
 
 
 def guards_of(source: str, raised: Mapping[int, tuple[str, Raised]]) -> dict[int, Guard]:
-    """Return the guard that refused each of these calls; those that nothing refused, or something
-    else, are left out.
+    """Return the guard that refused each of these calls. Other calls are left out.
 
-    raised: of calls with allowed arguments, the function that was called or the class that was
-    built, and the exception. A function that calls another one meets the other's guard.
+    A function that calls another one can meet a guard of the other one.
+
+    Args:
+        source: the attempt's text.
+        raised: for calls with allowed arguments the function or class, and the exception.
     """
-    # hundreds of calls raise at one place
-    places = {(target, exception.line): exception for target, exception in raised.values()}
+    # hundreds of calls may raise in one line
+    lines = {(target, exception.line): exception for target, exception in raised.values()}
     candidates = (
         guard_of(source, target, exception)
-        for (target, _), exception in islice(places.items(), PLACES)
+        for (target, _), exception in islice(lines.items(), MAX_LINES)
     )
     guards = {guard.line: guard for guard in candidates if guard is not None}
     return {
@@ -77,9 +80,9 @@ def guards_of(source: str, raised: Mapping[int, tuple[str, Raised]]) -> dict[int
 
 
 def guard_of(source: str, target: str, raised: Raised) -> Guard | None:
-    """Return the guard of this function or class that raised this; None where something else did.
+    """Return the guard of this function or class that raised, or None if something else raised.
 
-    A helper may be given anything.
+    Guards of helper functions do not count, because their arguments may be computed values.
     """
     line = raised.line or 0
     for function in _functions(source, target) if line and is_refusal(raised) else ():
@@ -99,9 +102,7 @@ def guard_of(source: str, target: str, raised: Raised) -> Guard | None:
 
 
 def _functions(source: str, target: str) -> Iterator[ast.FunctionDef]:
-    """Yield the function, or the methods of the class and of those in the file that it is derived
-    from.
-    """
+    """Yield the function, or the methods of the class and of its base classes in the file."""
     classes, class_names = list[ast.ClassDef](), {target}
     for statement in reversed(statements_of(source)):
         if isinstance(statement, ast.FunctionDef) and statement.name == target:
@@ -115,8 +116,9 @@ def _functions(source: str, target: str) -> Iterator[ast.FunctionDef]:
 
 
 def _tests(body: Sequence[ast.stmt], line: int) -> list[ast.expr]:
-    """Return what decides whether the `raise` or `assert` on this line raises; empty where nothing
-    does, or a loop may.
+    """Return the conditions under which the `raise` or `assert` on this line raises.
+
+    Return none if it has no condition, or if it is in a loop.
     """
     for statement in body:
         if not statement.lineno <= line <= (statement.end_lineno or 0):
@@ -137,7 +139,7 @@ def _tests(body: Sequence[ast.stmt], line: int) -> list[ast.expr]:
 
 
 def _asks_for_no_rest(test: ast.expr) -> bool:
-    """Return whether an `if` raises where nothing is left over: `C % n == 0`, `not C % n`."""
+    """Return whether a test is true if no remainder is left: `C % n == 0`, `not C % n`."""
     match test:
         case ast.Compare(
             left=ast.BinOp(op=ast.Mod()), ops=[ast.Eq()], comparators=[ast.Constant(value=0)]
@@ -149,11 +151,10 @@ def _asks_for_no_rest(test: ast.expr) -> bool:
 
 
 class _Sizes:
-    """The names of a function that hold its arguments, its attributes' numbers, or sizes of them,
-    down to a line.
+    """The origin of each name of a function before a line: arguments, sizes, or something else.
 
-    Sizes of what was computed may be compared with a limit, such as the keys in all; whoever
-    asserts that they are equal to others looks for a mistake of their own.
+    A guard may compare sizes of computed values with a limit, such as the number of all keys. A
+    test that such sizes are equal is no guard: it looks for a mistake in the code itself.
     """
 
     def __init__(self, function: ast.FunctionDef, line: int) -> None:
@@ -166,7 +167,7 @@ class _Sizes:
             self._bind(targets, _OTHER if node.value is None else self._made_of(node.value))
 
     def decide(self, test: ast.expr) -> bool:
-        """Return whether sizes alone decide this test."""
+        """Return whether the result of this test depends on sizes alone."""
         operators = [
             op for node in ast.walk(test) if isinstance(node, ast.Compare) for op in node.ops
         ]
@@ -174,9 +175,9 @@ class _Sizes:
         return self._made_of(test) <= (_COMPUTED if limits else _GIVEN)
 
     def _made_of(self, node: ast.expr) -> int:
-        """Return what a value is made of.
+        """Return the origin of a value.
 
-        Each node is looked at once: a student chooses how deep the text is nested.
+        Each node is visited once, because a student decides how deep the text is nested.
         """
         match node:
             case ast.Constant():

@@ -1,9 +1,12 @@
-"""Metamorphic relations: not the numbers of the answers, but how the answers to several calls
-belong together.
+"""Metamorphic relations between the answers to several calls. The numbers themselves do not matter.
 
-The calls of a check of causality or independence differ in an edit of the input, or one asks for a
-part of what another asks for. What holds between the reference's answers must hold between an
-attempt's: so an attempt that only scales wrongly is not told that it sees the future.
+In a check of causality or independence, two calls differ in an edit of the input, or the input of
+one is a part of the other's. A relation that holds between the reference's answers must hold
+between the attempt's own answers. So an attempt with nothing but a wrong scale is not reported to
+see the future.
+
+Each relation is a function of pairs (the reference's answer to a call, the attempt's answer). It
+returns a message if the relation is violated, and "" if not.
 """
 
 from __future__ import annotations
@@ -18,28 +21,26 @@ from torch import Tensor
 from ..box.worker.messages import Build, Call, StandIn
 from ..checks.asserts import label
 
-_STAYS, _SAME = 1e-5, 1e-6  # of the largest value: in an attempt's answers, in the reference's
-_MOVES = 1e-9
-_LEFT = 1e-3  # of the largest value: what dropout leaves of several weights
+# Tolerances relative to the largest value.
+_STAYS, _SAME = 1e-5, 1e-6  # two numbers are equal: in an attempt's answers, in the reference's
+_MOVES = 1e-9  # two numbers of an attempt differ
+_SURVIVORS = 1e-3  # two sums of the weights that survive dropout are equal
 _LEAST = 1e-30  # so that nothing is divided by 0
 
-EDIT = "{edit}"  # in a sentence: in what the calls differ
+EDIT = "{edit}"  # stands in a message for the difference between the calls
 
 Pair = tuple[Tensor, Tensor]  # the reference's answer to a call, and an attempt's
 
 
 def relation_applies(first: Tensor, second: Tensor) -> bool:
-    """Return whether the reference's answers to two calls have a relation to which an attempt's can
-    be held.
-    """
+    """Return whether the reference's answers to two calls have a relation that can be tested."""
     edits = _edits([(first, first), (second, second)])
-    return next(chain(_places(first, second), _places(second, first), edits), None) is not None
+    indices = chain(_indices_of(first, second), _indices_of(second, first))
+    return next(chain(indices, edits), None) is not None
 
 
 def zeros_missed(answers: Sequence[Pair]) -> str:
-    """Return what to say where numbers are not 0 that are 0 in the reference's answers; "" where
-    there are none.
-    """
+    """Return a message if numbers are not 0 that are 0 in the reference's answers, or ""."""
     for expected, actual in answers:
         zero = expected == 0
         missed = (
@@ -59,25 +60,26 @@ def zeros_missed(answers: Sequence[Pair]) -> str:
 
 
 def leaks_a_share(answers: Sequence[Pair]) -> bool:
-    """Return whether every row is the reference's weights, but for a share that all take from them
-    that should be 0.
+    """Return whether each row has the reference's weights, scaled down by a leaked share.
 
-    As where these are hidden by a number that is not low enough.
+    The weights that should be 0 take that share. This happens if a mask fills with a number that is
+    not low enough.
     """
     for expected, actual in answers:
         if expected.shape != actual.shape or not bool(((expected.sum(-1) - 1).abs() < _SAME).all()):
             return False
         hidden = expected == 0
         share = actual.masked_fill(~hidden, 0).sum(-1, keepdim=True)
-        seen_alike = bool(((actual - expected * (1 - share)).abs()[~hidden] < _SAME).all())
-        if not seen_alike or not bool((actual[hidden] > 0).all()):
+        is_scaled = bool(((actual - expected * (1 - share)).abs()[~hidden] < _SAME).all())
+        if not is_scaled or not bool((actual[hidden] > 0).all()):
             return False
     return any(bool((expected == 0).any()) for expected, _ in answers)
 
 
 def fills_with_a_number(answers: Sequence[Pair]) -> bool:
-    """Return whether the answers are the reference's, but for one finite number below 0 wherever
-    these are −inf.
+    """Return whether one finite number below 0 stands for each −inf of the reference's answers.
+
+    All other numbers must be the reference's.
     """
     if any(expected.shape != actual.shape for expected, actual in answers):
         return False
@@ -97,8 +99,9 @@ def fills_with_a_number(answers: Sequence[Pair]) -> bool:
 
 
 def violates_causality(answers: Sequence[Pair]) -> str:
-    """Return what to say where numbers differ between two calls that are the same in the
-    reference's answers.
+    """Return a message if an edit changes numbers that it must not change, or "".
+
+    These are the numbers that are equal in the reference's two answers.
     """
     for same, before, after in _edits(answers):
         apart, largest = (before - after).abs(), float(before.abs().max())
@@ -111,40 +114,36 @@ def violates_causality(answers: Sequence[Pair]) -> str:
 
 
 def misses_an_effect(answers: Sequence[Pair]) -> str:
-    """Return what to say where an edit moves nothing at an index, along any axis, at which it moves
-    the reference's answers.
+    """Return a message if an edit has no effect where it changes the reference's answer, or "".
+
+    For each axis and each index in it: if the edit changes some number there in the reference's
+    answer, it must change some number there in the attempt's.
     """
     for same, before, after in _edits(answers, all_may_move=True):
-        apart, largest = (before - after).abs(), float(before.abs().max())
+        moves = (before - after).abs() > _MOVES * float(before.abs().max())
         for axis in range(same.dim()):
             other_axes = [d for d in range(same.dim()) if d != axis]
-            must_move = (~same).sum(other_axes) > 0 if other_axes else ~same
-            moves = (
-                (apart > _MOVES * largest).sum(other_axes) > 0
-                if other_axes
-                else apart > _MOVES * largest
-            )
-            if bool((must_move & ~moves).any()):
+            must_move_there, moves_there = ~same, moves
+            if other_axes:
+                must_move_there = must_move_there.sum(other_axes) > 0
+                moves_there = moves_there.sum(other_axes) > 0
+            if bool((must_move_there & ~moves_there).any()):
                 return f"{EDIT} leaves numbers as they were that it should change"
     return ""
 
 
 def parts_differ(answers: Sequence[Pair]) -> str:
-    """Return what to say where one answer is a part of another in the reference's answers and not
-    in an attempt's.
-    """
-    for (full, actual), (fragment, found_alone) in permutations(answers, 2):
-        for index in _places(full, fragment):
+    """Return a message if an answer differs from the part of another that it must equal, or ""."""
+    for (full, actual), (fragment, actual_fragment) in permutations(answers, 2):
+        for index in _indices_of(full, fragment):
             inside = actual[index]
-            if bool(((inside - found_alone).abs() > _STAYS * actual.abs().max()).any()):
+            if bool(((inside - actual_fragment).abs() > _STAYS * actual.abs().max()).any()):
                 return "a part of the input gives something else when it stands alone"
     return ""
 
 
-def _places(full: Tensor, fragment: Tensor) -> Iterator[tuple[int, ...]]:
-    """Yield indices of the leading axes, one at most, at which the reference's whole answer holds
-    the part.
-    """
+def _indices_of(full: Tensor, fragment: Tensor) -> Iterator[tuple[int, ...]]:
+    """Yield the first index in the leading axes of `full` at which `fragment` stands, if any."""
     leading = full.dim() - fragment.dim()
     if leading <= 0 or full.shape[leading:] != fragment.shape or not fragment.numel():
         return
@@ -157,8 +156,10 @@ def _places(full: Tensor, fragment: Tensor) -> Iterator[tuple[int, ...]]:
 def _edits(
     answers: Sequence[Pair], all_may_move: bool = False
 ) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
-    """Yield (where the reference's two answers are the same, an attempt's two), for answers that
-    have something in common.
+    """Yield for each two calls a mask of equal numbers, and the attempt's two answers.
+
+    The mask is True where the reference's two answers are equal. Calls without an equal number are
+    left out, unless `all_may_move` is set.
     """
     for (first, before), (second, after) in combinations(answers, 2):
         if first.shape == second.shape and first.dim():
@@ -168,7 +169,7 @@ def _edits(
 
 
 def is_difference(first: Tensor, second: Tensor, number: Tensor) -> bool:
-    """Return whether a number is the largest difference of two answers, and they do differ."""
+    """Return whether a number is the largest difference of two answers, and is not 0."""
     if (
         first.shape != second.shape
         or not first.dim()
@@ -180,15 +181,15 @@ def is_difference(first: Tensor, second: Tensor, number: Tensor) -> bool:
 
 
 def difference_is_another(answers: Sequence[Pair]) -> str:
-    """Return what is wrong where the third answer of the reference is the largest difference of the
-    first two.
+    """Return a message if the third answer is not the largest difference of the first two, or "".
 
-    "" if nothing is, or if the first two are wrong themselves, perhaps others in every call.
+    Also return "" if one of the first two answers is wrong on its own, because then the relation
+    shows nothing.
     """
-    (expected, first), (other_right, second), (_, number) = answers
+    (expected_first, first), (expected_second, second), (_, number) = answers
     if (
-        not _is_near(expected, first)
-        or not _is_near(other_right, second)
+        not _is_near(expected_first, first)
+        or not _is_near(expected_second, second)
         or _is_largest_difference(first, second, number)
     ):
         return ""
@@ -196,9 +197,7 @@ def difference_is_another(answers: Sequence[Pair]) -> str:
 
 
 def _what_it_is(first: Tensor, second: Tensor, number: Tensor) -> str:
-    """Return what a number is that is not the largest difference of an attempt's own two
-    answers.
-    """
+    """Return a description of a number that is not the largest difference of two answers."""
     apart = (first - second).abs().double()
     actual, largest, mean = float(number), float(apart.max()), float(apart.mean())
     if actual == 0:
@@ -211,23 +210,24 @@ def _what_it_is(first: Tensor, second: Tensor, number: Tensor) -> str:
 
 
 def dropped_otherwise(answers: Sequence[Pair]) -> str:
-    """Return what is wrong where the extremes of many answers in training are not those that one in
-    eval mode leads to; else "".
+    """Return a message if dropout does not turn the eval answer into the training answers, or "".
 
-    Where the reference's numbers are each 0 or that in eval mode times one factor, so must an
-    attempt's be, of its own number. Elsewhere nothing is said of an attempt whose answer in eval
-    mode is another than the reference's.
+    The answers are one in eval mode, and the extremes of many answers in training. If each training
+    number of the reference is 0 or the eval number times one factor, the same must hold for the
+    attempt, with its own eval number. Otherwise the attempt's extremes must be the reference's, and
+    nothing is tested if its eval answer is wrong.
     """
-    (expected_eval, calm), (extremes, actual_extremes) = answers
+    (expected_eval, actual_eval), (extremes, actual_extremes) = answers
     factor = _factor(expected_eval, extremes)
-    if factor is None and not _is_near(expected_eval, calm):
-        return ""
-    required_extremes = extremes[:3] if factor is None else _struck_or_scaled(calm, factor)
-    # Of a weight that dropout leaves alone, a future that is not quite hidden is a larger part: no
-    # business of dropout's.
-    if _is_near(
-        required_extremes, actual_extremes[:3], _STAYS if factor is not None else _LEFT
-    ) and not dropout_mask_differs([(extremes, actual_extremes)]):
+    if factor is None:
+        if not _is_near(expected_eval, actual_eval):
+            return ""
+        # The tolerance is larger here. If dropout leaves a single weight, a future that is not
+        # quite hidden is a larger part of the rest, which is no mistake in dropout.
+        is_right = _is_near(extremes[:3], actual_extremes[:3], _SURVIVORS)
+    else:
+        is_right = _is_near(_struck_or_scaled(actual_eval, factor), actual_extremes[:3])
+    if is_right and not dropout_mask_differs([(extremes, actual_extremes)]):
         return ""
     return (
         "asked often in training, it does not give what dropout should leave: something is "
@@ -236,19 +236,17 @@ def dropped_otherwise(answers: Sequence[Pair]) -> str:
 
 
 def is_dropped_at_another_rate(answers: Sequence[Pair]) -> bool:
-    """Return whether dropout is at work at another rate than the given one.
+    """Return whether dropout has another rate than the given one.
 
-    Then each number that it leaves is the attempt's own in eval mode times one factor, which no
-    dropout at the given rate
-    makes: neither one too few nor too many, nor one at the rate of what should stay.
+    Then each number that survives is the attempt's eval number times one factor. No dropout with
+    the given rate gives that factor: not one dropout too few or too many, and not one whose rate is
+    the share that should survive.
     """
     if len(answers) != 2:
         return False
-    (expected_eval, calm), (extremes, actual_extremes) = answers
-    expected_factor, actual_factor = (
-        _factor(*pair) if len(pair[0]) == 1 else None
-        for pair in ((expected_eval, extremes), (calm, actual_extremes))
-    )
+    (expected_eval, actual_eval), (extremes, actual_extremes) = answers
+    expected_factor = _factor(expected_eval, extremes)
+    actual_factor = _factor(actual_eval, actual_extremes)
     if (
         expected_factor is None
         or actual_factor is None
@@ -256,19 +254,17 @@ def is_dropped_at_another_rate(answers: Sequence[Pair]) -> bool:
         or actual_factor <= 1
     ):
         return False
-    dropouts = (
-        2 * math.log(actual_factor) / math.log(expected_factor)
-    )  # by halves: two of them may be due
-    stays = abs(1 - 1 / actual_factor - 1 / expected_factor) < _LEFT
-    return not stays and abs(dropouts - round(dropouts)) > _LEFT
+    # Twice the number of dropouts: the reference itself may have two.
+    dropouts = 2 * math.log(actual_factor) / math.log(expected_factor)
+    is_inverted = abs(1 - 1 / actual_factor - 1 / expected_factor) < _SURVIVORS
+    return not is_inverted and abs(dropouts - round(dropouts)) > _SURVIVORS
 
 
 def dropout_mask_differs(answers: Sequence[Pair]) -> str:
-    """Return what is wrong where dropout should strike out single numbers of an answer, and never
-    does, or the other way round.
+    """Return a message if dropout zeroes single numbers and should not, or the reverse, or "".
 
-    Of the extremes of many answers in training: whatever their numbers are, and whatever else is
-    dropped on the way.
+    The answers are the extremes of many answers in training. Their numbers do not matter, nor does
+    any other dropout.
     """
     for extremes, actual_extremes in answers:
         if bool((actual_extremes[3] < extremes[3]).any()):
@@ -285,18 +281,13 @@ def dropout_mask_differs(answers: Sequence[Pair]) -> str:
 
 
 def survivors_differ(answers: Sequence[Pair]) -> str:
-    """Return what is wrong where another share of the largest answer is left of the smallest one
-    that is not 0.
+    """Return a message if the smallest surviving number is another share of the largest, or "".
 
-    Of the extremes of many answers in training. A dropout of whole answers, which scales all of
-    them, changes no share.
+    The answers are the extremes of many answers in training. The shares do not change if dropout
+    zeroes and scales whole answers.
     """
     for extremes, actual_extremes in answers:
-        expected_shares, actual_shares = (
-            tensor[2] / tensor[:2].abs().amax(0).clamp_min(_LEAST)
-            for tensor in (extremes, actual_extremes)
-        )
-        if not _is_near(expected_shares, actual_shares):
+        if not _is_near(_surviving_share(extremes), _surviving_share(actual_extremes)):
             return (
                 "asked often in training, what dropout leaves of the answer is another part "
                 "of it than it should be"
@@ -304,18 +295,24 @@ def survivors_differ(answers: Sequence[Pair]) -> str:
     return ""
 
 
+def _surviving_share(extremes: Tensor) -> Tensor:
+    return extremes[2] / extremes[:2].abs().amax(0).clamp_min(_LEAST)
+
+
 def _factor(eval_answer: Tensor, extremes: Tensor) -> float | None:
+    """Return the factor by which dropout scales each number that survives, or None.
+
+    None: the training answers do not consist of zeros and scaled numbers of the one eval answer.
+    """
     if len(eval_answer) != 1 or not bool(eval_answer.any()):
         return None
     factor = float(extremes[2].norm() / eval_answer.norm())
     return factor if _is_near(extremes[:3], _struck_or_scaled(eval_answer, factor)) else None
 
 
-def _struck_or_scaled(calm: Tensor, factor: float) -> Tensor:
-    """Return the extremes of many answers in which each number is 0, or this one times the
-    factor.
-    """
-    scaled = factor * calm[0]
+def _struck_or_scaled(eval_answer: Tensor, factor: float) -> Tensor:
+    """Return the extremes of answers whose numbers are each 0 or the eval number times `factor`."""
+    scaled = factor * eval_answer[0]
     return torch.stack([scaled.clamp_max(0), scaled.clamp_min(0), scaled.abs()])
 
 
@@ -324,21 +321,26 @@ def _is_near(expected: Tensor, actual: Tensor, tolerance: float = _STAYS) -> boo
 
 
 def _is_largest_difference(first: Tensor, second: Tensor, number: Tensor) -> bool:
-    """To rounding, which is all that the difference of two equal answers is."""
+    """Return whether a number is the largest difference of two answers, to rounding.
+
+    If the two answers are equal, their difference is nothing but rounding.
+    """
     apart = (first - second).abs().max()
     return bool((apart - number).abs() <= 1e-4 * apart + _SAME * first.abs().max())
 
 
 def edit_of(first: Call, second: Call) -> str:
-    """Return "an edit of the first argument in [:, 6:]", "another value of dropout in eval mode",
+    """Return a description of the difference between two calls.
+
+    Examples: "an edit of the first argument in [:, 6:]", "another value of dropout in eval mode",
     "a second call".
     """
-    first_inputs, two = _inputs(first), _inputs(second)
+    first_inputs, second_inputs = _inputs(first), _inputs(second)
     builds = [call.subject for call in (first, second) if isinstance(call.subject, Build)]
     mode = " in eval mode" if builds and not any(build.training for build in builds) else ""
     values = []
-    for name in first_inputs | two:
-        first_value, second_value = first_inputs.get(name), two.get(name)
+    for name in first_inputs | second_inputs:
+        first_value, second_value = first_inputs.get(name), second_inputs.get(name)
         if isinstance(first_value, Tensor) and isinstance(second_value, Tensor):
             if not torch.equal(first_value, second_value):
                 return f"an edit of {label(name)}{_edited(first_value, second_value)}"
@@ -365,8 +367,9 @@ def _inputs(call: Call) -> dict[str, object]:
 
 
 def _edited(before: Tensor, after: Tensor) -> str:
-    """Return where two tensors differ, as Python writes it: " in [:, 6:]"; "" where that is
-    everywhere, or in no one piece.
+    """Return where two tensors differ, as a Python index with " in ": " in [:, 6:]".
+
+    Return "" if they differ everywhere, or in more than one piece.
     """
     cuts = []
     for axis, size in enumerate(before.shape if before.shape == after.shape else ()):
@@ -376,9 +379,8 @@ def _edited(before: Tensor, after: Tensor) -> str:
         start, end = hit[0], hit[-1] + 1
         if len(hit) < end - start:
             return ""
-        cuts.append(
-            str(start) if len(hit) == 1 < size else f"{start or ''}:{end if end < size else ''}"
-        )
+        stop = end if end < size else ""
+        cuts.append(str(start) if len(hit) == 1 < size else f"{start or ''}:{stop}")
     while cuts and cuts[-1] == ":":
         cuts.pop()
     return f" in [{', '.join(cuts)}]" if cuts else ""

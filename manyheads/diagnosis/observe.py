@@ -1,9 +1,8 @@
-"""One recorded call: how the reference answered it and how an attempt did, and what of the two is
-compared.
+"""One recorded call: the reply of the reference, the reply of an attempt, the compared values.
 
-Of many copies of one input chance decides each answer of dropout's, but not the extremes of all
-of them: those are recorded and compared in place of the answers. A call with tensors on the meta
-device, which have no numbers, shows an attempt's devices.
+With dropout active, a single output is random, but the minimum and maximum over 64 copies of one
+input are not. Those are recorded and compared instead of the outputs. Tensors on the meta device
+have no numbers: a call with them shows which devices an attempt uses.
 """
 
 from __future__ import annotations
@@ -25,10 +24,14 @@ Expected = tuple[Tensor | None, ...]
 
 @dataclass(frozen=True)
 class ObservedReply:
-    """One recorded call: how the reference answered it, and how an attempt did.
+    """One recorded call, with the reply of the reference and the reply of an attempt.
 
-    expected: the reference's output; of a call that returns several, each of the first run. None:
-        an output without numbers.
+    Attributes:
+        expected: the fingerprint of the reference's reply.
+        expected_outputs: the tensors that the reference returned in the first run, or None for an
+            output without numbers.
+        reply: the attempt's reply.
+        actual: its fingerprint.
     """
 
     call: Call
@@ -41,69 +44,72 @@ class ObservedReply:
 def observed(
     call: Call, expected_reply: ReplyFingerprint, expected: Expected, reply: Reply
 ) -> ObservedReply:
-    """Return a reply beside what is recorded of the reference's."""
+    """Return an attempt's reply together with the reference's recorded one."""
     return ObservedReply(
         call, expected_reply, expected, reply, fingerprint_beside(expected_reply, call, reply)
     )
 
 
 def first_of(expected: Expected) -> Tensor | None:
-    """Return the first output, to which a relation of several calls is put."""
+    """Return the first output, the one that relations between calls compare."""
     return expected[0] if expected else None
 
 
-FEWEST = 64  # copies, so that every outcome of a few coins is among them
-# of the largest number: a release nudges inputs by less, to find what rounding decides
-ALIKE = 1e-5
-NOTHING = 1e-6  # of the largest number: it is as good as 0
+MIN_COPIES = 64  # with fewer, some outcome of a few coins may be missing
+# Relative to the largest number. A release changes inputs by less, to find calls in which rounding
+# decides.
+SAME_INPUT = 1e-5
+ZERO = 1e-6  # relative to the largest number: a smaller one counts as 0
 
 
 def is_of_copies(call: Call) -> bool:
-    """Return whether a module is asked, in training, about many copies of one input."""
+    """Return whether the call gives a module in training mode many copies of one input."""
     tensor = next((value for value in call.args if isinstance(value, Tensor)), None)
     if tensor is None or not (
         call.random and isinstance(call.subject, Build) and call.subject.training
     ):
         return False
-    are_many = tensor.dim() > 1 and len(tensor) >= FEWEST
-    return are_many and bool(((tensor - tensor[:1]).abs() <= ALIKE * tensor.abs().max()).all())
+    if tensor.dim() < 2 or len(tensor) < MIN_COPIES:
+        return False
+    return bool(((tensor - tensor[:1]).abs() <= SAME_INPUT * tensor.abs().max()).all())
 
 
 def settled(call: Call, reply: Reply) -> Reply:
-    """Return the reply, with the extremes of its answers if the call is about copies."""
+    """Return the reply; for a call with copies, with the extremes in place of the outputs."""
     if not reply.outputs or not is_of_copies(call):
         return reply
     return dataclasses.replace(reply, outputs=tuple(map(_extremes, reply.outputs)))
 
 
 def _extremes(output: Output) -> Output:
-    """Return the smallest and the largest number over all copies, and the smallest size of those
-    that are not 0.
+    """Return an output with four numbers over all copies, in place of the copies.
 
-    And 1 where a number is 0 in a copy in which others beside it, of the last axis, are not.
+    They are the minimum, the maximum, the smallest absolute value that is not 0, and 1 if in some
+    copy the number is 0 while other numbers of its last axis are not.
     """
     tensor = output.tensor
     if tensor is None or not tensor.is_floating_point() or tensor.dim() < 2 or not tensor.numel():
         return output
     sizes = tensor.abs()
-    is_there = sizes > NOTHING * sizes.max()
-    smallest = torch.where(is_there, sizes, torch.inf).amin(0)
+    survives = sizes > ZERO * sizes.max()
+    smallest = torch.where(survives, sizes, torch.inf).amin(0)
     smallest = smallest.masked_fill(smallest == torch.inf, 0.0)
-    struck = (~is_there & is_there.any(-1, keepdim=True)).any(0).to(tensor.dtype)
+    struck = (~survives & survives.any(-1, keepdim=True)).any(0).to(tensor.dtype)
     extremes = torch.stack([tensor.amin(0), tensor.amax(0), smallest, struck])
     return dataclasses.replace(output, tensor=extremes, shape=tuple(extremes.shape))
 
 
 HARD_CODED, BEHIND = "hard_coded_device", "mask_not_moved"
 
-# In each of PyTorch's messages to who looks at numbers that are not there: "meta tensors",
-# "register_meta".
+# Each of PyTorch's messages about reading the numbers of a meta tensor has this word: "meta
+# tensors", "register_meta".
 _META = re.compile(r"(\b|_)meta(\b|_)", re.IGNORECASE)
 
 
 def looks_at_no_numbers(comparison: ObservedReply) -> bool:
-    """Return whether it raised because it looked at numbers where there are none, which right code
-    may do, too.
+    """Return whether the attempt raised because it read numbers of a meta tensor.
+
+    Correct code may do this, too.
     """
     raised = comparison.reply.raised
     return (
@@ -114,9 +120,7 @@ def looks_at_no_numbers(comparison: ObservedReply) -> bool:
 
 
 def on_another_device(comparison: ObservedReply) -> str:
-    """Return what is wrong where the arguments are on the meta device, and something else is not;
-    "" if nothing is.
-    """
+    """Return a message if the arguments are on the meta device and another tensor is not, or ""."""
     if not has_no_numbers(comparison.expected):
         return ""
     operations, error_kind = (
@@ -141,12 +145,12 @@ def on_another_device(comparison: ObservedReply) -> str:
 
 
 def fault_of_device(comparison: ObservedReply) -> str:
-    """Return the misconception that such a call proves.
+    """Return the misconception that a call on the meta device proves, or "".
 
-    A tensor that the module holds stayed behind, or else a device that is written into the code. ""
-    where there is none, or where a weight is no parameter, and so cannot follow the module; and
-    where the module moved after a call, which leaves more behind than what is written into the
-    code.
+    It is a mask that did not move with its module, or else a device that is written into the code.
+    Return "" if no device is wrong, or if a weight is no parameter: then it cannot follow the
+    module. If the module moved after a call, a device in the code is not proven: tensors that the
+    earlier call made stay behind, too.
     """
     modules = comparison.reply.modules
     if not on_another_device(comparison) or any(
@@ -159,17 +163,15 @@ def fault_of_device(comparison: ObservedReply) -> str:
 
 
 def _may_be_a_mask(shape: Sequence[int]) -> bool:
-    """Return whether it has rows and columns, and one of each for all sequences and heads.
+    """Return whether the shape is a matrix that all sequences and heads share.
 
-    A kept input or cache has more.
+    A stored input or a cache has more than one.
     """
     return len(shape) > 1 and all(length == 1 for length in shape[:-2])
 
 
 def is_moved_after_a_call(call: Call) -> bool:
-    """Return whether a module is built where it is, answers once, and only then moves to the meta
-    device.
-    """
+    """Return whether a module answers a first call before it moves to the meta device."""
     takes_meta = any(
         isinstance(value, Tensor) and value.device.type == "meta" for value in call.args
     )

@@ -1,5 +1,7 @@
-"""How pairs of mutants answer: in short forms that can be compared by the thousand, and as columns
-of a recording.
+"""Sketches of the replies of pairs of mutants, which are fast to compare, and their columns.
+
+A dictionary has thousands of pairs, so a sketch is only a hash of the reply's structure and two
+numbers.
 """
 
 from __future__ import annotations
@@ -18,15 +20,18 @@ from ..checks.projection import Projection, project
 from .columns import from_rows, narrow, to_rows
 
 UNKNOWN = 0  # the structure of an exception of unknown kind, which agrees with nothing
-HEAD = 2  # how many numbers of a pair's answer are kept
-TOLERANCE = 1e-4  # of a tensor's norm; agreement here only makes a candidate
+HEAD = 2  # numbers of a reply that a sketch keeps
+TOLERANCE = 1e-4  # relative to a tensor's norm; a pair that agrees is only a candidate
 
 
 @dataclass(frozen=True)
 class ReplySketch:
-    """N replies to one call.
+    """Sketches of N replies to one call.
 
-    structure: (N,) int64. numbers: (N, HEAD). scales: (N, 1), to which differences are relative.
+    Attributes:
+        structure: (N,) int64, the hash of everything but the numbers.
+        numbers: (N, HEAD).
+        scales: (N, 1), the scale to which differences are relative.
     """
 
     structure: Tensor
@@ -45,10 +50,10 @@ class ReplySketch:
 
 
 def sketch_reply(reply: Reply) -> ReplySketch:
-    """Return a sketch of one reply, in which each tensor that is returned has a part of its own.
+    """Return the sketch of one reply, which is a weighted sum over all returned tensors.
 
-    In one of several tensors (the first of three chunks, y beside lse) a mistake may not show. The
-    scale is that of their sum.
+    A single tensor is not enough, because a mistake may not be visible in it (the first of three
+    chunks, or y without lse). The scale is the norm of the weighted norms.
     """
     structure, returned = _structure_of(reply)
     scale = math.hypot(*(weight * projection.norm for weight, projection in enumerate(returned, 1)))
@@ -60,20 +65,17 @@ def sketch_reply(reply: Reply) -> ReplySketch:
 
 
 def brief_numbers(projections: Sequence[Sequence[float]]) -> Tensor:
-    """Return (1, HEAD): the numbers of a brief sketch, from the projections of each tensor that is
-    returned.
-    """
+    """Return (1, HEAD): the numbers of a sketch, from the projections of each returned tensor."""
     weighted = [
-        [weight * number for number in projection[:HEAD]]
+        weight * number
         for weight, projection in enumerate(projections, 1)
+        for number in projection[:HEAD]
     ]
     return torch.tensor(weighted, dtype=torch.float32).view(-1, HEAD).sum(0, keepdim=True)
 
 
 def _structure_of(reply: Reply) -> tuple[int, list[Projection]]:
-    """Return the hash of all but a reply's numbers, and the projection of each tensor that it
-    returns.
-    """
+    """Return the hash of a reply without its numbers, and the projections of returned tensors."""
     if reply.raised is not None:
         if is_refusal(reply.raised):
             return _hash("refused"), []
@@ -97,8 +99,12 @@ def _hash(text: str) -> int:
 
 @dataclass(frozen=True)
 class Pairs:
-    """(P,) int16 each: the numbers of two mutants, and of a call on which both change something;
-    how both together answer it.
+    """P pairs of mutants, each with the reply of both together to one call.
+
+    Attributes:
+        first, second: (P,) int16, the indices of the two mutants.
+        probe: (P,) int16, the index of a call that detects both.
+        answers: the P replies of the combinations to these calls.
     """
 
     first: Tensor
@@ -112,7 +118,7 @@ class Pairs:
 
 
 def no_pairs() -> Pairs:
-    """None."""
+    """Return zero pairs."""
     none, empty = torch.zeros(0, dtype=torch.int16), torch.zeros(0, HEAD)
     return Pairs(
         none, none, none, ReplySketch(torch.zeros(0, dtype=torch.int64), empty, torch.zeros(0, 1))
@@ -120,7 +126,7 @@ def no_pairs() -> Pairs:
 
 
 def to_columns(pairs: Pairs) -> dict[str, Tensor]:
-    """Return pairs as columns of a file: every different structure of an answer once."""
+    """Return the pairs as columns of a file, with each different structure stored once."""
     structures, structure = pairs.answers.structure.unique(return_inverse=True)
     integers, sizes = to_rows(pairs.answers.numbers)
     columns = {
@@ -137,13 +143,13 @@ def to_columns(pairs: Pairs) -> dict[str, Tensor]:
     }
 
 
-def from_columns(named: Mapping[str, Tensor]) -> Pairs:
-    """Return the pairs of a file. Raises LookupError, RuntimeError."""
-    structure = named["pairs.structures"][named["pairs.structure"].long()]
-    numbers = from_rows(named["pairs.numbers"].T, named["pairs.sizes"]).float()
-    # An answer is held against the scale of an attempt's.
+def from_columns(columns: Mapping[str, Tensor]) -> Pairs:
+    """Return the pairs of a file. Raises LookupError or RuntimeError if it is damaged."""
+    structure = columns["pairs.structures"][columns["pairs.structure"].long()]
+    numbers = from_rows(columns["pairs.numbers"].T, columns["pairs.sizes"]).float()
+    # Scales are not stored: differences are relative to the scale of the attempt's reply.
     answers = ReplySketch(structure, numbers, torch.zeros(len(structure), 1))
     first, second, probe = (
-        named[f"pairs.{name}"].to(torch.int16) for name in ("first", "second", "probe")
+        columns[f"pairs.{name}"].to(torch.int16) for name in ("first", "second", "probe")
     )
     return Pairs(first, second, probe, answers)

@@ -1,8 +1,8 @@
-"""Name two mistakes at once, where no mistake alone explains an attempt's answers."""
+"""Find two mutants that together explain a response which no single mutant explains."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from functools import cache
 from itertools import combinations
 
@@ -17,14 +17,13 @@ from .pair_answers import ReplySketch, brief_numbers, sketch_reply
 from .recording import FaultDictionary, RecordedMutant, facets_of
 from .row import Response
 
-# the most calls on which a pair may answer otherwise than its only mutant that changes something
-DOUBTS = 4
-# of an answer's norm: the least distance from the reference's of which rounding is no part that
-# counts
+# the most calls that detect one mutant of a pair and to which the attempt replies differently
+MAX_DOUBTS = 4
+# Relative to an answer's norm. At a smaller distance from the reference's answer, rounding matters.
 VISIBLE = 1e-3
-CLOSE = 0.01  # of that distance
-MOST_ALTERNATIVES = 2  # where more would do beside the mistake that is sure, none of them is told
-MADE = 16  # the most pairs that are made for one attempt
+CLOSE = 0.01  # relative to that distance
+MAX_ALTERNATIVES = 2  # a second mistake with more alternatives is not named
+MAX_COMBINED = 16  # pairs that are combined and run for one attempt
 
 Pair = tuple[int, int]
 
@@ -32,20 +31,21 @@ Pair = tuple[int, int]
 def explaining_pair(
     row: Response, cover: Callable[[Response], Sequence[Candidate]]
 ) -> Sequence[Candidate]:
-    """Return the two misconceptions that together explain all calls on which the attempt differs
-    from the reference.
+    """Return the two misconceptions that together explain the whole syndrome, or none.
 
-    One, where of the other too many would do; or none.
+    If too many misconceptions fit as one of the two, only the other one is returned.
 
-    Where both mutants change something, one answer of both together is recorded, which must be the
-    attempt's; where one of them changes nothing, the other answers as the attempt does, but for a
-    few calls: the other may be what lets it be seen. Where neither changes anything a third mistake
-    may be at work, which `cover` has to explain.
+    If a call detects both mutants, the reply of both together is recorded for one such call, and it
+    must be the attempt's. On calls that detect only one of the two, that mutant must match the
+    attempt, except for a few calls: a mistake that alone changes nothing can become visible through
+    the other one. Calls that detect neither may show a third mistake, which `cover` has to explain.
     """
     candidates = dict[Set[int], list[tuple[int, Pair]]]()
     for pair in _that_agree(row):
         doubts, unexplained = _doubts(row, pair)
-        if doubts is not None and doubts <= DOUBTS and 2 * len(unexplained) <= len(row.syndrome):
+        if doubts is None or doubts > MAX_DOUBTS:
+            continue
+        if 2 * len(unexplained) <= len(row.syndrome):
             candidates.setdefault(unexplained, []).append((doubts, pair))
     for unexplained in sorted(candidates, key=len):
         third = (
@@ -55,14 +55,10 @@ def explaining_pair(
         )
         if third or not unexplained:
             fewest = min(candidates[unexplained])[0]
-            two = _common(
-                row,
-                [pair for doubts, pair in sorted(candidates[unexplained]) if doubts <= fewest + 1],
-            )
-            return [
-                *two,
-                *(fault for fault in third if fault.id not in {common.id for common in two}),
-            ]
+            likely = [pair for n, pair in sorted(candidates[unexplained]) if n <= fewest + 1]
+            two = _common(row, likely)
+            ids = {fault.id for fault in two}
+            return [*two, *(fault for fault in third if fault.id not in ids)]
     is_answered = any(observation.actual.raised is None for observation in row.syndrome.values())
     return [
         Candidate(row.id(m), _alternatives(row, m)) for m in (_apart(row) if is_answered else ())
@@ -70,11 +66,11 @@ def explaining_pair(
 
 
 def made_pair(row: Response, bank: Bank) -> Sequence[Candidate]:
-    """Return two misconceptions whose mutants in one answer every call as the attempt does; they
-    are made and run.
+    """Return two misconceptions whose mutants, combined in one program, reply as the attempt does.
 
-    Where one of the two changes nothing, the other answers as the attempt does. Somewhere both
-    change something: else each explains its part by itself.
+    The combinations are made and run here. On calls that detect only one of the two mutants, that
+    mutant must match the attempt. At least one call must detect both; otherwise two single
+    candidates are enough.
     """
     for first, second in _candidates(row):
         namespace = bank.combine(bank.mutants[first], bank.mutants[second])
@@ -84,49 +80,52 @@ def made_pair(row: Response, bank: Bank) -> Sequence[Candidate]:
 
 
 def _candidates(row: Response) -> list[Pair]:
-    """Return the pairs that may explain all wrong answers together, those that explain most alone
-    first.
+    """Return the pairs of mutants that may explain the syndrome together, the likeliest first.
 
-    Of these, those whose answer is least often that of one of them where both change something.
+    A pair is likely if its mutants alone explain many calls. Among equally likely pairs, those come
+    first in which the attempt seldom replies as one mutant alone on calls that detect both.
     """
-    calls, heads = sorted(row.calls), dict[tuple[str, tuple[int | None, ...]], int]()
+    calls, distinct = sorted(row.calls), dict[tuple[str, tuple[int | None, ...]], int]()
     for m, mutant in enumerate(row.recording.mutants):
-        heads.setdefault((mutant.id, tuple(mutant.answers[i] for i in calls)), m)
-    # a bit for each call
-    asked_bits, wrong_bits = (sum(1 << i for i in those) for those in (calls, row.syndrome))
-    speaks = {m: row.recording.detected_in[m] & asked_bits for m in heads.values()}
-    speaks = {m: those for m, those in speaks.items() if those and not those & ~wrong_bits}
+        distinct.setdefault((mutant.id, tuple(mutant.answers[i] for i in calls)), m)
+    wrong_bits, call_bits = _bits(row.syndrome), _bits(calls)
+    detections = dict[int, int]()  # sets of calls as bits
+    for m in distinct.values():
+        bits = row.recording.detected_in[m] & call_bits
+        if bits and not bits & ~wrong_bits:
+            detections[m] = bits
 
     @cache
     def explains(mutant: int) -> int:
-        return sum(1 << i for i in calls if speaks[mutant] >> i & 1 and row.explains(mutant, i))
+        return _bits(i for i in calls if detections[mutant] >> i & 1 and row.explains(mutant, i))
 
-    # Many mistakes end in the same exception.
-    answered_bits = sum(1 << i for i, e in row.syndrome.items() if e.actual.raised is None)
+    # Many mistakes end in the same exception, so a call that detects both must be answered.
+    answered_bits = _bits(i for i, e in row.syndrome.items() if e.actual.raised is None)
     candidates = []
-    for a, b in combinations(speaks, 2):
-        both = speaks[a] & speaks[b]
+    for a, b in combinations(detections, 2):
+        both = detections[a] & detections[b]
         if (
-            (speaks[a] | speaks[b]) != wrong_bits
+            (detections[a] | detections[b]) != wrong_bits
             or not both & answered_bits
             or row.id(a) == row.id(b)
         ):
             continue
-        if not speaks[a] & ~both & ~explains(a) and not speaks[b] & ~both & ~explains(b):
+        if not detections[a] & ~both & ~explains(a) and not detections[b] & ~both & ~explains(b):
             either = explains(a) | explains(b)
             candidates.append((-either.bit_count(), (either & both).bit_count(), (a, b)))
-    return [pair for *_, pair in sorted(candidates)[:MADE]]
+    return [pair for *_, pair in sorted(candidates)[:MAX_COMBINED]]
+
+
+def _bits(calls: Iterable[int]) -> int:
+    return sum(1 << i for i in calls)
 
 
 def _answers_alike(row: Response, runner: LocalRunner, pair: Pair) -> bool:
     for i in sorted(row.calls & row.written.keys(), key=lambda i: (i not in row.syndrome, i)):
-        if any(row.is_nondeterministic(m, i) for m in pair):  # chance decides
+        if any(row.is_nondeterministic(m, i) for m in pair):
             continue
-        call, expected, actual = (
-            row.recording.calls[i],
-            row.recording.expected_reply(i),
-            row.written[i].actual,
-        )
+        call, expected = row.recording.calls[i], row.recording.expected_reply(i)
+        actual = row.written[i].actual
         reply = as_an_attempts(runner, call, runner.execute(call))
         if not fingerprint_beside(expected, call, settled(call, reply)).agrees(
             actual, facets_of(row.recording, i)
@@ -136,16 +135,18 @@ def _answers_alike(row: Response, runner: LocalRunner, pair: Pair) -> bool:
 
 
 def _common(row: Response, pairs: Sequence[Pair]) -> list[Candidate]:
-    """Return what these pairs have in common, the likeliest first: all of the first pair, if what
-    differs in them are few mistakes.
+    """Return the misconceptions of the first pair that are certain enough to be named.
+
+    One that all pairs share is certain. The other one is named if it has few alternatives, which
+    are the misconceptions of the other pairs. If the pairs share none, return none.
     """
-    id_sets = list(dict.fromkeys(frozenset(row.id(m) for m in pair) for pair in pairs))
+    id_sets = list(dict.fromkeys(frozenset(map(row.id, pair)) for pair in pairs))
     shared = frozenset[str].intersection(*id_sets)
     unshared = list(dict.fromkeys(id_ for ids in id_sets for id_ in sorted(ids - shared)))
     faults = list[Candidate]()
     for m in pairs[0] if shared else ():
         alternatives = [] if row.id(m) in shared else [id_ for id_ in unshared if id_ != row.id(m)]
-        if len(alternatives) <= MOST_ALTERNATIVES:
+        if len(alternatives) <= MAX_ALTERNATIVES:
             faults.append(
                 Candidate(row.id(m), tuple(dict.fromkeys([*alternatives, *_alternatives(row, m)])))
             )
@@ -164,9 +165,10 @@ def _alternatives(row: Response, mutant: int) -> tuple[str, ...]:
 
 
 def _that_agree(row: Response) -> Iterator[Pair]:
-    """Yield pairs whose recorded answer together is the attempt's, and that of no mutant alone."""
+    """Yield pairs whose recorded reply is the attempt's, if no mutant alone gives that reply."""
     pairs = row.recording.pairs
-    pairs = pairs.at(pairs.answers.numbers.abs().sum(1) > 0)  # many end in the same exception
+    # replies without numbers are left out: many pairs end in the same exception
+    pairs = pairs.at(pairs.answers.numbers.abs().sum(1) > 0)
     for index in pairs.probe.unique().tolist():
         observation = row.syndrome.get(index)
         if (
@@ -175,13 +177,13 @@ def _that_agree(row: Response) -> Iterator[Pair]:
             or _return_alike(observation.actual, observation.expected)
         ):
             continue
-        here = pairs.at(pairs.probe == index)
-        agree = _agree(here.answers, observation)
+        probed = pairs.at(pairs.probe == index)
+        agree = _agree(probed.answers, observation)
         if not agree.any() or any(
             _return_alike(reply, observation.actual) for reply in row.recording.replies[index]
         ):
             continue
-        for pair in zip(here.first[agree].tolist(), here.second[agree].tolist(), strict=True):
+        for pair in zip(probed.first[agree].tolist(), probed.second[agree].tolist(), strict=True):
             answers = [row.recording.answer(row.recording.mutants[m], index) for m in pair]
             has_weights = all(
                 answer is not None and _has_weights(answer, observation.expected)
@@ -192,11 +194,11 @@ def _that_agree(row: Response) -> Iterator[Pair]:
 
 
 def _agree(answers: ReplySketch, observation: ObservedReply) -> Tensor:
-    """Return (N,) bool: which of these answers of pairs are the attempt's.
+    """Return (N,) bool: which of these recorded replies of pairs are the attempt's.
 
-    How far one is from the attempt's is held against how far that is from the reference's: where
-    mistakes hardly show, the answers of all are near it. If rounding is a part of that which
-    counts, nothing agrees.
+    The distance between a pair's reply and the attempt's is relative to the distance between the
+    attempt's and the reference's: if mistakes change the numbers little, all replies are near each
+    other. If the second distance is so small that rounding matters, no reply agrees.
     """
     sketch = sketch_reply(as_due(observation.reply, observation.expected))
     expected_numbers = brief_numbers(
@@ -208,86 +210,91 @@ def _agree(answers: ReplySketch, observation: ObservedReply) -> Tensor:
 
 
 def _return_alike(a: ReplyFingerprint, b: ReplyFingerprint) -> bool:
-    """Return whether both return the same tensors: of a pair's answer no gradients are recorded."""
+    """Return whether both return the same tensors.
+
+    Gradients are not compared, because the dictionary has none for pairs.
+    """
     return bool(a.outputs and b.outputs) and a.agrees(b, ("outputs",))
 
 
 def _has_weights(fingerprint: ReplyFingerprint, expected: ReplyFingerprint) -> bool:
-    """Return whether a module has most of the parameters that it is given: what it answers with
-    others is no evidence.
+    """Return whether a module has most of the parameters that the call gives it.
+
+    With other parameters its replies are no evidence.
     """
     keys = expected.parameters.keys()
     return 2 * len(keys & fingerprint.parameters.keys()) >= len(keys)
 
 
 def _doubts(row: Response, pair: Pair) -> tuple[int | None, Set[int]]:
-    """Count the calls that speak against a pair, and return the wrong calls that it does not
-    explain.
+    """Count the calls that speak against a pair, and return the unexplained wrong calls.
 
     A call speaks against the pair if only one of the two mutants changes it, and the attempt
     answers it in another way than that mutant. The count is None if the attempt is right on a call
-    that one of the two changes: two mutants may undo each other there, but then neither shows
-    itself, and a mistake that nobody has listed explains the answers as well.
+    that one of the two changes. Two mutants could cancel each other there, but then neither is
+    seen, and a mistake that is not in the bank explains the replies as well.
     """
     doubts, unexplained = 0, set[int]()
     for index in row.calls:
-        if any(row.is_nondeterministic(m, index) for m in pair):  # chance decides
+        if any(row.is_nondeterministic(m, index) for m in pair):
             continue
-        speaking = [m for m in pair if not row.survives(m, index)]
-        if speaking and index not in row.syndrome:
+        detected = [m for m in pair if not row.survives(m, index)]
+        if detected and index not in row.syndrome:
             return None, unexplained
-        if not speaking and index in row.syndrome:
+        if not detected and index in row.syndrome:
             unexplained.add(index)
-        doubts += len(speaking) == 1 and not row.explains(speaking[0], index)
+        doubts += len(detected) == 1 and not row.explains(detected[0], index)
     return doubts, frozenset(unexplained)
 
 
 def _apart(row: Response) -> Sequence[int]:
-    """Return two mutants: the first has its numbers and nothing that it has not, the second all
-    else; or none.
+    """Return two mutants, one with the attempt's numbers, the other with the remaining fields.
 
-    As where one changes the numbers, and the other how they come about: a cut gradient, a changed
-    argument, a fixed dtype.
+    The second one has the reference's numbers. In each remaining field the first one is as the
+    attempt or as the reference. An example is a wrong scale together with a cut gradient, a changed
+    argument or a fixed dtype. Return an empty tuple if there are no such mutants.
     """
     recording, calls = row.recording, sorted(row.calls)
     expected_replies = {i: recording.expected_reply(i) for i in calls}
     actual_replies = expected_replies | {
         i: observation.actual for i, observation in row.syndrome.items() if i in expected_replies
     }
-    calm, firsts = (
-        _with_numbers_of(recording, replies) for replies in (expected_replies, actual_replies)
-    )
-    actual_structures, best = (
-        {i: row.structure(i, replies[i]) for i in calls}
-        for replies in (actual_replies, expected_replies)
-    )
+    with_right_numbers = _with_numbers_of(recording, expected_replies)
+    expected_structures = {i: row.structure(i, reply) for i, reply in expected_replies.items()}
+    actual_structures = {i: row.structure(i, reply) for i, reply in actual_replies.items()}
 
     def structures(mutant: int) -> Mapping[int, tuple[object, ...]]:
         answers = ((i, recording.answer(recording.mutants[mutant], i)) for i in calls)
         return {i: row.structure(i, answer) for i, answer in answers if answer is not None}
 
-    firsts = [
+    def is_consistent(mutant: int) -> bool:
+        return all(
+            structure in (actual_structures[i], expected_structures[i])
+            for i, structure in structures(mutant).items()
+        )
+
+    with_wrong_numbers = [
         m
-        for m in firsts
-        if m not in calm
-        and all(w in (actual_structures[i], best[i]) for i, w in structures(m).items())
+        for m in _with_numbers_of(recording, actual_replies)
+        if m not in with_right_numbers and is_consistent(m)
     ]
-    for second in calm if firsts else ():
+    for second in with_right_numbers if with_wrong_numbers else ():
         theirs = structures(second)
         if all(structure == actual_structures[i] for i, structure in theirs.items()) and any(
-            actual_structures[i] != best[i] for i in theirs
+            actual_structures[i] != expected_structures[i] for i in theirs
         ):
-            return next(
-                ((first, second) for first in firsts if row.id(first) != row.id(second)), ()
-            )
+            candidates = (m for m in with_wrong_numbers if row.id(m) != row.id(second))
+            first_mutant = next(candidates, None)
+            return () if first_mutant is None else (first_mutant, second)
     return ()
 
 
 def _with_numbers_of(
     recording: FaultDictionary, replies: Mapping[int, ReplyFingerprint]
 ) -> list[int]:
-    """Return the mutants that return these numbers, wherever both return something; and that is
-    most calls.
+    """Return the mutants that return these numbers on each call that both answer.
+
+    Both must answer most of the calls.
     """
 
     @cache
@@ -302,9 +309,9 @@ def _with_numbers_of(
             for answer, reply in answer_pairs
         )
 
-    spoken, matches = [i for i, reply in replies.items() if not reply.raised], list[int]()
+    answered, matches = [i for i, reply in replies.items() if not reply.raised], list[int]()
     for m, mutant in enumerate(recording.mutants):
-        answers = ((i, index) for i in spoken if (index := mutant.answers[i]) is not None)
+        answers = ((i, index) for i in answered if (index := mutant.answers[i]) is not None)
         if all(agrees(i, index) for i, index in answers) and 2 * returns(mutant) > len(replies):
             matches.append(m)
     return matches

@@ -1,5 +1,6 @@
-"""What an answer, an exception or parameters prove by themselves, and whether that can be why
-something else is wrong.
+"""Direct evidence: the misconceptions that a reply, an exception or parameters show on their own.
+
+`can_cause` decides whether such a misconception can be the cause of other wrong replies.
 """
 
 from __future__ import annotations
@@ -17,18 +18,21 @@ from .observe import ObservedReply, fault_of_device
 from .recording import FaultDictionary, RecordedMutant
 
 MUTATED, ROUNDED = "input_mutated", "output_rounded"
-DECIMALS, FEWEST = 4, 12  # of rounded numbers at most; numbers that show it
-ROUNDING = 1e-6  # of a number in float32
+MAX_DECIMALS = 4  # a number with more decimals does not count as rounded
+MIN_NUMBERS = 12  # so many numbers must be rounded
+ROUNDING = 1e-6  # the relative rounding error of a number in float32
 UNREGISTERED = "params_not_registered"
-# of parameters that are too many, and of those that are missing
+# the names of extra parameters, and those of missing parameters
 Names = tuple[frozenset[str], frozenset[str]]
 
 
 def proven_by(raised: Raised | None, mutates: bool) -> str:
     """Return the misconception that an exception proves by itself, or "".
 
-    mutates: whether an argument was seen to change. Autograd's complaint of a change in place may
-        be of another tensor.
+    Args:
+        raised: the exception.
+        mutates: whether an argument was seen to change. If not, autograd's error about a change in
+            place is due to another tensor, and proves nothing about arguments.
     """
     error_kind = kind_of(raised) if raised is not None else None
     name = (error_kind.misconception if error_kind else None) or ""
@@ -38,30 +42,31 @@ def proven_by(raised: Raised | None, mutates: bool) -> str:
 def proven_by_answer(recording: FaultDictionary, index: int, observation: ObservedReply) -> str:
     """Return the id of the misconception that an answer proves by itself, or "".
 
-    It is proved by an argument that was changed, a tensor of another device, a refusal that did not
-    come, a module with the attributes of a mutant, or layers of other sizes. Only what a visible
-    check asks of this call is looked at; of arguments, what one asks of any call. Only what mutants
-    of the exercise stand for is named. For a refusal, attributes and sizes all mutants that answer
-    so must have one name.
+    The evidence is a changed argument, a tensor on another device, a missing refusal, a module with
+    the attributes of a mutant, or layers of other sizes. For a refusal, attributes and sizes, all
+    mutants that reply in this way must have one misconception.
+
+    Uses only the oracles that visible checks apply to this call (for a changed argument: to any
+    call), and only misconceptions in this exercise's bank.
     """
-    of_this, name = recording.aspects[index], ""
+    oracles, name = recording.aspects[index], ""
     if (
         observation.reply.mutated
         and not observation.expected.mutated
         and any("mutated" in aspects for aspects in recording.aspects)
     ):
         name = MUTATED
-    elif "refused" in of_this and _is_no_refusal(observation.expected, observation.actual):
+    elif "refused" in oracles and _is_no_refusal(observation.expected, observation.actual):
         name = _name_of_all(recording, index, recording.mutants, _is_no_refusal)
     elif (
-        "attributes" in of_this
+        "attributes" in oracles
         and observation.actual.raised is None
         and observation.actual.attributes != observation.expected.attributes
     ):
         name = _of_the_same_attributes(recording, index, observation.actual)
-    elif "parameters" in of_this and _has_other_sizes(observation.expected, observation.actual):
+    elif "parameters" in oracles and _has_other_sizes(observation.expected, observation.actual):
         name = _name_of_all(recording, index, recording.mutants, _has_other_sizes)
-    elif "device" in of_this:
+    elif "device" in oracles:
         name = fault_of_device(observation)
     return name if name and any(name == mutant.id for mutant in recording.mutants) else ""
 
@@ -69,34 +74,39 @@ def proven_by_answer(recording: FaultDictionary, index: int, observation: Observ
 def are_rounded(replies: Iterable[Reply]) -> bool:
     """Return whether all numbers of these answers have few decimals.
 
-    Those that are whole say nothing.
+    Whole numbers are left out, because they are no evidence.
     """
     count, tensors = 0, (out.tensor for reply in replies for out in reply.outputs)
     for tensor in (
         output.double() for output in tensors if output is not None and not output.is_meta
     ):
-        numbers = tensor[tensor.isfinite() & (tensor != tensor.round())] * 10**DECIMALS
-        if not ((numbers - numbers.round()).abs() < 10**DECIMALS * ROUNDING).all():
+        numbers = tensor[tensor.isfinite() & (tensor != tensor.round())] * 10**MAX_DECIMALS
+        if not ((numbers - numbers.round()).abs() < 10**MAX_DECIMALS * ROUNDING).all():
             return False
         count += len(numbers)
-    return count >= FEWEST
+    return count >= MIN_NUMBERS
 
 
 def _of_the_same_attributes(
     recording: FaultDictionary, index: int, actual: ReplyFingerprint
 ) -> str:
-    """Return the misconception of all mutants with these attributes whose faults are nowhere
-    else.
+    """Return the misconception of all mutants with these attributes that no other function detects.
+
+    Return "" if they have several misconceptions.
     """
     target = target_of(recording.calls[index])
     elsewhere = [i for i in recording.facets if target_of(recording.calls[i]) != target]
-    mutants = [m for m in recording.mutants if all(m.answers[i] == 0 for i in elsewhere)]
+    mutants = [m for m in recording.mutants if _has_reference_answers(m, elsewhere)]
     return _name_of_all(
         recording,
         index,
         mutants,
         lambda _, answer: answer.raised is None and answer.attributes == actual.attributes,
     )
+
+
+def _has_reference_answers(mutant: RecordedMutant, calls: Iterable[int]) -> bool:
+    return all(mutant.answers[i] == 0 for i in calls)
 
 
 def _has_other_sizes(expected: ReplyFingerprint, fingerprint: ReplyFingerprint) -> bool:
@@ -118,8 +128,15 @@ def _name_of_all(
     mutants: Sequence[RecordedMutant],
     answers_so: Callable[[ReplyFingerprint, ReplyFingerprint], bool],
 ) -> str:
-    """Return the misconception of all those of the mutants that answer a call in this way; "" where
-    there are several, or none.
+    """Return the misconception of all mutants that reply to a call in this way.
+
+    Return "" if they have several misconceptions, or if there are no such mutants.
+
+    Args:
+        recording: the fault dictionary.
+        index: the call.
+        mutants: the mutants to look at.
+        answers_so: takes the reference's reply and a mutant's, and returns whether it counts.
     """
     expected = recording.expected_reply(index)
     answers = ((mutant.id, recording.answer(mutant, index)) for mutant in mutants)
@@ -127,44 +144,45 @@ def _name_of_all(
     return names.pop() if len(names) == 1 else ""
 
 
-Place = TypeVar("Place")  # where something is wrong: a check, or a call
+Failure = TypeVar("Failure")  # a check or a call that fails
 
 
 def can_cause(
     names: Collection[str],
-    unexplained: Collection[Place],
-    failures: Set[Place],
-    reached_by: Callable[[], Mapping[str, Sequence[Set[Place]]]],
+    unexplained: Collection[Failure],
+    failures: Set[Failure],
+    reached_by: Callable[[], Mapping[str, Sequence[Set[Failure]]]],
 ) -> bool:
-    """Return whether mutants of these misconceptions together go wrong in all unexplained places,
-    and nowhere else.
+    """Return whether these misconceptions can be the cause of all unexplained failures.
+
+    Mutants of these misconceptions that cause none but the attempt's failures must together cause
+    all unexplained ones.
 
     Args:
-        names: ids of misconceptions that are proved.
-        unexplained: where the attempt is wrong, and no mutant answers as it does.
-        failures: all places where the attempt is wrong.
-        reached_by: for each misconception where each of its mutants goes wrong; nothing at all if
-            that is not known, and then this is True. Called only if it is needed.
+        names: ids of proven misconceptions.
+        unexplained: failures of the attempt for which there is no candidate.
+        failures: all failures of the attempt.
+        reached_by: returns for each misconception the failures of each of its mutants, or an empty
+            mapping if they are not known: then the result is True. Called only if it is needed.
     """
     if not names or not unexplained:
         return True
-    places_by_name = reached_by()
-    reached = {
-        location
-        for name in names
-        for places in places_by_name.get(name, ())
-        if places <= failures
-        for location in places
-    }
-    return not places_by_name or reached.issuperset(unexplained)
+    failures_by_name = reached_by()
+    reached = set[Failure]()
+    for name in names:
+        for mutant_failures in failures_by_name.get(name, ()):
+            if mutant_failures <= failures:
+                reached |= mutant_failures
+    return not failures_by_name or reached.issuperset(unexplained)
 
 
 def learns_more(answers: Iterable[tuple[Reply, Collection[str]]]) -> bool:
-    """Return whether the outputs depend on parameters that the reference does not have: then no
-    mutant need have the same values.
+    """Return whether the outputs depend on parameters that the reference does not have.
 
-    A gradient that is not zero proves it. answers: each with the names of the gradients that the
-    reference has.
+    A gradient that is not zero proves it. Then no mutant need have the same values.
+
+    Args:
+        answers: replies, each with the names of the gradients that the reference has.
     """
     return any(
         gradient is not None and bool(gradient.any()) and name not in expected_names
@@ -176,10 +194,10 @@ def learns_more(answers: Iterable[tuple[Reply, Collection[str]]]) -> bool:
 def proven_by_parameters(
     recording: FaultDictionary, observations: Mapping[int, ObservedReply]
 ) -> dict[int, str]:
-    """By the number of each call that is asked for its parameters, and has others.
+    """Return the calls with other parameters, mapped to the misconception that these prove.
 
-    The misconception of all mutants that have those in the same calls. Nothing where there are
-    several such misconceptions, or none.
+    It is the misconception of all mutants with the same extra and missing parameters in all calls.
+    Return none if these mutants have several misconceptions, or if there are no such mutants.
     """
     asks = [ask for check in recording.visible for ask in check.asks if ask.oracle == "parameters"]
     calls = sorted({i for ask in asks for group in ask.calls for i in group})
@@ -197,17 +215,15 @@ def proven_by_parameters(
             and _parameter_difference(recording.expected_reply(i), answer) == differences[i]
         )
 
-    alike = (
-        mutant.id
-        for mutant in recording.mutants
-        if all(has(recording.answer(mutant, i), i) for i in calls)
-    )
-    names = (
-        {*alike} - {UNTOUCHED} if wrong_calls else set[str]()
-    )  # who answers has written something
+    names = set[str]()
+    if wrong_calls:
+        for mutant in recording.mutants:
+            if all(has(recording.answer(mutant, i), i) for i in calls):
+                names.add(mutant.id)
+        names.discard(UNTOUCHED)  # an attempt that answers is not an untouched stub
     are_fewer = all(missing and not extra for extra, missing in differences.values())
     if wrong_calls and are_fewer and UNREGISTERED in {mutant.id for mutant in recording.mutants}:
-        # no `.to` reaches them: then two dtypes meet
+        # `.to` does not reach parameters that are not registered: two dtypes meet
         raised = (observation.reply.raised for observation in observations.values())
         names = {UNREGISTERED} if any(r and is_dtype_fault(r) for r in raised) else names
     return dict.fromkeys(wrong_calls, names.pop()) if len(names) == 1 else {}
@@ -216,11 +232,13 @@ def proven_by_parameters(
 def without_more(
     observations: Mapping[int, ObservedReply], calls: Collection[int]
 ) -> dict[int, ObservedReply]:
-    """Return the calls as though the parameters that are too many were not there; nothing where one
-    is missing, or none too many.
+    """Return the replies without the extra parameters, or none if a parameter is missing.
 
-    Those are zero, so that what else is wrong is seen beside them. calls: the calls that are asked
-    for their parameters, and have others.
+    Calls set extra parameters to zero, so the values show what else is wrong.
+
+    Args:
+        observations: the replies, by call.
+        calls: the calls in which parameters differ. If there are none, return none.
     """
     if not calls or any(
         observation.expected.parameters.keys() - observation.actual.parameters

@@ -1,5 +1,7 @@
-"""What is recorded of an exercise: public calls, how the reference, mutants and pairs answer, and
-what of a reply is compared.
+"""The fault dictionary of an exercise: public calls, and the recorded replies to them.
+
+For each call it holds the replies of the reference and of each mutant, and for some calls those of
+pairs of mutants and of sweeps. For each visible check it holds the oracles that the check uses.
 """
 
 from __future__ import annotations
@@ -23,10 +25,10 @@ from .fingerprint import PLAIN, ReplyField, ReplyFingerprint
 from .observe import Expected
 from .pair_answers import Pairs, no_pairs
 
-# depend on a module's weights
+# the reply fields that depend on a module's weights
 _OF_WEIGHTS: tuple[ReplyField, ...] = ("outputs", "gradients", "argument_gradients")
 
-Oracle = str  # a name of ASPECTS
+Oracle = str  # a name of ORACLES
 _KNOWN_ASPECTS = (
     "answered",
     "refused",
@@ -57,8 +59,8 @@ _KNOWN_ASPECTS = (
     "square",
     "attributes",
 )
-# What a visible check may ask, in this order; every facet that is compared by equality is among
-# them.
+# All oracles, in the order in which a visible check uses them. PLAIN adds each reply field that is
+# compared by equality.
 ORACLES: tuple[Oracle, ...] = tuple(dict.fromkeys([*_KNOWN_ASPECTS, *PLAIN]))
 
 
@@ -67,10 +69,11 @@ class _Model(BaseModel):
 
 
 class OracleUse(_Model):
-    """An aspect, and the groups of calls of which it is asked: one call, or two that are held
-    together.
+    """An oracle that a visible check uses, and the groups of calls that it is applied to.
 
-    means: the misconception of all mutants that break it; "" where there are several.
+    Attributes:
+        calls: the groups. A group is one call, or the calls that a relation compares.
+        means: the misconception of all mutants that violate the oracle; "" if they have several.
     """
 
     oracle: Oracle = Field(alias="aspect")  # as recorded files call it
@@ -79,13 +82,15 @@ class OracleUse(_Model):
 
 
 class PublicCheck(_Model):
-    """A hidden check's recorded calls, and what of them is asked on a student's machine.
+    """A hidden check's recorded calls, and the oracles that replace it on a student's machine.
 
-    asks: empty where recordings cannot give the hidden check's verdict; its calls then serve the
-        diagnosis alone.
-    is_last: whether it is asked after those that are not, only of attempts that pass all before it:
-        it says nothing of others.
-    facets: by which a mutant is recognised in the replies.
+    Attributes:
+        calls: the calls that must be answered as the reference answers them.
+        facets: the fields of a reply that are compared with those of mutants.
+        asks: the oracles. Empty if no oracles give the hidden check's verdict: then only the
+            diagnosis uses its calls.
+        is_last: whether it runs after the checks that are not last, and only if all these pass. Its
+            result shows nothing about other attempts.
     """
 
     id: str
@@ -100,8 +105,9 @@ class PublicCheck(_Model):
 
     @property
     def all_calls(self) -> tuple[int, ...]:
-        """All calls: `calls`, whose answers must be the reference's, and those of relations that
-        can be answered otherwise.
+        """All recorded calls of the check, also those that only a relation uses.
+
+        A relation can hold although the replies differ from the reference's.
         """
         return tuple(
             sorted(
@@ -115,8 +121,11 @@ class PublicCheck(_Model):
 
 @dataclass(frozen=True)
 class RecordedMutant:
-    """A mutant: its misconception, and for each call the index of its reply fingerprint, None where
-    its answer varies.
+    """A mutant's misconception, and its recorded replies.
+
+    Attributes:
+        answers: for each call the index of the mutant's reply in `FaultDictionary.replies`, or None
+            if the reply is nondeterministic.
     """
 
     id: str
@@ -128,10 +137,12 @@ RecordedRule = Literal["answers"] | Rule
 
 @dataclass(frozen=True, eq=False)
 class RecordedCondition:
-    """What a function must do before its checks count, as calls with the reference's answers.
+    """A condition on a function: calls with answers that must be right before its checks count.
 
-    rule: "answers", for what every function must do (`judge.nontrivial`), or a rule of
-    `checks.conditions`. expected: the first tensor of each answer.
+    Attributes:
+        rule: "answers" for the condition of every function (`judge.nontrivial`), or a rule of
+            `checks.conditions`.
+        expected: the first tensor of each of the reference's answers.
     """
 
     function: str
@@ -145,19 +156,23 @@ class RecordedCondition:
 
 @dataclass(frozen=True, eq=False)
 class FaultDictionary:
-    """Everything that a student's machine knows about the answers to public calls.
+    """Everything that a student's machine knows about the replies to public calls.
 
-    stub: the code digest of the untouched stub.
-    calls, expected: what is asked, and what the reference returned. replies: for each call the
-        different ones, the reference's first.
-    pairs: of mutants, by their numbers, on one of the calls. curves: of the mutants with a number
-        that is not listed.
-    hidden: the ids of all hidden checks. kills: for each mutant a digit for each: 0 if it passes, 1
-        if it fails, 2 if a condition does.
-    key: of all that the mutants' answers depend on, as `recording_file.key_of` makes it.
-    drawn: what the calls' inputs are made from, where it is known.
-    conditions: what each function must do before its checks count. Their calls are not among
-        `calls`.
+    Attributes:
+        stub: the code digest of the untouched stub.
+        calls: the public calls. A call is given by its index in them.
+        expected: for each call the tensors that the reference returned.
+        replies: for each call the fingerprints of all different replies, the reference's first.
+        mutants: the mutants. A mutant is given by its index in them.
+        words: the texts of each misconception, by its id.
+        hidden: the ids of all hidden checks.
+        kills: for each mutant one digit per hidden check: 0 if the check passes, 1 if it fails, 2
+            if a condition makes it fail.
+        pairs: for pairs of mutants, the reply of both together to one of the calls.
+        sweeps: the replies of parametric mutants.
+        key: a hash of all that the mutants' replies depend on (`recording_file.key_of`).
+        drawn: the random draws that the calls' inputs are made from, if they are known.
+        conditions: the conditions of functions. Their calls are not among `calls`.
     """
 
     exercise: str
@@ -186,26 +201,26 @@ class FaultDictionary:
         return self.replies[call][0]
 
     def answer(self, mutant: RecordedMutant, call: int) -> ReplyFingerprint | None:
-        """Return the fingerprint of a mutant's reply; None where it varies."""
+        """Return the fingerprint of a mutant's reply, or None if the reply is nondeterministic."""
         index = mutant.answers[call]
         return None if index is None else self.replies[call][index]
 
     @cached_property
     def facets(self) -> dict[int, tuple[ReplyField, ...]]:
-        """By call, what is compared with mutants: no numbers that depend on weights which nobody
-        gave.
+        """For each call the reply fields that are compared with those of mutants.
+
+        If a module draws its own weights, the numbers that depend on them are left out.
         """
-        return {
-            i: tuple(f for f in check.facets if f not in _OF_WEIGHTS)
-            if has_own_weights(self.calls[i])
-            else check.facets
-            for check in reversed(self.checks)
-            for i in check.calls
-        }
+        facets: dict[int, tuple[ReplyField, ...]] = {}
+        for check in reversed(self.checks):
+            without_weights = tuple(f for f in check.facets if f not in _OF_WEIGHTS)
+            for i in check.calls:
+                facets[i] = without_weights if has_own_weights(self.calls[i]) else check.facets
+        return facets
 
     @cached_property
     def failed_by(self) -> dict[str, list[frozenset[str]]]:
-        """For each misconception the hidden checks that each of its mutants fails."""
+        """For each misconception a set for each of its mutants: the hidden checks that it fails."""
         failed: dict[str, list[frozenset[str]]] = {}
         for mutant, row in zip(self.mutants, self.kills, strict=True):
             failed.setdefault(mutant.id, []).append(frozenset(compress(self.hidden, map(int, row))))
@@ -213,18 +228,19 @@ class FaultDictionary:
 
     @cached_property
     def aspects(self) -> list[set[Oracle]]:
-        """By call, what visible checks ask of it."""
-        asks = [
-            (ask.oracle, {*chain.from_iterable(ask.calls)})
-            for check in self.checks
-            for ask in check.asks
-        ]
-        return [{aspect for aspect, calls in asks if i in calls} for i in range(len(self.calls))]
+        """For each call the oracles that visible checks apply to it."""
+        oracles: list[set[Oracle]] = [set() for _ in self.calls]
+        for use in chain.from_iterable(check.asks for check in self.checks):
+            for i in chain.from_iterable(use.calls):
+                oracles[i].add(use.oracle)
+        return oracles
 
     @cached_property
     def detected_in(self) -> tuple[int, ...]:
-        """Of each mutant a bit for each call that it answers otherwise than the reference, in what
-        its check asks, and not by chance.
+        """For each mutant the calls that detect it, as bits.
+
+        A call detects a mutant if the mutant's reply differs from the reference's in a field that
+        the call's check compares. A nondeterministic reply detects nothing.
         """
         bits = [0] * len(self.mutants)
         for i in self.facets:
@@ -237,18 +253,17 @@ class FaultDictionary:
 
 
 def differs(recording: FaultDictionary, index: int, fingerprint: ReplyFingerprint) -> bool:
-    """Return whether a reply to this call is another than the reference's, in what its check asks
-    of it.
-    """
-    if index not in recording.facets:  # where a check asks aspects alone no mutant is compared
+    """Return whether a reply differs from the reference's in a field that the check compares."""
+    if index not in recording.facets:  # only relations use the call: no reply is compared
         return False
     return not fingerprint.agrees(recording.expected_reply(index), facets_of(recording, index))
 
 
 def facets_of(recording: FaultDictionary, index: int) -> tuple[ReplyField, ...]:
-    """Return what is compared with mutants of a call: of a fused kernel not how it works inside.
+    """Return the fields of the replies to a call that are compared with those of mutants.
 
-    That depends on the processor, on PyTorch's version and on how the tensors lie in memory.
+    If the reference runs a fused kernel, its inner operations are left out: they depend on the
+    processor, on PyTorch's version and on how the tensors lie in memory.
     """
     facets = recording.facets[index]
     is_fused = recording.expected_reply(index).fused

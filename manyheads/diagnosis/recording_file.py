@@ -1,7 +1,7 @@
-"""The file of a recording: a safetensors file of columns, which holds data only.
+"""Save and read a fault dictionary: a safetensors file of columns, which holds data only.
 
-Replies have few structures (shapes, kinds, names of gradients) and many numbers: a reply is the
-number of its structure, and its numbers stand in columns beside those of all others.
+Replies have few structures (shapes, kinds, names of gradients) and many numbers. A reply is stored
+as the index of its structure. The numbers of all replies are stored together, in columns.
 """
 
 from __future__ import annotations
@@ -31,17 +31,18 @@ from .bank import MisconceptionText
 from .columns import TensorColumns, from_rows, from_sizes, narrow, read_tensors, to_rows, to_sizes
 from .family import curves_from_columns, curves_to_columns
 from .fingerprint import PLAIN, ReplyFingerprint, TensorFingerprint
+from .observe import Expected
 from .pair_answers import from_columns, to_columns
 from .recording import FaultDictionary, PublicCheck, RecordedCondition, RecordedMutant
 
-FORMAT = 11  # increase it when the format changes, or what is recorded
-_VARIES = -1  # in place of a reply's number
+FORMAT = 11  # increase it if the format or the recorded values change
+_VARIES = -1  # stands for the index of a reply that is nondeterministic
 
 
 def key_of(exercise: Exercise) -> str:
-    """Return a hash of all that an exercise's recording is made from, but for its words.
+    """Return a hash of everything that an exercise's fault dictionary is made from, without texts.
 
-    Of the engine: its format alone.
+    The only part of the engine in it is the format's number.
     """
     paths = [path for path in exercise.recorded_from() if path.exists()]
     texts = [f"{path.name} {code_digest(path.read_text(encoding='utf-8'))}" for path in paths]
@@ -58,10 +59,7 @@ def save(recording: FaultDictionary) -> bytes:
     columns = TensorColumns(recording.drawn)
     replies, reply_columns = _replies_body(recording.replies)
     calls = [_stored(call, columns) for call in recording.calls]
-    expected = [
-        [None if t is None else columns.add(t, rounded=True) for t in outputs]
-        for outputs in recording.expected
-    ]
+    expected = [_stored_outputs(outputs, columns) for outputs in recording.expected]
     conditions = [_stored_condition(condition, columns) for condition in recording.conditions]
     tensor_columns = columns.columns()
     curves, curve_columns = curves_to_columns(recording.sweeps)
@@ -85,15 +83,15 @@ def save(recording: FaultDictionary) -> bytes:
         "conditions": conditions,
         **({"curves": curves} if curves else {}),
     }
-    answers = [
-        [_VARIES if index is None else index for index in mutant.answers]
+    indices = [
+        _VARIES if index is None else index
         for mutant in recording.mutants
+        for index in mutant.answers
     ]
-    named = {
-        # One call after the other: most mutants answer most calls as the reference does.
-        "answers": narrow(
-            torch.tensor(answers, dtype=torch.long).view(len(answers), len(recording.calls)).T
-        ),
+    answers = torch.tensor(indices, dtype=torch.long)
+    all_columns = {
+        # Ordered by call: most mutants answer most calls as the reference does.
+        "answers": narrow(answers.view(len(recording.mutants), len(recording.calls)).T),
         **tensor_columns,
         **reply_columns,
         **to_columns(recording.pairs),
@@ -102,13 +100,13 @@ def save(recording: FaultDictionary) -> bytes:
     text = json.dumps(body, separators=(",", ":"), ensure_ascii=False)
     return bytes(
         safetensors.torch.save(
-            {n: column.contiguous() for n, column in named.items()}, metadata={"body": text}
+            {n: column.contiguous() for n, column in all_columns.items()}, metadata={"body": text}
         )
     )
 
 
 def read(path: Path) -> FaultDictionary:
-    """Read a recording. Raises CourseError."""
+    """Read a fault dictionary. Raises CourseError."""
     try:
         return loaded(path.read_bytes())  # `loaded` caches by content
     except FileNotFoundError as error:
@@ -123,24 +121,25 @@ def read(path: Path) -> FaultDictionary:
 
 
 class OtherFacets(ValueError):
-    """A recording of this FORMAT has other facets of replies than the engine: whoever changed them
-    has not increased it.
+    """A file of this FORMAT has other fields of replies than the engine.
+
+    The author of the change has not increased FORMAT.
     """
 
 
-# What reading bytes raises that are no recording, or a damaged one.
+# The exceptions of reading bytes that are no fault dictionary, or a damaged one.
 UNREADABLE = (OSError, ValueError, LookupError, TypeError, RuntimeError, SafetensorError)
 
 
 @lru_cache(maxsize=16)
 def loaded(data: bytes) -> FaultDictionary:
-    """Parse the bytes that `save` made. Raises UNREADABLE."""
-    named, length = safetensors.torch.load(data), int.from_bytes(data[:8], "little")
+    """Parse the bytes that `save` made. Raises the exceptions in UNREADABLE."""
+    columns, length = safetensors.torch.load(data), int.from_bytes(data[:8], "little")
     body: dict[str, Any] = json.loads(json.loads(data[8 : 8 + length])["__metadata__"]["body"])
     if body["format"] != FORMAT:
         raise ValueError("another format")
     drawn = tuple(Drawn(*fields) for fields in body["drawn"])
-    tensors = read_tensors(named, drawn, body["tensors"])
+    tensors = read_tensors(columns, drawn, body["tensors"])
     calls = [
         call
         for call_body in body["calls"]
@@ -148,28 +147,24 @@ def loaded(data: bytes) -> FaultDictionary:
     ]
     if len(calls) < len(body["calls"]):
         raise ValueError("not a recorded call")
-    answers: list[list[int]] = named["answers"].T.tolist()
-    expected = tuple(
-        tuple(None if i is None else tensors[i] for i in indices) for indices in body["expected"]
-    )
+    answers: list[list[int]] = columns["answers"].T.tolist()
     return FaultDictionary(
         exercise=body["exercise"],
         stub=body["stub"],
         checks=tuple(map(PublicCheck.model_validate, body["checks"])),
         calls=tuple(calls),
-        expected=expected,
-        replies=_Replies(body["replies"], named),
+        expected=tuple([_read_outputs(indices, tensors) for indices in body["expected"]]),
+        replies=_Replies(body["replies"], columns),
         mutants=tuple(
-            RecordedMutant(id_, tuple(None if index == _VARIES else index for index in row))
-            for id_, row in zip(body["mutants"], answers, strict=True)
+            _read_mutant(id_, row) for id_, row in zip(body["mutants"], answers, strict=True)
         ),
         words={
             id_: MisconceptionText.model_validate(words) for id_, words in body["words"].items()
         },
         hidden=tuple(body["hidden"]),
         kills=tuple(body["kills"]),
-        pairs=from_columns(named),
-        sweeps=curves_from_columns(body.get("curves", ()), named),
+        pairs=from_columns(columns),
+        sweeps=curves_from_columns(body.get("curves", ()), columns),
         key=body["key"],
         drawn=drawn,
         conditions=tuple(_read_condition(condition, tensors) for condition in body["conditions"]),
@@ -177,8 +172,9 @@ def loaded(data: bytes) -> FaultDictionary:
 
 
 def current(exercise: Exercise) -> FaultDictionary | None:
-    """Return the recording of an exercise; None where it is missing or damaged, or was made from
-    other files than lie there.
+    """Return an exercise's fault dictionary, or None if it is missing, damaged or out of date.
+
+    It is out of date if it was made from other files than the present ones.
     """
     try:
         recording = loaded(exercise.fingerprints.read_bytes())
@@ -213,29 +209,41 @@ def _read_condition(stored: Mapping[str, Any], tensors: list[Tensor]) -> Recorde
     )
 
 
+def _stored_outputs(outputs: Expected, columns: TensorColumns) -> list[int | None]:
+    return [None if t is None else columns.add(t, rounded=True) for t in outputs]
+
+
+def _read_outputs(indices: Sequence[int | None], tensors: Sequence[Tensor]) -> Expected:
+    return tuple([None if index is None else tensors[index] for index in indices])
+
+
+def _read_mutant(id_: str, indices: Sequence[int]) -> RecordedMutant:
+    return RecordedMutant(id_, tuple([None if i == _VARIES else i for i in indices]))
+
+
 def _stored(call: Call, columns: TensorColumns) -> object:
     tensors: list[Tensor] = []
     body = wire.to_body(call, tensors)
-    places = [columns.add(tensor) for tensor in tensors]
-    return _renumbered(body, places)
+    indices = [columns.add(tensor) for tensor in tensors]
+    return _renumbered(body, indices)
 
 
-def _renumbered(body: Any, places: Sequence[int]) -> Any:
+def _renumbered(body: Any, indices: Sequence[int]) -> Any:
     if isinstance(body, list):
-        return [_renumbered(entry, places) for entry in body]
+        return [_renumbered(entry, indices) for entry in body]
     if not isinstance(body, dict):
         return body
     if body.get("$") == "tensor":
-        return {"$": "tensor", "index": places[body["index"]]}
-    return {name: _renumbered(entry, places) for name, entry in body.items()}
+        return {"$": "tensor", "index": indices[body["index"]]}
+    return {name: _renumbered(entry, indices) for name, entry in body.items()}
 
 
-# Replies: a row of the table of structures says which value each facet has, "outputs" and
-#     "gradients" without numbers.
+# Replies are stored in a table of structures. A row has for each field the index of its value.
+# "outputs" and "gradients" are stored there without numbers.
 
 
 class _Values:
-    """The different values of a facet, each with a number."""
+    """The different values of a field, each with an index."""
 
     def __init__(self) -> None:
         self.every: list[object] = []
@@ -292,7 +300,7 @@ def _structure(tensor: TensorFingerprint) -> list[object]:
 class _Replies(Sequence[Sequence[ReplyFingerprint]]):
     """The replies to each call, which are made when they are first looked at."""
 
-    def __init__(self, body: dict[str, Any], named: dict[str, Tensor]) -> None:
+    def __init__(self, body: dict[str, Any], columns: dict[str, Tensor]) -> None:
         if differ := sorted({*body["values"]} ^ {*_FACETS}):
             problem = (
                 f"is of format {FORMAT}, as this engine is, and differs from it in "
@@ -302,26 +310,21 @@ class _Replies(Sequence[Sequence[ReplyFingerprint]]):
                 f"{problem}. Next: increase FORMAT in {Path(__file__).name}, then course release"
             )
         self._counts: list[int] = body["counts"]
-        self._values = {
-            name: [_frozen(value) for value in body["values"][name]] for name in _FACETS
-        }
-        self._rows: list[list[int]] = named["replies.structures"].tolist()
-        self._structure: list[int] = named["replies.structure"].tolist()
-        self._numbers = from_rows(named["replies.projections"].T, named["replies.sizes"])
-        self._norms = from_sizes(named["replies.norms"])
-        structures = [
-            [self._values[name][row[_FACETS.index(name)]] for name in ("outputs", "gradients")]
-            for row in self._rows
-        ]
-        tensors = (
-            [tensor for tensor in (*outputs, *gradients.values()) if tensor]
-            for outputs, gradients in structures
-        )
-        used = [sum(tensor[3] == PROJECTIONS for tensor in group) for group in tensors]
-        self._first = [0]  # of each reply, the place of its first numbers
+        self._values = {name: list(map(_frozen, body["values"][name])) for name in _FACETS}
+        self._rows: list[list[int]] = columns["replies.structures"].tolist()
+        self._structure: list[int] = columns["replies.structure"].tolist()
+        self._numbers = from_rows(columns["replies.projections"].T, columns["replies.sizes"])
+        self._norms = from_sizes(columns["replies.norms"])
+        tensor_counts = []  # for each structure, the tensors whose numbers are stored
+        for row in self._rows:
+            outputs = self._values["outputs"][row[_FACETS.index("outputs")]]
+            gradients = self._values["gradients"][row[_FACETS.index("gradients")]]
+            tensors = [*outputs, *gradients.values()]
+            tensor_counts.append(sum(bool(t) and t[3] == PROJECTIONS for t in tensors))
+        self._first = [0]  # for each reply, the index of its first numbers
         for structure in self._structure:
-            self._first.append(self._first[-1] + used[structure])
-        self._start = [0]
+            self._first.append(self._first[-1] + tensor_counts[structure])
+        self._start = [0]  # for each call, the index of its first reply
         for count in self._counts:
             self._start.append(self._start[-1] + count)
         if self._start[-1] != len(self._structure) or self._first[-1] != len(self._numbers):
@@ -343,8 +346,8 @@ class _Replies(Sequence[Sequence[ReplyFingerprint]]):
         if call not in self._made:
             call = range(len(self))[call]
             start, end = self._start[call], self._start[call + 1]
-            first, last = self._first[start], self._first[end]
-            numbers, norms = self._numbers[first:last].tolist(), self._norms[first:last].tolist()
+            span = slice(self._first[start], self._first[end])
+            numbers, norms = self._numbers[span].tolist(), self._norms[span].tolist()
             tensor_numbers = iter(zip(map(tuple, numbers), norms, strict=True))
             self._made[call] = tuple(
                 self._reply(self._rows[i], tensor_numbers) for i in self._structure[start:end]

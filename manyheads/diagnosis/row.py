@@ -1,5 +1,6 @@
-"""An attempt as a row of the matrix: its answers to the recorded calls, beside those of the
-recorded mutants.
+"""The response of an attempt: its replies to the recorded calls, held against the mutants' replies.
+
+The calls whose reply differs from the reference's are the syndrome, which mutants have to explain.
 """
 
 from __future__ import annotations
@@ -13,18 +14,21 @@ from .fingerprint import ReplyFingerprint
 from .observe import ObservedReply
 from .recording import FaultDictionary, facets_of
 
-MOST, DIGITS = 12, 16  # wrong answers that are looked at, and hexadecimal digits of their digest
+MAX_ANSWERS = 12  # wrong replies that the digest is made from
+DIGITS = 16  # hexadecimal digits of the digest
 _NUMBERS = ("outputs", "gradients", "argument_gradients")
 
 
 @dataclass(frozen=True)
 class Response:
-    """An attempt's answers to recorded calls. Calls and mutants are told by their numbers.
+    """An attempt's replies to recorded calls. Calls and mutants are given by their index.
 
-    written: the answers of functions that are written. wrong: those of them that are to be
-    explained, in which it differs from the reference. asked: the calls on which a mutant may differ
-    from the reference only as the attempt does.
-    by_kind: whether exceptions of one kind are the same, whatever sizes they tell of.
+    Attributes:
+        recording: the fault dictionary.
+        written: the replies of functions that the student has written, by call.
+        syndrome: the replies among them that differ from the reference's and are to be explained.
+        calls: the calls to which a mutant must reply as the attempt or as the reference does.
+        by_kind: whether exceptions of one kind match even if their messages name different sizes.
     """
 
     recording: FaultDictionary
@@ -35,12 +39,12 @@ class Response:
     _alike: dict[tuple[int, int], bool] = field(default_factory=dict, repr=False, compare=False)
 
     def without(self, calls: Collection[int]) -> Response:
-        """Return the same without these calls."""
+        """Return the response without these calls."""
         syndrome = {i: observation for i, observation in self.syndrome.items() if i not in calls}
         return replace(self, syndrome=syndrome, calls=self.calls - set(calls))
 
     def subset(self, calls: Set[int]) -> Response:
-        """Return the same, asked these calls alone."""
+        """Return the response to these calls alone."""
         return self.without(self.calls - calls)
 
     def id(self, mutant: int) -> str:
@@ -48,14 +52,13 @@ class Response:
         return self.recording.mutants[mutant].id
 
     def survives(self, mutant: int, call: int) -> bool:
-        """Return whether a mutant answers a call as the reference does; or as chance will have
-        it.
-        """
+        """Return whether a call does not detect a mutant: no difference, or nondeterminism."""
         return not self.recording.detected_in[mutant] >> call & 1
 
     def is_nondeterministic(self, mutant: int, call: int) -> bool:
-        """Return whether a mutant's answer says nothing: chance decides it, or both raise something
-        that nobody knows.
+        """Return whether a mutant's reply to a call carries no information.
+
+        Either it is random, or the mutant and the attempt both raise an exception of unknown kind.
         """
         index = self.recording.mutants[mutant].answers[call]
         if index is None:
@@ -65,20 +68,21 @@ class Response:
         return is_other and self.recording.replies[call][index].raised == "other"
 
     def explains(self, mutant: int, call: int) -> bool:
-        """Return whether a mutant answers a call that is to be explained as the attempt does; or as
-        chance will have it.
+        """Return whether a call is in the syndrome and the mutant can have given that reply.
+
+        A nondeterministic reply of the mutant explains any reply.
         """
         if call not in self.syndrome:
             return False
         return self.is_nondeterministic(mutant, call) or self.matches(mutant, call)
 
     def matches(self, mutant: int, call: int) -> bool:
-        """Return whether a mutant is known to answer a call as the attempt does."""
+        """Return whether a mutant's recorded reply to a call is the attempt's."""
         index = self.recording.mutants[mutant].answers[call]
         return index is not None and self._is_alike(call, index)
 
     def structure(self, call: int, reply: ReplyFingerprint) -> tuple[object, ...]:
-        """Return what of a reply to a call is compared, but for its numbers."""
+        """Return the compared fields of a reply to a call, without its numbers."""
         if reply.raised:
             return (reply.raised,)
         facets = (f for f in facets_of(self.recording, call) if f not in _NUMBERS)
@@ -86,12 +90,10 @@ class Response:
         return (cut, *(repr(getattr(reply, facet)) for facet in facets))
 
     def is_consistent(self, mutant: int) -> bool:
-        """Return whether a mutant answers every call that is asked as the attempt or as the
-        reference does.
-        """
-        speaks = self.recording.detected_in[mutant]  # first, for there no numbers are compared
-        return not speaks & self._passed_bits and all(
-            self.explains(mutant, i) for i in self.calls if speaks >> i & 1
+        """Return whether a mutant replies to each call as the attempt or as the reference does."""
+        detections = self.recording.detected_in[mutant]  # first: this needs no numbers
+        return not detections & self._passed_bits and all(
+            self.explains(mutant, i) for i in self.calls if detections >> i & 1
         )
 
     @cached_property
@@ -99,22 +101,22 @@ class Response:
         return sum(1 << i for i in self.calls - self.syndrome.keys())
 
     def digest(self) -> str:
-        """Return a digest of the wrong answers, which two attempts share that differ from the
-        reference alike; "" for none.
+        """Return a digest of the wrong replies; "" if there are none.
 
-        Two digits of a few numbers of each: rounding seldom decides them, and two mistakes never
-        share all.
+        Attempts that differ from the reference in the same way share it. It includes the first
+        number of each output, with two digits: rounding seldom changes these, and two different
+        mistakes never share all numbers.
         """
-        plain = [(i, e.actual) for i, e in sorted(self.syndrome.items()) if not e.call.random]
-        numbers = [
-            [(o.kind, o.shape, *map("{:.1e}".format, o.projections[:1])) for o in actual.outputs]
-            for _, actual in plain
-        ]
-        answers = [
-            (i, self.structure(i, actual), outputs)
-            for (i, actual), outputs in zip(plain, numbers, strict=True)
-        ]
-        return hashlib.sha256(repr(answers[:MOST]).encode()).hexdigest()[:DIGITS] if answers else ""
+        answers = list[tuple[object, ...]]()
+        for i, observation in sorted(self.syndrome.items()):
+            if not observation.call.random and len(answers) < MAX_ANSWERS:
+                actual = observation.actual
+                numbers = [
+                    (o.kind, o.shape, *map("{:.1e}".format, o.projections[:1]))
+                    for o in actual.outputs
+                ]
+                answers.append((i, self.structure(i, actual), numbers))
+        return hashlib.sha256(repr(answers).encode()).hexdigest()[:DIGITS] if answers else ""
 
     def _is_alike(self, call: int, index: int) -> bool:
         alike = self._alike.get((call, index))

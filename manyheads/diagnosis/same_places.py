@@ -1,17 +1,16 @@
-"""Mutants that are wrong in the same calls as an attempt, and in the same way there, whatever the
-numbers are.
+"""Look up a response in the pass/fail dictionary: only which calls fail, and how, not the numbers.
 
-One mistake can be written in ways that give other numbers: a measure without its absolute value, a
-refusal of another type, a parameter of one's own. Where it shows itself, and as what, can tell it
-all the same.
+One mistake can be written in several ways that give different numbers: a distance without its
+absolute value, a refusal of another type, an additional parameter. Mutants that fail in the same
+calls, with the same symptom in each call, can identify it all the same.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Set
-from itertools import combinations_with_replacement
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from itertools import chain, combinations_with_replacement
 
 from torch import Tensor
 
@@ -27,8 +26,9 @@ _UNFIT = re.compile(r"size of tensor a \((\d+)\) must match the size of tensor b
 
 
 def has_foreign_size(observations: Iterable[ObservedReply]) -> bool:
-    """Return whether one of these calls raised because of a size that is none of the call's, and no
-    product of two of them.
+    """Return whether a size mismatch names a size that the call does not have.
+
+    A product of two of the call's sizes does not count.
     """
     for observation in observations:
         if observation.reply.raised is not None and (
@@ -43,7 +43,7 @@ def has_foreign_size(observations: Iterable[ObservedReply]) -> bool:
 
 
 def sizes_of(call: Call) -> Iterator[int]:
-    """Yield every size of a tensor of the call, and every whole number that it passes."""
+    """Yield each size of a tensor of the call, and each integer that it passes."""
     for argument in call.inputs:
         values: list[object] = [argument]
         if isinstance(argument, StandIn):
@@ -57,117 +57,122 @@ def sizes_of(call: Call) -> Iterator[int]:
                 yield value
 
 
-MOST_CALLS_SHARE = 1 / 3  # of all calls: many mistakes change the numbers of most calls
-FEW = 1 / 8  # of the mutants of a misconception: it is about something else
+MAX_WRONG = 1 / 3  # part of all calls; many mistakes change the numbers of more calls than that
+# A misconception is about something else if no more than this part of its mutants fail there.
+MIN_MUTANTS = 1 / 8
 GRADIENTS: tuple[ReplyField, ...] = ("gradients", "argument_gradients")
 
-Way = tuple[str, ...]  # how a reply differs from the reference's
-NOT_REFUSED: Way = ("not refused",)
+Symptom = tuple[str, ...]  # how a reply differs from the reference's, without numbers
+NOT_REFUSED: Symptom = ("not refused",)
 
 
 def pass_fail_match(
     recording: FaultDictionary, observations: Mapping[int, ObservedReply], visible_calls: Set[int]
 ) -> dict[int, str]:
-    """By the number of each call that is wrong.
+    """Return the wrong calls, mapped to the misconception of all mutants with the same symptoms.
 
-    The misconception of all mutants that are wrong in the same calls, and in the same way. Nothing
-    where there are several such misconceptions, or none, nor where much is wrong.
+    Return none if these mutants have several misconceptions, if there are no such mutants, or if
+    too many calls are wrong.
 
-    visible_calls: the calls that visible checks ask and that say something of the attempt.
+    Args:
+        recording: the fault dictionary.
+        observations: the replies, by call.
+        visible_calls: the calls of visible checks that show something about the attempt.
     """
     calls = [i for i in sorted(visible_calls) if not is_of_copies(recording.calls[i])]
     if any(i not in observations for i in calls):
         return {}
-    rights = {i: recording.expected_reply(i) for i in calls}
+    expected = {i: recording.expected_reply(i) for i in calls}
     facets = {i: facets_of(recording, i) for i in calls}
     sizes = {i: {1, *sizes_of(recording.calls[i])} for i in calls}
-    differences = {
-        i: difference
+    symptoms = {
+        i: symptom
         for i in calls
-        if (difference := _difference(rights[i], observations[i].actual, facets[i], sizes[i]))
+        if (symptom := _symptom(expected[i], observations[i].actual, facets[i], sizes[i]))
     }
-    learns = bool(differences) and all(map(_of_parameters, differences.values()))
-    moved = learns and any(
-        difference != _of_parameters(difference) for difference in differences.values()
-    )
-    if moved and not learns_more(
-        (observation.reply, observation.expected.gradients) for observation in observations.values()
-    ):
+    if not symptoms or _are_ambiguous(symptoms, observations, len(calls)):
         return {}
-    if len(differences) > MOST_CALLS_SHARE * len(rights) and not learns:
-        return {}
-    # a number of another type may be another number, too
-    if any("kind" in difference for difference in differences.values()):
-        return {}
+    # If parameters differ in each wrong call, all numbers may differ, so only parameters count.
+    only_parameters = all(map(_of_parameters, symptoms.values()))
+    squares = _squares(expected, {i: observations[i].actual for i in symptoms})
 
-    squares = _squares(rights, {i: observations[i].actual for i in differences})
-
-    def is_alike(mutant: RecordedMutant) -> bool:
+    def has_same_symptoms(mutant: RecordedMutant) -> bool:
         answers = dict[int, ReplyFingerprint]()
         for i in calls:
             answer = recording.answer(mutant, i)
             if answer is None:
                 return False
             answers[i] = answer
-            difference, actual_difference = (
-                _difference(rights[i], answer, facets[i], sizes[i]),
-                differences.get(i, ()),
+            symptom, actual_symptom = (
+                _symptom(expected[i], answer, facets[i], sizes[i]),
+                symptoms.get(i, ()),
             )
-            if (
-                difference != actual_difference
-                if not learns
-                else _of_parameters(difference) != _of_parameters(actual_difference)
-            ):
+            if only_parameters:
+                symptom, actual_symptom = _of_parameters(symptom), _of_parameters(actual_symptom)
+            if symptom != actual_symptom:
                 return False
-        return _squares(rights, {i: answers[i] for i in differences}) == squares
+        return _squares(expected, {i: answers[i] for i in symptoms}) == squares
 
-    names = (
-        {mutant.id for mutant in recording.mutants if is_alike(mutant)} if differences else set()
-    )
-    # Who refuses by an exception of another type does less than is asked; who stops there accepts
-    # nothing.
-    refused = [
+    names = {mutant.id for mutant in recording.mutants if has_same_symptoms(mutant)}
+    # Calls in which the attempt raises another exception than the expected refusal: it does not
+    # accept these inputs. The misconception must have a mutant that raises there, too.
+    raising = [
         i
-        for i, difference in differences.items()
-        if difference == NOT_REFUSED and observations[i].reply.raised is not None
+        for i, symptom in symptoms.items()
+        if symptom == NOT_REFUSED and observations[i].reply.raised is not None
     ]
-    stops = {
-        m.id
-        for m in recording.mutants
-        for i in refused
-        if (reply := recording.answer(m, i)) and reply.raised
-    }
-
-    def is_about(name: str) -> bool:  # more than a few mutants of it are wrong in these calls
-        rows = [
-            speaks
-            for mutant, speaks in zip(recording.mutants, recording.detected_in, strict=True)
-            if mutant.id == name
-        ]
-        return name in stops and sum(
-            all(row >> i & 1 for i in refused) for row in rows
-        ) > FEW * len(rows)
-
-    names = {name for name in names if not refused or is_about(name)}
-    return dict.fromkeys(differences, names.pop()) if len(names) == 1 else {}
+    if raising:
+        names = {name for name in names if _is_about(recording, name, raising)}
+    return dict.fromkeys(symptoms, names.pop()) if len(names) == 1 else {}
 
 
-def _of_parameters(difference: Way) -> Way:
-    """Return what of it says that other parameters than are due stand there: then all numbers may
-    be others.
+def _are_ambiguous(
+    symptoms: Mapping[int, Symptom], observations: Mapping[int, ObservedReply], call_count: int
+) -> bool:
+    """Return whether many different mistakes have such symptoms."""
+    # an output of another type may have another value as well
+    if any("kind" in symptom for symptom in symptoms.values()):
+        return True
+    if not all(map(_of_parameters, symptoms.values())):
+        return len(symptoms) > MAX_WRONG * call_count
+    moved = any(symptom != _of_parameters(symptom) for symptom in symptoms.values())
+    return moved and not learns_more((e.reply, e.expected.gradients) for e in observations.values())
+
+
+def _is_about(recording: FaultDictionary, id_: str, calls: Sequence[int]) -> bool:
+    """Return whether a misconception concerns these calls.
+
+    More than a few of its mutants must fail in all these calls, and one must raise in some call.
     """
-    return tuple(phrase for phrase in difference if phrase.startswith("parameters"))
+    bits = sum(1 << i for i in calls)
+    raises, failing, count = False, 0, 0
+    for mutant, detections in zip(recording.mutants, recording.detected_in, strict=True):
+        if mutant.id == id_:
+            answers = (recording.answer(mutant, i) for i in calls)
+            raises = raises or any(answer is not None and answer.raised for answer in answers)
+            failing += detections & bits == bits
+            count += 1
+    return raises and failing > MIN_MUTANTS * count
 
 
-def _difference(
+def _of_parameters(symptom: Symptom) -> Symptom:
+    """Return the part of a symptom that says that the parameters differ."""
+    return tuple(phrase for phrase in symptom if phrase.startswith("parameters"))
+
+
+def _symptom(
     expected: ReplyFingerprint,
     fingerprint: ReplyFingerprint,
     facets: tuple[ReplyField, ...],
     sizes: Set[int],
-) -> Way:
-    """Return how a reply differs from the reference's: nothing where it agrees.
+) -> Symptom:
+    """Return how a reply differs from the reference's, or an empty tuple if it agrees.
 
-    sizes: those in the call.
+    Args:
+        expected: the reference's reply.
+        fingerprint: the reply.
+        facets: the fields to compare.
+        sizes: the sizes in the call.
     """
     if expected.raised == "refused":
         return () if fingerprint.raised == "refused" else NOT_REFUSED
@@ -176,16 +181,16 @@ def _difference(
     differences = (
         []
         if fingerprint.agrees(expected, ("outputs",))
-        else [_way_of_outputs(expected, fingerprint, sizes)]
+        else [_symptom_of_outputs(expected, fingerprint, sizes)]
     )
     if "parameters" in facets and expected.parameters != fingerprint.parameters:
-        differences.append(f"parameters {_way_of_parameters(expected, fingerprint)}")
+        differences.append(f"parameters {_symptom_of_parameters(expected, fingerprint)}")
     for facet in facets:
         if facet in ("outputs", "parameters") or fingerprint.agrees(expected, (facet,)):
             continue
         if facet not in GRADIENTS:
             differences.append(facet)
-        elif not differences:  # wrong numbers have wrong gradients, and other parameters other ones
+        elif not differences:  # wrong numbers or other parameters have wrong gradients anyway
             gradient_names = (
                 name
                 for name, gradient in expected.gradients.items()
@@ -200,23 +205,20 @@ def _difference(
     return tuple(differences)
 
 
-def _way_of_outputs(
+def _symptom_of_outputs(
     expected: ReplyFingerprint, fingerprint: ReplyFingerprint, sizes: Set[int]
 ) -> str:
     if [output.kind for output in fingerprint.outputs] != [
         output.kind for output in expected.outputs
     ]:
         return "kind"
-    shapes = [[output.shape or () for output in reply.outputs] for reply in (expected, fingerprint)]
-    # a size that is written in leaves the axes that are there, and is any number
-    if shapes[0] != shapes[1]:
-        if [*map(len, shapes[0])] != [*map(len, shapes[1])]:
+    expected_shapes = [output.shape or () for output in expected.outputs]
+    shapes = [output.shape or () for output in fingerprint.outputs]
+    if shapes != expected_shapes:
+        if [*map(len, shapes)] != [*map(len, expected_shapes)]:
             return "axes"
-        return (
-            f"shape {shapes[1]}"
-            if {size for shape in shapes[1] for size in shape} <= sizes
-            else "shape"
-        )
+        # a size that no input has is written into the code, and can be any number
+        return f"shape {shapes}" if {*chain.from_iterable(shapes)} <= sizes else "shape"
     return (
         "numbers"
         if all(math.isfinite(output.norm) for output in fingerprint.outputs)
@@ -224,7 +226,7 @@ def _way_of_outputs(
     )
 
 
-def _way_of_parameters(expected: ReplyFingerprint, fingerprint: ReplyFingerprint) -> str:
+def _symptom_of_parameters(expected: ReplyFingerprint, fingerprint: ReplyFingerprint) -> str:
     extra = fingerprint.parameters.keys() - expected.parameters.keys()
     missing = "missing, " if expected.parameters.keys() - fingerprint.parameters.keys() else ""
     if extra and all(
@@ -235,16 +237,17 @@ def _way_of_parameters(expected: ReplyFingerprint, fingerprint: ReplyFingerprint
 
 
 def _squares(
-    rights: Mapping[int, ReplyFingerprint], replies: Mapping[int, ReplyFingerprint]
+    expected: Mapping[int, ReplyFingerprint], replies: Mapping[int, ReplyFingerprint]
 ) -> Mapping[int, int]:
-    """By call the size of the one parameter too many, if it is as long as wide in every call, as a
-    mask is.
+    """Return for each call the size of the extra parameter, if it is one square matrix in all.
+
+    A mask is such a parameter.
     """
     extra = [
         (i, name, shape)
         for i, reply in replies.items()
         for name, shape in reply.parameters.items()
-        if name not in rights[i].parameters
+        if name not in expected[i].parameters
     ]
     square = all(len(shape) > 1 and shape[-1] == shape[-2] for _, _, shape in extra)
     return (

@@ -1,8 +1,7 @@
-"""What chance proves: an attempt that gives two answers to one question, where the reference gives
-one.
+"""Find mutants that explain nondeterminism: different answers to one call, or to equal calls.
 
-Its numbers say nothing of a mutant's. But where it is wrong, and where by chance, tells which
-mutants can be meant.
+The numbers of such an attempt are no evidence. But the calls in which it is wrong, and the calls in
+which it is nondeterministic, show which mutants are possible.
 """
 
 from __future__ import annotations
@@ -19,73 +18,84 @@ from ..checks.runner import target_of
 from .observe import ObservedReply, first_of, is_of_copies
 from .row import Response
 
-SAME = 1e-6  # of the largest number
-WIDTH = 1e-3  # of a ratio that is the same for all numbers
+SAME = 1e-6  # relative to the largest number: two answers are equal
+WIDTH = 1e-3  # relative range of a ratio that is the same for all numbers
 
 
 def proven_by_chance(row: Response) -> dict[int, str]:
-    """By the number of a call that chance answers.
+    """Return the nondeterministic calls, mapped to the misconception that explains them.
 
-    The misconception of all mutants that are wrong in the same calls as the attempt, and in these
-    by chance; in another function, which may work around it, chance may be at work for them alone.
-    Nothing where there are several such misconceptions, or none; nor where most calls are wrong:
-    there noise and a dropout that never sleeps look alike.
+    It is the misconception of all mutants that are wrong in the same calls as the attempt, and
+    nondeterministic in the same ones. A mutant may also be nondeterministic in another function,
+    because that function may avoid the effect in the attempt.
+
+    Return none if these mutants have several misconceptions, if there are no such mutants, or if
+    most calls are wrong: then noise and a dropout that is always active look the same.
     """
     calls = {
         i: observation
         for i, observation in row.written.items()
         if i in row.calls and not _is_of_dropout(observation)
     }
-    by_chance = _by_chance(calls)
-    wrong_calls = by_chance | (row.syndrome.keys() & calls.keys())
-    mutants = range(
-        len(row.recording.mutants) if by_chance and 2 * len(wrong_calls) <= len(calls) else 0
-    )
-    names = {row.id(m) for m in mutants if _is_wrong_alike(row, m, calls, wrong_calls, by_chance)}
-    return dict.fromkeys(sorted(by_chance), names.pop()) if len(names) == 1 else {}
+    random_calls = _nondeterministic_calls(calls)
+    wrong_calls = random_calls | (row.syndrome.keys() & calls.keys())
+    if not random_calls or 2 * len(wrong_calls) > len(calls):
+        return {}
+    mutants = range(len(row.recording.mutants))
+    names = {row.id(m) for m in mutants if _fails_alike(row, m, calls, wrong_calls, random_calls)}
+    return dict.fromkeys(sorted(random_calls), names.pop()) if len(names) == 1 else {}
 
 
 def due_to_chance(row: Response) -> tuple[Set[int], Sequence[str]]:
-    """Return the calls that only the attempt lets chance decide, and the misconceptions that do
-    this and nothing else.
+    """Return calls to leave out, and the misconceptions of nondeterminism that explain them.
 
-    None where there is none, or several would do. Where chance decides more than one of them lets
-    it, and what it leaves of copies is a dropout's, all that fit in the function where it is seen
-    are at work together. Beside them another mistake may explain all other calls.
+    The attempt is nondeterministic in a call that has one right answer. A mutant fits if it is
+    nondeterministic in calls of the same function, and otherwise replies as the reference does. If
+    mutants explain all nondeterministic calls, return their misconception, or none if they have
+    several.
+
+    Otherwise several dropouts may be active at once. If the training answers are those of a dropout
+    (and not all are mere multiples of the right ones), return all misconceptions that fit, and all
+    calls in which only numbers differ. If nothing fits, return no calls and no misconceptions.
+
+    A second mistake may explain all other calls.
     """
     calls = {i: observation for i, observation in row.written.items() if i in row.calls}
-    by_chance = _by_chance(
+    random_calls = _nondeterministic_calls(
         {i: observation for i, observation in calls.items() if not _is_of_dropout(observation)}
     )
     plain = [i for i, observation in calls.items() if not is_of_copies(observation.call)]
-    functions = {target_of(calls[i].call) for i in by_chance}
+    functions = {target_of(calls[i].call) for i in random_calls}
     fitting = dict[tuple[frozenset[int], str], None]()
-    for m in range(len(row.recording.mutants) if by_chance else 0):
-        decided = frozenset(i for i in plain if row.recording.mutants[m].answers[i] is None)
-        if any(target_of(calls[i].call) in functions for i in decided) and all(
+    for m in range(len(row.recording.mutants) if random_calls else 0):
+        varying = frozenset(i for i in plain if row.recording.mutants[m].answers[i] is None)
+        if any(target_of(calls[i].call) in functions for i in varying) and all(
             row.survives(m, i) for i in plain
         ):
-            fitting[decided, row.id(m)] = None
-    alone = [(decided, name) for decided, name in fitting if by_chance <= decided]
-    if alone:
-        names = dict.fromkeys(name for _, name in alone)
-        return min((decided for decided, _ in alone), key=len), [*names] if len(names) == 1 else []
+            fitting[varying, row.id(m)] = None
+    sufficient = [(varying, name) for varying, name in fitting if random_calls <= varying]
+    if sufficient:
+        names = dict.fromkeys(name for _, name in sufficient)
+        fewest = min((varying for varying, _ in sufficient), key=len)
+        return fewest, [*names] if len(names) == 1 else []
     numbers = {
         i
         for i, e in row.syndrome.items()
         if row.structure(i, e.actual) == row.structure(i, e.expected)
     }
-    names = dict.fromkeys(name for decided, name in fitting if decided <= numbers)
-    drops = any(map(_drops, calls.values())) and not all(_is_multiple(calls[i]) for i in by_chance)
-    return (numbers, [*names]) if names and drops else (frozenset(), [])
+    names = dict.fromkeys(name for varying, name in fitting if varying <= numbers)
+    is_dropout = any(map(_drops, calls.values()))
+    if not names or not is_dropout or all(_is_multiple(calls[i]) for i in random_calls):
+        return frozenset(), []
+    return numbers, [*names]
 
 
 def _drops(observation: ObservedReply) -> bool:
-    """Return whether the ranges of the numbers over all copies are those of the reference's
-    dropout, times one number.
+    """Return whether the numbers vary as the reference's dropout makes them vary, times one factor.
 
-    So they are at any rate, where a position sees one alone; of noise they are not, nor of other
-    weights.
+    The ranges over all copies are compared in the rows of the last axis; one row is enough. At each
+    rate this holds for a position that attends to a single other one. It does not hold for noise or
+    for other weights.
     """
     expected, outputs = first_of(observation.expected_outputs), _outputs(observation)
     if (
@@ -109,30 +119,28 @@ def _is_constant(numbers: Tensor) -> Tensor:
     return (numbers.amax(-1) - numbers.amin(-1)) <= WIDTH * numbers.amin(-1)
 
 
-def _is_wrong_alike(
+def _fails_alike(
     row: Response,
     mutant: int,
     calls: Mapping[int, ObservedReply],
     wrong_calls: Set[int],
-    by_chance: Set[int],
+    random_calls: Set[int],
 ) -> bool:
-    functions = {target_of(calls[index].call) for index in by_chance}
+    functions = {target_of(calls[index].call) for index in random_calls}
     for index, observation in calls.items():
         varies = row.recording.mutants[mutant].answers[index] is None
         if varies and index not in wrong_calls and target_of(observation.call) not in functions:
             continue
         passes = not varies and row.survives(mutant, index)
         if passes is (index in wrong_calls) or (
-            index in by_chance and not varies and not is_of_copies(observation.call)
+            index in random_calls and not varies and not is_of_copies(observation.call)
         ):
             return False
     return True
 
 
 def _is_of_dropout(comparison: ObservedReply) -> bool:
-    """Return whether dropout is due: of many copies, where the reference's answer is not always the
-    same.
-    """
+    """Return whether the call gives many copies, and the reference's dropout changes them."""
     expected = first_of(comparison.expected_outputs)
     return (
         is_of_copies(comparison.call)
@@ -141,20 +149,20 @@ def _is_of_dropout(comparison: ObservedReply) -> bool:
     )
 
 
-def _by_chance(calls: Mapping[int, ObservedReply]) -> set[int]:
-    """Return the calls that the attempt answers in more than one way: run twice, at two seeds, or
-    of many copies.
+def _nondeterministic_calls(calls: Mapping[int, ObservedReply]) -> set[int]:
+    """Return the calls that the attempt answers in more than one way.
+
+    It does so in two runs, with two seeds, or for many copies of one input.
     """
     varying_calls = {i for i, observation in calls.items() if _varies(observation)}
-    asked_of = {
+    questions = {
         i: (e.call.runs, e.call.around, e.call.dtype, *e.call.inputs)
         for i, e in calls.items()
         if e.call.random
     }
-    drawn = ((i, calls[i], question) for i, question in asked_of.items())
-    for (i, observation, question), (j, repetition, again) in combinations(drawn, 2):
-        alike = len(question) == len(again) and all(map(are_alike, question, again))
-        if alike and _are_apart(_outputs(observation), _outputs(repetition)):
+    for (i, question), (j, repetition) in combinations(questions.items(), 2):
+        alike = len(question) == len(repetition) and all(map(are_alike, question, repetition))
+        if alike and _are_apart(_outputs(calls[i]), _outputs(calls[j])):
             varying_calls |= {i, j}
     return varying_calls
 
@@ -173,20 +181,19 @@ def _varies(comparison: ObservedReply) -> bool:
 
 
 def _outputs(comparison: ObservedReply) -> list[Tensor]:
-    """Return the tensors of an answer; none if it raised, or if something else stands in the place
-    of one.
+    """Return the tensors of an answer, or none if it raised or if an output is no tensor.
 
-    What only the attempt can read, such as its cache, is no such place.
+    Opaque parts, which only the attempt can read (such as its cache), are left out.
     """
     read = [output.tensor for output in comparison.reply.outputs if output.kind != OPAQUE]
     tensors = [tensor for tensor in read if tensor is not None]
     return tensors if comparison.reply.raised is None and len(tensors) == len(read) else []
 
 
-def _are_apart(some: list[Tensor], other_outputs: list[Tensor]) -> bool:
+def _are_apart(outputs: list[Tensor], other_outputs: list[Tensor]) -> bool:
     pairs = [
         (a, b)
-        for a, b in zip(some, other_outputs, strict=False)
+        for a, b in zip(outputs, other_outputs, strict=False)
         if a.shape == b.shape and a.is_floating_point()
     ]
     comparable = (
@@ -207,12 +214,12 @@ def are_alike(a: object, b: object) -> bool:
             and torch.equal(a, b)
         )
     if isinstance(a, Build) and isinstance(b, Build):
-        state, two = (build.state or {} for build in (a, b))
+        state_a, state_b = a.state or {}, b.state or {}
         names = ("target", "args", "kwargs", "training", "attributes")
         same = all(getattr(a, name) == getattr(b, name) for name in names)
         return (
             same
-            and state.keys() == two.keys()
-            and all(are_alike(state[name], two[name]) for name in state)
+            and state_a.keys() == state_b.keys()
+            and all(are_alike(state_a[name], state_b[name]) for name in state_a)
         )
     return type(a) is type(b) and isinstance(a, int | float | str | None) and a == b
