@@ -19,6 +19,13 @@ DIGITS = 16  # hexadecimal digits of the digest
 _NUMBERS = ("outputs", "gradients", "argument_gradients")
 
 
+class _Names(frozenset[str]):
+    """Names whose repr is the same in every process: digests are made from it."""
+
+    def __repr__(self) -> str:
+        return f"frozenset({{{str(sorted(self))[1:-1]}}})" if self else "frozenset()"
+
+
 @dataclass(frozen=True)
 class Response:
     """An attempt's replies to recorded calls. Calls and mutants are given by their index.
@@ -86,7 +93,7 @@ class Response:
         if reply.raised:
             return (reply.raised,)
         facets = (f for f in facets_of(self.recording, call) if f not in _NUMBERS)
-        cut = frozenset(name for name, gradient in reply.gradients.items() if gradient is None)
+        cut = _Names(name for name, gradient in reply.gradients.items() if gradient is None)
         return (cut, *(repr(getattr(reply, facet)) for facet in facets))
 
     def is_consistent(self, mutant: int) -> bool:

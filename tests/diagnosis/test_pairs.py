@@ -22,10 +22,10 @@ class Answers:
     syndrome: Set[int]
     changed: dict[int, Set[int]]
 
-    def varies(self, mutant: int, call: int) -> bool:
+    def is_nondeterministic(self, mutant: int, call: int) -> bool:
         return False
 
-    def silent(self, mutant: int, call: int) -> bool:
+    def survives(self, mutant: int, call: int) -> bool:
         return call not in self.changed[mutant]
 
     def explains(self, mutant: int, call: int) -> bool:
