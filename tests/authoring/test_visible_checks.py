@@ -91,8 +91,17 @@ FIRST, SECOND = ("values", (0,)), ("values", (1,))
                 *(mutant(False, FIRST, SECOND) for _ in range(3)),
                 mutant(True, FIRST, SECOND, ("stays", (0, 1))),
             ],
+            {"stays": ((0, 1),), "moves": ((0, 1),)},
+            id="no oracle that mutants violate which pass, and what an edit should move",
+        ),
+        pytest.param(
+            [
+                mutant(False, ("moves", (0, 1))),
+                mutant(True, FIRST, SECOND, ("stays", (0, 1))),
+                *(mutant(False, FIRST, SECOND) for _ in range(3)),
+            ],
             {"stays": ((0, 1),)},
-            id="no aspect that mutants lack which pass the hidden check",
+            id="not what an edit should move, if a mutant that passes lacks it",
         ),
         pytest.param(
             [correct_subject(SECOND), mutant(False)],
