@@ -29,8 +29,9 @@ from ..checks.runner import (
     namespace_of,
 )
 from ..course import CourseError, Exercise
-from ..diagnosis.bank import Bank, MisconceptionText, load_bank
-from ..diagnosis.family import Namespace
+from ..diagnosis.bank import Bank, MisconceptionText, Namespace, load_bank
+from ..diagnosis.evidence import REFUSES
+from ..diagnosis.fault_dictionary import FaultDictionary, PublicCheck, RecordedMutant
 from ..diagnosis.fingerprint import (
     REPLY_FIELDS,
     ReplyField,
@@ -38,9 +39,7 @@ from ..diagnosis.fingerprint import (
     fingerprint_beside,
     has_no_numbers,
 )
-from ..diagnosis.guards import REFUSES
-from ..diagnosis.observe import ObservedReply, settled
-from ..diagnosis.recording import FaultDictionary, PublicCheck, RecordedMutant
+from ..diagnosis.observed_reply import ObservedReply, settled
 from ..diagnosis.recording_file import key_of, save
 from ..judge.attempt_runner import ReplayCache
 from ..judge.run_checks import Catalogue

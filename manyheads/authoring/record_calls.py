@@ -22,7 +22,6 @@ from ..box.worker.execute import execute
 from ..box.worker.messages import Build, Call, Reply
 from ..checks.conditions import Condition
 from ..checks.hidden_check import CheckOutcome, Draw, Drawn, input_seed
-from ..checks.projection import PROJECTIONS
 from ..checks.runner import (
     Exchange,
     Implementation,
@@ -34,10 +33,11 @@ from ..checks.runner import (
     target_of,
 )
 from ..course import CourseError, Exercise
-from ..diagnosis.agree import is_comparable
-from ..diagnosis.bank import Bank
-from ..diagnosis.family import Namespace, ParametricMutant, Sweep, form_of, numbers_of
+from ..diagnosis.bank import Bank, Namespace, ParametricMutant, Sweep, form_of, numbers_of
+from ..diagnosis.columns import Pairs, ReplySketch, no_pairs, sketch_reply
+from ..diagnosis.fault_dictionary import RecordedCondition, RecordedMutant
 from ..diagnosis.fingerprint import (
+    PROJECTIONS,
     REPLY_FIELDS,
     ReplyField,
     ReplyFingerprint,
@@ -45,12 +45,11 @@ from ..diagnosis.fingerprint import (
     fingerprint_beside,
     fingerprint_of,
     has_no_numbers,
+    is_comparable,
 )
-from ..diagnosis.observe import Expected, is_of_copies, settled
-from ..diagnosis.pair_answers import Pairs, ReplySketch, no_pairs, sketch_reply
-from ..diagnosis.recording import RecordedCondition, RecordedMutant
-from ..diagnosis.same_places import sizes_of
-from ..diagnosis.varying_answers import are_alike
+from ..diagnosis.nondeterminism import are_alike
+from ..diagnosis.observed_reply import Expected, is_of_copies, settled
+from ..diagnosis.pass_fail import sizes_of
 from ..judge.nontrivial import asked_of
 from ..judge.run_checks import CONDITIONS, Catalogue
 from .time_limit import must_end

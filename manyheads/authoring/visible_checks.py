@@ -17,10 +17,10 @@ from itertools import combinations
 
 from torch import Tensor
 
-from ..diagnosis.aspects import OF_PAIRS, is_broken
+from ..diagnosis.fault_dictionary import ORACLES, Oracle, OracleUse
 from ..diagnosis.metamorphic import is_difference, relation_applies
-from ..diagnosis.observe import Expected, ObservedReply, first_of
-from ..diagnosis.recording import ORACLES, Oracle, OracleUse
+from ..diagnosis.observed_reply import Expected, ObservedReply, first_of
+from ..diagnosis.oracles import OF_PAIRS, is_broken
 
 OF_SEVERAL: tuple[Oracle, ...] = (*OF_PAIRS, "difference", "dropped")
 OF_COPIES: tuple[Oracle, ...] = ("left", "struck")

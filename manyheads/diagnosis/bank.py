@@ -1,22 +1,143 @@
-"""The bank of an exercise: its mutants, and the texts of their misconceptions."""
+"""The bank of an exercise: mutants, families of mutants with a number, and texts of misconceptions.
+
+A family has one mutant for each number, for example a constant in place of a scale. A `Diagnosis`
+holds the faults that explain an attempt's values, and the misconceptions to report.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
+import torch
 import yaml
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
+from torch import Tensor
 
 from ..checks.hidden_check import Edit, EditError
 from ..checks.runner import BrokenReference, namespace_of, namespace_of_source
 from ..course import CourseError, Exercise
 from ..errors import described, place_of
-from .directions import Direction
-from .family import Namespace, ParametricMutant
+from ..result import Diagnosed
+from .columns import from_rows, to_rows
+from .fingerprint import PROJECTIONS, ReplyFingerprint
+from .observed_reply import Direction
+
+Namespace = Mapping[str, object]
+# For each output of a reply, its fingerprint without the numbers.
+Form = tuple[tuple[Any, ...], ...]
+
+POINTS = 97  # numbers of a parametric mutant that are recorded, evenly spaced in their logarithms
+_NONE = -32768  # in a file, in place of the numbers of an answer with another form
+
+
+@dataclass(frozen=True, eq=False)
+class ParametricMutant:
+    """A misconception with one positive number as its parameter.
+
+    Attributes:
+        knobs: returns the arguments of `make` for a number.
+        low, high: the limits of the number.
+        make: makes the mutant; the bank's `make`, or a function that applies an edit.
+    """
+
+    id: str
+    knobs: Callable[[float], Mapping[str, object]]
+    low: float
+    high: float
+    make: Callable[..., Namespace] = field(repr=False)
+
+    @property
+    def grid(self) -> tuple[float, ...]:
+        """The logarithms of the numbers that are recorded."""
+        return tuple(math.log(self.low) + self.step * position for position in range(POINTS))
+
+    @property
+    def step(self) -> float:
+        """The difference of two neighbouring logarithms in the grid."""
+        return math.log(self.high / self.low) / (POINTS - 1)
+
+    def mutant(self, logarithm: float) -> Namespace:
+        """Return the namespace of the mutant whose number has this logarithm."""
+        return self.make(**self.knobs(math.exp(logarithm)))
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """The replies of a parametric mutant to a few calls, for each of its recorded numbers.
+
+    Attributes:
+        step: the difference of the logarithms of two neighbouring numbers.
+        calls: the recorded calls, by their index.
+        forms: for each call the form of the answers.
+        answers: for each call (points, N) projections, one row for each number. NaN if the answer
+            has another form.
+        detected_in: all recorded calls that detect the mutant with at least one of the numbers.
+    """
+
+    id: str
+    step: float
+    calls: tuple[int, ...]
+    forms: tuple[Form, ...]
+    answers: tuple[Tensor, ...]
+    detected_in: frozenset[int]
+
+
+def form_of(reply: ReplyFingerprint) -> Form:
+    """Return the fingerprints of the outputs without their numbers."""
+    return tuple((output.kind, output.shape, output.extremes) for output in reply.outputs)
+
+
+def numbers_of(reply: ReplyFingerprint) -> list[float]:
+    """Return the projections of all outputs."""
+    return [number for output in reply.outputs for number in output.projections]
+
+
+def curves_to_columns(curves: Sequence[Sweep]) -> tuple[list[object], dict[str, Tensor]]:
+    """Return the sweeps as entries of a file's body and as its columns."""
+    if not curves:
+        return [], {}
+    rows = torch.cat(
+        [answer.reshape(-1, PROJECTIONS) for curve in curves for answer in curve.answers]
+    )
+    integers, sizes = to_rows(rows.nan_to_num(0.0))
+    projections = integers.masked_fill(rows.isnan(), _NONE).T  # one direction after the other
+    body: list[object] = []
+    for curve in curves:
+        shapes = [list(answer.shape) for answer in curve.answers]
+        entry = [curve.id, curve.step, curve.calls, curve.forms, shapes, sorted(curve.detected_in)]
+        body.append(entry)
+    return body, {"curves.projections": projections, "curves.sizes": sizes}
+
+
+def curves_from_columns(body: Sequence[Any], columns: Mapping[str, Tensor]) -> tuple[Sweep, ...]:
+    """Return the sweeps of a file.
+
+    Raises LookupError, RuntimeError or ValueError if the file is damaged.
+    """
+    if not body:
+        return ()
+    integers = columns["curves.projections"].T
+    flat = (
+        from_rows(integers, columns["curves.sizes"])
+        .masked_fill(integers == _NONE, torch.nan)
+        .flatten()
+    )
+    chunks = iter(flat.split([math.prod(shape) for *_, shapes, _ in body for shape in shapes]))
+    curves = []
+    for id_, step, calls, forms, shapes, detected_in in body:
+        answers = tuple([next(chunks).view(shape) for shape in shapes])
+        form_tuples = tuple(map(_read_form, forms))
+        curves.append(Sweep(id_, step, tuple(calls), form_tuples, answers, frozenset(detected_in)))
+    return tuple(curves)
+
+
+def _read_form(form: Sequence[Any]) -> Form:
+    return tuple((kind, shape and tuple(shape), extremes) for kind, shape, extremes in form)
 
 
 class _Words(BaseModel):
@@ -321,3 +442,117 @@ def _text(*sources: _Words) -> MisconceptionText:
         (words.shows for words in sources if isinstance(words, _TextFile) and words.shows), None
     )
     return MisconceptionText(title=title, explanation=explanation, hints=hints, shows=shows)
+
+
+AllWords = Mapping[str, MisconceptionText]  # the texts of each misconception, by its id
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A misconception that explains an attempt's values, alone or together with others.
+
+    Attributes:
+        alternatives: the misconceptions that explain the same values.
+    """
+
+    id: str
+    alternatives: tuple[str, ...] = ()
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """The id of the misconception, then those of the alternatives."""
+        return (self.id, *self.alternatives)
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """The misconceptions that the replies of an attempt show.
+
+    Attributes:
+        named: the misconceptions that explain the attempt, most likely first; empty if everything
+            passed or nothing explains it.
+        also: misconceptions that are proven but do not explain the wrong values. It is empty unless
+            nothing explains these.
+        together: the ids, among `named`, that explain the values only together, as two mistakes.
+        answers: a digest of the wrong replies, which attempts with the same mistake share.
+    """
+
+    named: tuple[Diagnosed, ...] = ()
+    also: tuple[Diagnosed, ...] = ()
+    together: tuple[str, ...] = ()
+    answers: str = ""
+
+    @property
+    def misconceptions(self) -> tuple[Diagnosed, ...]:
+        """All misconceptions, `named` before `also`."""
+        return (*self.named, *self.also)
+
+    def changed(
+        self, change: Callable[[tuple[Diagnosed, ...]], tuple[Diagnosed, ...]]
+    ) -> Diagnosis:
+        """Return the diagnosis with `change` applied to `named` and to `also`."""
+        return replace(self, named=change(self.named), also=change(self.also))
+
+    def of_one_mistake(self) -> Diagnosis:
+        """Return the diagnosis without the misconceptions that need a second mistake.
+
+        It is for an attempt in which one edit makes every check pass.
+        """
+        return replace(
+            self,
+            named=tuple(d for d in self.named if d.id not in self.together),
+            also=(),
+            together=(),
+        )
+
+
+NOTHING = Diagnosis()
+
+
+def named(words: AllWords, id_: str, alternatives: tuple[str, ...] = ()) -> Diagnosed:
+    """Return a misconception with its title and first hint."""
+    text = words.get(id_)
+    title, hint = (id_.replace("_", " "), "") if text is None else (text.title, text.hints[0])
+    return Diagnosed(id=id_, title=title, hint=hint, alternatives=alternatives)
+
+
+def naming(words: AllWords, id_: str) -> Diagnosis:
+    """Return the diagnosis with one misconception that no check is needed for."""
+    return Diagnosis((named(words, id_),))
+
+
+def in_order(
+    words: AllWords,
+    exceptions: Iterable[str],
+    faults: Iterable[Candidate],
+    suspects: Iterable[str],
+    unwritten: Iterable[str],
+    is_cause: bool,
+) -> Diagnosis:
+    """Return the diagnosis with its misconceptions in order.
+
+    Args:
+        words: the texts of each misconception.
+        exceptions: misconceptions that exceptions prove. They come first.
+        faults: candidates that explain the values. They come second.
+        suspects: misconceptions that replies prove. They come third.
+        unwritten: names for functions that are not written. They come last, because they show
+            nothing about the functions that are.
+        is_cause: whether a proven misconception, or a candidate, may be why the values are wrong.
+            If not, the proven ones go to `Diagnosis.also`.
+    """
+    alternatives: dict[str, tuple[str, ...]] = {}
+    for fault in faults:  # two mutants of one misconception may explain two calls
+        alternatives.setdefault(fault.id, fault.alternatives)
+    together = tuple(alternatives) if len(alternatives) > 1 else ()
+    if not is_cause:
+        proven = dict.fromkeys([*exceptions, *suspects])
+        return Diagnosis(
+            tuple(named(words, id_, alternatives.get(id_, ())) for id_ in dict.fromkeys(unwritten)),
+            tuple(named(words, id_) for id_ in proven),
+            together,
+        )
+    order = dict.fromkeys([*exceptions, *alternatives, *suspects, *unwritten])
+    return Diagnosis(
+        tuple(named(words, id_, alternatives.get(id_, ())) for id_ in order), together=together
+    )

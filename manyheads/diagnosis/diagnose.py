@@ -8,52 +8,53 @@ from dataclasses import replace
 from ..checks.explain import is_dtype_fault, is_unfinished
 from ..checks.runner import target_of
 from ..submission.source import UNTOUCHED, unwritten_names
-from .bank import Bank
-from .broken_aspect import proven_by_aspect, proven_by_plain_numbers
-from .curves import of_one_number
-from .diagnosis import Candidate, Diagnosis, in_order
-from .directions import without_other_directions
-from .explain_row import (
+from .bank import Bank, Candidate, Diagnosis, in_order
+from .evidence import (
+    MUTATED,
+    REFUSES,
+    ROUNDED,
+    UNDIVIDED,
+    UNREGISTERED,
+    Guard,
+    are_rounded,
+    can_cause,
+    guards_of,
+    proven_by,
+    proven_by_answer,
+    proven_by_parameters,
+    without_more,
+)
+from .fault_dictionary import FaultDictionary, Response, differs
+from .fingerprint import has_no_numbers
+from .match import (
     explain,
     explain_behind,
     explain_by_kind,
     explain_functions,
     explain_nearly,
     explain_two,
+    of_one_number,
     smallest_cover,
 )
-from .fingerprint import has_no_numbers
-from .fixed_sizes import (
-    HARD_CODED,
-    has_written_size,
-    lines_that_turn_all_axes,
-    proven_by_rank,
-    proven_by_size,
-)
-from .guards import REFUSES, UNDIVIDED, Guard, guards_of
-from .observe import (
+from .nondeterminism import proven_by_chance
+from .observed_reply import (
     ObservedReply,
     fault_of_device,
     is_moved_after_a_call,
     is_of_copies,
     looks_at_no_numbers,
     on_another_device,
+    without_other_directions,
 )
-from .proofs import (
-    MUTATED,
-    ROUNDED,
-    UNREGISTERED,
-    are_rounded,
-    can_cause,
-    proven_by,
-    proven_by_answer,
-    proven_by_parameters,
-    without_more,
+from .oracles import proven_by_aspect, proven_by_plain_numbers
+from .pass_fail import (
+    HARD_CODED,
+    has_written_size,
+    lines_that_turn_all_axes,
+    pass_fail_match,
+    proven_by_rank,
+    proven_by_size,
 )
-from .recording import FaultDictionary, differs
-from .row import Response
-from .same_places import pass_fail_match
-from .varying_answers import proven_by_chance
 
 
 def diagnose(

@@ -1,19 +1,98 @@
-"""Fingerprints of replies: enough to recognise a reply, without the full values of mutants."""
+"""Fingerprints of replies, and the comparison of two replies up to rounding.
+
+A fingerprint is enough to recognise a reply, without code and without the full values of mutants.
+It has a few random projections of each tensor. They identify equal values up to rounding, and
+reveal little else.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
+from functools import lru_cache
 from typing import Any
 
+import torch
 from torch import Tensor
 
-from ..box.worker.messages import Build, Call, Output, Raised, Reply
+from ..box.worker.messages import Build, Call, DeviceArgument, Output, Raised, Reply
 from ..checks.answer import TABLES
+from ..checks.asserts import TOLERANCE, difference
 from ..checks.explain import KINDS, is_refusal, kind_of
-from ..checks.projection import project
+
+PROJECTIONS = 3
+# elements: more than any right answer has; bounds what a wrong answer costs the judge
+LARGEST = 1 << 20
+# By length: how many directions of at most that length are cached. The longest take 25 MB each, and
+# 0.1 s to draw.
+_CACHED = {1 << 14: 512, 1 << 16: 16, LARGEST: 3}
+FLOOR = -1e3  # scores are within ±50: after a softmax, anything below this is the same as -inf
+# anything above counts as inf: near the limit of float32, and sums of squares must not overflow
+CEILING = 1e30
+
+
+@dataclass(frozen=True)
+class Projection:
+    """extremes: a short hash of the positions of NaN, values above CEILING and values below FLOOR;
+    "" if there are none.
+
+    Numbers: projections of the other values. norm: their Euclidean norm.
+    """
+
+    extremes: str
+    numbers: tuple[float, ...]
+    norm: float
+
+
+def project(tensor: Tensor) -> Projection:
+    """Return the projection of a tensor of any dtype. For a tensor that is too large for any
+    right answer: only its size.
+    """
+    if tensor.numel() > LARGEST:
+        return Projection(f"{tensor.numel()} numbers", (0.0,) * PROJECTIONS, 0.0)
+    values = tensor.double().flatten()
+    ordinary = (values > FLOOR) & (values < CEILING)  # NaN is neither
+    extremes = ""
+    if not bool(ordinary.all()):
+        marks = ordinary.char() + 2 * values.isnan().char() + 4 * (values >= CEILING).char()
+        extremes = hashlib.sha256(bytes(marks.tolist())).hexdigest()[:8]
+        values = torch.where(ordinary, values, torch.zeros_like(values))
+    numbers = (values @ _directions(values.numel())).tolist()
+    return Projection(
+        extremes, tuple(map(_rounded, numbers)), _rounded(float(torch.linalg.vector_norm(values)))
+    )
+
+
+def with_extremes(tensor: Tensor) -> Tensor:
+    """Return the tensor, in which what lies beyond FLOOR or CEILING is an infinity, as a projection
+    takes it.
+    """
+    infinite = tensor.double().masked_fill(tensor <= FLOOR, -torch.inf)
+    return infinite.masked_fill(tensor >= CEILING, torch.inf)
+
+
+def _rounded(number: float) -> float:
+    """Six digits, and 0 for tiny numbers: machines add in different orders, and all should record
+    the same.
+    """
+    return 0.0 if abs(number) <= 1e-10 else float(f"{number:.6g}")
+
+
+def _directions(length: int) -> Tensor:
+    """Return (length, PROJECTIONS) fixed pseudo-random numbers, the same on every machine."""
+    return next(cached(length) for longest, cached in _KEPT.items() if length <= longest)
+
+
+def _draw_directions(length: int) -> Tensor:
+    seed = int.from_bytes(hashlib.sha256(str(length).encode()).digest()[:4], "big")
+    generator = torch.Generator().manual_seed(seed)
+    return torch.randn(length, PROJECTIONS, generator=generator, dtype=torch.float64)
+
+
+_KEPT = {longest: lru_cache(maxsize=count)(_draw_directions) for longest, count in _CACHED.items()}
 
 # Relative to a tensor's norm. A projection adds up the rounding errors of many values.
 PROJECTION_TOLERANCE = 1e-4
@@ -348,3 +427,90 @@ def _tensor_fingerprint(
         projections=projection.numbers,
         norm=projection.norm,
     )
+
+
+def is_comparable(call: Call) -> bool:
+    """Return whether the values of a reply to this call can be compared with a mutant's.
+
+    They cannot with dropout, in a check of dtypes or devices, or with weights that a module draws
+    itself: these depend on the order in which it makes its layers.
+    """
+    own_check = call.random or call.only_build or call.dtype or call.autocast or call.memory
+    return not (
+        own_check or _is_on_meta_or_training(call) or asks_for_a_gpu(call) or has_own_weights(call)
+    )
+
+
+def agree(a: Reply, b: Reply) -> bool:
+    """Return whether two replies are the same to rounding, or raise the same kind of exception."""
+    if a.raised is not None or b.raised is not None:
+        return a.raised is not None and b.raised is not None and _same_exception(a.raised, b.raised)
+    if len(a.outputs) != len(b.outputs) or not all(map(_same_output, a.outputs, b.outputs)):
+        return False
+    # If an output contains NaN, the way in which the formula is written decides which gradients
+    # are NaN, too.
+    undefined = any(
+        output.tensor is not None and bool(output.tensor.isnan().any()) for output in b.outputs
+    )
+    return a.gradients.keys() == b.gradients.keys() and (undefined or _same_gradients(a, b))
+
+
+def _is_on_meta_or_training(call: Call) -> bool:
+    builds = [v for v in call.inputs if isinstance(v, Build)]
+    tensors = [v for v in call.inputs if isinstance(v, Tensor)]
+    return any(b.training or b.device == "meta" for b in builds) or any(
+        t.device.type == "meta" for t in tensors
+    )
+
+
+def has_own_weights(call: Call) -> bool:
+    """Return whether the call builds a module without giving its weights."""
+    return any(isinstance(value, Build) and value.state is None for value in call.inputs)
+
+
+def asks_for_a_gpu(call: Call) -> bool:
+    """Return whether the call names a GPU.
+
+    The judge has none, so it cannot put the same call to trusted code.
+    """
+    devices = (value for value in call.inputs if isinstance(value, Build | DeviceArgument))
+    return any((v.name if isinstance(v, DeviceArgument) else v.device) == "cuda" for v in devices)
+
+
+def _same_exception(a: Raised, b: Raised) -> bool:
+    if is_refusal(a) or is_refusal(b):
+        return is_refusal(a) and is_refusal(b)
+    error_kind = kind_of(a)
+    return error_kind is not None and error_kind is kind_of(b)
+
+
+def _same_output(a: Output, b: Output) -> bool:
+    return _same_values(a.tensor, b.tensor) and (b.tensor is not None or a.kind == b.kind)
+
+
+def _same_gradients(a: Reply, b: Reply) -> bool:
+    gradients = [g for g in b.gradients.values() if g is not None and g.numel()]
+    scale = max((float(g.double().nan_to_num().abs().max()) for g in gradients), default=0.0)
+    return all(
+        _same_values(gradient, b.gradients[name], scale or None)
+        for name, gradient in a.gradients.items()
+    )
+
+
+def _same_values(a: Tensor | None, b: Tensor | None, scale: float | None = None) -> bool:
+    if a is None or b is None or a.shape != b.shape:
+        return a is b
+    a, b = _without_floor(a.double()), _without_floor(b.double())
+    nan = b.isnan()
+    return (
+        torch.equal(a.isnan(), nan)
+        and difference(a.masked_fill(nan, 0.0), b.masked_fill(nan, 0.0), scale) <= TOLERANCE
+    )
+
+
+def _without_floor(t: Tensor) -> Tensor:
+    """Replace very low values by −inf.
+
+    A finite minimum in place of −inf is correct, so it must not hide another fault.
+    """
+    return t.masked_fill(t <= FLOOR, float("-inf"))

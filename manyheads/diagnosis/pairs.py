@@ -9,13 +9,11 @@ from itertools import combinations
 from torch import Tensor
 
 from ..checks.runner import LocalRunner, as_an_attempts
-from .bank import Bank
-from .diagnosis import Candidate
+from .bank import Bank, Candidate
+from .columns import ReplySketch, brief_numbers, sketch_reply
+from .fault_dictionary import FaultDictionary, RecordedMutant, Response, facets_of
 from .fingerprint import ReplyFingerprint, as_due, fingerprint_beside
-from .observe import ObservedReply, settled
-from .pair_answers import ReplySketch, brief_numbers, sketch_reply
-from .recording import FaultDictionary, RecordedMutant, facets_of
-from .row import Response
+from .observed_reply import ObservedReply, settled
 
 # the most calls that detect one mutant of a pair and to which the attempt replies differently
 MAX_DOUBTS = 4

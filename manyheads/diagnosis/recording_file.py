@@ -23,17 +23,24 @@ from ..box.worker.messages import Call
 from ..checks.conditions import LeftOut
 from ..checks.explain import KINDS
 from ..checks.hidden_check import Drawn
-from ..checks.projection import PROJECTIONS
 from ..course import CourseError, Exercise
 from ..errors import restore
 from ..submission.source import code_digest
-from .bank import MisconceptionText
-from .columns import TensorColumns, from_rows, from_sizes, narrow, read_tensors, to_rows, to_sizes
-from .family import curves_from_columns, curves_to_columns
-from .fingerprint import PLAIN, ReplyFingerprint, TensorFingerprint
-from .observe import Expected
-from .pair_answers import from_columns, to_columns
-from .recording import FaultDictionary, PublicCheck, RecordedCondition, RecordedMutant
+from .bank import MisconceptionText, curves_from_columns, curves_to_columns
+from .columns import (
+    TensorColumns,
+    from_columns,
+    from_rows,
+    from_sizes,
+    narrow,
+    read_tensors,
+    to_columns,
+    to_rows,
+    to_sizes,
+)
+from .fault_dictionary import FaultDictionary, PublicCheck, RecordedCondition, RecordedMutant
+from .fingerprint import PLAIN, PROJECTIONS, ReplyFingerprint, TensorFingerprint
+from .observed_reply import Expected
 
 FORMAT = 11  # increase it if the format or the recorded values change
 _VARIES = -1  # stands for the index of a reply that is nondeterministic

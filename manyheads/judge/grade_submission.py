@@ -16,11 +16,10 @@ from ..checks.hidden_check import DIED, FAILED_ITSELF, CheckOutcome
 from ..checks.runner import Exchange, LocalRunner, namespace_of, target_of
 from ..course import Course, Exercise
 from ..diagnosis import load_bank
-from ..diagnosis.agree import agree, asks_for_a_gpu, is_comparable
-from ..diagnosis.diagnosis import NOTHING, AllWords, Diagnosis, named, naming
-from ..diagnosis.guards import REFUSES, UNDIVIDED
-from ..diagnosis.proofs import can_cause
-from ..diagnosis.recording import FaultDictionary
+from ..diagnosis.bank import NOTHING, AllWords, Diagnosis, named, naming
+from ..diagnosis.evidence import REFUSES, UNDIVIDED, can_cause
+from ..diagnosis.fault_dictionary import FaultDictionary
+from ..diagnosis.fingerprint import agree, asks_for_a_gpu, is_comparable
 from ..diagnosis.recording_file import current
 from ..errors import CourseFault
 from ..lines.search import OutOfTime

@@ -26,8 +26,8 @@ from ..checks.conditions import Condition, Judged, Rule, first_unmet, judged_bes
 from ..checks.explain import describe_exception, kind_name
 from ..checks.hidden_check import AttemptRaised, CheckFailed
 from ..checks.runner import Exchange, Implementation, Runner, target_of
-from ..diagnosis.observe import ObservedReply
-from ..diagnosis.recording import FaultDictionary, RecordedCondition
+from ..diagnosis.fault_dictionary import FaultDictionary, RecordedCondition
+from ..diagnosis.observed_reply import ObservedReply
 from ..result import CheckResult
 
 # Of the largest number: by so much the reference's answers differ, or fail to add up, where that is

@@ -29,15 +29,13 @@ from ..checks.hidden_check import AttemptRaised, CheckFailed, CheckOutcome
 from ..checks.runner import LocalRecordingRunner, target_of
 from ..course import Exercise
 from ..course.signatures import Signature
-from ..diagnosis.bank import Bank
-from ..diagnosis.broken_aspect import first_broken, groups_of
+from ..diagnosis.bank import NOTHING, Bank, Diagnosis, named, naming
 from ..diagnosis.diagnose import diagnose
-from ..diagnosis.diagnosis import NOTHING, Diagnosis, named, naming
-from ..diagnosis.observe import ObservedReply, first_of, observed, settled
-from ..diagnosis.proofs import UNREGISTERED, proven_by_answer
-from ..diagnosis.recording import FaultDictionary, PublicCheck, differs
-from ..diagnosis.row import Response
-from ..diagnosis.varying_answers import proven_by_chance
+from ..diagnosis.evidence import UNREGISTERED, proven_by_answer
+from ..diagnosis.fault_dictionary import FaultDictionary, PublicCheck, Response, differs
+from ..diagnosis.nondeterminism import proven_by_chance
+from ..diagnosis.observed_reply import ObservedReply, first_of, observed, settled
+from ..diagnosis.oracles import first_broken, groups_of
 from ..result import CheckResult, Diagnosed, FunctionResult, Outcome, ProvedLine
 from ..submission.source import INTERFACE, UNTOUCHED, is_unwritten, unwritten_names
 from .attempt_runner import AttemptRunner

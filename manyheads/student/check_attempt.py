@@ -14,10 +14,10 @@ from ..box.worker.messages import Call
 from ..checks.explain import describe_exception
 from ..checks.runner import cast
 from ..course import Exercise
-from ..diagnosis.diagnosis import Diagnosis, named
+from ..diagnosis.bank import Diagnosis, named
+from ..diagnosis.fault_dictionary import FaultDictionary, differs
 from ..diagnosis.fingerprint import fingerprint_beside
-from ..diagnosis.observe import ObservedReply, settled
-from ..diagnosis.recording import FaultDictionary, differs
+from ..diagnosis.observed_reply import ObservedReply, settled
 from ..judge.attempt_runner import AttemptRunner
 from ..judge.cures import are_the_cause, as_note, stopped_parts, suggest
 from ..judge.prove_line import EditedAttempts, IsRight

@@ -20,8 +20,8 @@ from ..checks.hidden_check import Layer
 from ..checks.runner import cast, target_of
 from ..course import Exercise
 from ..course.signatures import Axis, Signature
-from ..diagnosis.observe import Expected
-from ..diagnosis.recording import FaultDictionary
+from ..diagnosis.fault_dictionary import FaultDictionary
+from ..diagnosis.observed_reply import Expected
 from ..errors import CourseFault
 from ..judge.redaction import Axes, axes_of
 

@@ -24,7 +24,7 @@ from ..submission.source import UNTOUCHED
 from .own_attempt import from_here
 
 if TYPE_CHECKING:  # check and status show hints and do not load torch
-    from ..diagnosis.diagnosis import AllWords
+    from ..diagnosis.bank import AllWords
     from .own_attempt import Own
 
 # in FOLDER: by exercise, how many hints to each mistake of a function were shown

@@ -44,7 +44,7 @@ from ..submission.which_exercise import Exercises, NotPlaced
 
 if TYPE_CHECKING:
     from ..box.connection import Box
-    from ..diagnosis.recording import FaultDictionary
+    from ..diagnosis.fault_dictionary import FaultDictionary
 
 NAME, ENGINE = "last-check", Path(__file__).parents[1]  # the folder in FOLDER
 # how many times the limits of grading: a laptop may be slow, and no points depend on it

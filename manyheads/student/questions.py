@@ -29,7 +29,7 @@ from ..box.worker.limits import Limits
 from ..box.worker.messages import Build, Call, Reply, Step, TraceCall, Traced
 from ..checks.runner import cast, map_call, target_of
 from ..course import Exercise
-from ..diagnosis.recording import FaultDictionary
+from ..diagnosis.fault_dictionary import FaultDictionary
 from ..judge.redaction import Axes
 from ..lines.edits import Edit, name_of
 from ..lines.search import candidates

@@ -11,8 +11,8 @@ import torch
 from torch import Tensor
 
 from manyheads.box.worker import wire
+from manyheads.diagnosis.fault_dictionary import FaultDictionary
 from manyheads.diagnosis.fingerprint import STORED
-from manyheads.diagnosis.recording import FaultDictionary
 
 # relative to the largest number of a tensor, or to 1 if all are smaller: float32 has seven digits
 TENSORS = 2e-6

@@ -18,7 +18,7 @@ from manyheads.authoring.visible_checks import (
     within,
 )
 from manyheads.box.worker.messages import Build, Call
-from manyheads.diagnosis.aspects import Oracle
+from manyheads.diagnosis.oracles import Oracle
 
 CALLS = (0, 1)
 EXPECTED = ((torch.tensor([[1.0, 2.0]]),), (torch.tensor([[1.0, 3.0]]),))

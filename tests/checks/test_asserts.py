@@ -6,7 +6,6 @@ import pytest
 import torch
 
 from manyheads.box.worker.messages import Call, Output, Raised, Reply
-from manyheads.checks import projection
 from manyheads.checks.answer import Answer
 from manyheads.checks.asserts import (
     assert_finite,
@@ -18,7 +17,8 @@ from manyheads.checks.asserts import (
     difference,
 )
 from manyheads.checks.hidden_check import AttemptRaised, CheckFailed, EditError, edit
-from manyheads.checks.projection import LARGEST, project
+from manyheads.diagnosis import fingerprint
+from manyheads.diagnosis.fingerprint import LARGEST, project
 
 
 def answered(value: torch.Tensor) -> Answer:
@@ -207,7 +207,7 @@ def test_equal_tensors_have_equal_projections_and_others_have_not() -> None:
 
 
 def test_a_tensor_that_is_larger_than_any_right_answer_is_known_by_its_size_alone(monkeypatch):
-    monkeypatch.setattr(projection, "_directions", None)  # no directions are drawn for it
+    monkeypatch.setattr(fingerprint, "_directions", None)  # no directions are drawn for it
     large = torch.zeros(LARGEST + 1, dtype=torch.uint8)
     assert project(large) == project(large + 1)
     assert project(large) != project(torch.zeros(LARGEST + 2, dtype=torch.uint8))

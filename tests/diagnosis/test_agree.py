@@ -10,8 +10,12 @@ import torch
 from torch import Tensor
 
 from manyheads.box.worker.messages import Build, Call, Output, Reply
-from manyheads.diagnosis.agree import agree, is_comparable
-from manyheads.diagnosis.fingerprint import TensorFingerprint, tensor_fingerprint
+from manyheads.diagnosis.fingerprint import (
+    TensorFingerprint,
+    agree,
+    is_comparable,
+    tensor_fingerprint,
+)
 
 pytestmark = pytest.mark.recorded
 

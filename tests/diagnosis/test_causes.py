@@ -3,8 +3,8 @@
 import pytest
 
 from manyheads.box.worker.messages import Raised
-from manyheads.diagnosis.diagnosis import Diagnosis, named
-from manyheads.diagnosis.proofs import can_cause, proven_by
+from manyheads.diagnosis.bank import Diagnosis, named
+from manyheads.diagnosis.evidence import can_cause, proven_by
 
 REACHED = {
     "unused": [{"use"}],

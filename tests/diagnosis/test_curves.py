@@ -12,13 +12,11 @@ from torch import Tensor
 from manyheads.authoring.record_calls import RecordedCall, RecordedCalls, recorded_curves
 from manyheads.box.worker.messages import Call
 from manyheads.checks.runner import LocalRunner
-from manyheads.diagnosis.bank import Bank
-from manyheads.diagnosis.curves import on_a_curve
-from manyheads.diagnosis.family import ParametricMutant, curves_from_columns, curves_to_columns
+from manyheads.diagnosis.bank import Bank, ParametricMutant, curves_from_columns, curves_to_columns
+from manyheads.diagnosis.fault_dictionary import FaultDictionary, PublicCheck, Response, differs
 from manyheads.diagnosis.fingerprint import fingerprint_of
-from manyheads.diagnosis.observe import ObservedReply, observed
-from manyheads.diagnosis.recording import FaultDictionary, PublicCheck, differs
-from manyheads.diagnosis.row import Response
+from manyheads.diagnosis.match import on_a_curve
+from manyheads.diagnosis.observed_reply import ObservedReply, observed
 
 Function = Callable[[Tensor], Tensor]
 

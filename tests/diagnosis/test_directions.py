@@ -5,9 +5,8 @@ import torch
 from torch import Tensor
 
 from manyheads.box.worker.messages import Call, Output, Reply
-from manyheads.diagnosis.directions import Direction, without_other_directions
 from manyheads.diagnosis.fingerprint import fingerprint_of
-from manyheads.diagnosis.observe import observed
+from manyheads.diagnosis.observed_reply import Direction, observed, without_other_directions
 
 TABLE = torch.arange(12.0, dtype=torch.float64).view(4, 3) + 1
 LSE = torch.tensor([1.0, 2.0, 3.0, 4.0], dtype=torch.float64)

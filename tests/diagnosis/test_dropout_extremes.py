@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from manyheads.box.worker.messages import Build, Call
 from manyheads.checks.runner import LocalRunner
-from manyheads.diagnosis.observe import is_of_copies, settled
+from manyheads.diagnosis.observed_reply import is_of_copies, settled
 
 P = 0.25
 

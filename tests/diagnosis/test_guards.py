@@ -5,7 +5,7 @@ and no result of the code.
 import pytest
 
 from manyheads.box.worker.messages import Raised
-from manyheads.diagnosis.guards import guard_of, guards_of
+from manyheads.diagnosis.evidence import guard_of, guards_of
 
 REFUSED = ("ValueError", "Exception", "BaseException", "object")
 

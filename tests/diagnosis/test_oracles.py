@@ -9,9 +9,9 @@ from torch import Tensor
 from manyheads.box.worker.messages import Build, Call, Reply
 from manyheads.checks.hidden_check import AttemptRaised, CheckFailed
 from manyheads.checks.runner import LocalRunner
-from manyheads.diagnosis.aspects import Oracle, compare
 from manyheads.diagnosis.fingerprint import fingerprint_of
-from manyheads.diagnosis.observe import ObservedReply
+from manyheads.diagnosis.observed_reply import ObservedReply
+from manyheads.diagnosis.oracles import Oracle, compare
 
 X = torch.tensor([[1.0, 2.0], [3.0, 4.0]], dtype=torch.float64)
 

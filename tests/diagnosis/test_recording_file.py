@@ -22,7 +22,6 @@ from manyheads.box.worker.messages import (
 from manyheads.checks.hidden_check import Drawn
 from manyheads.course import CourseError, load_course
 from manyheads.diagnosis import recording_file
-from manyheads.diagnosis.aspects import is_broken
 from manyheads.diagnosis.columns import (
     TensorColumns,
     from_rows,
@@ -31,9 +30,10 @@ from manyheads.diagnosis.columns import (
     to_rows,
     to_sizes,
 )
+from manyheads.diagnosis.fault_dictionary import ORACLES, FaultDictionary, RecordedMutant
 from manyheads.diagnosis.fingerprint import PLAIN, REPLY_FIELDS, ReplyFingerprint, fingerprint_of
-from manyheads.diagnosis.observe import observed
-from manyheads.diagnosis.recording import ORACLES, FaultDictionary, RecordedMutant
+from manyheads.diagnosis.observed_reply import observed
+from manyheads.diagnosis.oracles import is_broken
 from manyheads.diagnosis.recording_file import loaded, read, save
 from tests.make import REPOSITORY
 

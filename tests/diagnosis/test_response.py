@@ -5,7 +5,7 @@ import subprocess
 import sys
 
 SCRIPT = """
-from manyheads.diagnosis.row import _Names
+from manyheads.diagnosis.fault_dictionary import _Names
 print([_Names(), _Names(["a"]), _Names(["k.weight", "q.weight", "v.weight", "proj.weight"])])
 """
 

@@ -18,7 +18,7 @@ import manyheads
 from manyheads.box.open_and_load import Stopped
 from manyheads.box.worker.messages import Call, Raised, Reply
 from manyheads.checks.runner import Exchange
-from manyheads.diagnosis.guards import guards_of
+from manyheads.diagnosis.evidence import guards_of
 from manyheads.judge.cures import are_the_cause, suggest
 from manyheads.judge.function_states import Seen, named_in
 from manyheads.lines.search import LONGEST, LONGEST_LINES, MOST, candidates

@@ -23,7 +23,7 @@ from manyheads.checks.asserts import assert_finite, assert_shape
 from manyheads.checks.explain import explain, is_dtype_fault, kind_of, sanitize, says_unwritten
 from manyheads.checks.hidden_check import CheckFailed, Draw, Layer, check, input_seed
 from manyheads.checks.runner import Exchange, cast
-from manyheads.diagnosis.agree import is_comparable
+from manyheads.diagnosis.fingerprint import is_comparable
 from manyheads.judge.redaction import redact
 from manyheads.judge.run_checks import HiddenChecks
 

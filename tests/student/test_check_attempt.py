@@ -16,8 +16,8 @@ from manyheads.box.worker.messages import Build, Call, Raised, Reply
 from manyheads.checks.runner import LocalRecordingRunner, namespace_of
 from manyheads.course import Assignment, Course, CourseError, Exercise
 from manyheads.diagnosis import Mutant, load_bank
+from manyheads.diagnosis.fault_dictionary import FaultDictionary
 from manyheads.diagnosis.fingerprint import ReplyFingerprint, fingerprint_beside
-from manyheads.diagnosis.recording import FaultDictionary
 from manyheads.diagnosis.recording_file import read, save
 from manyheads.judge.attempt_runner import AttemptRunner
 from manyheads.result import ExerciseResult

@@ -15,8 +15,8 @@ from manyheads.checks.hidden_check import Layer
 from manyheads.course import Assignment, Exercise
 from manyheads.course.course_yaml import AssignmentRow, ExerciseRow
 from manyheads.course.signatures import parse_signature
+from manyheads.diagnosis.fault_dictionary import FaultDictionary, PublicCheck
 from manyheads.diagnosis.fingerprint import ReplyFingerprint
-from manyheads.diagnosis.recording import FaultDictionary, PublicCheck
 from manyheads.judge.redaction import Axes, axes_of
 from manyheads.student.examples import SAME, Example, ambiguity_of, examples
 from manyheads.student.trace import number_in_words

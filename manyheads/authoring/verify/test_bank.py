@@ -12,7 +12,7 @@ import torch
 from torch import nn
 
 from ...diagnosis import Mutant
-from ...diagnosis.family import ParametricMutant
+from ...diagnosis.bank import ParametricMutant
 from .plugin import Report
 from .trials import Trials
 

@@ -18,7 +18,7 @@ from ...box.connection import Box
 from ...checks.runner import Exchange, LocalRecordingRunner, target_of
 from ...course import Course, Exercise
 from ...diagnosis import Mutant, load_bank
-from ...diagnosis.family import Namespace
+from ...diagnosis.bank import Namespace
 from ...diagnosis.recording_file import read
 from ...judge.grade_submission import Judge, Settings
 from ...judge.public_checks import Attribution, answer_public_calls

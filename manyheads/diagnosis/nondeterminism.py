@@ -15,8 +15,8 @@ from torch import Tensor
 from ..box.worker.form import OPAQUE
 from ..box.worker.messages import Build
 from ..checks.runner import target_of
-from .observe import ObservedReply, first_of, is_of_copies
-from .row import Response
+from .fault_dictionary import Response
+from .observed_reply import ObservedReply, first_of, is_of_copies
 
 SAME = 1e-6  # relative to the largest number: two answers are equal
 WIDTH = 1e-3  # relative range of a ratio that is the same for all numbers
