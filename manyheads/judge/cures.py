@@ -161,14 +161,8 @@ class _File:
             if isinstance(node, ast.ClassDef)
             for statement in node.body
         }
-        methods = [
-            (n, [*n.args.posonlyargs, *n.args.args][:1]) for n in self.functions if id(n) in inner
-        ]
-        return {
-            n.name
-            for n, me in methods
-            if not n.decorator_list and [arg.arg for arg in me] != ["self"]
-        }
+        methods = [n for n in self.functions if id(n) in inner and not n.decorator_list]
+        return {method.name for method in methods if _first_parameter(method) != "self"}
 
     @cached_property
     def imported(self) -> set[str]:
@@ -196,6 +190,11 @@ class _File:
 
 
 _file = lru_cache(maxsize=8)(_File)  # many exceptions of a text are raised on few lines
+
+
+def _first_parameter(function: ast.FunctionDef) -> str:
+    parameters = [*function.args.posonlyargs, *function.args.args]
+    return parameters[0].arg if parameters else ""
 
 
 def _names(nodes: Iterable[ast.AST], context: type[ast.expr_context] = ast.Load) -> set[str]:
@@ -472,11 +471,8 @@ def _not_called(file: _File, message: str) -> str:
         if isinstance(n, ast.Call) and getattr(n.func, "id", "") in names
         for a in n.args
     ]
-    name_nodes = [
-        n
-        for n in (*(n.value for n in file.nodes if isinstance(n, ast.Assign)), *arguments)
-        if isinstance(n, ast.Name)
-    ]
+    assigned = [n.value for n in file.nodes if isinstance(n, ast.Assign)]
+    name_nodes = [n for n in (*assigned, *arguments) if isinstance(n, ast.Name)]
     mentions_function = "__index__" not in message and re.search(
         r"\b(function|method|builtin_function_or_method)\b", message
     )
@@ -489,13 +485,9 @@ def _not_called(file: _File, message: str) -> str:
             if isinstance(getattr(torch, attr, 0), torch.dtype)
             else getattr(torch.Tensor, attr, None)
         )
-        callee = (
-            node.id
-            if isinstance(node, ast.Name) and node.id in names
-            else f".{attr}"
-            if callable(method)
-            else ""
-        )
+        callee = f".{attr}" if callable(method) else ""
+        if isinstance(node, ast.Name) and node.id in names:
+            callee = node.id
         if callee:
             return (
                 f"`{callee}`, written on line {node.lineno}, is not called there: write"
@@ -514,20 +506,19 @@ def _misspelt(file: _File, message: str) -> str:
     }
     if match := _LACKS.match(message):
         type_name, module, word = match.groups()
-        # Of a module that is not torch's nothing is known.
-        vocabulary = (
-            {*dir(_OWNERS[module or type_name])}
-            if (module or type_name) in _OWNERS
-            else set()
-            if module
-            else stored
-        )
+        owner = module or type_name
+        # The names in a module that is not part of torch are not known here.
+        vocabulary = set() if module else stored
+        if owner in _OWNERS:
+            vocabulary = {*dir(_OWNERS[owner])}
     elif match := re.match(rf"name {_NAME} is not defined", message):
         word, vocabulary, written = match[1], {*file.defined, *dir(builtins)}, _names(file.here)
         is_no_function = len(word) < 2 or isinstance(
             getattr(torch, word, torch), type | type(torch)
         )
-        near = f"self.{word}" if word in stored else "" if is_no_function else f"torch.{word}"
+        near = "" if is_no_function else f"torch.{word}"
+        if word in stored:
+            near = f"self.{word}"
     if not match or word not in written or (word in file.defined and match.re is not _LACKS):
         return ""
     vocabulary = {

@@ -97,17 +97,17 @@ def states_of(
             bool(blockers) and not is_explained and not _stopped_before(summary, source, blockers)
         )
         state = _state(summary, unwritten, is_waiting, is_explained)
+        waits_for = {"waiting": next(iter(blockers), ""), "so_far": summary.stopped_at}
+        near = ""
+        if state == "undefined":
+            near = _near(summary.name, source, [s.name for s in seen])
         functions[summary.name] = FunctionResult(
             name=summary.name,
             state=state,
-            waits_for={"waiting": next(iter(blockers), ""), "so_far": summary.stopped_at}.get(
-                state, ""
-            ),
+            waits_for=waits_for.get(state, ""),
             check=summary.check if state in ("wrong", "waiting") else "",
             evidence=_evidence(summary, source, state),
-            near=(
-                _near(summary.name, source, [s.name for s in seen]) if state == "undefined" else ""
-            ),
+            near=near,
         )
     return tuple(functions.values())
 
@@ -120,9 +120,13 @@ def _state(
     if summary.name in unwritten:
         return "unwritten"
     if summary.is_wrong:
+        if is_waiting:
+            return "waiting"
         is_empty = summary.is_empty or (says_unwritten(summary.raised) and not is_explained)
-        return "waiting" if is_waiting else "unwritten" if is_empty else "wrong"
-    return "unseen" if not summary.is_asked else "so_far" if summary.stopped_at else "right"
+        return "unwritten" if is_empty else "wrong"
+    if not summary.is_asked:
+        return "unseen"
+    return "so_far" if summary.stopped_at else "right"
 
 
 @lru_cache(maxsize=2)  # several look at each text, one after the other
@@ -131,12 +135,11 @@ def named_in(source: str) -> Mapping[str, frozenset[str]]:
     definitions = definitions_of(source)
     if len(definitions) == 1:  # which names no other, however long it is
         return dict.fromkeys(definitions, frozenset())
-    return {
-        name: frozenset(
-            {n.id for n in ast.walk(definition) if isinstance(n, ast.Name)} & definitions.keys()
-        )
-        for name, definition in definitions.items()
-    }
+    used_names = {}
+    for name, definition in definitions.items():
+        names = {n.id for n in ast.walk(definition) if isinstance(n, ast.Name)}
+        used_names[name] = frozenset(names & definitions.keys())
+    return used_names
 
 
 def uses(source: str, *names: str) -> frozenset[str]:
@@ -199,11 +202,8 @@ def _evidence(summary: Seen, source: str, state: State) -> str:
             )
             return f"{STUB_ENDS} {where}: take that line out once the rest is written"
         methods = unwritten_methods(source, summary.name)
-        return (
-            f"its {' and '.join(methods)} {'are' if len(methods) > 1 else 'is'} not written yet"
-            if methods
-            else ""
-        )
+        verb = "are" if len(methods) > 1 else "is"
+        return f"its {' and '.join(methods)} {verb} not written yet" if methods else ""
     explanation = _no_module(summary, source) or in_another_order(
         source, summary.name, summary.arguments
     )

@@ -245,7 +245,8 @@ class Judge:
         outcomes = with_functions(
             outcomes, transcript, ended, lambda e: agree(e.reply, run.reference.execute(e.call))
         )
-        targets = {target_of(call) for call in (*(e.call for e in transcript), *ended.values())}
+        calls = [*(e.call for e in transcript), *ended.values()]
+        targets = {target_of(call) for call in calls}
         names = (name for name in namespace_of(exercise.solution) if name in targets)
         attribution = Attribution(tuple(FunctionResult(name=name, state="right") for name in names))
         if any(o.outcome != "passed" for o in outcomes):

@@ -323,12 +323,14 @@ def all_right(exchanges: Sequence[Exchange], reference: Runner) -> bool:
         e for e in exchanges if not (isinstance(e.call.subject, Build) and e.call.subject.training)
     )
     pairs = [(e.reply, reference.execute(e.call)) for e in plain]
-    comparable = [
-        pair
-        for pair in pairs
-        if all(map(has_numbers, pair)) and len({len(numbers_of(reply)) for reply in pair}) == 1
-    ]
+    comparable = [pair for pair in pairs if _are_comparable(*pair)]
     return bool(comparable) and all(_are_near(*pair) for pair in comparable)
+
+
+def _are_comparable(actual: Reply, expected: Reply) -> bool:
+    if not has_numbers(actual) or not has_numbers(expected):
+        return False
+    return len(numbers_of(actual)) == len(numbers_of(expected))
 
 
 def require_nontrivial(attempt: Implementation, target: str, asked: Asked | None) -> None:
@@ -392,13 +394,17 @@ def _expect_to_go_by_sizes(target: str, probe: Asked) -> None:
     """Of a function that is given no numbers: its answers change, and have something of the right
     ones.
     """
-    pairs = [tuple(numbers_of(reply, INFINITE) for reply in both) for both in probe.answers]
+    pairs = [
+        (numbers_of(actual, INFINITE), numbers_of(expected, INFINITE))
+        for actual, expected in probe.answers
+    ]
     single = [
         (float(actual), float(expected))
         for actual, expected in pairs
         if actual.numel() == expected.numel() == 1
     ]
-    values, expected_values = ({pair[i] for pair in single} for i in (0, 1))
+    values = {actual for actual, _ in single}
+    expected_values = {expected for _, expected in single}
     expect(
         len(values) != 1 or len(expected_values) == 1,
         f"{target} gives the same answer, whatever it is given",
@@ -455,11 +461,13 @@ def _goes_number_by_number(attempt: Implementation, call: Call, answer: Tensor) 
 
 
 def _are_near(actual: Reply, expected: Reply) -> bool:
-    shapes = [
-        [out.tensor.shape for out in reply.outputs if out.tensor is not None]
-        for reply in (actual, expected)
-    ]
-    return shapes[0] == shapes[1] and difference(numbers_of(actual), numbers_of(expected)) <= RIGHT
+    if _tensor_shapes(actual) != _tensor_shapes(expected):
+        return False
+    return difference(numbers_of(actual), numbers_of(expected)) <= RIGHT
+
+
+def _tensor_shapes(reply: Reply) -> list[torch.Size]:
+    return [out.tensor.shape for out in reply.outputs if out.tensor is not None]
 
 
 def four_like(call: Call) -> tuple[Call, ...]:
@@ -562,10 +570,9 @@ def without_unmet_conditions(
     observations: the answers to recorded calls. wrong_functions: the functions that give a wrong
     answer somewhere; a right one is asked nothing more.
     """
-    calls = {check.id: check.all_calls for check in recording.visible}
-    targets = {
-        id_: {target_of(recording.calls[i]) for i in indices} for id_, indices in calls.items()
-    }
+    targets = {}
+    for check in recording.visible:
+        targets[check.id] = {target_of(recording.calls[i]) for i in check.all_calls}
     passed = [check for check in checks if check.outcome == "passed"]
     needed = {
         function

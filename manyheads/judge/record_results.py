@@ -499,13 +499,15 @@ def note_points(folder: Path, before: Result, after: Result) -> None:
     both = {exercise.id for exercise in before.exercises}.intersection(
         exercise.id for exercise in after.exercises
     )
-    old, new = (
-        with_total(r, (e for e in r.exercises if e.id in both)).score for r in (before, after)
-    )
+    old, new = _score_in(before, both), _score_in(after, both)
     # a total, which no run changes
     is_by_hand = any(adjustment.rule == "score" for adjustment in after.adjustments)
     if old != new and not is_by_hand:
         append(folder / CHANGING, [after.student, after.assignment, old, new])
+
+
+def _score_in(result: Result, ids: set[str]) -> float | None:
+    return with_total(result, (e for e in result.exercises if e.id in ids)).score
 
 
 def finish_changed_points(folder: Path) -> list[ChangedPoints]:

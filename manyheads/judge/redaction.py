@@ -12,7 +12,7 @@ import math
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
-from itertools import combinations_with_replacement, pairwise
+from itertools import chain, combinations_with_replacement, pairwise
 
 from torch import Tensor
 
@@ -226,9 +226,10 @@ def axes_of(
     if sizes is None:
         return None
     tensors = (row.axes for row in rows if not row.is_number or len(row.axes[0].factors) > 1)
-    axis_names = [
-        [f for axis in axes for f in axis.factors if isinstance(f, str)] for axes in tensors
-    ]
+    axis_names = []
+    for axes in tensors:
+        factors = chain.from_iterable(axis.factors for axis in axes)
+        axis_names.append([factor for factor in factors if isinstance(factor, str)])
     neighbours = frozenset(
         pair for names in axis_names for pair in pairwise(names) if pair[0] != pair[1]
     )

@@ -471,13 +471,11 @@ def _without_what_says_nothing(
     """
     transcript = [*run.attempt.transcript]
     passed = [outcome.id for outcome in outcomes if outcome.outcome == "passed"]
-    check_targets = {
-        check: [target_of(exchange.call) for exchange in run.asked_by(check)] for check in passed
-    }
-    targets, passes = (
-        dict.fromkeys(chain.from_iterable(check_targets.values())),
-        len(passed) == len(outcomes),
-    )
+    check_targets = {}
+    for check in passed:
+        check_targets[check] = [target_of(exchange.call) for exchange in run.asked_by(check)]
+    targets = dict.fromkeys(chain.from_iterable(check_targets.values()))
+    passes = len(passed) == len(outcomes)
     demands = [
         (name, demand)
         for name in targets

@@ -99,7 +99,8 @@ class Part:
             if written != old:
                 data = data[:start] + written + data[end:]
                 lines = (text.splitlines(keepends=True) for text in (old, written))
-                line = node.lineno + [*map(ne, *lines), True].index(True)  # type: ignore[attr-defined]
+                first_difference = [*map(ne, *lines), True].index(True)
+                line = node.lineno + first_difference  # type: ignore[attr-defined]
         return Edit(category, tier, line, self.source, data.decode())
 
     @cached_property
@@ -578,11 +579,10 @@ def _integers(code: Part, node: ast.AST, value: int) -> Changes:
     axes = _AXES if is_axis or isinstance(outer, ast.Tuple) else ()
     for replacement in dict.fromkeys((*axes, value - 1, value + 1, 0, 1, 2, 3)):
         if replacement != value:
-            yield (
-                "number",
-                3 if replacement not in axes else 1 if is_axis else 2,
-                {node: str(replacement)},
-            )
+            tier = 1 if is_axis else 2
+            if replacement not in axes:
+                tier = 3
+            yield "number", tier, {node: str(replacement)}
 
 
 def _equations(node: ast.Constant, quoted: str) -> Changes:
