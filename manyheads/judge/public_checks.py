@@ -44,7 +44,7 @@ from ..submission.source import INTERFACE, UNTOUCHED, is_unwritten, unwritten_na
 from .attempt_runner import AttemptRunner
 from .cures import loop_fault, suggest
 from .function_states import (
-    Seen,
+    FunctionSummary,
     in_another_order,
     returned_in_another_order,
     states_of,
@@ -409,10 +409,10 @@ def functions_of(
     )
 
 
-def _summary_of(answers: Answers, name: str, is_wrong: bool, stopped_at: str) -> Seen:
+def _summary_of(answers: Answers, name: str, is_wrong: bool, stopped_at: str) -> FunctionSummary:
     observations = answers.observations_of(name)
     raised = [observation.reply.raised for observation in observations]
-    return Seen(
+    return FunctionSummary(
         name,
         is_asked=bool(observations),
         # Another name may be undefined, too: an argument of the call.
@@ -465,8 +465,8 @@ def _has_loop_fault(failures: Sequence[_Failure], source: str) -> bool:
 
 
 def _choose_evidence(
-    function: Seen, failures: Sequence[_Failure], diagnosis: Diagnosis, answers: Answers
-) -> Seen:
+    function: FunctionSummary, failures: Sequence[_Failure], diagnosis: Diagnosis, answers: Answers
+) -> FunctionSummary:
     """Return the function with the evidence to print between a misconception's title and its hint.
 
     The first failure of this list gives the evidence: the one that ended the process; one that
