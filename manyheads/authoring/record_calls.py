@@ -51,7 +51,7 @@ from ..diagnosis.pair_answers import Pairs, ReplySketch, no_pairs, sketch_reply
 from ..diagnosis.recording import RecordedCondition, RecordedMutant
 from ..diagnosis.same_places import sizes_of
 from ..diagnosis.varying_answers import are_alike
-from ..judge.nontrivial import asked_of
+from ..judge.nontrivial import choose_probe
 from ..judge.run_checks import CONDITIONS, Catalogue
 from .time_limit import must_end
 from .visible_checks import Groups, groups_of
@@ -376,7 +376,7 @@ def recorded_conditions(
     conditions: list[RecordedCondition] = []
     for function in functions:
         exchanges = [exchange for exchange in transcript if target_of(exchange.call) == function]
-        chosen = asked_of(exchanges, reference, lambda call, make: make(call))
+        chosen = choose_probe(exchanges, reference, lambda call, make: make(call))
         if chosen is not None:
             calls = tuple(rounded(call) for call in chosen.calls)
             expected = tuple(first_tensor(reference.execute(call)) for call in calls)
