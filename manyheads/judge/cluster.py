@@ -210,7 +210,11 @@ async def prepare(setup: RunSetup, dask_worker: distributed.Worker) -> None:
 def grade_here(setup: RunSetup, submission: Submission, key: str, only: Collection[str]) -> Graded:
     """Grade a submission in this worker.
 
-    key: the hash of its files on the machine that runs `course grade`.
+    Args:
+        setup: The options of the run.
+        submission: The submission.
+        key: The hash of its files on the machine that runs `course grade`.
+        only: The ids of the exercises to grade; empty for all.
     """
     worker = distributed.get_worker()
     keeper: JudgeKeeper = sync(worker.loop, _keeper_of, worker)

@@ -460,7 +460,7 @@ def _before_shaping(code: Part, node: ast.Call, func: ast.Attribute) -> Changes:
 def _scaled(code: Part, node: ast.expr, factor: ast.expr | None) -> Changes:
     """Yield the product, divided by the root of its factor's last size.
 
-    A product that is divided already is left as it is.
+    Nothing is yielded if the product is divided already.
     """
     outer = code.parents[node]
     if isinstance(factor, ast.Name) and not (

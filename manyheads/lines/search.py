@@ -63,7 +63,7 @@ def gates(code: Part, node: ast.AST) -> Changes:
 
 
 def orders(code: Part, node: ast.AST) -> Changes:
-    """Yield edits that swap two arguments, operands, sizes of a shape, or branches of a condition."""
+    """Yield edits that swap two arguments, operands, sizes of a shape, or branches."""
     groups: list[Sequence[ast.expr]] = []
     match node:
         case ast.Call(args=args, keywords=keywords):
