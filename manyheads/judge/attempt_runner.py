@@ -100,11 +100,11 @@ class ReplayCache:
             self.forget()
 
     def first_step(self, check: str) -> ReplayNode:
-        """Return where the check with this id begins."""
+        """Return the first step of the check with this id."""
         return self._first.setdefault(check, ReplayNode())
 
     def after(self, step: ReplayNode, reply: Reply) -> ReplayNode:
-        """Return where its check goes on when its call got this reply."""
+        """Return the step of the check that follows when its call gets this reply."""
         return (
             step.after.setdefault(id(reply), ReplayNode())
             if id(reply) in self._read
@@ -290,10 +290,10 @@ class AttemptRunner:
     stopped: tuple[Stopped, ...] = ()  # parts of the file that did not run to their end
     # ids of calls answered in float32, though any dtype would do
     in_single: set[int] = field(default_factory=set)
-    # exceptions that occurred in float64 and in float32 alike
+    # the causes of exceptions that occurred in float64 and in float32 alike
     in_both: set[object] = field(default_factory=set)
-    # Given if inputs are hidden: then replies keep no names that these may have chosen
-    # (`known_names`).
+    # Given if inputs are hidden. Then names that they may have chosen are removed from replies
+    # (`with_known_names`).
     reference: Runner | None = None
     _connection: Connection | None = None
     _ends: int = 0  # how often the process has ended
@@ -353,8 +353,8 @@ class AttemptRunner:
     def execute_all(self, questions: Sequence[Question]) -> list[Reply | AttemptEnded]:
         """Return a reply to each question, or the AttemptEnded of a call that ended the process.
 
-        The calls are sent in one batch. If anything goes wrong there, each is asked alone: a batch
-        decides no verdict.
+        The calls are sent in one batch. If anything goes wrong there, each call is sent alone: a
+        batch decides no verdict.
         """
         answers: list[Reply | AttemptEnded] = []
         for question, ready_replies in zip(
@@ -474,16 +474,14 @@ class AttemptRunner:
     def _ask_batch(self, calls: Sequence[Call], dtype: str) -> list[Reply | None]:
         """Return a reply to each call in one batch.
 
-        If that fails: None for each, and the process has been ended.
+        If the batch fails, the process has been ended, and each reply is None.
         """
         none: list[Reply | None] = [None] * len(calls)
         connection = self._connection
         if not calls or connection is None or self._one_by_one or self.device != "cpu":
             return none
-        spent, patience = (
-            self._spent.seconds,
-            min(BATCH_SECONDS, self.limits.seconds_per_call, max(0.0, self._seconds_left)),
-        )
+        spent = self._spent.seconds
+        patience = min(BATCH_SECONDS, self.limits.seconds_per_call, max(0.0, self._seconds_left))
         try:
             packed = [self.memory.pack(call, dtype) for call in calls]
             replies = connection.ask_all(packed, self.memory.read, patience)
@@ -511,7 +509,7 @@ class AttemptRunner:
             and reply.raised is not None
             and CUDA_IS_BROKEN in reply.raised.message
         ):
-            self.close()  # else every later check would fail like this one
+            self.close()  # otherwise every later check would fail like this one
             self._ends += 1
         return reply
 

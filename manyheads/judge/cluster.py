@@ -99,7 +99,7 @@ class _Workers:
             f"the dask scheduler at {address} is gone. Next: start it again, with workers, "
             f"and {GOES_ON}"
         )
-        # how many, when; when there was one
+        # the number of workers, when it was counted, and when there last was one
         self._count, self._counted, self._seen = 0, 0.0, time.monotonic()
 
     def prepare(self, setup: RunSetup) -> None:
@@ -111,7 +111,7 @@ class _Workers:
             raise CourseFault(f"{problem} {resource}. Next: {start}")
         try:
             answers = self._client.run(prepare, setup, workers=addresses, on_error="return")
-        except OSError:  # dask raises this when the scheduler ends meanwhile
+        except OSError:  # dask raises this if the scheduler ends meanwhile
             raise WorkerLost(self._gone) from None
         for worker, answer in answers.items():
             if isinstance(answer, CourseFault):
@@ -123,7 +123,7 @@ class _Workers:
         self._seen = time.monotonic()
 
     def results(self, calls: Iterable[Callable[[], Graded]]) -> Iterator[Graded]:
-        """Yield what the calls return, as it comes. Raises what one raises, and WorkerLost."""
+        """Yield the results of the calls as they come. Raises their exceptions, and WorkerLost."""
         waiting, pending = iter(calls), set[distributed.Future[Graded]]()
         while True:
             room = self._room() - len(pending)
@@ -139,7 +139,8 @@ class _Workers:
                         iter(distributed.wait(pending, POLL_SECONDS, "FIRST_COMPLETED").done)
                     )
                 error = task.exception(POLL_SECONDS)
-                # With a limit, for a result that is on its way when the scheduler ends never comes.
+                # The limit is needed because a result is lost if the scheduler ends while it is on
+                # its way.
                 results = [] if error else [task.result(CONNECT_SECONDS)]
             except TimeoutError:
                 continue
@@ -242,7 +243,7 @@ class JudgeKeeper(distributed.WorkerPlugin):
         self._judge: SteadyJudge | None = None
 
     def prepare(self, setup: RunSetup) -> None:
-        """Have a judge for this setup that can grade.
+        """Start a judge for this setup, and wait until it can grade.
 
         Raises CourseFault, or Reschedule if the worker ends.
         """
@@ -270,9 +271,9 @@ class JudgeKeeper(distributed.WorkerPlugin):
             raise CourseFault(f"{problem}. Next: {next_step}")
 
     def teardown(self, worker: distributed.Worker) -> None:
-        """End every judge of this process, also one that is only starting.
+        """End every judge of this process, also one that is still starting.
 
-        Another thread may hold the lock.
+        The lock is not taken, because another thread may hold it.
         """
         self._is_ending = True
         if self._judge is not None:
@@ -283,7 +284,7 @@ class JudgeKeeper(distributed.WorkerPlugin):
 
     @contextmanager
     def _judge_for(self, setup: RunSetup) -> Iterator[SteadyJudge]:
-        """Hold a judge that is ready: the current one, where it is for this setup, or a new one.
+        """Hold a judge that is ready: the current one if it has this setup, or a new one.
 
         A fault names this machine.
         """

@@ -58,7 +58,7 @@ _MODULE = re.compile(r"No module named '([A-Za-z_][\w.]{0,80})'")
 
 @cache
 def table() -> dict[re.Pattern[str], str]:
-    """Return the cure of each pattern of cures.txt, in its order."""
+    """Return the suggestion for each pattern of cures.txt, in its order."""
     _, *rows = Path(__file__).with_name("cures.txt").read_text(encoding="utf-8").split("\n\n")
     return {
         re.compile(pattern): suggestion.strip()
@@ -460,10 +460,8 @@ def _not_given(file: _File) -> str:
 
 
 def _not_called(file: _File, message: str) -> str:
-    names, called = (
-        {n.name for n in file.functions},
-        {id(n.func) for n in file.nodes if isinstance(n, ast.Call)},
-    )
+    names = {n.name for n in file.functions}
+    called = {id(n.func) for n in file.nodes if isinstance(n, ast.Call)}
     arguments = [
         a
         for n in file.nodes

@@ -449,12 +449,10 @@ def with_hidden_checks(
         named(words, id_).model_copy(update={"function": function_name})
         for id_, function_name in proven.items()
     )
-    diagnosis, by_themselves = (
-        attribution.diagnosis,
-        {o.id: o.suspect for o in failed if not o.trivial_answer},
-    )
-    unexplained = {id_ for id_, suspect in by_themselves.items() if not suspect}
-    if diagnosis.named or can_cause([*proven], unexplained, {*by_themselves}, lambda: failed_by):
+    diagnosis = attribution.diagnosis
+    suspects = {o.id: o.suspect for o in failed if not o.trivial_answer}
+    unexplained = {id_ for id_, suspect in suspects.items() if not suspect}
+    if diagnosis.named or can_cause([*proven], unexplained, {*suspects}, lambda: failed_by):
         diagnosis = replace(
             diagnosis,
             named=tuple(sorted((*diagnosis.named, *new), key=lambda d: d.id == UNTOUCHED)),

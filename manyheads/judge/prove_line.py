@@ -124,10 +124,8 @@ class EditedAttempts:
         ]
         seconds_left = self._seconds_left()
         try:
-            connection, self._connection = (
-                self._connection or self.attempt.box.attempt(self.attempt.limits),
-                None,
-            )
+            connection = self._connection or self.attempt.box.attempt(self.attempt.limits)
+            self._connection = None
             replies = iter(connection.ask_all(packed, read_reply, seconds_left))
         except AttemptEnded as ended:
             if ended.end is End.TIMEOUT:
@@ -149,10 +147,8 @@ class EditedAttempts:
         If `look_at` has ids, only these checks are run, in the process of the looks.
         """
         seconds_left, original = self._seconds_left(), self.attempt
-        per_call, per_attempt = (
-            min(seconds_left, original.limits.seconds_per_call),
-            min(seconds_left, original.limits.seconds_per_attempt),
-        )
+        per_call = min(seconds_left, original.limits.seconds_per_call)
+        per_attempt = min(seconds_left, original.limits.seconds_per_attempt)
         short = replace(original.limits, seconds_per_call=per_call, seconds_per_attempt=per_attempt)
         source = replace(original.source, source=text)
         attempt = AttemptRunner(

@@ -95,40 +95,31 @@ class Answers:
         # Mutants are compared only on calls for which reply fields are recorded.
         compared = {i: e for i, e in {**observations, **retyped}.items() if i in recording.facets}
         self._row = Response(recording, compared, compared, {*compared})
-        self.wrong, self._right = (
-            defaultdict[str, list[int]](list),
-            defaultdict[str, list[int]](list),
-        )
+        self.wrong = defaultdict[str, list[int]](list)
+        self._right = defaultdict[str, list[int]](list)
         for i, observation in compared.items():
-            (self.wrong if differs(recording, i, observation.actual) else self._right)[
-                target_of(observation.call)
-            ].append(i)
+            is_wrong = differs(recording, i, observation.actual)
+            calls = self.wrong if is_wrong else self._right
+            calls[target_of(observation.call)].append(i)
         # for each misconception, the functions whose calls prove it
         self.proven = defaultdict[str, set[str]](set)
         for i, observation in observations.items():
             for id_ in self.proven_by(i):
                 self.proven[id_].add(target_of(observation.call))
-        different = {i: compared[i] for calls in self.wrong.values() for i in calls}
-        for i, id_ in proven_by_chance(
-            Response(recording, compared, different, {*compared})
-        ).items():
+        different = {i: compared[i] for indices in self.wrong.values() for i in indices}
+        response = Response(recording, compared, different, {*compared})
+        for i, id_ in proven_by_chance(response).items():
             self.proven[id_].add(target_of(compared[i].call))
 
     def proven_by(self, call: int) -> Iterator[str]:
         """Yield the misconceptions that an exception or an answer proves by itself."""
         observation = self.observations[call]
-        error_kind = (
-            kind_of(observation.reply.raised)
-            if observation.reply.raised and observation.expected.raised is None
-            else None
-        )
-        yield from filter(
-            None,
-            (
-                error_kind and error_kind.misconception,
-                proven_by_answer(self.recording, call, observation),
-            ),
-        )
+        raised = observation.reply.raised
+        error_kind = kind_of(raised) if raised and observation.expected.raised is None else None
+        if error_kind and error_kind.misconception:
+            yield error_kind.misconception
+        if id_ := proven_by_answer(self.recording, call, observation):
+            yield id_
 
     def observations_of(self, function: str) -> list[ObservedReply]:
         """Return the observed replies of a function."""
@@ -530,16 +521,11 @@ def _outstanding(failure: _Failure, answers: Answers, *, has_name: bool) -> str:
     for observation in (answers.observations[i] for i in failure.calls):
         if renamed := _renamed(observation):
             return renamed
-        actual, expected = (
-            next(iter(observation.reply.outputs), None),
-            first_of(observation.expected_outputs),
-        )
-        if (
-            actual is None
-            or actual.tensor is None
-            or expected is None
-            or (has_name and expected.dim())
-        ):
+        actual = next(iter(observation.reply.outputs), None)
+        expected = first_of(observation.expected_outputs)
+        if actual is None or actual.tensor is None or expected is None:
+            continue
+        if has_name and expected.dim():
             continue
         if sentence := what_stands_out(actual.tensor, expected):
             return sentence

@@ -136,11 +136,8 @@ class Keys:
     """
 
     def __init__(self, course: Course, plan: GradePlan) -> None:
-        self._course, self._texts, self._exercises = (
-            course,
-            _read_texts(course.texts),
-            dict[str, str](),
-        )
+        self._course, self._texts = course, _read_texts(course.texts)
+        self._exercises: dict[str, str] = {}
         options = (plan.level, plan.device, str(plan.seed), str(plan.lines))
         python = "{}.{}".format(*sys.version_info)
         versions = [f"{name} {version}" for name, version in versions_of(PACKAGES).items()]
@@ -191,10 +188,8 @@ class Keys:
         row = self._texts.get(id_) if isinstance(self._texts, Mapping) else self._texts
         if not isinstance(row, Mapping):
             return row
-        overrides, shared = (
-            row.get("overrides"),
-            {name: text for name, text in row.items() if name != "overrides"},
-        )
+        overrides = row.get("overrides")
+        shared = {name: text for name, text in row.items() if name != "overrides"}
         return shared, overrides.get(exercise) if isinstance(overrides, Mapping) else overrides
 
 

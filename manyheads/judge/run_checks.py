@@ -110,7 +110,7 @@ class CheckRun:
     drawn: list[Drawn] | None = None
 
     def asked_by(self, check: str) -> list[Exchange]:
-        """Return what the check with this id has asked the attempt."""
+        """Return the calls that the check with this id has made, with the attempt's replies."""
         return [exchange for exchange in self.attempt.transcript if exchange.check == check]
 
 
@@ -161,7 +161,7 @@ class Check:
         return None
 
     def judged(self, error: BaseException | None, run: CheckRun) -> CheckOutcome:
-        """Return the outcome of the check, which ended with this exception, or passed if None."""
+        """Return the outcome of the check that ended with this exception, or with none."""
         if self.needs_answers and error is None:
             error = missing_reply(run.asked_by(self.id), run.reference)
         elif self.needs_answers and type(error) is CheckFailed:
@@ -424,7 +424,7 @@ def run_checks(checks: Sequence[Check], run: CheckRun) -> list[CheckOutcome]:
     attempt's transcript is brought into the order of the checks.
     """
     outcomes = run_concurrently(checks, run)
-    outcomes = _without_what_says_nothing(outcomes, checks[0].conditions if checks else {}, run)
+    outcomes = _without_trivial_passes(outcomes, checks[0].conditions if checks else {}, run)
     order = {check.id: position for position, check in enumerate(checks)}
     run.attempt.transcript.sort(key=lambda exchange: order.get(exchange.check, -1))
     return outcomes
@@ -477,7 +477,7 @@ def _is_of_checks(file: Path) -> bool:
     return file.parts[-3:-1] == ("grader", "checks")
 
 
-def _without_what_says_nothing(
+def _without_trivial_passes(
     outcomes: Sequence[CheckOutcome], conditions: Mapping[str, Callable[..., Any]], run: CheckRun
 ) -> list[CheckOutcome]:
     """Return the outcomes, without passes of checks that involve a function with trivial answers.
