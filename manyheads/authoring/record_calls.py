@@ -50,7 +50,7 @@ from ..diagnosis.fingerprint import (
 from ..diagnosis.nondeterminism import are_alike
 from ..diagnosis.observed_reply import Expected, is_of_copies, settled
 from ..diagnosis.pass_fail import sizes_of
-from ..judge.nontrivial import asked_of
+from ..judge.nontrivial import choose_probe
 from ..judge.run_checks import CONDITIONS, Catalogue
 from .time_limit import must_end
 from .visible_checks import Groups, groups_of
@@ -375,7 +375,7 @@ def recorded_conditions(
     conditions: list[RecordedCondition] = []
     for function in functions:
         exchanges = [exchange for exchange in transcript if target_of(exchange.call) == function]
-        chosen = asked_of(exchanges, reference, lambda call, make: make(call))
+        chosen = choose_probe(exchanges, reference, lambda call, make: make(call))
         if chosen is not None:
             calls = tuple(rounded(call) for call in chosen.calls)
             expected = tuple(first_tensor(reference.execute(call)) for call in calls)

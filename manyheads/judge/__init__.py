@@ -1,3 +1,1 @@
-"""Grade one submission, and many: run hidden checks, make every verdict. The judge never imports
-student code.
-"""
+"""Grade submissions: run hidden checks and decide every verdict, without importing student code."""

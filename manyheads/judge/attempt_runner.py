@@ -1,5 +1,7 @@
-"""Ask one attempt, refuse replies that answer no call, and remember them for later attempts at the
-same exercise.
+"""Send calls to one attempt, refuse impossible replies, and remember replies for later attempts.
+
+Most attempts at an exercise answer most calls with the same bytes, so most of the work is done
+once.
 """
 
 from __future__ import annotations
@@ -33,39 +35,39 @@ from .redaction import (
     without_tensors,
 )
 
-LIMIT = 64 * MIB  # of calls, replies and answers
-# a reply of more bytes is not remembered: one attempt's must not displace those of all others
+LIMIT = 64 * MIB  # bytes of remembered calls, replies and answers
+# bytes: a longer reply is not remembered, so that one attempt does not displace all others
 LARGE = MIB // 4
 SHORTER_AFTER_END = 4  # each time the process ends, the time for a call is divided by this
 # seconds: the least time for a call, below which a busy machine would decide the remaining checks
 SHORTEST = 0.5
-# for the calls of one batch, about a hundred times what they need; then each call is asked alone
+# for one batch, about a hundred times as long as it needs; after that, each call is sent alone
 BATCH_SECONDS = 1.0
 # processes of an attempt that only build a module: most attempts need none, a few need two
 MOST_ASKED_FOR_NAMES = 8
-# after it (for example an index out of range) no call in that process works
+# After such an error, for example an index out of range, no call in that process works.
 CUDA_IS_BROKEN = "CUDA error"
 
 
 @dataclass
 class ReplayNode:
-    """What a check made after certain replies: a call, or its outcome.
+    """The next action of a check after certain replies: a call, or its outcome.
 
-    None: no attempt has been here.
+    None stands for a place that no attempt has reached yet.
     """
 
     next_action: Call | CheckOutcome | None = None
-    after: dict[int, ReplayNode] = field(default_factory=dict)  # by the id of the reply to the call
+    # keyed by the id of the reply to the call
+    after: dict[int, ReplayNode] = field(default_factory=dict)
 
 
 class ReplayCache:
-    """What is remembered of earlier attempts at one exercise, with the same checks and inputs:
-    equal work is done once.
+    """The results of earlier attempts at one exercise, with the same checks and inputs.
 
     Most attempts answer most calls with the same bytes. So a call is packed once, equal bytes are
-    read once, the reference answers a call once, and a check that got the same replies as before
-    does what it did before: it makes the same next call, or ends with the same outcome. Nothing
-    depends on whose attempt it is.
+    parsed once, and the reference answers a call once. A check that gets the same replies as before
+    is not run again: it makes the same next call, or ends with the same outcome. Nothing depends on
+    whose attempt it is.
     """
 
     def __init__(self, limit: int = LIMIT) -> None:
@@ -73,34 +75,36 @@ class ReplayCache:
         self.forget()
 
     def forget(self) -> None:
-        """Forget all of it. Between attempts only, for a step stands for the replies before it."""
+        """Clear the cache. Only between attempts: a step stands for the replies before it."""
         self.size = 0  # how many bytes are remembered
-        self._replies: dict[bytes, Reply] = {}  # by the digest of their bytes
-        # the same, by their ids, and those that a check has changed
+        self._replies: dict[bytes, Reply] = {}  # keyed by the digest of their bytes
+        # the same replies by their ids, and replies that a check has changed
         self._read: dict[int, Reply] = {}
         self._first: dict[str, ReplayNode] = {}  # by check
-        self._calls: dict[bytes, Call] = {}  # by the digest of their bytes
-        self._held: dict[int, Call] = {}  # the same, by their ids, and those that live longer
-        self._made: dict[int, Sequence[Call]] = {}  # of them, by the same ids
-        self._packed: dict[tuple[int, str], bytes] = {}  # by the id of the call and its dtype
-        # of trusted code, with their changes, by the call's id
+        self._calls: dict[bytes, Call] = {}  # keyed by the digest of their bytes
+        self._held: dict[int, Call] = {}  # the same calls by their ids, and calls that live longer
+        # the calls made from a call, by the id of that call
+        self._made: dict[int, Sequence[Call]] = {}
+        self._packed: dict[tuple[int, str], bytes] = {}  # keyed by the id of the call and its dtype
+        # replies of trusted code, with the versions of their tensors, by the call's id
         self.answers: dict[int, tuple[Reply, int]] = {}
-        # of the reference's parameters, by the call's id
+        # names of the reference's parameters, by the call's id
         self._names: dict[int, frozenset[str]] = {}
 
     def begin_attempt(self) -> None:
-        """Forget all if it has become too much: what right attempts have in common is soon met
-        again.
+        """Clear the cache if it is too large.
+
+        Correct attempts soon fill it again with the replies that they share.
         """
         if self.size > self._limit:
             self.forget()
 
     def first_step(self, check: str) -> ReplayNode:
-        """Return where the check with this id begins."""
+        """Return the first step of the check with this id."""
         return self._first.setdefault(check, ReplayNode())
 
     def after(self, step: ReplayNode, reply: Reply) -> ReplayNode:
-        """Return where its check goes on when its call got this reply."""
+        """Return the step of the check that follows when its call gets this reply."""
         return (
             step.after.setdefault(id(reply), ReplayNode())
             if id(reply) in self._read
@@ -108,10 +112,9 @@ class ReplayCache:
         )
 
     def note(self, step: ReplayNode, action: Call | CheckOutcome) -> ReplayNode:
-        """Note what the check made at this step, and return the step.
+        """Note the action of the check at this step, and return the step.
 
-        Where the check itself broke, that is remembered by nobody: this machine may have had its
-        part in it.
+        If the check itself broke, its outcome is not remembered: this machine may be the cause.
         """
         if isinstance(action, CheckOutcome) and action.fault:
             return ReplayNode(action)
@@ -119,15 +122,16 @@ class ReplayCache:
         return step
 
     def hold(self, call: Call) -> Call:
-        """Return the same call for all equal ones: what is sent for it and what trusted code
-        answers will be remembered.
+        """Return one object for all equal calls.
+
+        Its id is the key under which its message and the answers of trusted code are remembered.
         """
         if id(call) in self._held:
             return call
         data = wire.encode(call)
         digest = hashlib.sha256(data).digest()
         if digest not in self._calls:
-            # a copy: what a check changes in place afterwards does not change it
+            # A copy does not change if a check changes its call in place afterwards.
             call_copy = wire.decode(data)
             assert isinstance(call_copy, Call)
             self._calls[digest] = self._held[id(call_copy)] = call_copy
@@ -135,14 +139,17 @@ class ReplayCache:
         return self._calls[digest]
 
     def memoised(self, call: Call, make: Callable[[Call], Sequence[Call]]) -> Sequence[Call]:
-        """Return the calls that `make` makes of this one, made once. For one function alone."""
+        """Return the calls that `make` returns for this one, made once.
+
+        Use it with one `make` only.
+        """
         call = self.hold(call)
         if id(call) not in self._made:
             self._made[id(call)] = [*map(self.hold, make(call))]
         return self._made[id(call)]
 
     def hold_as_it_is(self, call: Call) -> None:
-        """Hold a call that lives longer than this memory, and that nobody changes."""
+        """Hold a call that outlives this cache and does not change."""
         self._held[id(call)] = call
 
     def names_in(self, call: Call, reference: Runner) -> frozenset[str]:
@@ -166,14 +173,15 @@ class ReplayCache:
         return packed
 
     def read(self, payload: bytes) -> Reply:
-        """Return the reply in these bytes: of the same bytes the same object. Raises BadReply."""
+        """Return the reply in these bytes, one object for equal bytes. Raises BadReply."""
         if len(payload) > LARGE:
             return read_reply(payload)
         digest = hashlib.sha256(payload).digest()
         reply = self._replies.get(digest)
         if reply is None or changes_in(reply):
             reply = read_reply(payload)
-            # such a one is no answer to a call, and sixty long messages in a few bytes each
+            # A reply with stopped parts answers no call. In few bytes it may stand for sixty long
+            # messages.
             if not reply.stopped:
                 self._replies[digest] = self._read[id(reply)] = reply
                 self.size += len(payload) + sys.getsizeof(
@@ -201,8 +209,7 @@ class RememberingRunner(LocalRunner):
 
 
 def validate_reply(call: Call, reply: Reply) -> str:
-    """Return what the reply contains that no answer to this call can contain; empty if it is
-    possible.
+    """Return why the reply cannot be an answer to this call; "" if it can.
 
     The parser has checked its form; its content is the attempt's claim.
     """
@@ -212,7 +219,7 @@ def validate_reply(call: Call, reply: Reply) -> str:
     unloaded = zip((facts.unloaded for facts in reply.modules), states, strict=False)
     leaves = cycle(form for _, form in call.form.leaves())
 
-    # an exception may have come before some of them
+    # After an exception, some entries may be missing.
     def differs(entries: Sequence[object], expected_count: int) -> bool:
         return len(entries) > expected_count or (
             reply.raised is None and len(entries) != expected_count
@@ -246,8 +253,9 @@ def validate_reply(call: Call, reply: Reply) -> str:
 
 
 def _is_of(output: Output, form: Form) -> bool:
-    """Return whether the output can stand at this leaf: an opaque one says nothing, and a misfit
-    has no numbers.
+    """Return whether the output is possible at this leaf of a form.
+
+    An opaque output says nothing, and a misfit has no numbers.
     """
     is_misfit = read_misfit(output.kind) is not None
     if is_misfit or output.kind == OPAQUE:
@@ -256,34 +264,36 @@ def _is_of(output: Output, form: Form) -> bool:
 
 
 def _cause(reply: Reply) -> object:
-    """Return what of an exception is the same for other sizes."""
+    """Return the part of an exception that does not depend on sizes."""
     raised = reply.raised
     return raised and (raised.type, raised.line, re.sub(r"\d+", "", raised.message))
 
 
 @dataclass(eq=False)
 class AttemptRunner:
-    """Executes calls in the attempt's process in the box: replaces one that ended, keeps the time
-    limit, records all calls.
+    """Executes calls in the attempt's process in the box.
+
+    It replaces a process that ended, keeps the time limit, and records all calls.
     """
 
     box: Box
     source: AttemptSource
     limits: Limits
     device: str = "cpu"
-    dtype: str = "float64"  # of the next call that states none
-    memory: ReplayCache = field(default_factory=ReplayCache)  # of earlier attempts at this exercise
+    dtype: str = "float64"  # the dtype of the next call that states none
+    # the replies to earlier attempts
+    memory: ReplayCache = field(default_factory=ReplayCache)
     check: str = ""  # the id of the check that calls `execute`
     transcript: list[Exchange] = field(default_factory=list)
-    # by the id of a check, the call that ended the process
+    # the call that ended the process, by the id of its check
     ended: dict[str, Call] = field(default_factory=dict)
     stopped: tuple[Stopped, ...] = ()  # parts of the file that did not run to their end
     # ids of calls answered in float32, though any dtype would do
     in_single: set[int] = field(default_factory=set)
-    # causes of what it raised in float64 and in float32
+    # the causes of exceptions that occurred in float64 and in float32 alike
     in_both: set[object] = field(default_factory=set)
-    # Given if inputs are hidden: then replies keep no names that these may have chosen
-    # (`known_names`).
+    # Given if inputs are hidden. Then names that they may have chosen are removed from replies
+    # (`with_known_names`).
     reference: Runner | None = None
     _connection: Connection | None = None
     _ends: int = 0  # how often the process has ended
@@ -291,7 +301,7 @@ class AttemptRunner:
     _ahead: dict[int, dict[str, Reply]] = field(default_factory=dict)
     _one_by_one: bool = False  # whether calls are no longer sent in batches
     _spent: Spent = field(default_factory=Spent)
-    # without any other call, by the call's id
+    # names in the reply of a process without any other call, by the call's id
     _named_alone: dict[int, frozenset[str]] = field(default_factory=dict)
 
     def load(self) -> Raised | None:
@@ -312,40 +322,39 @@ class AttemptRunner:
             self._ends += 1
             raise
         self._connection = loaded.connection
-        if not self.source.skipped:  # else a process has told before what is left out since
+        if not self.source.skipped:  # otherwise an earlier process has reported the skipped parts
             self.stopped, self.source = loaded.stopped, replace(self.source, skipped=loaded.skipped)
         return loaded.raised
 
     def load_into(self, connection: Connection) -> Raised | None:
-        """As `load`, but in a process that another text has been loaded into: for a first look,
-        never for a verdict.
+        """Load the attempt in a process that has loaded another text, and return its exception.
+
+        This serves a first look, and never a verdict.
         """
         self._connection, connection.spent = connection, self._spent
         return self._ask(self.source.load()).raised
 
     def release(self) -> Connection | None:
-        """Hand over the connection, None where the process has ended."""
+        """Return the connection and give it up. None if the process has ended."""
         connection, self._connection = self._connection, None
         return connection
 
     def execute(self, call: Call) -> Reply:
-        """Return the attempt's reply, in float64 if the attempt can compute in float64, else in
-        float32.
-        """
+        """Return the attempt's reply, in float32 if the attempt cannot compute in float64."""
         return self._final_reply(Question(self.check, call), self._ahead.pop(id(call), {}))
 
     def ask_ahead(self, calls: Sequence[Call]) -> None:
-        """Put these calls in one message.
+        """Send these calls in one message.
 
-        `execute` gives the replies; a call of which none came is asked alone.
+        `execute` returns the replies. A call without a reply is then sent alone.
         """
         self._ahead = dict(zip(map(id, calls), self._replies(calls), strict=True))
 
     def execute_all(self, questions: Sequence[Question]) -> list[Reply | AttemptEnded]:
         """Return a reply to each question, or the AttemptEnded of a call that ended the process.
 
-        The calls are sent in one batch. If anything goes wrong there, each is asked alone: a batch
-        decides no verdict.
+        The calls are sent in one batch. If anything goes wrong there, each call is sent alone: a
+        batch decides no verdict.
         """
         answers: list[Reply | AttemptEnded] = []
         for question, ready_replies in zip(
@@ -358,8 +367,9 @@ class AttemptRunner:
         return answers
 
     def _replies(self, calls: Sequence[Call]) -> list[dict[str, Reply]]:
-        """Return the replies to each call by their dtype, as far as they come in a batch: of one
-        that raised in float32, too.
+        """Return the replies to each call by their dtype, as far as a batch gives them.
+
+        A call that raised in float64 is sent in float32, too.
         """
         replies = self._ask_batch(calls, self.dtype)
         ready_replies = [
@@ -377,14 +387,16 @@ class AttemptRunner:
     def _final_reply(self, question: Question, ready_replies: Mapping[str, Reply]) -> Reply:
         """Choose and record the reply.
 
-        ready_replies: the replies by their dtype that need not be asked for.
+        Args:
+            question: The call, and the check that makes it.
+            ready_replies: The replies that a batch has given already, by their dtype.
         """
         call, ends = question.call, self._ends
         dtype = call.dtype or self.dtype
         try:
             reply = ready_replies.get(dtype) or self._execute_as(call, dtype)
         except AttemptEnded as ended:
-            if self._ends > ends:  # else an earlier call has used up the time
+            if self._ends > ends:  # otherwise an earlier call has used up the time
                 # a later call has less time: it may be the first one's fault
                 is_late = ended.end is End.TIMEOUT
                 self.ended[question.check] = (
@@ -406,7 +418,7 @@ class AttemptRunner:
         return reply
 
     def _is_doubtful(self, call: Call, reply: Reply) -> bool:
-        """Return whether it raised in float64, and may answer in float32."""
+        """Return whether the attempt raised in float64, and may answer in float32."""
         if (
             call.dtype
             or self.dtype != "float64"
@@ -422,7 +434,7 @@ class AttemptRunner:
         if self.reference is None or names <= allowed_names:
             return reply
         allowed_names |= self.memory.names_in(call, self.reference)
-        # Of the others all or none: which of them there are may be a message, too.
+        # The remaining names stay together, or all go: a selection could be a message, too.
         if (
             names <= allowed_names
             or names - allowed_names == self._names_alone(call) - allowed_names
@@ -431,8 +443,9 @@ class AttemptRunner:
         return with_known_names(reply, allowed_names)
 
     def _names_alone(self, call: Call) -> frozenset[str]:
-        """Return the names that the attempt gives what it builds in a process that has met no other
-        call, and no tensor.
+        """Return the names of the parts that the attempt builds if nothing hidden can choose them.
+
+        The process has met no other call, and no tensor.
         """
         only_built = without_tensors(call)
         if only_built is None:
@@ -461,16 +474,14 @@ class AttemptRunner:
     def _ask_batch(self, calls: Sequence[Call], dtype: str) -> list[Reply | None]:
         """Return a reply to each call in one batch.
 
-        If that fails: None for each, and the process has been ended.
+        If the batch fails, the process has been ended, and each reply is None.
         """
         none: list[Reply | None] = [None] * len(calls)
         connection = self._connection
         if not calls or connection is None or self._one_by_one or self.device != "cpu":
             return none
-        spent, patience = (
-            self._spent.seconds,
-            min(BATCH_SECONDS, self.limits.seconds_per_call, max(0.0, self._seconds_left)),
-        )
+        spent = self._spent.seconds
+        patience = min(BATCH_SECONDS, self.limits.seconds_per_call, max(0.0, self._seconds_left))
         try:
             packed = [self.memory.pack(call, dtype) for call in calls]
             replies = connection.ask_all(packed, self.memory.read, patience)
@@ -498,7 +509,7 @@ class AttemptRunner:
             and reply.raised is not None
             and CUDA_IS_BROKEN in reply.raised.message
         ):
-            self.close()  # else every later check would fail like this one
+            self.close()  # otherwise every later check would fail like this one
             self._ends += 1
         return reply
 
@@ -507,7 +518,7 @@ class AttemptRunner:
         return self.limits.seconds_per_attempt - self._spent.seconds
 
     def _allowed(self) -> float:
-        """Return the seconds for the next message. Raises AttemptEnded where none are left."""
+        """Return the seconds for the next message. Raises AttemptEnded if none are left."""
         if self._seconds_left <= 0:
             self.close()
             time_limit = (
@@ -534,8 +545,9 @@ class AttemptRunner:
             raise
 
     def _read(self, reply: Reply) -> Reply:
-        """Return the reply with what the text says of it: a NotImplementedError may stand in a
-        function that is written.
+        """Return the reply without lines that the file does not have.
+
+        A NotImplementedError is marked if the function in which it stands has other code, too.
         """
         reply = within_file(reply, self.source.source.count("\n") + 1)
         raised = reply.raised

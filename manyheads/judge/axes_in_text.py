@@ -1,4 +1,4 @@
-"""Read from an attempt's text that the size of the wrong axis is taken for a length.
+"""Find in an attempt's text that the size of the wrong axis is taken for a length.
 
 `past = cache[0].shape[1]` beside `torch.cat([cache[0], k], dim=2)`: the tensor grows along axis 2,
 and axis 1 is the number of heads. The text is read and never run, so nothing of a hidden input can
@@ -28,7 +28,7 @@ class AxisUse:
 
 
 def wrong_length(nodes: Sequence[ast.AST]) -> str:
-    """Return a sentence if the size of another axis is read than the one that grows; "" otherwise.
+    """Return a sentence if the text reads the size of another axis than the growing one, or "".
 
     Args:
         nodes: All nodes of one function.
@@ -78,7 +78,7 @@ def _joins(nodes: Sequence[ast.AST]) -> Iterator[AxisUse]:
 
 
 def _may_be_equal(size: int, joined: int, layout: Layout) -> bool:
-    """Return whether both may be the same axis: -2 is axis 2 only if there are four."""
+    """Return whether both may be the same axis: -2 is axis 2 only if there are four axes."""
     if (size < 0) == (joined < 0):
         return size == joined
     return not layout or size % len(layout) == joined % len(layout)

@@ -1,5 +1,4 @@
-"""Grade on the workers of a dask scheduler, each of which keeps a judge of its own: a separate
-process.
+"""Grade on the workers of a dask scheduler. Each worker keeps a judge in another process.
 
 Before any work is sent, every worker shows that it sees the same course and engine, and proves its
 box. No student code runs in a worker: it reads files as data. It may be lost at any moment: dask
@@ -35,7 +34,7 @@ except ImportError:
         "--cluster needs dask.distributed. Next: pip install 'manyheads[cluster]'"
     ) from None
 
-# the dask resource that a worker needs for each
+# the dask resource that a worker must have for each device
 RESOURCES = {Device.CPU: "CPU", Device.CUDA: "GPU"}
 CONNECT_SECONDS = 15.0  # a scheduler on a busy machine has been seen to need more than 5
 # submissions sent to each worker: few, because dask gives up on one when four workers with it are
@@ -48,12 +47,18 @@ GOES_ON = "run the same command again, which goes on from there"
 
 @dataclass(frozen=True)
 class RunSetup:
-    """What the workers of one run need to grade."""
+    """The data that the workers of one run need.
+
+    Attributes:
+        plan: The options of the run.
+        key: A hash of course, engine, versions, options and secret on the machine that runs `course
+            grade`.
+        limit_kib: The size of the largest file that is read.
+    """
 
     plan: GradePlan
-    # a hash of course, engine, versions, options and secret on the machine that runs `course grade`
     key: str
-    limit_kib: int  # the largest file that is read
+    limit_kib: int
 
 
 def grade_on(
@@ -61,14 +66,18 @@ def grade_on(
 ) -> Iterator[Graded]:
     """Yield results as they come.
 
-    only: ids of exercises, by submission; all of those that are not in it.
-
     Raises CourseFault if there is no cluster or a worker cannot judge.
+
+    Args:
+        address: The address of the scheduler.
+        plan: The options of the run.
+        submissions: The submissions.
+        only: The ids of the exercises to grade, by submission; all if a submission is not listed.
     """
     course = load_course(plan.course)
-    tell_unrecorded(course, plan.exercises)  # here, for workers' own words stand in their logs
+    tell_unrecorded(course, plan.exercises)  # here, because output of a worker goes to its log
     limit = course.limits.source_kib
-    setup = RunSetup(replace(plan, tells=False), Keys(course, plan).of_course(), limit)
+    setup = RunSetup(replace(plan, reports_unrecorded=False), Keys(course, plan).of_course(), limit)
     client = _connect(address)
     try:
         workers = _Workers(client, address, RESOURCES[plan.device])
@@ -90,7 +99,7 @@ class _Workers:
             f"the dask scheduler at {address} is gone. Next: start it again, with workers, "
             f"and {GOES_ON}"
         )
-        # how many, when; when there was one
+        # the number of workers, when it was counted, and when there last was one
         self._count, self._counted, self._seen = 0, 0.0, time.monotonic()
 
     def prepare(self, setup: RunSetup) -> None:
@@ -102,7 +111,7 @@ class _Workers:
             raise CourseFault(f"{problem} {resource}. Next: {start}")
         try:
             answers = self._client.run(prepare, setup, workers=addresses, on_error="return")
-        except OSError:  # dask raises this when the scheduler ends meanwhile
+        except OSError:  # dask raises this if the scheduler ends meanwhile
             raise WorkerLost(self._gone) from None
         for worker, answer in answers.items():
             if isinstance(answer, CourseFault):
@@ -114,7 +123,7 @@ class _Workers:
         self._seen = time.monotonic()
 
     def results(self, calls: Iterable[Callable[[], Graded]]) -> Iterator[Graded]:
-        """Yield what the calls return, as it comes. Raises what one raises, and WorkerLost."""
+        """Yield the results of the calls as they come. Raises their exceptions, and WorkerLost."""
         waiting, pending = iter(calls), set[distributed.Future[Graded]]()
         while True:
             room = self._room() - len(pending)
@@ -130,7 +139,8 @@ class _Workers:
                         iter(distributed.wait(pending, POLL_SECONDS, "FIRST_COMPLETED").done)
                     )
                 error = task.exception(POLL_SECONDS)
-                # With a limit, for a result that is on its way when the scheduler ends never comes.
+                # The limit is needed because a result is lost if the scheduler ends while it is on
+                # its way.
                 results = [] if error else [task.result(CONNECT_SECONDS)]
             except TimeoutError:
                 continue
@@ -155,12 +165,12 @@ class _Workers:
         """
         if self._client.status == "closed":
             raise WorkerLost(self._gone)
-        now = time.monotonic()
-        if now - self._counted > POLL_SECONDS:
-            self._count, self._counted = len(self._addresses()), now
+        time_now = time.monotonic()
+        if time_now - self._counted > POLL_SECONDS:
+            self._count, self._counted = len(self._addresses()), time_now
         if self._count:
-            self._seen = now
-        elif now - self._seen > PATIENCE_SECONDS:
+            self._seen = time_now
+        elif time_now - self._seen > PATIENCE_SECONDS:
             raise WorkerLost(
                 f"no worker is left at {self._address}. Next: start some, and {GOES_ON}"
             )
@@ -190,8 +200,9 @@ def _connect(address: str) -> distributed.Client:
 
 
 async def prepare(setup: RunSetup, dask_worker: distributed.Worker) -> None:
-    """Have this worker, given by dask because of its name, start a judge and wait until it can
-    grade.
+    """Have this worker start a judge, and wait until it can grade.
+
+    dask passes the worker because of the parameter's name.
     """
     keeper = await _keeper_of(dask_worker)
     await asyncio.get_running_loop().run_in_executor(None, keeper.prepare, setup)
@@ -200,7 +211,11 @@ async def prepare(setup: RunSetup, dask_worker: distributed.Worker) -> None:
 def grade_here(setup: RunSetup, submission: Submission, key: str, only: Collection[str]) -> Graded:
     """Grade a submission in this worker.
 
-    key: the hash of its files on the machine that runs `course grade`.
+    Args:
+        setup: The options of the run.
+        submission: The submission.
+        key: The hash of its files on the machine that runs `course grade`.
+        only: The ids of the exercises to grade; empty for all.
     """
     worker = distributed.get_worker()
     keeper: JudgeKeeper = sync(worker.loop, _keeper_of, worker)
@@ -217,8 +232,7 @@ async def _keeper_of(worker: distributed.Worker) -> JudgeKeeper:
 class JudgeKeeper(distributed.WorkerPlugin):
     """The judge of a worker. It ends when the worker begins to close.
 
-    The worker would wait half a minute for the submission that it grades, though its result could
-    reach nobody any more.
+    Otherwise the worker would wait half a minute for a result that can no longer be sent.
     """
 
     name = "manyheads-judge"
@@ -229,7 +243,7 @@ class JudgeKeeper(distributed.WorkerPlugin):
         self._judge: SteadyJudge | None = None
 
     def prepare(self, setup: RunSetup) -> None:
-        """Have a judge for this setup that can grade.
+        """Start a judge for this setup, and wait until it can grade.
 
         Raises CourseFault, or Reschedule if the worker ends.
         """
@@ -257,9 +271,9 @@ class JudgeKeeper(distributed.WorkerPlugin):
             raise CourseFault(f"{problem}. Next: {next_step}")
 
     def teardown(self, worker: distributed.Worker) -> None:
-        """End every judge of this process, also one that is only starting.
+        """End every judge of this process, also one that is still starting.
 
-        Another thread may hold the lock.
+        The lock is not taken, because another thread may hold it.
         """
         self._is_ending = True
         if self._judge is not None:
@@ -270,7 +284,7 @@ class JudgeKeeper(distributed.WorkerPlugin):
 
     @contextmanager
     def _judge_for(self, setup: RunSetup) -> Iterator[SteadyJudge]:
-        """Hold a judge that is ready: the current one, where it is for this setup, or a new one.
+        """Hold a judge that is ready: the current one if it has this setup, or a new one.
 
         A fault names this machine.
         """
@@ -296,9 +310,7 @@ class JudgeKeeper(distributed.WorkerPlugin):
 
 
 def _check(setup: RunSetup) -> None:
-    """Raise CourseFault if this worker would grade differently from the machine that runs
-    `course grade`.
-    """
+    """Raise CourseFault if this worker would grade differently from `course grade`'s machine."""
     if multiprocessing.current_process().daemon:
         raise CourseFault(
             "it has a nanny, so it cannot start a judge. Next: dask worker … --no-nanny"
@@ -306,8 +318,8 @@ def _check(setup: RunSetup) -> None:
     try:
         course = load_course(setup.plan.course)
     except CourseError:
-        where = f"there is no course in {setup.plan.course}"
-        raise CourseFault(f"{where}. Next: share that folder with every worker") from None
+        problem = f"there is no course in {setup.plan.course}"
+        raise CourseFault(f"{problem}. Next: share that folder with every worker") from None
     if Keys(course, setup.plan).of_course() != setup.key:
         problem = (
             "the course, the grader or the package versions differ from those of the machine "

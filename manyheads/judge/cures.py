@@ -1,9 +1,8 @@
-"""The usual cure of an exception, and what is said of the parts of a file that did not run to their
-end because of one.
+"""Suggest the usual repair for an exception, and report the parts of a file that raised one.
 
-Most cures are a table, cures.txt, by what Python and PyTorch say; the others are looked up in the
-text, which is read and never run. An attempt chooses its exceptions: a pattern meets a bounded
-text, and a word of a message is repeated only where the line has it.
+Most suggestions are in a table, cures.txt, keyed by the messages of Python and PyTorch. The others
+are found in the attempt's text, which is read and never run. An attempt chooses its exceptions: a
+pattern meets only a bounded text, and a word of a message is repeated only if the line has it.
 """
 
 from __future__ import annotations
@@ -39,13 +38,13 @@ from ..submission.source import (
 )
 from .axes_in_text import wrong_length
 
-# characters that are looked at, of a name and so on
+# the most characters that are read from a name, a message, a line, and the lines above it
 LONGEST, MESSAGE, LINE, ABOVE = 40, 400, 400, 4000
 _NAME = rf"'(\w{{1,{LONGEST}}})'"
 _LACKS = re.compile(
     rf".*?(?:'(\w+)' object|module '([\w.]+)'|type object '\w+') has no attribute {_NAME}"
 )
-# names that differ in these alone are meant to differ
+# Names that differ only in these characters are different on purpose, such as q, k and v.
 _ALIKE = str.maketrans("kvKV123456789", "qqQQ000000000")
 _OWNERS: dict[str, object] = {
     "torch": torch,
@@ -53,13 +52,13 @@ _OWNERS: dict[str, object] = {
     "torch.nn.functional": torch.nn.functional,
 }
 _OWNERS |= {"Tensor": torch.Tensor, "Parameter": torch.nn.Parameter}
-_SHOWN = 3  # of the parts that did not run to their end
+_SHOWN = 3  # the most parts that are reported
 _MODULE = re.compile(r"No module named '([A-Za-z_][\w.]{0,80})'")
 
 
 @cache
 def table() -> dict[re.Pattern[str], str]:
-    """Return the cure of each pattern of cures.txt, in its order."""
+    """Return the suggestion for each pattern of cures.txt, in its order."""
     _, *rows = Path(__file__).with_name("cures.txt").read_text(encoding="utf-8").split("\n\n")
     return {
         re.compile(pattern): suggestion.strip()
@@ -69,7 +68,7 @@ def table() -> dict[re.Pattern[str], str]:
 
 
 def suggest(source: str, raised: Raised) -> str:
-    """Return what usually mends this, "" where nothing is known."""
+    """Return the usual repair for this exception; "" if there is none."""
     file, message = _file(source, raised.line or 0), raised.message[:MESSAGE].replace("\n", " ")
     if 'required "forward"' in message and (suggestion := _forward_has_another_name(file, message)):
         return suggestion
@@ -89,9 +88,7 @@ def suggest(source: str, raised: Raised) -> str:
 
 
 def _by_type(source: str, file: _File, type_: str, message: str) -> str:
-    """Return what the file's text says about an exception of this type, "" where it says
-    nothing.
-    """
+    """Return what the text suggests for an exception of this type, "" if it suggests nothing."""
     if type_ in TEXT_ERRORS:
         return said_of_newer_syntax(source)
     if type_ == "UnboundLocalError":
@@ -109,10 +106,10 @@ def _by_type(source: str, file: _File, type_: str, message: str) -> str:
 
 
 def explain_text(source: AttemptSource, raised: Raised) -> str:
-    """Return `explain`'s sentence, with Python's words about a text that it cannot read: those a
-    judge may show.
+    """Return the sentence of `explain`, with Python's message if Python cannot parse the text.
 
-    An attempt that raises a SyntaxError of its own chooses its words, and none of them is shown.
+    The judge parses the text itself: an attempt that raises a SyntaxError chooses its own message,
+    which is not shown.
     """
     python_message = ""
     if raised.type in TEXT_ERRORS:
@@ -129,8 +126,9 @@ def explain_text(source: AttemptSource, raised: Raised) -> str:
 
 
 def _cell_around(source: AttemptSource, line: int) -> str:
-    """Return the text of the cell in which a line stands, below as many blank lines as stand above
-    it; of a script all of it.
+    """Return the cell around a line, below blank lines, so that line numbers stay the same.
+
+    A script has no cells: its whole text is returned.
     """
     if not source.cells:
         return source.source
@@ -161,14 +159,8 @@ class _File:
             if isinstance(node, ast.ClassDef)
             for statement in node.body
         }
-        methods = [
-            (n, [*n.args.posonlyargs, *n.args.args][:1]) for n in self.functions if id(n) in inner
-        ]
-        return {
-            n.name
-            for n, me in methods
-            if not n.decorator_list and [arg.arg for arg in me] != ["self"]
-        }
+        methods = [n for n in self.functions if id(n) in inner and not n.decorator_list]
+        return {method.name for method in methods if _first_parameter(method) != "self"}
 
     @cached_property
     def imported(self) -> set[str]:
@@ -187,7 +179,7 @@ class _File:
 
     @cached_property
     def inside(self) -> list[ast.AST]:
-        """Of the innermost function around the line, all that it holds."""
+        """All nodes of the innermost function around the line."""
         around = [function for function in self.functions if self.covers(function)][-1:]
         return [node for function in around for node in ast.walk(function)]
 
@@ -195,7 +187,12 @@ class _File:
         return node.lineno <= (line or self.line) <= (node.end_lineno or 0)
 
 
-_file = lru_cache(maxsize=8)(_File)  # many exceptions of a text are raised on few lines
+_file = lru_cache(maxsize=8)(_File)  # most exceptions of a text are raised on few lines
+
+
+def _first_parameter(function: ast.FunctionDef) -> str:
+    parameters = [*function.args.posonlyargs, *function.args.args]
+    return parameters[0].arg if parameters else ""
 
 
 def _names(nodes: Iterable[ast.AST], context: type[ast.expr_context] = ast.Load) -> set[str]:
@@ -205,8 +202,9 @@ def _names(nodes: Iterable[ast.AST], context: type[ast.expr_context] = ast.Load)
 
 
 def _not_in_this_python(file: _File, message: str) -> str:
-    """Return that a module of Python's own lacks a name, which may be newer; what is nearly it, if
-    there is anything.
+    """Return a sentence if a module of the standard library lacks the imported name, or "".
+
+    The sentence suggests a similar name. If there is none, the name may belong to a newer Python.
     """
     match = re.match(rf"cannot import name {_NAME} from '([\w.]{{1,{LONGEST}}})'", message)
     module = (
@@ -235,9 +233,10 @@ def _unbound(file: _File, message: str) -> str:
         or any(isinstance(n.ctx, ast.Del) for n in name_nodes)
     ):
         return ""
-    name, above = match[1], [line for line in lines if line < file.line]
-    if above:
-        return _bound_on_another_way(file, name, above[-1])
+    name = match[1]
+    earlier_lines = [line for line in lines if line < file.line]
+    if earlier_lines:
+        return _bound_on_another_way(file, name, earlier_lines[-1])
     own_names = {getattr(statement, "name", "") for statement in statements_of(file.source)}
     if name in own_names | file.imported | {*dir(builtins)}:
         return (
@@ -275,10 +274,9 @@ def _bound_on_another_way(file: _File, name: str, line: int) -> str:
 
 
 def _exchanged(file: _File) -> str:
-    """Return which call of the function around the line gives the function's arguments in another
-    order.
+    """Return which call gives the arguments of the function around the line in another order.
 
-    Nothing else tells that it is meant: `f(mask, scores)` of `def f(scores, mask)`.
+    Only the names show it: `f(mask, scores)` of `def f(scores, mask)`. Returns "" if there is none.
     """
     around = [function for function in file.functions if file.covers(function)][-1:]
     for function in around:
@@ -304,8 +302,9 @@ def _exchanged(file: _File) -> str:
 
 
 def _forward_has_another_name(file: _File, message: str) -> str:
-    """Return which method of the module's class is meant by forward; "" if the file does not have
-    the class.
+    """Return which method of the module's class should be named forward.
+
+    Returns "" if the file does not have the class.
     """
     match = re.match(rf"Module \[(\w{{1,{LONGEST}}})\]", message)
     methods = _methods(file, match[1]) if match else []
@@ -351,30 +350,29 @@ def loop_fault(source: str, raised: Raised) -> str:
         return ""
     file = _file(source, raised.line or 0)
     for loop in (node for node in file.inside if isinstance(node, ast.For | ast.While)):
-        for part in loop.body:
-            if isinstance(part, ast.Return) and file.covers(part):
-                where = (
-                    f"on line {part.lineno} stands inside the loop that begins on line "
-                    f"{loop.lineno}"
+        location = f"stands inside the loop that begins on line {loop.lineno}"
+        for statement in loop.body:
+            if isinstance(statement, ast.Return) and file.covers(statement):
+                return (
+                    f"The `return` on line {statement.lineno} {location}, and ends it at its first "
+                    "turn."
                 )
-                return f"The `return` {where}, and ends it at its first turn."
         if file.line <= (loop.end_lineno or 0):
             continue
         after = (
             node for node in file.inside if getattr(node, "lineno", 0) > (loop.end_lineno or 0)
         )
-        # of which more than the last turn's is wanted
+        # lists that are used after the loop, with the values of all rounds
         grown = {*map(_grown, ast.walk(loop))} & _names(after)
-        for part in loop.body:
-            match part:
+        for statement in loop.body:
+            match statement:
                 case ast.Assign([ast.Name(name)], ast.List([])) if (
                     name in grown and len(name) <= LONGEST
                 ):
-                    where = (
-                        f"on line {part.lineno} stands inside the loop that begins on line "
-                        f"{loop.lineno}"
+                    return (
+                        f"`{name} = []` on line {statement.lineno} {location}: each turn empties "
+                        "the list."
                     )
-                    return f"`{name} = []` {where}: each turn empties the list."
         if replaced := _replaced(file, loop):
             return replaced
     return ""
@@ -427,8 +425,8 @@ def _not_given(file: _File) -> str:
     conditions = [
         (n, _names(ast.walk(n.test))) for n in file.inside if isinstance(n, ast.If | ast.IfExp)
     ]
-    above = [node for node in file.inside if getattr(node, "lineno", file.line) < file.line]
-    written = _names(file.here) - _names(above, ast.Store)
+    earlier_nodes = [n for n in file.inside if getattr(n, "lineno", file.line) < file.line]
+    written = _names(file.here) - _names(earlier_nodes, ast.Store)
     lists = (
         zip(n.args[::-1], n.defaults[::-1], strict=False)
         for n in file.inside
@@ -462,21 +460,16 @@ def _not_given(file: _File) -> str:
 
 
 def _not_called(file: _File, message: str) -> str:
-    names, called = (
-        {n.name for n in file.functions},
-        {id(n.func) for n in file.nodes if isinstance(n, ast.Call)},
-    )
+    names = {n.name for n in file.functions}
+    called = {id(n.func) for n in file.nodes if isinstance(n, ast.Call)}
     arguments = [
         a
         for n in file.nodes
         if isinstance(n, ast.Call) and getattr(n.func, "id", "") in names
         for a in n.args
     ]
-    name_nodes = [
-        n
-        for n in (*(n.value for n in file.nodes if isinstance(n, ast.Assign)), *arguments)
-        if isinstance(n, ast.Name)
-    ]
+    assigned = [n.value for n in file.nodes if isinstance(n, ast.Assign)]
+    name_nodes = [n for n in (*assigned, *arguments) if isinstance(n, ast.Name)]
     mentions_function = "__index__" not in message and re.search(
         r"\b(function|method|builtin_function_or_method)\b", message
     )
@@ -489,13 +482,9 @@ def _not_called(file: _File, message: str) -> str:
             if isinstance(getattr(torch, attr, 0), torch.dtype)
             else getattr(torch.Tensor, attr, None)
         )
-        callee = (
-            node.id
-            if isinstance(node, ast.Name) and node.id in names
-            else f".{attr}"
-            if callable(method)
-            else ""
-        )
+        callee = f".{attr}" if callable(method) else ""
+        if isinstance(node, ast.Name) and node.id in names:
+            callee = node.id
         if callee:
             return (
                 f"`{callee}`, written on line {node.lineno}, is not called there: write"
@@ -505,8 +494,9 @@ def _not_called(file: _File, message: str) -> str:
 
 
 def _misspelt(file: _File, message: str) -> str:
-    """Return which name is meant, looked up in the text and in torch: nothing that an attempt
-    computes can choose the word.
+    """Return which name is meant, or a question about an attribute that is never set.
+
+    The name is looked up in the text and in torch, so an attempt cannot compute the word.
     """
     written, near = {getattr(node, "attr", "") for node in file.here}, ""
     stored = {
@@ -514,20 +504,19 @@ def _misspelt(file: _File, message: str) -> str:
     }
     if match := _LACKS.match(message):
         type_name, module, word = match.groups()
-        # Of a module that is not torch's nothing is known.
-        vocabulary = (
-            {*dir(_OWNERS[module or type_name])}
-            if (module or type_name) in _OWNERS
-            else set()
-            if module
-            else stored
-        )
+        owner = module or type_name
+        # The names in a module that is not part of torch are not known here.
+        vocabulary = set() if module else stored
+        if owner in _OWNERS:
+            vocabulary = {*dir(_OWNERS[owner])}
     elif match := re.match(rf"name {_NAME} is not defined", message):
         word, vocabulary, written = match[1], {*file.defined, *dir(builtins)}, _names(file.here)
         is_no_function = len(word) < 2 or isinstance(
             getattr(torch, word, torch), type | type(torch)
         )
-        near = f"self.{word}" if word in stored else "" if is_no_function else f"torch.{word}"
+        near = "" if is_no_function else f"torch.{word}"
+        if word in stored:
+            near = f"self.{word}"
     if not match or word not in written or (word in file.defined and match.re is not _LACKS):
         return ""
     vocabulary = {
@@ -550,10 +539,12 @@ def _misspelt(file: _File, message: str) -> str:
 def stopped_parts(
     source: AttemptSource, stopped: Sequence[Stopped], describe: Callable[[Raised], str]
 ) -> str:
-    """Return a sentence for each of the first parts that did not run to their end; "" where all
-    did.
+    """Return a sentence for each of the first parts that did not run to their end.
 
-    describe: what is shown of an exception.
+    Args:
+        source: The attempt.
+        stopped: The parts that did not run to their end.
+        describe: Returns the description of an exception that may be shown.
     """
     sentences, words = [], set[str]()
     for stop in stopped[:_SHOWN]:
@@ -571,7 +562,7 @@ def stopped_parts(
 
 
 def as_note(sentences: str) -> str:
-    """Return them as a note on a file whose functions were judged all the same."""
+    """Return these sentences as a note on a file whose functions were judged all the same."""
     return (
         f"{sentences} The lines below ran: only what is defined there is missing."
         if sentences
@@ -606,17 +597,17 @@ def _reason(stopped: Stopped, describe: Callable[[Raised], str], source: str) ->
 def are_the_cause(
     source: AttemptSource, stopped: Sequence[Stopped], transcript: Sequence[Exchange]
 ) -> bool:
-    """Return whether no call was answered, most of them for want of a name in a part that did not
-    run to its end.
+    """Return whether the parts that did not run are the reason why no call was answered.
 
-    So are they where the file defines nothing beside them.
+    That is so if more than half of the calls lacked a name from such a part, or if the file defines
+    nothing else and all names were undefined.
     """
     raised = [exchange.reply.raised for exchange in transcript]
     if not stopped or None in raised:
         return False
     words = _words(source, *(stop.line for stop in stopped))
     wanting = [exception for exception in raised if missing_name(exception) in words]
-    statements = statements_of(source.source)  # empty where Python cannot parse all of it
+    statements = statements_of(source.source)  # empty if Python cannot parse the text
     defines_nothing = bool(statements) and not any(
         isinstance(statement, DEFINITIONS) for statement in statements
     )
@@ -626,19 +617,18 @@ def are_the_cause(
 
 
 def _words(source: AttemptSource, *begins: int) -> set[str]:
-    """Return the words of the parts that begin on these lines; of a cell that cannot be parsed,
-    from that line to its end.
+    """Return the words of the parts that begin on these lines.
+
+    If a cell cannot be parsed, its part goes from that line to its end.
     """
     lines, statements = lines_of(source.source), statements_of(source.source)
-    first_lines, last = (
-        [statement.lineno for statement in statements],
-        [statement.end_lineno or 0 for statement in statements],
-    )
+    first_lines = [statement.lineno for statement in statements]
+    last_lines = [statement.end_lineno or 0 for statement in statements]
     words, previous_end = set[str](), 0
     for line in sorted(set(begins)):
         index = bisect_right(first_lines, line) - 1
-        if index >= 0 and last[index] >= line:
-            end = last[index]
+        if index >= 0 and last_lines[index] >= line:
+            end = last_lines[index]
         else:
             after = bisect_right(source.cells, line)
             end = source.cells[after] - 1 if after < len(source.cells) else len(lines)

@@ -1,7 +1,7 @@
-"""The state of each function that an exercise asks for: right, wrong, not written, or waiting for
-another that it uses.
+"""The state of each function of an exercise: right, wrong, not written, or waiting for another one.
 
-What calls have shown is given; what follows from it is read from the text, which is never run.
+A function waits if it uses another one that is not right. The calls have shown which functions are
+wrong. The uses are read from the text, which is never run.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from ..submission.source import (
     unwritten_names,
 )
 
-STUB_ENDS = "the stub's raise"  # what is said of one that is left over begins so
+STUB_ENDS = "the stub's raise"  # The evidence about a left-over raise begins with these words.
 FINE = ("right", "unseen", "so_far")
 MAKES_A_TENSOR = frozenset(
     "arange empty eye full linspace ones rand randn tensor tril_indices triu_indices zeros".split()
@@ -43,40 +43,53 @@ COLLECTIONS = (ast.Tuple, ast.List, ast.Dict)
 
 
 @dataclass(frozen=True)
-class Seen:
-    """What was seen of one function.
+class FunctionSummary:
+    """The observations about one function.
 
-    check, evidence, raised: of the first check that failed there.
+    Attributes:
+        name: The function.
+        is_asked: Whether it was called.
+        is_undefined: Whether the file does not define it.
+        is_empty: Whether it was called, and has no code yet.
+        is_wrong: Whether it fails a check, or its answers show a misconception.
+        stopped_at: The first wrong function, if it stopped a check that tests this one further.
+        check: The title of the failed check whose evidence is shown.
+        evidence: The evidence of that check.
+        raised: The exception of that check.
+        is_class: Whether the exercise asks for a class.
+        arguments: The names of the arguments in the exercise, if they are known.
     """
 
     name: str
     is_asked: bool = False
     is_undefined: bool = False
-    is_empty: bool = False  # it was called, and nothing is written there
+    is_empty: bool = False
     is_wrong: bool = False
-    stopped_at: str = ""  # another function, at which a check stopped that asks this one more
+    stopped_at: str = ""
     check: str = ""
     evidence: str = ""
     raised: Raised | None = None
-    is_class: bool = False  # it is asked for as one
-    # of a function, as the exercise names them, where that is known
+    is_class: bool = False
     arguments: tuple[str, ...] = ()
 
 
 def states_of(
-    seen: Sequence[Seen], source: str, explained: Collection[str]
+    summaries: Sequence[FunctionSummary], source: str, explained: Collection[str]
 ) -> tuple[FunctionResult, ...]:
-    """Return the results, in the order of `seen`, which is that of the file.
+    """Return the state of each function, in the order of the file.
 
-    source: "" where it is not at hand. explained: the functions in which a misconception was found:
-    what they do does not follow from others alone.
+    Args:
+        summaries: The observations about each function, in the order of the file.
+        source: The attempt's text; "" if it is not available.
+        explained: The functions with a misconception. Their failures do not follow from other
+            functions alone.
     """
-    # else the text need not be read
-    in_question = any(function.is_wrong or not function.is_asked for function in seen)
+    # if all functions are right, the text need not be read
+    in_question = any(function.is_wrong or not function.is_asked for function in summaries)
     unwritten = unwritten_names(source) if in_question else frozenset[str]()
     unwritten |= {
         e.name
-        for e in seen
+        for e in summaries
         if e.is_wrong and is_left_open(e.raised) and left_over_raise(source, e.name)
     }
     definitions = (
@@ -85,7 +98,7 @@ def states_of(
         else []
     )
     functions: dict[str, FunctionResult] = {}
-    for summary in seen:
+    for summary in summaries:
         used = uses(source, summary.name) if in_question else frozenset[str]()
         raised_in = (
             definition.name for definition in definitions if _holds(definition, _line_of(summary))
@@ -97,64 +110,66 @@ def states_of(
             bool(blockers) and not is_explained and not _stopped_before(summary, source, blockers)
         )
         state = _state(summary, unwritten, is_waiting, is_explained)
+        waits_for = {"waiting": next(iter(blockers), ""), "so_far": summary.stopped_at}
+        near = ""
+        if state == "undefined":
+            near = _near(summary.name, source, [s.name for s in summaries])
         functions[summary.name] = FunctionResult(
             name=summary.name,
             state=state,
-            waits_for={"waiting": next(iter(blockers), ""), "so_far": summary.stopped_at}.get(
-                state, ""
-            ),
+            waits_for=waits_for.get(state, ""),
             check=summary.check if state in ("wrong", "waiting") else "",
             evidence=_evidence(summary, source, state),
-            near=(
-                _near(summary.name, source, [s.name for s in seen]) if state == "undefined" else ""
-            ),
+            near=near,
         )
     return tuple(functions.values())
 
 
 def _state(
-    summary: Seen, unwritten: Collection[str], is_waiting: bool, is_explained: bool
+    summary: FunctionSummary, unwritten: Collection[str], is_waiting: bool, is_explained: bool
 ) -> State:
     if summary.is_undefined:
         return "undefined"
     if summary.name in unwritten:
         return "unwritten"
     if summary.is_wrong:
+        if is_waiting:
+            return "waiting"
         is_empty = summary.is_empty or (says_unwritten(summary.raised) and not is_explained)
-        return "waiting" if is_waiting else "unwritten" if is_empty else "wrong"
-    return "unseen" if not summary.is_asked else "so_far" if summary.stopped_at else "right"
+        return "unwritten" if is_empty else "wrong"
+    if not summary.is_asked:
+        return "unseen"
+    return "so_far" if summary.stopped_at else "right"
 
 
-@lru_cache(maxsize=2)  # several look at each text, one after the other
+@lru_cache(maxsize=2)  # one text is read several times in a row
 def named_in(source: str) -> Mapping[str, frozenset[str]]:
-    """For each function and class at the top of the file, those there that it names itself."""
+    """Return for each function and class at the top of the file the others that it names."""
     definitions = definitions_of(source)
-    if len(definitions) == 1:  # which names no other, however long it is
+    if len(definitions) == 1:  # it can name no other, however long it is
         return dict.fromkeys(definitions, frozenset())
-    return {
-        name: frozenset(
-            {n.id for n in ast.walk(definition) if isinstance(n, ast.Name)} & definitions.keys()
-        )
-        for name, definition in definitions.items()
-    }
+    used_names = {}
+    for name, definition in definitions.items():
+        names = {n.id for n in ast.walk(definition) if isinstance(n, ast.Name)}
+        used_names[name] = frozenset(names & definitions.keys())
+    return used_names
 
 
 def uses(source: str, *names: str) -> frozenset[str]:
-    """Return the other functions and classes of the file that one of these names, or that those
-    name in turn.
-    """
-    named = named_in(source)
-    reached, pending = set[str](), [*named.keys() & set(names)]
+    """Return the other functions and classes of the file that these use, directly or not."""
+    used_names = named_in(source)
+    reached, pending = set[str](), [*used_names.keys() & set(names)]
     while pending:
-        new = named[pending.pop()] - reached
+        new = used_names[pending.pop()] - reached
         reached |= new
         pending += new
     return frozenset(reached.difference(names))
 
 
-def _stopped_before(summary: Seen, source: str, blockers: Sequence[str]) -> bool:
-    """Return whether a function raised on a line of its own, before it came to use any of these:
-    then that does not follow from them.
+def _stopped_before(summary: FunctionSummary, source: str, blockers: Sequence[str]) -> bool:
+    """Return whether a function raised before it came to use any of these.
+
+    Then its exception does not follow from them.
     """
     if summary.raised and (error_kind := kind_of(summary.raised)) and error_kind.at_call:
         return True
@@ -167,12 +182,12 @@ def _stopped_before(summary: Seen, source: str, blockers: Sequence[str]) -> bool
         return False
     nodes = [node for statement in definition.body for node in ast.walk(statement)]
     if any(isinstance(node, ast.For | ast.While) and _holds(node, line) for node in nodes):
-        return False  # it may have used them the time before
+        return False  # it may have used them in an earlier round
     used_names = {n.id for n in nodes if isinstance(n, ast.Name) and n.lineno <= line}
     return (used_names | uses(source, *used_names)).isdisjoint(blockers)
 
 
-def _line_of(summary: Seen) -> int:
+def _line_of(summary: FunctionSummary) -> int:
     return (summary.raised and summary.raised.line) or 0
 
 
@@ -188,22 +203,19 @@ def _near(name: str, source: str, required_names: Sequence[str]) -> str:
     return next(iter(same or get_close_matches(name, other_names, 1)), "")
 
 
-def _evidence(summary: Seen, source: str, state: State) -> str:
+def _evidence(summary: FunctionSummary, source: str, state: State) -> str:
     if state not in ("wrong", "waiting"):
         if state != "unwritten":
             return ""
         if leftover := left_over_raise(source, summary.name):
-            where = (
+            location = (
                 f"on line {leftover.line} still stands {'below' if leftover.is_below else 'above'} "
                 "code of yours"
             )
-            return f"{STUB_ENDS} {where}: take that line out once the rest is written"
+            return f"{STUB_ENDS} {location}: take that line out once the rest is written"
         methods = unwritten_methods(source, summary.name)
-        return (
-            f"its {' and '.join(methods)} {'are' if len(methods) > 1 else 'is'} not written yet"
-            if methods
-            else ""
-        )
+        verb = "are" if len(methods) > 1 else "is"
+        return f"its {' and '.join(methods)} {verb} not written yet" if methods else ""
     explanation = _no_module(summary, source) or in_another_order(
         source, summary.name, summary.arguments
     )
@@ -212,16 +224,15 @@ def _evidence(summary: Seen, source: str, state: State) -> str:
     explanation = explanation or refuses_nothing(source, summary.name)
     return joined(
         sanitize(summary.evidence, 2 * LIMIT), explanation
-    )  # of which a message may take one
+    )  # the message of an exception may take one LIMIT
 
 
-def _no_module(summary: Seen, source: str) -> str:
-    """Return a sentence where what has the name is, or gives, something else than is asked for;
-    else "".
+def _no_module(summary: FunctionSummary, source: str) -> str:
+    """Return a sentence if the name stands for something else than the exercise asks for, or "".
 
-    A function that makes a module will do for a class, so a function is told to be one only if it
-    makes none. An exercise that asks for such a function, and not for a class, names it as
-    functions are named: in small letters.
+    A function that makes a module is accepted in place of a class, so this speaks only of a
+    function that makes none. An exercise that asks for such a function, and not for a class, names
+    it in small letters, as functions are named.
     """
     makes_none = summary.raised is not None and "not a torch.nn.Module" in summary.raised.message
     is_function = isinstance(definitions_of(source).get(summary.name), ast.FunctionDef)
@@ -235,10 +246,12 @@ def _no_module(summary: Seen, source: str) -> str:
 
 
 def wrong_definition_type(source: str, name: str, is_class: bool) -> str:
-    """Return a sentence where what has the name is no plain function, or no class, where one is
-    asked for; else "".
+    """Return a sentence if the name stands for no class, or for no plain function, or "".
 
-    is_class: whether a class is asked for.
+    Args:
+        source: The attempt's text.
+        name: The name.
+        is_class: Whether the exercise asks for a class, and not for a function.
     """
     match definitions_of(source).get(name):
         case ast.FunctionDef() | ast.AsyncFunctionDef() as last if is_class:
@@ -268,9 +281,13 @@ def _yields_in(function: ast.FunctionDef) -> list[int]:
     return lines
 
 
-def in_another_order(source: str, name: str, due: Sequence[str]) -> str:
-    """Return a sentence where a function takes the arguments that are due in another order; else
-    "".
+def in_another_order(source: str, name: str, expected_names: Sequence[str]) -> str:
+    """Return a sentence if a function takes its arguments in another order, or "".
+
+    Args:
+        source: The attempt's text.
+        name: The function.
+        expected_names: The names of the arguments in the expected order.
     """
     function = definitions_of(source).get(name)
     arguments = (
@@ -279,11 +296,11 @@ def in_another_order(source: str, name: str, due: Sequence[str]) -> str:
         else []
     )
     actual_names = [argument.arg for argument in arguments]
-    if actual_names == list(due) or sorted(actual_names) != sorted(due):
+    if actual_names == list(expected_names) or sorted(actual_names) != sorted(expected_names):
         return ""
     return (
         f"It is written as {name}({', '.join(actual_names)}), and called as"
-        f" {name}({', '.join(due)})"
+        f" {name}({', '.join(expected_names)})"
     )
 
 
@@ -295,8 +312,8 @@ def returned_in_another_order(source: str, name: str, form: Form | None) -> str:
         name: A function, or a class whose forward returns the pair.
         form: The form that course.yaml asks for, such as (y, cache): a tensor and an opaque part.
     """
-    kinds = [part_form.kind for part_form in form.parts] if form and form.names else []
-    if form is None or kinds != ["tensor", "opaque"]:
+    part_kinds = [part_form.kind for part_form in form.parts] if form and form.names else []
+    if form is None or part_kinds != ["tensor", "opaque"]:
         return ""
     nodes = [*ast.walk(definitions_of(source).get(name, ast.Pass()))]
     collections = {form.names[1]}
@@ -320,9 +337,7 @@ def returned_in_another_order(source: str, name: str, form: Form | None) -> str:
 
 
 def without_device(source: str, name: str) -> str:
-    """Return a sentence where a function that is given a device makes a tensor without it; else
-    "".
-    """
+    """Return a sentence if a function gets a device and makes a tensor without it, or ""."""
     function = definitions_of(source).get(name)
     arguments = function.args if isinstance(function, ast.FunctionDef) else None
     names = [a.arg for a in (*arguments.args, *arguments.kwonlyargs)] if arguments else []

@@ -36,10 +36,11 @@ from .record_results import versions_of
 from .run_checks import CheckRun, GraderFault, HiddenChecks, cpu_budget, points_fault
 
 RECORDED_VERSIONS = ("torch", "numpy", "pytest", "manyheads")
-RESULTS = 1000  # how many texts' results are remembered
-# of all exercises together: the 14 of the course take 70 with right attempts
+RESULTS = 1000  # the number of attempts whose results are remembered
+# bytes of all replay caches together: with correct attempts, the 14 exercises of the course need 70
+# MiB
 REMEMBERED = 192 * MIB
-DIGITS = 12  # of a file's digest in a result
+DIGITS = 12  # the length of a file's digest in a result
 
 
 def result_of(
@@ -47,7 +48,7 @@ def result_of(
 ) -> ExerciseResult:
     """Return the result of an exercise.
 
-    Where a check with points could not be run, nothing is said of the attempt.
+    If a check with points could not be run, the result has no points and no diagnosis.
     """
     checks = tuple(check_result(o, o.outcome, o.evidence, o.function) for o in outcomes)
     is_graded = not any(c.outcome == "skipped" and c.max_score for c in checks)
@@ -77,17 +78,16 @@ class Judge:
             e for e in course.exercises if not settings.exercises or e.id in settings.exercises
         ]
         self._checks = HiddenChecks([e.checks for e in self._exercises], settings.device)
-        self._recording = cache(current)  # each read once
-        self._results: dict[tuple[str, int, str], ExerciseResult] = {}  # by exercise, seed and text
-        # by exercise: for the seed that was asked for last
+        self._recording = cache(current)  # each fault dictionary is read once
+        # keyed by exercise, seed and text
+        self._results: dict[tuple[str, int, str], ExerciseResult] = {}
+        # for each exercise, the last seed and its replay cache
         self._memories: dict[str, tuple[int, ReplayCache]] = {}
         self._versions = {"python": platform.python_version(), **versions_of(RECORDED_VERSIONS)}
         self.faults: list[str] = []
 
     def demand_points(self) -> None:
-        """Raise GraderFault where an exercise's checks do not give the points that course.yaml
-        says.
-        """
+        """Raise GraderFault if the points of an exercise's checks differ from course.yaml."""
         points = (
             (e.id, points_fault(e, self._checks.unattempted(e.checks))) for e in self._exercises
         )
@@ -103,8 +103,10 @@ class Judge:
     ) -> Result:
         """Grade a submission. Nothing that a student does makes this raise.
 
-        only: ids of exercises; empty: all. given_up: ids of those at which judges died: they are
-            not graded.
+        Args:
+            submission: The submission.
+            only: The ids of the exercises to grade; empty for all.
+            given_up: The ids of exercises during which judges died. They are not graded.
         """
         assignment, exercise_ids = submission.assignment, only or self._settings.exercises
         results = [
@@ -129,7 +131,7 @@ class Judge:
     def _grade_exercise(self, submission: Submission, exercise: Exercise) -> ExerciseResult:
         stub = exercise.script
         untouched = code_digest(stub.read_text(encoding="utf-8")) if stub.exists() else None
-        with cpu_budget():  # past which this judge is replaced, as one that died
+        with cpu_budget():  # after the limit, another judge replaces this process
             source = read_exercise(
                 submission.folder, exercise, untouched, self._course.limits.source_kib
             )
@@ -138,7 +140,14 @@ class Judge:
     def grade_attempt(
         self, student: str, exercise: Exercise, source: AttemptSource, seed: int | None = None
     ) -> ExerciseResult:
-        """Grade one attempt. seed: for its inputs, in place of the run's seed."""
+        """Grade one attempt.
+
+        Args:
+            student: The student.
+            exercise: The exercise.
+            source: The attempt.
+            seed: The seed of its inputs. None means the seed of the run.
+        """
         try:
             result = self._judge_once(
                 exercise, source, self._settings.seed if seed is None else seed
@@ -164,8 +173,9 @@ class Judge:
         return result_of(exercise, ended, Attribution(diagnosis=diagnosis))
 
     def _judge_once(self, exercise: Exercise, source: AttemptSource, seed: int) -> ExerciseResult:
-        """As `_judge`; what another student has handed in word for word has the same result, as
-        long as it ran well.
+        """Return the result of an attempt, without running a text again that ran well before.
+
+        Students with the same text have the same result.
         """
         key = (exercise.id, seed, source.digest)
         if key in self._results:
@@ -174,7 +184,7 @@ class Judge:
         if is_certain and not any(
             check.outcome in ("timeout", "crashed", "skipped") for check in result.checks
         ):
-            self._results[key] = result  # else the machine may have had its part in it
+            self._results[key] = result  # otherwise this machine may be the cause
             if len(self._results) > RESULTS:
                 del self._results[next(iter(self._results))]
         return result
@@ -188,7 +198,7 @@ class Judge:
         if source.problem:
             return self._all_ended(exercise, "error", source.problem), True
         memory, settings = self._memory(exercise, seed), self._settings
-        named = LocalRunner(namespace_of(exercise.solution))
+        naming_reference = LocalRunner(namespace_of(exercise.solution))
         attempt = AttemptRunner(
             self._box,
             source,
@@ -196,7 +206,7 @@ class Judge:
             settings.device,
             settings.dtype,
             memory,
-            reference=named,
+            reference=naming_reference,
         )
         # The reference computes on the CPU even if the attempt does not, so that checks compare the
         # devices.
@@ -235,16 +245,15 @@ class Judge:
         outcomes: Sequence[CheckOutcome],
         note: str,
     ) -> ExerciseResult:
-        """Return the result of checks that were run, with the line, the functions and the
-        misconceptions.
-        """
+        """Return the result of checks that were run, with line, functions and misconceptions."""
         self.faults += [o.fault for o in outcomes if o.fault]
         lines = self._lines(exercise, attempt, run, outcomes)
         source, transcript, ended = attempt.source, attempt.transcript, attempt.ended
         outcomes = with_functions(
             outcomes, transcript, ended, lambda e: agree(e.reply, run.reference.execute(e.call))
         )
-        targets = {target_of(call) for call in (*(e.call for e in transcript), *ended.values())}
+        calls = [*(e.call for e in transcript), *ended.values()]
+        targets = {target_of(call) for call in calls}
         names = (name for name in namespace_of(exercise.solution) if name in targets)
         attribution = Attribution(tuple(FunctionResult(name=name, state="right") for name in names))
         if any(o.outcome != "passed" for o in outcomes):
@@ -269,9 +278,9 @@ class Judge:
         run: CheckRun,
         outcomes: Sequence[CheckOutcome],
     ) -> tuple[ProvedLine, ...]:
-        """Return the lines where one small edit makes every check pass.
+        """Return the lines at which one small edit makes every check pass.
 
-        Not on a GPU, where a process takes seconds to start.
+        On a GPU the search is left out, because a process takes seconds to start there.
         """
         skipped = {o.id for o in outcomes if o.outcome == "skipped"}
 
@@ -298,11 +307,11 @@ class Judge:
     def _public(
         self, exercise: Exercise, judged: AttemptRunner, recording: FaultDictionary
     ) -> Attribution | None:
-        """Return what the attempt's answers to the public calls show; None where it does not answer
-        them.
+        """Return the findings from the attempt's answers to the public calls.
 
-        They are put to a process of their own, which has met no hidden input and can put none into
-        a message. So what is told of its answers needs no guard.
+        The calls are made in a separate process, which has met no hidden input and can put none
+        into a message. So its answers need no redaction. Returns None if the attempt cannot be
+        loaded or its process ends.
         """
         for call in recording.calls:
             judged.memory.hold_as_it_is(call)
@@ -317,7 +326,10 @@ class Judge:
 
     @contextmanager
     def _noting(self, context: str) -> Iterator[None]:
-        """Note what breaks in the block as a fault of the grader: the points stand without it."""
+        """Note an exception in the block as a fault of the grader.
+
+        The points do not depend on the block.
+        """
         try:
             yield
         except Exception as error:
@@ -350,22 +362,26 @@ def with_functions(
     ended: Mapping[str, Call],
     is_right: Callable[[Exchange], bool],
 ) -> list[CheckOutcome]:
-    """Return the outcomes, each with its function; "" where it asks several and passed.
+    """Return the outcomes, each with its function; "" for a passed check of several functions.
 
-    A check failed at the last function that it called, or at one that gave this a wrong
-    answer. transcript: what the checks asked. ended: the call that ended the process, by the id of
-    the check.
+    A check failed at the last function that it called, or at the first one with a wrong answer if
+    the last one answered right.
+
+    Args:
+        outcomes: The outcomes.
+        transcript: The calls of the checks, with the attempt's replies.
+        ended: The call that ended the process, by the id of the check.
+        is_right: Returns whether a reply is right.
     """
 
-    def is_wrong(
-        exchange: Exchange,
-    ) -> bool:  # whether it raises can be judged, where numbers cannot
+    # Even if the numbers of a reply cannot be judged, an exception can.
+    def is_wrong(exchange: Exchange) -> bool:
         can_be_judged = is_comparable(exchange.call) or (
             exchange.reply.raised and not asks_for_a_gpu(exchange.call)
         )
         return bool(exchange.reply.mutated) or (bool(can_be_judged) and not is_right(exchange))
 
-    def place(outcome: CheckOutcome) -> str:
+    def function_of(outcome: CheckOutcome) -> str:
         exchanges = [exchange for exchange in transcript if exchange.check == outcome.id]
         targets = [target_of(exchange.call) for exchange in exchanges]
         if outcome.outcome == "passed":
@@ -377,7 +393,7 @@ def with_functions(
             wrong_targets[0] if wrong_targets and targets[-1] not in wrong_targets else targets[-1]
         )
 
-    return [replace(outcome, function=place(outcome)) for outcome in outcomes]
+    return [replace(outcome, function=function_of(outcome)) for outcome in outcomes]
 
 
 def with_hidden_checks(
@@ -387,11 +403,18 @@ def with_hidden_checks(
     words: AllWords,
     failed_by: Mapping[str, list[frozenset[str]]],
 ) -> Attribution:
-    """Return what is told, with what only the hidden checks show.
+    """Return the findings, with those that only the hidden checks show.
 
-    A function that fails one of them and passes what is public is wrong. A misconception that a
-    failed check proves by itself stands with the others; beside them, where it can not be why the
-    checks fail.
+    A function is wrong if it fails a hidden check, even if it passes everything public. A
+    misconception that a failed hidden check proves is added to the diagnosis. If it cannot be the
+    reason why the checks fail, it is added beside the diagnosis.
+
+    Args:
+        attribution: The findings from the public calls.
+        outcomes: The outcomes of the hidden checks.
+        source: The attempt's text.
+        words: The texts of the misconceptions.
+        failed_by: For each misconception, the sets of checks that its mutants fail.
     """
     failed = [o for o in outcomes if o.outcome not in ("passed", "skipped")]
     first_failures = {outcome.function: outcome for outcome in reversed(failed)}
@@ -411,7 +434,7 @@ def with_hidden_checks(
                 evidence=sanitize(first_failures[function.name].evidence),
             )
         functions[function.name] = function
-    # A stub does nothing that it should not.
+    # A stub has no misconception.
     written = {
         name
         for name, function in functions.items()
@@ -425,12 +448,10 @@ def with_hidden_checks(
         named(words, id_).model_copy(update={"function": function_name})
         for id_, function_name in proven.items()
     )
-    diagnosis, by_themselves = (
-        attribution.diagnosis,
-        {o.id: o.suspect for o in failed if not o.trivial_answer},
-    )
-    unexplained = {id_ for id_, suspect in by_themselves.items() if not suspect}
-    if diagnosis.named or can_cause([*proven], unexplained, {*by_themselves}, lambda: failed_by):
+    diagnosis = attribution.diagnosis
+    suspects = {o.id: o.suspect for o in failed if not o.trivial_answer}
+    unexplained = {id_ for id_, suspect in suspects.items() if not suspect}
+    if diagnosis.named or can_cause([*proven], unexplained, {*suspects}, lambda: failed_by):
         diagnosis = replace(
             diagnosis,
             named=tuple(sorted((*diagnosis.named, *new), key=lambda d: d.id == UNTOUCHED)),
@@ -443,8 +464,9 @@ def with_hidden_checks(
 def _is_news(
     outcome: CheckOutcome, diagnosis: Diagnosis, failed_by: Mapping[str, list[frozenset[str]]]
 ) -> bool:
-    """Return whether a failed check proves a misconception that does not follow from what is
-    named.
+    """Return whether a failed check proves a misconception that the diagnosis does not have.
+
+    If mutants of a diagnosed misconception fail the check, too, the failure follows from that one.
     """
     diagnosed_ids = {
         id_
@@ -452,7 +474,7 @@ def _is_news(
         for id_ in (misconception.id, *misconception.alternatives)
     }
     if REFUSES in diagnosed_ids:
-        diagnosed_ids.add(UNDIVIDED)  # the same guard, seen from the other side
+        diagnosed_ids.add(UNDIVIDED)  # both are about the same guard
     follows = any(
         outcome.id in checks
         for misconception in diagnosis.named

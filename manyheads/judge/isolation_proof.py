@@ -14,9 +14,9 @@ from ..box.worker.limits import Limits
 from ..box.worker.messages import Call, Load
 from ..course import Course
 
-# Of level `user`: what an attempt of ours can read of the course and the judge, and where it can
-# write beside them. `reached` answers 1 for each path that can be read, then 1 for each folder that
-# can be written to.
+# For level `user`. This attempt tries to read files of the course and of the judge, and to write
+# beside them. `reached` answers 1 for each path that it can read, then 1 for each folder that it
+# can write to.
 _SOURCE = """
 import os
 import torch
@@ -45,26 +45,30 @@ folders.split(chr(10))]
 
 
 def prove(box: Box, course: Course, device: str = "cpu") -> None:
-    """Run the canary, if the level promises isolation.
+    """Run the canary if the level promises isolation.
 
-    Raises BoxUnavailable, which says what leaked.
+    Raises BoxUnavailable if anything leaks, or if the canary does not answer.
     """
-    if box.level is Level.PROCESS:  # it promises limits and a deadline only
+    if box.level is Level.PROCESS:  # this level promises limits and a deadline only
         return
     run = _find_reached if box.level is Level.USER else run_canary
     report = run(box, course.limits.for_worker(device), course.root, course.hidden_files())
     leaks = f"leaks here: a canary {'; '.join(report.leaks)}. Nothing was graded"
     problem = leaks if report.leaks else f"cannot be proved here ({report.error})"
-    # the machine is not to blame
+    # the machine is not the cause
     next_step = "make check" if report.end is End.BAD_REPLY else "course doctor"
     if report.leaks or report.error:
         raise BoxUnavailable(f"level {box.level} {problem}. Next: {next_step}")
 
 
 def _find_reached(box: Box, limits: Limits, root: Path, hidden: Sequence[Path]) -> CanaryReport:
-    """Return what an attempt in this box reaches of the course in `root`.
+    """Return which files and folders of the course an attempt in this box can reach.
 
-    hidden: its files that no student may see.
+    Args:
+        box: The box.
+        limits: The limits of the attempt.
+        root: The course's folder.
+        hidden: The files of the course that no student may see.
     """
     files = [*hidden, *(path for path in (root / ".course").glob("*") if path.is_file())]
     folders = sorted({root, *(path.parent for path in files)})

@@ -1,5 +1,6 @@
-"""Judge processes: each is started once, with its own warm box, and grades many submissions, all
-with inputs from one seed.
+"""Judge processes: each is started once, with a warm box, and grades many submissions.
+
+All inputs of a run come from one seed.
 """
 
 from __future__ import annotations
@@ -30,9 +31,9 @@ if TYPE_CHECKING:
     from .grade_submission import Judge
 
 JUDGE = "judge"  # the name of a judge's process
-# that a judge may have for its own data: seven times what the course's own class takes
+# the data of one judge: seven times as much as the class of this course needs
 MEMORY_MIB = 4096
-CLOSE_SECONDS = 5.0  # that a judge has to end its box, before it is killed
+CLOSE_SECONDS = 5.0  # the time in which a judge must end its box before it is killed
 Only = Mapping[Submission, Collection[str]]
 LOST = "a judge process ended before it was done. Next: run the same command again"
 
@@ -44,17 +45,22 @@ class WorkerLost(CourseFault):
 def grade_all(
     plan: GradePlan, submissions: Sequence[Submission], jobs: int, only: Only
 ) -> Iterator[Graded]:
-    """Yield results as they come; where there are no submissions, no judge is started.
+    """Yield results as they come. Without submissions, no judge is started.
 
-    only: ids of exercises, by submission; all of those that are not in it.
+    Raises the exceptions of a judge's start (BoxUnavailable, CourseError, GraderFault).
 
-    Raises what a judge's start raises (BoxUnavailable, CourseError, GraderFault).
+    Args:
+        plan: The options of the run.
+        submissions: The submissions.
+        jobs: The number of judges.
+        only: The ids of the exercises to grade, by submission; all if a submission is not listed.
     """
     jobs = min(jobs, len(submissions))
     if not jobs:
         return
     judges = [
-        SteadyJudge(replace(plan, tells=not i), cpu) for i, cpu in enumerate(one_for_each(jobs))
+        SteadyJudge(replace(plan, reports_unrecorded=not i), cpu)
+        for i, cpu in enumerate(one_for_each(jobs))
     ]
     free = SimpleQueue[SteadyJudge]()
     for judge in judges:
@@ -73,7 +79,7 @@ def grade_all(
                 [threads.submit(grade, submission) for submission in submissions]
             ):
                 yield future.result()
-        # whatever is not done now is given up, because an attempt may still have 20 seconds
+        # Work that is not done is given up, because an attempt may run for another 20 seconds.
         finally:
             threads.shutdown(wait=False, cancel_futures=True)
             for judge in judges:
@@ -81,31 +87,41 @@ def grade_all(
 
 
 class SteadyJudge:
-    """A judge in a process of its own, which ends with the caller, and is replaced where it dies.
+    """A judge in another process, which ends with the caller, and is replaced if it dies.
 
-    What it was grading is tried once more in a fresh process, exercise by exercise. An exercise at
-    which that one dies, too, is not graded.
+    Then its submission is tried once more in a fresh process, exercise by exercise. If that process
+    dies too, the exercise that it graded is not graded.
     """
 
     def __init__(self, plan: GradePlan, cpu: int | None = None) -> None:
-        """Start the process, and do not wait for it. cpu: the only one that it may use."""
+        """Start the process without waiting for it.
+
+        Args:
+            plan: The options of the run.
+            cpu: The only CPU that the process may use, or None for any.
+        """
         self._plan, self._cpu = plan, cpu
         self._is_ready = self._is_closed = False
-        # one thread may give up while another replaces a judge that died
+        # one thread may close this judge while another replaces its process
         self._changing = threading.Lock()
         self._start()
 
     def wait(self) -> None:
-        """Wait until it can grade.
+        """Wait until the judge can grade.
 
-        Raises what `open_judge` raises there (BoxUnavailable, GraderFault, …), or WorkerLost.
+        Raises the exceptions of `open_judge` (BoxUnavailable, GraderFault, …), or WorkerLost.
         """
         if not self._is_ready:
             self._ask()
             self._is_ready = True
 
     def grade(self, submission: Submission, only: Collection[str] = ()) -> Graded:
-        """Grade a submission. only: ids of exercises; empty: all. Raises what `wait` raises."""
+        """Grade a submission. Raises the exceptions of `wait`.
+
+        Args:
+            submission: The submission.
+            only: The ids of the exercises to grade; empty for all.
+        """
         try:
             return self._grade(submission, only)
         except WorkerLost:
@@ -126,7 +142,7 @@ class SteadyJudge:
         return replace(gradings[0], result=with_total(gradings[0].result, exercises), faults=faults)
 
     def close(self) -> None:
-        """End the process now, whatever it does, and start no other."""
+        """End the process immediately, even while it grades, and start no other."""
         self._is_closed = True
         with self._changing:
             self._end()
@@ -150,13 +166,13 @@ class SteadyJudge:
     def _replace(self) -> None:
         """Start another process in place of one that died.
 
-        Raises WorkerLost where this is closed.
+        Raises WorkerLost if this judge is closed.
         """
         with self._changing:
             if self._is_closed:
                 raise WorkerLost(LOST)
             self._end()
-            self._is_ready, self._plan = False, replace(self._plan, tells=False)
+            self._is_ready, self._plan = False, replace(self._plan, reports_unrecorded=False)
             self._start()
 
     def _grade(
@@ -168,9 +184,9 @@ class SteadyJudge:
         return graded
 
     def _ask(self, *message: object) -> object:
-        """Send a message, if one is given, and return what comes.
+        """Send a message, if one is given, and return the answer.
 
-        Raises it where it is an exception, and WorkerLost.
+        Raises the answer if it is an exception. Raises WorkerLost if the process has ended.
         """
         try:
             if message:
@@ -188,7 +204,7 @@ def _serve(line: Connection, plan: GradePlan, cpu: int | None) -> None:
         os.sched_setaffinity(0, {cpu})
     box = ExitStack()
 
-    # also during an attempt, which ends with its box
+    # This also ends a running attempt, which ends with its box.
     def terminate(number: int, frame: object) -> None:
         box.close()
         os._exit(0)
@@ -213,19 +229,18 @@ def _serve(line: Connection, plan: GradePlan, cpu: int | None) -> None:
                 line.send(Graded(submission, result, tuple(judge.faults)))
             except Exception as error:
                 line.send(error)
-            # What lives now stays: banks, tables, what is remembered of attempts, which grows. The
-            # garbage collector would look at it again and again, for an eighth of a judge's CPU
-            # time.
+            # Banks, tables and the growing replay caches stay alive. The garbage collector would
+            # visit them again and again, for an eighth of a judge's CPU time.
             gc.collect()
             gc.freeze()
 
 
 def open_judge(plan: GradePlan, box: ExitStack) -> Judge:
-    """Open a box, prove it, and make a judge of this process.
+    """Open a box, prove its isolation, and return the judge of this process.
 
     Raises BoxUnavailable, CourseError, GraderFault.
     """
-    # collections would find nothing while modules are imported, and take a fifth of that time
+    # While modules are imported, a garbage collection finds nothing and takes a fifth of the time.
     gc.disable()
     try:
         import torch
@@ -243,31 +258,33 @@ def open_judge(plan: GradePlan, box: ExitStack) -> Judge:
             open_box(plan.level, course.limits.for_worker(plan.device), course.root)
         )
         prove(opened, course, plan.device)
-        make_meta_ready()  # for references, which are asked what they answer there
+        make_meta_ready()  # references are called on the meta device
         judge = Judge(course, opened, plan)
-        judge.demand_points()  # here, because whatever grades anybody begins here
-        if plan.tells:
+        judge.demand_points()  # here, because all grading begins here
+        if plan.reports_unrecorded:
             tell_unrecorded(course, plan.exercises)
-        # A text cannot make this process take the machine's memory: what asks for more fails here,
-        # one exercise is not graded, and the run goes on. The boxes that it starts inherit the
-        # bound, which is above their own.
+        # A submitted text cannot make this process use up the machine's memory: the allocation
+        # fails, one exercise is not graded, and the run goes on. Boxes inherit the limit, which is
+        # above theirs.
         with suppress(ImportError):  # Windows, where nobody grades
             import resource
 
-            most = (MEMORY_MIB + course.limits.memory_mib) * 1024 * 1024
+            data_limit = (MEMORY_MIB + course.limits.memory_mib) * 1024 * 1024
             resource.setrlimit(
-                resource.RLIMIT_DATA, (most, resource.getrlimit(resource.RLIMIT_DATA)[1])
+                resource.RLIMIT_DATA, (data_limit, resource.getrlimit(resource.RLIMIT_DATA)[1])
             )
         return judge
     finally:
-        gc.freeze()  # what was imported stays until the end
+        gc.freeze()  # imported modules stay until the end
         gc.enable()
 
 
 def tell_unrecorded(course: Course, exercises: Collection[str]) -> None:
-    """Say on standard error of which exercises nothing current is recorded.
+    """List on standard error the exercises without a current recording.
 
-    exercises: ids; empty: all.
+    Args:
+        course: The course.
+        exercises: The ids of the exercises to look at; empty for all.
     """
     from ..diagnosis.recording_file import current
 
@@ -285,12 +302,10 @@ def tell_unrecorded(course: Course, exercises: Collection[str]) -> None:
 
 
 def end_with_parent() -> None:
-    """End this process at once when its parent has ended, in whatever way.
+    """End this process as soon as its parent has ended for any reason.
 
-    Its box then ends, too (manyheads/box/host_processes.py).
-
-    A judge that is grading does not read from the pipe that brings it work, so it would not see the
-    end of it for a while.
+    Its box then ends, too (manyheads/box/host_processes.py). A grading judge does not read from the
+    pipe that brings it work, so without this it would notice the end of the pipe only later.
     """
     parent = multiprocessing.parent_process()
     if parent is None:  # this process is the command itself
@@ -304,12 +319,12 @@ def end_with_parent() -> None:
 
 
 def one_for_each(jobs: int) -> Sequence[int | None]:
-    """Return a CPU for each judge if this process may use exactly `jobs` CPUs; else None, for the
-    kernel schedules better.
+    """Return a CPU for each judge if this process may use exactly `jobs` CPUs, and otherwise None.
 
-    A judge and its box alternate: one computes while the other waits. On the same CPU each finds in
-    the cache what the other has just written, and no other CPU has to wake up. That saves a
-    sixteenth of the CPU time of a right submission.
+    Without a fixed CPU, the kernel schedules better. A judge and its box alternate: one computes
+    while the other waits. On one CPU, each finds in the cache the data that the other has just
+    written, and no other CPU has to wake up. That saves a sixteenth of the CPU time of a correct
+    submission.
     """
     cpus = _cpus()
     return cpus if len(cpus) == jobs else [None] * jobs
@@ -321,5 +336,5 @@ def usable() -> int:
 
 
 def _cpus() -> list[int]:
-    # no other system tells
+    # only Linux has this call
     return sorted(os.sched_getaffinity(0)) if sys.platform == "linux" else []

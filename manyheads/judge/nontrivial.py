@@ -1,9 +1,9 @@
 """Require that an attempt answered, and that its answers are not trivial.
 
 Every function that a check called must return a result like the reference's at least once. A check
-of form (dtype, device, unchanged arguments) sees no numbers, so zeros would pass it. Four calls
-a, b, c, d with a + b = c + d show whether an answer depends on its input as the reference's does.
-The recorded conditions are put to an attempt on a student's machine, too.
+of form (dtype, device, unchanged arguments) sees no numbers, so zeros would pass it. Four calls a,
+b, c, d with a + b = c + d show whether an answer depends on its input as the reference's does. The
+recorded preconditions are tested on a student's machine, too.
 """
 
 from __future__ import annotations
@@ -30,37 +30,41 @@ from ..diagnosis.fault_dictionary import FaultDictionary, RecordedCondition
 from ..diagnosis.observed_reply import ObservedReply
 from ..result import CheckResult
 
-# Of the largest number: by so much the reference's answers differ, or fail to add up, where that is
-# to tell.
+# The least difference, as a fraction of the largest number, at which two answers of the reference
+# count as different, or four as not adding up.
 MUCH = 1e-2
-ROUNDING = 1e-5  # numbers that are no larger may be what rounding leaves: they tell nothing
-# of it: so near to the right answer nobody comes by chance, or where one weight is nearly all
+ROUNDING = 1e-5  # numbers up to this size may be the remains of rounding, and show nothing
+# Relative tolerance. A wrong answer is not this close by chance, not even if one weight of a
+# softmax is nearly 1.
 RIGHT = 1e-6
-# numbers: of so few, one that chance changes is enough, and whether they are like the right ones is
-# chance
+# If an answer has fewer numbers, one that changes by chance makes it noise, and all may resemble
+# the right ones by chance.
 FEW = 100
-# by so much noise is like the right answer once in a million times, however large both are
+# `_relation` of noise to the right answer exceeds this once in a million times, at any length.
 RELATED = 25.0
-# of what other numbers change: by more the same call, asked again, changes noise alone
+# An answer is noise if repeating a call changes it by more than this fraction of the change that
+# other inputs cause.
 BY_CHANCE = 0.7
-INFINITE = 1e3  # stands for what is infinite: it hides a score, and its size says nothing
-# the other numbers are the first ones, moved and so much smaller: they stay within what a check
-# draws
+INFINITE = 1e3  # replaces infinite numbers: an infinity hides a score, and its size shows nothing
+# The other inputs are the first ones, shuffled and scaled by this factor, so that they stay within
+# the range that a check draws.
 SMALLER = 0.75
-TRIED = 8  # calls of a function, until the reference's answers to four like one of them tell
-COPY, MOVED = "copy", "moved"  # an argument as it is; its numbers in other places, or some of them
-# what a function returns ("tensor", "float"), for each leaf of what it returns
+# the most calls of a function that are tried, until the reference's answers show something
+TRIED = 8
+# The answer is an argument unchanged; or numbers of one argument, rearranged or selected.
+COPY, MOVED = "copy", "moved"
+# For each leaf of what a function returns, the types that occur there ("tensor", "float").
 Kinds = tuple[frozenset[str], ...]
 
 
 class AsksNothingError(Exception):
-    """A check that an attempt cannot fail by not answering. That is a fault of the check."""
+    """The attempt cannot fail a check by not answering. That is a fault of the check."""
 
 
 def missing_reply(
     exchanges: Sequence[Exchange], reference: Runner
 ) -> CheckFailed | AsksNothingError | None:
-    """Return why a check that passed does not count; None where it does."""
+    """Return why a check that passed does not count, or None if it does."""
     if not exchanges:
         return AsksNothingError("it asks the attempt nothing")
     expected_kinds: dict[str, Kinds] = {}
@@ -69,7 +73,7 @@ def missing_reply(
         target_kinds = kinds_of(
             (e.call for e in exchanges if target_of(e.call) == target), reference
         )
-        # else the attempt's own sizes made the call one that is refused
+        # If the attempt answered, its own sizes may have made the reference refuse the call.
         if target_kinds is None and target not in answered:
             problem = f"it asks {target} for nothing that the reference answers"
             return AsksNothingError(f"{problem}: let it ask an allowed input, too")
@@ -95,11 +99,10 @@ def missing_reply(
 
 
 def kinds_of(calls: Iterable[Call], reference: Runner) -> Kinds | None:
-    """Return what the reference returns to these calls of one function; None where it returns
-    nothing to any.
+    """Return the types that the reference returns to these calls of one function.
 
-    A part may be None in one call and a tensor in another; of a function with one output the first
-    one says it.
+    A part may be None in one call and a tensor in another. If the function has one output, its
+    first answer decides. Returns None if the reference answers none of the calls.
     """
     kind_sets: list[set[str]] = []
     for call in calls:
@@ -120,7 +123,7 @@ def _demand_kind(exchange: Exchange, expected_kinds: Kinds) -> None:
     for out, allowed_kinds, answer in zip(
         outputs, cycle(expected_kinds), answers_of(call, exchange.reply), strict=False
     ):
-        # a part may be None, or opaque
+        # A part may be None, or opaque.
         may_be = not call.form.is_leaf or out.kind in ("tensor", OPAQUE)
         is_due = out.kind in allowed_kinds and (
             may_be or (out.kind in TABLES and out.tensor is not None)
@@ -131,9 +134,9 @@ def _demand_kind(exchange: Exchange, expected_kinds: Kinds) -> None:
 
 
 def _demand_numbers(exchange: Exchange, reference: Runner) -> None:
-    """Demand that no answer is NaN, or infinite, where nothing in the reference's is so.
+    """Demand that no answer is NaN or infinite if the reference's answer is finite.
 
-    In training chance may bring it about.
+    In training mode, an infinite number may be a matter of chance.
     """
     call, reply = exchange.call, exchange.reply
     in_training = isinstance(call.subject, Build) and call.subject.training
@@ -147,8 +150,8 @@ def _demand_numbers(exchange: Exchange, reference: Runner) -> None:
             and expected.tensor is not None
             and not bool(expected.tensor.isnan().any())
         ):
-            # Where the reference masks with infinities, an attempt may mask elsewhere, or may mask
-            # what others call False.
+            # If the reference masks with infinities, the attempt may mask other places. It may also
+            # use infinities where the reference has booleans.
             masks = not expected.tensor.is_floating_point() or not bool(
                 expected.tensor.isfinite().all()
             )
@@ -159,8 +162,9 @@ def _demand_numbers(exchange: Exchange, reference: Runner) -> None:
 
 
 def wrong_type(exchanges: Sequence[Exchange], reference: Runner) -> CheckFailed | None:
-    """Return why a check had to fail where numbers came, or are due, as an ndarray, a list or a
-    text; None for any other reason.
+    """Return why a check failed, if an ndarray, a list or a text came, or was expected, as numbers.
+
+    Returns None if the check failed for any other reason.
     """
     for exchange in exchanges:
         expected_kinds = kinds_of([exchange.call], reference) or ()
@@ -181,18 +185,17 @@ def _paired_outputs(
 
 
 def compare_with_reference(exchanges: Sequence[Exchange], reference: Runner) -> CheckFailed | None:
-    """Return the first answer that differs from the reference's in shape or type, as a check would
-    report it; None if all agree.
+    """Return the first difference in shape or type from the reference's answers.
 
-    A check that fails on one (an index beyond an axis, arithmetic on bools) is not broken: a wrong
-    attempt may return anything.
+    Returns None if all agree. A check that raises an exception because of such a difference (an
+    index beyond an axis, arithmetic on bools) is not broken: a wrong attempt may return anything.
     """
     for exchange in exchanges:
         try:
             _compare(exchange.call, exchange.reply, reference.execute(exchange.call))
         except CheckFailed as failed:
             return failed
-        except Exception:  # a call that only an attempt can answer cannot be compared
+        except Exception:  # the reference cannot answer every call that an attempt can
             continue
     return None
 
@@ -224,11 +227,14 @@ def _compare(call: Call, actual_reply: Reply, expected_reply: Reply) -> None:
 
 
 @dataclass(frozen=True)
-class Asked:
-    """Four calls with the reference's answers; where a function is given no numbers, one call.
+class Probe:
+    """Four calls with the reference's replies, or one call if a function is given no numbers.
 
-    answers: of the attempt to calls of the checks, with the reference's: to the first of these
-        four, or to all of them.
+    Attributes:
+        calls: The calls.
+        expected: The reference's replies to them.
+        answers: Pairs of a reply of the attempt and the reference's reply: to the first of four
+            calls, or, if there is one call, to all calls of the checks.
     """
 
     calls: tuple[Call, ...]
@@ -237,14 +243,12 @@ class Asked:
 
     @cached_property
     def rows(self) -> list[Tensor]:
-        """The reference's numbers."""
+        """The numbers of the reference's replies."""
         return [numbers_of(reply) for reply in self.expected]
 
     @cached_property
     def has_numbers(self) -> bool:
-        """Whether there are four, and the reference's numbers are larger than what rounding
-        leaves.
-        """
+        """Whether there are four calls, and the reference's numbers exceed remains of rounding."""
         return len(self.calls) > 1 and any(bool((row.abs() > ROUNDING).any()) for row in self.rows)
 
     @cached_property
@@ -253,8 +257,8 @@ class Asked:
         return self.has_numbers and not _add_up(self.rows, MUCH)
 
     @cached_property
-    def tells(self) -> bool:
-        """Whether the reference's answer goes by the numbers, and is no copy of them."""
+    def depends_on_numbers(self) -> bool:
+        """Whether the reference's answer changes with the numbers, and is not a copy."""
         return (
             self.has_numbers
             and difference(self.rows[1], self.rows[0]) > MUCH
@@ -263,8 +267,9 @@ class Asked:
 
     @property
     def is_drawn(self) -> bool:
-        """Whether its numbers are of many kinds: of a few, each often, a weighted sum may be a
-        plain one by chance.
+        """Whether more than half of the numbers of each argument are different.
+
+        If few numbers are repeated, a weighted sum may be a plain sum by chance.
         """
         return all(
             2 * value.unique().numel() > value.numel() for value in _numbers_given(self.calls[0])
@@ -272,28 +277,35 @@ class Asked:
 
     @property
     def copy_kind(self) -> str:
-        """In which way the right answer is a copy of an argument."""
+        """COPY or MOVED if the reference's answer is a copy of an argument, or ""."""
         return _copied(self.expected[0], self.calls[0])[0]
 
     @cached_property
     def is_right(self) -> bool:
-        """Whether the attempt's answers are the reference's, where these tell: one number
-        throughout may be anybody's.
+        """Whether the attempt's answers are the reference's, if these show anything.
+
+        An answer that repeats one number shows nothing.
         """
-        if len(self.calls) > 1 and not self.compares and not self.tells:
+        if len(self.calls) > 1 and not self.compares and not self.depends_on_numbers:
             return False
         rows = [numbers_of(expected) for _, expected in self.answers]
         is_constant = all(row.numel() > 1 and row.unique().numel() == 1 for row in rows)
         return not is_constant and all(_are_near(*pair) for pair in self.answers)
 
 
-def asked_of(
+def choose_probe(
     exchanges: Sequence[Exchange], reference: Runner, made_of: Callable[..., Sequence[Call]]
-) -> Asked | None:
-    """Return the calls that tell most of the function with these exchanges; None where it never
-    answered with numbers.
+) -> Probe | None:
+    """Return the calls that show most about the function of these exchanges.
+
+    Returns None if the function never answered with numbers.
+
+    Args:
+        exchanges: The calls of one function, with the attempt's replies.
+        reference: The reference.
+        made_of: Returns the calls that `four_like` makes of a call.
     """
-    tried: list[Asked] = []
+    tried: list[Probe] = []
     for exchange in (exchange for exchange in exchanges if has_numbers(exchange.reply)):
         calls = tuple(made_of(exchange.call, four_like))
         expected = tuple(map(reference.execute, calls))
@@ -301,12 +313,17 @@ def asked_of(
             all(map(has_numbers, expected))
             and len({numbers_of(reply).shape for reply in expected}) == 1
         ):
-            tried.append(Asked(calls, expected, ((exchange.reply, expected[0]),)))
+            tried.append(Probe(calls, expected, ((exchange.reply, expected[0]),)))
             if (tried[-1].compares and tried[-1].is_right) or len(tried) == TRIED:
                 break
     best = max(
         tried,
-        key=lambda probe: (probe.compares, probe.is_right, probe.tells, len(probe.calls)),
+        key=lambda probe: (
+            probe.compares,
+            probe.is_right,
+            probe.depends_on_numbers,
+            len(probe.calls),
+        ),
         default=None,
     )
     if best is None or len(best.calls) > 1:
@@ -316,29 +333,36 @@ def asked_of(
 
 
 def all_right(exchanges: Sequence[Exchange], reference: Runner) -> bool:
-    """Return whether a function's answers are the reference's, where both gave as many numbers and
-    chance decided none.
+    """Return whether a function's comparable answers are the reference's, and there are any.
+
+    An answer is comparable if the reference's has equally many numbers. Calls in training mode are
+    left out, because their numbers may be random.
     """
     plain = (
         e for e in exchanges if not (isinstance(e.call.subject, Build) and e.call.subject.training)
     )
     pairs = [(e.reply, reference.execute(e.call)) for e in plain]
-    comparable = [
-        pair
-        for pair in pairs
-        if all(map(has_numbers, pair)) and len({len(numbers_of(reply)) for reply in pair}) == 1
-    ]
+    comparable = [pair for pair in pairs if _are_comparable(*pair)]
     return bool(comparable) and all(_are_near(*pair) for pair in comparable)
 
 
-def require_nontrivial(attempt: Implementation, target: str, asked: Asked | None) -> None:
-    """Fail where the function of this name says nothing.
+def _are_comparable(actual: Reply, expected: Reply) -> bool:
+    if not has_numbers(actual) or not has_numbers(expected):
+        return False
+    return len(numbers_of(actual)) == len(numbers_of(expected))
 
-    asked: None where it never answered with numbers.
+
+def require_nontrivial(attempt: Implementation, target: str, probe: Probe | None) -> None:
+    """Fail if the answers of the function of this name are trivial.
+
+    Args:
+        attempt: The attempt.
+        target: The name of the function.
+        probe: The calls to make, or None if the function never answered with numbers.
     """
-    if asked is None:
+    if probe is None:
         raise CheckFailed(f"{target} never gives a finite number")
-    answers = [attempt.ask(call) for call in (*asked.calls, asked.calls[0])]
+    answers = [attempt.ask(call) for call in (*probe.calls, probe.calls[0])]
     for answer in answers:
         answer.must_return()
     *rows, again = (numbers_of(answer.reply) for answer in answers)
@@ -351,22 +375,24 @@ def require_nontrivial(attempt: Implementation, target: str, asked: Asked | None
         is_noise = again.numel() < FEW or by_chance > BY_CHANCE * by_input
         expect(not is_noise, f"{target} gives another answer each time, whatever it is given")
     if len(rows) == 1:
-        _expect_to_go_by_sizes(target, asked)
-    elif asked.compares or asked.tells:
-        _expect_to_go_by_numbers(attempt, target, asked, answers[0].reply, rows)
+        _expect_to_go_by_sizes(target, probe)
+    elif probe.compares or probe.depends_on_numbers:
+        _expect_to_go_by_numbers(attempt, target, probe, answers[0].reply, rows)
 
 
 def _expect_to_go_by_numbers(
-    attempt: Implementation, target: str, probe: Asked, first_reply: Reply, rows: Sequence[Tensor]
+    attempt: Implementation, target: str, probe: Probe, first_reply: Reply, rows: Sequence[Tensor]
 ) -> None:
-    """Of a function that is given numbers: its answers change with them, are no copy, and do not
-    add up.
+    """Fail if a function of numbers ignores them, copies them, or adds them up.
+
+    The answers must change with the numbers. They may be a copy, or add up, only if the reference's
+    do.
     """
     copy_kind, copied = _copied(first_reply, probe.calls[0])
     adds_up = _add_up(rows, TOLERANCE) and (probe.is_drawn or not probe.compares)
     is_copy = copy_kind == COPY or (
         copy_kind == MOVED and adds_up
-    )  # else some are chosen by their size
+    )  # otherwise it selects numbers by their size
     expect(not is_copy or copy_kind == probe.copy_kind, f"{target} {copied}")
     is_same = difference(rows[0], rows[1], max(1e-30, float(rows[0].abs().max()))) <= TOLERANCE
     expect(not is_same, f"{target} gives {_in_words(rows[0])}, whatever it is given")
@@ -388,17 +414,19 @@ def _expect_to_go_by_numbers(
         raise failed
 
 
-def _expect_to_go_by_sizes(target: str, probe: Asked) -> None:
-    """Of a function that is given no numbers: its answers change, and have something of the right
-    ones.
-    """
-    pairs = [tuple(numbers_of(reply, INFINITE) for reply in both) for both in probe.answers]
+def _expect_to_go_by_sizes(target: str, probe: Probe) -> None:
+    """Fail if a function that is given no numbers always answers alike, or unlike the reference."""
+    pairs = [
+        (numbers_of(actual, INFINITE), numbers_of(expected, INFINITE))
+        for actual, expected in probe.answers
+    ]
     single = [
         (float(actual), float(expected))
         for actual, expected in pairs
         if actual.numel() == expected.numel() == 1
     ]
-    values, expected_values = ({pair[i] for pair in single} for i in (0, 1))
+    values = {actual for actual, _ in single}
+    expected_values = {expected for _, expected in single}
     expect(
         len(values) != 1 or len(expected_values) == 1,
         f"{target} gives the same answer, whatever it is given",
@@ -420,8 +448,9 @@ def _expect_to_go_by_sizes(target: str, probe: Asked) -> None:
 
 
 def _turned(reply: Reply) -> Iterator[Tensor]:
-    """Yield the numbers of an answer, and those of its mirror images: who turns a table round still
-    goes by its sizes.
+    """Yield the numbers of an answer, and those of its mirror images.
+
+    A table that is the wrong way round still depends on its sizes.
     """
     tensor = next(out.tensor for out in reply.outputs if out.tensor is not None)
     table = numbers_of(reply, INFINITE)
@@ -431,15 +460,16 @@ def _turned(reply: Reply) -> Iterator[Tensor]:
 
 
 def _relation(actual: Tensor, expected: Tensor) -> float:
-    """Return how surely one goes by the other: about 1 for noise, however large it is."""
+    """Return how closely one answer follows the other: about 1 for noise of any length."""
     return (
         len(actual) * float(torch.corrcoef(torch.stack([actual, expected]))[0, 1].nan_to_num()) ** 2
     )
 
 
 def _goes_number_by_number(attempt: Implementation, call: Call, answer: Tensor) -> bool:
-    """Return whether one number of each argument changes one of the answer: masked scores do, where
-    a softmax is missing.
+    """Return whether one changed number in each argument changes no more numbers of the answer.
+
+    Masked scores behave like that if the softmax is missing.
     """
 
     def change(value: Any) -> object:
@@ -455,16 +485,19 @@ def _goes_number_by_number(attempt: Implementation, call: Call, answer: Tensor) 
 
 
 def _are_near(actual: Reply, expected: Reply) -> bool:
-    shapes = [
-        [out.tensor.shape for out in reply.outputs if out.tensor is not None]
-        for reply in (actual, expected)
-    ]
-    return shapes[0] == shapes[1] and difference(numbers_of(actual), numbers_of(expected)) <= RIGHT
+    if _tensor_shapes(actual) != _tensor_shapes(expected):
+        return False
+    return difference(numbers_of(actual), numbers_of(expected)) <= RIGHT
+
+
+def _tensor_shapes(reply: Reply) -> list[torch.Size]:
+    return [out.tensor.shape for out in reply.outputs if out.tensor is not None]
 
 
 def four_like(call: Call) -> tuple[Call, ...]:
-    """Return the plain call and three like it, with a + b = c + d; the call alone where no numbers
-    are given.
+    """Return the plain call and three like it, with a + b = c + d.
+
+    If the call is given no numbers, return it alone.
     """
     alone: dict[str, Any] = dict.fromkeys(("second", "watch", "memory"), False)
     call = replace(call, **alone, cotangent=None, runs=1)
@@ -521,7 +554,7 @@ def _in_words(numbers: Tensor) -> str:
 
 
 def _is_constant(numbers: Tensor, reply: Reply) -> bool:
-    """Return whether it is one number throughout, or the identity matrix."""
+    """Return whether the answer repeats one number, or is an identity matrix."""
     shape = next(out.tensor.shape for out in reply.outputs if out.tensor is not None)
     is_table = len(shape) > 1 and numbers.numel() == shape.numel()
     identity = torch.eye(*shape[-2:]).double().expand(shape).flatten() if is_table else None
@@ -531,11 +564,12 @@ def _is_constant(numbers: Tensor, reply: Reply) -> bool:
 
 
 def _copied(reply: Reply, call: Call) -> tuple[str, str]:
-    """Return in which way an answer is a copy of an argument, and what is to be said of it; ""
-    where it is none.
+    """Return whether an answer is a COPY of an argument or MOVED, and the words that say so.
+
+    Returns two empty strings if it is neither.
     """
     tensor = next(out.tensor for out in reply.outputs if out.tensor is not None)
-    row = tensor.flatten().float()  # the attempt may have been asked in float32
+    row = tensor.flatten().float()  # the attempt may have answered in float32
     for name, argument in call.arguments.items():
         if isinstance(argument, Tensor) and _is_of_numbers(argument) and row.numel() > 1:
             theirs = argument.flatten().float()
@@ -556,16 +590,18 @@ def without_unmet_conditions(
     observations: Mapping[int, ObservedReply],
     wrong_functions: Collection[str],
 ) -> list[CheckResult]:
-    """Return the checks' results, without the passes of those that ask a function whose conditions
-    are not met.
+    """Return the results, without passes that involve a function with unmet preconditions.
 
-    observations: the answers to recorded calls. wrong_functions: the functions that give a wrong
-    answer somewhere; a right one is asked nothing more.
+    Args:
+        recording: The fault dictionary of the exercise.
+        attempt: The attempt.
+        checks: The results of the visible checks.
+        observations: The answers to recorded calls.
+        wrong_functions: Functions with a wrong answer. The preconditions of others are not tested.
     """
-    calls = {check.id: check.all_calls for check in recording.visible}
-    targets = {
-        id_: {target_of(recording.calls[i]) for i in indices} for id_, indices in calls.items()
-    }
+    targets = {}
+    for check in recording.visible:
+        targets[check.id] = {target_of(recording.calls[i]) for i in check.all_calls}
     passed = [check for check in checks if check.outcome == "passed"]
     needed = {
         function
@@ -601,7 +637,7 @@ def _unmet(
     function: str,
     observations: Mapping[int, ObservedReply],
 ) -> str:
-    """Return why a function does not meet its conditions, "" if it does."""
+    """Return why a function does not meet its preconditions, "" if it does."""
     conditions = [condition for condition in recording.conditions if condition.function == function]
     try:
         for condition in conditions:
@@ -628,13 +664,13 @@ def _judged(condition: RecordedCondition, rule: Rule, attempt: Runner) -> Judged
 def _expect_answers(
     condition: RecordedCondition, attempt: Runner, observations: Mapping[int, ObservedReply]
 ) -> None:
-    """Fail where the function says nothing, as `require_answer` does in grading."""
+    """Fail if a function's answers are trivial, as `require_nontrivial` does in grading."""
     rights = tuple(_reply_with(tensor) for tensor in condition.expected)
     if len(condition.calls) > 1:
         answers = [(attempt.execute(condition.calls[0]), rights[0])]
-    else:  # a function that is given sizes alone: its answers to several sizes are held together
+    else:  # a function of sizes only: its answers to several sizes are compared
         answers = list(_answers_of(condition.function, observations))
-    probe = Asked(condition.calls, rights, tuple(answers))
+    probe = Probe(condition.calls, rights, tuple(answers))
     if not all(has_numbers(actual) for actual, _ in answers) or not probe.is_right:
         require_nontrivial(Implementation(attempt), condition.function, probe)
 

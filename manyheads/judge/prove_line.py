@@ -1,9 +1,9 @@
-"""Prove the line at which an attempt goes wrong: one edit of it, after which every check passes.
+"""Prove the line at which an attempt goes wrong. Every check passes after one edit of that line.
 
-Edited attempts run in the box: a look at many of them in one process, and a proof of each in a
-process of its own. In the first process the texts are loaded one after the other, which takes a
-tenth of the time. Whatever is carried there from one to the next can only waste the look: what is
-told is proved in a process that has run nothing else, as any attempt is.
+Edited attempts run in the box. A quick look tries many edits in one process, one after the other,
+which takes a tenth of the time. Then each promising edit is proved in a process that has run
+nothing else, as any attempt is. If one text leaves data for the next in the first process, it can
+only waste the look.
 """
 
 from __future__ import annotations
@@ -27,19 +27,23 @@ from ..result import CheckResult
 from ..submission.source import is_unwritten
 from .attempt_runner import AttemptRunner
 
-ASKED = 8  # of the calls that went wrong, the most that an edited attempt is asked at a look
-# how checks end where it makes sense to search
+ASKED = 8  # the most wrong calls that are repeated with an edited attempt at a look
+# the outcomes of checks with which a search makes sense
 _SEARCHED = ("passed", "failed", "error", "skipped")
 IsRight = Callable[[Reply], bool]
 
 
 @dataclass
 class EditedAttempts:
-    """Edits of an attempt that failed. Between looks, their process stays.
+    """Edits of an attempt that failed. Their process is kept between looks.
 
-    is_right: of a call whether a reply to it is right; None for one that shows nothing by
-    itself. do_pass: whether these checks pass, all of them where none are given. It raises
-    OutOfTime and AttemptEnded.
+    Attributes:
+        attempt: The attempt.
+        outcomes: The outcomes of the checks.
+        is_right: Returns for a call a function that tells whether a reply is right, or None if a
+            reply to the call shows nothing alone.
+        do_pass: Returns whether an attempt passes these checks, or all checks if none are given.
+            Raises OutOfTime and AttemptEnded.
     """
 
     attempt: AttemptRunner
@@ -53,8 +57,9 @@ class EditedAttempts:
         return [o.id for o in self.outcomes if o.outcome not in ("passed", "skipped")]
 
     def mended(self, bounds: Bounds) -> tuple[Edit, ...]:
-        """Return an edit for each line where one makes every check pass; empty where there are
-        none, or too many.
+        """Return an edit for each line at which one edit makes every check pass.
+
+        Returns () if there are no such lines, or too many.
         """
         source, transcript = self.attempt.source, self.attempt.transcript
         raised = [e.reply.raised for e in transcript]
@@ -62,7 +67,7 @@ class EditedAttempts:
             says_unwritten(exception) or is_left_open(exception) for exception in raised
         )
         is_over = any(o.outcome not in _SEARCHED for o in self.outcomes)
-        # one edit is not enough
+        # In these cases one edit is not enough.
         if not self._failed or is_over or is_unfinished or is_unwritten(source.source):
             return ()
         exchanges = [e for e in transcript if e.check in self._failed]
@@ -87,15 +92,16 @@ class EditedAttempts:
             edits = [e for e in edits if e.after.count("\n") == e.before.count("\n")]
         try:
             return find_lines(edits, self._look, self._passes, bounds)
-        except (OutOfTime, AttemptEnded):  # which a text that does not come back raises
+        except (OutOfTime, AttemptEnded):  # raised if an edited attempt does not return
             return ()
         finally:
             if self._connection is not None:
                 self._connection.close()
 
     def _look(self, texts: Sequence[str]) -> list[bool]:
-        """Return whether each answers what the attempt answered wrongly; where that is nothing,
-        passes the checks that failed.
+        """Return for each text whether it answers the wrong calls of the attempt rightly.
+
+        If the attempt has no such calls, return whether the text passes the failed checks.
         """
         if not self._wrong:
             return [self._passes(text, self._failed) for text in texts]
@@ -106,9 +112,9 @@ class EditedAttempts:
         ]
 
     def _answer(self, texts: Sequence[str], calls: Sequence[tuple[bytes, IsRight]]) -> list[bool]:
-        """Return whether each text answers these calls rightly.
+        """Return for each text whether it answers these calls rightly.
 
-        Asked together; one by one if that goes wrong.
+        The calls to all texts are sent together. If that fails, they are sent text by text.
         """
         packed_calls, source = [packed for packed, _ in calls], self.attempt.source
         packed = [
@@ -118,10 +124,8 @@ class EditedAttempts:
         ]
         seconds_left = self._seconds_left()
         try:
-            connection, self._connection = (
-                self._connection or self.attempt.box.attempt(self.attempt.limits),
-                None,
-            )
+            connection = self._connection or self.attempt.box.attempt(self.attempt.limits)
+            self._connection = None
             replies = iter(connection.ask_all(packed, read_reply, seconds_left))
         except AttemptEnded as ended:
             if ended.end is End.TIMEOUT:
@@ -138,14 +142,13 @@ class EditedAttempts:
         return answers
 
     def _passes(self, text: str, look_at: Sequence[str] = ()) -> bool:
-        """Return whether every check passes, in a process of its own; or those to look at, in the
-        one that stays.
+        """Return whether the text passes every check, in a new process.
+
+        If `look_at` has ids, only these checks are run, in the process of the looks.
         """
         seconds_left, original = self._seconds_left(), self.attempt
-        per_call, per_attempt = (
-            min(seconds_left, original.limits.seconds_per_call),
-            min(seconds_left, original.limits.seconds_per_attempt),
-        )
+        per_call = min(seconds_left, original.limits.seconds_per_call)
+        per_attempt = min(seconds_left, original.limits.seconds_per_attempt)
         short = replace(original.limits, seconds_per_call=per_call, seconds_per_attempt=per_attempt)
         source = replace(original.source, source=text)
         attempt = AttemptRunner(

@@ -1,8 +1,9 @@
-"""Put an exercise's recorded, public calls to an attempt: what its visible checks, its functions
-and its mistakes are.
+"""Put the public calls of an exercise to an attempt, and report what its answers show.
 
-`course check` and `course grade` ask the same calls in the same order, and say the same of the
-answers.
+The report has the results of the visible checks, the state of each function, and the
+misconceptions.
+`course check` and `course grade` make the same calls in the same order, and report the answers
+alike.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ from ..submission.source import INTERFACE, UNTOUCHED, is_unwritten, unwritten_na
 from .attempt_runner import AttemptRunner
 from .cures import loop_fault, suggest
 from .function_states import (
-    Seen,
+    FunctionSummary,
     in_another_order,
     returned_in_another_order,
     states_of,
@@ -51,9 +52,8 @@ from .nontrivial import without_unmet_conditions
 from .redaction import Axes, Signatures, axes_of, name_sizes
 from .telling_numbers import what_stands_out
 
-# By the misconception, those that follow from it in the same function: a layer that is made in
-# forward, or that the module does not own, is float32 and on the CPU, whatever the module was moved
-# to.
+# For each misconception, those that follow from it in the same function. If forward makes a layer,
+# or the module does not own it, the layer stays float32 and on the CPU when the module is moved.
 CONSEQUENCES: Mapping[str, Set[str]] = {UNREGISTERED: {"hard_coded_dtype", "hard_coded_device"}}
 UNSTEADY = (
     "Asked again with the same inputs, it returned another number: something random is at work"
@@ -62,13 +62,17 @@ UNSTEADY = (
 
 @dataclass
 class Answers:
-    """An attempt's answers, with what is needed to tell what they show.
+    """An attempt's answers to the public calls, and the data that interprets them.
 
-    in_single: the calls that were asked in float32, though any dtype would do: their dtype says
-        nothing.
-    source, signatures: the text, and of each function its signatures, as far as they are known.
-    is_graded: then no exception's message is told.
-    unsteady: the calls that return another number if they are repeated.
+    Attributes:
+        recording: The fault dictionary of the exercise.
+        observations: The answers, by the index of the call.
+        in_single: Calls that were made in float32 although any dtype would do. Their dtype shows
+            nothing.
+        source: The attempt's text.
+        signatures: The signatures of each function, if they are known.
+        is_graded: Whether this is grading. Then messages of exceptions are not shown.
+        unsteady: Calls that return another number when they are repeated.
     """
 
     recording: FaultDictionary
@@ -86,46 +90,37 @@ class Answers:
             i: replace(e, actual=replace(e.actual, dtype=e.expected.dtype))
             for i, e in single.items()
         }
-        # else mutants are not compared
+        # Mutants are compared only on calls for which reply fields are recorded.
         compared = {i: e for i, e in {**observations, **retyped}.items() if i in recording.facets}
         self._row = Response(recording, compared, compared, {*compared})
-        self.wrong, self._right = (
-            defaultdict[str, list[int]](list),
-            defaultdict[str, list[int]](list),
-        )
+        self.wrong = defaultdict[str, list[int]](list)
+        self._right = defaultdict[str, list[int]](list)
         for i, observation in compared.items():
-            (self.wrong if differs(recording, i, observation.actual) else self._right)[
-                target_of(observation.call)
-            ].append(i)
-        # by the misconception, the functions that were called
+            is_wrong = differs(recording, i, observation.actual)
+            calls = self.wrong if is_wrong else self._right
+            calls[target_of(observation.call)].append(i)
+        # for each misconception, the functions whose calls prove it
         self.proven = defaultdict[str, set[str]](set)
         for i, observation in observations.items():
             for id_ in self.proven_by(i):
                 self.proven[id_].add(target_of(observation.call))
-        different = {i: compared[i] for calls in self.wrong.values() for i in calls}
-        for i, id_ in proven_by_chance(
-            Response(recording, compared, different, {*compared})
-        ).items():
+        different = {i: compared[i] for indices in self.wrong.values() for i in indices}
+        response = Response(recording, compared, different, {*compared})
+        for i, id_ in proven_by_chance(response).items():
             self.proven[id_].add(target_of(compared[i].call))
 
     def proven_by(self, call: int) -> Iterator[str]:
         """Yield the misconceptions that an exception or an answer proves by itself."""
         observation = self.observations[call]
-        error_kind = (
-            kind_of(observation.reply.raised)
-            if observation.reply.raised and observation.expected.raised is None
-            else None
-        )
-        yield from filter(
-            None,
-            (
-                error_kind and error_kind.misconception,
-                proven_by_answer(self.recording, call, observation),
-            ),
-        )
+        raised = observation.reply.raised
+        error_kind = kind_of(raised) if raised and observation.expected.raised is None else None
+        if error_kind and error_kind.misconception:
+            yield error_kind.misconception
+        if id_ := proven_by_answer(self.recording, call, observation):
+            yield id_
 
     def observations_of(self, function: str) -> list[ObservedReply]:
-        """Return what was seen of a function."""
+        """Return the observed replies of a function."""
         return [
             observation
             for observation in self.observations.values()
@@ -144,36 +139,30 @@ class Answers:
         )
 
     def is_also_in(self, id_: str, function: str) -> bool:
-        """Return whether it is proved there, or one mutant answers every call of the function as
-        the attempt did.
+        """Return whether the function has the misconception, too.
+
+        That is so if evidence proves it there, or if one mutant answers every call of the function
+        as the attempt did.
         """
-        wrong_calls, right_calls = self.wrong[function], self._right[function]
-        return function in self.proven[id_] or any(
-            bool(wrong_calls)
-            and all(self._is_alike(m, i) for i in wrong_calls)
-            and all(self._row.survives(m, i) for i in right_calls)
-            for m in self._mutants(id_)
-        )
+        if function in self.proven[id_]:
+            return True
+        mutants = self._mutants(id_) if self.wrong[function] else ()
+        return any(self._matches(m, function) for m in mutants)
 
     def answer_alike(self, id_: str, other_id: str, functions: Container[str]) -> bool:
-        """Return whether mutants of both that answer a wrong call as the attempt did answer each
-        call of these functions alike.
+        """Return whether mutants of both misconceptions answer the calls of these functions alike.
+
+        Only mutants that explain a wrong answer of the attempt are compared.
         """
-        recording, wrong_calls = self.recording, self._row.syndrome
-        calls = [i for i, call in enumerate(recording.calls) if target_of(call) in functions]
-        alike = (
-            [m for m in self._mutants(mutant_id) if any(self._is_alike(m, i) for i in wrong_calls)]
-            for mutant_id in (id_, other_id)
-        )
-        first, second = (
-            {tuple(recording.mutants[m].answers[i] for i in calls) for m in mutants}
-            for mutants in alike
-        )
-        return not calls or not first.isdisjoint(second)
+        calls = [i for i, call in enumerate(self.recording.calls) if target_of(call) in functions]
+        if not calls:
+            return True
+        return not self._answers_of(id_, calls).isdisjoint(self._answers_of(other_id, calls))
 
     def function_of(self, id_: str, wrong_functions: Sequence[str]) -> str:
-        """Return the function where it was found, of those that are wrong; "" where it is about the
-        whole file.
+        """Return the wrong function that has the misconception.
+
+        Returns "" if the misconception concerns the whole file.
         """
         if id_ == UNTOUCHED:
             return ""
@@ -183,19 +172,33 @@ class Answers:
             for name in wrong_functions
             if name in proven or self.is_seen(id_, self.wrong[name])
         ]
-        # Of those that are proved some may be a name that the file does not have. Of two faults in
-        # one function neither answers as both do: there a mutant that answers anything wrongly will
-        # do.
-        silent, mutants = self._row.survives, self._mutants(id_)
-        can = (
-            name
-            for name in wrong_functions
-            if not all(silent(m, i) for m in mutants for i in self.wrong[name])
-        )
-        return next(chain(evident, sorted(proven), can, wrong_functions), "")
+        # The file may lack a proven function. If one function has two faults, a mutant with one
+        # fault does not answer as the attempt does. Then a mutant is enough that fails one of the
+        # same calls.
+        detecting = (name for name in wrong_functions if self._detects(name, id_))
+        return next(chain(evident, sorted(proven), detecting, wrong_functions), "")
 
     def _mutants(self, id_: str) -> list[int]:
         return [m for m, mutant in enumerate(self.recording.mutants) if mutant.id == id_]
+
+    def _matches(self, mutant: int, function: str) -> bool:
+        """Return whether the mutant answers each call of the function as the attempt did."""
+        return all(self._is_alike(mutant, i) for i in self.wrong[function]) and all(
+            self._row.survives(mutant, i) for i in self._right[function]
+        )
+
+    def _detects(self, function: str, id_: str) -> bool:
+        """Return whether a mutant of this misconception fails a call that the attempt fails."""
+        mutants, calls = self._mutants(id_), self.wrong[function]
+        return any(not self._row.survives(m, i) for m in mutants for i in calls)
+
+    def _answers_of(self, id_: str, calls: Sequence[int]) -> set[tuple[int | None, ...]]:
+        """Return the answers to these calls by each mutant that explains a wrong call."""
+        answers = set[tuple[int | None, ...]]()
+        for m in self._mutants(id_):
+            if any(self._is_alike(m, i) for i in self._row.syndrome):
+                answers.add(tuple(self.recording.mutants[m].answers[i] for i in calls))
+        return answers
 
     def _is_alike(self, mutant: int, call: int) -> bool:
         return not self._row.survives(mutant, call) and self._row.explains(mutant, call)
@@ -207,14 +210,19 @@ def attribute_to_functions(
     answers: Answers,
     settled: Container[str] = (),
 ) -> Diagnosis:
-    """Return the diagnosis, each misconception with its functions and the titles of its
-    alternatives; none that may follow.
+    """Return the diagnosis with functions and titles of alternatives, without consequences.
 
-    wrong_functions: the functions that are wrong, not those that are not written, or not there.
-    settled: functions whose text shows the mistake, so that no alternative is left.
+    A misconception is left out if it may be a consequence of another wrong function, or if it
+    follows from another misconception of the same function.
+
+    Args:
+        diagnosis: The diagnosis, without functions.
+        wrong_functions: The wrong functions, without those that are not written or not defined.
+        answers: The attempt's answers.
+        settled: Functions whose text shows the mistake, so that no alternative is left.
     """
     source, words = answers.source, answers.recording.words
-    # it follows from no other
+    # functions that use no other wrong function
     independent = [
         name
         for name in wrong_functions
@@ -223,13 +231,13 @@ def attribute_to_functions(
     empty = unwritten_names(source)
 
     def attributed(misconceptions: tuple[Diagnosed, ...]) -> tuple[Diagnosed, ...]:
-        places = [
+        functions = [
             answers.function_of(misconception.id, wrong_functions)
             for misconception in misconceptions
         ]
-        unnamed = [name for name in wrong_functions if name not in places]
+        unnamed = [name for name in wrong_functions if name not in functions]
         updated = []
-        for misconception, function in zip(misconceptions, places, strict=True):
+        for misconception, function in zip(misconceptions, functions, strict=True):
             other_functions = (
                 n
                 for n in unnamed
@@ -260,9 +268,8 @@ def attribute_to_functions(
         )
     )
 
-    def may_be_a_consequence(
-        misconception: Diagnosed,
-    ) -> bool:  # from another function that is wrong and has no name
+    # whether another wrong function, which no misconception explains, may be the cause
+    def may_be_a_consequence(misconception: Diagnosed) -> bool:
         return (
             not answers.proven[misconception.id]
             and bool(misconception.function)
@@ -287,8 +294,9 @@ def attribute_to_functions(
 
 
 def evidence_of(error: CheckFailed, *, is_shown: bool = True) -> tuple[str, Raised | None]:
-    """Return what a student reads of a check that failed, and the exception, if there was one,
-    whose message may be shown.
+    """Return the evidence of a failed check, and its exception.
+
+    The exception is None if the check did not fail because of one.
     """
     if isinstance(error, AttemptRaised):
         return describe_exception(error.raised, error.due, is_shown=is_shown), error.raised
@@ -296,14 +304,19 @@ def evidence_of(error: CheckFailed, *, is_shown: bool = True) -> tuple[str, Rais
 
 
 def arguments_due(signatures: Sequence[Signature]) -> tuple[str, ...]:
-    """Return the names of a function's arguments; of a class none."""
+    """Return the names of a function's arguments; () for a class."""
     return tuple(parameter.name for s in signatures[:1] if s.build is None for parameter in s.call)
 
 
 @dataclass(frozen=True)
 class Attribution:
-    """What is known of each function; the checks and the misconceptions, each with its function;
-    the lines that are wrong.
+    """The findings about an attempt, each attributed to a function.
+
+    Attributes:
+        functions: The state of each function.
+        checks: The results of the visible checks.
+        diagnosis: The misconceptions.
+        lines: The proved lines.
     """
 
     functions: tuple[FunctionResult, ...] = ()
@@ -314,37 +327,47 @@ class Attribution:
 
 @dataclass(frozen=True)
 class _Failure:
-    """Why a function fails a check: what was seen, in which calls, the exception, if there was one,
-    and what it means.
+    """The reason why a function fails a check.
+
+    Attributes:
+        check: The check.
+        evidence: What was observed.
+        raised: The exception, if there was one.
+        suggestion: The usual repair for the exception.
+        calls: The calls that violate the oracle.
+        means: The misconception that the violation implies; "" if it implies none.
+        besides: Whether the values differ, in a check that is about an edit of the input (oracle
+            "moves").
     """
 
     check: PublicCheck
     evidence: str
     raised: Raised | None = None
-    suggestion: str = ""  # what usually cures the exception
+    suggestion: str = ""
     calls: tuple[int, ...] = ()
     means: str = ""
-    besides: bool = False  # the check is about an edit, which does move what it should
+    besides: bool = False
 
 
 def functions_of(
     answers: Answers, checks: Sequence[CheckResult], diagnosis: Diagnosis
 ) -> Attribution:
-    """Return what is known of each function.
+    """Return the state of each function, with checks and misconceptions attributed to functions.
 
-    A check stops at the first that fails it, but all of its calls were made.
+    A check stops at the first function that fails it, but all of its calls were made.
     """
     recording, source = answers.recording, answers.source
     names = dict.fromkeys(map(target_of, recording.calls))  # in the order of their definitions
     failures = {name: [*_failures(answers, checks, name)] for name in names}
-    # A misconception may show itself in a function that passes what is visible, and break those
-    # that use it.
-    diagnosed_functions = {
-        next((n for n in names if answers.is_seen(misconception.id, answers.wrong[n])), "")
-        for misconception in diagnosis.named
-    }
+    # A function may pass its visible checks although its answers show a misconception, which then
+    # breaks the functions that use it.
+    diagnosed_functions = set[str]()
+    for misconception in diagnosis.named:
+        shown_in = (n for n in names if answers.is_seen(misconception.id, answers.wrong[n]))
+        diagnosed_functions.add(next(shown_in, ""))
     bad = [name for name in names if failures[name] or name in diagnosed_functions]
-    # Checks ask more of some functions, which is put only where all before it passes.
+    # A late check runs only if all checks before it pass. Until then, its functions are right only
+    # so far.
     check_ids = {check.id for check in checks}
     asks = (ask for check in recording.visible if check.id not in check_ids for ask in check.asks)
     later = {target_of(recording.calls[group[-1]]) for ask in asks for group in ask.calls}
@@ -375,13 +398,13 @@ def functions_of(
     )
 
 
-def _summary_of(answers: Answers, name: str, is_wrong: bool, stopped_at: str) -> Seen:
+def _summary_of(answers: Answers, name: str, is_wrong: bool, stopped_at: str) -> FunctionSummary:
     observations = answers.observations_of(name)
     raised = [observation.reply.raised for observation in observations]
-    return Seen(
+    return FunctionSummary(
         name,
         is_asked=bool(observations),
-        # What a call is given may be lacking, too.
+        # Another name may be undefined, too: an argument of the call.
         is_undefined=any(
             r and is_undefined(r) and r.message.startswith(f"{name} ") for r in raised
         ),
@@ -407,7 +430,7 @@ def _failures(answers: Answers, checks: Sequence[CheckResult], name: str) -> Ite
             for group in groups_of(check, observations)
             if target_of(observations[group[1][-1]].call) == name
         ]
-        # That a method is not written yet is no news: what is wrong beside it goes before it.
+        # A student knows which methods are not written yet, so other failures come first.
         groups.sort(
             key=lambda group: any(says_unwritten(observations[i].reply.raised) for i in group[1])
         )
@@ -431,33 +454,33 @@ def _has_loop_fault(failures: Sequence[_Failure], source: str) -> bool:
 
 
 def _choose_evidence(
-    function: Seen, failures: Sequence[_Failure], diagnosis: Diagnosis, answers: Answers
-) -> Seen:
-    """Return the same with what is told of it, which is read between its first misconception's name
-    and its hint.
+    function: FunctionSummary, failures: Sequence[_Failure], diagnosis: Diagnosis, answers: Answers
+) -> FunctionSummary:
+    """Return the function with the evidence to print between a misconception's title and its hint.
 
-    That is what ended the process; else what shows its first misconception; else what shows none of
-    the others; else the first. It says which word the call was given, and where shapes do not fit,
-    which sizes of it the exception's numbers are.
+    The first failure of this list gives the evidence: the one that ended the process; one that
+    shows the first misconception of the function; one that shows no misconception; any other. The
+    word that the call was given is added. If shapes do not fit, so are the call's sizes that the
+    exception's message contains.
     """
     if not failures:
         return function
-    named = [
+    diagnosed_ids = [
         misconception.id
         for misconception in diagnosis.named
         if function.name in (misconception.function, *misconception.also_in)
     ]
 
-    # whether it alone would be seen so, as far as is known
     def shows(id_: str, failure: _Failure) -> bool:
         is_proven = id_ == failure.means or any(id_ in answers.proven_by(i) for i in failure.calls)
         return is_proven or answers.is_seen(id_, failure.calls)
 
-    def place(failure: _Failure) -> tuple[int, int, bool]:
-        ids = [id_ for id_ in named if shows(id_, failure)]
-        return 1 if not ids else 2 * (named[0] not in ids), failure.check.layer, failure.besides
+    def rank(failure: _Failure) -> tuple[int, int, bool]:
+        shown_ids = [id_ for id_ in diagnosed_ids if shows(id_, failure)]
+        preference = 2 * (diagnosed_ids[0] not in shown_ids) if shown_ids else 1
+        return preference, failure.check.layer, failure.besides
 
-    failure = min(failures, key=place) if failures[0].calls else failures[0]
+    failure = min(failures, key=rank) if failures[0].calls else failures[0]
     raised, word_note, sizes = failure.raised, "", ""
     at = next(
         (
@@ -469,7 +492,7 @@ def _choose_evidence(
     )
     if raised and at:
         arguments = (*getattr(at.call.subject, "args", ()), *at.call.args)
-        # of several it makes
+        # A check may make the call for several words.
         word_note = next(
             (f'That was for "{word}".' for word in arguments if isinstance(word, str)), ""
         )
@@ -477,14 +500,15 @@ def _choose_evidence(
             sizes = _sizes_in(
                 raised, [at, *answers.observations_of(function.name)], answers.signatures
             )
-    outstanding = _outstanding(failure, answers, has_name=bool(named))
+    outstanding = _outstanding(failure, answers, has_name=bool(diagnosed_ids))
     evidence = joined(failure.evidence, outstanding, word_note, sizes, failure.suggestion)
     return replace(function, check=failure.check.title, evidence=evidence, raised=raised)
 
 
 def _outstanding(failure: _Failure, answers: Answers, *, has_name: bool) -> str:
-    """Return what stands out in the wrong numbers of a call; of several numbers only where their
-    mistake has no name.
+    """Return what stands out in the wrong numbers of a call; "" if nothing does.
+
+    For a tensor, only if its mistake has no name.
     """
     if failure.raised:
         return ""
@@ -495,16 +519,11 @@ def _outstanding(failure: _Failure, answers: Answers, *, has_name: bool) -> str:
     for observation in (answers.observations[i] for i in failure.calls):
         if renamed := _renamed(observation):
             return renamed
-        actual, expected = (
-            next(iter(observation.reply.outputs), None),
-            first_of(observation.expected_outputs),
-        )
-        if (
-            actual is None
-            or actual.tensor is None
-            or expected is None
-            or (has_name and expected.dim())
-        ):
+        actual = next(iter(observation.reply.outputs), None)
+        expected = first_of(observation.expected_outputs)
+        if actual is None or actual.tensor is None or expected is None:
+            continue
+        if has_name and expected.dim():
             continue
         if sentence := what_stands_out(actual.tensor, expected):
             return sentence
@@ -512,8 +531,9 @@ def _outstanding(failure: _Failure, answers: Answers, *, has_name: bool) -> str:
 
 
 def _renamed(observation: ObservedReply) -> str:
-    """Return which parameter that is due a module lacks, and which it has in its place; "" unless
-    both are so.
+    """Return which expected parameter a module lacks, and which one it has in its place.
+
+    Returns "" if there is no such pair.
     """
     expected, actual = observation.expected.parameters, observation.actual.parameters
     missing = sorted(
@@ -525,8 +545,9 @@ def _renamed(observation: ObservedReply) -> str:
 
 
 def _sizes_in(raised: Raised, calls: Sequence[ObservedReply], signatures: Signatures) -> str:
-    """Say which sizes of the first call the numbers of its exception are; others that raised there
-    have to agree.
+    """Return which sizes of the first call are in the message of its exception; "" if none.
+
+    Other calls that raised on the same line must agree.
     """
     messages: list[tuple[Axes | None, str]] = []
     for observation, message in (
@@ -558,8 +579,9 @@ def _sizes_in(raised: Raised, calls: Sequence[ObservedReply], signatures: Signat
 def _with_cause(
     check: CheckResult, wrong_functions: Sequence[str], failures: Mapping[str, Sequence[_Failure]]
 ) -> CheckResult:
-    """Return the check with the first function that is wrong and fails it, in place of one that
-    only waits for it.
+    """Return the check, attributed to the first wrong function that fails it.
+
+    A check may stop at a function that only waits for the wrong one.
     """
     if check.outcome not in ("failed", "error"):
         return check
@@ -578,8 +600,9 @@ def _with_cause(
 
 
 def with_start(diagnosis: Sequence[Diagnosed], hint: str) -> tuple[Diagnosed, ...]:
-    """Return the same; where nothing is written, the hint is the exercise's own, which is about
-    getting started.
+    """Return the diagnosis, with the exercise's own hint if nothing is written yet.
+
+    That hint is about how to start.
     """
     return tuple(
         d.model_copy(update={"hint": hint}) if hint and d.id == UNTOUCHED else d for d in diagnosis
@@ -596,12 +619,17 @@ def answer_public_calls(
     exercise: Exercise | None = None,
     bank: Bank | None = None,
 ) -> Attribution:
-    """Return the results of the visible checks, the state of each function, and what is named.
+    """Return the results of the visible checks, the state of each function, and the misconceptions.
 
-    Where a visible check fails, all public calls are put. source, exercise: None where they are not
-    at hand.
-    bank: the mutants, in grading, where a hidden check has failed: then a mistake is looked for,
-    though every visible check passes, and no exception's message is told.
+    If a visible check fails, all public calls are made.
+
+    Args:
+        recording: The fault dictionary of the exercise.
+        attempt: The attempt.
+        source: The attempt's text, if it is available.
+        exercise: The exercise, if it is available.
+        bank: The mutants, if a hidden check has failed in grading. Then a mistake is looked for
+            even if every visible check passes, and messages of exceptions are not shown.
     """
     text, is_graded = source or "", bank is not None
     if isinstance(attempt, AttemptRunner):
@@ -621,7 +649,7 @@ def answer_public_calls(
     if source is not None and "passed" not in outcomes and is_unwritten(source):
         diagnosis = naming(recording.words, UNTOUCHED)
     elif is_graded or outcomes - {"passed"}:
-        # the calls that decide no visible check: a diagnosis has more to go by
+        # Calls that decide no visible check give the diagnosis more evidence.
         with contextlib.suppress(AttemptEnded):
             for index in (
                 i for check in recording.checks for i in check.calls if i not in observations
@@ -638,7 +666,7 @@ def answer_public_calls(
         for i, observation in observations.items()
         if differs(recording, i, observation.actual)
     }
-    if wrong_functions and not is_graded:  # in grading the hidden checks decide the points
+    if wrong_functions and not is_graded:  # in grading, hidden checks test the conditions
         checks = without_unmet_conditions(recording, attempt, checks, observations, wrong_functions)
     failed = {check.id for check in checks if check.outcome == "failed"}
     unsteady = _unsteady_calls(recording, attempt, failed, observations)
@@ -685,14 +713,18 @@ def visible_results(
     observations: dict[int, ObservedReply],
     ids: Sequence[str] = (),
 ) -> Iterator[CheckResult]:
-    """Yield the results of the visible checks; of those that are asked last only where all before
-    them pass.
+    """Yield the results of the visible checks, the late ones only if all before them pass.
 
-    observations: gets what is seen. ids: of the checks; empty: all.
+    Args:
+        recording: The fault dictionary of the exercise.
+        attempt: The attempt.
+        observations: Every observed reply is added to it.
+        ids: The ids of the checks to run; empty for all.
     """
     visible, passed = [c for c in recording.visible if not ids or c.id in ids], True
-    early, last = ([c for c in visible if c.is_last is is_last] for is_last in (False, True))
-    for check in (*sorted(early, key=lambda c: c.layer), *last):
+    early_checks = [c for c in visible if not c.is_last]
+    late_checks = [c for c in visible if c.is_last]
+    for check in (*sorted(early_checks, key=lambda c: c.layer), *late_checks):
         if passed or not check.is_last:
             result = _check(recording, check, attempt, observations)
             passed = passed and result.outcome == "passed"
@@ -719,7 +751,7 @@ def _check(
         )
     if broken := first_broken(groups_of(check, check_observations), check_observations):
         evidence, raised = evidence_of(broken.error)
-        # of which the others are only what it is held against
+        # The last call is the one at fault. The others only give the values to compare with.
         function = target_of(recording.calls[broken.calls[-1]])
         return check_result(check, "failed" if raised is None else "error", evidence, function)
     return check_result(check, "passed", "", targets[0] if len(targets) == 1 else "")
@@ -728,8 +760,9 @@ def _check(
 def _right_by_name(
     attempt: Attempt, observations: Mapping[int, ObservedReply], source: str, signatures: Signatures
 ) -> dict[int, ObservedReply]:
-    """Return the calls of functions that take their arguments in another order, and are right where
-    they are passed by name.
+    """Return the calls of functions that are right if their arguments are passed by name.
+
+    Such a function takes its arguments in another order.
     """
     corrected: dict[int, ObservedReply] = {}
     argument_names = {name: arguments_due(listed) for name, listed in signatures.items()}
@@ -760,7 +793,7 @@ def _right_by_name(
 
 def _by_name(attempt: Attempt, observation: ObservedReply, names: Sequence[str]) -> ObservedReply:
     kwargs = {**dict(zip(names, observation.call.args, strict=False)), **observation.call.kwargs}
-    # gradients have positions
+    # gradients are requested by the position of an argument
     call = replace(observation.call, args=(), kwargs=kwargs, cotangent=None, second=False)
     return observed(
         call,
@@ -771,7 +804,7 @@ def _by_name(attempt: Attempt, observation: ObservedReply, names: Sequence[str])
 
 
 def see(recording: FaultDictionary, index: int, attempt: Attempt) -> ObservedReply:
-    """Put a recorded call, and return what is seen. Raises AttemptEnded."""
+    """Put a recorded call, and return the observed reply. Raises AttemptEnded."""
     call, fingerprint = recording.calls[index], recording.expected_reply(index)
     return observed(
         call, fingerprint, recording.expected[index], settled(call, attempt.execute(call))
@@ -783,11 +816,12 @@ def check_result(
 ) -> CheckResult:
     """Return the result of a check."""
     passed = outcome == "passed"
+    score = check.points if passed else 0.0
     return CheckResult(
         id=check.id,
         title=check.title,
         outcome=outcome,
-        score=check.points if passed else 0.0,
+        score=score,
         max_score=check.points,
         evidence=sanitize(evidence),
         hint="" if passed else check.hint,

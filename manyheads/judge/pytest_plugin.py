@@ -91,7 +91,7 @@ def attempt(request: pytest.FixtureRequest, hidden_box: Box) -> Iterator[CheckRu
 
 @pytest.fixture
 def reference() -> None:
-    """Return nothing: `pytest_pyfunc_call` makes the fixtures of what all checks share."""
+    """Return nothing: `pytest_pyfunc_call` makes the fixtures from the data of all checks."""
 
 
 draw = reference
@@ -99,9 +99,7 @@ draw = reference
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
-    """Judge the attempt by this check as `course grade` does, and report what a student would
-    read.
-    """
+    """Judge the attempt by this check as `course grade` does, and report the student's text."""
     if not pyfuncitem.get_closest_marker("hidden_check"):
         return None
     run = pyfuncitem.funcargs.get("attempt")

@@ -1,9 +1,8 @@
-"""The options of a run, and the folder of its results, with a journal and whose points the run
-changed.
+"""The options of a grading run, and its folder of results with a journal of graded exercises.
 
-Nothing else writes there. The journal holds which results are on disk, exercise by exercise, with a
-hash of everything that each depends on. With it a stopped run continues where it stopped, and a
-repeated run grades only what has changed.
+Nothing else writes there. For each exercise of a submission, the journal has a hash of everything
+that its result depends on. After an interruption, a run continues from there. A repeated run grades
+only exercises that have changed. Two more files list students whose points a run changed.
 """
 
 from __future__ import annotations
@@ -47,32 +46,40 @@ ENDS = (".py", ".ipynb")  # the suffixes of attempts
 # the suffixes of the files that the engine consists of
 SUFFIXES = (".py", ".yaml", ".json", ".txt")
 ENGINE = Path(__file__).parents[1]
-# folders that hold sources, and perhaps what these read
+# folders with sources, and with data that these may read
 DATA = ("solutions", "grader/checks", "grader/misconceptions")
 NO_DATA = (*ENDS, ".md", ".svg")
 # No student's folder begins with a dot. A stopped run leaves the last one to the next run.
 LOCK, JOURNAL, CHANGED, CHANGING = ".lock", ".journal", ".points-changed", ".points-changing"
-# easily typed; nobody can compute a run's inputs from it without the course's secret
+# small enough to type; the inputs of a run depend on the course's secret as well
 SEEDS = 1_000_000
 
 
 @dataclass(frozen=True)
 class Settings:
-    """How a judge grades.
+    """The options of a judge.
 
-    seed: of everybody's inputs. It is 0 where each student has a run of their own (Gradescope,
-    nbgrader's commands), so that the same code has the same points in all of them. The run of a
-    pull request draws from a secret of its own.
+    Attributes:
+        secret: The course's secret, from which inputs are drawn.
+        seed: The seed of all inputs. If each student has a separate run (Gradescope, nbgrader's
+            commands), the seed is 0, so that the same code has the same points in all runs. A pull
+            request is graded with another secret.
+        device: The device of the attempts.
+        exercises: The ids of the exercises to grade; empty for all.
+        lines: Whether to search for the wrong line.
+        dtype: The dtype of an attempt's first calls.
+        diagnoses: Whether to diagnose.
+        bounds: The limits of the search for the wrong line.
     """
 
     secret: bytes = field(repr=False)  # not in the repr, which dask writes to its logs
     seed: int = 0
     device: Device = Device.CPU
-    exercises: tuple[str, ...] = ()  # ids; empty: all
-    lines: bool = True  # whether to search for the line that is wrong
-    dtype: str = "float64"  # the dtype of an attempt's first calls
-    diagnoses: bool = True  # whether to diagnose
-    bounds: Bounds = field(default_factory=Bounds)  # of that search
+    exercises: tuple[str, ...] = ()
+    lines: bool = True
+    dtype: str = "float64"
+    diagnoses: bool = True
+    bounds: Bounds = field(default_factory=Bounds)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,7 +88,7 @@ class GradePlan(Settings):
 
     course: Path
     level: Level = Level.NAMESPACES
-    tells: bool = True  # whether its judge says what is not recorded
+    reports_unrecorded: bool = True  # whether its judge lists exercises without a recording
 
 
 @dataclass(frozen=True)
@@ -94,11 +101,10 @@ class Graded:
 
 
 def graded_from(exercise: Exercise) -> list[Path]:
-    """Return every file that grading an attempt reads, beside the words of grader/texts.yaml; some
-    may be missing.
+    """Return every file that grading an attempt reads, without grader/texts.yaml.
 
-    These are sources with what they import, and all data beside solutions and checks: nobody knows
-    which a source reads.
+    These are sources with their imports, and all data beside solutions and checks, because any
+    source may read it. Some of the files may be missing.
     """
     packages = (
         path.with_name("__init__.py") for path in (exercise.checks, exercise.misconceptions)
@@ -124,25 +130,22 @@ class Keys:
 
     The course's files are read once, when they are first needed.
 
-    What belongs to another exercise is not in a key, so a new exercise, or a changed one, is no
-    reason to grade others again. Titles, dates and what is decided are not in it either: they are
-    applied to results whenever these are shown.
+    A key does not depend on other exercises, so a new or changed exercise is no reason to grade
+    others again. It does not depend on titles, dates and decisions either: they are applied
+    whenever results are shown.
     """
 
     def __init__(self, course: Course, plan: GradePlan) -> None:
-        self._course, self._texts, self._exercises = (
-            course,
-            _read_texts(course.texts),
-            dict[str, str](),
-        )
+        self._course, self._texts = course, _read_texts(course.texts)
+        self._exercises: dict[str, str] = {}
         options = (plan.level, plan.device, str(plan.seed), str(plan.lines))
         python = "{}.{}".format(*sys.version_info)
         versions = [f"{name} {version}" for name, version in versions_of(PACKAGES).items()]
         secret = hashlib.sha256(b"journal" + plan.secret).hexdigest()
-        engine = _named(
+        engine = _file_hashes(
             ENGINE, (path for path in sorted(_files_below(ENGINE)) if path.suffix in SUFFIXES)
         )
-        # What all attempts share.
+        # The part that all attempts share.
         self._run = _hash_of(
             [secret, course.limits.model_dump_json(), *options, python, *versions, *engine]
         )
@@ -157,16 +160,15 @@ class Keys:
         if exercise.id not in self._exercises:
             names = [exercise.assignment.id, exercise.stem]
             row = exercise.row.model_dump_json(exclude={"title", "why"})
-            made_from = _named(self._course.root, graded_from(exercise))
+            made_from = _file_hashes(self._course.root, graded_from(exercise))
             self._exercises[exercise.id] = _hash_of([self._run, *names, row, *made_from])
         return self._exercises[exercise.id]
 
     def of_result(self, key: str, exercise: Exercise, result: ExerciseResult) -> str:
-        """Return the key of an attempt, with its result and the words that the course has for what
-        the result names.
+        """Return the key of an attempt, its result, and the course's texts about the result.
 
-        So an entry is good for this very result: not for one that another run has written over it
-        since.
+        So an entry of the journal holds for this very result, and not for one that another run has
+        written in its place.
         """
         ids = sorted(
             {
@@ -179,26 +181,24 @@ class Keys:
         return _hash_of([key, *words, result.model_dump_json()])
 
     def of_course(self) -> str:
-        """Return a hash of all of this, by which a cluster's workers know that they would grade
-        alike.
-        """
+        """Return a hash of the course. Workers of a cluster with the same hash grade alike."""
         return _hash_of([*map(self.of_exercise, self._course.exercises), repr(self._texts)])
 
     def _words(self, id_: str, exercise: str) -> object:
         row = self._texts.get(id_) if isinstance(self._texts, Mapping) else self._texts
         if not isinstance(row, Mapping):
             return row
-        overrides, shared = (
-            row.get("overrides"),
-            {name: text for name, text in row.items() if name != "overrides"},
-        )
+        overrides = row.get("overrides")
+        shared = {name: text for name, text in row.items() if name != "overrides"}
         return shared, overrides.get(exercise) if isinstance(overrides, Mapping) else overrides
 
 
 def files_key(submission: Submission, limit_kib: int) -> str:
-    """Return a hash of what was handed in for the whole assignment.
+    """Return a hash of the files that were handed in for the whole assignment.
 
-    limit_kib: the largest file that is read.
+    Args:
+        submission: The submission.
+        limit_kib: The size of the largest file that is read.
     """
     files = [
         digest
@@ -213,10 +213,9 @@ def _hash_of(texts: Iterable[str]) -> str:
 
 
 def _handed_in(submission: Submission, exercise: Exercise, limit_kib: int) -> Iterator[str]:
-    """Yield a hash of each file that may be the attempt, or the sentence that says why it cannot be
-    read.
-    """
-    stems = (exercise.stem, exercise.assignment.id)  # its own, and those of the whole assignment
+    """Yield a hash of each file that may be the attempt, or the reason why it cannot be read."""
+    # the exercise's own files, and those of the whole assignment
+    stems = (exercise.stem, exercise.assignment.id)
     for path in (submission.folder / f"{stem}{end}" for stem in stems for end in ENDS):
         try:
             exists = os.path.lexists(path)
@@ -230,8 +229,9 @@ def _handed_in(submission: Submission, exercise: Exercise, limit_kib: int) -> It
 
 
 def _read_texts(path: Path) -> object:
-    """Return the course's texts; where they cannot be read, what lies there: whoever grades says
-    what is wrong with them.
+    """Return the course's texts, or a hash of the file if it cannot be read.
+
+    The judge reports such a file.
     """
     if not path.exists():
         return {}
@@ -242,14 +242,14 @@ def _read_texts(path: Path) -> object:
         return hashlib.sha256(data).hexdigest()
 
 
-def _named(root: Path, files: Iterable[Path]) -> Iterator[str]:
+def _file_hashes(root: Path, files: Iterable[Path]) -> Iterator[str]:
     for path in files:
         digest = hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else "missing"
         yield f"{path.relative_to(root).as_posix()} {digest}"
 
 
 def versions_of(packages: Iterable[str]) -> dict[str, str]:
-    """Return the versions of those of these packages that are installed."""
+    """Return the versions of these packages, without those that are not installed."""
     versions = {}
     for name in packages:
         with suppress(metadata.PackageNotFoundError):
@@ -258,11 +258,11 @@ def versions_of(packages: Iterable[str]) -> dict[str, str]:
 
 
 def alone_in(folder: Path, submissions: Sequence[Submission]) -> AbstractContextManager[None]:
-    """Hold a folder of results for one run, whose results go to regular files there, until the
-    process ends in any way.
+    """Lock a folder of results for one run, until the process ends in any way.
 
-    Where there are no such locks, as on Windows, nothing is held. Raises CourseFault where another
-    run holds it, or a link or a folder stands where a file is to be written.
+    On systems without such locks, for example Windows, nothing is locked. Raises CourseFault if
+    another run has the lock, or if a link or a folder stands in the place of a file that the run
+    writes.
     """
     file_names = (LOCK, JOURNAL, not_graded.NAME, CHANGED, CHANGING)
     results = [
@@ -291,17 +291,22 @@ def alone_in(folder: Path, submissions: Sequence[Submission]) -> AbstractContext
 def seed_of_run(
     folder: Path, assignments: Iterable[str], requested_seed: int | None, *, in_part: bool
 ) -> int:
-    """Return the seed that is given; else that of the results in the folder, which the run goes on
-    with; else a new one.
+    """Return the requested seed, or the seed of the results in the folder, or a new one.
 
-    in_part: whether what they hold of some exercises stays: then it is their seed, because a result
-    states one. Raises CourseFault where they have another one than is given, or several.
+    Raises CourseFault if some exercises keep results with another seed, or with several.
+
+    Args:
+        folder: The folder of results.
+        assignments: The ids of the assignments.
+        requested_seed: The seed that the command was given, if any.
+        in_part: Whether some exercises keep their results. Then the seed must be theirs, because a
+            result states one seed.
     """
     seeds = Counter[int]()
     for path in (
         path for assignment in assignments for path in sorted(folder.glob(f"*/{assignment}.json"))
     ):
-        with suppress(OSError, ValueError, TypeError, LookupError):  # it is no result
+        with suppress(OSError, ValueError, TypeError, LookupError):  # the file is not a result
             seeds[int(json.loads(path.read_bytes())["seed"])] += 1
     chosen = seeds.most_common(1)[0][0] if seeds and requested_seed is None else requested_seed
     if in_part and seeds and set(seeds) != {chosen}:
@@ -319,12 +324,16 @@ def merged(
     assignment: Assignment,
     kept_ids: Collection[str] | None = None,
 ) -> Result:
-    """Return the result, with missing exercises taken from an earlier result, in the course's
-    order.
+    """Return the result, with missing exercises taken from an earlier one, in the course's order.
 
     Nothing is taken from a result with another device, isolation level or seed, because a result
     states one of each.
-    kept_ids: only these are taken; None: all that the course has.
+
+    Args:
+        result: The new result.
+        old: The earlier result, if there is one.
+        assignment: The assignment.
+        kept_ids: The exercises that may be taken. None means all exercises of the course.
     """
     stated, stated_before = (
         (compared.device, compared.isolation, compared.seed) for compared in (result, old or result)
@@ -340,12 +349,17 @@ def merged(
 class Record:
     """Writes the results of a run: each to its file, then to the gradebook, then to the journal.
 
-    enter: enters a result in a gradebook. Entering it again changes nothing.
-    chosen: ids of the exercises that are graded, the others being kept from disk; empty: all.
-    handed_in: when each submission was handed in; who is not in it, nobody knows of.
-    counted: makes what a gradebook gets of what is written: a result as it counts.
-    not_readable: names of what was handed in and cannot be read.
-    todo: of each submission the ids of what has to be graded, with their keys. `known` fills it.
+    Attributes:
+        folder: The folder of results.
+        keys: Computes the keys of attempts.
+        enter: Enters a result in a gradebook. Entering it again changes nothing.
+        chosen: The ids of the exercises to grade, if not all. The others keep their results.
+        handed_in: The time when each submission was handed in, if it is known.
+        counted: Applies decisions and dates to a result, for the gradebook.
+        not_readable: The names of files that were handed in and cannot be read.
+        faults: The faults of the grader.
+        todo: For each submission, the ids of the exercises that have to be graded, with their keys.
+            `unchanged_results` fills it.
     """
 
     folder: Path
@@ -363,12 +377,12 @@ class Record:
         self.noted: dict[str, dict[str, str]] = {}
         for row in rows_of(self.folder / JOURNAL):
             match row:
-                case [str(name), dict(noted)]:  # else it is no row of ours
+                case [str(name), dict(noted)]:  # other rows are ignored
                     self.noted.setdefault(name, {}).update(noted)
 
     @property
     def in_part(self) -> int:
-        """How many submissions have something to grade, and something that holds good."""
+        """How many submissions are graded in part, because some exercises have not changed."""
         return sum(
             len(todo) < len(self._chosen(submission)) for submission, todo in self.todo.items()
         )
@@ -378,10 +392,12 @@ class Record:
     ) -> Iterator[tuple[Submission, Result]]:
         """Yield the results that are graded already and have not changed.
 
-        Go through all of them before `add`.
+        Go through all results before calling `add`. Raises CourseFault if results of other
+        exercises would be lost.
 
-        again: none holds good, and all are graded again. Raises CourseFault where other exercises'
-            results would be lost.
+        Args:
+            submissions: The submissions.
+            again: Whether all exercises are graded again, even if nothing has changed.
         """
         for submission in submissions:
             old_result, chosen = self._on_disk(submission), self._chosen(submission)
@@ -395,7 +411,7 @@ class Record:
             old_exercises = (
                 {} if again or old_result is None else {e.id: e for e in old_result.exercises}
             )
-            # now: files may change meanwhile
+            # Keys are computed before grading, because files may change meanwhile.
             keys = {e.id: self.keys.of_attempt(submission, e) for e in chosen}
             good = {
                 e.id
@@ -409,9 +425,9 @@ class Record:
                 yield submission, self._write(submission, old_result, old_result)
 
     def add(self, graded: Graded) -> Result:
-        """Write a result.
+        """Write a result, and return it as written.
 
-        Returns it as written. The journal comes last, so that an interrupted run repeats it.
+        The journal comes last, so that an interrupted run grades the submission again.
         """
         submission, todo = graded.submission, self.todo[graded.submission]
         kept_ids = (
@@ -425,7 +441,7 @@ class Record:
     def holds(
         self, submission: Submission, exercise: Exercise, key: str, result: ExerciseResult | None
     ) -> bool:
-        """Return whether the journal has this result as that of the attempt with this key."""
+        """Return whether the journal has this result for the attempt with this key."""
         noted = self.noted.get(f"{submission.student}/{submission.assignment.id}", {}).get(
             exercise.id
         )
@@ -436,10 +452,14 @@ class Record:
         )
 
     def note(self, submission: Submission, keys: Mapping[str, str], result: Result) -> None:
-        """Note in the journal that these exercises of the result are on disk, without those that
-        are not graded.
+        """Note in the journal that these exercises of the result are on disk.
 
-        They are tried again. keys: of the exercises, computed before grading, as files may change.
+        Exercises that could not be graded are left out, and are tried again.
+
+        Args:
+            submission: The submission.
+            keys: The keys of the exercises, computed before grading, because files may change.
+            result: The result.
         """
         graded = {
             exercise.id: exercise
@@ -466,7 +486,7 @@ class Record:
             if old_result is not None:
                 note_points(self.folder, self.counted(old_result), self.counted(result))
             write_result(result, self.folder)
-        # also the same as before: a run may have stopped between writing file and gradebook
+        # Also if nothing changed: a run may have stopped after writing the file.
         if self.enter is not None:
             self.enter(self.counted(result))
         return result
@@ -486,7 +506,7 @@ class Record:
 
 
 class ChangedPoints(NamedTuple):
-    """The points of a result, and those of the result that it replaced. None: not graded."""
+    """The points of a result, and those of the result that it replaced. None means not graded."""
 
     student: str
     assignment: str
@@ -495,21 +515,23 @@ class ChangedPoints(NamedTuple):
 
 
 def note_points(folder: Path, before: Result, after: Result) -> None:
-    """Note a result that replaces another with other points, in the exercises that both have."""
+    """Note a new result that changes the points of exercises that the old one has, too."""
     both = {exercise.id for exercise in before.exercises}.intersection(
         exercise.id for exercise in after.exercises
     )
-    old, new = (
-        with_total(r, (e for e in r.exercises if e.id in both)).score for r in (before, after)
-    )
-    # a total, which no run changes
+    old, new = _score_in(before, both), _score_in(after, both)
+    # a decision sets the total, which no run changes
     is_by_hand = any(adjustment.rule == "score" for adjustment in after.adjustments)
     if old != new and not is_by_hand:
         append(folder / CHANGING, [after.student, after.assignment, old, new])
 
 
+def _score_in(result: Result, ids: set[str]) -> float | None:
+    return with_total(result, (e for e in result.exercises if e.id in ids)).score
+
+
 def finish_changed_points(folder: Path) -> list[ChangedPoints]:
-    """Put what this run has noted in place of what the last one did, and return it."""
+    """Replace the changes that the last run noted by those of this run, and return them."""
     if (folder / CHANGING).exists():
         (folder / CHANGING).replace(folder / CHANGED)
     else:
@@ -528,7 +550,7 @@ def read_changed_points(folder: Path) -> list[ChangedPoints]:
                 float() | int() | None as before,
                 float() | int() | None as after,
             ]:
-                # noted twice where the run was stopped
+                # noted twice if the run was stopped
                 before, _ = points.get((student, assignment), (before, after))
                 points[student, assignment] = before, after
     return [

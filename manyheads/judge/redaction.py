@@ -12,7 +12,7 @@ import math
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
-from itertools import combinations_with_replacement, pairwise
+from itertools import chain, combinations_with_replacement, pairwise
 
 from torch import Tensor
 
@@ -30,22 +30,21 @@ def builds_in(call: Call) -> list[Build]:
 
 
 def names_in(reply: Reply) -> frozenset[str]:
-    """Return the names of parameters, and of what has a gradient."""
+    """Return the names of parameters, and of all tensors with a gradient."""
     return frozenset(reply.gradients).union(*(facts.parameters for facts in reply.modules))
 
 
 def names_given(call: Call) -> frozenset[str]:
-    """Return the names that the call itself has: of its arguments, and of the weights that it
-    loads.
-    """
+    """Return the names of the call's arguments, and of the weights that it loads."""
     arguments = changeable_arguments(call)
     states = (build.state or () for build in builds_in(call))
     return frozenset(arguments | {f"second.{name}" for name in arguments}).union(*states)
 
 
 def changeable_arguments(call: Call) -> set[str]:
-    """Return the worker's names of what a call can change: "args.0", and of a module
-    "args.0.proj.weight".
+    """Return the worker's names for everything that a call can change.
+
+    Examples: "args.0", and for a module "args.0.proj.weight".
     """
     modules = [
         (name, value) for name, value in call.arguments.items() if isinstance(value, StandIn)
@@ -57,8 +56,9 @@ def changeable_arguments(call: Call) -> set[str]:
 
 
 def without_tensors(call: Call) -> Call | None:
-    """Return a call that builds the same module and gives it no tensors; None if the call does more
-    than build one.
+    """Return a call that builds the same module without tensors.
+
+    Returns None if the call does more than build one module.
     """
     build = call.subject
     if not isinstance(build, Build) or not call.only_build or call.arguments:
@@ -72,7 +72,7 @@ def without_tensors(call: Call) -> Call | None:
 
 
 def with_known_names(reply: Reply, allowed_names: Collection[str]) -> Reply:
-    """Return the reply with ANOTHER and a number in place of each name that is not known."""
+    """Return the reply with ANOTHER_NAME and a number in place of each name that is not allowed."""
     strangers = sorted(names_in(reply).difference(allowed_names))
     replacements = {name: f"{ANOTHER_NAME} {number}" for number, name in enumerate(strangers, 1)}
     modules = []
@@ -89,18 +89,18 @@ def with_known_names(reply: Reply, allowed_names: Collection[str]) -> Reply:
 
 Signatures = Mapping[str, Sequence[Signature]]
 _NUMBERS = re.compile(r"(?<![\w.])\d{1,6}(?=\b|x)|(?<=x)\d{1,6}\b")
-# which are no sizes
+# numbers that are not sizes
 _PLACES = re.compile(r"\b(?:dimension|dim|axis|tensor number|argument|position) \d+")
 ANOTHER_SIZE = "another size"
 _WHOLE_NUMBER = re.compile(r"(?<![\w.])\d+(?![\w%]|\.\d)")
 _SHAPE = re.compile(r"([(\[])(\d+(?:, (?:\d+|…))*),?([)\]])")
 _FACTOR = re.compile(r"(?<![\w.])(\d+(?:\.\d+)?(?:e[+-]?\d+)?) times\b")
 ANOTHER_MULTIPLE = "another multiple of"
-NEAR = 0.006  # of a factor that is written with three digits
-# than any tensor of the call or the expected one has: an axis too many is a mistake, ten are a
-# message
+NEAR = 0.006  # the relative error of a factor that is written with three digits
+# so many more axes than the call's tensors or the expected one are shown: one axis too many is a
+# mistake, ten may be a message
 _MORE_AXES = 2
-MOST_SIZES = 12  # of a call, of which factors are made
+MOST_SIZES = 12  # the most sizes of a call from which factors are made
 _SMALL = (2, 3, 4)  # layers that may be packed into one weight
 
 
@@ -108,8 +108,10 @@ _SMALL = (2, 3, 4)  # layers that may be packed into one weight
 class Axes:
     """The size of each named axis.
 
-    neighbours: pairs of axes that are adjacent in some tensor. packed: axes in which q, k and v may
-        be packed.
+    Attributes:
+        sizes: The sizes, by the name of the axis.
+        neighbours: Pairs of axes that are adjacent in some tensor.
+        packed: Axes in which q, k and v may be packed.
     """
 
     sizes: Mapping[str, int]
@@ -117,16 +119,20 @@ class Axes:
     packed: frozenset[str] = frozenset()
 
     def name(self, size: int, twin_axes: Axes | None = None, twin: int = 0) -> str:
-        """Return the name of an axis of this size: T, a product such as nh·hd or 3·C, or the number
-        if it has no name.
+        """Return the name of the axis with this size, or the number if it has no name.
 
-        twin: the size in the same place of a call with other axes. By chance 2 is B here; there it
-            is B only if it is one.
+        The name may be a product, such as nh·hd or 3·C.
+
+        Args:
+            size: The size.
+            twin_axes: The axes of another call with other sizes, if there is one.
+            twin: The size in the same position of that call. In one call, the size 2 may be equal
+                to B by chance; in both, it is B.
         """
-        for named in (list(self.sizes.items()), self.packings, self.joined):
+        for sizes in (list(self.sizes.items()), self.packings, self.joined):
             names = [
                 n
-                for n, axis_size in named
+                for n, axis_size in sizes
                 if axis_size == size > 1 and (twin_axes is None or twin_axes.size(n) == twin)
             ]
             if names:
@@ -138,15 +144,18 @@ class Axes:
     ) -> str:
         """Return (B, T, C) for (2, 5, 12).
 
-        twin: the shape in the same place of a call with other axes.
+        Args:
+            shape: The shape.
+            twin_axes: The axes of another call with other sizes, if there is one.
+            twin: The shape in the same position of that call.
         """
         is_alike = twin_axes is not None and len(twin) == len(shape)
-        named = (
+        names = (
             map(self.name, shape, [twin_axes] * len(shape), twin)
             if is_alike
             else map(self.name, shape)
         )
-        return f"({', '.join(named)})"
+        return f"({', '.join(names)})"
 
     def size(self, name: str) -> int:
         """Return the size of an axis, or of a product, by its name."""
@@ -170,11 +179,10 @@ _HEADS = ("B", "nh", "T", "hd")
 
 
 def name_sizes(calls: Sequence[tuple[Axes, str]]) -> str:
-    """Return "Here 13 is T_k, 9 is T_q" for the numbers in the first call's message that are sizes;
-    "" where none is.
+    """Return "Here 13 is T_k, 9 is T_q" for the sizes in the first call's message, or "".
 
-    A number may be a size by chance: in calls of other sizes the same axis has to stand in its
-    place.
+    A number may be equal to a size by chance. So the messages of calls with other sizes must have
+    the same axis in the same position.
     """
     (axes, first_numbers), *other_calls = (
         (a, [*map(int, _NUMBERS.findall(_PLACES.sub("", message)))]) for a, message in calls
@@ -184,7 +192,7 @@ def name_sizes(calls: Sequence[tuple[Axes, str]]) -> str:
         for a, numbers in other_calls
         if len(numbers) == len(first_numbers) and a.sizes.keys() == axes.sizes.keys()
     ]
-    named = dict[str, None]()
+    equations = dict[str, None]()
     for position, size in enumerate(
         first_numbers if any(a.sizes != axes.sizes for a, _ in other_calls) else ()
     ):
@@ -192,8 +200,8 @@ def name_sizes(calls: Sequence[tuple[Axes, str]]) -> str:
         if name != str(size) and all(
             other_axes.size(name) == numbers[position] for other_axes, numbers in other_calls
         ):
-            named[f"{size} is {name}"] = None
-    return f"Here {', '.join(named)}" if named else ""
+            equations[f"{size} is {name}"] = None
+    return f"Here {', '.join(equations)}" if equations else ""
 
 
 def axes_of(
@@ -203,12 +211,14 @@ def axes_of(
     signatures: Signatures,
     part_shapes: Mapping[PartPath, Sequence[int]] | None = None,
 ) -> Axes | None:
-    """Return the axes of a recorded call that returned a tensor of this shape; None if the
-    signature does not fit the call.
+    """Return the axes of a recorded call, or None if its signature does not fit.
 
-    part_shapes: where it returned several, the shape of each. Of a call with several steps, what is
-    said
-        is of the first.
+    Args:
+        signature: The signature of the function or class.
+        call: The call. If it has several steps, the first one counts.
+        returned: The shape of the tensor that the call returned.
+        signatures: The signatures of all functions and classes.
+        part_shapes: The shape of each part, if the call returned several.
     """
     rows = [*_rows(signature.call, call.args, call.kwargs, signatures)]
     if signature.build is not None:
@@ -226,9 +236,10 @@ def axes_of(
     if sizes is None:
         return None
     tensors = (row.axes for row in rows if not row.is_number or len(row.axes[0].factors) > 1)
-    axis_names = [
-        [f for axis in axes for f in axis.factors if isinstance(f, str)] for axes in tensors
-    ]
+    axis_names = []
+    for axes in tensors:
+        factors = chain.from_iterable(axis.factors for axis in axes)
+        axis_names.append([factor for factor in factors if isinstance(factor, str)])
     neighbours = frozenset(
         pair for names in axis_names for pair in pairwise(names) if pair[0] != pair[1]
     )
@@ -240,9 +251,9 @@ def axes_of(
 
 @dataclass(frozen=True)
 class _Row:
-    """Axes that are side by side, and their sizes: an equation for each.
+    """The axes of one tensor, or of one number, with their sizes: an equation for each axis.
 
-    None: what is given is of another kind.
+    The sizes are None if the value has an unexpected type.
     """
 
     axes: Sequence[Axis]
@@ -288,8 +299,9 @@ def _number(axis: Axis, value: object) -> _Row:
 
 
 def _solved(rows: Sequence[_Row]) -> dict[str, int] | None:
-    """Return the size of each axis, one unknown after the other; None where nothing fits, or some
-    stay unknown.
+    """Return the size of each axis, solving for one unknown at a time.
+
+    Returns None if an equation does not hold, or if some sizes stay unknown.
     """
     if any(row.sizes is None or len(row.sizes) != len(row.axes) for row in rows):
         return None
@@ -317,36 +329,42 @@ def _product(axis: Axis, sizes: Mapping[str, int]) -> int:
 
 
 def redact(evidence: str, exchanges: Sequence[Exchange], expected: Sequence[int] = ()) -> str:
-    """Return the evidence of a failed check without sizes and numbers that the attempt may have
-    chosen as a message.
+    """Return the evidence of a failed check without sizes and numbers that may be a message.
 
-    An attempt knows its hidden inputs, and chooses the shape of what it returns. A report that
-    repeats "(3, 7, 12345)" carries digits of those inputs out. So a size is told as a number only
-    if the call or the expected shape contains it, if it is no larger than their sizes, or if it is
-    a product of two of them. Any other is "another size"; and where an attempt returns one, no
-    larger number of the evidence is told, for it may be derived from it. A factor ("1.253e+45
-    times") is told where it is one that a mistake makes: a power of ten or two, a quotient of small
-    numbers, or one of the call's sizes, or of its root; else it is "another multiple of". A
-    student's own machine has no hidden inputs: `course check` shows every number.
+    An attempt knows its hidden inputs, and chooses the shape of its answer. A report that repeats
+    "(3, 7, 12345)" carries digits of those inputs out. So a number is shown only if one of these
+    holds: the call or the expected shape contains it; it is no larger than their sizes; it is a
+    product of two such sizes, or of a size and 2, 3 or 4. Any other size is "another size". If the
+    attempt returns such a size, no larger number is shown either, because it may be derived from
+    it.
 
-    exchanges: the calls of this check, with their replies. expected: sizes that the evidence states
-        as right.
+    A factor ("1.253e+45 times") is shown if mistakes make such factors: powers of ten or two,
+    quotients of small numbers, the call's sizes, and roots of their quotients. Any other is
+    "another multiple of".
+
+    A student's own machine has no hidden inputs: `course check` shows every number.
+
+    Args:
+        evidence: The evidence.
+        exchanges: The calls of this check, with their replies.
+        expected: Sizes that the evidence states as right.
     """
     calls = [shape for exchange in exchanges for shape in _input_shapes(exchange.call)]
     allowed_sizes = {size for shape in calls for size in shape} | set(expected)
-    most, axes = max(allowed_sizes, default=0), max([len(expected), *map(len, calls)]) + _MORE_AXES
+    largest = max(allowed_sizes, default=0)
+    axes = max([len(expected), *map(len, calls)]) + _MORE_AXES
     sizes = sorted(size for size in allowed_sizes if 1 < size < 1 << 20)
     products = {a * b for a, b in combinations_with_replacement(sizes, 2)} | {
         n * a for n in _SMALL for a in sizes
     }
     returned = [shape for exchange in exchanges for shape in _returned(exchange.reply)]
-    chosen = {size for shape in returned for size in shape if size > most}
+    chosen = {size for shape in returned for size in shape if size > largest}
     strange = bool(chosen - products)
     too_many = any(len(shape) > axes for shape in returned)
 
     def number(match: re.Match[str]) -> str:
         size = int(match[0])
-        if size <= most or size in allowed_sizes | products or not (size in chosen or strange):
+        if size <= largest or size in allowed_sizes | products or not (size in chosen or strange):
             return match[0]
         return ANOTHER_SIZE if size in chosen else "…"
 

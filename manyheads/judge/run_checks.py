@@ -1,11 +1,11 @@
-"""Collect an exercise's hidden checks, run them over one attempt, and say what became of each.
+"""Collect an exercise's hidden checks, run them on one attempt, and decide their outcomes.
 
 Every verdict is made here.
 
 All checks of one attempt run concurrently: each until its next call, and these calls are sent in
 one batch. One by one, judge and attempt would alternate at every call, and each would find the
 CPU's caches filled by the other. Concurrently, two dozen checks need only as many rounds as the
-longest check has calls. What the run's memory knows of a check is not run again.
+longest check has calls. A check is not run if the replay cache already knows its next step.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ from ..errors import CourseFault, described, place_of
 from .attempt_runner import RememberingRunner, ReplayCache, ReplayNode
 from .nontrivial import (
     all_right,
-    asked_of,
+    choose_probe,
     compare_with_reference,
     missing_reply,
     require_nontrivial,
@@ -69,8 +69,9 @@ from .nontrivial import (
 from .redaction import redact
 
 FIXTURES = ("attempt", "reference", "draw")
-CONDITIONS = "PRECONDITIONS"  # the name of a file's conditions
-# that a judge may compute for one attempt: sixty times what the slowest of the course takes
+CONDITIONS = "PRECONDITIONS"  # the name of the dict of preconditions in a file of checks
+# CPU time of a judge for one attempt: sixty times as much as the slowest exercise of the course
+# needs
 CPU_SECONDS = 120.0
 _OPTIONS = (
     "--collect-only --disable-plugin-autoload --import-mode=importlib --noconftest -p "
@@ -80,19 +81,24 @@ _OPTIONS = (
 
 
 class GraderFault(CourseFault):
-    """The grader itself is broken: a hidden check cannot be collected, or raises an error of its
-    own.
+    """The grader itself is broken.
+
+    A hidden check cannot be collected, or raises an error that the attempt has not caused.
     """
 
 
 @dataclass(frozen=True)
 class CheckRun:
-    """What all checks of one exercise share.
+    """The data that all checks of one exercise share.
 
-    seed_parts: with the secret, they determine the inputs of every check.
-    memory: of earlier attempts with the same inputs.
-    forms: what functions and classes return, by their names, where that is not one tensor.
-    drawn: a list to which everything that the checks draw is added.
+    Attributes:
+        attempt: The runner of the attempt.
+        reference: The runner of the reference.
+        secret: The course's secret.
+        seed_parts: Together with the secret, they determine the inputs of every check.
+        memory: The replay cache of earlier attempts with the same inputs.
+        forms: The forms of functions and classes that do not return one tensor, by name.
+        drawn: A list to which everything that the checks draw is added.
     """
 
     attempt: RecordingRunner
@@ -104,7 +110,7 @@ class CheckRun:
     drawn: list[Drawn] | None = None
 
     def asked_by(self, check: str) -> list[Exchange]:
-        """Return what the check with this id has asked the attempt."""
+        """Return the calls that the check with this id has made, with the attempt's replies."""
         return [exchange for exchange in self.attempt.transcript if exchange.check == check]
 
 
@@ -112,11 +118,13 @@ class CheckRun:
 class Check:
     """A hidden check, ready to be called.
 
-    name: the function's name with pytest's id of its parameters, for example "test_fill[small]".
-    parameters: the arguments of the function beside FIXTURES, by name.
-    unattempted: its outcome before an attempt is judged.
-    conditions: by function, what makes the conditions under which the checks that ask it count.
-    needs_answers: whether it passes only where each function that it asks has answered.
+    Attributes:
+        name: The function's name with pytest's id of its parameters, such as "test_fill[small]".
+        function: The function.
+        unattempted: The outcome before an attempt is judged.
+        parameters: The arguments of the function beside FIXTURES, by name.
+        conditions: For each function of the exercise, a generator of its preconditions.
+        needs_answers: Whether the check passes only if each function that it calls has answered.
     """
 
     name: str
@@ -134,7 +142,7 @@ class Check:
     def call(self, run: CheckRun, attempt: Runner) -> BaseException | None:
         """Call the check, with `attempt` as its runner.
 
-        Returns the exception that ended it, None if it passed.
+        Returns the exception that ended it, or None if it passed.
         """
         fixtures = {
             "attempt": Implementation(attempt, forms=run.forms),
@@ -153,7 +161,7 @@ class Check:
         return None
 
     def judged(self, error: BaseException | None, run: CheckRun) -> CheckOutcome:
-        """Return the outcome of the check that ended with this exception, None if it passed."""
+        """Return the outcome of the check that ended with this exception, or with none."""
         if self.needs_answers and error is None:
             error = missing_reply(run.asked_by(self.id), run.reference)
         elif self.needs_answers and type(error) is CheckFailed:
@@ -164,9 +172,8 @@ class Check:
 def collect_checks(files: Sequence[Path], device: str = "cpu") -> dict[Path, list[Check]]:
     """Return the checks of these files, in their order, without checks for another device.
 
-    Raises GraderFault.
-
-    pytest collects them, so that they are written and selected like any other tests.
+    pytest collects them, so that they are written and selected like any other tests. Raises
+    GraderFault.
     """
     if missing := [file for file in files if not file.exists()]:
         raise GraderFault(
@@ -205,7 +212,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 class _Collector:
-    """A pytest plugin that converts what is collected to Checks."""
+    """A pytest plugin that converts the collected items to Checks."""
 
     pytest_configure = staticmethod(pytest_configure)
 
@@ -217,14 +224,15 @@ class _Collector:
     def pytest_exception_interact(
         self, call: pytest.CallInfo[Any], report: pytest.CollectReport | pytest.TestReport
     ) -> None:
-        """Note at which line of the checks a file cannot be imported. pytest wraps some errors in
-        one of its own.
+        """Note the line of the checks at which an import failed.
+
+        pytest wraps some exceptions in another one, so both are searched.
         """
         if call.excinfo is None or self.problem:
             return
         errors = (call.excinfo.value, call.excinfo.value.__cause__)
-        places = ((error, place_of(error, _is_of_checks)) for error in errors)
-        for error, location in places:
+        locations = ((error, place_of(error, _is_of_checks)) for error in errors)
+        for error, location in locations:
             if location is not None:
                 file, line = location
                 self.problem = f"{'/'.join(file.parts[-3:])}:{line}: {described(error)}"
@@ -283,14 +291,14 @@ def check_of(item: pytest.Item) -> Check:
 
 
 def points_fault(exercise: Exercise, checks: Sequence[CheckOutcome]) -> str:
-    """Say how the points of these checks differ from course.yaml's; "" where they add up."""
+    """Return how the points of these checks differ from course.yaml's; "" if they agree."""
     total = sum(check.points for check in checks)
     if checks and isclose(total, exercise.points):
         return ""
-    where = exercise.checks.relative_to(exercise.root)
-    problem = (
-        f"its checks give {total:g} points" if checks else f"nothing was collected from {where}"
-    )
+    problem = f"its checks give {total:g} points"
+    if not checks:
+        file = exercise.checks.relative_to(exercise.root)
+        problem = f"nothing was collected from {file}"
     return f"{exercise.id}: {problem}, course.yaml says {exercise.points:g}"
 
 
@@ -298,32 +306,33 @@ class HiddenChecks:
     """The collected checks of some exercises, ready to judge any number of attempts."""
 
     def __init__(self, files: Sequence[Path], device: str = "cpu") -> None:
-        """Collect these files.
-
-        Raises GraderFault. device: checks for another device alone are left out.
-        """
+        """Collect these files, without checks for another device. Raises GraderFault."""
         # Checks are many and their tensors small: with threads, waking them costs four times as
         # much as the work.
         torch.set_num_threads(1)
         self._checks = collect_checks(files, device)
 
     def unattempted(self, file: Path) -> list[CheckOutcome]:
-        """Return the outcomes of a file's checks while no attempt has been judged; empty where it
-        was not collected.
+        """Return the outcomes of a file's checks before an attempt is judged.
+
+        Returns [] if the file was not collected.
         """
         return [check.unattempted for check in self._checks.get(file, [])]
 
     def conditions(self, file: Path) -> Mapping[str, Callable[..., Iterable[Condition]]]:
-        """Return a file's conditions, by the function that must meet them."""
+        """Return the preconditions of each function that a file states, by function."""
         return next((check.conditions for check in self._checks.get(file, [])), {})
 
     def run(self, file: Path, run: CheckRun, only: Collection[str] = ()) -> list[CheckOutcome]:
         """Return the outcomes of all checks of the file, in its order.
 
-        only: ids of checks; empty: all.
+        This process ends if the checks themselves compute for too long. Calls of an attempt have
+        another deadline (`AttemptRunner`).
 
-        Where a check itself does not end, this process does. Calls of an attempt have a deadline of
-        their own (`AttemptRunner`).
+        Args:
+            file: The file.
+            run: The data that the checks share.
+            only: The ids of the checks to run; empty for all.
         """
         with cpu_budget():
             return run_checks(
@@ -333,11 +342,11 @@ class HiddenChecks:
 
 @contextmanager
 def cpu_budget() -> Iterator[None]:
-    """End this process where the block computes for longer than CPU_SECONDS, with the traceback of
-    every thread.
+    """End this process, with a traceback of every thread, if the block uses too much CPU time.
 
-    What it waits for does not count. The kernel counts, so nothing that runs here can delay it.
-    Within another block, or where the system has no such timer, this one does nothing.
+    The limit is CPU_SECONDS, and waiting does not count. The kernel counts, so nothing that runs
+    here can delay it. A block within another one, or on a system without such a timer, has no
+    limit.
     """
     if not hasattr(signal, "setitimer") or signal.getitimer(signal.ITIMER_PROF)[0]:
         yield
@@ -353,8 +362,9 @@ def cpu_budget() -> Iterator[None]:
 
 
 class Catalogue:
-    """The checks and the reference of every exercise, for trusted code: the reference and the
-    mutants, in the judge's own process.
+    """The checks and the reference of every exercise, for trusted code.
+
+    Trusted code is the reference and the mutants, which run in the judge's process.
     """
 
     def __init__(self, course: Course) -> None:
@@ -366,7 +376,7 @@ class Catalogue:
         return self._checks.unattempted(exercise.checks)
 
     def conditions(self, exercise: Exercise) -> Mapping[str, Callable[..., Iterable[Condition]]]:
-        """Return what makes the conditions of each function that has some, by its name."""
+        """Return the preconditions of each function that has some, by function."""
         return self._checks.conditions(exercise.checks)
 
     def reference(self, exercise: Exercise) -> LocalRunner:
@@ -390,9 +400,16 @@ class Catalogue:
         drawn: list[Drawn] | None = None,
         only: Collection[str] = (),
     ) -> list[CheckOutcome]:
-        """Return the outcomes of all checks, or `only` some, for this trusted code.
+        """Return the outcomes of the checks for this trusted code.
 
-        drawn: a list that gets what they draw.
+        Args:
+            exercise: The exercise.
+            attempt: The runner of the trusted code.
+            reference: The runner of the reference.
+            secret: The course's secret.
+            seed_parts: Together with the secret, they determine the inputs.
+            drawn: A list to which everything that the checks draw is added.
+            only: The ids of the checks to run; empty for all.
         """
         memory = reference.memory if isinstance(reference, RememberingRunner) else ReplayCache()
         memory.begin_attempt()
@@ -401,23 +418,22 @@ class Catalogue:
 
 
 def run_checks(checks: Sequence[Check], run: CheckRun) -> list[CheckOutcome]:
-    """Return the outcomes of these checks, in their order; the attempt's transcript stands in that
-    order, too.
+    """Return the outcomes of these checks, in their order.
 
-    A check passes only on answers, and on those of functions that say something.
+    A check passes only if it got answers, and if the answers of its functions are not trivial. The
+    attempt's transcript is brought into the order of the checks.
     """
     outcomes = run_concurrently(checks, run)
-    outcomes = _without_what_says_nothing(outcomes, checks[0].conditions if checks else {}, run)
+    outcomes = _without_trivial_passes(outcomes, checks[0].conditions if checks else {}, run)
     order = {check.id: position for position, check in enumerate(checks)}
     run.attempt.transcript.sort(key=lambda exchange: order.get(exchange.check, -1))
     return outcomes
 
 
 def outcome_of(check: CheckOutcome, error: BaseException | None, run: CheckRun) -> CheckOutcome:
-    """Return the outcome, as a student may read it, of a check that ended with this exception, or
-    without one.
+    """Return the outcome of a check that ended with this exception or none, for a student.
 
-    Where it broke, the answers that it got may be to blame.
+    If the check itself broke, a wrong answer of the attempt may be the cause.
     """
     if error is None:
         return replace(check, outcome="passed")
@@ -448,11 +464,10 @@ def outcome_of(check: CheckOutcome, error: BaseException | None, run: CheckRun) 
 
 
 def _line_in_checks(error: BaseException) -> str:
-    """Return the place in the course's checks at which the error was raised, in brackets; "" if
-    there is none.
+    """Return the line of the course's checks that raised the error, in brackets, or "".
 
-    Not the text of the line: a log of `course grade` may be read by students, and no source of a
-    hidden check is told.
+    The text of the line is left out: students may read a log of `course grade`, and a hidden check
+    must stay hidden.
     """
     location = place_of(error, _is_of_checks)
     return f" ({location[0].name}, line {location[1]})" if location else ""
@@ -462,22 +477,20 @@ def _is_of_checks(file: Path) -> bool:
     return file.parts[-3:-1] == ("grader", "checks")
 
 
-def _without_what_says_nothing(
+def _without_trivial_passes(
     outcomes: Sequence[CheckOutcome], conditions: Mapping[str, Callable[..., Any]], run: CheckRun
 ) -> list[CheckOutcome]:
-    """Return the outcomes, without the passes of checks that ask a function which says nothing.
+    """Return the outcomes, without passes of checks that involve a function with trivial answers.
 
-    What the attempt is asked in addition does not stand in its transcript.
+    The additional calls for this are left out of the attempt's transcript.
     """
     transcript = [*run.attempt.transcript]
     passed = [outcome.id for outcome in outcomes if outcome.outcome == "passed"]
-    check_targets = {
-        check: [target_of(exchange.call) for exchange in run.asked_by(check)] for check in passed
-    }
-    targets, passes = (
-        dict.fromkeys(chain.from_iterable(check_targets.values())),
-        len(passed) == len(outcomes),
-    )
+    check_targets = {}
+    for check in passed:
+        check_targets[check] = [target_of(exchange.call) for exchange in run.asked_by(check)]
+    targets = dict.fromkeys(chain.from_iterable(check_targets.values()))
+    passes = len(passed) == len(outcomes)
     demands = [
         (name, demand)
         for name in targets
@@ -485,7 +498,7 @@ def _without_what_says_nothing(
     ]
     ends = run_concurrently([demand for _, demand in demands], run)
     run.attempt.transcript[:] = transcript
-    # By function, the first demand that it does not meet.
+    # For each function, the first requirement that it does not meet.
     unmet = {
         name: end
         for (name, _), end in reversed([*zip(demands, ends, strict=True)])
@@ -517,7 +530,7 @@ def expect_conditions(
     draw: Draw,
     conditions: Callable[..., Iterable[Condition]],
 ) -> None:
-    """Fail where the attempt does not meet what a course demands of a function."""
+    """Fail if the attempt does not meet the preconditions of a function."""
     condition_list = list(conditions(attempt, draw))
     judged = [
         judged_beside(condition, reference.ask(condition.answer.call))
@@ -530,22 +543,26 @@ def expect_conditions(
 def _demands(
     target: str, condition: Callable[..., Any] | None, passes: bool, run: CheckRun
 ) -> Iterator[Check]:
-    """Yield what is demanded of a function, as checks, unless it is right where this could be seen.
+    """Yield the requirements for a function as checks, unless it is known to be right.
 
-    passes: all checks.
+    Args:
+        target: The name of the function.
+        condition: The generator of its preconditions, if it has some.
+        passes: Whether all checks passed.
+        run: The data that the checks share.
     """
     exchanges = [
         exchange for exchange in run.attempt.transcript if target_of(exchange.call) == target
     ]
-    probe = asked_of(exchanges, run.reference, run.memory.memoised)
+    probe = choose_probe(exchanges, run.reference, run.memory.memoised)
     if probe is None and not any(
         has_numbers(run.reference.execute(exchange.call)) for exchange in exchanges
     ):
-        return  # nobody gives any
+        return  # not even the reference answers with numbers
     unattempted = CheckOutcome(target, target, Layer.FINITE, 0.0, "")
     is_right = probe is not None and probe.is_right
     if not is_right:
-        parameters, name = {"target": target, "asked": probe}, f"{target} says something"
+        parameters, name = {"target": target, "probe": probe}, f"{target} says something"
         yield Check(name, require_nontrivial, unattempted, parameters, needs_answers=False)
     if condition and probe and not (is_right and (passes or all_right(exchanges, run.reference))):
         makers = {"conditions": condition}
@@ -575,20 +592,21 @@ def run_concurrently(checks: Sequence[Check], run: CheckRun) -> list[CheckOutcom
 
 
 class _Running:
-    """One check: where it stands, and its function, which is run only where nobody knows what it
-    does next.
+    """One check and its current step.
+
+    Its function is run only if the replay cache does not know the next step.
     """
 
     def __init__(self, check: Check, run: CheckRun) -> None:
         self.check, self._run = check, run
-        # Which calls a demand makes depends on the attempt's answers, so what they come to is
-        # remembered by nobody.
+        # The calls of a requirement depend on the attempt's answers, so its steps are not
+        # remembered.
         self._step = run.memory.first_step(check.id) if check.needs_answers else ReplayNode()
-        self._unseen: list[Reply] = []  # replies that the function has not got
+        self._unseen: list[Reply] = []  # replies that the function has not received
         self._function = greenlet(check.call)
 
     def next_action(self) -> Call | CheckOutcome:
-        """Return the call that it makes now, or how it ended."""
+        """Return the call that the check makes now, or its outcome."""
         if self._step.next_action is None:
             self._note(self._catch_up())
             assert self._step.next_action is not None
@@ -601,13 +619,13 @@ class _Running:
             self._step = self._run.memory.after(self._step, answer)
         else:
             self._catch_up()
-            self._step = ReplayNode()  # remembered by nobody: the next attempt may answer
+            self._step = ReplayNode()  # not remembered: the next attempt may answer
             self._note(self._function.throw(answer))
 
     def _catch_up(self) -> Call | BaseException | None:
-        """Give the function all replies that it has not got.
+        """Give the function all replies that it has not received.
 
-        Returns its next call, or what ended it.
+        Returns its next call, or the exception that ended it.
         """
         action = None
         if not self._function:

@@ -1,9 +1,8 @@
-"""Say what stands out in wrong numbers: that they are no shares, that the mask is the wrong way
-round, that one is twice as large.
+"""Describe wrong numbers: they are not shares, the mask is inverted, or one is twice as large.
 
-It is said beside "550 of 550 values differ", where no misconception that has a name explains them,
-and of a single number always. What is compared are answers to recorded, public calls. Of an
-expected number a student reads no digit.
+The sentence stands beside "550 of 550 values differ" if no named misconception explains the
+numbers, and beside any single wrong number. Only answers to recorded, public calls are compared. A
+student reads no digit of an expected number.
 """
 
 from __future__ import annotations
@@ -13,19 +12,18 @@ import math
 import torch
 from torch import Tensor
 
-ROUNDING = 1e-6  # of the larger number
-MOST_TIMES = 64  # a larger factor than this tells nobody what was counted
+ROUNDING = 1e-6  # relative to the larger number
+MOST_TIMES = 64  # a larger factor does not show which numbers were counted twice or left out
 SUM_ROUNDING = 1e-3  # a row of shares in float32 sums to 1 as nearly as this
 VERY_LOW = -1e4  # a score this low counts as −∞
 
 
 def what_stands_out(actual: Tensor, expected: Tensor) -> str:
-    """Return a sentence about the numbers of an attempt beside those that are due; "" if nothing
-    stands out.
+    """Return a sentence about wrong numbers beside the expected ones; "" if nothing stands out.
 
     Args:
-        actual: What the attempt returned.
-        expected: What the reference returns.
+        actual: The numbers that the attempt returned.
+        expected: The numbers that the reference returns.
     """
     if actual.shape != expected.shape or not expected.numel() or actual.is_complex():
         return ""
@@ -60,8 +58,9 @@ def _times(actual: float, expected: float) -> str:
 
 
 def _no_shares(actual: Tensor, expected: Tensor) -> str:
-    """Return what keeps numbers from being shares where shares are due: each in [0, 1], and 1 the
-    sum of a row.
+    """Return why the numbers are not shares, if shares are expected; "" otherwise.
+
+    Shares are in [0, 1], and each row has the sum 1.
     """
     if not _are_shares(expected):
         return ""
@@ -78,7 +77,7 @@ def _no_shares(actual: Tensor, expected: Tensor) -> str:
 
 
 def _shares_for_scores(returned: Tensor, expected: Tensor) -> str:
-    """Return that rows of shares stand where scores with hidden ones are due; "" if not."""
+    """Return that rows of shares stand in place of scores with hidden ones; "" if not."""
     if not bool((expected == -math.inf).any()) or not _are_shares(returned):
         return ""
     return "Scores are due, and these are shares already: each row of them sums to 1"
@@ -92,7 +91,7 @@ def _are_shares(numbers: Tensor) -> bool:
 
 
 def _hides_the_others(actual: Tensor, expected: Tensor) -> str:
-    """Return that very low numbers stand where scores are due, and scores where −∞ is."""
+    """Return that very low numbers stand in place of scores, and scores in place of −∞."""
     hidden = expected == -math.inf
     if not hidden.any() or hidden.all():
         return ""

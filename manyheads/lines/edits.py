@@ -18,14 +18,14 @@ from typing import Any
 
 from ..submission.source import printable, statements_of
 
-NAMES = 40  # of a part, and attributes of a class, that are put in place of others
-SHOWN = 160  # characters of a line in an edit's description
+NAMES = 40  # the most names of a part, and attributes of a class, that replace others
+SHOWN = 160  # the most characters of a line in an edit's description
 _ATOMS = (ast.Name, ast.Attribute, ast.Call, ast.Subscript, ast.Constant, ast.List, ast.Dict)
 _LEFT_OUT = (ast.JoinedStr, ast.Raise, ast.Import, ast.ImportFrom, ast.Global, ast.Nonlocal)
 _NO_CODE = ("annotation", "returns", "decorator_list", "type_params", "msg")
 
-# An edit's kind and tier, and what stands in place of which nodes (a mapping is invariant in its
-# keys).
+# The category and tier of an edit, and the new text of each changed node. The key type is Any
+# because a mapping is invariant in its keys.
 Change = tuple[str, int, Mapping[Any, str]]
 Changes = Iterator[Change]
 
@@ -34,8 +34,12 @@ Changes = Iterator[Change]
 class Edit:
     """A small change of a text.
 
-    kind: the family that it belongs to. tier: how late it is tried. line: the first line of the
-    text that it changes, 0 where it changes nothing.
+    Attributes:
+        category: The group of similar edits to which it belongs.
+        tier: How late it is tried.
+        line: The first line of the text that it changes, or 0 if it changes nothing.
+        before: The text before the edit.
+        after: The text after it.
     """
 
     category: str
@@ -46,28 +50,34 @@ class Edit:
 
     @property
     def described(self) -> str:
-        """The changed lines before and after, for the instructor."""
+        """The changed lines before and after the edit, for the instructor."""
         return f"{_changed(self.before, self.after)} → {_changed(self.after, self.before)}"
 
 
 def _changed(text: str, other_text: str) -> str:
-    """Return the lines of the text that the other does not have at the same end or beginning, as
-    one.
+    """Return the lines in which a text differs from another one, as one line.
+
+    They begin with the first difference and end with the last one.
     """
-    lines, theirs = text.split("\n"), other_text.split("\n")
-    start = [*map(ne, lines, theirs), True].index(True)
-    last = [*map(ne, lines[:start:-1], theirs[:start:-1]), True].index(True)
-    summary = printable(" ".join(line.strip() for line in lines[start : len(lines) - last]))
+    lines, other_lines = text.split("\n"), other_text.split("\n")
+    start = [*map(ne, lines, other_lines), True].index(True)
+    alike_at_end = [*map(ne, lines[:start:-1], other_lines[:start:-1]), True].index(True)
+    changed_lines = lines[start : len(lines) - alike_at_end]
+    summary = printable(" ".join(line.strip() for line in changed_lines))
     return summary if len(summary) <= SHOWN else f"{summary[: SHOWN - 1]}…"
 
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """A function, or a statement outside of any.
+    """A function, or a statement outside of all functions.
 
-    source: the whole text; data: the same in UTF-8, and starts: where its lines begin, as the
-        syntax tree counts.
-    attributes: those of self, with the name of what was called to make each, "" where nothing was.
+    Attributes:
+        source: The whole text.
+        data: The whole text in UTF-8.
+        starts: The index in `data` at which each line begins, as the syntax tree counts lines.
+        root: The node of the part.
+        attributes: The attributes of self, each with the text of the function whose call made it,
+            or "" if its value is not a call.
     """
 
     source: str
@@ -85,13 +95,11 @@ class Part:
         return self.data[slice(*self.span(node))].decode()
 
     def atom(self, node: ast.AST) -> str:
-        """Return the text of a node, in parentheses where something that is put beside it could
-        take it apart.
-        """
+        """Return the text of a node, in parentheses if a neighbour could split it."""
         return self.text(node) if isinstance(node, _ATOMS) else f"({self.text(node)})"
 
     def edit(self, category: str, tier: int, new: Mapping[ast.AST, str]) -> Edit:
-        """Return the edit of the whole text that puts each new text in place of a node."""
+        """Return the edit of the whole text that replaces these nodes by new texts."""
         data, line = self.data, 0
         for node in sorted(new, key=self.span, reverse=True):
             start, end = self.span(node)
@@ -99,25 +107,24 @@ class Part:
             if written != old:
                 data = data[:start] + written + data[end:]
                 lines = (text.splitlines(keepends=True) for text in (old, written))
-                line = node.lineno + [*map(ne, *lines), True].index(True)  # type: ignore[attr-defined]
+                first_difference = [*map(ne, *lines), True].index(True)
+                line = node.lineno + first_difference  # type: ignore[attr-defined]
         return Edit(category, tier, line, self.source, data.decode())
 
     @cached_property
     def parents(self) -> dict[ast.AST, ast.AST]:
-        """The nodes that may be edited, each with the node that it stands in."""
+        """The nodes that may be edited, each with its parent."""
         return dict(_inner(self.root, self.root))
 
     @cached_property
     def nodes(self) -> list[ast.AST]:
-        """The nodes that may be edited and have a place, in the order of the text, outer ones
-        first.
-        """
+        """The nodes that may be edited, in the order of the text, outer ones first."""
         spans = {node: self.span(node) for node in self.parents if hasattr(node, "lineno")}
         return sorted(spans, key=lambda node: (spans[node][0], -spans[node][1]))
 
     @cached_property
     def names(self) -> list[str]:
-        """The names of values: arguments first, and no self."""
+        """The names of values, arguments first, without self."""
         nodes = list(ast.walk(self.root))
         names = [n.arg for n in nodes if isinstance(n, ast.arg)]
         names += [n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
@@ -125,10 +132,9 @@ class Part:
 
     @cached_property
     def pairs(self) -> set[tuple[str, str]]:
-        """The pairs of names that get their values in one statement, or are parameters of one
-        function.
-        """
-        names = frozenset(self.names)  # few, while a text may have thousands of such statements
+        """Pairs of names that are bound in one statement, or are parameters of one function."""
+        # few names, while a text may have thousands of such statements
+        names = frozenset(self.names)
         pairs: set[tuple[str, str]] = set()
         for node in self.nodes:
             if isinstance(node, ast.Tuple | ast.List) and isinstance(node.ctx, ast.Store):
@@ -141,8 +147,9 @@ class Part:
 
 
 def _inner(node: ast.AST, outer: ast.AST) -> Iterator[tuple[ast.AST, ast.AST]]:
-    """Yield the nodes whose text may be edited, each with the node that it stands in: no
-    annotations, messages, docstrings.
+    """Yield the nodes whose text may be edited, each with its parent.
+
+    Annotations, messages and docstrings are left out.
     """
     yield node, outer
     for value in (value for name, value in ast.iter_fields(node) if name not in _NO_CODE):
@@ -156,25 +163,31 @@ def _inner(node: ast.AST, outer: ast.AST) -> Iterator[tuple[ast.AST, ast.AST]]:
 
 
 def _span(node: Any, starts: Sequence[int]) -> tuple[int, int]:
-    """Return where a node that has a place begins and ends, in bytes. starts: where lines begin."""
+    """Return the bytes at which a node with a position begins and ends.
+
+    Args:
+        node: The node.
+        starts: The index at which each line begins.
+    """
     return starts[node.lineno - 1] + node.col_offset, starts[
         node.end_lineno - 1
     ] + node.end_col_offset
 
 
 def name_of(node: ast.Call) -> str:
-    """Return the last part of the name of what is called, "" where it has none."""
+    """Return the last part of the name of the called function, "" if it has none."""
     return node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
 
 
 def is_docstring(node: ast.AST) -> bool:
-    """Return whether this is a statement that is a constant alone."""
+    """Return whether this is a statement that consists of a constant."""
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
 
 
 def parts_of(source: str, targets: Collection[str]) -> Iterator[Part]:
-    """Yield the parts that calls of these functions and classes reach; all where no target is there
-    to be seen.
+    """Yield the parts that calls of these functions and classes reach.
+
+    If the text defines no target, yield all parts.
     """
     data, statements = source.encode(), statements_of(source)
     starts = list(accumulate((len(line) + 1 for line in data.split(b"\n")), initial=0))
@@ -192,8 +205,9 @@ def parts_of(source: str, targets: Collection[str]) -> Iterator[Part]:
 
 
 def _attributes(statement: ast.ClassDef, data: bytes, starts: Sequence[int]) -> dict[str, str]:
-    """Return the attributes of self, with the text of what was called to make each, "" if nothing
-    was.
+    """Return the attributes of self, each with the text of the function that made it.
+
+    The text is "" if the value of the attribute is not a call.
     """
     makers: dict[str, str] = {}
     for node in ast.walk(statement):
@@ -216,13 +230,14 @@ def _attributes(statement: ast.ClassDef, data: bytes, starts: Sequence[int]) -> 
 
 
 def _reached(statements: Sequence[ast.stmt], targets: Collection[str]) -> set[str]:
-    """Return the names of all functions, methods and classes that the targets use, directly or
-    not.
+    """Return the names of all functions, methods and classes that the targets use.
+
+    Both direct and indirect uses count.
     """
     bodies: dict[str, list[ast.stmt]] = defaultdict(list)
     for statement in statements:
         for member in (statement, *(statement.body if isinstance(statement, ast.ClassDef) else ())):
-            # an assignment may name a function
+            # An assignment may give a function another name.
             for node in member.targets if isinstance(member, ast.Assign) else [member]:
                 if name := getattr(node, "id", getattr(node, "name", "")):
                     bodies[name].append(member)
@@ -243,7 +258,7 @@ def _reached(statements: Sequence[ast.stmt], targets: Collection[str]) -> set[st
     return reached
 
 
-# The calls that are tried in place of a method, or of a function of a module.
+# The methods, or functions of a module, that replace another one.
 _SIBLINGS = {
     "view": "reshape",
     "repeat": "repeat_interleave",
@@ -266,7 +281,7 @@ _SIBLINGS = {
     "gt": "ge lt le",
     "ge": "gt le lt",
 }
-# Arguments that are put into a call of this name where it lacks them.
+# The arguments that are added to a call of this name, if it lacks them.
 _FORGOTTEN = {
     "softmax": "dim=-1",
     "split": "dim=-1",
@@ -280,7 +295,7 @@ _FORGOTTEN = {
     "scaled_dot_product_attention": "is_causal=True",
     "register_buffer": "persistent=False",
 }
-# Arguments that are left out.
+# The arguments that are removed.
 _KEYWORDS = {
     "dim",
     "keepdim",
@@ -299,12 +314,12 @@ _MODULES = ("torch", "math", "F", "nn", "np", "numpy", "functional", "einops")
 
 
 def is_of_dropout(name: str) -> bool:
-    """Return whether a name is that of a probability of dropout."""
+    """Return whether a name is usual for the probability of dropout."""
     return "drop" in name or name in ("p", "dropout_p")
 
 
 def arguments(code: Part, node: ast.Call) -> Changes:
-    """Yield the call with gates on its arguments, and with those that are easily forgotten."""
+    """Yield edits that add a gate to an argument, or an argument that is easily forgotten."""
     for keyword in node.keywords:
         if is_of_dropout(keyword.arg or ""):
             for off, tier in (("0.0", 1), ("0", 2)):
@@ -330,8 +345,9 @@ def _call(code: Part, node: ast.Call, args: Iterable[ast.AST], *extra: str) -> s
 
 
 def calls(code: Part, node: ast.AST) -> Changes:
-    """Yield every call without it and as its sibling; a product scaled or with a factor transposed;
-    a value moved.
+    """Yield edits that remove a call, or replace it by a similar one.
+
+    A product may also be scaled, or one of its factors transposed. A value may get its axes moved.
     """
     match node:
         case ast.Call(func=func, args=args):
@@ -366,11 +382,12 @@ def calls(code: Part, node: ast.AST) -> Changes:
 
 
 def _without(code: Part, node: ast.Call) -> Changes:
-    """Yield what the call was made of, in its place; and the call without one of its arguments."""
+    """Yield edits that replace a call by its receiver or first argument, or remove an argument."""
     if isinstance(node.func, ast.Attribute) and not _is_of_module(node.func):
         yield "call", 1, {node: code.atom(node.func.value)}
     match node.args:
-        case [ast.Constant() as first, *_]:  # before a dot it would be another number
+        # without parentheses, a dot after it would change the number
+        case [ast.Constant() as first, *_]:
             yield "call", 1, {node: f"({code.text(first)})"}
         case [first, *_] if not isinstance(first, ast.Starred):
             yield "call", 1, {node: code.atom(first)}
@@ -389,8 +406,9 @@ def _without(code: Part, node: ast.Call) -> Changes:
 
 
 def _is_of_module(func: ast.expr) -> bool:
-    """Return whether a function is a module's, such as torch or torch.nn.functional: there is no
-    value to take it from.
+    """Return whether a function belongs to a module, such as torch or torch.nn.functional.
+
+    Then it has no receiver that could replace the call.
     """
     while isinstance(func, ast.Attribute):
         func = func.value
@@ -398,7 +416,7 @@ def _is_of_module(func: ast.expr) -> bool:
 
 
 def _siblings(code: Part, node: ast.Call, func: ast.Attribute) -> Changes:
-    """Yield the siblings of the call, and a triangle with another diagonal, or with one at all."""
+    """Yield similar calls, and for a triangle other diagonals."""
     name, stem = func.attr, code.text(func).removesuffix(func.attr)
     siblings = _SIBLINGS.get(name, "").split()
     yield from (("call", 1, {func: stem + sibling}) for sibling in siblings)
@@ -407,7 +425,7 @@ def _siblings(code: Part, node: ast.Call, func: ast.Attribute) -> Changes:
         if len(node.args) == len(kept_args) and all(
             keyword.arg != "diagonal" for keyword in node.keywords
         ):
-            siblings.append(name)  # else its number is edited elsewhere
+            siblings.append(name)  # otherwise the number of the diagonal is edited as a constant
         for sibling in siblings:
             for diagonal in (0, 1, -1):
                 yield (
@@ -418,8 +436,9 @@ def _siblings(code: Part, node: ast.Call, func: ast.Attribute) -> Changes:
 
 
 def _before_shaping(code: Part, node: ast.Call, func: ast.Attribute) -> Changes:
-    """Yield axes moved before a view, or memory put in order; and two sizes of the shape swapped
-    with their axes.
+    """Yield edits that move axes around a view, or make its memory contiguous.
+
+    Two neighbouring sizes of the shape may also be swapped, together with their axes.
     """
     receiver, suffix = code.atom(func.value), code.text(node)[len(code.text(func)) :]
     name = "reshape" if func.attr == "view" else func.attr
@@ -439,8 +458,9 @@ def _before_shaping(code: Part, node: ast.Call, func: ast.Attribute) -> Changes:
 
 
 def _scaled(code: Part, node: ast.expr, factor: ast.expr | None) -> Changes:
-    """Yield the product over the root of its factor's last size, where it is not divided
-    already.
+    """Yield the product, divided by the root of its factor's last size.
+
+    Nothing is yielded if the product is divided already.
     """
     outer = code.parents[node]
     if isinstance(factor, ast.Name) and not (
@@ -450,13 +470,14 @@ def _scaled(code: Part, node: ast.expr, factor: ast.expr | None) -> Changes:
 
 
 LONGEST = 80  # characters of an equation
-# of an integer: no tensor holds a larger one, and one of 4,301 digits cannot be written down again
+# the bound of integers that are edited: no tensor holds a larger one, and Python cannot print one
+# of 4,301 digits
 LARGEST = 2**63
 _AXES = (-1, -2, 1, 2, 0, 3, -3)
 _BY_WORD = ("dim", "dims", "axis", "diagonal", "dim0", "dim1")
 _MASKED = ("masked_fill", "masked_fill_", "where")
 _FILLING = (*_MASKED, "full", "full_like", "fill_")
-# The operators that are tried in place of another.
+# The operators that replace another one.
 _OTHERS: dict[type, str] = {
     ast.Lt: "<=,>,>=",
     ast.LtE: "<,>=,>",
@@ -480,8 +501,9 @@ _SCALES = (ast.Mult, ast.Div, ast.Add, ast.Sub, ast.Pow, ast.FloorDiv, ast.MatMu
 
 
 def operators(code: Part, node: ast.AST) -> Changes:
-    """Yield every operator with others in its place, and without; a condition and a mask inverted;
-    another sign.
+    """Yield edits that replace or remove an operator, or change a sign.
+
+    A condition or a mask may also be inverted.
     """
     replacements = _replacements(node)
     match node:
@@ -515,13 +537,13 @@ def operators(code: Part, node: ast.AST) -> Changes:
 
 
 def _replacements(node: ast.AST) -> list[str]:
-    """Return the operators that are tried in place of the node's only one."""
+    """Return the operators that replace the node's operator, if it has a single one."""
     op = node.ops[0] if isinstance(node, ast.Compare) else getattr(node, "op", None)
     return [replacement for replacement in _OTHERS.get(type(op), "").split(",") if replacement]
 
 
 def _filled(code: Part, node: ast.Call) -> Changes:
-    """Yield an inverted mask, and a sign before a value that is filled in."""
+    """Yield edits that invert a mask, or change the sign of a value that is filled in."""
     name, masks = name_of(node), [k.value for k in node.keywords if k.arg == "attn_mask"]
     args = [*node.args, *masks]
     if name in _MASKED:
@@ -537,9 +559,7 @@ def _filled(code: Part, node: ast.Call) -> Changes:
 
 
 def constants(code: Part, node: ast.AST) -> Changes:
-    """Yield every constant with other values: a number with its sign, an infinity, the letters of
-    an einsum.
-    """
+    """Yield edits of a constant: a number with its sign, an infinity, or an einsum equation."""
     if not isinstance(node, ast.Constant):
         return
     literal, value = code.parents[node], node.value
@@ -570,7 +590,7 @@ def constants(code: Part, node: ast.AST) -> Changes:
 
 
 def _integers(code: Part, node: ast.AST, value: int) -> Changes:
-    """Yield other axes where it may be one, and numbers near it."""
+    """Yield other axes, if the integer may be an axis, and numbers near it."""
     outer = code.parents[node]
     is_axis = isinstance(outer, ast.Subscript | ast.Call) or (
         isinstance(outer, ast.keyword) and outer.arg in _BY_WORD
@@ -578,16 +598,16 @@ def _integers(code: Part, node: ast.AST, value: int) -> Changes:
     axes = _AXES if is_axis or isinstance(outer, ast.Tuple) else ()
     for replacement in dict.fromkeys((*axes, value - 1, value + 1, 0, 1, 2, 3)):
         if replacement != value:
-            yield (
-                "number",
-                3 if replacement not in axes else 1 if is_axis else 2,
-                {node: str(replacement)},
-            )
+            tier = 1 if is_axis else 2
+            if replacement not in axes:
+                tier = 3
+            yield "number", tier, {node: str(replacement)}
 
 
 def _equations(node: ast.Constant, quoted: str) -> Changes:
-    """Yield two letters of one operand swapped, or a letter in place of another; words where
-    letters stand apart.
+    """Yield edits that swap two letters of one operand, or replace a letter by another one.
+
+    If the axes are words, as in einops, words take the place of letters.
     """
     are_words = " " in quoted.replace(" -> ", "").replace(", ", "")
     letters = [
@@ -611,8 +631,9 @@ def _equations(node: ast.Constant, quoted: str) -> Changes:
 
 
 def names(code: Part, node: ast.AST) -> Changes:
-    """Yield each name with others in its place, and each attribute of self with others that were
-    made alike.
+    """Yield edits that replace a name by another name, or an attribute of self by a similar one.
+
+    Attributes are similar if calls of the same function made both, or if no call made either.
     """
     match node:
         case ast.Name(id=name, ctx=ast.Load()) if name in code.names:
@@ -635,7 +656,7 @@ def names(code: Part, node: ast.AST) -> Changes:
 
 
 def _sizes_of_self(code: Part, node: ast.Name) -> Changes:
-    """Yield attributes of self for a name that may be a size: first where a root is taken of it."""
+    """Yield attributes of self for a name that may be a size, with a lower tier under a root."""
     outer = code.parents[node]
     if not isinstance(outer, ast.Attribute | ast.Subscript):
         is_root = isinstance(outer, ast.Call) and code.text(outer.func).endswith("sqrt")
@@ -645,7 +666,7 @@ def _sizes_of_self(code: Part, node: ast.Name) -> Changes:
 
 
 def _look_alike(a: str, b: str) -> bool:
-    """Return whether they have one length and differ in one letter, or are letters of one case."""
+    """Return whether both names are equally long and differ in one letter, but not in case."""
     return (
         len(a) == len(b)
         and a.isupper() == b.isupper()

@@ -28,20 +28,21 @@ from .edits import (
     parts_of,
 )
 
-# the longest code that is edited: lines and characters, without lines of comments
+# the longest code that is edited, in lines and in characters, not counting lines of comments
 LONGEST_LINES, LONGEST = 400, 20_000
-# characters of code in all edits: a look loads each, and time allows no more
+# characters of code in all edits: a look loads every edited text, and there is no time for more
 MOST_LOADED = 20_000_000
-MOST = 4000  # edits that are made of one text: more are not tried
-# of all edits, each a whole text: one emoji in it makes each character four bytes
+MOST = 4000  # the most edits of one text
+# bytes of all edited texts: in a text with an emoji, each character takes four bytes
 MOST_BYTES = MOST * LONGEST
-NEAR = 2  # by how many tiers an edit is tried sooner that stands on the line of an exception
-SWAPPED = 6  # the most things of which pairs are swapped
+NEAR = 2  # An edit on the line of an exception is tried this many tiers sooner.
+SWAPPED = 6  # the most items of which all pairs are swapped
 
 
 def gates(code: Part, node: ast.AST) -> Changes:
-    """Yield gates of what holds in training alone, put on and taken off, and a forgotten
-    super().
+    """Yield edits of code that only training should run: the gate is added or removed.
+
+    A forgotten super().__init__() is added, too.
     """
     match node:
         case ast.IfExp(body=body, orelse=orelse):
@@ -62,9 +63,7 @@ def gates(code: Part, node: ast.AST) -> Changes:
 
 
 def orders(code: Part, node: ast.AST) -> Changes:
-    """Yield every pair of arguments, operands, entries of a shape and ways of a condition,
-    swapped.
-    """
+    """Yield edits that swap two arguments, operands, sizes of a shape, or branches."""
     groups: list[Sequence[ast.expr]] = []
     match node:
         case ast.Call(args=args, keywords=keywords):
@@ -77,8 +76,8 @@ def orders(code: Part, node: ast.AST) -> Changes:
             groups = [[node.left, node.right]]
         case ast.IfExp(body=body, orelse=orelse):
             groups = [[body, orelse]]
-    # nothing takes an argument apart
-    placed = code.atom if isinstance(node, ast.BinOp | ast.IfExp) else code.text
+    # an argument needs no parentheses
+    text_of = code.atom if isinstance(node, ast.BinOp | ast.IfExp) else code.text
     for group in groups:
         for a, b in combinations(
             [expression for expression in group if not isinstance(expression, ast.Starred)][
@@ -87,11 +86,11 @@ def orders(code: Part, node: ast.AST) -> Changes:
             2,
         ):
             if code.text(a) != code.text(b):
-                yield "swap", 1, {a: placed(b), b: placed(a)}
+                yield "swap", 1, {a: text_of(b), b: text_of(a)}
 
 
 def statements(code: Part, node: ast.AST) -> Changes:
-    """Yield every simple statement taken out, and the last one of a function returned."""
+    """Yield edits that remove a simple statement, or return a function's last value."""
     match node:
         case ast.Expr() | ast.AugAssign() | ast.Assign() | ast.If() if node is not code.root:
             yield "statement", 3, {node: "pass"}
@@ -116,10 +115,14 @@ RULES: Sequence[Callable[[Part, ast.AST], Changes]] = (
 def candidates(
     source: str, targets: Collection[str], raised_on: Collection[int] = ()
 ) -> list[Edit]:
-    """Return the edits of what calls of these functions and classes reach, each text once.
+    """Return the edits of the code that calls of these targets reach, likely ones first.
 
-    raised_on: the lines of exceptions that ended failed calls. Empty for a text that is too long or
-        cannot be parsed.
+    Each edited text occurs once. The list is empty if the text is too long or cannot be parsed.
+
+    Args:
+        source: The attempt's text.
+        targets: The names of functions and classes.
+        raised_on: The lines of exceptions that ended failed calls.
     """
     code = [line for line in source.split("\n") if not line.lstrip().startswith("#")]
     if len(code) > LONGEST_LINES or (length := sum(map(len, code))) > LONGEST:
@@ -138,7 +141,7 @@ def _edits(source: str, targets: Collection[str]) -> Iterator[Edit]:
             yield from (code.edit(*change) for change in rule(code, node))
 
 
-TOGETHER = 16  # edits that are looked at together
+TOGETHER = 16  # the number of edits in one look
 
 
 class OutOfTime(Exception):
@@ -147,8 +150,12 @@ class OutOfTime(Exception):
 
 @dataclass(frozen=True)
 class Bounds:
-    """How many edits are tried, how many of them are put to every check, and how many seconds all
-    of it may take.
+    """The limits of a search.
+
+    Attributes:
+        edits: The most edits that are tried.
+        proofs: The most edits that are tested with every check.
+        seconds: The most time that the whole search may take.
     """
 
     edits: int = 1500
@@ -162,16 +169,17 @@ def find_lines(
     passes: Callable[[str], bool],
     bounds: Bounds,
 ) -> tuple[Edit, ...]:
-    """Return an edit for each line that is proved, in the order of lines; empty where none is, or
-    more than MOST_LINES are.
+    """Return an edit for each proved line, in the order of lines.
 
-    After the first proof, only edits of its kind on other lines are tried.
+    After the first proof, only edits of the same category on other lines are tried. The result is
+    empty if no line is proved, or more than MOST_LINES are.
 
     Args:
-        edits: the likely ones first.
-        look: says of each text whether it is worth proving: a quick look at what failed first.
-        passes: says whether every check passes, in a process of its own that has run nothing else.
-        bounds: of the counts. Its seconds are kept by `look` and `passes`, which raise OutOfTime.
+        edits: The edits, likely ones first.
+        look: Returns for each text whether it is worth a proof, after a quick look at the failed
+            calls.
+        passes: Returns whether a text passes every check, in a process that has run nothing else.
+        bounds: The limits. `look` and `passes` watch the time, and raise OutOfTime.
     """
     proved: dict[int, Edit] = {}
     proofs = 0
@@ -182,8 +190,8 @@ def find_lines(
         )
 
     for start in range(0, min(len(edits), bounds.edits), TOGETHER):
-        some = [e for e in edits[start : min(start + TOGETHER, bounds.edits)] if is_open(e)]
-        for edit in filter(is_open, compress(some, look([e.after for e in some]))):
+        batch = [e for e in edits[start : min(start + TOGETHER, bounds.edits)] if is_open(e)]
+        for edit in filter(is_open, compress(batch, look([e.after for e in batch]))):
             proofs += 1
             if proofs > bounds.proofs:
                 return ()

@@ -20,7 +20,7 @@ from manyheads.box.worker.messages import Call, Raised, Reply
 from manyheads.checks.runner import Exchange
 from manyheads.diagnosis.evidence import guards_of
 from manyheads.judge.cures import are_the_cause, suggest
-from manyheads.judge.function_states import Seen, named_in
+from manyheads.judge.function_states import FunctionSummary, named_in
 from manyheads.lines.search import LONGEST, LONGEST_LINES, MOST, candidates
 from manyheads.submission import AttemptSource
 from manyheads.submission.read import LINE_LIMIT, without_engine, without_magics
@@ -162,7 +162,7 @@ GIVEN = {
     "targets": ["f"],
     "line": 2,
     "edit": "",
-    "due": ("x", "y"),
+    "expected_names": ("x", "y"),
     "is_class": False,
     "raised": refused(2),
     "raised_on": [1],
@@ -170,7 +170,9 @@ GIVEN = {
     "describe": str,
     "transcript": (),
     "stopped": (),
-    "seen": [Seen(name, is_asked=True, is_wrong=True, raised=NONE) for name in ("f", "f0")],
+    "summaries": [
+        FunctionSummary(name, is_asked=True, is_wrong=True, raised=NONE) for name in ("f", "f0")
+    ],
 }
 # candidates of lines are edits, and have a limit of their own
 ROOMS = ("judge", "submission", "diagnosis")

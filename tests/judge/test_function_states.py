@@ -7,7 +7,7 @@ from manyheads.box.worker.messages import Call, Output, Raised, Reply
 from manyheads.checks.hidden_check import CheckOutcome, Layer
 from manyheads.checks.runner import Exchange
 from manyheads.judge.function_states import (
-    Seen,
+    FunctionSummary,
     named_in,
     returned_in_another_order,
     states_of,
@@ -99,8 +99,8 @@ def test_what_raises_before_it_uses_another_waits_for_none(
 ) -> None:
     raised = Raised("KeyError", ("KeyError", "Exception"), "'b'", "call", line)
     summaries = [
-        Seen("layer", is_asked=True, is_wrong=True),
-        Seen("make", is_asked=True, is_wrong=True, raised=raised),
+        FunctionSummary("layer", is_asked=True, is_wrong=True),
+        FunctionSummary("make", is_asked=True, is_wrong=True, raised=raised),
     ]
     assert [f.state for f in states_of(summaries, text, ["layer"])] == ["wrong", state]
 
@@ -112,15 +112,15 @@ def attend(q): return weights(scores(q))
 """
 
 
-def states(*summaries: Seen, explained: tuple[str, ...] = ()) -> list[str]:
+def states(*summaries: FunctionSummary, explained: tuple[str, ...] = ()) -> list[str]:
     return [f"{f.state} {f.waits_for}".strip() for f in states_of(summaries, TEXT, explained)]
 
 
 def test_what_uses_an_unwritten_function_waits_for_it_unless_it_has_a_mistake_of_its_own() -> None:
     summaries = [
-        Seen("scores", True),
-        Seen("weights", True, is_wrong=True),
-        Seen("attend", True, is_wrong=True),
+        FunctionSummary("scores", True),
+        FunctionSummary("weights", True, is_wrong=True),
+        FunctionSummary("attend", True, is_wrong=True),
     ]
     assert states(*summaries) == ["right", "unwritten", "waiting weights"]
     assert states(*summaries, explained=("attend",)) == ["right", "unwritten", "wrong"]
@@ -131,16 +131,16 @@ def test_what_uses_a_name_that_is_not_there_waits_for_it() -> None:
         "NameError", ("NameError", "Exception"), "name 'weight' is not defined", "call", 4
     )
     summaries = [
-        Seen("weight", True, is_undefined=True),
-        Seen("attend", True, is_wrong=True, raised=raised),
+        FunctionSummary("weight", True, is_undefined=True),
+        FunctionSummary("attend", True, is_wrong=True, raised=raised),
     ]
     assert states(*summaries) == ["undefined", "waiting weight"]
 
 
 def test_of_what_is_written_beside_the_stubs_exception_that_is_told() -> None:
     summaries = [
-        Seen("scores", True, is_wrong=True, is_empty=True),
-        Seen("weights", True, is_wrong=True),
+        FunctionSummary("scores", True, is_wrong=True, is_empty=True),
+        FunctionSummary("weights", True, is_wrong=True),
     ]
     begun = TEXT.replace("return q\n", "\n    raise NotImplementedError()\n    return q\n", 1)
     results = states_of(summaries, begun, ())
@@ -159,7 +159,7 @@ def test_a_class_of_which_one_method_is_written_is_not_wrong_and_the_other_is_na
         "class Head:\n    def __init__(self, n):\n        self.n = n\n\n"
         "    def forward(self, x):\n        raise NotImplementedError\n"
     )
-    summaries = [Seen("Head", True, is_wrong=True, raised=UNWRITTEN)]
+    summaries = [FunctionSummary("Head", True, is_wrong=True, raised=UNWRITTEN)]
     (result,) = states_of(summaries, half, ())
     assert (result.state, result.evidence) == ("unwritten", "its forward is not written yet")
     (result,) = states_of(summaries, half, ("Head",))
@@ -167,14 +167,18 @@ def test_a_class_of_which_one_method_is_written_is_not_wrong_and_the_other_is_na
 
 
 def test_a_name_that_is_not_there_is_told_with_one_that_may_be_meant() -> None:
-    (result,) = states_of([Seen("score", True, is_undefined=True, is_wrong=True)], TEXT, ())
+    (result,) = states_of(
+        [FunctionSummary("score", True, is_undefined=True, is_wrong=True)], TEXT, ()
+    )
     assert (result.state, result.near) == ("undefined", "scores")
 
 
 def test_what_could_not_be_asked_to_the_end_is_right_so_far_and_what_nothing_has_asked_is_unseen() -> (  # noqa: E501
     None
 ):
-    assert states(Seen("scores", True, stopped_at="attend")) + states(Seen("scores")) == [
+    assert states(FunctionSummary("scores", True, stopped_at="attend")) + states(
+        FunctionSummary("scores")
+    ) == [
         "so_far attend",
         "unseen",
     ]
