@@ -392,7 +392,7 @@ def zips(view: ClassView, memory: IntakeJournal) -> tuple[dict[str, bytes], list
 
 
 def _unread_alone(view: ClassView, memory: IntakeJournal) -> Iterator[str]:
-    """Yield a sentence for each student none of whose files could be read.
+    """Yield a sentence for each student without any readable file.
 
     The feedback of such a student has no file name under which it could go back.
     """

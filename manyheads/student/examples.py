@@ -286,17 +286,17 @@ class Addresses:
 
     Attributes:
         argument: The argument that the numbers come from.
-        places: The address of each number in the argument, or −1 if it is not there.
+        positions: The address of each number in the argument, or −1 if it is not there.
         heads: The head of each number, or −1.
     """
 
     argument: str
-    places: Tensor
+    positions: Tensor
     heads: Tensor
 
     def at(self, table: int) -> Addresses:
         """Return the addresses of one table."""
-        grids = (self.places, self.heads)
+        grids = (self.positions, self.heads)
         return Addresses(self.argument, *(g.reshape(-1, *g.shape[-2:])[table] for g in grids))
 
 
@@ -374,7 +374,7 @@ def origins(example: Example, values: Tensor) -> tuple[OriginTable, ...]:
     ):
         return ()
     both = [
-        side.places[0].reshape(-1, *values.shape[-2:])[:BLOCKS, :ROWS, :COLUMNS].tolist()
+        side.positions[0].reshape(-1, *values.shape[-2:])[:BLOCKS, :ROWS, :COLUMNS].tolist()
         for side in (actual, expected)
     ]
     names = [

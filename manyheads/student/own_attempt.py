@@ -121,7 +121,7 @@ class Own:
         return next(filter(None, map(self._said_of_a_copy, sorted(other_names))), "")
 
     def _said_of_a_copy(self, name: str) -> str:
-        """Return why a file is not judged whose name is the exercise's name with an addition.
+        """Return why a file with a longer name than the exercise's is not judged.
 
         "" if it is no such file.
         """
@@ -270,7 +270,7 @@ def checked_at(exercise: Exercise) -> int:
 
 
 def done_exercises(course: Course) -> set[Exercise]:
-    """Return the exercises whose present text passed its last check. Nothing is run."""
+    """Return the exercises of which every check passes, from kept results. Nothing is run."""
     completed = set()
     for exercise in course.exercises:
         # A file of the course is missing. Checking that exercise reports it.
@@ -316,7 +316,7 @@ def state_of(path: Path) -> str:
 
 
 def from_here(path: Path) -> Path:
-    """Return the path, relative to the working folder where it is below it."""
+    """Return the path, relative to the working folder if the path is below it."""
     return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
 
 

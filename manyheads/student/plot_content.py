@@ -232,7 +232,7 @@ def _moved(
         columns: The name of the columns' axis.
         note: The reason why there is no output of the student.
     """
-    strayed, foreign = actual.places != expected.places, int((actual.places < 0).sum())
+    strayed, foreign = actual.positions != expected.positions, int((actual.positions < 0).sum())
     sides, words = {"expected" if note else "yours": actual}, note or "as expected"
     if strayed.any():
         sides = {"expected": expected, "yours": actual}
@@ -245,7 +245,7 @@ def _moved(
         f", columns {column} to {column + MOST - 1} of {shape[1]}" if shape[1] > MOST else ""
     )
     panels = tuple(
-        Panel(label + range_text, side.places[cut], "addresses", side.heads[cut])
+        Panel(label + range_text, side.positions[cut], "addresses", side.heads[cut])
         for label, side in sides.items()
     )
     return Picture(title, words, panels, rows, columns, bool(strayed.any()), (row, column))
