@@ -1,3 +1,4 @@
-"""Results as text, Markdown, pages, pictures, exports and feedback archives. Values in, text or
-bytes out.
+"""Results as text, Markdown, pages, pictures, exports and feedback archives.
+
+A function of this package takes values and returns text or bytes.
 """

@@ -1,7 +1,7 @@
-"""One class, counted once: who is in it, what each attempt earned, who misunderstood what, and what
-is not graded.
+"""Count a class once: its students, scores, misconceptions, and ungraded exercises.
 
-Terminal, class page, Markdown and exports read it, and count nothing themselves.
+The terminal, the class page, Markdown and the exports read these counts. They count nothing
+themselves.
 """
 
 from __future__ import annotations
@@ -36,39 +36,46 @@ from .report_content import (
 
 # shares of the points, as classes of scores
 SHARES = ("none", "up to ¼", "up to ½", "up to ¾", "below full", "full")
-BINS = 10  # of the histogram of totals; totals with all points are separate
+BINS = 10  # the histogram of totals has as many bins, and one more for totals with all points
 GRAVE: tuple[Outcome, ...] = ("crashed", "timeout")
 
-# Diagnoses of attempts in which there is nothing to misunderstand: groups of their own beside the
-# misconceptions.
+# Groups of attempts that show no misconception, with the diagnoses that put an attempt in one.
 NOT_GRADED_GROUP, NOT_BEGUN, NOT_IMPORTED = "not graded", "not begun", "cannot be imported"
 UNEXPLAINED = "wrong in a way that no misconception explains"
-NOT_HELD = "not in the gradebook"  # as isolation and as group of results that were read from one
+# the isolation and the group of results that were read from a gradebook
+NOT_HELD = "not in the gradebook"
 GROUPS = (NOT_BEGUN, NOT_IMPORTED, UNEXPLAINED, NOT_GRADED_GROUP)  # in this order
 _GROUPS = {UNTOUCHED: NOT_BEGUN, LOAD_ERROR: NOT_IMPORTED}
 
 
 @dataclass(frozen=True)
 class ClassList:
-    """The roster, and whether nothing handed in counts as 0 or as a blank."""
+    """The roster of a class.
+
+    Attributes:
+        roster: The students.
+        zero: Whether a student who handed in nothing gets 0 points instead of a blank.
+    """
 
     roster: Roster = field(default_factory=Roster)
     zero: bool = False
 
     @cached_property
     def by_name(self) -> dict[str, Student]:
-        """Everybody on it, by the name of the folder, in the roster's order."""
+        """The students of the roster by the name of their folder, in the roster's order."""
         return {student.id: student for student in self.roster.students}
 
     def row_of(self, name: str) -> Student:
-        """Return the student who is called so; of somebody who is not on the roster the name is all
-        that is known.
+        """Return the student with this folder name.
+
+        If the roster has no such student, return one of whom only this name is known.
         """
         return self.by_name.get(name) or Student(id=name, name=name, login=name)
 
     def named(self, name: str) -> str:
-        """Return what the roster calls whoever is called so, there or on GitHub; the name itself
-        where it knows nobody.
+        """Return the folder name of the student with this folder name or GitHub account.
+
+        If the roster has neither, return the name itself.
         """
         accounts = {
             student.github.casefold(): student.id
@@ -78,12 +85,15 @@ class ClassList:
         return name if name in self.by_name else accounts.get(name.casefold(), name)
 
     def absent(self, names: Iterable[str]) -> list[str]:
-        """Return who is on the roster and not among these, in the roster's order."""
+        """Return the students of the roster that are missing among these, in the roster's order."""
         name_set = {*names}
         return [name for name in self.by_name if name not in name_set]
 
     def strangers(self, names: Iterable[str]) -> list[str]:
-        """Return who is among these and not on the roster; nobody where there is no roster."""
+        """Return the names that are missing from the roster, each once.
+
+        Without a roster there are none.
+        """
         return [name for name in dict.fromkeys(names) if self.by_name and name not in self.by_name]
 
 
@@ -91,19 +101,20 @@ NOBODY = ClassList()
 
 
 def misconceptions_of(exercise: ExerciseResult) -> tuple[Diagnosed, ...]:
-    """Return what the student misunderstood, as far as it is named."""
+    """Return the misconceptions that the diagnosis of this exercise names."""
     return tuple(diagnosed for diagnosed in exercise.diagnosis if diagnosed.id not in _GROUPS)
 
 
 def is_missing(exercise: ExerciseResult) -> bool:
-    """Return whether nothing was handed in of it, and no rule says more."""
+    """Return whether nothing was handed in and no rule gives a score or an excuse."""
     is_there = {check.outcome for check in exercise.checks} != {"missing"}
     return not (is_there or exercise.adjustments or exercise.score or exercise.excused)
 
 
 def group_of(exercise: ExerciseResult) -> str:
-    """Return why an attempt that was handed in shows no misconception; "" where it shows one, or is
-    right.
+    """Return the group of an attempt that was handed in and shows no misconception.
+
+    "" if it shows a misconception, or if no check failed.
     """
     if not exercise.is_graded:
         return NOT_GRADED_GROUP
@@ -120,10 +131,10 @@ def share(score: float, max_score: float) -> int:
 
 
 def not_graded(result: Result, labels: Labels = IDS) -> Iterator[str]:
-    """Name each exercise that is not graded, and the reason: 04 The reshape dance: the grader
-    itself failed here.
+    """Yield each exercise that is not graded, with the reason.
 
-    Those that may be in what nobody can read are named together.
+    Example: "04 The reshape dance: the grader itself failed here". Exercises that may be in a file
+    that cannot be read share one sentence.
     """
     unread = [
         attempt
@@ -147,8 +158,10 @@ def not_graded(result: Result, labels: Labels = IDS) -> Iterator[str]:
 
 
 def decided(result: Result, labels: Labels = IDS) -> Iterator[tuple[str, str]]:
-    """Yield what each adjustment is of, and the rule with the points before and after; what is so
-    for all of it once.
+    """Yield the title of an assignment or exercise with each of its adjustments.
+
+    The text has the rule and the points before and after. An adjustment of the whole assignment is
+    yielded once, not for each exercise.
     """
     yield from (
         (labels.assignment(result.assignment), adjustment_text(adjustment))
@@ -164,8 +177,9 @@ def decided(result: Result, labels: Labels = IDS) -> Iterator[tuple[str, str]]:
 
 
 def sentences(result: Result, labels: Labels = IDS) -> Iterator[str]:
-    """Yield the same as sentences, without unknown times: of these there may be as many as
-    students.
+    """Yield the adjustments as sentences.
+
+    Those about unknown times are left out, because there may be as many as students.
     """
     yield from (
         f"{label}: {rule}" for label, rule in decided(result, labels) if rule != UNKNOWN_TIME
@@ -173,8 +187,11 @@ def sentences(result: Result, labels: Labels = IDS) -> Iterator[str]:
 
 
 class Cell(NamedTuple):
-    """One attempt in a table of scores: what stands there, and the index in SHARES of its points;
-    None where there are none.
+    """One attempt in a table of scores.
+
+    Attributes:
+        text: The text of the cell.
+        share: The index in SHARES of its points, or None if it has no points.
     """
 
     text: str = ""
@@ -199,7 +216,14 @@ def _cell(exercise: ExerciseResult) -> Cell:
 class ClassRow(NamedTuple):
     """One student in one assignment.
 
-    result: None of who handed in nothing. cells, outcomes: by exercise, and those by check.
+    Attributes:
+        student: The name of the student's folder.
+        result: None if the student handed in nothing.
+        cells: The cell of each exercise, by its id.
+        outcomes: For each exercise, the outcome of each check, by their ids.
+        total: The score as text.
+        max_score: The most points that the assignment gives.
+        misconception: The title of the first misconception, after the number of its exercise.
     """
 
     student: str
@@ -208,17 +232,22 @@ class ClassRow(NamedTuple):
     outcomes: dict[str, dict[str, Outcome]]
     total: str
     max_score: float
-    misconception: str = ""  # the first misconception
+    misconception: str = ""
 
 
 class Named(NamedTuple):
-    """One misconception.
+    """One misconception over the attempts of a class.
 
-    titles: its titles, which may differ between exercises. names: the students who have it, in the
-        order of the results.
-    exercises: how many attempts have it in each exercise.
-    alternatives: in how many of them another misconception has the same values, by its title.
-    together: how many of them have another misconception as well, by its title.
+    Attributes:
+        id: The id of the misconception.
+        titles: Its titles, which may differ between exercises.
+        names: The students who have it, in the order of the results.
+        attempts: The number of attempts that have it.
+        exercises: The number of attempts that have it, by exercise.
+        alternatives: The title of each misconception that gives the same values, and in how many of
+            these attempts.
+        together: The title of each other misconception that the same attempts have, and in how many
+            of these attempts.
     """
 
     id: str
@@ -231,8 +260,10 @@ class Named(NamedTuple):
 
 
 def named(attempts: Iterable[tuple[str, ExerciseResult]]) -> list[Named]:
-    """Return the misconceptions of these attempts, each with its student, those of most students
-    first, then of most attempts.
+    """Return the misconceptions of these attempts, the most frequent ones first.
+
+    They are sorted by the number of students, then by the number of attempts. Each attempt comes
+    with its student.
     """
     rows_by_id: dict[str, list[tuple[str, ExerciseResult, Diagnosed]]] = defaultdict(list)
     for student, exercise in attempts:
@@ -264,13 +295,21 @@ def named(attempts: Iterable[tuple[str, ExerciseResult]]) -> list[Named]:
 
 
 class Column:
-    """One exercise over the class, without points that there are not.
+    """One exercise over the class. Attempts without points count in no mean.
 
-    attempts: how many students handed something in. mean: of those of them who are graded, None
-        where nobody is.
-    spread: how many students have each of SHARES. groups: how many attempts are in each of GROUPS
-        that has any.
-    checks: id, title, how many students passed it, and how many have it.
+    Attributes:
+        id: The id of the exercise.
+        number: Its number, as in the name of its file.
+        label: Its number and title.
+        max_score: The most points that it gives.
+        attempts: The number of students who handed something in.
+        not_graded: The number of attempts that are not graded.
+        full: The number of attempts with all points.
+        mean: The mean score of the graded attempts that were handed in, or None if there are none.
+        spread: The number of students in each of SHARES.
+        misconceptions: The misconceptions of the graded attempts.
+        groups: The number of attempts in each of GROUPS that has any.
+        checks: For each check its id, its title, how many attempts passed it, and how many have it.
     """
 
     def __init__(
@@ -278,19 +317,15 @@ class Column:
         id_: str,
         number: str,
         label: str,
-        here: Sequence[tuple[str, ExerciseResult]],
+        all_attempts: Sequence[tuple[str, ExerciseResult]],
         strangers: Sequence[str],
     ) -> None:
-        """Count these attempts, of which those of strangers stand in the checks alone."""
-        enrolled = [attempt for attempt in here if attempt[0] not in strangers]
+        """Count these attempts. Attempts of strangers count in `checks` only."""
+        enrolled = [attempt for attempt in all_attempts if attempt[0] not in strangers]
         attempts = [attempt for attempt in enrolled if not attempt[1].excused] or enrolled
         counting = [exercise for _, exercise in attempts]
         graded = [exercise for exercise in counting if exercise.is_graded]
-        handed_in = [
-            exercise
-            for exercise in counting
-            if any(check.outcome != "missing" for check in exercise.checks)
-        ]
+        handed_in = [exercise for exercise in counting if _is_handed_in(exercise)]
         scores = [exercise.score for exercise in handed_in if exercise.score is not None]
         groups = Counter(map(group_of, handed_in))
         spread = Counter(
@@ -298,13 +333,16 @@ class Column:
             for exercise in graded
             if exercise.score is not None
         )
-        checks = [check for _, exercise in here for check in exercise.checks]
-        titles, check_counts = (
-            {check.id: check.title for check in checks},
-            Counter(check.id for check in checks),
-        )
+        checks = [check for _, exercise in all_attempts for check in exercise.checks]
+        titles = {check.id: check.title for check in checks}
+        check_counts = Counter(check.id for check in checks)
         passed = Counter(check.id for check in checks if check.outcome == "passed")
-        self.id, self.number, self.label, self.max_score = id_, number, label, here[0][1].max_score
+        self.id, self.number, self.label, self.max_score = (
+            id_,
+            number,
+            label,
+            all_attempts[0][1].max_score,
+        )
         self.attempts, self.not_graded = len(handed_in), len(counting) - len(graded)
         self.full = sum(exercise.score == exercise.max_score for exercise in graded)
         self.mean = mean(scores) if scores else None
@@ -316,21 +354,36 @@ class Column:
         ]
 
 
+def _is_handed_in(exercise: ExerciseResult) -> bool:
+    return any(check.outcome != "missing" for check in exercise.checks)
+
+
 class Part:
     """One assignment over the class.
 
-    changed: whose points the last run changed.
-    absent: who is on the roster and handed in nothing. strangers: who is not on it: in no mean and
-        no histogram.
-    totals: how many submissions have which share of the points. groups: of each of GROUPS the
-        exercises of each student.
-    alike: attempts that answer alike, and that no misconception explains, for they made the
-    same mistake: the exercise, the digest of what they answer, the students.
-    troubles: attempts that crashed or ran out of time, by student and exercise, with these checks.
-    lines: those that are proved to be wrong, by student and exercise. not_graded: who is not graded
-        in what, and why.
-    decided: who got what by which rule: the student, what it is of, the rule.
-    facts: conditions of grading, each with its values and how many submissions have them.
+    Attributes:
+        id: The id of the assignment.
+        title: Its title.
+        results: Its results.
+        changed: The points that the last run changed.
+        absent: The students of the roster who handed in nothing.
+        strangers: The students missing from the roster. They count in no mean and no histogram.
+        max_score: The most points that the assignment gives.
+        mean: The mean of the totals, or None if there is no total.
+        median: The median of the totals, or None if there is no total.
+        totals: The number of submissions in each class of totals.
+        columns: Its exercises.
+        rows: Its students.
+        misconceptions: Its misconceptions, the most frequent ones first.
+        alike: Groups of attempts that give the same replies and that no misconception explains:
+            they made the same mistake. Each has the exercise, the digest of the replies, and the
+            students.
+        groups: For each of GROUPS, the exercises of each student.
+        troubles: Attempts that crashed or ran out of time: student, exercise and these checks.
+        lines: Lines that are proved to be wrong, each with its student and exercise.
+        decided: Each adjustment: the student, the title of the assignment or exercise, the rule.
+        not_graded: Each student with a sentence about an exercise that is not graded.
+        facts: Conditions of grading: for each, its values and how many submissions have them.
     """
 
     def __init__(self, id_: str, results: Sequence[Result], view: ClassView) -> None:
@@ -350,33 +403,28 @@ class Part:
         self.mean = mean(scores) if scores else None
         self.median = median(scores) if scores else None
         self.totals = _totals(counting)
+        attempts_by_id: dict[str, list[tuple[str, ExerciseResult]]] = defaultdict(list)
+        for attempt in attempts:
+            attempts_by_id[attempt[1].id].append(attempt)
         self.columns = [
-            Column(
-                id_,
-                number,
-                labels.exercise(id_),
-                [attempt for attempt in attempts if attempt[1].id == id_],
-                self.strangers,
-            )
-            for id_, (number, _) in labels.numbered(
-                [exercise.id for _, exercise in attempts]
-            ).items()
+            Column(id_, number, labels.exercise(id_), attempts_by_id[id_], self.strangers)
+            for id_, (number, _) in labels.numbered(list(attempts_by_id)).items()
         ]
         self.rows = [_row(self.columns, result) for result in results]
         self.rows += [
-            _nothing(self.columns, name, self.max_score, members.zero) for name in self.absent
+            _row_of_absent(self.columns, name, self.max_score, members.zero) for name in self.absent
         ]
         self.misconceptions, self.alike = named(attempts), _alike(attempts)
         groups: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
         for student, exercise in attempts:
             groups[group_of(exercise)][student].append(labels.exercise(exercise.id))
         self.groups = [(group, groups[group]) for group in GROUPS if group in groups]
-        self.troubles = [
-            (student, labels.exercise(exercise.id), checks)
-            for student, exercise in attempts
-            for outcome in GRAVE
-            if (checks := [check for check in exercise.checks if check.outcome == outcome])
-        ]
+        self.troubles = []
+        for student, exercise in attempts:
+            for outcome in GRAVE:
+                checks = [check for check in exercise.checks if check.outcome == outcome]
+                if checks:
+                    self.troubles.append((student, labels.exercise(exercise.id), checks))
         self.lines = [
             (name, labels.exercise(attempt.id), line)
             for name, attempt in attempts
@@ -390,10 +438,9 @@ class Part:
         self.not_graded = [
             (result.student, why) for result in results for why in not_graded(result, labels)
         ]
-        facts = {
-            name: [str(getattr(result, name)) for result in results]
-            for name in ("isolation", "device", "seed")
-        }
+        facts: dict[str, list[str]] = {}
+        for name in ("isolation", "device", "seed"):
+            facts[name] = [str(getattr(result, name)) for result in results]
         for name in dict.fromkeys(name for result in results for name in result.versions):
             facts[name] = [result.versions.get(name, "not recorded") for result in results]
         self.facts = {name: Counter(values).most_common() for name, values in facts.items()}
@@ -401,10 +448,15 @@ class Part:
 
 @dataclass(frozen=True)
 class ClassView:
-    """One class: its results as they count, who is in it, the course's titles, and whose points the
-    last run changed.
+    """One class.
 
-    day: when the pages are written, which each of them says; None where that is nobody's concern.
+    Attributes:
+        results: The results, with the decisions and due dates applied.
+        members: The roster.
+        labels: The course's titles.
+        changed: The points that the last run changed.
+        day: The day on which the pages are written, which each page shows, or None if it is not
+            shown.
     """
 
     results: Sequence[Result]
@@ -422,7 +474,7 @@ class ClassView:
 
     @cached_property
     def by_student(self) -> dict[str, list[Result]]:
-        """The results of each student who has one, in the course's order."""
+        """The results of each student with a result, in the course's order."""
         student_results: dict[str, list[Result]] = {result.student: [] for result in self.results}
         for assignment in self.assignments:
             for result in assignment.results:
@@ -431,8 +483,10 @@ class ClassView:
 
     @cached_property
     def came_back(self) -> list[tuple[str, str, str, list[str]]]:
-        """The misconceptions that were named again in a later exercise, the title, both exercises
-        and whose it is; most first.
+        """The misconceptions that students had again in a later exercise, the most frequent first.
+
+        Each entry has the title, the id of the first exercise, the id of the later one, and the
+        students.
         """
         titles: dict[str, str] = {}
         recurrences: dict[tuple[str, str, str], list[str]] = defaultdict(list)
@@ -459,7 +513,10 @@ class ClassView:
 
 
 def _alike(attempts: Sequence[tuple[str, ExerciseResult]]) -> list[tuple[str, str, list[str]]]:
-    """Return the largest groups first; one attempt alone is none."""
+    """Return the groups of unexplained attempts with the same replies, the largest groups first.
+
+    A group has at least two attempts.
+    """
     students_by_answer: dict[tuple[str, str], list[str]] = defaultdict(list)
     for student, attempt in attempts:
         if attempt.answers and group_of(attempt) == UNEXPLAINED:
@@ -476,10 +533,9 @@ def _row(columns: Sequence[Column], result: Result) -> ClassRow:
         for d in misconceptions_of(exercise)
     )
     cells = {exercise.id: _cell(exercise) for exercise in result.exercises}
-    outcomes = {
-        exercise.id: {check.id: check.outcome for check in exercise.checks}
-        for exercise in result.exercises
-    }
+    outcomes = {}
+    for exercise in result.exercises:
+        outcomes[exercise.id] = {check.id: check.outcome for check in exercise.checks}
     return ClassRow(
         result.student,
         result,
@@ -491,10 +547,14 @@ def _row(columns: Sequence[Column], result: Result) -> ClassRow:
     )
 
 
-def _nothing(columns: Sequence[Column], student: str, max_score: float, is_zero: bool) -> ClassRow:
+def _row_of_absent(
+    columns: Sequence[Column], student: str, max_score: float, is_zero: bool
+) -> ClassRow:
     missing: Outcome = "missing"
     cell = Cell(MARKS[missing], 0 if is_zero else None)
-    outcomes = {column.id: {id_: missing for id_, *_ in column.checks} for column in columns}
+    outcomes = {}
+    for column in columns:
+        outcomes[column.id] = dict.fromkeys((id_ for id_, *_ in column.checks), missing)
     return ClassRow(
         student,
         None,
@@ -506,8 +566,9 @@ def _nothing(columns: Sequence[Column], student: str, max_score: float, is_zero:
 
 
 def _totals(results: Sequence[Result]) -> list[tuple[str, int]]:
-    """Return how many submissions have which share of the points, most points first; last those
-    that have no total.
+    """Return the number of submissions in each class of totals, most points first.
+
+    Submissions without a total come last.
     """
     shares = [
         result.score / result.max_score if result.max_score else 1.0

@@ -1,4 +1,4 @@
-"""How the command `course` is called here, so that what a message tells to run can be copied."""
+"""The name of the command `course` here, so that a command in a message can be copied."""
 
 from __future__ import annotations
 
@@ -18,43 +18,46 @@ COMMANDS = (
     *("init", "new", "release", "verify", "doctor", "ci"),
 )
 NOTEBOOK = "%course"  # in a cell, where the shell's command would have to begin with !
-CALLED_AS = "COURSE_CALLED_AS"  # an environment variable: set by who shows the output of a command
+CALLED_AS = "COURSE_CALLED_AS"  # an environment variable: set by a program that shows our output
 _CALL = re.compile(rf"(?<![\w./\\%-])course(?= (?:{'|'.join(COMMANDS)})\b)")
 _OF_THE_SHELL = r"(?:git|mkdir|chmod|rm|pip|make check|\S+ -m)"
 _COMMAND = rf"!?(?:\S*\bcourse|%\w+|{_OF_THE_SHELL})(?: .*)?"
 _NEXT_IN_SHELL = re.compile(rf"(?<=Next: )(?={_OF_THE_SHELL}\b)|(?<=then: )(?={_OF_THE_SHELL}\b)")
-# and the command after it
+# a step that is done by hand, and the command after it
 _BY_HAND = re.compile(rf"(?!{_COMMAND})(.+?),? then:? ({_COMMAND})", re.DOTALL)
 
 
 def command() -> str:
-    """Return how the command is called where its output is read: in a notebook by a magic, else in
-    a shell.
+    """Return the name of the command where its output is read.
+
+    In a notebook that is a magic, otherwise a command of the shell.
     """
     return os.environ.get(CALLED_AS) or _in_a_shell()
 
 
 @lru_cache(maxsize=1)
 def _in_a_shell() -> str:
-    """Return `course` where the shell finds this one, else its path as seen from here, else a call
-    of this Python.
+    """Return `course` if the shell finds this installation under that name.
+
+    Otherwise return the path of its script, relative to the working folder if it is below it. If
+    there is no script, return a call of this Python.
     """
     script = Path(sys.executable).with_name("course.exe" if os.name == "nt" else "course")
     on_path = which("course")
     if on_path and (not script.exists() or Path(on_path).resolve() == script.resolve()):
         return "course"
-    here = f"{Path.cwd()}{os.sep}"
+    working_folder = f"{Path.cwd()}{os.sep}"
     return (
-        quote(f"{script}".removeprefix(here))
+        quote(f"{script}".removeprefix(working_folder))
         if script.exists()
         else f"{sys.executable} -m manyheads"
     )
 
 
 def as_called(text: str, name: str = "") -> str:
-    """Return the text with the command as it is called here, or by this name.
+    """Return the text with `course` replaced by the name of the command here, or by this name.
 
-    In a notebook a command of the shell that comes next begins with !.
+    In a notebook, a shell command after "Next:" or "then:" gets a ! in front.
     """
     name = name or command()
     text = _CALL.sub(lambda _: name, text)
@@ -62,11 +65,10 @@ def as_called(text: str, name: str = "") -> str:
 
 
 def next_alone(text: str) -> str:
-    """Return the text with the command after its last "Next:" alone on a line; what is done by hand
-    first is a sentence above.
+    """Return the text with the command after its last "Next:" on a separate line.
 
-    Example: "Next: fill it, then: course check" becomes "Fill it." and, on the next line, "Next:
-        course check".
+    A step that is done by hand before the command becomes a sentence above it. Example: "Next: fill
+    it, then: course check" becomes "Fill it." and, on the next line, "Next: course check".
     """
     head, marker, next_step = text.rpartition("Next: ")
     by_hand = _BY_HAND.fullmatch(next_step)
@@ -78,7 +80,10 @@ def next_alone(text: str) -> str:
 
 
 def text_as_called(text: Text, name: str = "") -> Text:
-    """Return the text with the command as it is called here, or by this name, and its styles."""
+    """Return the text with `course` replaced by the name of the command here, or by this name.
+
+    The styles of the text stay.
+    """
     name = name or command()
     for match in reversed(list(_CALL.finditer(text.plain)) if name != "course" else []):
         text = text[: match.start()] + Text(name) + text[match.end() :]

@@ -1,24 +1,24 @@
-"""Write scores and feedback as other systems import them: CSV, gradebooks of learning platforms,
-Gradescope's JSON, archives.
+"""Write scores and feedback in the formats of other systems.
 
-Canvas' gradebook (canvas-lms, lib/gradebook_importer.rb) wants Student and ID first, then SIS User
-ID and SIS Login ID, then Section last before the assignments. It finds a student by ID, else by SIS
-User ID, else by SIS Login ID, else by name, and makes a new one where none fits. A grade of EX
-excuses the student from the assignment. A row whose first cell has “Points Possible” in it is about
-the assignments; a column whose title has the name of a computed one in it is passed over, and (12)
-at its end is Canvas' own id. Moodle (docs.moodle.org, Grade import) lets the instructor say which
-column identifies the user.
+These are CSV, the gradebooks of Canvas and Moodle, Gradescope's JSON, and archives of feedback.
 
-Feedback goes back under the names that the platforms gave when submissions were downloaded. Moodle
-(mod/assign/feedback/file/importziplib.php, is_valid_filename_for_import) reads
-fullname_number_plugintype_plugin of a folder, and attaches what is in it to the participant of that
-number. Canvas (app/models/abstract_assignment.rb, infer_comment_context_from_filename) takes the
-first two numbers between underscores for the user and the attachment (after `anon` a word and a
-number), ignores what is no attachment of that submission, and shows the file under the attachment's
-own
-name: so the feedback has the form of that file. `nbgrader release_feedback` hands out
-feedback/<student>/<assignment>/<notebook>.html, and wants timestamp.txt and submission_secret.txt
-of the submission beside it.
+Canvas' gradebook (canvas-lms, lib/gradebook_importer.rb) needs the columns Student and ID first,
+then SIS User ID and SIS Login ID, then Section as the last one before the assignments. Canvas looks
+for a student by ID, then by SIS User ID, then by SIS Login ID, then by name. If no student fits, it
+creates one. A grade of EX excuses the student from the assignment. A row whose first cell contains
+“Points Possible” is about the assignments. Canvas skips a column whose title contains the name of a
+computed column, and it reads (12) at the end of a title as its own id. In Moodle (docs.moodle.org,
+Grade import) the instructor chooses the column that identifies the user.
+
+Feedback goes back under the names that the platforms gave the submissions on download. Moodle
+(mod/assign/feedback/file/importziplib.php, is_valid_filename_for_import) expects folder names of
+the form fullname_number_plugintype_plugin, and attaches the files of a folder to the participant
+with that number. Canvas (app/models/abstract_assignment.rb, infer_comment_context_from_filename)
+takes the first two numbers between underscores as the user and the attachment; after `anon`, it
+takes a word and a number. It ignores a file that is no attachment of that submission. It shows the
+file under the name of the attachment, so the feedback has the format of the attachment. `nbgrader
+release_feedback` hands out feedback/<student>/<assignment>/<notebook>.html, and needs timestamp.txt
+and submission_secret.txt of the submission beside it.
 """
 
 from __future__ import annotations
@@ -81,23 +81,27 @@ _WHEN = (2000, 1, 1, 0, 0, 0)  # the same bytes every time
 def table(rows: Iterable[Sequence[str]]) -> str:
     """Return the rows as CSV."""
     out = io.StringIO()
-    csv.writer(out, lineterminator="\n").writerows([[cell(value) for value in row] for row in rows])
+    writer = csv.writer(out, lineterminator="\n")
+    for row in rows:
+        writer.writerow([cell(value) for value in row])
     return out.getvalue()
 
 
 def number(value: float | None) -> str:
-    """4 for 4.0, with as many digits as a gradebook keeps; a blank where there is no number."""
+    """Return a number with as many digits as a gradebook keeps: "4" for 4.0.
+
+    "" if there is no number.
+    """
     return "" if value is None else f"{value:.10g}"
 
 
 def cell(value: str) -> str:
-    """Return the visible text of a cell, with a quote before whatever a spreadsheet would take for
-    a formula.
+    """Return the visible text of a cell, with a quote before text that a spreadsheet would compute.
 
-    Some take blanks before the sign away, and some know its full-width form, as 〃＝〃 on East
-    Asian keyboards. One that separates cells by another sign than the comma, as in most of Europe,
-    begins a new cell within a text. A line break would begin a new row for whoever reads line by
-    line.
+    Some spreadsheets ignore blanks before the sign, and some accept its full-width form, such as
+    ＝ on East Asian keyboards. A spreadsheet that separates cells by another sign than the comma,
+    as in most of Europe, begins a new cell within a text. A program that reads line by line would
+    begin a new row at a line break.
     """
     value = visible(_LINE_BREAKS.sub(" ", value))
     head, *tail = _SEPARATORS.split(value)
@@ -119,11 +123,12 @@ def _is_formula(text: str) -> bool:
 
 
 def to_canvas(view: ClassView) -> str:
-    """Canvas' gradebook import: a column for each assignment, a row of points possible, then a row
-    for each student.
+    """Return Canvas' gradebook import.
+
+    It has a column for each assignment, a row of points possible, and a row for each student.
     """
     head = ["Student", "ID", "SIS User ID", "SIS Login ID", "Section", *_columns(view, _OF_CANVAS)]
-    most = [
+    max_scores = [
         _POINTS,
         "",
         "",
@@ -142,12 +147,13 @@ def to_canvas(view: ClassView) -> str:
         ]
         for row, cells in _scores(view, "EX")
     )
-    return table([head, most, *rows])
+    return table([head, max_scores, *rows])
 
 
 def to_moodle(view: ClassView) -> str:
-    """Moodle's grade import: a column for each way to find a student, and one for each
-    assignment.
+    """Return Moodle's grade import.
+
+    It has a column for each way to find a student, and a column for each assignment.
     """
     head = ["Username", "ID number", "Email address", *_columns(view, _OF_MOODLE)]
     return table(
@@ -159,30 +165,35 @@ def to_moodle(view: ClassView) -> str:
 
 
 def _columns(view: ClassView, reserved: re.Pattern[str]) -> Iterator[str]:
-    """Yield what stands above each column: the assignment's title, with its id where the title
-    alone would be ambiguous.
+    """Yield the title of each assignment's column.
 
-    reserved: titles that have another meaning there; of such an assignment it is the id.
+    It has the id too, if the title alone would be ambiguous.
+
+    Args:
+        view: The class.
+        reserved: Titles with another meaning in that system. The column of an assignment with such
+            a title is called by its id.
     """
     folded = [assignment.title.strip().casefold() for assignment in view.assignments]
     for assignment, own_title in zip(view.assignments, folded, strict=True):
         ambiguous = folded.count(own_title) > 1 or _ENDS_LIKE_AN_ID.search(assignment.title)
-        yield (
-            assignment.id
-            if reserved.search(assignment.title)
-            else f"{assignment.title} [{assignment.id}]"
-            if ambiguous
-            else assignment.title
-        )
+        if reserved.search(assignment.title):
+            yield assignment.id
+        else:
+            yield f"{assignment.title} [{assignment.id}]" if ambiguous else assignment.title
 
 
 def _scores(view: ClassView, excused: str = "") -> Iterator[tuple[Student, list[str]]]:
-    """Yield each student, with the cell of each assignment.
+    """Yield each student with the cell of each assignment.
 
-    Those who handed in nothing come last, and who is not on the roster is left out: who has dropped
-    the course would be entered anew. An assignment has the same points for everybody there: of one
-    that is excused in part, the rest stands for the whole. excused: the cell of one that is excused
-    as a whole. The cell of one without a total is blank.
+    Students who handed in nothing come last. Students missing from the roster are left out: an
+    import would add students who have dropped the course again. An assignment has the same points
+    for every student, so the graded part of a partly excused assignment is scaled to the whole. The
+    cell of an assignment without a total is blank.
+
+    Args:
+        view: The class.
+        excused: The cell of an assignment that is excused as a whole.
     """
     scores = {
         (result.student, assignment.id): excused
@@ -196,16 +207,17 @@ def _scores(view: ClassView, excused: str = "") -> Iterator[tuple[Student, list[
         name for name in view.by_student if name in members.by_name or not members.by_name
     ]
     for name in (*submitters, *members.absent(submitters)):
-        nothing = number(0) if members.zero and name in members.by_name else ""
+        empty_cell = number(0) if members.zero and name in members.by_name else ""
         yield (
             members.row_of(name),
-            [scores.get((name, assignment.id), nothing) for assignment in view.assignments],
+            [scores.get((name, assignment.id), empty_cell) for assignment in view.assignments],
         )
 
 
 def to_csv(view: ClassView) -> str:
-    """CSV with a row for every student and exercise, assignment by assignment: ids for programs,
-    titles for people.
+    """Return CSV with a row for every student and exercise, assignment by assignment.
+
+    It has ids for programs and titles for people.
     """
     header = (
         "student",
@@ -224,9 +236,9 @@ def to_csv(view: ClassView) -> str:
     )
     rows: list[Sequence[str]] = [header]
     for assignment in view.assignments:
-        nothing = number(0) if view.members.zero else ""
+        score_of_missing = number(0) if view.members.zero else ""
         missing = [
-            (column.id, nothing, number(column.max_score), "", "", "", "")
+            (column.id, score_of_missing, number(column.max_score), "", "", "", "")
             for column in assignment.columns
         ]
         for row in assignment.rows:
@@ -239,9 +251,9 @@ def to_csv(view: ClassView) -> str:
 
 
 def _exercise_rows(result: Result) -> Iterator[tuple[str, ...]]:
-    """Yield of each exercise what stands in its row.
+    """Yield the cells of each exercise: its id, points, misconceptions, isolation, rules and group.
 
-    Why it shows no misconception a gradebook does not hold.
+    A gradebook does not hold why an attempt shows no misconception.
     """
     for exercise in result.exercises:
         points = (
@@ -258,7 +270,7 @@ def _exercise_rows(result: Result) -> Iterator[tuple[str, ...]]:
 
 
 def gradescope_files(view: ClassView) -> dict[Path, str]:
-    """Return a results.json for every submission, by its path in a folder."""
+    """Return the results.json of every submission, by its path in a folder."""
     stem_of, files = file_stems(view.by_student), {}
     for result in view.results:
         value = gradescope_result(result, view.labels)
@@ -268,9 +280,8 @@ def gradescope_files(view: ClassView) -> dict[Path, str]:
 
 
 FORMATS = {"csv": to_csv, "canvas": to_canvas, "moodle": to_moodle}
-TELLS_NOTHING = ("canvas", "moodle")  # formats without a place for words
-# What an excuse is in formats that have no word for it, and what an instructor can do in that
-# system.
+TELLS_NOTHING = ("canvas", "moodle")  # formats that have no cell for an explanation
+# For formats without a word for an excuse: the effect, and the instructor's next step there
 _WITHOUT_EXCUSES = {
     "moodle": (MOODLE, "its cell is blank. Next: exclude that grade in Moodle's grader report"),
     "gradescope": ("Gradescope", "no score is entered. Next: leave it out where you add up"),
@@ -278,8 +289,9 @@ _WITHOUT_EXCUSES = {
 
 
 def excuses_without_a_word(view: ClassView, format_: str) -> Iterator[str]:
-    """Yield a sentence for each assignment that is excused as a whole, where the format has no word
-    for that.
+    """Yield a sentence for each assignment that is excused as a whole.
+
+    If the format has a word for an excuse, yield nothing.
     """
     if format_ in _WITHOUT_EXCUSES:
         system, instead = _WITHOUT_EXCUSES[format_]
@@ -292,11 +304,11 @@ def excuses_without_a_word(view: ClassView, format_: str) -> Iterator[str]:
 
 
 def gradescope_result(result: Result, labels: Labels = IDS) -> dict[str, object]:
-    """Gradescope's results.json of one submission, as a value.
+    """Return Gradescope's results.json of one submission, as a value.
 
-    Of one that is not graded in part, or is excused as a whole, it has no score at all, neither its
-    own nor a test's, of which Gradescope would make a total: then Gradescope says that the
-    autograder failed, and enters no points.
+    If an exercise is not graded, or the submission is excused as a whole, the value has no scores:
+    Gradescope would add the scores of the tests to a total. Without scores, Gradescope reports that
+    the autograder failed, and enters no points.
     """
     numbered, tests = labels.numbered([exercise.id for exercise in result.exercises]), []
     for exercise in result.exercises:
@@ -307,9 +319,9 @@ def gradescope_result(result: Result, labels: Labels = IDS) -> dict[str, object]
         }
         for j, check in enumerate(exercise.checks, 1):
             report = check_reports.get(check.id)
-            named = (
-                (report.says, report.also, report.hint and f"hint: {report.hint}") if report else ()
-            )
+            texts = [check.evidence]
+            if report:
+                texts += [report.says, report.also, report.hint and f"hint: {report.hint}"]
             test = {
                 "name": visible_line(f"{labels.exercise(exercise.id)}: {check.title}"),
                 "name_format": "text",
@@ -317,7 +329,7 @@ def gradescope_result(result: Result, labels: Labels = IDS) -> dict[str, object]
                 "score": check.score,
                 "max_score": check.max_score,
                 "status": "passed" if check.outcome == "passed" else "failed",
-                "output": visible("\n".join(filter(None, (check.evidence, *named)))),
+                "output": visible("\n".join(filter(None, texts))),
                 "output_format": "text",
             }
             tests.append(test)
@@ -336,11 +348,10 @@ def gradescope_result(result: Result, labels: Labels = IDS) -> dict[str, object]
 
 
 def zips(view: ClassView, memory: IntakeJournal) -> tuple[dict[str, bytes], list[str]]:
-    """Return an archive for each platform and assignment from which anything was collected, by its
-    name.
+    """Return the archive of feedback for each platform and assignment, and sentences about gaps.
 
-    Beside them stands a sentence for whoever is in none of a platform's. What goes to a group has
-    nothing of one member alone.
+    A sentence names each student that a platform's archive lacks. The feedback of a group
+    contains nothing that only one member may read.
     """
     messages, contents = list[str](), defaultdict[str, dict[str, bytes]](dict)
     of_groups, groups = _of_groups(view, memory), defaultdict[_GroupKey, dict[str, Origin]](dict)
@@ -381,8 +392,9 @@ def zips(view: ClassView, memory: IntakeJournal) -> tuple[dict[str, bytes], list
 
 
 def _unread_alone(view: ClassView, memory: IntakeJournal) -> Iterator[str]:
-    """Yield a sentence for whoever handed in nothing that can be read: then there is no name for
-    feedback to go back under.
+    """Yield a sentence for each student without any readable file.
+
+    The feedback of such a student has no file name under which it could go back.
     """
     if not any(origin.platform in _FILES_FOR for origin in memory.files.values()):
         return  # there is no zip
@@ -399,8 +411,9 @@ def _unread_alone(view: ClassView, memory: IntakeJournal) -> Iterator[str]:
 
 
 def _of_groups(view: ClassView, memory: IntakeJournal) -> dict[str, tuple[str, ...]]:
-    """Return the members of the group that handed a file in as one, by the file's path in the
-    submitted folder.
+    """Return the members of the group that handed in a file, by the file's path.
+
+    The path is relative to the folder of submissions.
     """
     handed_in: dict[tuple[str, str, str], list[str]] = {}
     for path, origin in memory.files.items():
@@ -409,24 +422,26 @@ def _of_groups(view: ClassView, memory: IntakeJournal) -> dict[str, tuple[str, .
                 path
             )
     of_groups = dict[str, tuple[str, ...]]()
-    for (_, _, named), paths in handed_in.items():
+    for (_, _, platform_name), paths in handed_in.items():
         students = tuple(sorted({path.split("/")[0] for path in paths}))
-        if len(students) > 1 or _is_named_after_group(view, students[0], named):
+        if len(students) > 1 or _is_named_after_group(view, students[0], platform_name):
             of_groups |= dict.fromkeys(paths, students)
     return of_groups
 
 
-def _is_named_after_group(view: ClassView, student: str, named: str) -> bool:
-    """Return whether a platform's name begins with that of the student's group, and not with the
-    student's own.
+def _is_named_after_group(view: ClassView, student: str, platform_name: str) -> bool:
+    """Return whether a platform's file name begins with the name of the student's group.
+
+    False if it begins with the student's name.
     """
-    row, prefix = view.members.row_of(student), letters(named.partition("_")[0])
+    row, prefix = view.members.row_of(student), letters(platform_name.partition("_")[0])
     return bool(row.group) and prefix == letters(row.group) and prefix != letters(row.name)
 
 
 def _shared_result(view: ClassView, members: Sequence[Result | None]) -> Result | None:
-    """Return what all members have alike, under their group's name; None where one has something
-    else, or is not shown.
+    """Return the result that all members have, under the name of their group.
+
+    None if the results differ, or if a member has none.
     """
     results = [result for result in members if result is not None]
     without_names = [result.model_copy(update={"student": ""}) for result in results]
@@ -440,8 +455,8 @@ def _shared_result(view: ClassView, members: Sequence[Result | None]) -> Result 
 def _for_moodle(
     view: ClassView, result: Result, origins: Mapping[str, Origin]
 ) -> Iterator[tuple[str, bytes]]:
-    named = {origin.named for origin in origins.values() if origin.platform == MOODLE}
-    for folder in sorted(filter(_IMPORTABLE.fullmatch, named)):
+    names = {origin.named for origin in origins.values() if origin.platform == MOODLE}
+    for folder in sorted(filter(_IMPORTABLE.fullmatch, names)):
         for name, content in _feedback_files(view, result, f"{result.assignment}_feedback"):
             yield f"{folder}/{name}", content
 
@@ -462,7 +477,7 @@ def _for_canvas(
                 origin.named,
                 zipped(dict(_feedback_files(view, result, f"{result.assignment}_feedback"))),
             )
-        elif is_archive(origin.named):  # which nobody opens as what its name says
+        elif is_archive(origin.named):  # a text cannot be opened under an archive's name
             yield f"{origin.named}.txt", feedback.encode()
         else:
             yield origin.named, _as_file(origin.named, feedback)
@@ -481,9 +496,7 @@ def _feedback_files(view: ClassView, result: Result, stem: str) -> Iterator[tupl
 
 
 def _as_file(name: str, feedback: str) -> bytes:
-    """Return the feedback as a notebook of one cell, or as a script of comments, as the name
-    asks.
-    """
+    """Return the feedback as a notebook of one cell, or as a script of comments, by the suffix."""
     if name.lower().endswith(".ipynb"):
         cell: dict[str, object] = {"cell_type": "markdown", "metadata": {}, "source": feedback}
         return json.dumps(
@@ -504,16 +517,14 @@ def zipped(files: Mapping[str, bytes]) -> bytes:
 def folders(
     view: ClassView, course: Course, submitted: Path
 ) -> Iterator[tuple[PurePosixPath, bytes]]:
-    """Yield every student's files, by their paths: of each assignment the whole as page and
-    Markdown, and a page for each exercise.
+    """Yield every student's files, by their paths.
 
-    The student's folder has the student's name, if no other's would be the same folder on some
-    system.
+    Each assignment has the whole feedback as page and as Markdown, and a page for each exercise.
+    The student's folder has the student's name, unless another student's folder would be the same
+    one on some system.
     """
-    stem_of, stems = (
-        file_stems(view.by_student),
-        {exercise.id: exercise.stem for exercise in course.exercises},
-    )
+    stem_of = file_stems(view.by_student)
+    stems = {exercise.id: exercise.stem for exercise in course.exercises}
     for result in view.results:
         folder = PurePosixPath(FOLDER, stem_of(result.student), result.assignment)
         yield from (

@@ -1,9 +1,9 @@
-"""Draw the tables of a picture as SVG within a page: without script, style or network, in the
-page's own colours.
+"""Draw the tables of a picture as SVG within a page.
 
-Colours are the lessons': blue for what is seen and for numbers above 0, orange for those below,
-hatching for what is hidden, and a colour for each head. Cells are one ink that lets the paper
-through, so that pages look right by night, too.
+The SVG has no script, style or network access, and uses the page's own colours. They are the
+lessons' colours: blue for numbers above 0 and for visible positions, orange for numbers below 0,
+hatching for hidden positions, and a colour for each head. Cells are one ink of varying opacity, so
+pages look right in dark mode, too.
 """
 
 from __future__ import annotations
@@ -29,16 +29,15 @@ _LEAST = 150.0  # the least width: a title has room
 # the width of the page of `course plot` in pixels, and of the gap between two tables
 _PAGE, _GAP = 1100.0, 8.0
 _LABEL = 9  # the size of a label
-_SMALLEST = 1.4  # of a scale on that page: labels are then 12.6 pixels high, which can be read
-_LARGEST = 2.0  # one small table need not fill the page
+_SMALLEST = 1.4  # the smallest scale: labels are then 12.6 pixels high, which can be read
+_LARGEST = 2.0  # the largest scale: one small table need not fill the page
 
 
 def page_scale(picture: Picture) -> float:
-    """Return how much larger a picture is drawn, so that its tables fill the page of `course plot`
-    side by side.
+    """Return the scale at which a picture's tables fill the page of `course plot` side by side.
 
-    As many stand side by side as leave labels that can be read: four heads of a sentence are two
-    rows of two.
+    There are as many tables in a row as leave labels that can be read. Four heads of a sentence
+    become two rows of two.
     """
     widest = max(_size(picture, panel)[0] for panel in picture.panels)
     for count in range(len(picture.panels), 0, -1):
@@ -59,15 +58,18 @@ def _size(picture: Picture, panel: Panel) -> tuple[float, float]:
 def svg(picture: Picture, panel: Panel, scale: float = 1.0) -> str:
     """Return one table of a picture, with a label for screen readers.
 
-    scale: how much larger all of it is drawn.
+    Args:
+        picture: The picture.
+        panel: The table.
+        scale: The factor by which the table and its labels are enlarged.
     """
     width, height = _cell(picture, panel)
     margin = _NAMED if picture.tokens else _LEFT
     wide, high = _size(picture, panel)
-    named = escape(f"{picture.title}: {panel.title}", quote=True)
+    label = escape(f"{picture.title}: {panel.title}", quote=True)
     return (
         f'<svg viewBox="0 0 {wide:g} {high:g}" width="{wide * scale:g}" role="img" '
-        f'aria-label="{named}" '
+        f'aria-label="{label}" '
         f'font-size="{_LABEL}" '
         f'fill="currentColor" text-anchor="middle"><g transform="translate({margin:g} {_TOP:g})">'
         f"{''.join(_table(picture, panel, width, height))}</g></svg>"
@@ -75,22 +77,22 @@ def svg(picture: Picture, panel: Panel, scale: float = 1.0) -> str:
 
 
 def legend(picture: Picture) -> str:
-    """Return what the picture's rows, columns and colours are."""
+    """Return a text that explains the picture's rows, columns and colours."""
     sentences = [f"Rows: {picture.rows}, columns: {picture.columns}."] if picture.rows else []
     of_other = "10000·sequence + " if _largest(picture) >= 10_000 else ""
-    for kind in dict.fromkeys(panel.kind for panel in picture.panels):
-        most = f"{_most(picture, kind):.2g}"
+    for panel_kind in dict.fromkeys(panel.kind for panel in picture.panels):
+        largest = f"{_full_colour(picture, panel_kind):.2g}"
         sentences.append(
             {
-                "numbers": f"Blue: up to {most}, orange: down to −{most}.",
+                "numbers": f"Blue: up to {largest}, orange: down to −{largest}.",
                 "weights": "Blue: up to 1.",
                 "mask": "Blue: seen.",
-                "difference": f"Difference: blue up to {most}, orange down to −{most}.",
+                "difference": f"Difference: blue up to {largest}, orange down to −{largest}.",
                 "addresses": (
                     f"Numbers are addresses, {of_other}100·{picture.rows} + channel; colours "
                     "are heads."
                 ),
-            }[kind]
+            }[panel_kind]
         )
     if any(
         _is_hidden(value, panel)
@@ -103,7 +105,7 @@ def legend(picture: Picture) -> str:
 
 def _table(picture: Picture, panel: Panel, width: float, height: float) -> Iterator[str]:
     rows, columns = panel.values.shape
-    most, table = _most(picture, panel.kind), panel.values.double().tolist()
+    largest, table = _full_colour(picture, panel.kind), panel.values.double().tolist()
     cells: dict[str, list[str]] = defaultdict(list)
     for i in range(rows):
         for j in range(columns):
@@ -115,7 +117,7 @@ def _table(picture: Picture, panel: Panel, width: float, height: float) -> Itera
                 )
             elif _is_hidden(table[i][j], panel):
                 cells["hatch"].append(f"M{j * width:g} {(i + 1) * height:g}l{width:g} -{height:g}")
-            elif share := _share(table[i][j] / most, panel):
+            elif share := _share(table[i][j] / largest, panel):
                 cells[
                     f'fill="var({MORE if table[i][j] > 0 else LESS})" fill-opacity="{share:g}"'
                 ].append(corner)
@@ -147,18 +149,19 @@ def _table(picture: Picture, panel: Panel, width: float, height: float) -> Itera
 
 
 def _numbers(picture: Picture, panel: Panel, width: float, height: float) -> Iterator[str]:
-    """Yield the address in each cell, marked where another is expected."""
+    """Yield the address in each cell, marked if another address is expected."""
     expected = picture.panels[0].values.tolist()
     for i, row in enumerate(panel.values.tolist()):
         for j, address in enumerate(row):
-            text = f"{'?' if address < 0 else address}{'' if address == expected[i][j] else '✗'}"
+            number = "?" if address < 0 else address
+            text = f"{number}{'' if address == expected[i][j] else '✗'}"
             yield f'<text x="{(j + 0.5) * width:g}" y="{(i + 0.5) * height + 3:g}">{text}</text>'
 
 
 def _share(value: float, panel: Panel) -> float:
-    """Return how much of its ink a cell has.
+    """Return the opacity of a cell.
 
-    Of weights and of a difference small ones matter, too.
+    In weights and differences small numbers matter, too, so these grow with the square root.
     """
     share = min(abs(value), 1.0) ** (1 if panel.kind == "numbers" else 0.5)
     return round(share * _SHADES) / _SHADES
@@ -175,14 +178,14 @@ def _largest(picture: Picture) -> int:
     )
 
 
-def _most(picture: Picture, kind: str) -> float:
-    """Return the number that has the full colour, in all panels of this kind."""
-    if kind in ("weights", "mask"):
+def _full_colour(picture: Picture, panel_kind: str) -> float:
+    """Return the number that has the full colour, in all panels of this panel_kind."""
+    if panel_kind in ("weights", "mask"):
         return 1.0
     values = [
         value
         for panel in picture.panels
-        if panel.kind == kind
+        if panel.kind == panel_kind
         for value in panel.values.flatten().tolist()
     ]
     return max((abs(value) for value in values if HIDDEN < value < -HIDDEN), default=0.0) or 1.0

@@ -1,10 +1,11 @@
-"""Results as Markdown for a pull request: fixed words, numbers and ids as Markdown, all other text
-in `<pre>` blocks.
+"""Write results as Markdown for a pull request.
+
+Fixed words, numbers and ids are Markdown; all other text is in `<pre>` blocks.
 
 A student chose some of that text. Inside `<pre>` neither Markdown nor the hosting service's
 additions (mentions, references, links, emoji) apply. `<`, `>`, `&` and quotes are written as
-entities, so no tag can start or end there. What looks like a mention or an address is broken up,
-for readers that do not support `<pre>`.
+entities, so no tag can start or end there. Text that looks like a mention or an address is broken
+up, for readers that do not support `<pre>`.
 """
 
 from __future__ import annotations
@@ -45,19 +46,23 @@ def results_section(
     not_started: Collection[tuple[str, str]] = (),
     labels: Labels = IDS,
 ) -> str:
-    """Results under a heading.
+    """Return results under a heading.
 
-    A table of scores for each assignment, then a block for each exercise that is started and not
-    right.
+    A table of scores for each assignment comes first, then a block for each exercise that is
+    started and not right.
 
-    not_started: ids (assignment, exercise).
+    Args:
+        title: The heading.
+        results: The results.
+        not_started: Pairs (assignment id, exercise id).
+        labels: The course's titles.
     """
     lines, failed = [f"## {escaped(title)}: {out_of_all(results)}"], []
     for _, results_of_one in labels.by_assignment(results):
         for result in results_of_one:
-            named = labels.assignment(result.assignment)
-            if labels.assignments and named != title:
-                lines += ["", f"### {escaped(named)}: {out_of(result)}"]
+            assignment_title = labels.assignment(result.assignment)
+            if labels.assignments and assignment_title != title:
+                lines += ["", f"### {escaped(assignment_title)}: {out_of(result)}"]
             lines += ["", "| | exercise | score |", "|---|---|---|"]
             for exercise in result.exercises:
                 started = (result.assignment, exercise.id) not in not_started
@@ -86,14 +91,15 @@ def text_block(text: str) -> str:
 
 
 def one_line(text: str, limit: int = LONGEST_LINE) -> str:
-    """Return one line of printable characters, blanks in place of others, cut at `limit`."""
+    """Return one line of printable characters, with blanks for other ones, cut at `limit`."""
     line = "".join(" " if unicodedata.category(c)[0] in "CZ" else c for c in text).rstrip()
     return line if len(line) <= limit else line[: limit - 1] + "…"
 
 
 def escaped(text: str) -> str:
-    """Return a short text outside `<pre>`, such as a course's title, with all of Markdown's
-    characters escaped.
+    """Return a short text for use outside `<pre>`, such as a course's title.
+
+    All of Markdown's special characters are escaped.
     """
     line = _SPECIAL.sub(lambda m: m.group() + NOTHING, one_line(text, 100))
     return re.sub(r"([!-/:-@\[-`{-~])", r"\\\1", line)
@@ -134,7 +140,7 @@ def _scored(sentence: str, checks: Sequence[CheckResult], deep: str = "") -> Ite
 
 
 def feedback_markdown(result: Result, labels: Labels = IDS) -> str:
-    """Return the whole submission."""
+    """Return the feedback on a whole submission."""
     decided = [*map(adjustment_text, result.adjustments)]
     for exercise in result.exercises:
         label = labels.exercise(exercise.id)
@@ -156,7 +162,7 @@ def feedback_markdown(result: Result, labels: Labels = IDS) -> str:
 
 
 def one_exercise(result: Result, id_: str) -> Result:
-    """Return the result with this exercise alone, and what is decided of the whole assignment."""
+    """Return the result with this exercise only, and the decisions on the whole assignment."""
     return with_total(
         result, tuple(exercise for exercise in result.exercises if exercise.id == id_)
     )

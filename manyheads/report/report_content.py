@@ -34,12 +34,15 @@ from ..submission.source import DEFINITIONS, UNTOUCHED, named_line, statements_o
 
 @dataclass(frozen=True)
 class Labels:
-    """The course's titles, by ids and in the course's order.
+    """Titles of the course, its assignments and its exercises, in the course's order.
 
-    What it does not know is called by its id.
+    An id that the course does not have is its own title.
 
-    exercises: the number, as in the name of its file, and the title. course: the title of the
-        whole.
+    Attributes:
+        assignments: The title of each assignment, by id.
+        exercises: The number and the title of each exercise, by id. The number is as in the name of
+            the exercise's file.
+        course: The title of the course.
     """
 
     assignments: Mapping[str, str] = field(default_factory=dict)
@@ -47,12 +50,13 @@ class Labels:
     course: str = ""
 
     def assignment(self, id_: str) -> str:
-        """Multi-head attention."""
+        """Return the title of an assignment, for example "Multi-head attention"."""
         return self.assignments.get(id_, id_)
 
     def numbered(self, ids: Sequence[str]) -> dict[str, tuple[str, str]]:
-        """Return the number and the title of these exercises, in the course's order; of an unknown
-        one its place and its id.
+        """Return the number and the title of these exercises, in the course's order.
+
+        An exercise that the course does not have gets its position as number and its id as title.
         """
         return {
             id_: self.exercises.get(id_, (str(i), id_))
@@ -60,29 +64,34 @@ class Labels:
         }
 
     def exercise(self, id_: str) -> str:
-        """04 The reshape dance."""
+        """Return number and title of an exercise, for example "04 The reshape dance"."""
         return " ".join(self.exercises[id_]) if id_ in self.exercises else id_
 
     def in_order(self, ids: Sequence[str]) -> list[str]:
-        """Ids of assignments or of exercises, each once, in the course's order; then those that it
-        does not know.
+        """Return these ids of assignments or exercises, each once, in the course's order.
+
+        Ids that the course does not have come last.
         """
         order = {id_: index for index, id_ in enumerate((*self.assignments, *self.exercises))}
         return sorted(dict.fromkeys(ids), key=lambda id_: order.get(id_, len(order)))
 
     def by_assignment(self, results: Sequence[Result]) -> list[tuple[str, list[Result]]]:
-        """Return those of each assignment, in the course's order of assignments, and as they come
-        within one.
+        """Return the results of each assignment, in the course's order of assignments.
+
+        The results of one assignment keep their order.
         """
         ids = self.in_order([result.assignment for result in results])
-        return [(id_, [result for result in results if result.assignment == id_]) for id_ in ids]
+        results_by_id: dict[str, list[Result]] = {id_: [] for id_ in ids}
+        for result in results:
+            results_by_id[result.assignment].append(result)
+        return list(results_by_id.items())
 
 
 IDS = Labels()
 
 
 def labels_of(course: Course | None) -> Labels:
-    """Return the course's titles; without a course the ids."""
+    """Return the titles of a course; without a course, labels that show the ids."""
     if course is None:
         return IDS
     exercises = {exercise.id: (_number(exercise), exercise.title) for exercise in course.exercises}
@@ -94,7 +103,7 @@ def labels_of(course: Course | None) -> Labels:
 
 
 def label_of(exercise: Exercise) -> str:
-    """04 The reshape dance."""
+    """Return number and title of an exercise, for example "04 The reshape dance"."""
     return f"{_number(exercise)} {exercise.title}"
 
 
@@ -103,15 +112,16 @@ def _number(exercise: Exercise) -> str:
 
 
 _PLAIN = re.compile(r"\w[\w @+.-]{0,50}")
-# what ends the name of one who cannot have the own one
+# the end of the stem for a student whose name cannot be a stem
 _DIGEST = re.compile(r"-[0-9a-f]{12}", re.IGNORECASE)
 
 
 def file_stems(students: Collection[str]) -> Callable[[str], str]:
-    """Make the name of a file, without its ending, for each of these students.
+    """Return a function that maps each of these students to a file name without suffix.
 
-    It is the student's name, if every system accepts that, and if no other differs from it in
-    case alone: their files would overwrite one another where case does not count.
+    The stem is the student's name if every operating system accepts that name and if no other
+    student's name differs from it in case alone. On a file system that ignores case, the files of
+    two such students would overwrite each other.
     """
     alike = Counter(folded(student) for student in students)
 
@@ -128,33 +138,33 @@ def file_stems(students: Collection[str]) -> Callable[[str], str]:
 
 
 RIGHT, WRONG, LATER, PROGRESS = "✓", "✗", "·", "…"
-_ENDED = {"timeout", "crashed"}  # the process, and not by an answer
-_STOPPED = {*_ENDED, "missing", "skipped"}  # nothing can be traced where all checks end so
-_WHOLE = {*_STOPPED, "error"}  # the same for a whole file
+_ENDED = {"timeout", "crashed"}  # the process ended without a reply
+_STOPPED = {*_ENDED, "missing", "skipped"}  # if all checks end so, nothing can be traced
+_WHOLE = {*_STOPPED, "error"}  # the same for a mistake that concerns the whole file
 _NOT_THERE = {
     "unwritten": "which is not written yet",
     "undefined": "which the file does not define",
     "unrun": "whose cell has not run",
 }
-# what a trace of ordinary calls does not show
+# evidence about gradients and refusals, which a trace of ordinary calls does not show
 _NOT_TRACED = re.compile(r"\b(gradients?|refused|refusal)\b")
 Kind = Literal["check", "evidence", "also", "hint", "next"]
 
 
 @dataclass(frozen=True)
 class FunctionReport:
-    """One function or class; a class is one function here.
+    """The report on one function, on one class as a whole, or on the whole file.
 
-    The name is "" where it is about the whole file.
-
-    says: what stands beside the name: "not written yet", or what the student did, and on which
-        line.
-    check, evidence: what was seen: the title of the first check that failed here, and what it saw.
-    also: what is proved here besides, and does not explain what was seen.
-    hint: the one hint, "" where no misconception fits. next: the command that shows more, where
-        there is no hint.
-    failed: the checks that failed here, the first of them the one above if it is among them.
-    line: the first that is proved to be wrong, 0 where none is.
+    Attributes:
+        name: The function or class; "" for the whole file.
+        says: The text beside the name: "not written yet", or the student's mistake and its line.
+        check: The title of the first check that failed on this function.
+        evidence: The observation of that check.
+        also: Another mistake that is proved in this function but does not explain the evidence.
+        hint: The only hint; "" if no misconception fits.
+        next: The command that shows more, if there is no hint.
+        failed: The failed checks of this function. If `check` is among them, it is the first.
+        line: The first line that is proved to be wrong; 0 if there is none.
     """
 
     name: str
@@ -170,7 +180,10 @@ class FunctionReport:
 
     @property
     def head(self) -> str:
-        """attention_scores: You did not scale (line 88). Below it, a line each, what it lists."""
+        """The text of the first line, for example "attention_scores: You did not scale (line 88)".
+
+        If there are several mistakes, they follow as a list, one per line.
+        """
         return ": ".join(filter(None, (self.name, self.says)))
 
     @property
@@ -180,10 +193,10 @@ class FunctionReport:
 
     @property
     def details(self) -> Iterator[tuple[Kind, str, tuple[CheckResult, ...]]]:
-        """What stands below its own line, in this order: each text, with the checks whose points
-        stand beside it.
+        """The texts below the first line, each with the checks whose points stand beside it.
 
-        Several others are one line, for what is mended first may be their cause.
+        If several further checks failed, they share one line, because one mistake may be the
+        cause.
         """
         texts: dict[Kind, str] = {
             "check": self.check,
@@ -210,7 +223,10 @@ class FunctionReport:
 
 
 def function_reports(result: ExerciseResult) -> Iterator[FunctionReport]:
-    """Yield every function, in the order of the file; what is about the whole file comes first."""
+    """Yield a report for the whole file if anything concerns it, then one for each function.
+
+    The functions are in the order of the file.
+    """
     failed = [check for check in result.checks if check.outcome != "passed"]
     names = [function.name for function in result.functions]
     about_all = [d for d in result.diagnosis if d.function not in names and d.id != UNTOUCHED]
@@ -220,13 +236,15 @@ def function_reports(result: ExerciseResult) -> Iterator[FunctionReport]:
         ]
         observation = next(((check.title, check.evidence) for check in failed_here), ("", ""))
         yield _mistake_report("", result, about_all, observation, failed_here, has_lines=not names)
-    has_lines = True  # of which the first that is wrong is told
+    has_lines = True  # only the report on the first wrong function names the proved lines
     for function_result in result.functions:
         if function_result.state != "wrong":
             yield _unless_wrong(function_result, {f.name: f.state for f in result.functions})
             continue
-        named = [d for d in result.diagnosis if function_result.name in (d.function, *d.also_in)]
-        by = (
+        misconceptions = [
+            d for d in result.diagnosis if function_result.name in (d.function, *d.also_in)
+        ]
+        source = (
             function_result
             if function_result.check
             else next(
@@ -238,8 +256,8 @@ def function_reports(result: ExerciseResult) -> Iterator[FunctionReport]:
         yield _mistake_report(
             function_result.name,
             result,
-            named,
-            (by.check, by.evidence),
+            misconceptions,
+            (source.check, source.evidence),
             failed_here,
             has_lines=has_lines,
         )
@@ -268,47 +286,56 @@ def _unless_wrong(function: FunctionResult, states: dict[str, str]) -> FunctionR
 def _mistake_report(
     name: str,
     result: ExerciseResult,
-    named: Sequence[Diagnosed],
+    misconceptions: Sequence[Diagnosed],
     observation: tuple[str, str],
     failed: Sequence[CheckResult],
     *,
     has_lines: bool,
 ) -> FunctionReport:
-    """Return what is wrong: what the student did and where, what was seen, and one hint that
-    belongs to it or none.
+    """Return the report on a mistake: its title, its location, the evidence, and one hint.
+
+    Args:
+        name: The function; "" for the whole file.
+        result: The result of the exercise.
+        misconceptions: The misconceptions that explain this mistake.
+        observation: The title of a failed check, and its evidence.
+        failed: The failed checks of this function, or of the whole file.
+        has_lines: Whether the report names the proved lines.
     """
     lines = result.lines if has_lines else ()
-    if lines and not named and failed and failed[0].title != observation[0]:
-        # the other was chosen for names that the line has refuted
+    if lines and not misconceptions and failed and failed[0].title != observation[0]:
+        # The observation was chosen for misconceptions that the proved line has refuted.
         observation = (failed[0].title, failed[0].evidence)
     lines = tuple(sorted(lines, key=lambda proved: f"on {proved.place}" not in observation[1]))
     location = ", or ".join(proved.place for proved in lines)
     besides = [d for d in result.also if name in (d.function, "")]
     if name and any(check.title == observation[0] and check.outcome in _ENDED for check in failed):
-        # no mistake that has a name lets a function run on for ever
-        named, besides = [], [*named, *besides]
-    named = [which_of(diagnosed, result) for diagnosed in named]
-    did = _titles(named) or [
-        *filter(None, ["not right yet" if name else "Not right yet" if location else ""])
-    ]
-    hint = next((diagnosed.hint for diagnosed in named if diagnosed.hint), "")
+        # No misconception of the bank makes a function run for ever.
+        misconceptions, besides = [], [*misconceptions, *besides]
+    misconceptions = [which_of(diagnosed, result) for diagnosed in misconceptions]
+    did = _titles(misconceptions)
+    if not did and name:
+        did = ["not right yet"]
+    elif not did and location:
+        did = ["Not right yet"]
+    hint = next((diagnosed.hint for diagnosed in misconceptions if diagnosed.hint), "")
     also = (
         f"Also: {' '.join(_titles(besides))} That may not be the only mistake." if besides else ""
     )
     ended = {check.outcome for check in failed} <= (_STOPPED if name else _WHOLE)
     is_traced = not failed or not all(_NOT_TRACED.search(check.evidence) for check in failed)
-    next_step = "" if named or ended or not is_traced else f"course trace {result.id}"
+    next_step = "" if misconceptions or ended or not is_traced else f"course trace {result.id}"
     ordered = sorted(failed, key=lambda check: check.title != observation[0])
     if (
         any(check.title == observation[0] and check.outcome == "error" for check in ordered[:1])
         and len(ordered) > 1
     ):
-        observation = ("", observation[1])  # what it asks for is not what is wrong
-    where = location and f" ({location})"
-    says = f"{did[0].removesuffix('.')}{where}." if where else "".join(did)
+        observation = ("", observation[1])  # the title does not name the mistake: the check raised
+    place = location and f" ({location})"
+    says = f"{did[0].removesuffix('.')}{place}." if place else "".join(did)
     if len(did) > 1:
         says = "\n".join(
-            [f"{len(did)} mistakes{where}:", *(f"{i}. {title}" for i, title in enumerate(did, 1))]
+            [f"{len(did)} mistakes{place}:", *(f"{i}. {title}" for i, title in enumerate(did, 1))]
         )
     line = next((proved.line for proved in lines), 0)
     return FunctionReport(
@@ -316,16 +343,17 @@ def _mistake_report(
     )
 
 
-def _titles(named: Sequence[Diagnosed]) -> list[str]:
-    """Return the titles, each with those of the misconceptions that give the same numbers.
+def _titles(misconceptions: Sequence[Diagnosed]) -> list[str]:
+    """Return the title of each misconception, with the titles of the alternatives that fit as well.
 
-    None is said twice.
+    No title appears twice.
     """
-    titles = {diagnosed.title for diagnosed in named}
-    return [
-        " Or: ".join([d.title, *(title for title in d.alternative_titles if title not in titles)])
-        for d in named
-    ]
+    titles = {diagnosed.title for diagnosed in misconceptions}
+    lines = []
+    for diagnosed in misconceptions:
+        others = (title for title in diagnosed.alternative_titles if title not in titles)
+        lines.append(" Or: ".join([diagnosed.title, *others]))
+    return lines
 
 
 OUTCOMES: dict[Outcome, str] = {
@@ -338,20 +366,23 @@ OUTCOMES: dict[Outcome, str] = {
     "missing": "not handed in",
 }
 MARKS = dict(zip(OUTCOMES, "✓✗e∞!·–", strict=True))
-# beside a score that a date or a human changed; in place of one that counts for nothing
+# beside a score that a rule changed; in place of the score of an excused exercise
 DECIDED, EXCUSED = "*", "ex"
-NOT_GRADED = "?"  # in place of a score that there is not
+NOT_GRADED = "?"  # in place of the score of an exercise that is not graded
 
 
 @dataclass(frozen=True)
 class AttemptWords:
     """The report on one attempt, function by function.
 
-    mark: ✓ where it is done, … where all that is written is right, ? where it is not graded, else
-        ✗.
-    functions: those of the file, in its order; without a name what is about the whole file.
-    folded: a line for the failed checks that wait for what is not written, or for another function,
-    with these; and one for those that pass. hint: to get started, where nothing is written.
+    Attributes:
+        mark: ✓ if the attempt is done, … if everything that is written is right, ? if the attempt
+            is not graded, otherwise ✗.
+        functions: The functions of the file, in order. A report without a name is about the whole
+            file.
+        folded: Two lines, each with its checks: the failed checks that wait for an unwritten or
+            wrong function, and the checks that pass.
+        hint: How to start, if nothing is written.
     """
 
     mark: str
@@ -362,19 +393,18 @@ class AttemptWords:
 
     @property
     def first_wrong(self) -> FunctionReport | None:
-        """The first that is wrong, None where there is none."""
+        """The first report that shows a mistake, or None if there is no mistake."""
         return next((function for function in self.functions if function.mark == WRONG), None)
 
     @property
     def next(self) -> str:
-        """The command that shows more of that; "" where a function has a hint that belongs to its
-        mistake.
+        """The command that shows more about the first mistake.
+
+        "" if there is no mistake, or if any function has a hint.
         """
-        return (
-            ""
-            if not self.first_wrong or any(function.hint for function in self.functions)
-            else self.first_wrong.next
-        )
+        if not self.first_wrong or any(function.hint for function in self.functions):
+            return ""
+        return self.first_wrong.next
 
 
 def attempt_words(result: ExerciseResult) -> AttemptWords:
@@ -398,7 +428,8 @@ def attempt_words(result: ExerciseResult) -> AttemptWords:
         "written yet"
     )
     folded = ((wait, waiting), (counted(len(passed), "check passes", "checks pass"), passed))
-    mark = RIGHT if result.is_done else WRONG if has_mistake or not functions else PROGRESS
+    mark = WRONG if has_mistake or not functions else PROGRESS
+    mark = RIGHT if result.is_done else mark
     hint = next(
         (d.hint for d in result.diagnosis if d.id == UNTOUCHED and not passed and not has_mistake),
         "",
@@ -407,7 +438,7 @@ def attempt_words(result: ExerciseResult) -> AttemptWords:
 
 
 def said_of_not_graded(result: ExerciseResult) -> str:
-    """Return what a student reads in place of points."""
+    """Return the sentence that a student reads in place of points."""
     if result.not_readable:
         names, reason = names_and_reason(result.not_readable)
         cannot = "cannot be read" if reason == "not readable" else "cannot be graded as it is"
@@ -424,22 +455,22 @@ def said_of_not_graded(result: ExerciseResult) -> str:
 
 
 def counted(number: int, singular: str, plural: str) -> str:
-    """1 check passes, 2 checks pass."""
+    """Return a number and its noun: "1 check passes", "2 checks pass"."""
     return f"{number} {singular if number == 1 else plural}"
 
 
 def points(value: float) -> str:
-    """4 for 4.0, 2.5 for 2.5."""
+    """Return points as text: "4" for 4.0, "2.5" for 2.5."""
     return f"{value:g}"
 
 
 def score_words(score: float | None) -> str:
-    """2, or ? where it is not graded."""
+    """Return a score as text; "?" for None, which means that it is not graded."""
     return NOT_GRADED if score is None else points(score)
 
 
 def out_of(scored: CheckResult | ExerciseResult | Result) -> str:
-    """2 / 6, or that it is not graded."""
+    """Return a score as "2 / 6", or that it was not run or not graded."""
     if isinstance(scored, Result):
         return out_of_all([scored])
     if isinstance(scored, CheckResult) and was_not_run(scored):
@@ -452,7 +483,10 @@ def out_of(scored: CheckResult | ExerciseResult | Result) -> str:
 
 
 def out_of_all(results: Sequence[Result]) -> str:
-    """31 / 40, or how many exercises are not graded: then there is no total."""
+    """Return the total as "31 / 40".
+
+    If any exercise is not graded, there is no total: return how many are not graded.
+    """
     score = total_of(result.score for result in results)
     if score is not None:
         return f"{points(score)} / {points(sum(result.max_score for result in results))}"
@@ -463,8 +497,9 @@ def out_of_all(results: Sequence[Result]) -> str:
 
 
 def was_not_run(check: CheckResult) -> bool:
-    """Return whether the grader itself could not run this check, and nobody has given its points
-    since.
+    """Return whether the grader could not run this check.
+
+    False if an instructor has given points for the check since.
     """
     return check.outcome == "skipped" and not check.score
 
@@ -476,8 +511,9 @@ ASK = (
 
 
 def question_about(result: Result, exercise: ExerciseResult) -> str:
-    """Return the line by which an instructor finds a result again; "" where there is nothing to ask
-    about.
+    """Return the line by which an instructor can find a result again.
+
+    "" if no check failed, or if the result has no digest of the attempt.
     """
     failed = next(
         (check.id for check in exercise.checks if check.outcome not in ("passed", "missing")), ""
@@ -491,14 +527,16 @@ def question_about(result: Result, exercise: ExerciseResult) -> str:
 
 
 def adjustment_text(adjustment: Adjustment) -> str:
-    """Return the words of a rule, and the points before and after where they differ."""
-    before, after = adjustment.before, adjustment.after
-    return adjustment.words if before == after else f"{adjustment.words} ({before:g} → {after:g})"
+    """Return the words of an adjustment, and its points before and after if they differ."""
+    if adjustment.before == adjustment.after:
+        return adjustment.words
+    return f"{adjustment.words} ({adjustment.before:g} → {adjustment.after:g})"
 
 
 def exercise_adjustments(exercise: ExerciseResult, result: Result) -> list[Adjustment]:
-    """Return the adjustments of an exercise that are not the whole assignment's, as being late
-    is.
+    """Return the adjustments that concern this exercise only.
+
+    Adjustments of the whole assignment, for example for being late, are left out.
     """
     assignment_words = {adjustment.words for adjustment in result.adjustments}
     return [
@@ -509,8 +547,13 @@ def exercise_adjustments(exercise: ExerciseResult, result: Result) -> list[Adjus
 
 
 class Problem(NamedTuple):
-    """What is said of a function or of the whole file, at a line of the attempt: its first and its
-    last column, from 1 on.
+    """The report on a function or on the whole file, with its position in the attempt.
+
+    Attributes:
+        report: The report.
+        line: The line of the attempt, from 1 on.
+        column: The first column of the code on that line, from 1 on.
+        end_column: The column after its last one.
     """
 
     report: FunctionReport
@@ -520,7 +563,7 @@ class Problem(NamedTuple):
 
     @property
     def sentence(self) -> str:
-        """What is said of it, what was seen, and the hint, on one line."""
+        """The mistake, the evidence and the hint, on one line."""
         report = self.report
         head = ": ".join(filter(None, (report.name, report.says or report.check)))
         evidence = report.evidence[:1].upper() + report.evidence[1:]
@@ -533,21 +576,24 @@ class Problem(NamedTuple):
 
 
 def problems(result: ExerciseResult, source: AttemptSource) -> Iterator[Problem]:
-    """Yield what is wrong, at the line that the report tells: proved, or of an exception; else at
-    that of the function's `def`.
+    """Yield each mistake with its position.
+
+    The line is the one that the report names: a proved line, or the line of an exception. If the
+    report names none, it is the line of the function's `def`.
     """
     for report in (
         function for function in attempt_words(result).functions if function.mark == WRONG
     ):
-        named = named_line(report.evidence, source) or named_line(report.says, source)
-        line = report.line or named or defined_on(source.source, report.name) or 1
+        named_in_text = named_line(report.evidence, source) or named_line(report.says, source)
+        line = report.line or named_in_text or defined_on(source.source, report.name) or 1
         text = next(iter(lines_of(source.source)[line - 1 : line]), "").rstrip()
         yield Problem(report, line, 1 + len(text) - len(text.lstrip()), 1 + len(text))
 
 
 def defined_on(source: str, path: str) -> int:
-    """Return the line on which this function, class, or Class.method begins, the last of several; 0
-    where none does.
+    """Return the line on which a function, class or `Class.method` begins; 0 if there is none.
+
+    If there are several definitions, the last one counts.
     """
     line, statements = 0, statements_of(source)
     for name in path.split("."):
@@ -561,19 +607,21 @@ def defined_on(source: str, path: str) -> int:
 
 
 def without_edits(result: ExerciseResult) -> ExerciseResult:
-    """Return what a student may read: the lines that are wrong, and not the edits that prove it."""
+    """Return a result that a student may read: the proved lines, without their edits."""
     lines = tuple(line.model_copy(update={"edit": ""}) for line in result.lines)
     return result.model_copy(update={"lines": lines})
 
 
 def without_ids(result: ExerciseResult) -> ExerciseResult:
-    """Return the same for a student's programs: also without misconceptions' ids, and hints with
-    their misconceptions alone.
+    """Redact a result for `--json`: no edits, no misconception ids, no hints of single checks.
+
+    The hints of misconceptions stay.
     """
 
-    def redact_ids(named: Sequence[Diagnosed]) -> tuple[Diagnosed, ...]:
+    def redact_ids(misconceptions: Sequence[Diagnosed]) -> tuple[Diagnosed, ...]:
         return tuple(
-            diagnosed.model_copy(update={"id": "", "alternatives": ()}) for diagnosed in named
+            diagnosed.model_copy(update={"id": "", "alternatives": ()})
+            for diagnosed in misconceptions
         )
 
     checks = tuple(check.model_copy(update={"hint": ""}) for check in result.checks)
@@ -586,10 +634,13 @@ def without_ids(result: ExerciseResult) -> ExerciseResult:
 
 
 def as_lines(owns: Sequence[Own], results: Sequence[ExerciseResult | None]) -> Iterator[str]:
-    """Yield a line for each thing that is wrong, as compilers do: path:line:column: error:
-    sentence. Of a notebook, line 1.
+    """Yield a line for each mistake, as compilers do: path:line:column: error: sentence.
 
-    results: None where there is no file.
+    In a notebook the position is always 1:1.
+
+    Args:
+        owns: The attempts.
+        results: The result of each attempt, or None if there is no file.
     """
     for attempt, result in zip(owns, results, strict=True):
         if result is None:
@@ -601,16 +652,15 @@ def as_lines(owns: Sequence[Own], results: Sequence[ExerciseResult | None]) -> I
 
 
 def as_json(owns: Sequence[Own], results: Sequence[ExerciseResult | None]) -> str:
-    """Return the results as one JSON object; of what was not checked there are no checks, and a
-    note says why.
+    """Return the results as one JSON object.
+
+    An attempt without a result has no checks; its note gives the reason.
     """
     exercises = []
     for attempt, result in zip(owns, results, strict=True):
-        id_, most, why = (
-            attempt.exercise.id,
-            attempt.exercise.points,
-            attempt.source.problem or "not started",
-        )
-        nothing = ExerciseResult(id=id_, score=0, max_score=most, checks=(), note=why)
-        exercises.append(without_ids(result or nothing).model_dump())
+        if result is None:
+            id_, max_score = attempt.exercise.id, attempt.exercise.points
+            note = attempt.source.problem or "not started"
+            result = ExerciseResult(id=id_, score=0, max_score=max_score, checks=(), note=note)
+        exercises.append(without_ids(result).model_dump())
     return json.dumps({"exercises": exercises}, indent=1, ensure_ascii=False)

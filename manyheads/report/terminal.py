@@ -1,4 +1,4 @@
-"""Results as text for a terminal: a class, one attempt, and how far a student is."""
+"""Show results as text for a terminal: a class, one attempt, or a student's progress."""
 
 from __future__ import annotations
 
@@ -45,10 +45,12 @@ _SENTENCE, _POINTS = 52, 13  # columns of a check's own words, and of "  2.25 / 
 
 
 def class_table(view: ClassView, where: str = "below", *, students: bool = True) -> RenderableType:
-    """Return for each assignment its table of students and exercises, and its ten most frequent
-    misconceptions.
+    """Return each assignment's table of students, and its ten most frequent misconceptions.
 
-    where: what shows all misconceptions. students: whether there is the table.
+    Args:
+        view: The class.
+        where: The place that shows all misconceptions, for the last line.
+        students: Whether to include the table.
     """
     sections = []
     for assignment in view.assignments:
@@ -61,7 +63,7 @@ def class_table(view: ClassView, where: str = "below", *, students: bool = True)
 
 def _students(assignment: Part) -> RenderableType:
     table = Table(header_style="bold", box=None, padding=(0, 1, 0, 0), pad_edge=False)
-    # one long name may not take the others' scores
+    # a long name must not displace the scores
     table.add_column("student", no_wrap=True, max_width=_STUDENT)
     for column in assignment.columns:
         table.add_column(column.number, justify="right", no_wrap=True)
@@ -69,10 +71,8 @@ def _students(assignment: Part) -> RenderableType:
     # the only column that may be narrowed: its texts are cut, not wrapped
     table.add_column("first misconception")
     for row in sorted(assignment.rows, key=lambda row: row.student):
-        cells = (
-            Text(cell.text, _colour(cell))
-            for cell in (row.cells.get(c.id, Cell()) for c in assignment.columns)
-        )
+        row_cells = [row.cells.get(column.id, Cell()) for column in assignment.columns]
+        cells = (Text(cell.text, _colour(cell)) for cell in row_cells)
         misconception = Text(row.misconception, no_wrap=True, overflow="ellipsis")
         table.add_row(
             Text(row.student), *cells, f"{row.total}/{points(row.max_score)}", misconception
@@ -98,7 +98,9 @@ def _students(assignment: Part) -> RenderableType:
 def _colour(cell: Cell) -> str:
     if cell.share is None:
         return "bold magenta" if cell.text == NOT_GRADED else "dim"
-    return "green" if cell.share == len(SHARES) - 1 else "yellow" if cell.share else "red"
+    if cell.share == len(SHARES) - 1:
+        return "green"
+    return "yellow" if cell.share else "red"
 
 
 def _heading(title: str) -> RenderableType:
@@ -117,8 +119,9 @@ def _misconceptions(assignment: Part, where: str) -> RenderableType:
 
 
 def class_exercises(view: ClassView) -> RenderableType:
-    """Return each assignment over the class, exercise by exercise, and below them what came back in
-    a later one.
+    """Return each assignment over the class, exercise by exercise.
+
+    Misconceptions that came back in a later exercise stand below.
     """
     sections = [
         renderable
@@ -159,9 +162,12 @@ def _exercise(column: Column) -> RenderableType:
 
 @dataclass(frozen=True)
 class HintLine:
-    """A hint, below what it is about: the name of a function, "" for the whole attempt.
+    """A hint below the report on a function. A notebook folds it away.
 
-    A notebook folds it away.
+    Attributes:
+        function: The name of the function; "" for the whole attempt.
+        hint: The hint.
+        deep: The number of columns by which it is indented.
     """
 
     function: str
@@ -175,11 +181,15 @@ class HintLine:
 def exercise_report(
     result: ExerciseResult, *, label: str = "", after: Sequence[str] = (), brief: bool = False
 ) -> Group:
-    """Return one attempt, function by function: what the student did, what was seen, a hint; then
-    the other checks.
+    """Return the report on one attempt, function by function, then the other checks.
 
-    label: the exercise's number and title. after: sentences below it.
-    brief: of functions, only the first that is wrong has more than its own line.
+    For each function it has the student's mistake, the evidence and a hint.
+
+    Args:
+        result: The result of the exercise.
+        label: The exercise's number and title.
+        after: Sentences below the report.
+        brief: Whether only the first wrong function has more than one line.
     """
     words = attempt_words(result)
     head = _Scored(
@@ -205,9 +215,14 @@ def exercise_report(
 def fitted_report(
     console: Console, result: ExerciseResult, label: str, after: Sequence[str] = (), below: int = 4
 ) -> Group:
-    """Return the same, brief where a terminal has no room for it.
+    """Return the report on one attempt, or its brief form if the terminal has too few lines.
 
-    below: how many lines come after it, with the prompt.
+    Args:
+        console: The terminal.
+        result: The result of the exercise.
+        label: The exercise's number and title.
+        after: Sentences below the report.
+        below: The number of lines that follow the report, with the prompt.
     """
     report = exercise_report(result, label=label, after=after)
     fits = not console.is_terminal or len(console.render_lines(report)) + below <= console.height
@@ -215,8 +230,9 @@ def fitted_report(
 
 
 def next_of(attempt: Own, result: ExerciseResult) -> str:
-    """Return what comes next for an attempt that is not done: the next function, where all that is
-    written is right.
+    """Return the next step for an attempt that is not done.
+
+    If everything that is written is right, it is the next unwritten function.
     """
     id_, words = attempt.exercise.id, attempt_words(result)
     if words.first_wrong:
@@ -224,13 +240,14 @@ def next_of(attempt: Own, result: ExerciseResult) -> str:
     name = next(
         (function.name for function in result.functions if function.state == "unwritten"), ""
     )
-    where = to_write(attempt, name)
-    return f"Next: {where and f'write {where}, then: '}course check {id_}"
+    stub = to_write(attempt, name)
+    return f"Next: {stub and f'write {stub}, then: '}course check {id_}"
 
 
 def to_write(attempt: Own, name: str) -> str:
-    """Return what is to be written of this function or class, and where: its first method that is a
-    stub, on its line.
+    """Return the name of what to write, and its line.
+
+    For a class with unwritten methods, it is the first of these methods.
     """
     source = attempt.source
     name = ".".join([name, *unwritten_methods(source.source, name)[:1]])
@@ -259,7 +276,7 @@ def _function(function: FunctionReport) -> list[RenderableType]:
             renderables.append(_folded(text, checks, deep))
         elif role == "hint":
             renderables.append(HintLine(function.name, text, deep))
-        elif role != "next":  # which whoever prints this says last
+        elif role != "next":  # the caller prints the next command last
             is_evidence = role == "evidence"
             renderables.append(
                 _indented(text, deep + 2 * is_evidence, "yellow" if is_evidence else "")
@@ -279,14 +296,15 @@ def _folded(sentence: str, checks: Sequence[CheckResult], deep: int = 2) -> Rend
 
 @dataclass(frozen=True)
 class Hanging:
-    """A sentence behind what stands before it, whose further lines stand below its first; those of
-    a list, below their own.
+    """A sentence after a prefix; its further lines begin below its first letter.
+
+    Several lines are a list: a wrapped item is indented further.
     """
 
     prefix: str
     sentence: str
     style: str = ""
-    before_style: str | None = None  # another than that of the sentence
+    before_style: str | None = None  # the style of the prefix; if None, the style of the sentence
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         wide = max(options.max_width - len(self.prefix), 12)
@@ -304,8 +322,9 @@ class Hanging:
 
 @dataclass(frozen=True)
 class _Scored:
-    """A sentence with its points at the right of the first line, fitted to the terminal up to a
-    readable width.
+    """A sentence with its points at the right of the first line.
+
+    It takes the width of the terminal, up to a width that is easy to read.
     """
 
     prefix: str
@@ -336,7 +355,10 @@ _STATES: dict[str, tuple[str, str]] = {
 def below_ladder(
     owns: Sequence[Own], results: Sequence[ExerciseResult | None]
 ) -> Iterator[Text | str]:
-    """Yield which files are read, and what comes next: the first exercise that is not done."""
+    """Yield notes about the files that are read, and the next step.
+
+    The next step is about the first exercise that is not done.
+    """
     for attempt in owns:
         if note := attempt.source.problem if attempt.source.missing else attempt.source.note:
             yield Text(f"note: {note.splitlines()[0]}", style="dim")
@@ -354,10 +376,11 @@ def below_ladder(
 
 
 def ladder(rungs: Sequence[Rung], *, is_whole: bool = False) -> RenderableType:
-    """Return every exercise, the points so far, and the checklist of the first exercise that is not
-    done.
+    """Return every exercise, the points so far, and the checklist of the first unfinished exercise.
 
-    is_whole: show all of the checklist, also where the screen has no room.
+    Args:
+        rungs: The student's progress in each exercise.
+        is_whole: Whether to show all of the checklist even if the screen has too few lines.
     """
     progress = f"{sum(rung.state == 'done' for rung in rungs)} of {len(rungs)} done"
     unseen = sum(rung.result.unseen for rung in rungs if rung.result)
@@ -379,29 +402,29 @@ def ladder(rungs: Sequence[Rung], *, is_whole: bool = False) -> RenderableType:
     return _Fitted(Group(*renderables), upcoming, is_whole) if upcoming else Group(*renderables)
 
 
-BELOW = 4  # lines of the screen for what comes next, and the prompt
-FEWEST = 5  # lines of a checklist that say something
+BELOW = 4  # lines of the screen for the next step and the prompt
+FEWEST = 5  # with room for no more lines of a checklist, only the number of its checks is shown
 
 
 class _Fitted(NamedTuple):
     """A list, and below it as much of a checklist as the screen has room for.
 
-    What is not a terminal gets all.
+    If the output is no terminal, the checklist is complete.
     """
 
-    above: RenderableType
+    progress: RenderableType
     rung: Rung
     is_whole: bool
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        yield self.above
+        yield self.progress
         title = Text(f"The checklist of {label_of(self.rung.exercise)}: it …", style="bold")
         head: list[RenderableType] = [Text(""), title]
         checks = [
             Hanging(f"  {'✓' if does else '☐'} ", check_title, "green" * does)
             for check_title, does in self.rung.checklist
         ]
-        room = console.height - len(console.render_lines(self.above)) - BELOW
+        room = console.height - len(console.render_lines(self.progress)) - BELOW
         if self.is_whole or not console.is_terminal or len(head) + len(checks) <= room:
             yield from (*head, *checks)
         elif room <= FEWEST:

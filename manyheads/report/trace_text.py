@@ -1,4 +1,4 @@
-"""An explained trace as text: the student's lines, and below each its operations with shapes."""
+"""Show an explained trace as text: each line of the student with its operations and shapes."""
 
 from __future__ import annotations
 
@@ -15,31 +15,36 @@ from ..student.trace import Explained, Operation, Repeated, TraceLine, shortened
 from .terminal import Hanging
 
 LEGEND = "view: same memory, read anew   copy: every number moved   no word: new numbers"
-# lines of the screen: the legend, how many lines are left out, what comes next, the prompt
+# lines of the screen for the legend, the number of omitted lines, the next step and the prompt
 BELOW = 6
-_WIDE = 84  # columns of a table, the blank at its end included
+_WIDE = 84  # columns of a table, with the blank at its end
 # columns: with "view, not contiguous" behind them a usual line is no wider than 80
 _NAME, _SHAPES = 13, 34
 # Okabe and Ito's colours, which colour-blind readers can distinguish: one for each token.
 _COLOURS = ("#56b4e9", "#e69f00", "#009e73", "#f0e442", "#cc79a7", "#d55e00", "#999999", "#8a9bff")
-# how many lines before one that is marked, the most that there is room for
+# numbers of lines to show before a marked line: the largest that fits is used
 BEFORE = range(30, 0, -1)
 
 
 def crop_lines(crop: Tensor, full_shape: Sequence[int]) -> list[str]:
     """Return rows of numbers, with "…" where the tensor continues.
 
-    `full_shape`: the tensor's full shape.
+    Args:
+        crop: A part of the tensor.
+        full_shape: The shape of the whole tensor.
     """
     table = crop.reshape(-1, crop.shape[-1]) if crop.dim() else crop.reshape(1, 1)
     ordinary = table[table.isfinite()]
     whole_numbers = (
         bool((ordinary == ordinary.round()).all()) if table.is_floating_point() else True
     )
-    texts = [[_number(value, whole_numbers) for value in row] for row in table.tolist()]
-    width = max((len(text) for row in texts for text in row), default=0)
+    texts = [_number(value, whole_numbers) for row in table.tolist() for value in row]
+    width = max(map(len, texts), default=0)
     suffix = " …" if full_shape and full_shape[-1] > table.shape[1] else ""
-    lines = [" ".join(f"{text:>{width}}" for text in row) + suffix for row in texts]
+    lines, columns = [], table.shape[1]
+    for row in range(table.shape[0]):
+        cells = texts[row * columns : (row + 1) * columns]
+        lines.append(" ".join(text.rjust(width) for text in cells) + suffix)
     if len(full_shape) > 2:
         lines.insert(0, f"[{', '.join('0' for _ in full_shape[:-2])}]")
     return [*lines, "…"] if len(full_shape) > 1 and full_shape[-2] > table.shape[0] else lines
@@ -54,7 +59,7 @@ def _number(value: float | bool, is_whole: bool) -> str:
 
 
 def trace_report(explained: Explained) -> RenderableType:
-    """Return one call."""
+    """Return the report on one traced call."""
     renderables: list[RenderableType] = [Text(explained.title, style="bold")]
     if explained.sizes:
         renderables.append(Hanging("  ", explained.sizes, "bright_black"))
@@ -84,12 +89,15 @@ def trace_report(explained: Explained) -> RenderableType:
 def fitted_trace(
     console: Console, calls: Sequence[Explained], *, is_whole: bool = False
 ) -> tuple[RenderableType, int]:
-    """Return what a terminal has room for, and how many lines it leaves out; what is no terminal
-    has room for all.
+    """Return as much of the calls as a terminal has room for, and the number of omitted lines.
 
-    Calls that are wrong come first, each with at least the lines that are marked, if any is, and
-    three rows of one wrong table.
-    is_whole: leave out nothing.
+    If the output is no terminal, nothing is omitted. Wrong calls come first. Each has at least its
+    marked lines, if it has any, and three rows of one wrong table.
+
+    Args:
+        console: The terminal.
+        calls: The explained calls.
+        is_whole: Whether to omit nothing.
     """
     full_report, room = Group(*map(trace_report, calls)), max(console.height - BELOW, BELOW)
 
@@ -122,20 +130,17 @@ def fitted_trace(
 
 
 def _is_brief(call: Explained) -> bool:
-    """Return whether one line says all: it is right, stopped before it did anything, or waits for
-    another function.
+    """Return whether one line is enough for a call.
+
+    That is so if it is right, stopped before its first operation, or waits for another function.
     """
     return call.is_right or not call.entries or call.waits_for != ""
 
 
 def _in_one_line(call: Explained) -> RenderableType:
-    mark, style = (
-        ("✓", "green")
-        if call.is_right
-        else ("·", "")
-        if "NotImplementedError" in call.raised
-        else ("✗", "red")
-    )
+    mark, style = ("·", "") if "NotImplementedError" in call.raised else ("✗", "red")
+    if call.is_right:
+        mark, style = "✓", "green"
     return Hanging(f"{mark} ", f"{call.title}: {call.returned or call.raised}", style)
 
 
@@ -175,24 +180,26 @@ def _operation(operation: Operation, indent: int) -> list[RenderableType]:
 
 
 def _repeated(again: Repeated, width: int) -> Text:
-    where = (
+    lines = (
         f"line {again.first}" if again.first == again.last else f"lines {again.first}–{again.last}"
     )
     how = "like this" if again.alike else "like this, with other shapes"
-    message = f"  {' ' * (width + 2 * again.depth)}  … {again.repeats} more {how} ({where})"
+    message = f"  {' ' * (width + 2 * again.depth)}  … {again.repeats} more {how} ({lines})"
     return Text(message, style="bright_black italic")
 
 
 def _table(table: OriginTable, *, alone: bool) -> list[RenderableType]:
-    """Return the student's rows beside the expected ones; alone: where all are right, the
-    student's.
+    """Return the student's rows of a table beside the expected ones.
+
+    If `alone`, all rows are right, and only the student's are shown.
     """
     width = max(
         len(str(max(address, 0)))
         for _, actual, expected in table.rows
         for address in (*actual, *expected)
     )
-    margin = max(len(name) for name in (table.title, *(name for name, _, _ in table.rows))) + 2
+    names = [table.title, *(name for name, _, _ in table.rows)]
+    margin = max(map(len, names)) + 2
     fits = (_WIDE - margin - 6) // (1 if alone else 2) // (width + 1)
     columns = len(table.rows[0][1])
     count = min(fits, columns)
@@ -221,8 +228,8 @@ def _table(table: OriginTable, *, alone: bool) -> list[RenderableType]:
     return [*renderables, *[footer] * bool(table.hidden_heads)]
 
 
-def _cells(row: Text, places: Sequence[int], width: int) -> None:
-    for address in places:
+def _cells(row: Text, addresses: Sequence[int], width: int) -> None:
+    for address in addresses:
         colour = _COLOURS[address % 10_000 // 100 % len(_COLOURS)] if address >= 0 else "#ffffff"
         row.append(f"{address if address >= 0 else '?':>{width}}", f"black on {colour}")
         row.append(" ")

@@ -1,5 +1,6 @@
-"""An attempt's answers on public inputs, held against recorded ones: in this process, or in a box,
-with the line that is wrong.
+"""Check an attempt against the recorded replies to public calls, and find its wrong line.
+
+The attempt runs in this process, or in a box.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ from ..submission.source import tree_of, with_locations
 
 WAITED_FOR = Bounds(seconds=5.0)  # a student waits
 ALARM = 1.0  # seconds: a call needs a few milliseconds
-WAITED = 2.0  # seconds more, for an attempt that does not hear the alarm
+WAITED = 2.0  # more seconds, for an attempt that the alarm does not interrupt
 _NAME = "NoAnswerInTime"
 _ALARM = f"""
 import signal
@@ -56,11 +57,13 @@ def check_attempt(
     source: str | None = None,
     exercise: Exercise | None = None,
 ) -> ExerciseResult:
-    """Return the result of an attempt's visible checks, with the misconceptions that its answers
-    show, or that its text is empty.
+    """Return the result of an attempt's visible checks, with its misconceptions.
 
-    source: its text; None where that is not at hand.
-    exercise: its row of course.yaml; None where only the recorded checks are known.
+    Args:
+        recording: The fault dictionary of the exercise.
+        attempt: The attempt to call.
+        source: Its text, or None if the text is not available.
+        exercise: Its row of course.yaml, or None if only the fault dictionary is known.
     """
     result, _ = check_and_diagnose(recording, attempt, source, exercise)
     return told_of(recording, result, exercise)
@@ -72,7 +75,7 @@ def check_and_diagnose(
     source: str | None = None,
     exercise: Exercise | None = None,
 ) -> tuple[ExerciseResult, Diagnosis]:
-    """Return the result, before `told_of` makes it whole, and what it names."""
+    """Return the result, before `told_of` completes it, and the diagnosis."""
     findings = answer_public_calls(recording, attempt, source, exercise)
     result = ExerciseResult(
         id=recording.exercise,
@@ -89,10 +92,10 @@ def check_and_diagnose(
 def told_of(
     recording: FaultDictionary, result: ExerciseResult, exercise: Exercise | None = None
 ) -> ExerciseResult:
-    """Return the result out of all the points of the exercise, with what only grading sees, and the
-    exercise's hint for a start.
+    """Complete a result: all points of the exercise, checks that only grading runs, the first hint.
 
-    A visible check that was not asked, because one before it failed, waits with its points.
+    A visible check that did not run because an earlier one failed is "skipped" and keeps its
+    points.
     """
     checks = recording.checks
     checked_ids = {check.id for check in result.checks}
@@ -125,24 +128,26 @@ def told_of(
 
 
 def _is_seen_otherwise(recording: FaultDictionary, check: str, result: ExerciseResult) -> bool:
-    """Return whether a named misconception fails this check, whichever mutant of it is meant: then
-    it is no news to a student.
+    """Return whether a diagnosed misconception certainly fails this hidden check.
+
+    That is so if every mutant of the misconception fails it. The check's result is then no news to
+    a student.
     """
     if check not in recording.hidden:
         return False
     column = recording.hidden.index(check)
     rows = list(zip(recording.mutants, recording.kills, strict=True))
-    fails = (
-        {row[column] for mutant, row in rows if mutant.id == diagnosed.id}
-        for diagnosed in result.diagnosis
-    )
-    return any(ends and "0" not in ends for ends in fails)
+    for diagnosed in result.diagnosis:
+        kills = {row[column] for mutant, row in rows if mutant.id == diagnosed.id}
+        if kills and "0" not in kills:
+            return True
+    return False
 
 
 def unloadable(
     recording: FaultDictionary, outcome: Outcome, sentence: str, misconception: str = ""
 ) -> ExerciseResult:
-    """Return the result of an attempt that cannot be imported, before `told_of` makes it whole."""
+    """Return the result of an attempt that cannot be imported, before `told_of` completes it."""
     checks = tuple(check_result(check, outcome, sentence) for check in recording.visible)
     diagnosis = (named(recording.words, misconception),) if misconception else ()
     return ExerciseResult(
@@ -156,13 +161,16 @@ def prove_own_lines(
     checks: Sequence[CheckResult],
     bounds: Bounds,
 ) -> tuple[ProvedLine, ...]:
-    """Return the lines, without the edits: a place is told, and not what to write there."""
-    places = {id(call): index for index, call in enumerate(recording.calls)}
+    """Return the proved lines, without their edits.
+
+    A student learns the location of the mistake, not the text that would repair it.
+    """
+    index_of_call = {id(call): index for index, call in enumerate(recording.calls)}
 
     def is_right(call: Call) -> IsRight | None:
-        if id(call) not in places:
+        if id(call) not in index_of_call:
             return None
-        index, expected = places[id(call)], recording.expected_reply(places[id(call)])
+        index, expected = index_of_call[id(call)], recording.expected_reply(index_of_call[id(call)])
         return lambda reply: (
             not differs(recording, index, fingerprint_beside(expected, call, settled(call, reply)))
         )
@@ -174,7 +182,7 @@ def prove_own_lines(
                 raise OutOfTime
             if check.outcome != "passed":
                 return False
-        # One edit is all that is needed only where what decides no visible check is right, too.
+        # One edit is enough only if the replies that decide no visible check are right, too.
         remaining_calls = (
             ()
             if ids
@@ -189,11 +197,11 @@ def prove_own_lines(
 
 
 def with_endless_line(result: ExerciseResult, attempt: AttemptRunner) -> ExerciseResult:
-    """Return the result; where a call did not come back, the evidence names the line of its loop,
-    as far as it can be found.
+    """Return the result, with the line of the loop in the evidence of a call that timed out.
 
-    The call is made once more, with an alarm in the attempt's own process: on a student's own
-    machine alone, where nothing is hidden from the attempt and no points depend on it.
+    If the line cannot be found, the evidence stays. The call is made once more, with an alarm in
+    the attempt's own process. This happens only on a student's own machine, where nothing is hidden
+    from the attempt and no points depend on it.
     """
     late = [
         check for check in result.checks if check.outcome == "timeout" and check.id in attempt.ended
@@ -215,10 +223,10 @@ def with_endless_line(result: ExerciseResult, attempt: AttemptRunner) -> Exercis
 
 
 def _line(attempt: AttemptRunner, call: Call) -> int:
-    """Return the student's line at which the alarm reached the call, 0 where it did not."""
+    """Return the line of the student at which the alarm interrupted the call, or 0."""
     source = attempt.source
-    below = source.source.count("\n") + 2  # the alarm is the last line
-    cells = (*source.cells, below) if source.cells else ()
+    alarm_line = source.source.count("\n") + 2  # the alarm is the last line
+    cells = (*source.cells, alarm_line) if source.cells else ()
     armed = replace(source, source=f"{source.source}\n{_PRELUDE}", cells=cells)
     connection = attempt.box.attempt(attempt.limits)
     try:
@@ -257,7 +265,13 @@ def check_source(
 ) -> ExerciseResult:
     """Return the result of the visible checks. Nothing that the attempt does makes this raise.
 
-    bounds: of the search for its line. exercise: its row of course.yaml.
+    Args:
+        recording: The fault dictionary of the exercise.
+        source: The attempt.
+        box: The box that runs it.
+        limits: The limits of a call and of the attempt.
+        bounds: The bounds of the search for the wrong line.
+        exercise: Its row of course.yaml, or None if only the fault dictionary is known.
     """
 
     def checked() -> ExerciseResult:

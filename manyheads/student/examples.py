@@ -1,4 +1,4 @@
-"""Choose example calls among the recorded ones, and describe them with names for their sizes.
+"""Choose example calls from the fault dictionary, and describe them with names for their sizes.
 
 For each function, the call that is easiest to understand is chosen. The module finds the attention
 weights of each head among the operations of a traced call. It also traces each number of an output
@@ -30,19 +30,26 @@ SHOWN = 3  # how many calls of a sequence a title names
 
 @dataclass(frozen=True)
 class Example:
-    """A recorded call, the reference's answer, and the names of its sizes.
+    """A recorded call, the reference's output, and the names of its sizes.
 
-    compares_values: whether an attempt must have these values; otherwise only the shape is
-        compared.
-    others: of a call that returns several outputs, what is expected of all but the first.
-    place: which output of the reply it is. label: what a student calls it; "" for the only one.
-    instead: other calls of the same function and setting, the next easiest first.
-    uncut: the call with all sequences of its batch, where some were left out.
-    twin: the axes of such a call of other sizes, and the attempt's steps in it: a name that holds
-        in both is no chance.
-    tokens: what the tokens of the input are called, if they are words. of: what the call is about,
-        if it has a name.
-    shares: the attention weights of each head of the reference, (nh, T_q, T_k), if they are known.
+    Attributes:
+        call: The call.
+        expected: The output of the reference.
+        compares_values: Whether an attempt must have these values; otherwise only the shape is
+            compared.
+        signature: The parameters and outputs of the function in course.yaml, or None without them.
+        axes: The named sizes of the call.
+        further_outputs: If the call returns several outputs, the examples of all but the first.
+        output_index: The index of the output in the reply.
+        label: The name of the output in texts, or "" if it is the only one.
+        instead: Other calls of the same function and setting, the next easiest first.
+        uncut: The call with all sequences of its batch, if some were left out.
+        twin: The axes of such a call with other sizes, and the attempt's steps in it. A name that
+            fits a size in both calls is no coincidence.
+        tokens: The names of the input's tokens, if they are words.
+        description: A description that replaces the call as title.
+        shares: The attention weights of each head of the reference, (nh, T_q, T_k), if they are
+            known.
     """
 
     call: Call
@@ -62,27 +69,25 @@ class Example:
 
     @property
     def all_outputs(self) -> tuple[Example, ...]:
-        """This example, and those of the other outputs of its call."""
+        """This example, and the examples of the other outputs of its call."""
         return (self, *self.further_outputs)
 
     @property
     def returns(self) -> tuple[Axis, ...]:
-        """The named axes of this output; empty where none are known."""
+        """The named axes of this output; empty if they are not known."""
+        if self.signature is None:
+            return ()
         paths = [path for path, _ in self.call.form.leaves()]
-        return (
-            ()
-            if self.signature is None
-            else self.signature.shape_at(paths[self.output_index % len(paths)]) or ()
-        )
+        return self.signature.shape_at(paths[self.output_index % len(paths)]) or ()
 
     @property
     def names(self) -> list[str]:
-        """What the signature calls the arguments, in their order; empty if there is none."""
+        """The names of the parameters, in order; empty without a signature."""
         return [p.name for p in self.signature.call] if self.signature else []
 
     @property
     def arguments(self) -> dict[str, object]:
-        """What the first call is given, by name."""
+        """The arguments of the first call, by name."""
         return by_name(self.names, self.call.args, self.call.kwargs)
 
     @property
@@ -91,11 +96,10 @@ class Example:
         return target_of(self.call)
 
     def twin_steps(self, steps: Sequence[Step]) -> list[tuple[Axes, Step | None]]:
-        """Return for each step of the attempt the same step of the twin, and its axes; itself where
-        there is no twin.
+        """Return for each step of the attempt the twin's axes and the same step of the twin.
 
-        A step may take another number of tensors in the twin, as `cat` does after a loop. None
-        where the twin has no such step.
+        The step is None if the twin has no such step. Without a twin, both are the example's own. A
+        step may take another number of tensors in the twin, as `cat` does after a loop.
         """
         if self.twin is None:
             return [(self.axes, step) for step in steps]
@@ -107,8 +111,9 @@ class Example:
 
     @property
     def title(self) -> str:
-        """The call as a student would write it: CausalAttention(d_in=8, d_out=4,
-        context_length=9)(x).
+        """The call as a student would write it.
+
+        Example: CausalAttention(d_in=8, d_out=4, context_length=9)(x).
         """
         if self.description:
             return self.description
@@ -118,12 +123,12 @@ class Example:
         if build is not None:
             names = [p.name for p in self.signature.build or ()] if self.signature else []
             callee += f"({_arguments(build.args, {**build.kwargs, **build.attributes}, names)})"
-        then = [f"then ({call})" for call in called[1:SHOWN]] + ["…"] * (len(called) > SHOWN)
-        return ", ".join([f"{callee}({called[0]})", *then])
+        later = [f"then ({call})" for call in called[1:SHOWN]] + ["…"] * (len(called) > SHOWN)
+        return ", ".join([f"{callee}({called[0]})", *later])
 
 
 def _keys(steps: Sequence[Step], *, counts_tensors: bool = True) -> Iterator[Hashable]:
-    """Yield for each step its operation, where it stands, and which time it is done there."""
+    """Yield for each step its operation, its location, and the count of earlier runs there."""
     occurrences = Counter[Hashable]()
     for step in steps:
         counts = (len(step.numbers), len(step.inputs), len(step.outputs)) if counts_tensors else ()
@@ -135,16 +140,18 @@ def _keys(steps: Sequence[Step], *, counts_tensors: bool = True) -> Iterator[Has
 def by_name(
     names: Sequence[str], args: Sequence[object], kwargs: Mapping[str, object]
 ) -> dict[str, object]:
-    """Return the arguments of a call by the names of its parameters; those that have none are left
-    out.
+    """Return the arguments of a call by the names of its parameters.
+
+    Arguments without a parameter name are left out.
     """
     return dict(zip(names, args, strict=False)) | dict(kwargs)
 
 
 def _arguments(args: tuple[object, ...], kwargs: Mapping[str, object], names: list[str]) -> str:
-    named = by_name(names, args, kwargs)
+    by_parameter = by_name(names, args, kwargs)
     ordered = sorted(
-        named.items(), key=lambda item: names.index(item[0]) if item[0] in names else len(names)
+        by_parameter.items(),
+        key=lambda item: names.index(item[0]) if item[0] in names else len(names),
     )
     unnamed = [_argument("", value) for value in args[len(names) :]]
     return ", ".join([*unnamed, *(_argument(name, value) for name, value in ordered)])
@@ -161,22 +168,24 @@ _TOKENS = Axis(("T",))
 
 
 def weights_by_call(example: Example, traced: Traced) -> list[Tensor | None]:
-    """Return the weights that each call computed, (nh, new queries, keys so far) of the first
-    sequence; None where none were found.
+    """Return the attention weights that each call computed, for the first sequence.
+
+    Each tensor is (nh, new queries, keys so far), or None if no weights were found.
     """
     sides = sides_of(example)
     return [_of_call(example, traced, sides, number) for number in range(len(sides))]
 
 
 def sides_of(example: Example) -> list[tuple[int, int]]:
-    """Return (new queries, all keys so far) of each call; empty if the signature does not say which
-    argument holds the tokens.
+    """Return the number of new queries, and of all keys so far, for each call.
+
+    Empty if the signature does not say which argument holds the tokens.
     """
     tokens = example.axes.sizes.get("T", 0)
     if not example.call.then:
         return [(example.axes.sizes.get("T_q", tokens), example.axes.sizes.get("T_k", tokens))]
-    named = example.signature.call if example.signature else ()
-    shapes = {p.name: p.shape for p in named if p.shape and _TOKENS in p.shape}
+    parameters = example.signature.call if example.signature else ()
+    shapes = {p.name: p.shape for p in parameters if p.shape and _TOKENS in p.shape}
     sides: list[tuple[int, int]] = []
     for step in example.call.steps:
         arguments = by_name(example.names, step.args, step.kwargs)
@@ -196,8 +205,9 @@ def sides_of(example: Example) -> list[tuple[int, int]]:
 
 
 def shows_a_triangle(example: Example) -> bool:
-    """Return whether a later call has several new tokens, whose first ones must not see the
-    last.
+    """Return whether a later call has several new tokens.
+
+    The first of these tokens must not see the last one.
     """
     return any(1 < new < keys for new, keys in sides_of(example))
 
@@ -207,10 +217,11 @@ def _of_call(
 ) -> Tensor | None:
     """Return the weights of one call.
 
-    Who keeps the tokens in place of keys may compute all rows again: the last ones are new.
+    An attempt that keeps the tokens instead of keys may compute all rows again. The last rows are
+    then the new ones.
     """
     new, keys = sides[number]
-    # another table may be the same: a single key has the weight 1
+    # The weights cannot be told apart from other tables: a single key has the weight 1 anyway.
     if keys < 2 or keys == example.axes.sizes.get("hd"):
         return None
     weights = _weights_at(traced, example.axes, (new, keys), sides[:number].count((new, keys)))
@@ -255,7 +266,7 @@ def _of_first_sequence(
     batch, heads = axes.sizes.get("B", 1), axes.sizes.get("nh", 1)
     if len(shape) == 4:
         return step.crops[earlier] if shape[1] == heads and earlier < len(step.crops) else None
-    if earlier:  # of a loop, too few runs are kept to tell one call from the next
+    if earlier:  # too few runs of a loop are kept to tell one call from the next
         return None
     if len(shape) == 3 and shape[0] in (heads, batch * heads) and (shape[0] != batch or heads == 1):
         return step.crops[0][:heads]
@@ -265,31 +276,34 @@ def _of_first_sequence(
     return torch.stack(step.crops[:heads]) if len(shape) == 2 else None
 
 
-BLOCKS, ROWS, COLUMNS = 2, 12, 16  # the most that is shown
+BLOCKS, ROWS, COLUMNS = 2, 12, 16  # the largest numbers of heads, rows and columns shown
 _WORDS = {"T": "token", "nh": "head"}
 
 
 @dataclass(frozen=True)
 class Addresses:
-    """Where each number of a tensor stood in the argument, and in which head; −1 if the argument
-    has no such number.
+    """The origin of each number of a tensor.
+
+    Attributes:
+        argument: The argument that the numbers come from.
+        positions: The address of each number in the argument, or −1 if it is not there.
+        heads: The head of each number, or −1.
     """
 
     argument: str
-    places: Tensor
+    positions: Tensor
     heads: Tensor
 
     def at(self, table: int) -> Addresses:
-        """Return those of one table."""
-        places, heads = (
-            grid.reshape(-1, *grid.shape[-2:])[table] for grid in (self.places, self.heads)
-        )
-        return Addresses(self.argument, places, heads)
+        """Return the addresses of one table."""
+        grids = (self.positions, self.heads)
+        return Addresses(self.argument, *(g.reshape(-1, *g.shape[-2:])[table] for g in grids))
 
 
 def addresses(example: Example, values: Tensor) -> Addresses | None:
-    """Return the addresses of the numbers of an answer; None if the call does more than move
-    numbers.
+    """Return the address of each number of an output.
+
+    None if the call does more than move numbers.
     """
     tensors = [
         (name, value) for name, value in example.arguments.items() if isinstance(value, Tensor)
@@ -304,11 +318,11 @@ def addresses(example: Example, values: Tensor) -> Addresses | None:
     shape = next(p.shape for p in example.signature.call if p.name == argument) or ()
     names = [str(axis.factors[0]) for axis in shape]
     row = "T" if "T" in names else next(name for name in names if name != "B")
-    places, channels = (torch.zeros(tensor.shape, dtype=torch.long) for _ in range(2))
+    positions, channels = (torch.zeros(tensor.shape, dtype=torch.long) for _ in range(2))
     of_others = of_heads = 1
     for axis, (name, size) in reversed([*enumerate(zip(names, tensor.shape, strict=True))]):
         at = torch.arange(size).reshape(-1, *[1] * (tensor.dim() - axis - 1))
-        places = places + at * {"B": 10_000, row: 100}.get(name, of_others)
+        positions = positions + at * {"B": 10_000, row: 100}.get(name, of_others)
         of_others *= 1 if name in ("B", row) else size
         if name not in ("B", "T"):
             channels, of_heads = channels + at * of_heads, of_heads * size
@@ -317,17 +331,22 @@ def addresses(example: Example, values: Tensor) -> Addresses | None:
     at = torch.searchsorted(ordered.values, flat_values).clamp(max=tensor.numel() - 1)
     is_there = ordered.values[at] == flat_values
     matched = (
-        torch.where(is_there, grid.flatten()[ordered.indices[at]], -1) for grid in (places, heads)
+        torch.where(is_there, grid.flatten()[ordered.indices[at]], -1)
+        for grid in (positions, heads)
     )
     return Addresses(argument, *(grid.reshape(values.shape) for grid in matched))
 
 
 @dataclass(frozen=True)
 class OriginTable:
-    """Rows of a head, or of a whole sequence, by name: the student's addresses and the expected
-    ones, −1 for none.
+    """The rows of a head, or of a whole sequence.
 
-    title: of the head. legend: above it, "" behind the first. more: how many heads are not shown.
+    Attributes:
+        title: The name of the head.
+        rows: For each row its name, the student's addresses and the expected ones; −1 is a number
+            that is not in the argument.
+        legend: The text above the table, or "" for all tables but the first.
+        hidden_heads: How many heads are not shown.
     """
 
     title: str
@@ -337,13 +356,14 @@ class OriginTable:
 
     @property
     def wrong_rows(self) -> tuple[tuple[str, list[int], list[int]], ...]:
-        """The rows that are wrong."""
+        """The rows whose addresses are not the expected ones."""
         return tuple(row for row in self.rows if row[1] != row[2])
 
 
 def origins(example: Example, values: Tensor) -> tuple[OriginTable, ...]:
-    """Return the first sequence of an answer of the right shape, head by head; nothing if the call
-    does more than move numbers.
+    """Return the first sequence of an output of the right shape, head by head.
+
+    Empty if the call does more than move numbers.
     """
     actual, expected = addresses(example, values), addresses(example, example.expected)
     if (
@@ -354,7 +374,7 @@ def origins(example: Example, values: Tensor) -> tuple[OriginTable, ...]:
     ):
         return ()
     both = [
-        side.places[0].reshape(-1, *values.shape[-2:])[:BLOCKS, :ROWS, :COLUMNS].tolist()
+        side.positions[0].reshape(-1, *values.shape[-2:])[:BLOCKS, :ROWS, :COLUMNS].tolist()
         for side in (actual, expected)
     ]
     names = [
@@ -362,15 +382,16 @@ def origins(example: Example, values: Tensor) -> tuple[OriginTable, ...]:
     ]
     heads = example.expected.shape[1] if len(names) == 4 else 1
     legend = f"each number of sequence 0 by its address in {actual.argument}, 100·token + channel"
-    return tuple(
-        OriginTable(
-            f"{names[1]} {head}" if len(names) == 4 else "",
-            tuple((f"{names[-2]} {i}", *row) for i, row in enumerate(zip(*tables, strict=True))),
-            legend if not head else "",
-            heads - len(both[0]) if head == len(both[0]) - 1 else 0,
-        )
-        for head, tables in enumerate(zip(*both, strict=True))
-    )
+    hidden_heads = heads - len(both[0])
+    origin_tables = []
+    for head, tables in enumerate(zip(*both, strict=True)):
+        title = f"{names[1]} {head}" if len(names) == 4 else ""
+        rows = enumerate(zip(*tables, strict=True))
+        named_rows = tuple((f"{names[-2]} {i}", *row) for i, row in rows)
+        is_last = head == len(both[0]) - 1
+        origin_tables.append(OriginTable(title, named_rows, legend, hidden_heads * is_last))
+        legend = ""
+    return tuple(origin_tables)
 
 
 INSTEAD = 8  # how many substitutes an example has
@@ -385,26 +406,25 @@ def returns_several(call: Call) -> bool:
 def ambiguity_of(axes: Axes) -> int:
     """Return how many sizes could be two different axes.
 
-    The fewer, the better a call serves as an example.
+    A call with less ambiguity is a better example.
     """
     sizes = list(axes.sizes.values())
-    # this is C itself
+    # nh·hd is left out because it is C itself
     several = [size for name, size in axes.packings + axes.joined if name != "nh·hd"]
     several += [*sizes, *((3,) if axes.packed else ())]  # the size of an axis over q, k and v
     return SAME * (sizes.count(1) + len(sizes) - len(set(sizes))) + len(several) - len(set(several))
 
 
 def examples(exercise: Exercise, recording: FaultDictionary) -> list[Example]:
-    """Return an example for each function and each setting of a module, in the order of
-    course.yaml.
+    """Return an example for each function and each setting of a module.
+
+    The functions are in the order of course.yaml.
     """
     candidates: dict[tuple[str, str], dict[int, tuple[tuple[int, ...], Example]]] = {}
     for index, example in _all(exercise, recording):
         layers = {check.layer for check in recording.checks if index in check.calls}
-        rank, best = (
-            _rank(example, layers),
-            candidates.setdefault((example.target, _setting(example.call)), {}),
-        )
+        rank = _rank(example, layers)
+        best = candidates.setdefault((example.target, _setting(example.call)), {})
         if index not in best or rank < best[index][0]:
             best[index] = (rank, example)
     order = list(exercise.shapes) or [target for target, _ in candidates]
@@ -422,11 +442,16 @@ def examples(exercise: Exercise, recording: FaultDictionary) -> list[Example]:
 def examples_named(
     exercise: Exercise, recording: FaultDictionary, function: str | None, command: str
 ) -> list[Example]:
-    """Return the examples of this function, or of all if it is None.
+    """Return the examples of this function, or of all functions if it is None.
 
-    Raises CourseFault if there are none.
+    Args:
+        exercise: The exercise.
+        recording: Its fault dictionary.
+        function: The name of the function, or None.
+        command: The command that needs the examples, such as "course trace".
 
-    command: what needs them, such as "course trace".
+    Raises:
+        CourseFault: There are no examples.
     """
     all_examples = examples(exercise, recording)
     chosen = [example for example in all_examples if function in (None, example.target)]
@@ -436,10 +461,8 @@ def examples_named(
             f"no recorded call of {exercise.id} fits its shapes in course.yaml. Next: {next_step}"
         )
     if not chosen:
-        verb, targets = (
-            command.removeprefix("course "),
-            ", ".join(dict.fromkeys(e.target for e in all_examples)),
-        )
+        verb = command.removeprefix("course ")
+        targets = ", ".join(dict.fromkeys(e.target for e in all_examples))
         raise CourseFault(
             f"{exercise.id} has no {function!r} to {verb}; it has: {targets}. Next: {command} "
             f"{exercise.id}"
@@ -450,43 +473,38 @@ def examples_named(
 def with_twin(
     example: Example, candidates: Sequence[Example], trace: Callable[[Call], Traced | None]
 ) -> Example:
-    """Return the example with its twin: of these calls the one of the same names whose sizes differ
-    most, in float32.
+    """Return the example with its twin: a candidate with the same size names, traced in float32.
+
+    The candidate whose sizes differ most is chosen. If no size differs, there is no twin.
     """
-    sizes, comparable = (
-        example.axes.sizes,
-        [
-            variant
-            for candidate in candidates
-            for variant in (candidate, candidate.uncut)
-            if variant is not None
-        ],
-    )
-    comparable = [variant for variant in comparable if variant.axes.sizes.keys() == sizes.keys()]
-    apart = [
-        sum(size != sizes[name] for name, size in variant.axes.sizes.items())
-        for variant in comparable
-    ]
-    twin = comparable[apart.index(max(apart))] if any(apart) else None
+    sizes = example.axes.sizes
+    variants = [v for candidate in candidates for v in (candidate, candidate.uncut) if v]
+    comparable = [variant for variant in variants if variant.axes.sizes.keys() == sizes.keys()]
+    differing = [_count_differences(variant.axes.sizes, sizes) for variant in comparable]
+    twin = comparable[differing.index(max(differing))] if any(differing) else None
     traced = trace(cast(twin.call, "float32")) if twin else None
     return replace(example, twin=(twin.axes, traced.steps)) if twin and traced else example
+
+
+def _count_differences(sizes: Mapping[str, int], other_sizes: Mapping[str, int]) -> int:
+    return sum(size != other_sizes[name] for name, size in sizes.items())
 
 
 def _rank(example: Example, layers: set[int]) -> tuple[int, ...]:
     """Return the rank of an example: lower is better.
 
-    Calls with zeros and the like are for checks, not for display.
+    Calls with zeros and similar inputs suit checks, but show little.
     """
     tensors = [value for value in example.call.inputs if isinstance(value, Tensor)]
     longest = max((size for tensor in tensors for size in tensor.shape), default=0)
     is_dull = bool(example.call.then) and not shows_a_triangle(example)
-    # all in one block
+    # A number above every size, such as a block size, puts all tokens in one block.
     is_dull |= any(type(value) is int and value > longest > 0 for value in example.call.inputs)
-    named = (
+    tensor_parameters = (
         [p.name for p in example.signature.call if p.shape is not None] if example.signature else []
     )
-    # what is done with those cannot be seen
-    left_out = sum(example.arguments.get(name) is None for name in named)
+    # the effect of an argument that is left out cannot be seen
+    left_out = sum(example.arguments.get(name) is None for name in tensor_parameters)
     criteria = (
         not example.compares_values,
         _is_made_up(example.call),
@@ -502,8 +520,9 @@ def _rank(example: Example, layers: set[int]) -> tuple[int, ...]:
 
 
 def _is_made_up(call: Call) -> bool:
-    """Return whether half of a tensor's numbers are 0, or a channel of an input is one number:
-    nothing is seen in such a call.
+    """Return whether half of a tensor's numbers are 0, or a channel of an input is constant.
+
+    Such a call shows little.
     """
     state = call.subject.state if isinstance(call.subject, Build) else None
     inputs = [
@@ -533,7 +552,7 @@ def _all(exercise: Exercise, recording: FaultDictionary) -> Iterator[tuple[int, 
             and not (build and build.training)
         )
         later = (value for step in call.then for value in (*step.args, *step.kwargs.values()))
-        # else the same instance is asked to compare
+        # Otherwise a check calls the same instance again in order to compare the replies.
         goes_on = any(isinstance(value, Returned) for value in later)
         plain = plain and (goes_on or not call.then)
         output = next((tensor for tensor in expected if tensor is not None), None)
@@ -542,7 +561,7 @@ def _all(exercise: Exercise, recording: FaultDictionary) -> Iterator[tuple[int, 
         compares_values = not call.random and any(
             index in check.calls for check in recording.checks
         )
-        # a planted difference is more than rounding
+        # A scalar that the check's own code computes counts: planted differences exceed rounding.
         compares_values |= bool(call.around) and not output.dim()
         if not signatures:
             yield index, _example(call, expected, compares_values, None, Axes({}))
@@ -576,12 +595,13 @@ def _example(
 
 
 def _smaller(example: Example) -> Example:
-    """Return the example with the fewest sequences of its batch, two at least, that are easy to
-    tell from its other sizes.
+    """Return the example with fewer sequences in its batch.
+
+    The number is the smallest one from two on that is easy to tell apart from the other sizes.
     """
     signature, batch = example.signature, Axis(("B",))
     if signature is None or batch not in signature.returns or example.axes.sizes["B"] < 3:
-        return example  # what has no batch may be of all sequences
+        return example  # an output without a batch axis may depend on all sequences
     shapes = {p.name: p.shape for p in signature.call if p.shape and batch in p.shape}
     sizes = dict(example.axes.sizes)
     axes_by_count = {
@@ -607,8 +627,9 @@ def _smaller(example: Example) -> Example:
 
 
 def _setting(call: Call) -> str:
-    """Return the attributes that the call sets on its module, for example flash=True, and whether
-    it asks one instance again.
+    """Return the attributes that the call sets on its module, for example "flash=True".
+
+    "then" is added if the call uses one instance several times.
     """
     attributes = call.subject.attributes.items() if isinstance(call.subject, Build) else ()
     return ", ".join([*(f"{k}={v}" for k, v in attributes), *(["then"] if call.then else [])])

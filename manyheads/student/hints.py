@@ -1,7 +1,7 @@
 """Choose the next hint, and report a student's progress in the course.
 
-Each hint is one step closer to the answer, and each mistake has steps of its own. The progress is
-that of one exercise and of the course, with the next exercise to do.
+Each hint is one step closer to the answer, and each mistake has its own steps. The module also
+reports the progress in each exercise and in the course, and chooses the next exercise.
 """
 
 from __future__ import annotations
@@ -27,18 +27,21 @@ if TYPE_CHECKING:  # check and status show hints and do not load torch
     from ..diagnosis.bank import AllWords
     from .own_attempt import Own
 
-# in FOLDER: by exercise, how many hints to each mistake of a function were shown
+# a file in FOLDER: for each exercise, the number of hints shown for each mistake of a function
 NOTE = "hints.json"
-_ENDED = ("timeout", "crashed")  # no check could examine the attempt
+_ENDED = ("timeout", "crashed")  # the process ended without a reply
 _RAISED = re.compile(r"^raised [\w ]+ on ((?:cell \d+, )?line \d+)")
 _OF_SHAPES = re.compile(r"\b(shapes?|sizes?|axis|axes|reshape|\.view|dimensions?)\b")
 
 
 @dataclass(frozen=True)
 class Hint:
-    """title: the misconception or the failing check.
+    """A hint, and the command to run next.
 
-    sentence: with its number before it. next: the command that helps next.
+    Attributes:
+        title: The title of the misconception or of the failed check.
+        sentence: The hint, after its number.
+        next: The command that helps next.
     """
 
     title: str
@@ -47,39 +50,40 @@ class Hint:
 
 
 def next_hint(attempt: Own, result: ExerciseResult) -> Hint:
-    """Return the next hint for this attempt, which counts as shown from now on."""
+    """Return the next hint for this attempt, and record it as shown."""
     id_, root = attempt.exercise.id, attempt.course.root
     if result.is_done:
         note_shown(result, root)
         return Hint("", f"{id_} needs no hint: every check passes.", "course status")
     ladder, title, steps = _steps(attempt.recording.words, result, attempt.exercise.hint)
-    last, forgets = len(steps), ""
+    step_count, warning = len(steps), ""
     try:
-        step = next_step(root, id_, ladder, last)
+        step = next_step(root, id_, ladder, step_count)
     except OSError as error:
         step = 1
-        forgets = (
+        warning = (
             f"\nThe step is not remembered: {root / FOLDER / NOTE} cannot be written "
             f"({error.strerror})."
         )
     number, prefix = (
-        min(step, last),
-        "That was the last hint. Here it is again.\n" if step > last else "",
+        min(step, step_count),
+        "That was the last hint. Here it is again.\n" if step > step_count else "",
     )
-    traces = step > last or (step == last and "course trace" in steps[-1])
-    command = "trace" if traces else "check" if step == last else "hint"
+    traces = step > step_count or (step == step_count and "course trace" in steps[-1])
+    command = "check" if step == step_count else "hint"
+    command = "trace" if traces else command
     return Hint(
         title,
-        f"{prefix}Hint {number} of {last}: {steps[number - 1]}{forgets}",
+        f"{prefix}Hint {number} of {step_count}: {steps[number - 1]}{warning}",
         f"course {command} {id_}",
     )
 
 
 def note_shown(result: ExerciseResult, root: Path) -> None:
-    """Record which hints a check has shown: the first one to the first misconception, if none was
-    shown before.
+    """Record which hints a check has shown.
 
-    After a ✓ the exercise's record is deleted: whoever breaks the attempt again begins with the
+    That is the first hint to the first misconception, if none was recorded before. If the attempt
+    is done, the exercise's record is deleted, so that a student who breaks it again begins with the
     first hint.
     """
     noted = _noted(root)
@@ -98,28 +102,32 @@ def note_shown(result: ExerciseResult, root: Path) -> None:
 
 
 def _ladder(mistake: Diagnosed, result: ExerciseResult) -> str:
-    """Return the key under which shown hints are counted: what was shown is one text about one
-    function.
+    """Return the key under which shown hints are counted.
 
-    A misconception has other texts where it shows itself in another way, so its id is not enough.
+    Each text about each function has its own key. The id of a misconception is not enough, because
+    a misconception has other texts if other evidence shows it.
     """
     return f"{mistake.function}: {mistake.id} {_row(mistake, result).get('title', '')}".rstrip()
 
 
 def _steps(words: AllWords, result: ExerciseResult, start: str) -> tuple[str, str, Sequence[str]]:
-    """Return what the mistake is known by, its title and its steps: of a misconception, of what has
-    no name, or of a start.
+    """Return the key, the title and the hints of the mistake to work on next.
 
-    words: of the misconceptions. start: the exercise's own hint.
+    It is a misconception, a mistake without a name, or the start of an exercise.
+
+    Args:
+        words: The texts of each misconception.
+        result: The result of the exercise.
+        start: The exercise's own hint for the start.
     """
     begun = next((f for f in result.functions if f.state == "unwritten" and f.evidence), None)
     to_begin = words[UNTOUCHED].hints
-    gone = next((f for f in result.functions if f.state == "undefined"), None)
+    undefined = next((f for f in result.functions if f.state == "undefined"), None)
     if (
         result.functions
         and len(result.unwritten) == len(result.functions)
         and not begun
-        and not gone
+        and not undefined
     ):
         return UNTOUCHED, "Nothing is written here yet.", (start or to_begin[0], *to_begin[1:])
     wrong_function = next(
@@ -138,20 +146,28 @@ def _steps(words: AllWords, result: ExerciseResult, start: str) -> tuple[str, st
         for diagnosed in _as_in_the_file(result)
         if diagnosed.id in words and diagnosed.id != UNTOUCHED
     ]
-    named = next(
-        (diagnosed for diagnosed in misconceptions if not gone or diagnosed.function != gone.name),
+    misconception = next(
+        (
+            diagnosed
+            for diagnosed in misconceptions
+            if not undefined or diagnosed.function != undefined.name
+        ),
         None,
     )
-    # No mistake that has a name lets a function run on for ever.
-    if failed_check and failed_check.outcome in _ENDED and (wrong_function or not named):
+    # No misconception of the bank makes a function run for ever.
+    if failed_check and failed_check.outcome in _ENDED and (wrong_function or not misconception):
         key = f"{failed_check.function}: {failed_check.outcome}"
         return key, failed_check.evidence, steps_to(failed_check.outcome)
-    if named:
-        prefix = f"{named.function}: " if len(result.functions) > 1 else ""
-        steps = _row(named, result).get("hints") or words[named.id].hints
-        return _ladder(named, result), f"{prefix}{which_of(named, result).title}", steps
+    if misconception:
+        prefix = f"{misconception.function}: " if len(result.functions) > 1 else ""
+        steps = _row(misconception, result).get("hints") or words[misconception.id].hints
+        return (
+            _ladder(misconception, result),
+            f"{prefix}{which_of(misconception, result).title}",
+            steps,
+        )
     if wrong_function or (failed_check and not result.unwritten):
-        # which refute why that was chosen
+        # A proved line refutes the choice of the function's own check.
         if wrong_function and not (
             failed_check and result.lines and failed_check.title != wrong_function.check
         ):
@@ -169,15 +185,15 @@ def _steps(words: AllWords, result: ExerciseResult, start: str) -> tuple[str, st
         stub = begun.evidence.startswith(STUB_ENDS)
         key = f"{begun.name}: {begun.evidence}"
         return key, key, steps_to("stub_ends") if stub else to_begin
-    if gone and "Python cannot read" in gone.evidence:
-        key = f"{gone.name}: {gone.evidence}"
+    if undefined and "Python cannot read" in undefined.evidence:
+        key = f"{undefined.name}: {undefined.evidence}"
         return key, key, _texts()["kinds"]["load_error"][0]["hints"]
-    if gone:
-        suggestion = f"; is {gone.near} meant?" if gone.near else "."
-        steps = tuple(step.format(name=gone.name) for step in steps_to("undefined"))
+    if undefined:
+        suggestion = f"; is {undefined.near} meant?" if undefined.near else "."
+        steps = tuple(step.format(name=undefined.name) for step in steps_to("undefined"))
         return (
-            f"undefined {gone.name}",
-            f"{gone.name}: the file has no such name{suggestion}",
+            f"undefined {undefined.name}",
+            f"{undefined.name}: the file has no such name{suggestion}",
             steps,
         )
     name = next(
@@ -190,9 +206,9 @@ def _steps(words: AllWords, result: ExerciseResult, start: str) -> tuple[str, st
 def _unexplained(
     result: ExerciseResult, function: FunctionResult | None, check: str, evidence: str
 ) -> tuple[str, str, Sequence[str]]:
-    """Return the steps to a mistake that has no name.
+    """Return the key, the title and the hints of a mistake without a name.
 
-    Another exception is another mistake, wherever it stands.
+    Exceptions of different kinds are different mistakes. The same exception on another line is not.
     """
     raised = evidence.startswith("raised ")
     symptom = "raised" if _RAISED.search(evidence) else "raised_nowhere"
@@ -203,7 +219,7 @@ def _unexplained(
     )
     name = function.name if function and len(result.functions) > 1 else ""
     steps = tuple(
-        step.format(exercise=result.id, where=_where(result, evidence))
+        step.format(exercise=result.id, where=_location(result, evidence))
         for step in steps_to(symptom)
     )
     key = f"{check}: {re.sub(r'[0-9]+', '', evidence)}" if raised else check
@@ -215,9 +231,10 @@ def _unexplained(
     )
 
 
-def _where(result: ExerciseResult, evidence: str) -> str:
-    """Return a sentence about the line to look at: one that is proved, or that raised; else how to
-    find it.
+def _location(result: ExerciseResult, evidence: str) -> str:
+    """Return a sentence about the line to look at.
+
+    It is a proved line, or the line of an exception. Otherwise the sentence says how to find it.
     """
     if result.lines:
         return f"Look at {result.lines[0].place}: one small change there makes every check pass. "
@@ -230,21 +247,27 @@ def _where(result: ExerciseResult, evidence: str) -> str:
 
 
 def _as_in_the_file(result: ExerciseResult) -> list[Diagnosed]:
-    """Return the misconceptions in the order in which `course check` shows them: of the whole file,
-    then function by function.
+    """Return the misconceptions in the order in which `course check` shows them.
+
+    Those of the whole file come first, then those of each function.
     """
     names = [function.name for function in result.functions]
     return sorted(
         result.diagnosis,
-        key=lambda named: names.index(named.function) if named.function in names else -1,
+        key=lambda diagnosed: (
+            names.index(diagnosed.function) if diagnosed.function in names else -1
+        ),
     )
 
 
 def next_step(root: Path, exercise: str, ladder: str, steps: int) -> int:
-    """Return the number of the step to show, which is noted; one more than there are where all were
-    shown.
+    """Return the number of the step to show next, and record it.
 
-    The steps to one mistake use up none of another's. Raises OSError if the note cannot be written.
+    If all steps were shown before, the number is one above the last. Each mistake has its own
+    count.
+
+    Raises:
+        OSError: The record cannot be written.
     """
     noted = _noted(root)
     counts = noted.setdefault(exercise, {})
@@ -262,38 +285,40 @@ def _write_note(root: Path, noted: dict[str, dict[str, int]]) -> None:
 def _noted(root: Path) -> dict[str, dict[str, int]]:
     try:
         noted = json.loads((root / FOLDER / NOTE).read_text(encoding="utf-8"))
-        return {
-            e: {a: s for a, s in counts.items() if isinstance(s, int)}
-            for e, counts in noted.items()
-        }
+        counts_by_exercise: dict[str, dict[str, int]] = {}
+        for exercise, counts in noted.items():
+            counts_by_exercise[exercise] = {
+                key: step for key, step in counts.items() if isinstance(step, int)
+            }
+        return counts_by_exercise
     except (OSError, ValueError, AttributeError):
         return {}
 
 
-def which_of(named: Diagnosed, result: ExerciseResult) -> Diagnosed:
-    """Return a misconception in the words of its kind, where what was seen in its function says
-    more than its title.
+def which_of(misconception: Diagnosed, result: ExerciseResult) -> Diagnosed:
+    """Return a misconception with the title and hint that fit the evidence of its function.
+
+    If no text is more specific than its title, return it unchanged.
     """
-    row = _row(named, result)
-    return (
-        named.model_copy(update={"title": row["title"], "hint": row["hints"][0]}) if row else named
-    )
+    row = _row(misconception, result)
+    if not row:
+        return misconception
+    return misconception.model_copy(update={"title": row["title"], "hint": row["hints"][0]})
 
 
-def _row(named: Diagnosed, result: ExerciseResult) -> Any:
+def _row(misconception: Diagnosed, result: ExerciseResult) -> Any:
     function_evidence = [
         f.evidence
         for f in result.functions
-        if named.function and named.function in (f.name, f.waits_for)
+        if misconception.function and misconception.function in (f.name, f.waits_for)
     ]
     evidence = " ".join(function_evidence or [check.evidence for check in result.checks])
-    return next(
-        (row for row in _texts()["kinds"].get(named.id, ()) if re.search(row["seen"], evidence)), {}
-    )
+    rows = _texts()["kinds"].get(misconception.id, ())
+    return next((row for row in rows if re.search(row["seen"], evidence)), {})
 
 
 def steps_to(symptom: str) -> tuple[str, ...]:
-    """Return the steps of a hint to what has no name."""
+    """Return the hints to a symptom that no misconception explains."""
     return tuple(_texts()["steps"][symptom])
 
 
@@ -307,9 +332,13 @@ ALL_DONE = "All done."
 
 
 class Rung(NamedTuple):
-    """Where a student stands with one exercise. asked: id and title of each visible check.
+    """A student's progress in one exercise.
 
-    result: None where nothing was checked. is_missing: whether there is no file.
+    Attributes:
+        exercise: The exercise.
+        check_titles: Id and title of each visible check.
+        result: The result of the last check, or None if nothing was checked.
+        is_missing: Whether there is no file.
     """
 
     exercise: Exercise
@@ -319,14 +348,14 @@ class Rung(NamedTuple):
 
     @property
     def state(self) -> str:
-        """How far it is."""
+        """The state: "done", "in progress", "missing" or "untouched"."""
         if self.result:
             return "done" if self.result.is_done else "in progress"
         return "missing" if self.is_missing else "untouched"
 
     @property
     def score(self) -> float:
-        """The points that are seen here."""
+        """The points that the visible checks give."""
         return (self.result and self.result.score) or 0.0
 
     @property
@@ -341,7 +370,7 @@ class Rung(NamedTuple):
 
 
 def welcome(course: Course) -> list[str]:
-    """For a student who has begun nothing."""
+    """Return the text for a student before the first exercise is begun."""
     count, first_script = len(course.exercises), from_here(course.exercises[0].script)
     exercises = "one exercise" if count == 1 else f"{count} exercises, one file each"
     return [
@@ -361,7 +390,7 @@ def welcome(course: Course) -> list[str]:
 
 
 def after_done(exercise: Exercise) -> list[str]:
-    """For an exercise of which every check passes."""
+    """Return the lines below an exercise whose checks all pass."""
     lines = [f"Why it works: {exercise.why}"] if exercise.why else []
     finished = exercise.root / "model-solutions" / exercise.assignment.id / exercise.solution.name
     if finished.exists():
@@ -375,8 +404,10 @@ def after_done(exercise: Exercise) -> list[str]:
 def next_exercise(
     course: Course, completed: Collection[Exercise], after: Exercise
 ) -> Exercise | None:
-    """Return the first exercise after this one that is not done, else the first at all; None where
-    all are done.
+    """Return the first exercise after this one that is not done.
+
+    If there is none, return the first of all exercises that is not done. Return None if all are
+    done.
     """
     exercises = course.exercises
     position = exercises.index(after) + 1
@@ -391,9 +422,9 @@ def next_exercise(
 
 
 def going_on(course: Course, completed: Collection[Exercise], after: Exercise) -> str:
-    """Return the sentence about the exercise that comes next, with the command that checks it."""
+    """Return the sentence about the next exercise, with the command that checks it."""
     upcoming = next_exercise(course, completed, after)
     if upcoming is None:
         return ALL_DONE
-    where = f"go on with {upcoming.title}, in {from_here(upcoming.script)}"
-    return f"Next: {where}, then: course check {upcoming.id}"
+    step = f"go on with {upcoming.title}, in {from_here(upcoming.script)}"
+    return f"Next: {step}, then: course check {upcoming.id}"

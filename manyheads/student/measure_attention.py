@@ -1,8 +1,7 @@
-"""Measure written-out attention against SDPA on this machine, as a table: times in ms, peak memory
-in bytes.
+"""Measure written-out attention against SDPA on this machine, as a table.
 
-Only the arithmetic is written out, on q, k, v that are already split into heads. So this file
-reveals no more than the documentation of SDPA does.
+Times are in ms, peak memory is in bytes. Only the arithmetic is written out, on q, k, v that are
+already split into heads, so this file reveals no more than the documentation of SDPA does.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ from ..errors import CourseFault
 
 BATCH, HEADS, HEAD_DIM = 1, 12, 64
 ITEM_SIZES = {"float32": 4, "bfloat16": 2}  # bytes for each number
-SQUARES = 5  # how many matrices the path by hand holds at most, with gradients
+SQUARES = 5  # the largest number of (T, T) matrices that the path by hand holds, with gradients
 T = TypeVar("T")
 Attention = Callable[[Tensor, Tensor, Tensor], Tensor]
 
@@ -38,7 +37,10 @@ Attention = Callable[[Tensor, Tensor, Tensor], Tensor]
 class BenchSetting(NamedTuple):
     """The setting of one comparison.
 
-    backward: whether the gradients of q, k and v are computed too.
+    Attributes:
+        T: The number of tokens.
+        dtype: The dtype of q, k and v.
+        backward: Whether the gradients of q, k and v are computed too.
     """
 
     T: int
@@ -52,8 +54,11 @@ class BenchSetting(NamedTuple):
 
 
 class Measured(NamedTuple):
-    """Of one path the median time, and the most memory beyond that of q, k, v; None if it cannot be
-    measured.
+    """The measurements of one path.
+
+    Attributes:
+        time: The median time.
+        peak: The largest amount of memory beyond q, k, v. None if it cannot be measured.
     """
 
     time: float
@@ -61,7 +66,14 @@ class Measured(NamedTuple):
 
 
 class BenchRow(NamedTuple):
-    """The measurements of one setting. `instead`: why there are none, if there are none."""
+    """The measurements of one setting.
+
+    Attributes:
+        setting: The setting.
+        by_hand: The measurements of the written-out attention.
+        sdpa: The measurements of SDPA.
+        instead: The reason why there are no measurements, or "".
+    """
 
     setting: BenchSetting
     by_hand: Measured | None = None
@@ -76,18 +88,24 @@ class BenchRow(NamedTuple):
 
 @dataclass(frozen=True)
 class Bench:
-    """All measurements. apart: the largest difference between the two paths' outputs, by dtype."""
+    """All measurements.
 
-    where: str  # the device, its name, and torch's version
+    Attributes:
+        where: The device, its name, and torch's version.
+        rows: The measurements of each setting.
+        apart: The largest difference between the two paths' outputs, by dtype.
+    """
+
+    where: str
     rows: tuple[BenchRow, ...]
     apart: Mapping[str, float]
 
 
-# lengths, and seconds to spend on each path, or one run
+# the lengths T, and the seconds to spend on each path (at least one run)
 FULL, QUICK = ((256, 1024, 4096), 1.5), ((256,), 0.05)
 # The lesson's source gives an A100 and no more: neither batch, heads, dtype nor whether gradients
-# were computed. One sequence, 12 heads, float32 and forward alone are our guess, and nobody here
-# has reproduced the times.
+# were computed. One sequence, 12 heads, float32 and forward alone are our guess. The times are not
+# reproduced here.
 LESSON_DEVICE = "A100"
 LESSON = {
     BenchSetting(T, "float32", backward=False): (Measured(by_hand), Measured(sdpa))
@@ -106,9 +124,9 @@ def settings(lengths: tuple[int, ...]) -> list[BenchSetting]:
 
 
 def peak_of(run: Callable[[], T], device: str) -> tuple[T, int | None]:
-    """Return the result of the run, and its peak: of the device's allocator, or of this process on
-    the CPU.
+    """Return the result of the run, and the peak of its memory in bytes.
 
+    On CUDA, the device's allocator measures the peak. On the CPU, it is the peak of this process.
     The peak is None if the system does not report it (on the CPU only Linux does).
     """
     if device == "cuda":
@@ -121,12 +139,12 @@ def peak_of(run: Callable[[], T], device: str) -> tuple[T, int | None]:
     resident = None
     # macOS has no malloc_trim, Windows no library without a name
     with suppress(OSError, AttributeError, TypeError):
-        # else memory that malloc keeps would be reused without being counted
+        # Otherwise memory that malloc keeps would be reused without being counted.
         ctypes.CDLL(None).malloc_trim(0)
         Path("/proc/self/clear_refs").write_text("5")  # proc(5): VmHWM becomes VmRSS
         resident = _bytes("VmRSS", "self/status")
-    result, most = run(), _bytes("VmHWM", "self/status")
-    return result, None if resident is None or most is None else max(0, most - resident)
+    result, peak = run(), _bytes("VmHWM", "self/status")
+    return result, None if resident is None or peak is None else max(0, peak - resident)
 
 
 def _bytes(name: str, file: str) -> int | None:
@@ -142,9 +160,16 @@ def measure(
     on_start: Callable[[str], None],
     enough: float,
 ) -> Bench:
-    """Measure these settings. Raises CourseFault if there is no such device.
+    """Measure these settings.
 
-    on_start: called with each in words. enough: seconds to spend on each path, or one run.
+    Args:
+        bench_settings: The settings.
+        device: "cpu" or "cuda".
+        on_start: Called with a description of each setting before it is measured.
+        enough: The seconds to spend on each path (at least one run).
+
+    Raises:
+        CourseFault: There is no such device.
     """
     if device == "cuda" and not torch.cuda.is_available():
         raise CourseFault(
@@ -245,9 +270,7 @@ _HEADERS = (
 
 
 def bench_report(bench: Bench) -> RenderableType:
-    """Return a table with the lesson's figures in its last rows, and an explanation of the
-    columns.
-    """
+    """Return a table with the lesson's figures at its end, and an explanation of the columns."""
     table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, header_style="", show_edge=False)
     for name in _HEADERS:
         table.add_column(name, justify="right" if name else "left", no_wrap=True)
@@ -268,7 +291,7 @@ def bench_report(bench: Bench) -> RenderableType:
 
 
 def title_of(setting: BenchSetting) -> str:
-    """For example "float32, forward and backward"."""
+    """Return a setting in words, for example "float32, forward and backward"."""
     return f"{setting.dtype}, forward{' and backward' if setting.backward else ''}"
 
 
@@ -293,5 +316,10 @@ def _cells(title: str, row: BenchRow) -> list[str]:
 
 
 def three_digits(number: float | None) -> str:
-    """0.31, 3.9, 71, 1234: three significant digits, without an exponent; – for none."""
-    return "–" if number is None else f"{number:.0f}" if number >= 100 else f"{number:.3g}"
+    """Return a number with three significant digits and without an exponent: 0.31, 3.9, 71, 1234.
+
+    A dash if there is no number.
+    """
+    if number is None:
+        return "–"
+    return f"{number:.0f}" if number >= 100 else f"{number:.3g}"

@@ -1,10 +1,9 @@
-"""A student's own attempt at an exercise: which file it is, what its visible checks find, and what
-is kept of that.
+"""Find a student's own attempt at an exercise, check it, and keep the result.
 
-What a check found is kept, a file an exercise, in the folder `.course`, which git ignores. It holds
-good while all that a result depends on is the same: the attempt's text, the recorded answers,
-course.yaml, the engine and the version of torch. Where it can be used, torch is not imported, which
-alone takes a second. A file that cannot be read or written is as good as none.
+The result of a check is kept in the folder `.course`, which git ignores, in one file for each
+exercise. It is valid as long as nothing changes that a result depends on: the attempt's text, the
+fault dictionary, course.yaml, the engine and the version of torch. A valid result saves the import
+of torch, which alone takes a second. A file that cannot be read or written counts as missing.
 """
 
 from __future__ import annotations
@@ -60,7 +59,11 @@ class _Kept(BaseModel):
 class Own:
     """A student's own attempt at an exercise.
 
-    is_started: whether it differs from the untouched stub.
+    Attributes:
+        course: The course.
+        exercise: The exercise.
+        source: The text of the attempt.
+        is_started: Whether it differs from the untouched stub.
     """
 
     course: Course
@@ -70,24 +73,24 @@ class Own:
 
     @property
     def is_begun(self) -> bool:
-        """Whether something is written, be it under another name."""
+        """Whether the student has written something, even in a file with another name."""
         return self.is_started or (
             self.source.missing and self.source.name != self.exercise.script.name
         )
 
     @property
     def path(self) -> Path:
-        """The file, as seen from here."""
+        """The file, relative to the working folder if it is below it."""
         return from_here(self.exercise.script.with_name(self.source.name))
 
     @property
     def last(self) -> ExerciseResult | None:
-        """What the last check of this very attempt found; None if there was none."""
+        """The result of the last check of this very text, or None if there is none."""
         stored = _stored_check(self.exercise)
         return stored.result if stored is not None and stored.key == self._key else None
 
     def keep(self, result: ExerciseResult) -> None:
-        """Keep what a check of this attempt has found: it was checked last."""
+        """Keep the result of a check of this attempt. The exercise is then the one checked last."""
         with suppress(OSError):
             (self.course.root / FOLDER).mkdir(mode=0o700, exist_ok=True)
             stored = _Kept(key=self._key, result=result)
@@ -100,23 +103,27 @@ class Own:
         return hashlib.sha256("\0".join(dependencies).encode("utf-8", "surrogatepass")).hexdigest()
 
     def judged_instead(self, names: Collection[str]) -> str:
-        """Return why not the file that was named is judged, but the one beside it; "" where nothing
-        needs to be said.
+        """Return why another file is judged than the one that the student named.
+
+        "" if there is nothing to explain.
         """
-        named = {basename(name) for name in names} - {self.source.name}
-        if self.source.missing:  # what it lacks is told in place of a result
+        other_names = {basename(name) for name in names} - {self.source.name}
+        if self.source.missing:  # the command reports the missing file instead of a result
             return ""
         for named_path in (
-            path for path in (self.exercise.script, self.exercise.notebook) if path.name in named
+            path
+            for path in (self.exercise.script, self.exercise.notebook)
+            if path.name in other_names
         ):
-            if not self.source.note:  # a note is told with the result
+            if not self.source.note:  # the result shows the note
                 why = "is as it was handed out" if named_path.exists() else "is not here"
                 return f"{self.source.name} is judged, for {named_path.name} {why}."
-        return next(filter(None, map(self._said_of_a_copy, sorted(named))), "")
+        return next(filter(None, map(self._said_of_a_copy, sorted(other_names))), "")
 
     def _said_of_a_copy(self, name: str) -> str:
-        """Return why a file is not judged whose name says more than the exercise's; "" where it is
-        no such file.
+        """Return why a file with a longer name than the exercise's is not judged.
+
+        "" if it is no such file.
         """
         is_there = self.exercise.script.with_name(name).exists()
         is_of_this = (
@@ -129,14 +136,19 @@ class Own:
 
     @property
     def recording(self) -> FaultDictionary:
-        """The recorded answers. Raises CourseError. Imports torch."""
+        """The fault dictionary of the exercise. Reading it imports torch.
+
+        Raises:
+            CourseError: It cannot be read.
+        """
         from ..diagnosis.recording_file import read
 
         return read(self.exercise.fingerprints)
 
     def must_run(self, command: str) -> None:
-        """Raise CourseError, with what comes next, where nothing of the student's can run for this
-        command.
+        """Raise CourseError if the attempt has no code that this command could run.
+
+        The message says what to do next.
         """
         problem, exercise = self.source.problem, self.exercise
         if self.source.missing:
@@ -150,11 +162,11 @@ class Own:
 
 
 def read_own(course: Course, exercise: Exercise) -> Own:
-    """Return the attempt in exercises/: the script, or the notebook where that alone is worked on,
-    or there.
+    """Return the student's attempt at an exercise, from the folder exercises/.
 
-    Missing, with a problem that says why and what comes next, where there is neither, or what is
-    written has another name.
+    It is the script, or the notebook if only the notebook was changed or only it exists. If neither
+    exists, or if the student's work is in a file with another name, the attempt is marked as
+    missing. Its problem then gives the reason and the next step.
     """
     script, kib, (stub, _) = exercise.script, course.limits.source_kib, recorded(exercise)
     source = read_attempt(script.parent, exercise.stem, stub, kib)
@@ -163,14 +175,14 @@ def read_own(course: Course, exercise: Exercise) -> Own:
     if misnamed := _other_name(course, exercise):
         expected_path = script.with_suffix(Path(misnamed).suffix)
         is_here = "is as it was handed out" if script.exists() else "is not here"
-        next_ = (
+        action = (
             f"put it in the place of {expected_path.name}"
             if expected_path.exists()
             else f"rename it to {expected_path.name}"
         )
         problem = (
             f"{script.name} {is_here}, and {misnamed} is not read.\n"
-            f"Next: {next_}, then: course check {exercise.id}"
+            f"Next: {action}, then: course check {exercise.id}"
         )
         source = AttemptSource(misnamed, missing=True, problem=problem)
     elif source.missing:
@@ -182,11 +194,11 @@ def read_own(course: Course, exercise: Exercise) -> Own:
 
 
 def _other_name(course: Course, exercise: Exercise) -> str:
-    """Return a file beside the exercise's own that has nearly its name and is read for no exercise;
-    "" where there is none.
+    """Return a file beside the exercise's script that probably has the attempt under a wrong name.
 
-    Beside an untouched script, only one in which something is written; without a script, also one
-    that defines what is asked for.
+    "" if there is none. No exercise reads that file. Its name is close to the script's. If the
+    script exists and is untouched, the file must have something written in it. If the script does
+    not exist, a file that defines the names of the exercise counts, too.
     """
     script, kib, exercises = exercise.script, course.limits.source_kib, Exercises(course)
     exercise_paths = {
@@ -217,13 +229,16 @@ def _other_name(course: Course, exercise: Exercise) -> str:
 
 
 def recorded(exercise: Exercise) -> tuple[str, list[tuple[str, str]]]:
-    """Return the code_digest of the untouched stub, and id and title of each check, by layers.
+    """Return the code_digest of the untouched stub, and each check's id and title, sorted by layer.
 
-    Raises CourseError.
+    Raises:
+        CourseError: The file of the fault dictionary cannot be read.
     """
     path = exercise.fingerprints
     try:
-        with path.open("rb") as file:  # its head is enough, and needs no torch
+        with path.open(
+            "rb"
+        ) as file:  # the head of the file is enough and can be read without torch
             head = json.loads(file.read(int.from_bytes(file.read(8), "little")))
         body = json.loads(head["__metadata__"]["body"])
         return body["stub"], [
@@ -235,8 +250,10 @@ def recorded(exercise: Exercise) -> tuple[str, list[tuple[str, str]]]:
 
 
 def checked_last(course: Course) -> Exercise | None:
-    """Return the exercise that was checked last, of those that are not done if there are any; None
-    where none was checked.
+    """Return the exercise that was checked last.
+
+    Exercises that are done count only if all checked exercises are done. None if there was no
+    check.
     """
     checked = {
         exercise: stored.result
@@ -248,17 +265,18 @@ def checked_last(course: Course) -> Exercise | None:
 
 
 def checked_at(exercise: Exercise) -> int:
-    """Return when the result of its last check was kept."""
+    """Return the time of the last check of an exercise, in nanoseconds."""
     return kept_path(exercise).stat().st_mtime_ns
 
 
 def done_exercises(course: Course) -> set[Exercise]:
-    """Return the exercises that the last check of their present text found done. Nothing is run."""
+    """Return the exercises of which every check passes, from kept results. Nothing is run."""
     completed = set()
     for exercise in course.exercises:
-        # a recorded file is missing: whoever checks that exercise is told
+        # A file of the course is missing. Checking that exercise reports it.
         with suppress(CourseError):
-            if (last := read_own(course, exercise).last) is not None and last.is_done:
+            result = read_own(course, exercise).last
+            if result is not None and result.is_done:
                 completed.add(exercise)
     return completed
 
@@ -276,37 +294,37 @@ def kept_path(exercise: Exercise) -> Path:
 
 @cache
 def versions() -> tuple[str, ...]:
-    """Return the versions of the packages, and the state of each file of the engine: a checkout
-    changes without its version.
+    """Return the versions of the packages, and the state of each file of the engine.
+
+    The files count because a checkout changes without a new version.
     """
-    named = ("manyheads", "torch", "numpy", "einops")
+    packages = ("manyheads", "torch", "numpy", "einops")
     package_versions = [
         f"{name} {distribution.version}"
-        for name in named
+        for name in packages
         for distribution in metadata.distributions(name=name)
     ]
     return (*dict.fromkeys(package_versions), *map(state_of, sorted(ENGINE.rglob("*.py"))))
 
 
 def state_of(path: Path) -> str:
-    """Return when a file was written, and how long it is; "" where there is none."""
+    """Return the name, time of last change and size of a file, or "" if there is none."""
     with suppress(OSError):
         status = path.stat()
-        return f"{path.name} {status.st_mtime_ns} {status.st_size}"  # wherever the folder lies
+        return f"{path.name} {status.st_mtime_ns} {status.st_size}"  # independent of the folder
     return ""
 
 
 def from_here(path: Path) -> Path:
-    """Return the path, relative to the working folder where it is below it."""
+    """Return the path, relative to the working folder if the path is below it."""
     return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
 
 
 def _says_more(earlier: ExerciseResult, result: ExerciseResult) -> bool:
-    """Return whether an earlier check of the same text found the same, and proved a line that this
-    one has not.
+    """Return whether an earlier check of the same text proved a line, and this one did not.
 
-    The search for the line ends after some seconds, so a busy machine may find none. What was
-    proved stays true.
+    All outcomes must be the same. The search for the line ends after some seconds, so it may fail
+    on a busy machine. A line that was proved once stays proved.
     """
     outcomes = [(check.id, check.outcome) for check in earlier.checks]
     is_same = outcomes == [(check.id, check.outcome) for check in result.checks]
@@ -316,28 +334,36 @@ def _says_more(earlier: ExerciseResult, result: ExerciseResult) -> bool:
 class Checks(ExitStack):
     """The checks of a student's own attempts.
 
-    A box is opened for the first that has to be run, and closed at the end.
+    A box is opened for the first attempt that must run, and closed at the end.
 
-    course: of these attempts. ran: the exercises that were run.
+    Attributes:
+        course: The course.
+        ran: The exercises that were run.
+        waiting: A function that opens a context in which an attempt runs, for example to show it.
     """
 
     def __init__(
         self, course: Course, box: Box | None = None, *, fresh: bool = False, looks: bool = False
     ) -> None:
-        """`fresh`: runs also what has not changed.
+        """Prepare the checks.
 
-        `looks`: nothing counts as checked last; else what was stopped is run again, for a busy
-            machine may have caused that.
+        Args:
+            course: The course.
+            box: An open box, or None to open one when it is needed.
+            fresh: Whether to run also attempts that have not changed.
+            looks: Whether to use a kept result as it stands, and not to count it as checked last.
+                Otherwise an attempt that timed out or crashed is run again, because a busy machine
+                may be the reason.
         """
         super().__init__()
         self.course, self.ran = course, set[Exercise]()
-        # shown meanwhile
         self.waiting: Callable[[Exercise], AbstractContextManager[object]] = nullcontext
         self._box, self._fresh, self._looks = box, fresh, looks
 
     def box(self) -> Box:
-        """Return the box, for whoever computes or has threads afterwards: it may fork this
-        process.
+        """Return the box, opened if necessary.
+
+        Opening it may fork this process, so call this before any computation and before any thread.
         """
         if self._box is None:
             from ..box.without_namespaces import open_own_box
@@ -346,24 +372,28 @@ class Checks(ExitStack):
         return self._box
 
     def result(self, attempt: Own) -> ExerciseResult:
-        """Return what the visible checks find, or found where nothing has changed since; it is
-        kept.
+        """Return the result of the visible checks, or the kept result if nothing has changed since.
 
-        Raises CourseError where there is no file.
+        The result is kept.
+
+        Raises:
+            CourseError: There is no file.
         """
         if attempt.source.missing:
             raise CourseError(attempt.source.problem)
         stored = attempt.last
-        last = None if self._fresh else stored
-        if last is not None and self._looks:
-            return last
-        if last is None or any(check.outcome in ("timeout", "crashed") for check in last.checks):
+        result = None if self._fresh else stored
+        if result is not None and self._looks:
+            return result
+        if result is None or any(
+            check.outcome in ("timeout", "crashed") for check in result.checks
+        ):
             self.ran.add(attempt.exercise)
-            last = self._run(attempt)
-            if stored is not None and _says_more(stored, last):
-                last = stored
-        attempt.keep(last)
-        return last
+            result = self._run(attempt)
+            if stored is not None and _says_more(stored, result):
+                result = stored
+        attempt.keep(result)
+        return result
 
     def _run(self, attempt: Own) -> ExerciseResult:
         box = self.box()

@@ -1,9 +1,8 @@
-"""The content of `course plot`: an answer beside the expected one, and the attention weights of the
-student's heads.
+"""Make the pictures of `course plot`: an output beside the expected one, and attention weights.
 
-A picture is a few tables side by side, with what they show in words, for readers who cannot see it.
-For a class's pages wrong attempts are run again, in the box, on the calls that `course plot` shows
-a student: nothing hidden is asked or shown.
+A picture is a few tables side by side, with a description for readers who cannot see them. For a
+class's pages, wrong attempts are run again in the box, on the calls that `course plot` shows to a
+student. No hidden call is made or shown.
 """
 
 from __future__ import annotations
@@ -28,12 +27,12 @@ from .trace import follow
 
 HIDDEN = -1e4  # a score this low counts as −∞
 NONE = 1e-4  # a difference this small counts as rounding
-ALIKE = 1e-3  # and of a trained model's output this
-ALIKE_SHARES = 2e-3  # and of its weights, which are kept in half precision
-HEADS = 4  # the most heads that are shown
-BESIDE = 2  # the most of them that are shown beside what is expected
-DRAWN = 4  # the most pictures of one attempt on a student's page
-MOST = 12  # the most rows and columns of a table of addresses
+ALIKE = 1e-3  # the same limit for a trained model's output
+ALIKE_SHARES = 2e-3  # the same limit for its weights, which are kept in half precision
+HEADS = 4  # the largest number of heads shown
+BESIDE = 2  # the largest number of heads shown beside the expected ones
+DRAWN = 4  # the largest number of pictures of one attempt on a student's page
+MOST = 12  # the largest number of rows and columns of a table of addresses
 Key = tuple[str, str, str]  # student, assignment, exercise
 Kind = Literal["numbers", "weights", "mask", "difference", "addresses"]
 _SIDES = ("query position", "key position")
@@ -42,21 +41,34 @@ _AXES = {"T_q": "query position", "T_k": "key position", "T": "token", "nh": "he
 
 @dataclass(frozen=True)
 class Panel:
-    """A table to draw. heads: of addresses, the head that each number belongs to; −1 for none."""
+    """A table to draw.
+
+    Attributes:
+        title: The text above the table.
+        values: Its numbers, (rows, columns).
+        kind: How they are drawn.
+        heads: If the numbers are addresses, the head that each belongs to, or −1.
+    """
 
     title: str
-    values: Tensor  # (rows, columns)
+    values: Tensor
     kind: Kind = "numbers"
-    heads: Tensor | None = None  # (rows, columns)
+    heads: Tensor | None = None
 
 
 @dataclass(frozen=True)
 class Picture:
     """Panels side by side. Panels of one kind share a scale.
 
-    words: what they show. differs: whether the student's numbers are not the expected ones. first:
-    the row and the column that the tables begin with. tokens: what rows and columns are called, if
-    they have names.
+    Attributes:
+        title: The title.
+        words: A description.
+        panels: The panels.
+        rows: The name of the rows' axis.
+        columns: The name of the columns' axis.
+        differs: Whether the student's numbers differ from the expected ones.
+        start: The index of the first row and of the first column.
+        tokens: The names of rows and columns, if they have names.
     """
 
     title: str
@@ -70,7 +82,7 @@ class Picture:
 
     @property
     def caption(self) -> str:
-        """The picture in words."""
+        """The title and the description."""
         return f"{self.title}: {self.words}"
 
 
@@ -81,8 +93,9 @@ def pictures(traced_examples: Sequence[tuple[Example, Traced]]) -> list[Picture]
 
 
 def pictures_of(example: Example, traced: Traced) -> list[Picture]:
-    """Return the pictures of one example: of a module its heads, then its answers; for a sentence
-    its heads alone.
+    """Return the pictures of one example.
+
+    A module has its heads first, then its outputs. The example of a sentence has its heads only.
     """
     output_examples = () if example.tokens else example.all_outputs
     return [
@@ -117,18 +130,13 @@ def _heads(example: Example, traced: Traced) -> Iterator[Picture]:
             panels = tuple(
                 Panel(f"head {h}", table, "weights") for h, table in enumerate(weights[:HEADS])
             )
-            heads_text = (
-                "1 head"
-                if head_count == 1
-                else (
-                    f"{len(panels)} {'' if len(panels) == head_count else f'of {head_count} '}heads"
-                )
-            )
+            total = "" if len(panels) == head_count else f"of {head_count} "
+            heads_text = "1 head" if head_count == 1 else f"{len(panels)} {total}heads"
             yield Picture(title, heads_text + suffix, panels, *sides, tokens=example.tokens)
 
 
 def _strayed(weights: Tensor, shares: Tensor | None) -> list[int]:
-    """Return the heads whose weights are not the reference's, those that differ most first."""
+    """Return the heads whose weights differ from the reference's, the largest difference first."""
     if shares is None or shares.shape != weights.shape:
         return []
     apart = difference(weights, shares).abs().flatten(1).nan_to_num(nan=1.0).amax(1)
@@ -136,7 +144,7 @@ def _strayed(weights: Tensor, shares: Tensor | None) -> list[int]:
 
 
 def _heads_beside(title: str, weights: Tensor, example: Example, strayed: Sequence[int]) -> Picture:
-    """Return the picture of heads, each beside what is expected of it."""
+    """Return the picture of these heads, each beside the expected one."""
     assert example.shares is not None
     panels = []
     for head in sorted(strayed[:BESIDE]):
@@ -173,9 +181,8 @@ def _of_output(example: Example, traced: Traced) -> Picture:
     ]
     at = differs.index(True) if any(differs) else 0
     sequence, head = divmod(at, expected.shape[1] if expected.dim() == 4 else 1)
-    title += (f", sequence {sequence}" if sequence else "") + (
-        f", head {head}" if expected.dim() == 4 else ""
-    )
+    title += f", sequence {sequence}" if sequence else ""
+    title += f", head {head}" if expected.dim() == 4 else ""
     actual_addresses = addresses(example, actual if any(differs) else expected)
     if actual_addresses is None or expected_addresses is None:
         return compared(
@@ -187,8 +194,9 @@ def _of_output(example: Example, traced: Traced) -> Picture:
 def compared(
     title: str, expected: Tensor, actual: Tensor, rows: str, columns: str, kind: Kind = "numbers"
 ) -> Picture:
-    """Return the picture of a table: expected, the student's and the difference; the student's
-    alone if it is right.
+    """Return the picture of a table: the expected one, the student's, and the difference.
+
+    If the student's table is right, only that one is shown.
     """
     if _is_none(actual, expected):
         return Picture(title, "as expected", (Panel("yours", actual, kind),), rows, columns)
@@ -212,12 +220,19 @@ def compared(
 def _moved(
     title: str, expected: Addresses, actual: Addresses, rows: str, columns: str, note: str = ""
 ) -> Picture:
-    """Return the picture of numbers that should only be moved: where each comes from, its head as a
-    colour.
+    """Return the picture of numbers that the call should only move.
 
-    note: why there is nothing of the student's; `actual` is then what is expected.
+    Each number is shown as the address it comes from, in the colour of its head.
+
+    Args:
+        title: The title.
+        expected: The expected addresses.
+        actual: The student's addresses, or the expected ones if `note` is given.
+        rows: The name of the rows' axis.
+        columns: The name of the columns' axis.
+        note: The reason why there is no output of the student.
     """
-    strayed, foreign = actual.places != expected.places, int((actual.places < 0).sum())
+    strayed, foreign = actual.positions != expected.positions, int((actual.positions < 0).sum())
     sides, words = {"expected" if note else "yours": actual}, note or "as expected"
     if strayed.any():
         sides = {"expected": expected, "yours": actual}
@@ -230,14 +245,14 @@ def _moved(
         f", columns {column} to {column + MOST - 1} of {shape[1]}" if shape[1] > MOST else ""
     )
     panels = tuple(
-        Panel(label + range_text, side.places[cut], "addresses", side.heads[cut])
+        Panel(label + range_text, side.positions[cut], "addresses", side.heads[cut])
         for label, side in sides.items()
     )
     return Picture(title, words, panels, rows, columns, bool(strayed.any()), (row, column))
 
 
 def difference(actual: Tensor, expected: Tensor) -> Tensor:
-    """Return found − expected; zero where both are hidden, NaN where only one is hidden."""
+    """Return actual − expected; zero if both are hidden, NaN if only one is hidden."""
     a, b = actual.double(), expected.double()
     one_hidden = (a < HIDDEN) != (b < HIDDEN)
     return torch.where(one_hidden, torch.nan, torch.where(a < HIDDEN, 0.0, a - b))
@@ -292,28 +307,36 @@ def drawable(
 ) -> list[Drawable]:
     """Return the attempts that failed a check without crashing or running out of time.
 
-    folders: by student and assignment.
+    Args:
+        course: The course.
+        results: The results.
+        folders: The folder of each submission, by student and assignment.
     """
-    named = {(e.assignment.id, e.id): e for e in course.exercises}
-    return [
-        Drawable((result.student, result.assignment, attempt.id), folder, exercise)
-        for result in results
-        if (folder := folders.get((result.student, result.assignment))) is not None
-        for attempt in result.exercises
-        if (exercise := named.get((result.assignment, attempt.id))) is not None
-        and (outcomes := {check.outcome for check in attempt.checks}) & {"failed", "error"}
-        and not outcomes & {"crashed", "timeout"}
-    ]
+    exercises = {(e.assignment.id, e.id): e for e in course.exercises}
+    attempts = []
+    for result in results:
+        folder = folders.get((result.student, result.assignment))
+        for attempt in result.exercises if folder else ():
+            exercise = exercises.get((result.assignment, attempt.id))
+            outcomes = {check.outcome for check in attempt.checks}
+            has_failed = bool(outcomes & {"failed", "error"})
+            if folder and exercise and has_failed and not outcomes & {"crashed", "timeout"}:
+                key = (result.student, result.assignment, attempt.id)
+                attempts.append(Drawable(key, folder, exercise))
+    return attempts
 
 
 def draw_wrong(
     course: Course, box: Box, attempts: Sequence[Drawable]
 ) -> Iterator[tuple[Key, tuple[Picture, ...]]]:
-    """Yield the pictures of each attempt that differ on public inputs.
+    """Yield the pictures of each attempt in which its output on public inputs differs.
 
-    Attempts with the same code are drawn once.
+    Attempts with the same code are drawn once. Nothing that an attempt does makes this raise.
 
-    Nothing that a student does raises. box: one that has been proved.
+    Args:
+        course: The course.
+        box: A box whose isolation is proved.
+        attempts: The attempts.
     """
     by_exercise: dict[str, tuple[str, list[Example]]] = {}
     drawn: dict[tuple[str, str], tuple[Picture, ...]] = {}

@@ -1,5 +1,6 @@
-"""A question about a student's own running code: one option is what the code does, each other one
-has a reason why it is wrong.
+"""A question about a student's own running code.
+
+One option is the code's result. Every other option has a reason why it is wrong.
 """
 
 from __future__ import annotations
@@ -24,9 +25,10 @@ class Option:
     """One option.
 
     Attributes:
-        cause: Why it is wrong; of the right one, why it is right. It is told with the right answer.
-        clue: What it would be the answer to, for a second try. It compares nothing with the right
-            answer.
+        text: The option.
+        cause: Why it is wrong or right. It is shown with the right answer.
+        clue: A question that this option would answer, shown before a second try. It does not
+            compare the option with the right answer.
     """
 
     text: str
@@ -36,9 +38,13 @@ class Option:
 
 @dataclass(frozen=True)
 class Question:
-    """right: the place of the right option.
+    """A question with its options.
 
-    code: the line of the student's code that it is about.
+    Attributes:
+        text: The question.
+        code: The line of the student's code that it is about.
+        options: The options, in the order in which they are shown.
+        correct_index: The index of the right option.
     """
 
     text: str
@@ -50,8 +56,9 @@ class Question:
 def question(
     rng: random.Random, text: str, code: str, correct: Option, distractors: Iterable[Option]
 ) -> Question | None:
-    """Return the question with the first three wrong options that differ, in any order; None where
-    there are fewer.
+    """Return the question with the first three wrong options that differ, in random order.
+
+    None if there are fewer.
     """
     by_text = {correct.text: correct}
     for option in distractors:
@@ -64,11 +71,15 @@ def question(
 
 
 def read_letters(text: str, count: int, command: str) -> str:
-    """Return the letters of answers such as BADCA or "b, a, -, c, a"; "-" where none is given.
+    """Return the letters of answers such as BADCA or "b, a, -, c, a"; "-" is no answer.
 
-    Raises CourseFault.
+    Args:
+        text: The answers.
+        count: The number of questions.
+        command: The command that received them, for the message.
 
-    command: the command that they were given to.
+    Raises:
+        CourseFault: The text is not `count` letters.
     """
     letters = re.sub(r"[\s,]", "", text).upper()
     if not re.fullmatch(rf"[{LETTERS}{NONE}]{{{count}}}", letters):
@@ -91,10 +102,12 @@ def question_lines(number: int, count: int, question: Question) -> Iterator[Text
 
 
 def answer_lines(question: Question, letter: str, *, shows_right: bool) -> Iterator[Text]:
-    """Yield why an answer is right; or why not, with the right one; or before a second try only a
-    clue.
+    """Yield the reason why an answer is right or wrong.
 
-    letter: another than A to D is none.
+    Args:
+        question: The question.
+        letter: The answer. Any other letter than A to D counts as no answer.
+        shows_right: Whether to show the right answer. Before a second try, only a clue is shown.
     """
     correct, choice = question.options[question.correct_index], LETTERS.find(letter)
     if choice == question.correct_index:

@@ -38,25 +38,29 @@ from ..submission.source import DEFINITIONS, printable, tree_of
 from .examples import Example, examples, with_twin
 from .question import ASKED, Option, Question, question
 
-CROP = (64, 64, 64, 64)  # the numbers of a traced tensor, all of them in a call that was recorded
+CROP = (64, 64, 64, 64)  # enough for every number of a tensor in a recorded call
 SECONDS = 2.0  # for all edits of one call: each needs some milliseconds
 FEW = 24  # numbers that a question can list
 
 
 class Runs:
-    """An attempt in one process of the box, and edits of it in another, loaded one after the
-    other.
+    """An attempt in one process of the box, and edits of its text in another.
+
+    The edits are loaded one after the other.
     """
 
     def __init__(self, box: Box, limits: Limits, source: AttemptSource) -> None:
         self._box, self._limits, self._source = box, limits, source
         self._own: Connection | None = None
         self._edited: Connection | None = None
-        # edits that ended their process, by an endless loop for instance
+        # edits that ended their process, for example by an endless loop
         self._ended: set[str] = set()
 
     def traced(self, call: Call) -> Traced | None:
-        """Return the attempt's own run of a call; None where it does not come back."""
+        """Return the trace of the attempt in a call.
+
+        None if the call does not come back.
+        """
         try:
             self._own = self._own or load(self._box, self._limits, self._source.load()).connection
             return self._own.ask_for(
@@ -67,8 +71,9 @@ class Runs:
             return None
 
     def replies(self, call: Call, texts: Sequence[str]) -> list[Reply | None]:
-        """Return the replies of edited texts to a call; None where one cannot be loaded, or does
-        not come back.
+        """Return the reply of each edited text to a call.
+
+        None for a text that cannot be loaded, or whose call does not come back.
         """
         pending = [text for text in texts if text not in self._ended]
         try:
@@ -115,7 +120,10 @@ class Runs:
 class Small:
     """A call of one function, in float32.
 
-    traced: the attempt's own run of it. beside: by a step's id the same one in its twin.
+    Attributes:
+        example: The call.
+        traced: The attempt's trace.
+        twin_steps: The twin's axes and the same step of the twin, by the id of the attempt's step.
     """
 
     example: Example
@@ -124,8 +132,9 @@ class Small:
 
     @property
     def runs(self) -> str:
-        """The call in words: its sizes by name, its mode, and its whole numbers and truth values, 1
-        for True.
+        """The call in words: sizes by name, mode, and the values of small tensors of integers.
+
+        Truth values are shown as integers, 1 for True.
         """
         sizes = ", ".join(f"{name} = {size}" for name, size in self.example.axes.sizes.items())
         mode = ", in eval mode" if isinstance(self.example.call.subject, Build) else ""
@@ -140,8 +149,9 @@ class Small:
         return f"{self.example.title} runs with {sizes}{mode}.{''.join(sentences)}"
 
     def names(self, step: Step) -> list[str]:
-        """Return what the axes of a step's output are called; the size where no name holds in the
-        twin, too.
+        """Return the names of the axes of a step's output.
+
+        An axis without a name that holds in the twin as well is called by its size.
         """
         twin_axes, twin = self.twin_steps[id(step)]
         shape = step.outputs[0].shape
@@ -155,8 +165,9 @@ class Small:
 
 
 def small_call(runs: Runs, example: Example) -> Small | None:
-    """Return the example with what the attempt does in it, and in its twin; None where the attempt
-    fails on it.
+    """Return the example with the attempt's trace, and with its twin.
+
+    None if the attempt fails on it.
     """
     call = cast(example.call, "float32")
     traced = runs.traced(call)
@@ -172,8 +183,8 @@ def small_call(runs: Runs, example: Example) -> Small | None:
 
 
 LONGEST = 120  # characters of a line that can be read in a question
-EDITS = 16  # of one call
-ALIKE = 3  # edits of one call that come to the same
+EDITS = 16  # the largest number of edits tried on one call
+ALIKE = 3  # the largest number of questions about edits of one call with the same effect
 
 
 def questions_about(
@@ -185,10 +196,10 @@ def questions_about(
     seed: int,
     count: int = ASKED,
 ) -> list[Question]:
-    """Return so many questions, of as many templates as there are; fewer where the attempt gives no
-    more.
+    """Return `count` questions, of as many templates as possible.
 
-    The same code and seed give the same questions.
+    There are fewer if the attempt does not give more. The same code and seed give the same
+    questions.
     """
     rng = random.Random(f"{seed} {exercise.id} {source.source}".encode("utf-8", "surrogatepass"))
     by_template: list[list[Question]] = []
@@ -210,7 +221,7 @@ def questions_about(
         for candidate in row
         if candidate is not None
     }
-    # one a line: the next could give it away
+    # first one question per line, because a second one could give away the answer
     one_per_line = {candidate.code: candidate for candidate in reversed(in_turn.values())}.values()
     return sorted(in_turn.values(), key=lambda candidate: candidate not in one_per_line)[:count]
 
@@ -232,9 +243,7 @@ def _nodes_of(text: str) -> list[ast.AST]:
 
 
 def _plain_lines(nodes: Sequence[ast.AST]) -> frozenset[int]:
-    """Return the lines that are one whole statement, of which a reader can say what its result
-    is.
-    """
+    """Return the lines that are one whole statement with a result that a reader can name."""
     statements = [node for node in nodes if isinstance(node, ast.stmt)]
     starts = [node.lineno for node in statements]
     excluded_names = (
@@ -245,41 +254,52 @@ def _plain_lines(nodes: Sequence[ast.AST]) -> frozenset[int]:
     return frozenset(
         node.lineno
         for node in statements
-        if isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign | ast.Return | ast.Expr)
-        and node.lineno == node.end_lineno
+        if node.lineno == node.end_lineno
         and starts.count(node.lineno) == 1
-        and all(
-            isinstance(target, ast.Name | ast.Attribute) for target in getattr(node, "targets", ())
-        )
-        and not isinstance(getattr(node, "target", None), ast.Subscript)
-        and isinstance(
-            node.value,
-            ast.Call | ast.BinOp | ast.UnaryOp | ast.Subscript | ast.Attribute | ast.Compare,
-        )
-        and not (isinstance(node.value, ast.Call) and name_of(node.value) in excluded_names)
-        and not any(isinstance(descendant, ast.Lambda) for descendant in ast.walk(node))
+        and _has_plain_result(node, excluded_names)
     )
+
+
+def _has_plain_result(node: ast.stmt, excluded_names: set[str]) -> bool:
+    """Return whether a statement computes one value, without a lambda or an excluded function.
+
+    Its targets are names or attributes: an assignment to an element has no result to ask about.
+    """
+    if not isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign | ast.Return | ast.Expr):
+        return False
+    targets = getattr(node, "targets", ())
+    if not all(isinstance(target, ast.Name | ast.Attribute) for target in targets):
+        return False
+    if isinstance(getattr(node, "target", None), ast.Subscript):
+        return False
+    value = node.value
+    if isinstance(value, ast.Call) and name_of(value) in excluded_names:
+        return False
+    operations = ast.Call | ast.BinOp | ast.UnaryOp | ast.Subscript | ast.Attribute | ast.Compare
+    has_lambda = any(isinstance(descendant, ast.Lambda) for descendant in ast.walk(node))
+    return isinstance(value, operations) and not has_lambda
 
 
 def _changed_line(edit: Edit) -> _ChangedLine | None:
-    before, after = edit.before.split("\n"), edit.after.split("\n")
-    if len(before) != len(after) or ("self." in edit.after and "self." not in edit.before):
+    old_lines, new_lines = edit.before.split("\n"), edit.after.split("\n")
+    if len(old_lines) != len(new_lines) or ("self." in edit.after and "self." not in edit.before):
         return None
-    places = [
-        index for index, (old, new) in enumerate(zip(before, after, strict=True)) if old != new
-    ]
-    if len(places) != 1:
+    pairs = zip(old_lines, new_lines, strict=True)
+    indices = [index for index, (old, new) in enumerate(pairs) if old != new]
+    if len(indices) != 1:
         return None
-    old, new = shown_code(before[places[0]]), shown_code(after[places[0]])
-    return (
-        _ChangedLine(edit.after, places[0] + 1, new) if old != new and len(new) <= LONGEST else None
-    )
+    index = indices[0]
+    old, new = shown_code(old_lines[index]), shown_code(new_lines[index])
+    return _ChangedLine(edit.after, index + 1, new) if old != new and len(new) <= LONGEST else None
 
 
 def shown_code(line: str) -> str:
-    """Return a line as it can be shown, without its comment, which may say what is asked."""
+    """Return a line for a question, without its comment.
+
+    The comment might give away the answer.
+    """
     line = line.strip()
-    with suppress(tokenize.TokenError, SyntaxError):  # of a line that is not a whole statement
+    with suppress(tokenize.TokenError, SyntaxError):  # the line is not a whole statement
         for token in tokenize.generate_tokens(io.StringIO(line).readline):
             if token.type == tokenize.COMMENT:
                 line = line[: token.start[1]]
@@ -293,12 +313,12 @@ class _About:
     runs: Runs
     rng: random.Random
 
-    def where(self, number: int) -> str:
-        """Return what a line is called: by its cell in a notebook."""
+    def location_of(self, number: int) -> str:
+        """Return the name of a line: in a notebook, with its cell."""
         return proved_line(self.source, number).place
 
     def lines(self, traced: Traced) -> dict[int, Step]:
-        """Return the lines that can be asked about, each with its last operation."""
+        """Return the lines to ask about, each with its last operation."""
         plain = _plain_lines(_nodes_of(self.source.source))
         return {number: step for number, step in _visited_lines(traced).items() if number in plain}
 
@@ -306,15 +326,16 @@ class _About:
         self, number: int, text: str, correct: Option, distractors: Iterator[Option] | list[Option]
     ) -> Question | None:
         code = (
-            f"{self.where(number).capitalize()}: "
+            f"{self.location_of(number).capitalize()}: "
             f"{shown_code(lines_of(self.source.source)[number - 1])}"
         )
         return question(self.rng, f"{self.small.runs} {text}", code, correct, distractors)
 
 
 def _with_clue(text: str, cause: str) -> Option:
-    """Return an option whose cause speaks of this option alone, so that it may be told before a
-    second try.
+    """Return an option whose cause can be shown before a second try.
+
+    The cause must not compare the option with the right answer.
     """
     return Option(text, cause, clue=cause)
 
@@ -323,24 +344,26 @@ Template = Callable[[_About], Iterator[Question | None]]
 
 
 def _visited_lines(traced: Traced) -> dict[int, Step]:
-    """Return the last operation of each line whose result is one tensor with axes, of the same
-    shape in every visit.
+    """Return the last operation of each line whose result is one tensor with axes.
+
+    The tensor must have the same shape in every run of the line.
     """
-    last: dict[int, Step] = {}
-    for index, after in zip_longest(traced.order, traced.order[1:]):
+    last_steps: dict[int, Step] = {}
+    for index, next_index in zip_longest(traced.order, traced.order[1:]):
         step = traced.steps[index]
-        # nor a line that it calls
-        if after is None or traced.steps[after].lines[: len(step.lines)] != step.lines:
-            last[step.lines[-1]] = step
-    sites = {_site(step) for step in last.values()}
+        # The next step belongs neither to this line nor to a line that it calls.
+        if next_index is None or traced.steps[next_index].lines[: len(step.lines)] != step.lines:
+            last_steps[step.lines[-1]] = step
+    sites = {_site(step) for step in last_steps.values()}
     site_steps = [step for step in traced.steps if _site(step) in sites]
-    variants = {
-        (_site(s), s.name, s.storage, tuple(o.shape for o in s.outputs)) for s in site_steps
-    }
+    variants = set()
+    for step in site_steps:
+        shapes = tuple(output.shape for output in step.outputs)
+        variants.add((_site(step), step.name, step.storage, shapes))
     visits = Counter(site[0] for site, *_ in variants)
     return {
         number: step
-        for number, step in last.items()
+        for number, step in last_steps.items()
         if visits[number] == 1
         and step.output_count == 1
         and step.outputs
@@ -358,29 +381,26 @@ def shape_at_line(context: _About) -> Iterator[Question | None]:
     lines = context.lines(context.small.traced)
     shapes = {number: step.outputs[0].shape for number, step in lines.items()}
     for number, shape in shapes.items():
-        where = context.where(number)
-        last = f"That shape goes into the last operation of {where}."
+        location = context.location_of(number)
+        cause = f"That shape goes into the last operation of {location}."
         likely = [
-            _with_clue(str(tensor.shape), last)
+            _with_clue(str(tensor.shape), cause)
             for tensor in lines[number].inputs
             if len(tensor.shape) > 1
         ]
         likely += _reordered(shape)
         near = {n: o for n, o in shapes.items() if abs(len(o) - len(shape)) <= 1 and len(o) > 1}
         likely += [
-            _with_clue(str(o), f"That is the result of {context.where(n)}.")
+            _with_clue(str(o), f"That is the result of {context.location_of(n)}.")
             for n, o in near.items()
         ]
         context.rng.shuffle(likely)
         names = context.small.names(lines[number])
-        named = (
-            f"({', '.join(names)})"
-            if not any(map(str.isdigit, names))
-            else "what it has when your code runs"
-        )
-        text = f"Which shape does the result of {where} have?"
+        has_numbers = any(map(str.isdigit, names))
+        meaning = "what it has when your code runs" if has_numbers else f"({', '.join(names)})"
+        text = f"Which shape does the result of {location} have?"
         yield context.ask(
-            number, text, Option(str(shape), f"That is {named}."), [*likely, *_joined(shape)]
+            number, text, Option(str(shape), f"That is {meaning}."), [*likely, *_joined(shape)]
         )
 
 
@@ -404,7 +424,7 @@ def axis_at_line(context: _About) -> Iterator[Question | None]:
     """Ask what one axis of a line's result counts."""
     small, sizes = context.small, context.small.example.axes.sizes
     for number, step in context.lines(small.traced).items():
-        shape, where = step.outputs[0].shape, context.where(number)
+        shape, location = step.outputs[0].shape, context.location_of(number)
         axes = small.names(step)
         for axis, name in enumerate(axes):
             if name not in sizes or len(axes) < 2:
@@ -423,8 +443,8 @@ def axis_at_line(context: _About) -> Iterator[Question | None]:
                 f"nothing with a name: its size is {shape[axis] + 1}",
                 f"Its size is {shape[axis]}.",
             )
-            cause = f"The result of {where} has the shape ({', '.join(axes)})."
-            text = f"What does axis {axis} of the result of {where} count?"
+            cause = f"The result of {location} has the shape ({', '.join(axes)})."
+            text = f"What does axis {axis} of the result of {location} count?"
             yield context.ask(
                 number, text, Option(_counted(small, name), cause), [*distractors, none]
             )
@@ -435,7 +455,7 @@ def _counted(small: Small, name: str) -> str:
 
 
 def origin_at_line(context: _About) -> Iterator[Question | None]:
-    """Ask which number of a counted input stands at a place, after lines that only move numbers."""
+    """Ask which number of a counted input is at a position, after lines that only move numbers."""
     tables = (
         (n, v)
         for n, v in context.small.example.arguments.items()
@@ -477,7 +497,7 @@ def _counting(tensor: Tensor) -> Tensor:
 def _origin(
     context: _About, number: int, name: str, input_shape: torch.Size, table: Tensor
 ) -> Question | None:
-    where, sizes = context.where(number), table.shape
+    location, sizes = context.location_of(number), table.shape
     index = tuple(  # not 0 along most axes
         context.rng.randrange(min(1, size - 1), size) if axis or table.dim() == 2 else 0
         for axis, size in enumerate(sizes)
@@ -493,21 +513,21 @@ def _origin(
                 f"one {why} along axis {axis}",
             )
         )
-    inside = (
-        (position, why)
-        for position, why in alternatives
-        if all(0 <= i < n for i, n in zip(position, sizes, strict=True))
-    )
+    inside = [(at, why) for at, why in alternatives if _is_inside(at, sizes)]
     distractors = [_with_clue(str(int(flat[index])), viewed)]
     distractors += [
         _with_clue(str(int(table[position])), f"That stands {why}.") for position, why in inside
     ]
     text = (
         f"{name}, of shape {tuple(input_shape)!s}, holds 0, 1, 2, … in order. "
-        f"Which number stands at {list(index)} of the result of {where}?"
+        f"Which number stands at {list(index)} of the result of {location}?"
     )
-    correct = Option(str(value), f"Row by row {name} is counted; {where} brings {value} there.")
+    correct = Option(str(value), f"Row by row {name} is counted; {location} brings {value} there.")
     return context.ask(number, text, correct, distractors)
+
+
+def _is_inside(position: Sequence[int], sizes: Sequence[int]) -> bool:
+    return all(0 <= i < size for i, size in zip(position, sizes, strict=True))
 
 
 _WHY_NOT = {
@@ -521,9 +541,9 @@ _WHY_NOT = {
     "the same result as before": "It would stay the same if the line did not matter for this call.",
 }
 RAISES, SHAPE, NUMBERS, NOTHING = _WHY_NOT
-# No tensor is needed to see these.
+# A question about tensors must not have one of these exceptions as its answer.
 _TRIVIAL = frozenset({"NameError", "UnboundLocalError", "AttributeError", "TypeError"})
-# the largest difference of numbers that count as the same, relative to the largest of them
+# the largest difference of equal numbers, relative to the largest number
 SAME_TO = 1e-5
 
 
@@ -537,7 +557,7 @@ def edit_outcome(context: _About) -> Iterator[Question | None]:
     ]
     changed = context.rng.sample(edited_lines, min(EDITS, len(edited_lines)))
     called = [name_of(node) for node in _nodes_of(source) if isinstance(node, ast.Call)]
-    # an edit may leave memory unset, whose numbers are chance
+    # An edit may leave memory uninitialised. Its numbers are then random.
     is_unset = any("empty" in name for name in called)
     unseen = {"", NUMBERS, NOTHING} if is_unset else {""}
     note = " Only its first result counts." if len(small.traced.reply.outputs) > 1 else ""
@@ -554,34 +574,38 @@ def edit_outcome(context: _About) -> Iterator[Question | None]:
             ]
             correct = Option(result, "That was seen when your code was run with that edit.")
             text = (
-                f"In your code {context.where(line.number)} becomes `{line.line}`. What comes "
-                f"of it?{note}"
+                f"In your code {context.location_of(line.number)} becomes `{line.line}`. "
+                f"What comes of it?{note}"
             )
             yield context.ask(line.number, text, correct, distractors)
 
 
 def outcome(reply: Reply | None, original: Reply) -> str:
-    """Return what becomes of the first result beside the student's own; "" where it is nothing of
-    these.
+    """Return the effect of an edit on the first output: RAISES, SHAPE, NUMBERS or NOTHING.
+
+    "" if it is none of these.
+
+    Args:
+        reply: The reply of the edited text, or None if there is none.
+        original: The reply of the student's own text.
     """
     if reply is None:
         return ""
     if reply.raised is not None:
         return "" if reply.raised.type in _TRIVIAL else RAISES
-    unedited, theirs = (
-        original.outputs[0].tensor,
-        reply.outputs[0].tensor if len(reply.outputs) == len(original.outputs) else None,
-    )
+    has_all_outputs = len(reply.outputs) == len(original.outputs)
+    unedited = original.outputs[0].tensor
+    edited = reply.outputs[0].tensor if has_all_outputs else None
     # no tensor: a list, or a number
-    if unedited is None or theirs is None or (unedited.dim() and not theirs.dim()):
+    if unedited is None or edited is None or (unedited.dim() and not edited.dim()):
         return ""
-    if unedited.shape != theirs.shape:
+    if unedited.shape != edited.shape:
         return SHAPE
-    a, b = unedited.double(), theirs.double()
+    a, b = unedited.double(), edited.double()
     largest = max(float(a[a.isfinite()].abs().max()) if a.isfinite().any() else 0.0, 1.0)
     if not torch.allclose(a, b, rtol=0.0, atol=SAME_TO * largest, equal_nan=True):
         return NUMBERS
-    return NOTHING if unedited.dtype == theirs.dtype else ""
+    return NOTHING if unedited.dtype == edited.dtype else ""
 
 
 TEMPLATES: tuple[Template, ...] = (shape_at_line, axis_at_line, origin_at_line, edit_outcome)

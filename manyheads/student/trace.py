@@ -1,6 +1,6 @@
-"""Run an attempt on examples in a process of its own, and explain each line of its forward pass.
+"""Run an attempt on examples in a separate process, and explain each line of its forward pass.
 
-The explanation shows what each line does to shapes and memory.
+The explanation shows how each line changes shapes and memory.
 """
 
 from __future__ import annotations
@@ -46,12 +46,12 @@ from .train_model import sentence_examples
 # How much of each operation's output a picture needs: all heads of the first sequence, also if they
 # are computed one after the other. 41: the characters of the lesson's sentence.
 TABLES, TIMES = (8, 41, 41), 8
-# which a trace takes for one another
+# dtypes that a trace does not tell apart
 FLOATS = frozenset({"float32", "float64", "float16", "bfloat16"})
 
 
 def is_right(example: Example, reply: Reply) -> bool:
-    """Return whether the attempt returned what the example asks for, in every output."""
+    """Return whether the attempt returned what the example expects, in every output."""
     if reply.raised is not None:
         return False
     try:
@@ -65,7 +65,7 @@ def is_right(example: Example, reply: Reply) -> bool:
 
 
 def returned(example: Example, output: Output) -> tuple[str, bool]:
-    """Return what is said of one output, and whether it is right."""
+    """Return a description of one output, and whether it is right."""
     expected, foreign = ("ndarray", "tensor") if example.call.arrays else ("tensor", "ndarray")
     if output.tensor is None or output.kind == foreign:
         return f"{output.kind}, not {kind_name(expected)}", False
@@ -96,9 +96,13 @@ def _number(value: Tensor) -> str:
 
 
 def most_telling(example: Example, ask: Callable[[Call], Reply]) -> Example:
-    """Return the example, or the first of those in its place that the attempt does not get right.
+    """Return the first of the example and its substitutes that the attempt does not get right.
 
-    ask: put a call to the attempt; here in float32.
+    If the attempt gets every one right, return the example.
+
+    Args:
+        example: The example.
+        ask: Put a call to the attempt. Calls are asked in float32.
     """
     if not example.instead:
         return example
@@ -112,9 +116,11 @@ def most_telling(example: Example, ask: Callable[[Call], Reply]) -> Example:
 
 @dataclass(frozen=True)
 class Followed:
-    """The traced calls, in their order, with the examples that were shown.
+    """The traced calls, in order, each with the example that was shown.
 
-    `ended`: why the attempt ended early, if it did.
+    Attributes:
+        traced_examples: The examples and their traces.
+        ended: The reason why the attempt ended early, or "".
     """
 
     traced_examples: tuple[tuple[Example, Traced], ...]
@@ -130,9 +136,16 @@ def follow(
     times: int = 1,
     names_sizes: bool = True,
 ) -> Followed:
-    """Trace each example in float32, or one in its place that is wrong.
+    """Trace each example in float32, or the first of its substitutes that the attempt gets wrong.
 
-    crop, times: of TraceCall. names_sizes: its twin, too.
+    Args:
+        box: The box that runs the attempt.
+        limits: The limits of a call and of the attempt.
+        source: The attempt.
+        examples: The examples.
+        crop: How many numbers of each operation's output are kept along its last axes.
+        times: For how many runs of the same step they are kept.
+        names_sizes: Whether to trace the twin of each example as well, which gives names to sizes.
     """
     traced_examples: list[tuple[Example, Traced]] = []
     at, connection = "while it was imported", None
@@ -183,18 +196,23 @@ def follow_own(
     crop: tuple[int, ...] | None = None,
     box: Box | None = None,
 ) -> Followed:
-    """Trace what a student has written on its recorded calls, of this function alone, or of all.
+    """Trace the student's attempt on recorded calls of one function, or of all functions.
 
-    Raises CourseFault.
+    Args:
+        attempt: The attempt.
+        function: The function, or None for all.
+        command: The command that needs the trace.
+        crop: How many numbers of each output are kept. If None, all that pictures need are kept,
+            and the lesson's sentence is traced as well.
+        box: An open box. If None, a new one is opened.
 
-    crop: how many numbers of each output are kept; None: all that pictures need, and the sentence
-        of the lesson is traced, too.
-    box: one that is open; None: one of its own.
+    Raises:
+        CourseFault: The attempt cannot be run, or there is no such function.
     """
     attempt.must_run(command)
     from ..box.without_namespaces import open_own_box
 
-    # which may fork this process, so before any operation
+    # Opening a box may fork this process, so it comes before any operation.
     with nullcontext(box) if box else open_own_box() as opened:
         chosen = examples_named(attempt.exercise, attempt.recording, function, f"course {command}")
         if crop is None and function is None:
@@ -215,9 +233,12 @@ LONGEST = 60  # the most steps of one round
 
 @dataclass(frozen=True)
 class Loop:
-    """A loop: its first round and the number of rounds.
+    """A loop.
 
-    `alike`: whether every round is exactly like the first.
+    Attributes:
+        body: Its first round.
+        times: The number of rounds.
+        alike: Whether every round is exactly like the first.
     """
 
     body: tuple[Item, ...]
@@ -239,21 +260,24 @@ Item = int | Loop
 def fold(order: Sequence[int], key: Callable[[int], Hashable]) -> tuple[Item, ...]:
     """Fold the loops in a sequence, shortest rounds first.
 
-    Steps with the same key count as the same.
+    Args:
+        order: The steps.
+        key: A function of a step. Steps with the same key count as the same.
     """
     items: list[Item] = list(order)
     length = 1
     while length <= min(LONGEST, len(items) // 2):
         shorter = _rounds(items, [_loosely(item, key) for item in items], length)
-        # Start again where one was folded: it may be part of an outer loop's round.
+        # If a loop was folded, start again: it may be part of an outer loop's round.
         length = 1 if len(shorter) < len(items) else length + 1
         items = shorter
     return tuple(items)
 
 
 def _loosely(item: Item, key: Callable[[int], Hashable]) -> Hashable:
-    """Return the key of an item regardless of its count: in a growing loop, the inner loop's first
-    run is a single step.
+    """Return the key of an item, independent of its number of rounds.
+
+    In a growing loop, the inner loop's first run is a single step.
     """
     if isinstance(item, int):
         return key(item)
@@ -282,21 +306,21 @@ _READ_ANEW = frozenset("view reshape flatten unflatten reshape_as view_as".split
 
 
 def view_warning(step: Step, axes: Axes) -> str:
-    """Return the warning, or "".
+    """Return a warning about a view that mixes tokens, or "".
 
     A view or reshape keeps the order of the numbers, so if it changes the stride of the token axis,
     that axis no longer holds tokens.
     """
     if step.name not in _READ_ANEW or len(step.inputs) != 1 or len(step.outputs) != 1:
         return ""
-    before, after = step.inputs[0].shape, step.outputs[0].shape
+    shape_in, shape_out = step.inputs[0].shape, step.outputs[0].shape
     for name, size in axes.sizes.items():
-        was = [_stride(before, at) for at, extent in enumerate(before) if extent == size]
-        now = [_stride(after, at) for at, extent in enumerate(after) if extent == size]
-        if name[0] == "T" and size > 1 and was and now and not set(was) & set(now):
-            then, here = axes.name(was[0]), axes.name(now[0])
+        old = [_stride(shape_in, at) for at, extent in enumerate(shape_in) if extent == size]
+        new = [_stride(shape_out, at) for at, extent in enumerate(shape_out) if extent == size]
+        if name[0] == "T" and size > 1 and old and new and not set(old) & set(new):
             return (
-                f"{name} is no longer {name}: a step along it was {then} numbers, here it is {here}"
+                f"{name} is no longer {name}: a step along it was {axes.name(old[0])} numbers, "
+                f"here it is {axes.name(new[0])}"
             )
     return ""
 
@@ -313,8 +337,16 @@ _PLAIN = ("float32", "float64")
 class Operation:
     """One operation of a line.
 
-    `data`: how its output's memory relates to the inputs. `warning`: a probable mistake.
-    `slices`: the places of an axis that each round of a loop reads.
+    Attributes:
+        name: The operation.
+        takes: The shapes of its inputs.
+        gives: The shapes of its outputs.
+        data: How the memory of its output relates to its inputs, for example "view".
+        warning: A probable mistake, or "".
+        slices: The positions of an axis that each round of a loop reads.
+        raised: Whether it raised an exception.
+        crop: A part of its first output, if it was kept.
+        full_shape: The shape of that output.
     """
 
     name: str
@@ -325,16 +357,19 @@ class Operation:
     slices: str = ""
     raised: bool = False
     crop: Tensor | None = None
-    full_shape: tuple[int, ...] = ()  # the shape of the tensor that the crop is from
+    full_shape: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
 class TraceLine:
     """A line of the student's code, and the operations that it ran.
 
-    `depth`: how many lines called it.
-
-    proved: whether one small change of it is known to make every check pass.
+    Attributes:
+        depth: The number of lines on the call stack above it.
+        label: Its number, with its cell in a notebook.
+        code: Its text.
+        operations: Its operations.
+        proved: Whether a small change of this line is known to make every check pass.
     """
 
     depth: int
@@ -346,7 +381,15 @@ class TraceLine:
 
 @dataclass(frozen=True)
 class Repeated:
-    """The lines from `first` to `last` ran `more` times more. `alike`: with the same shapes."""
+    """Lines that ran several times more in a loop.
+
+    Attributes:
+        depth: The number of lines on the call stack above them.
+        first: The label of the first line.
+        last: The label of the last line.
+        repeats: How many times more they ran.
+        alike: Whether every round had the same shapes.
+    """
 
     depth: int
     first: str
@@ -359,8 +402,16 @@ class Repeated:
 class Explained:
     """One explained call.
 
-    returned, right: what it returned, and whether that is right. raised: the exception, if any.
-    waits_for: another function, which a check has found to come first.
+    Attributes:
+        title: The call.
+        sizes: Its sizes by name.
+        entries: The lines.
+        returned: A description of the result.
+        is_right: Whether the result is right.
+        raised: The exception, or "".
+        dropped: The number of operations that the trace left out.
+        waits_for: Another function that must be right first, as the last check has found.
+        tables: The origins of the result's numbers.
     """
 
     title: str
@@ -377,9 +428,13 @@ class Explained:
 def explained(
     example: Example, traced: Traced, source: AttemptSource, last: ExerciseResult | None = None
 ) -> Explained:
-    """Explain a traced example, with what was kept of its outputs.
+    """Explain a traced example.
 
-    last: what the last check of the attempt found.
+    Args:
+        example: The example.
+        traced: Its trace, with crops of the outputs.
+        source: The attempt.
+        last: The result of the last check of the attempt, or None.
     """
     axes, proved = example.axes, {line.line for line in last.lines} if last else set[int]()
     waits = (
@@ -415,10 +470,8 @@ def explained(
         f"{output_example.label} {text}".lstrip()
         for output_example, (text, _) in zip(example.all_outputs, verdicts, strict=True)
     )
-    output, is_right = (
-        traced.reply.outputs[example.output_index].tensor,
-        all(agrees for _, agrees in verdicts),
-    )
+    output = traced.reply.outputs[example.output_index].tensor
+    is_right = all(agrees for _, agrees in verdicts)
     has_tables = (
         output is not None and output.shape == example.expected.shape and example.compares_values
     )
@@ -430,21 +483,23 @@ def explained(
 
 
 def shortened(call: Explained, context_lines: int) -> Explained:
-    """Return the lines that are marked, with so many before each, or else the last; of the others
-    the last operation alone.
+    """Return a shorter explanation: the marked lines with their context, and three wrong rows.
 
-    Of the tables three rows that are wrong.
+    If no line is marked, the last lines are kept. A line that is not marked keeps only its last
+    operation.
+
+    Args:
+        call: The explanation.
+        context_lines: The number of lines kept before each marked line.
     """
     lines = {index: line for index, line in enumerate(call.entries) if isinstance(line, TraceLine)}
-    marked = [
-        at
-        for at, line in lines.items()
-        if line.proved or any(o.warning or o.raised for o in line.operations)
-    ]
+    marked = [at for at, line in lines.items() if _is_marked(line)]
     near = {
         index - back for index in marked or [len(call.entries)] for back in range(context_lines + 1)
     }
-    start = min(near & lines.keys(), default=0)  # what is repeated before it would repeat nothing
+    start = min(
+        near & lines.keys(), default=0
+    )  # a "more like this" before the first line refers to nothing
     brief = {
         at: replace(line, operations=line.operations[-1:])
         for at, line in lines.items()
@@ -462,6 +517,10 @@ def shortened(call: Explained, context_lines: int) -> Explained:
     return replace(call, entries=entries, tables=tables)
 
 
+def _is_marked(line: TraceLine) -> bool:
+    return line.proved or any(o.warning or o.raised for o in line.operations)
+
+
 def _entries(
     items: Sequence[Item],
     traced: Traced,
@@ -469,7 +528,7 @@ def _entries(
     source: AttemptSource,
     proved: Collection[int],
 ) -> Iterator[TraceLine | Repeated]:
-    last, texts = tuple[int, ...](), lines_of(source.source)
+    previous, texts = tuple[int, ...](), lines_of(source.source)
 
     def label(number: int) -> str:
         location = proved_line(source, number)
@@ -483,17 +542,17 @@ def _entries(
     for line in _lines(items, traced.steps):
         if isinstance(line, Repeated):
             yield replace(line, first=label(int(line.first)), last=label(int(line.last)))
-            last = ()
+            previous = ()
             continue
         lines, step_indices = line
         for depth, number in enumerate(lines[:-1]):
-            if lines[: depth + 1] != last[: depth + 1]:
+            if lines[: depth + 1] != previous[: depth + 1]:
                 yield line_of(depth, number)
         yield line_of(len(lines) - 1, lines[-1], step_indices)
-        last = lines
+        previous = lines
     raised = traced.reply.raised
-    # it stopped before any operation of that line
-    if raised and raised.line and raised.line not in last[-1:]:
+    # the exception came before any operation of its line
+    if raised and raised.line and raised.line not in previous[-1:]:
         yield line_of(0, raised.line)
 
 
@@ -525,7 +584,7 @@ def _operation(step: Step, counterpart: tuple[Axes, Step | None], axes: Axes) ->
     )
     number_there = twin.numbers[0] if twin and twin.numbers else None
     takes = _joined(
-        [_tensor(axes, here, twin_axes, twin_tensor) for here, twin_tensor in inputs],
+        [_tensor(axes, tensor, twin_axes, twin_tensor) for tensor, twin_tensor in inputs],
         step.input_count,
     )
     if step.name in _SIGNS and len(step.inputs) == 1 and step.numbers:
@@ -537,7 +596,7 @@ def _operation(step: Step, counterpart: tuple[Axes, Step | None], axes: Axes) ->
         number = f"{step.numbers[0]:.4g}".replace("-", "−")
         takes = f"{takes}, {number}"
     gives = _joined(
-        [_tensor(axes, here, twin_axes, twin_tensor) for here, twin_tensor in outputs],
+        [_tensor(axes, tensor, twin_axes, twin_tensor) for tensor, twin_tensor in outputs],
         step.output_count,
     )
     data = {"same": "the same tensor"}.get(
@@ -561,7 +620,7 @@ def _operation(step: Step, counterpart: tuple[Axes, Step | None], axes: Axes) ->
 
 
 def slices_in_words(step: Step) -> str:
-    """Return the places of an axis that each round reads; "" if all rounds read the same."""
+    """Return the positions of an axis that each round reads; "" if all rounds read the same."""
     axes = {slice_.axis for slice_ in step.slices}
     if len(axes) != 1 or len(set(step.slices)) == 1:
         return ""
@@ -583,12 +642,13 @@ def _overlap(slices: Sequence[Slice]) -> str:
 
 
 def _counterparts(
-    here: Sequence[TensorInfo], twins: Sequence[TensorInfo]
+    tensors: Sequence[TensorInfo], twins: Sequence[TensorInfo]
 ) -> list[TensorInfo | None]:
-    """Return for each tensor the one in its place in the twin, or the last one there; None where
-    there is none.
+    """Return for each tensor the one at the same index in the twin, or the twin's last one.
+
+    None if the twin has no tensors.
     """
-    return [twins[min(index, len(twins) - 1)] if twins else None for index in range(len(here))]
+    return [twins[min(index, len(twins) - 1)] if twins else None for index in range(len(tensors))]
 
 
 def _tensor(axes: Axes, tensor: TensorInfo, twin_axes: Axes, twin: TensorInfo | None) -> str:
@@ -611,9 +671,13 @@ def _joined(shapes: Sequence[str], count: int) -> str:
 
 
 def number_in_words(axes: Axes, value: float, twin_axes: Axes, twin: float | None) -> str:
-    """Return a number among the arguments, with its name if it has one: 2.646 (√hd).
+    """Return a number among the arguments, with its name if it has one: "2.646 (√hd)".
 
-    twin: the same one with other axes.
+    Args:
+        axes: The axes of the example.
+        value: The number.
+        twin_axes: The axes of the twin.
+        twin: The same number in the twin, or None.
     """
     names = {
         name: n
@@ -633,5 +697,5 @@ def number_in_words(axes: Axes, value: float, twin_axes: Axes, twin: float | Non
 
 
 def _numbers(axes: Axes) -> dict[str, float]:
-    named = {f"√{name}": math.sqrt(size) for name, size in axes.sizes.items()} | dict(axes.sizes)
-    return named | {f"1/{name}": 1 / number for name, number in named.items() if number}
+    sizes = {f"√{name}": math.sqrt(size) for name, size in axes.sizes.items()} | dict(axes.sizes)
+    return sizes | {f"1/{name}": 1 / number for name, number in sizes.items() if number}

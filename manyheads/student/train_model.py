@@ -1,7 +1,7 @@
 """Train a small language model with a student's attention, and show its weights for a sentence.
 
-The training runs in a process of its own. The weights are shown beside those of a trained model
-that comes with the exercise.
+The training runs in a separate process. The weights are shown beside those of a trained model that
+comes with the exercise.
 """
 
 from __future__ import annotations
@@ -44,24 +44,23 @@ from ..submission import AttemptSource
 from .examples import Example
 
 SENTENCE = "The keys to the cabinet were on the table"
-_TAKEN, _GIVEN, _SHARES, _WEIGHT = (
-    "taken ",
-    "given ",
-    "shares ",
-    "weight ",
-)  # before a block's number; of a weight its name follows
+# the names of tensors: each is followed by the block's number, and _WEIGHT also by a weight's name
+_TAKEN, _GIVEN, _SHARES, _WEIGHT = "taken ", "given ", "shares ", "weight "
 _MIDDLES = {(word.start() + word.end() - 1) // 2: word[0] for word in re.finditer(r"\S+", SENTENCE)}
-# at the middle character of each word
+# for each character of SENTENCE a label: the word if this is its middle character, otherwise ""
 _WORDS = tuple(_MIDDLES.get(at, "") for at in range(len(SENTENCE)))
 
 
 @dataclass(frozen=True)
 class TrainedBlock:
-    """The attention of one block of a trained model: input and output for SENTENCE, (1, T, C) each,
-    and its weights.
+    """The attention of one block of a trained model.
 
-    shares: how each head of the reference shares out its attention, (nh, T, T); None where that was
-        not seen.
+    Attributes:
+        module_input: Its input for SENTENCE, (1, T, C).
+        module_output: Its output, (1, T, C).
+        weights: Its parameters.
+        shares: The attention weights of each head of the reference, (nh, T, T). None if they were
+            not observed.
     """
 
     module_input: Tensor
@@ -87,7 +86,11 @@ def save_blocks(blocks: Sequence[TrainedBlock]) -> bytes:
 
 
 def read_blocks(path: Path) -> list[TrainedBlock]:
-    """Read the file of an exercise. Raises CourseError."""
+    """Read the file of an exercise.
+
+    Raises:
+        CourseError: The file is missing or cannot be read.
+    """
     try:
         tensors = safetensors.torch.load(path.read_bytes())
         blocks = []
@@ -114,9 +117,10 @@ def read_blocks(path: Path) -> list[TrainedBlock]:
 
 
 def sentence_examples(exercise: Exercise) -> list[Example]:
-    """Return an example for each block; none if the exercise has no module to train.
+    """Return an example for each block. The list is empty if the exercise has no module to train.
 
-    Raises CourseError.
+    Raises:
+        CourseError: The file of the trained model cannot be read.
     """
     if (train := exercise.train) is None:
         return []
@@ -127,10 +131,8 @@ def sentence_examples(exercise: Exercise) -> list[Example]:
             attention_of(train), state=block.weights, training=False, attributes=train.shown_with
         )
         call = Call(build, args=(block.module_input,), dtype="float32")
-        description, module_signatures = (
-            f"“{SENTENCE}”, block {number} of a trained model",
-            signatures.get(train.module, ()),
-        )
+        description = f"“{SENTENCE}”, block {number} of a trained model"
+        module_signatures = signatures.get(train.module, ())
         fits = [
             (candidate, axes)
             for candidate in module_signatures
@@ -182,7 +184,7 @@ def attention_of(trainable: Trainable) -> Build:
 
 
 def read_text(path: Path = TEXT) -> str:
-    """Return the text, without the lines about it."""
+    """Return the text, without the remarks about it."""
     lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
     return "".join(line for line in lines if not line.startswith(REMARK))
 
@@ -193,7 +195,7 @@ class TrainingRun:
 
     Attributes:
         ask: Sends a message to the attempt, and may raise AttemptEnded.
-        text: What the model learns from.
+        text: The text that the model learns.
         sees_future: Whether a later token changes what the module answers at an earlier position.
     """
 
@@ -244,9 +246,12 @@ class TrainingRun:
         return tensor
 
     def reply_to(self, message: Call | Training, at: str, undefined: str = "") -> Reply:
-        """Return the reply, which has no exception.
+        """Return the reply to a message. It has no exception.
 
-        undefined: in place of that of a name that the file does not define.
+        Args:
+            message: The message.
+            at: When it is sent, for the error message.
+            undefined: The error message if the attempt uses a name that the file does not define.
         """
         with _told_at(at):
             reply = self.ask(message)
@@ -270,10 +275,11 @@ def own_training_run(
 ) -> Iterator[TrainingRun]:
     """Open a model that is ready to train, with the attempt's module in each block.
 
-    Raises TrainingStopped.
-
     The module is called once before, so that a wrong shape is reported as such, not as an error of
     the model around it.
+
+    Raises:
+        TrainingStopped: The attempt cannot be imported, or its module cannot be used.
     """
     imported, name = f"while {sanitize(source.name)} was imported", attention.target
     with _told_at(imported):
@@ -294,7 +300,7 @@ def own_training_run(
         )
         x = torch.randn(_TRIAL, generator=torch.Generator().manual_seed(0))
         later = x.clone()
-        later[:, -1] *= -2  # the last token alone is another
+        later[:, -1] *= -2  # only the last token differs
         again = (FollowUp((later,)), FollowUp((x,)))
         trial = Call(replace(attention, training=False), args=(x,), then=again, dtype="float32")
         outputs = run.reply_to(trial, f"in {name}", undefined).outputs
@@ -315,11 +321,14 @@ def own_training_run(
 
 
 def _sees_future(answers: Sequence[Tensor | None]) -> bool:
-    """Return whether another last token changes what is answered before it.
+    """Return whether another last token changes the outputs before it.
 
-    answers: to an input, to the same with another last token, and to the first once more. Where the
-    first and the third differ, the module answers at random, or keeps something from call to call,
-    and nothing is known.
+    If the first and the third output differ, the module is random or keeps state between calls. The
+    result is then unknown, and False is returned.
+
+    Args:
+        answers: The outputs for an input, for the same input with another last token, and for the
+            first input once more.
     """
     if len(answers) != 3 or any(answer is None or answer.shape != _TRIAL for answer in answers):
         return False
@@ -331,17 +340,17 @@ def _sees_future(answers: Sequence[Tensor | None]) -> bool:
     return is_repeatable and not torch.allclose(original, edited, rtol=0.0, atol=rounding)
 
 
-def loss_words(first: float, last: float, *, sees_future: bool) -> str:
-    """Return what the loss of the last steps says, beside that of the first one."""
-    start, end = (math.exp(min(loss, LARGEST_LOSS)) for loss in (first, last))
+def loss_words(first_loss: float, last_loss: float, *, sees_future: bool) -> str:
+    """Return a sentence that compares the loss of the last steps with the loss at the start."""
+    start, end = (math.exp(min(loss, LARGEST_LOSS)) for loss in (first_loss, last_loss))
     if sees_future:
         why = "because the character to predict is in what it reads"
         return (
-            f"A loss of {last:.2f} says nothing here, {why}. When it writes, there is no "
+            f"A loss of {last_loss:.2f} says nothing here, {why}. When it writes, there is no "
             "future to read."
         )
     means = f"means being as unsure as among {end:.1f} equally likely characters"
-    return f"A loss of {last:.2f} {means}; at first it was {start:.1f}."
+    return f"A loss of {last_loss:.2f} {means}; at first it was {start:.1f}."
 
 
 def _exception_sentence(raised: Raised, at: str) -> str:

@@ -1,7 +1,7 @@
-"""Results as self-contained HTML pages, one for the class and one for each student: files that load
-nothing.
+"""Write results as self-contained HTML pages: one for the class and one for each student.
 
-Each is written whole or not at all. Everything that is put into a page is escaped.
+The pages load no other files. Each page is written completely or not at all. All inserted text is
+escaped.
 """
 
 from __future__ import annotations
@@ -40,14 +40,19 @@ def write_pages(
     not_graded: Sequence[NotGraded] = (),
     of_class: Collection[str] = (),
 ) -> Path:
-    """Write the class page and a page for each student. Returns the path of the class page. Raises
-    CourseFault.
+    """Write the class page and a page for each student, and return the path of the class page.
 
-    drawn: the pictures of attempts for students' pages, by student, assignment and exercise.
-    left_out: a sentence for each file that could not be read. not_graded: what was handed in and
-        not graded.
-    of_class: also students of whom nothing is shown now, such as those of another section: their
-        pages stay.
+    Args:
+        view: The class.
+        folder: The folder to write to.
+        drawn: Pictures of attempts for students' pages, by student, assignment and exercise.
+        left_out: A sentence for each file that could not be read.
+        not_graded: Submitted files that are not graded.
+        of_class: Also students without results in this report, such as those of another section:
+            their pages stay.
+
+    Raises:
+        CourseFault: A page cannot be written.
     """
     students = [*dict.fromkeys([*view.by_student, *of_class])]
     pages, stem_of = _environment(view, drawn), file_stems(sorted(students))
@@ -59,13 +64,13 @@ def write_pages(
         "left_out": left_out,
         "not_graded": not_graded,
     }
-    # of a page that this program wrote
+    # only a page with this mark was written by this program, and may be deleted
     mark = f'<meta name="generator" content="{GENERATOR}">'.encode()
     with told_where(folder, "course report --html ANOTHER_FOLDER"):
         for student, results in view.by_student.items():
             write_whole(folder / STUDENTS / names[student], _of_student(pages, results).encode())
         write_whole(folder / CLASS, pages.get_template("class.html.j2").render(context).encode())
-        for path in (folder / STUDENTS).glob("*.html"):  # of students of an earlier report
+        for path in (folder / STUDENTS).glob("*.html"):  # pages of an earlier report
             if (
                 path.name not in names.values()
                 and path.is_file()
@@ -77,8 +82,9 @@ def write_pages(
 
 
 def student_page(view: ClassView, results: Sequence[Result]) -> str:
-    """Return the page of one student with these results, in the course's order, by itself and
-    without pictures.
+    """Return the page of one student with these results, in the course's order.
+
+    The page stands alone and has no pictures.
     """
     return _of_student(_environment(view), results)
 
@@ -88,12 +94,12 @@ def _of_student(pages: Environment, results: Sequence[Result]) -> str:
 
 
 def pictures_page(title: str, drawn: Sequence[Picture]) -> str:
-    """Return the page of `course plot`, whose whole width its pictures use."""
+    """Return the page of `course plot`, on which the pictures take the full width."""
     from markupsafe import Markup
 
     pages = _environment(ClassView(()), {("", "", title): drawn})
     if drawn:
-        from .. import heatmap  # for which torch is loaded
+        from .. import heatmap  # imports torch
 
         pages.globals["svg"] = lambda picture, panel: Markup(
             heatmap.svg(picture, panel, heatmap.page_scale(picture))
@@ -104,8 +110,9 @@ def pictures_page(title: str, drawn: Sequence[Picture]) -> str:
 
 
 def pages_folder(results: Path, students: Collection[str]) -> Path:
-    """Return where the pages go within a folder of results: where no student's results are,
-    whatever students are called.
+    """Return the folder of the pages within a folder of results.
+
+    Its name differs from the folder name of every student.
     """
     used_names, name = {folded(student) for student in students}, "report"
     while name in used_names:
@@ -114,8 +121,11 @@ def pages_folder(results: Path, students: Collection[str]) -> Path:
 
 
 def _environment(view: ClassView, drawn: Mapping[Key, Sequence[Picture]] = {}) -> Environment:
-    """Return a Jinja2 environment with autoescape, in which undefined names are errors. view: what
-    the pages are about.
+    """Return a Jinja2 environment with autoescape, in which undefined names are errors.
+
+    Args:
+        view: The class that the pages are about.
+        drawn: Pictures of attempts, by student, assignment and exercise.
     """
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
     from markupsafe import Markup
@@ -127,16 +137,18 @@ def _environment(view: ClassView, drawn: Mapping[Key, Sequence[Picture]] = {}) -
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
-        # Markup, another type, is ours
+        # Markup is another type; only we make it
         finalize=lambda value: visible(value) if type(value) is str else value,
     )
-    pages.globals |= vars(report_content) | vars(class_view)  # all that is said of results
+    pages.globals |= vars(report_content) | vars(
+        class_view
+    )  # functions for the texts about results
     pages.globals |= {
         "css": Markup(css),
         "script": Markup(script),
         "script_digest": f"sha256-{_digest(script)}",
         # Allow only this style and images in the page itself, and on the class page its one script.
-        # Nothing else is loaded or run, whatever a page contains.
+        # Nothing else is loaded or run, even if a page contains other code.
         "policy": f"default-src 'none'; style-src 'sha256-{_digest(css)}'; img-src data:",
         "generator": GENERATOR,
         "view": view,
@@ -145,7 +157,7 @@ def _environment(view: ClassView, drawn: Mapping[Key, Sequence[Picture]] = {}) -
         "pictures_of": lambda *key: drawn.get(key, ()),
     }
     if drawn:
-        from .. import heatmap  # for which torch is loaded
+        from .. import heatmap  # imports torch
 
         pages.globals |= {"svg": lambda *args: Markup(heatmap.svg(*args)), "legend": heatmap.legend}
     pages.tests["has"] = lambda outcomes, id_: id_ in outcomes
