@@ -197,7 +197,7 @@ class TarStream:
     def _pass_over_old_map(self, header: tarfile.TarInfo) -> None:
         """Skip the blocks behind a header of GNU's old sparse format.
 
-        Each of them counts as a header.
+        Each block counts as a header.
         """
         goes_on = self._block[_OLD_GOES_ON]
         while goes_on:

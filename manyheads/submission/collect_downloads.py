@@ -1,7 +1,7 @@
 """Copy attempts from downloads to submitted/<student>/<assignment>/NN_name.py.
 
-A download can be a folder of git clones, whose last commit gives the time of a hand-in. A student
-may have made the clone, and its configuration can name programs for git to start. So git runs in
+If a download holds git clones, the last commit gives the time of a hand-in. A student may have
+made the clone, and its configuration can name programs for git to start. So git runs in
 an empty repository of ours, and only reads objects from the clone. The student's git wrote the
 time of the commit, so a student can set it at will.
 """
@@ -58,7 +58,7 @@ from .roster import NoFolder, People, Roster
 from .which_exercise import Exercises, NotPlaced, place_of
 
 LOCK = ".collecting"
-MOST_NAMES = 10  # of one student's unreadable files, in the journal and in messages
+MOST_NAMES = 10  # names of one student's unreadable files, in the journal and in messages
 UNCLEAR = "are of the same exercise, and nothing says which of them counts"
 SECONDS = 20  # for all commit times that one person's files need
 
@@ -68,7 +68,7 @@ class Collected:
     """The outcome of a run, in sentences with their next steps.
 
     Attributes:
-        no_time: the students who are missing in a list of times, and unread lines of such lists.
+        no_time: problems with lists of times: missing students, and lines that cannot be read.
         refusals: paths, each with the message for the student.
         platforms: the recognised platforms, by name of the download.
     """
@@ -117,7 +117,7 @@ def collect(
         out: the folder to fill.
         roster: the class, if known.
         limits: the limits for one person.
-        only: the assignment whose files are taken; None for all.
+        only: the only assignment to read; None for all.
         student: the student who handed in everything; "" if the downloads show the students.
         times: times from platforms' lists.
 
@@ -630,7 +630,7 @@ def _last_commit(theirs: Path, folder: str, until: float) -> str:
 def _git(arguments: list[str], variables: dict[str, str], until: float) -> str:
     """Return the output of git, or "" if it fails or is too slow.
 
-    Git uses no configuration except that of the repository in `variables`.
+    The only configuration is that of the repository in `variables`.
     """
     variables |= {
         "CONFIG_GLOBAL": os.devnull,
