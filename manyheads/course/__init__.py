@@ -1,7 +1,7 @@
 """Load a course: course.yaml, the due dates, and the decisions of its instructors.
 
 `course_yaml` has the models of course.yaml, `signatures` parses the signatures in it, and `model`
-loads it into a `Course`, whose assignments and exercises know the paths of their files. `decisions`
+loads it into a `Course`. Its assignments and exercises know the paths of their files. `decisions`
 applies due dates and overrides.yaml to a result. For example, load_course(root).exercises[0].script
 is the stub of the first exercise.
 """

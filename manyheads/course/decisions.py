@@ -196,7 +196,7 @@ class Decisions:
         """Read overrides.yaml and the due dates of a course.
 
         Raises:
-            CourseFault: also if two rows decide the same, because one of them would have no effect.
+            CourseFault: also if two rows decide the same, because one would have no effect.
         """
         path = course.root / NAME
         rows = list[Decision]()
@@ -229,8 +229,8 @@ class Decisions:
     ) -> list[Decision]:
         """Return the rows about this student's submission.
 
-        `answers` are digests of the wrong replies of its attempts. A row with such a digest is about
-        all attempts with the same wrong replies.
+        `answers` are digests of the wrong replies of its attempts. A row with such a digest is
+        about all attempts with the same wrong replies.
         """
         rows = (row for row in self.rows if row.assignment == assignment)
         return [
@@ -363,7 +363,7 @@ def with_excuses(result: Result, decisions: Decisions) -> Result:
 
 
 def of_the_absent(template: Result, decisions: Decisions, names: Sequence[str]) -> Iterator[Result]:
-    """Yield a result for each student without a hand-in who has a score by hand or an excuse.
+    """Yield a result for each student without a hand-in but with a score by hand or an excuse.
 
     Args:
         template: another student's result for the same assignment, with the same exercises.

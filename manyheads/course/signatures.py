@@ -1,10 +1,11 @@
 """Parse signatures with named axes, such as `(x: (B, T, C), n_head: nh) -> (B, nh, T, hd)`.
 
-They use Python's syntax. A tensor is annotated with its shape. A number is annotated with the axis
-whose size it is (by default the axis of the same name), or with `float` if it is not a size. The
-annotation of an object gives an axis for each attribute (`{n_head: nh}`), and the annotation of a
-module is the name of its own entry. An axis may be a product, as in `n_embd: nh * hd`. A class has
-brackets for its constructor, then for its forward: `(n_embd: C)(x: (B, T, C)) -> (B, T, C)`.
+Signatures use Python's syntax. A tensor is annotated with its shape. A number is annotated with the
+axis that has this size (by default the axis of the same name), or with `float` if it is not a size.
+The annotation of an object gives an axis for each attribute (`{n_head: nh}`), and a module is
+annotated with the name of its entry in course.yaml. An axis may be a product, as in
+`n_embd: nh * hd`. A class has brackets for its constructor, then for its forward:
+`(n_embd: C)(x: (B, T, C)) -> (B, T, C)`.
 
 A function may return several tensors: `-> (y: (B, T, C), lse: (B, T))` is a tuple with named parts,
 and `-> ((B, T), (B,))` one without names. `| None` after a shape means that the part may be None.
@@ -54,7 +55,7 @@ class Signature:
 
     call: tuple[Parameter, ...]
     returns: tuple[Axis, ...]  # the shape of the first tensor that is returned
-    build: tuple[Parameter, ...] | None = None  # parameters of the constructor; None for a function
+    build: tuple[Parameter, ...] | None = None  # the constructor's parameters; None for a function
     form: Form | None = None  # the structure of the result, if it is not one tensor
     shapes: Leaves = ()  # for a form: the path and the shape of each leaf that has one
 

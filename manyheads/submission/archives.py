@@ -138,13 +138,13 @@ class TarStream:
             self._pass_over(self._remaining)
             self.file.read(padding)  # the last one may be missing
 
-    def content(self, most: int) -> bytes:
-        """Return the first `most` bytes of the current member.
+    def content(self, max_bytes: int) -> bytes:
+        """Return the first `max_bytes` bytes of the current member.
 
         Raises:
             tarfile.TarError: the file ends before.
         """
-        content = self._exactly(min(self._remaining, most))
+        content = self._exactly(min(self._remaining, max_bytes))
         self._remaining -= len(content)
         return content
 
@@ -346,7 +346,7 @@ class Reader:
         while pending:
             current = pending.pop()
             try:
-                content = content_of(current, self._most(current.name))
+                content = content_of(current, self._max_bytes(current.name))
                 if current is not member:
                     budget.take(len(content))
                 if is_archive(current.name) and current.start:
@@ -361,7 +361,7 @@ class Reader:
 
     def _plain(self, member: Member, budget: Limits) -> tuple[Member, bytes]:
         try:
-            content = content_of(member, self._most(member.name))
+            content = content_of(member, self._max_bytes(member.name))
         except Closed as reason:
             return replace(member, closed=str(reason)), b""
         budget.size -= len(content)
@@ -373,10 +373,10 @@ class Reader:
     @property
     def too_much(self) -> str:
         """The reason why a file is not read if a person's files exceed the limits."""
-        most = f"{self.limits.members:,} files and {self.limits.size // MIB} MiB"
-        return f"is not read: of one person's files, {most} are read. {_ASK}"
+        limits = f"{self.limits.members:,} files and {self.limits.size // MIB} MiB"
+        return f"is not read: of one person's files, {limits} are read. {_ASK}"
 
-    def _most(self, name: str) -> int:
+    def _max_bytes(self, name: str) -> int:
         return self.limits.size if is_archive(name) else self.limits.attempt
 
     def _folder(self, folder: Path) -> Iterator[Member]:
@@ -415,7 +415,7 @@ class Reader:
 
     def _open(self, file: Path) -> IO[bytes]:
         try:
-            return io.BytesIO(read_bytes(file, self._most(file.name) // 1024))
+            return io.BytesIO(read_bytes(file, self._max_bytes(file.name) // 1024))
         except Unreadable as error:
             problem = f"is not read: {str(error).rstrip('.')}. {_ASK}"
             raise Closed(problem if os.access(file, os.R_OK) else _without_rights(file)) from None
@@ -496,9 +496,9 @@ class Reader:
             for entry in stream.members():
                 if entry.is_folder:
                     continue
-                most = self._most(entry.name)
+                max_bytes = self._max_bytes(entry.name)
                 is_kept = not entry.refused and is_wanted(entry.name.rpartition("/")[2])
-                bytes_read = min(entry.size, most + 1) if is_kept else 0
+                bytes_read = min(entry.size, max_bytes + 1) if is_kept else 0
                 cost = bytes_read if is_download else entry.size
                 start, closed = None, entry.refused
                 if cost > remaining:
@@ -545,19 +545,21 @@ def _split_path(name: str) -> tuple[tuple[str, ...], str]:
     return segments, next((why for why, holds in rules.items() if holds), "")
 
 
-def content_of(member: Member, most: int) -> bytes:
+def content_of(member: Member, max_bytes: int) -> bytes:
     """Return the whole content of a file, read piece by piece.
 
     Raises:
-        Closed: the content has more than `most` bytes, or is damaged.
+        Closed: the content has more than `max_bytes` bytes, or is damaged.
     """
     content = bytearray()
     try:
         with member.start() if member.start else io.BytesIO() as file:
-            while piece := file.read(min(MIB, most + 1 - len(content))):
+            while piece := file.read(min(MIB, max_bytes + 1 - len(content))):
                 content += piece
-                if len(content) > most:
-                    raise Closed(f"is larger than {most // 1024:,} KiB, and is not taken. {_ASK}")
+                if len(content) > max_bytes:
+                    raise Closed(
+                        f"is larger than {max_bytes // 1024:,} KiB, and is not taken. {_ASK}"
+                    )
     except (Closed, CourseFault):
         raise
     # the library's parsers of hostile bytes may raise anything, MemoryError among it
@@ -607,8 +609,8 @@ def _zip(file: IO[bytes], budget: Limits) -> Iterator[Member]:
         yield Member((name,), modified, partial(archive.open, info), closed)
 
 
-def _refuse_long_list(file: IO[bytes], most: int) -> None:
-    """Raise Closed if a zip lists more than `most` members.
+def _refuse_long_list(file: IO[bytes], max_members: int) -> None:
+    """Raise Closed if a zip lists more than `max_members` members.
 
     This comes first because zipfile reads the whole list and makes an object for each member.
     """
@@ -616,10 +618,10 @@ def _refuse_long_list(file: IO[bytes], most: int) -> None:
     if not end:
         return
     size = end[_LIST_SIZE] + _BEHIND_LIST
-    if size > max(most * _ENTRY, MIB):
+    if size > max(max_members * _ENTRY, MIB):
         raise unopened(TOO_MANY)
     file.seek(max(0, end[_LIST_END] - size))
-    if file.read(size).count(_ENTRY_MARK) > most:
+    if file.read(size).count(_ENTRY_MARK) > max_members:
         raise unopened(TOO_MANY)
 
 

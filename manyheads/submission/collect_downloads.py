@@ -117,7 +117,7 @@ def collect(
         out: the folder to fill.
         roster: the class, if known.
         limits: the limits for one person.
-        only: the only assignment to read; None for all.
+        only: the only assignment to read, or None for all.
         student: the student who handed in everything; "" if the downloads show the students.
         times: times from platforms' lists.
 
@@ -209,7 +209,7 @@ class _Run:
         """Return whether an archive seems to hold the work of several students.
 
         It does if a platform made it, if it has folders of several students, or if it has the name
-        of an assignment. It does not if it is named after somebody on the roster.
+        of an assignment. It does not if it is named after a student on the roster.
         """
         name, course = unwrapped(download.name), self.exercises.course
         if plain(name) in all_ids(course) or download.is_known(name):
@@ -372,9 +372,9 @@ class _Run:
             ] or files
         for member, content in files:
             name = hand_in.name if member.path == hand_in.member.path else member.name
-            most = largest(own_name(name), self.exercises.course.limits.source_kib)
-            if len(content) > most * 1024:
-                member = replace(member, closed=f"is larger than {most:,} KiB")
+            limit_kib = largest(own_name(name), self.exercises.course.limits.source_kib)
+            if len(content) > limit_kib * 1024:
+                member = replace(member, closed=f"is larger than {limit_kib:,} KiB")
             yield replace(hand_in, member=member, name=name), content
 
     def _candidate(
@@ -630,7 +630,7 @@ def _last_commit(theirs: Path, folder: str, until: float) -> str:
 def _git(arguments: list[str], variables: dict[str, str], until: float) -> str:
     """Return the output of git, or "" if it fails or is too slow.
 
-    The only configuration is that of the repository in `variables`.
+    Git reads only the configuration of the repository in `variables`.
     """
     variables |= {
         "CONFIG_GLOBAL": os.devnull,

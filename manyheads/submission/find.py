@@ -270,7 +270,7 @@ def _known_names(assignment: Assignment) -> set[str]:
 
 
 def _names_of(assignment: Assignment) -> set[str]:
-    """Return the names that attempts may have: of an exercise, or of the whole assignment."""
+    """Return the file names for attempts at an exercise or at the whole assignment."""
     stems = (assignment.id, *(stem for exercise in assignment.exercises for stem in exercise.stems))
     return {stem + ending for stem in stems for ending in ENDINGS}
 

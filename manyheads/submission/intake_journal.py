@@ -247,8 +247,8 @@ class Candidate:
     do not fit in memory.
 
     Attributes:
-        rank: 1 if the name is that of an exercise, apart from an ending such as "(1)"; 2 if the
-            file also lies in the folder that it has in the course's repository; 0 otherwise.
+        rank: 1 if the file has the name of an exercise, apart from an ending such as "(1)"; 2 if
+            it also lies in the same folder as in the course's repository; 0 otherwise.
         state: the outcome for the file.
     """
 
@@ -361,8 +361,8 @@ class LayingOut:
         ]
         best = max(candidate.rank for candidate in rivals)
         rivals = [candidate for candidate in rivals if candidate.rank == best]
-        last, path = rivals[-1], self.out / versions[-1].path
-        if any(candidate.origin.digest != last.origin.digest for candidate in rivals):
+        winner, path = rivals[-1], self.out / versions[-1].path
+        if any(candidate.origin.digest != winner.origin.digest for candidate in rivals):
             # If no earlier run wrote the file on disk, the instructor has chosen this rival.
             chosen = [
                 candidate
@@ -375,31 +375,31 @@ class LayingOut:
                     for candidate in versions
                 ]
             else:
-                self.unclear.append((last.origin.download, paths_of(rivals), path))
+                self.unclear.append((winner.origin.download, paths_of(rivals), path))
             return None
         sibling_origins = (
-            self.memory.files.get(replace(last, ending=ending).path)
+            self.memory.files.get(replace(winner, ending=ending).path)
             for ending in ENDINGS
-            if ending != last.ending
+            if ending != winner.ending
         )
         if any(
-            competitor and competitor.supersedes(last.origin)
+            competitor and competitor.supersedes(winner.origin)
             for competitor in (latest.origin, *sibling_origins)
         ):
             state = State.OLDER
-        elif disk_digest in ("", last.origin.digest):
+        elif disk_digest in ("", winner.origin.digest):
             state = State.SAME if disk_digest else State.NEW
         elif disk_digest not in earlier:
             state = State.BY_HAND
         else:
             state = (
-                State.REPLACED if last.origin.is_newer_than(earlier[disk_digest]) else State.OLDER
+                State.REPLACED if winner.origin.is_newer_than(earlier[disk_digest]) else State.OLDER
             )
-        newest = replace(last, state=state)
+        newest = replace(winner, state=state)
         self.candidates += [
             replace(candidate, state=State.OLDER)
             for candidate in versions
-            if candidate.origin.digest != last.origin.digest
+            if candidate.origin.digest != winner.origin.digest
         ]
         self.candidates.append(newest)
         return newest
@@ -555,7 +555,7 @@ def _misplaced(
         is_unread_work = entry.is_work and exercises.may_be_work(entry.path)
         if not (is_unread_work and folder and is_student(student)):
             continue
-        exercise = exercises.named(folder)
+        exercise = exercises.match_name(folder)
         if folder in {assignment.id for assignment in course.assignments}:
             ids = {folder}
         elif plain(folder) in by_name:

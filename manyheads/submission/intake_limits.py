@@ -1,4 +1,4 @@
-"""The limits on what is read of one person's files, and the error if a file is not read.
+"""Limit the reading of one person's files, and name the reason if a file is not read.
 
 A download can hold the work of a whole class, and any file in it may be hostile. So each person
 has a budget of bytes, files and seconds, and one student's archive cannot stop the others.

@@ -48,7 +48,7 @@ class NewerSyntax(NamedTuple):
     Attributes:
         since: that version.
         subject: the subject of a sentence.
-        instead: what to write in place of the syntax.
+        instead: the advice that replaces the syntax.
         rewritten: returns a text without the syntax.
     """
 
@@ -168,8 +168,8 @@ def newer_syntax(source: str) -> tuple[NewerSyntax, ...]:
 
 def _is_needed(feature: NewerSyntax, source: str) -> bool:
     """Return whether a text cannot be read if all newer syntax but this is rewritten."""
-    others = [kind for kind in KINDS if kind is not feature]
-    return not read_statements(_rewritten(source, others))
+    other_features = [k for k in KINDS if k is not feature]
+    return not read_statements(_rewritten(source, other_features))
 
 
 def said_of_newer_syntax(source: str) -> str:

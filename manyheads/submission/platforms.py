@@ -4,13 +4,13 @@ Each row of the table describes one platform, with a regular expression for path
 two cases are handled: an archive of one student, and a download with Gradescope's list. Files that
 match no expression are read as folders of students, at any depth.
 
-Students choose the names within their hand-ins, and could name a folder as a platform names that of
-another student. So an expression is matched from the top of a path, no deeper than the level at
-which the paths of a download differ, and never within a student's archive.
+Students choose the names within their hand-ins, and could name a folder as a platform names the
+folder of another student. So an expression is matched from the top of a path, no deeper than the
+level at which the paths of a download differ, and never within a student's archive.
 
-The groups of an expression are listed here. A digit after a name marks a second position of it.
+The groups of an expression are listed here. A digit after a name marks a second position.
 
-    who           the student or the team; `id` and `name` are parts of this text
+    who           the student or the team; contains `id` and `name`
     login         the student's login
     order, time   decide which attempt is the newest
     late          the platform's mark for late hand-ins
@@ -437,7 +437,7 @@ def _one_students(
 ) -> list[Member]:
     """Take all members if the whole download belongs to one student.
 
-    The name of the download shows this, or the name of a folder that holds all of it.
+    The name of the download, or of a folder that holds all files, shows this.
     """
     names = map(unwrapped, (download.name, *members[0].path[: download.parting]))
     known_name = next(
@@ -519,7 +519,7 @@ def depth_of(members: Sequence[Member], course: Course) -> int:
             return depth
         if loose or not folders:
             says_more = any(
-                exercises.named(name) and not exercises.is_plain(name) for name in loose
+                exercises.match_name(name) and not exercises.is_plain(name) for name in loose
             )
             return depth if folders and says_more else depth - 1
         depth += 1
@@ -542,7 +542,7 @@ def all_ids(course: Course) -> set[str]:
 def _of_gradescope(
     download: Download, members: Sequence[Member], course: Course, parsed: Understood
 ) -> list[Member]:
-    """Take files by Gradescope's list, if the list lies above all of them.
+    """Take files by Gradescope's list, if the list lies above all files.
 
     "Export Submissions" writes folders submission_<number>/ and this list, which names the students
     of each folder, with Ruby's keys: submission_987654 → :submitters → a list of :name, :sid,

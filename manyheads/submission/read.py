@@ -212,7 +212,7 @@ def _text_of(cell: Mapping[str, Any]) -> Any:
 
 
 def _not_run(cell: Mapping[str, Any]) -> CellNotRun | None:
-    """Return the cell if it has a definition that Jupyter does not run as Python, else None."""
+    """Return the cell if it has a definition that Jupyter does not run as Python, or None."""
     cell_type = cell["cell_type"]
     text = _text_of({"source": "", **cell})  # only code cells must have a source
     if not isinstance(text, str) or not _DEFINITION.search(text):
@@ -359,7 +359,7 @@ def read_file(path: Path, limit_kib: int) -> AttemptSource:
 
 
 def _refuse_other_files(path: Path, text: str) -> None:
-    """Raise Unreadable if the text is that of another type of file, such as a web page."""
+    """Raise Unreadable if the file is of another type, such as a web page."""
     code = _TEXTS.sub(lambda match: "\n" * match[0].count("\n"), text)
     for pattern, sentence in (
         _NO_PYTHON | (_NO_NOTEBOOK if path.suffix == ".ipynb" else _NO_SCRIPT)

@@ -176,7 +176,7 @@ class Roster:
         return name
 
     def with_id(self, ids: Iterable[tuple[str, str]]) -> Student | None:
-        """Return the only student with one of these ids; None if there are several or none.
+        """Return the student with one of these ids, or None if there is not exactly one.
 
         Each id comes with its column.
         """
@@ -271,7 +271,7 @@ def read_roster(path: Path) -> Roster:
     header = [name.strip() for name in next(rows, (1, []))[1]]
     names = [name.casefold().replace(" ", "_") for name in header]
     aliases = dict[str, str]()
-    if "student" in names:  # Canvas' gradebook, whose ID is Canvas' own
+    if "student" in names:  # Canvas' gradebook, where ID is Canvas' own number
         aliases = {"id": "canvas_id"}
     elif "github_username" in names:  # GitHub Classroom's roster
         aliases = {"identifier": "id"}

@@ -172,7 +172,7 @@ def read_statements(source: str) -> tuple[ast.stmt, ...]:
 
 
 def pythons_words(source: str, line: int = 0) -> str:
-    """Return Python's message if it cannot compile a text; else, or for a long text, "".
+    """Return Python's message if it cannot compile a text; otherwise "", also if it is too long.
 
     The message depends only on the text, so it cannot contain anything that a judge hides.
 

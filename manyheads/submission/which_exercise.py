@@ -53,7 +53,7 @@ class Exercises:
         Raises:
             NotPlaced: the file belongs to no exercise, or to several assignments.
         """
-        if match := self.named(name):
+        if match := self.match_name(name):
             return match
         budget = budget or Limits()
         # a file without any of these names need not be parsed
@@ -85,7 +85,7 @@ class Exercises:
             f"{_RENAME}"
         )
 
-    def named(self, name: str) -> Exercise | Assignment | None:
+    def match_name(self, name: str) -> Exercise | Assignment | None:
         """Return the exercise or the whole assignment that this file name shows, or None."""
         if match := self._by_name(name):
             return match
@@ -106,7 +106,7 @@ class Exercises:
             return False
         is_of_a_kind = "." not in name or name.lower().endswith((*ENDINGS, *ARCHIVES))
         # Systems that hide the last suffix may append a second one: 04_reshape_dance.py.txt.
-        return is_of_a_kind or self.named(PurePath(name).stem) is not None
+        return is_of_a_kind or self.match_name(PurePath(name).stem) is not None
 
     def is_handed_out(self, path: str) -> bool:
         """Return whether a file has the name of a file that came with the exercises.
