@@ -26,7 +26,7 @@ from ..submission import ENDINGS, largest, too_large
 
 SECONDS = 30.0
 MOST_BYTES = 32 * 2**20  # largest answer
-PAGE, PAGES = 100, 30  # entries of a list in one answer, and the most answers that are read
+PAGE, PAGES = 100, 30  # entries of a list in one answer; largest number of answers
 HEADERS = {
     "Accept": "application/vnd.github+json",
     "X-GitHub-Api-Version": "2022-11-28",
@@ -225,7 +225,7 @@ def collect(course: Course, request: PullRequest, api: Api, out: Path) -> Collec
         exercises = _folder(api, _folder(api, {}, "", request.head), "exercises")
         for assignment in course.assignments:
             folder = out / request.student / assignment.id
-            folder.mkdir(parents=True)  # also if nothing was handed in
+            folder.mkdir(parents=True)  # even if the pull request has no attempt
             entries = _folder(api, exercises, assignment.id)
             names = [
                 f"{exercise.stem}{end}" for exercise in assignment.exercises for end in ENDINGS

@@ -23,7 +23,7 @@ from ..files import told_where, write_whole
 NAME = "not-graded.json"
 ENDINGS = (".py", ".ipynb")
 ARCHIVES = (".zip", ".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz", ".7z", ".rar", ".gz")
-MOST_NAMED = 20  # entries of one folder that are named, each with its reason
+MOST_NAMED = 20  # unknown entries of one folder that get a message each
 # Files that systems, editors and nbgrader leave beside hand-ins. No message names them.
 _NOISE = (
     ".DS_Store",
@@ -45,8 +45,8 @@ _NOISE = (
     "node_modules",
     ".tox",
     ".nox",
-    ".course",
-    "model-solutions",  # .course is the state of our commands; a release writes the other
+    ".course",  # the state of our commands
+    "model-solutions",  # part of a release
     ".git",
     ".gitignore",
     ".gitattributes",
@@ -95,7 +95,7 @@ class NotGraded(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    path: str  # within the submitted folder, as it can be shown anywhere
+    path: str  # within the submitted folder, in a printable form
     reason: str
     is_work: bool = Field(default=True, exclude=True)
 

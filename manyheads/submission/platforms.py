@@ -54,10 +54,10 @@ _KINDS = {
     "beside": "nobody's hand-in",
 }
 _GROUPS = ("who", "id", "name", "login", "order", "time", "late", "file", "named", *_KINDS)
-ALONE = " alone in "  # in a person's key, before the archive that holds one folder only
+ALONE = " alone in "  # in the key of a person, before the name of an archive with only one folder
 _GRADESCOPE, _IN_FOLDERS = "Gradescope", Origin(platform=FOLDERS)
-_LIST, _DEEPEST = 16 * MIB, 50  # bytes of a list; brackets within brackets
-# texts alone; libyaml's is faster, and not everywhere
+_LIST, _DEEPEST = 16 * MIB, 50  # bytes of a list; levels of nested brackets
+# Reads all values as texts. The loader of libyaml is faster, but not always installed.
 _Loader = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
 _NO_NAME = (
     "says of no student whose it is. Next: mkdir STUDENT && mv {} STUDENT/ where it lies, "

@@ -58,11 +58,11 @@ _PIECE = re.compile(
     r"""|\#[^\n]*|\\\n|[^"'#\\()\[\]{}\n]+|.""",
     re.DOTALL,
 )
-# Windows has only O_BINARY, without which a Ctrl-Z character would end the file.
+# Windows has only O_BINARY. Without it, a Ctrl-Z character would end the file.
 _READ_ONLY = sum(
     getattr(os, flag, 0) for flag in ("O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC", "O_BINARY")
 )
-LINE_LIMIT = 5_000  # ten times the longest attempt that we have seen
+LINE_LIMIT = 5_000  # lines; ten times as many as in the longest attempt that we have seen
 # A notebook also holds pictures and outputs. `read_notebook` limits its code.
 NOTEBOOK_TIMES = 8
 HEAD = 100  # bytes of a file that is too large; they may show another type of file

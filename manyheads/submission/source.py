@@ -28,11 +28,11 @@ from ..result import ExerciseResult, FunctionResult, ProvedLine
 if TYPE_CHECKING:
     from ..box.worker.messages import Load
 
-# characters, without remarks: parsing takes about a thousand bytes of memory for each
+# characters without comments: parsing needs about a thousand bytes of memory for each
 CODE_LIMIT = 200_000
-# Nodes of the syntax tree within each other, about ten times as many as in any attempt that we have
-# seen. Python's own limit depends on its version and on the stack; within this one a walk that
-# calls itself has room for three calls a node.
+# Levels of the syntax tree, about ten times as many as in any attempt that we have seen. Python's
+# own limit depends on its version and on the stack. With this one, a recursive walk can make three
+# calls for each level.
 DEEPEST = 200
 TRIES = 3
 # the exceptions that Python raises for a text that it cannot parse
