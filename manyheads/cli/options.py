@@ -139,7 +139,7 @@ def _of_a_copy(course: Course, exercises: Sequence[Exercise], name: str) -> list
     04_reshape_dance-Copy1.ipynb.
     """
     is_file = Path(name).suffix.lower() in ENDINGS
-    original = Exercises(course).named(Path(name).name) if is_file else None
+    original = Exercises(course).match_name(Path(name).name) if is_file else None
     return [exercise for exercise in exercises if exercise is original]
 
 

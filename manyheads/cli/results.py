@@ -621,7 +621,7 @@ def _rows(rows: Sequence[Decision], zone: str, labels: Labels) -> Table:
         detail += f" {shown_moment(row.due_date, zone)}" if row.due_date else ""
         student = override.student or f"who answers {override.answers}"
         cells = (
-            row.where.rpartition(":")[2],
+            row.location.rpartition(":")[2],
             student,
             subject,
             override.decision + detail,

@@ -26,16 +26,16 @@ from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 from ..box.worker.limits import Limits as WorkerLimits
 from .signatures import parse_signature
 
-_SHOWN = 50  # characters of what an author wrote, so that a sentence stays on one line
+_SHOWN = 50  # characters of an author's text in a message, so that the message stays on one line
 
 
 @dataclass(frozen=True)
 class WrittenAs:
-    """Mark a field as a text that the pattern matches whole.
+    """Marks a field as a text that must match a pattern completely.
 
-    The pattern stands in the JSON Schema that editors use, too.
-
-    in_words: what should stand there, as a sentence says it.
+    Attributes:
+        pattern: the pattern, which is also part of the JSON Schema that editors use.
+        in_words: a description of the pattern for messages.
     """
 
     pattern: str
@@ -44,7 +44,7 @@ class WrittenAs:
     def __get_pydantic_core_schema__(
         self, source: Any, handler: GetCoreSchemaHandler
     ) -> CoreSchema:
-        """Return the text's schema, with a validator that speaks before pydantic does."""
+        """Return the schema of the text, with a validator that runs before pydantic's own."""
         text = core_schema.str_schema(pattern=self.pattern)
         return core_schema.no_info_before_validator_function(self._checked, text)
 
@@ -54,28 +54,31 @@ class WrittenAs:
         return value
 
 
-# A clock, then its zone.
+# A date and a time, then the zone.
 _MOMENT = re.compile(r"(\S{8,10}[ T][\d:.,]+) ?([+-]\d\d(?::?\d\d)?|[A-Za-z][\w+/-]*)?")
 _FIRST, _END = datetime(1990, 1, 1, tzinfo=UTC), datetime(2101, 1, 1, tzinfo=UTC)
 _UNITS = {name: timedelta(**{f"{name}s": 1}) for name in ("day", "hour", "minute", "second")}
 
 
 def read_moment(text: str, zone: str = "") -> datetime | None:
-    """Return the moment in UTC that an ISO 8601 date and time mean; None for all else, and never an
-    exception.
+    """Return the moment in UTC of an ISO 8601 date and time, or None. Never raises an exception.
 
     The text, such as 2026-12-01T18:00:30Z or 2026-12-01 18:00:30.5 Europe/Berlin, may come from a
-    student, so nothing before 1990 or after 2100 is a moment. zone: of a text that names none. Of
-    two moments that a clock shows alike, as in autumn, the later is meant.
+    student, so dates before 1990 or after 2100 give None. If a clock shows a time twice, as in
+    autumn, the text means the later moment.
+
+    Args:
+        text: the date and time.
+        zone: the zone for a text without one.
     """
     match = _MOMENT.fullmatch(text.strip()) if len(text) <= 100 else None
     if match is None:
         return None
-    clock, named = match[1], match[2] or zone
+    clock, zone_name = match[1], match[2] or zone
     try:
-        if named[:1] in ("+", "-") or named == "Z":
-            when = datetime.fromisoformat(clock + named).astimezone(UTC)
-        elif tz := zone_named(named):
+        if zone_name[:1] in ("+", "-") or zone_name == "Z":
+            when = datetime.fromisoformat(clock + zone_name).astimezone(UTC)
+        elif tz := zone_named(zone_name):
             local = datetime.fromisoformat(clock)
             when = max(local.replace(tzinfo=tz, fold=fold).astimezone(UTC) for fold in (0, 1))
         else:
@@ -86,9 +89,10 @@ def read_moment(text: str, zone: str = "") -> datetime | None:
 
 
 def moment(text: str, zone: str = "") -> datetime:
-    """Return what `read_moment` reads.
+    """Return the moment of a text, as `read_moment` does.
 
-    Raises ValueError where that is nothing, or an hour that a zone's clocks skip.
+    Raises:
+        ValueError: the text is no moment, or clocks of the zone skip this hour.
     """
     when = read_moment(text, zone)
     if when is not None and (skipping := _zone_that_skips(text, zone)):
@@ -110,9 +114,7 @@ def moment(text: str, zone: str = "") -> datetime:
 
 
 def _zone_that_skips(text: str, zone: str) -> str:
-    """Return the zone of a text that `read_moment` reads, if no clock there shows this time; else
-    "".
-    """
+    """Return the zone of a text if clocks there never show this time; otherwise ""."""
     match = _MOMENT.fullmatch(text.strip())
     name = (match and match[2]) or zone
     tz = zone_named(name) if match and name[:1] not in ("+", "-") and name != "Z" else None
@@ -124,7 +126,7 @@ def _zone_that_skips(text: str, zone: str) -> str:
 
 
 def zone_named(name: str) -> tzinfo | None:
-    """Return the zone, such as Europe/Berlin or UTC; None where none is known by this name."""
+    """Return the zone of a name, such as Europe/Berlin or UTC, or None if it is unknown."""
     from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
     try:
@@ -134,21 +136,21 @@ def zone_named(name: str) -> tzinfo | None:
 
 
 def shown_moment(when: datetime, zone: str = "") -> str:
-    """2026-12-01 18:00 Europe/Berlin, as people read it; in UTC where no zone is named or known."""
+    """Return a text such as 2026-12-01 18:00 Europe/Berlin; in UTC without a known zone."""
     tz = zone_named(zone)
     return f"{when.astimezone(tz):%Y-%m-%d %H:%M} {zone}" if tz else f"{when:%Y-%m-%d %H:%M} UTC"
 
 
 def duration(text: str) -> timedelta:
-    """Return how long a `Duration` is."""
+    """Return the length of a `Duration`."""
     number, unit = re.findall("[0-9]+|[a-z]+", text)
     return int(number) * next(length for name, length in _UNITS.items() if name[0] == unit[0])
 
 
 def shown_duration(lasted: timedelta) -> str:
-    """30 seconds, 1 day 6 hours: the two largest units of which there are any.
+    """Return a text such as "1 day 6 hours", with the two largest units that are not zero.
 
-    A begun second is one.
+    Fractions of a second are rounded up.
     """
     remaining, words = timedelta(seconds=ceil(lasted.total_seconds())), []
     for name, unit in _UNITS.items():
@@ -158,7 +160,8 @@ def shown_duration(lasted: timedelta) -> str:
 
 
 def _zone(name: str) -> str:
-    # Where there is no list of zones, as on Windows, any name goes: students' commands need none.
+    # If the system has no list of zones, as on Windows, any name is accepted: students' commands
+    # need no zone.
     if zone_named(name) is None and zone_named("Europe/Berlin") is not None:
         raise ValueError(f"{name!a} is no time zone that is known here; one is Europe/Berlin")
     return name
@@ -209,9 +212,7 @@ def _with_one_form(shapes: dict[str, str | tuple[str, ...]]) -> dict[str, str | 
 
 
 class FileModel(BaseModel):
-    """A part of a file that people write: a key that nobody knows is a mistake, and so is an
-    infinite number.
-    """
+    """A part of a file that people write. Unknown keys and infinite numbers are errors."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
@@ -297,6 +298,10 @@ class AssignmentRow(FileModel):
     )
 
 
+def _known_or_utc(zone: str) -> str:
+    return "UTC" if zone and zone_named(zone) is None else zone
+
+
 class CourseFile(FileModel):
     """The whole of course.yaml."""
 
@@ -324,11 +329,7 @@ class CourseFile(FileModel):
             location: tuple[int | str, ...] = ("assignments", i, "due")
             try:
                 if assignment.due is not None:
-                    zone = self.time_zone or ""
-                    moment(
-                        assignment.due,
-                        zone if zone_named(zone) is not None else "UTC" if zone else "",
-                    )
+                    moment(assignment.due, _known_or_utc(self.time_zone or ""))
                 ids = [
                     ("assignment", assignment.id),
                     *(("exercise", exercise.id) for exercise in assignment.exercises),
@@ -338,7 +339,7 @@ class CourseFile(FileModel):
                     if (noun, id_) in earlier_ids:
                         raise ValueError(f"the {noun} {id_} occurs twice")
                     earlier_ids.add((noun, id_))
-            # a check of the whole does not say by itself where in the file it is
+            # pydantic does not add the location to an error of a whole model
             except ValueError as error:
                 raise PydanticCustomError(
                     "value_error", "{said}", {"said": str(error), "place": location}

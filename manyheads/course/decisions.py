@@ -1,7 +1,6 @@
-"""From what the machine found to what counts: a course's dates, what lateness costs, and the rows
-of overrides.yaml.
+"""Compute the final scores from a result: due dates, late penalties, and rows of overrides.yaml.
 
-This is the one place where dates and decisions change a result.
+Only this module changes a result because of dates and decisions.
 """
 
 from __future__ import annotations
@@ -35,9 +34,9 @@ from .model import UnknownAssignment, assignment_named, line_of, read_model, unk
 NAME = "overrides.yaml"
 NEXT = "Next: mend that line, then course overrides"
 KINDS = ("score", "due", "excused")
-Points = float | None  # of what is not graded there are none
+Points = float | None  # None if an exercise is not graded
 SHARE = "its share of the total"
-# without what could change how a page or a terminal shows it
+# without characters that could change the display of a page or a terminal
 Line = Annotated[str, AfterValidator(visible_line)]
 UNKNOWN_TIME = "handed in at an unknown time: not counted as late"
 EXCUSED = "excused: counts for nothing"
@@ -68,7 +67,7 @@ class Override(FileModel):
 
     @property
     def decision(self) -> str:
-        """What is decided."""
+        """The kind of decision: an entry of `KINDS`, or "comment"."""
         return next(
             (field_name for field_name in KINDS if getattr(self, field_name) is not None), "comment"
         )
@@ -103,7 +102,13 @@ class OverridesFile(
 
 
 class Late(NamedTuple):
-    """What being late costs, as a share of the points and in words, and how late it is."""
+    """The delay of a late hand-in, and its penalty.
+
+    Attributes:
+        share: the penalty as a share of the points.
+        words: the delay in words.
+        costs: the penalty in words, or "".
+    """
 
     share: float
     words: str
@@ -118,11 +123,14 @@ class Dates(NamedTuple):
     zone: str = "UTC"
 
     def late(self, handed_in: datetime, due_date: datetime | None = None) -> Late | None:
-        """Return how late it is by this due date, the student's own if there is one; None within
-        the grace.
+        """Return the delay and the penalty of a hand-in, or None if it is in time.
 
-        Days count from the due date by the clock on the wall, so that a day in which clocks change
-        is one day.
+        A hand-in within the grace period is in time. Days are counted by the local clock, so a day
+        on which clocks change is one day.
+
+        Args:
+            handed_in: the time of the hand-in.
+            due_date: the student's own due date, if there is one.
         """
         due_date, policy = due_date or self.due_date, self.policy
         if handed_in - due_date <= duration(policy.grace):
@@ -168,16 +176,16 @@ class Decision(NamedTuple):
     """A row of overrides.yaml that fits the course."""
 
     override: Override
-    where: str  # the file and the line
+    location: str  # the file and the line
     assignment: str
-    exercises: tuple[str, ...]  # those that it is about
-    most: float  # their points
-    due_date: datetime | None = None  # the student's own
+    exercises: tuple[str, ...]  # the ids of the exercises that the row is about
+    max_score: float  # the points of these exercises
+    due_date: datetime | None = None  # the student's own due date
 
 
 @dataclass(frozen=True)
 class Decisions:
-    """What is decided."""
+    """The due dates of a course, and the rows of its overrides.yaml."""
 
     zone: str = ""
     dates: Mapping[str, Dates] = field(default_factory=dict)  # by assignment
@@ -185,15 +193,14 @@ class Decisions:
 
     @classmethod
     def of_course(cls, course: Course) -> Decisions:
-        """Read them.
+        """Read overrides.yaml and the due dates of a course.
 
-        Raises CourseFault, also where two rows decide the same: one of them would be lost.
+        Raises:
+            CourseFault: also if two rows decide the same, because one would have no effect.
         """
-        path, rows, indices = (
-            course.root / NAME,
-            list[Decision](),
-            dict[tuple[str | None, ...], int](),
-        )
+        path = course.root / NAME
+        rows = list[Decision]()
+        indices = dict[tuple[str | None, ...], int]()
         try:
             overrides, tree = read_model(path, OverridesFile, "course overrides")
         except FileNotFoundError:
@@ -201,9 +208,9 @@ class Decisions:
         except OSError as error:
             raise CourseFault(f"{path} cannot be read ({error.strerror}). {NEXT}") from None
         for i, row in enumerate(overrides.root):
-            where = f"{path}:{line_of(tree, (i,))}"
+            location = f"{path}:{line_of(tree, (i,))}"
             try:
-                rows.append(_fitting(course, where, row))
+                rows.append(_fitting(course, location, row))
                 first_index = indices.setdefault(
                     (row.decision, row.student or row.answers, rows[-1].assignment, row.exercise), i
                 )
@@ -214,15 +221,16 @@ class Decisions:
                     )
             except (ValueError, UnknownAssignment) as error:
                 end = "" if str(error).endswith((".", "?")) else "."
-                raise CourseFault(f"{where}: {error}{end} {NEXT}") from None
+                raise CourseFault(f"{location}: {error}{end} {NEXT}") from None
         return cls(course.file.time_zone or "", dates_of(course), tuple(rows))
 
     def rows_for(
         self, student: str, assignment: str, answers: Collection[str] = ()
     ) -> list[Decision]:
-        """Return what is decided about this student's submission.
+        """Return the rows about this student's submission.
 
-        answers: of its attempts, by which several are told the same.
+        `answers` are digests of the wrong replies of its attempts. A row with such a digest is
+        about all attempts with the same wrong replies.
         """
         rows = (row for row in self.rows if row.assignment == assignment)
         return [
@@ -232,9 +240,7 @@ class Decisions:
         ]
 
     def of_nobody(self, names: Collection[str], assignments: Collection[str]) -> list[str]:
-        """Return a sentence for each row about these assignments whose student has none of these
-        names.
-        """
+        """Return a sentence for each row of these assignments whose student is not in `names`."""
         sentences = []
         next_step = (
             "Next: mend that line, or add the student to the roster, which is FILE in `roster: "
@@ -245,13 +251,13 @@ class Decisions:
                 near = get_close_matches(student, list(names), 1)
                 suggestion = f" (is {near[0]!a} meant?)" if near else ""
                 sentences.append(
-                    f"{row.where}: there is no student {student!a}{suggestion}. {next_step}"
+                    f"{row.location}: there is no student {student!a}{suggestion}. {next_step}"
                 )
         return sentences
 
 
-def _fitting(course: Course, where: str, override: Override) -> Decision:
-    """Return the row as it fits the course. Raises ValueError and UnknownAssignment."""
+def _fitting(course: Course, location: str, override: Override) -> Decision:
+    """Return the decision of a row. Raises ValueError and UnknownAssignment."""
     exercise_id, by_its_exercise = override.exercise, override.exercise and not override.assignment
     among = (
         course.exercises
@@ -262,10 +268,10 @@ def _fitting(course: Course, where: str, override: Override) -> Decision:
     if not exercises:
         raise ValueError(unknown(among, exercise_id or ""))
     assignment = exercises[0].assignment
-    most = sum(exercise.points for exercise in exercises)
-    if override.score is not None and override.score > most:
+    max_score = sum(exercise.points for exercise in exercises)
+    if override.score is not None and override.score > max_score:
         raise ValueError(
-            f"score {override.score:g} is more than the {most:g} points of "
+            f"score {override.score:g} is more than the {max_score:g} points of "
             f"{exercise_id or assignment.id}"
         )
     if override.due is not None and assignment.row.due is None:
@@ -282,30 +288,25 @@ def _fitting(course: Course, where: str, override: Override) -> Decision:
             f"{shown_moment(for_all, zone)}"
         )
         raise ValueError(f"{problem}: a student's own date gives more time, and takes none")
-    return Decision(
-        override, where, assignment.id, tuple(exercise.id for exercise in exercises), most, due_date
-    )
+    ids = tuple(exercise.id for exercise in exercises)
+    return Decision(override, location, assignment.id, ids, max_score, due_date)
 
 
 def final(result: Result, decisions: Decisions) -> Result:
-    """Return the result as it counts.
+    """Return the result with its final scores.
 
-    What is not decided about stays as it is, to the same object.
+    Without any row or due date for it, the same object is returned.
     """
     answers = {exercise.answers for exercise in result.exercises}
-    rows, dates = (
-        decisions.rows_for(result.student, result.assignment, answers),
-        decisions.dates.get(result.assignment),
-    )
+    rows = decisions.rows_for(result.student, result.assignment, answers)
+    dates = decisions.dates.get(result.assignment)
     if not rows and dates is None:
         return result
-    # what is decided of all of it
+    # the rows about the whole submission
     total_rows = {row.override.decision: row for row in rows if not row.override.exercise}
-    late, handed_in, due_date = (
-        None,
-        result.handed_in,
-        total_rows["due"].due_date if "due" in total_rows else None,
-    )
+    late = None
+    handed_in = result.handed_in
+    due_date = total_rows["due"].due_date if "due" in total_rows else None
     until = f"extension until {shown_moment(due_date, decisions.zone)}" if due_date else ""
     adjustments = (
         [_change("due", until, 0, 0, total_rows["due"])] if due_date else list[Adjustment]()
@@ -317,10 +318,7 @@ def final(result: Result, decisions: Decisions) -> Result:
             handed_in and f"{handed_in.source} says late, and not by how much: nothing is taken off"
         )
         adjustments.append(_change("unknown time", words or UNKNOWN_TIME, 0, 0))
-    exercises = [
-        _exercise(exercise, [row for row in rows if exercise.id in row.exercises], late)
-        for exercise in result.exercises
-    ]
+    exercises = [_exercise(exercise, rows, late) for exercise in result.exercises]
     recomputed = with_total(result, exercises)
     total = _plus(recomputed.score)
     if "score" in total_rows:
@@ -356,18 +354,21 @@ def final(result: Result, decisions: Decisions) -> Result:
 
 
 def with_excuses(result: Result, decisions: Decisions) -> Result:
-    """Return the result with what is excused, and nothing else of what is decided: the rest stands
-    in a gradebook's points.
+    """Return the result with the excuses, and without any other decision.
+
+    The points of a gradebook already include the other decisions.
     """
     excuses = tuple(row for row in decisions.rows if row.override.decision == "excused")
     return final(result, Decisions(decisions.zone, {}, excuses))
 
 
 def of_the_absent(template: Result, decisions: Decisions, names: Sequence[str]) -> Iterator[Result]:
-    """Yield a result for each of these, who handed in nothing, about whom a score or an excuse is
-    decided.
+    """Yield a result for each student without a hand-in but with a score by hand or an excuse.
 
-    template: somebody else's result for the same assignment, with the same exercises.
+    Args:
+        template: another student's result for the same assignment, with the same exercises.
+        decisions: the decisions of the course.
+        names: the students without a hand-in.
     """
     exercises, note = [], "Nothing was handed in."
     for exercise in template.exercises:
@@ -380,14 +381,14 @@ def of_the_absent(template: Result, decisions: Decisions, names: Sequence[str]) 
                 id=exercise.id, score=0, max_score=exercise.max_score, checks=missing, note=note
             )
         )
-    nothing = with_total(
+    no_hand_in = with_total(
         template.model_copy(update={"handed_in": None, "adjustments": ()}), exercises
     )
     for name in names:
         if any(
             row.override.decision != "due" for row in decisions.rows_for(name, template.assignment)
         ):
-            counted = final(nothing.model_copy(update={"student": name}), decisions)
+            counted = final(no_hand_in.model_copy(update={"student": name}), decisions)
             adjustments = tuple(
                 adjustment
                 for adjustment in counted.adjustments
@@ -399,25 +400,24 @@ def of_the_absent(template: Result, decisions: Decisions, names: Sequence[str]) 
 def _exercise(
     result: ExerciseResult, rows: Sequence[Decision], late: Late | None
 ) -> ExerciseResult:
-    """Return an exercise as it counts: a score by hand or else what being late costs, and an
-    excuse.
+    """Return an exercise with its final score, by those of the rows that are about it.
 
-    One that is not graded has no points to take from, unless a human gives it some.
+    A score by hand replaces the late penalty. An exercise that is not graded has no points, and so
+    no penalty, unless a person gives it points.
     """
-    adjustments, score, by_hand = (
-        list[Adjustment](),
-        result.score,
-        [row for row in rows if row.override.decision == "score"],
-    )
-    # a total is the last word
+    rows = [row for row in rows if result.id in row.exercises]
+    by_hand = [row for row in rows if row.override.decision == "score"]
+    adjustments = list[Adjustment]()
+    score = result.score
+    # A total for the assignment comes last, and replaces the score of the exercise.
     for row in sorted(by_hand, key=lambda row: not row.override.exercise):
         previous, score = score, row.override.score or 0.0
         if row.override.exercise:
             adjustments.append(_change("score", f"score set to {score:g}", previous, score, row))
         else:
-            score *= result.max_score / row.most
+            score *= result.max_score / row.max_score
             adjustments.append(_change("score", SHARE, previous, score))
-    if late is not None and not by_hand:  # who sets a score means that score
+    if late is not None and not by_hand:  # a score by hand is final
         previous, score = score, _plus(score, -(score or 0.0) * late.share)
         adjustments.append(_change("late", late.words + late.costs, previous, score))
     alike = (row for row in rows if row.override.answers == result.answers)
@@ -431,12 +431,13 @@ def _exercise(
 def _change(
     rule: Rule, words: str, before: Points, after: Points, row: Decision | None = None
 ) -> Adjustment:
-    """Make an adjustment: score set to 4 by Dr.
+    """Return an adjustment with words such as "score set to 4 by Ada: a right idea".
 
-    X: a right idea. Where points are missing, its words stand alone.
+    If there are no points before or after it, the adjustment has only words.
     """
     by, why = (row.override.by, row.override.comment) if row else ("", "")
-    words += (f" by {by}" if by else "") + (f": {why}" if why else "")
+    words += f" by {by}" if by else ""
+    words += f": {why}" if why else ""
     points = (0.0, 0.0) if before is None or after is None else (before, after)
     return Adjustment(rule=rule, words=" ".join(words.split()), before=points[0], after=points[1])
 

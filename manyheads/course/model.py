@@ -31,14 +31,14 @@ from ..errors import CourseFault
 from .course_yaml import AssignmentRow, CourseFile, ExerciseRow
 from .signatures import Signature, parse_signature
 
-FIGURES = "figures"  # a folder beside the lessons
+FIGURES = "figures"  # the name of a folder beside the lessons
 
 
 def with_neighbours(path: Path) -> list[Path]:
-    """Return the file, and those beside it that it imports by `from ._name import …`, directly or
-    through another.
+    """Return the file, and all files beside it that it imports by `from ._name import …`.
 
-    A file that cannot be parsed imports nothing: whoever runs it says why.
+    Indirect imports count, too. A file that cannot be parsed has no imports here; running it shows
+    the error.
     """
     files, todo = {path}, [path]
     while todo:
@@ -80,7 +80,7 @@ class Exercise:
         self.script = assignment.exercises_folder / f"{stem}.py"  # the stub that a student gets
         self.notebook = self.script.with_suffix(".ipynb")  # the stub as a notebook
         recorded = f"{stem}.safetensors"
-        # what students' machines know about answers
+        # the fault dictionary, for students' machines
         self.fingerprints = self.script.parent / "fingerprints" / recorded
         # the attention of a small model of the reference
         self.trained = self.script.parent / "trained" / recorded
@@ -96,9 +96,7 @@ class Exercise:
 
     @cached_property
     def forms(self) -> dict[str, Form]:
-        """What each function and class returns, where course.yaml says that it is not one
-        tensor.
-        """
+        """The structure of each result that is not one tensor, by function or class."""
         return {
             name: form
             for name in self.shapes
@@ -112,9 +110,7 @@ class Exercise:
 
     @property
     def figures(self) -> tuple[Path, ...]:
-        """The same pictures, where students get them: beside the notebook, which names them by
-        their paths.
-        """
+        """The same pictures beside the students' notebook, which refers to them by their paths."""
         return tuple(self.script.parent / FIGURES / path.name for path in self.figure_sources)
 
     @property
@@ -136,8 +132,9 @@ class Exercise:
         return sorted(self.wrong_folder.glob("*.py"))
 
     def recorded_from(self) -> list[Path]:
-        """Return every file from which its recording is made, with the neighbours that they import;
-        some may be missing.
+        """Return every file from which the fault dictionary is recorded.
+
+        The files that these import from beside them are included. Some files may be missing.
         """
         graders = (self.checks, self.checks.with_name("conftest.py"), self.misconceptions)
         attempts = (self.solution, *self.right_attempts(), *self.wrong_attempts())
@@ -177,9 +174,7 @@ class Course:
         )
 
     def hidden_files(self) -> list[Path]:
-        """Return what no student may see: every file of solutions/ and grader/ that says
-        something.
-        """
+        """Return the files that no student may see: all of solutions/ and grader/ with content."""
         paths = (path for name in ("solutions", "grader") for path in (self.root / name).rglob("*"))
         return sorted(
             p
@@ -189,7 +184,7 @@ class Course:
 
 
 def exercises_called(exercises: Sequence[Exercise], name: str) -> list[Exercise]:
-    """Return the exercises of this name; several where a number stands in several assignments."""
+    """Return the exercises of this name, id or number; a number may match several."""
     plain_name = _plain(Path(name).stem)
     return [
         e for e in exercises if plain_name in (e.id, _plain(e.stem), _plain(e.stem.split("_")[0]))
@@ -197,24 +192,25 @@ def exercises_called(exercises: Sequence[Exercise], name: str) -> list[Exercise]
 
 
 def unknown(exercises: Sequence[Exercise], name: str) -> str:
-    """Return one sentence on a name that no exercise has, with what may be meant."""
+    """Return one sentence about an unknown name of an exercise, with the nearest known name."""
     ids = {alias: e.id for e in exercises for alias in (e.id, _plain(e.stem))}
     return f"there is no exercise {name!r}; {_near(_plain(Path(name).stem), ids)}"
 
 
 class UnknownAssignment(CourseFault):
-    """No assignment is meant, or one of several.
+    """A name matches no assignment, or several.
 
-    The text is one sentence, and lacks what to do next.
+    The message is one sentence, without the next step.
     """
 
 
 def assignment_named(course: Course, name: str | None, *, in_part: bool = False) -> Assignment:
-    """Return the assignment of this id or title; without a name the course's only one.
+    """Return the assignment with this id or title; without a name, the only one of the course.
 
-    Raises UnknownAssignment.
+    With `in_part`, a part of the id or title is enough if no other assignment has it.
 
-    in_part: a part of either is enough where no other assignment has it.
+    Raises:
+        UnknownAssignment: no assignment matches, or several.
     """
     assignments = course.assignments
     if not name:
@@ -229,11 +225,8 @@ def assignment_named(course: Course, name: str | None, *, in_part: bool = False)
     matches = [assignment for assignment in assignments if assignment.id == name] or [
         assignment for assignment in assignments if folded_name in names[assignment]
     ]
-    matches = matches or [
-        assignment
-        for assignment in assignments
-        if in_part and any(folded_name in alias for alias in names[assignment])
-    ]
+    if in_part and not matches:
+        matches = [a for a in assignments if _is_part(folded_name, names[a])]
     if len(matches) == 1:
         return matches[0]
     if matches:
@@ -244,6 +237,10 @@ def assignment_named(course: Course, name: str | None, *, in_part: bool = False)
         alias: assignment.id for assignment in assignments for alias in names[assignment]
     }
     raise UnknownAssignment(f"there is no assignment {name!a}; {_near(folded_name, ids_by_name)}")
+
+
+def _is_part(text: str, names: Sequence[str]) -> bool:
+    return any(text in name for name in names)
 
 
 def _near(name: str, ids: dict[str, str]) -> str:
@@ -267,7 +264,7 @@ Model = TypeVar("Model", bound=BaseModel)
 class CourseError(CourseFault):
     """course.yaml, or a file that it needs, is missing or wrong.
 
-    The text ends with what to do next.
+    The message ends with the next step.
     """
 
 
@@ -295,13 +292,13 @@ def load_course(root: Path) -> Course:
 
 
 class _Constructor(RoundTripConstructor):
-    """YAML's values, with dates as they are written.
+    """Reads the values of YAML. Dates stay texts.
 
-    A value that its tag does not allow is told with its line.
+    The error about a value that does not fit its tag names the line.
     """
 
     def construct_object(self, node: Any, deep: bool = False) -> Any:
-        """Return what a node means."""
+        """Return the value of a node."""
         try:
             return super().construct_object(node, deep)
         except (ArithmeticError, AttributeError, LookupError, ValueError):
@@ -332,12 +329,17 @@ def _not_utf8(data: bytes, error: UnicodeDecodeError) -> tuple[int, str]:
     return line, f"is not UTF-8 (byte {error.start}): save it as UTF-8"
 
 
-def read_model(path: Path, model: type[Model], then: str) -> tuple[Model, Any]:
-    """Return what the file says, and the same as `line_of` needs it.
+def read_model(path: Path, model: type[Model], next_command: str) -> tuple[Model, Any]:
+    """Return the content of a YAML file as a model, and as the tree that `line_of` needs.
 
-    Raises CourseFault, and OSError.
+    Args:
+        path: the file.
+        model: the model.
+        next_command: the command to run after the file is corrected.
 
-    then: the command to run once the file is mended.
+    Raises:
+        CourseFault: the content is wrong.
+        OSError: the file cannot be read.
     """
     data, tree, line, reader = path.read_bytes(), None, 0, YAML()
     reader.Constructor = _Constructor
@@ -347,20 +349,16 @@ def read_model(path: Path, model: type[Model], then: str) -> tuple[Model, Any]:
     except UnicodeDecodeError as error:
         line, problem = _not_utf8(data, error)
     except ReaderError as error:
-        line, problem = (
-            data.decode().count("\n", 0, error.position) + 1,
-            "a character that YAML does not know",
-        )
+        line = data.decode().count("\n", 0, error.position) + 1
+        problem = "a character that YAML does not know"
     except MarkedYAMLError as error:
-        # of a bracket or quote, where it opens
+        # a bracket or quote that is never closed: the line where it opens
         never_closed = error.context_mark and "stream" in (error.problem or "")
         mark = error.context_mark if never_closed else error.problem_mark or error.context_mark
-        line, problem = (
-            mark.line + 1 if mark else 1,
-            ", ".join(filter(None, (error.context, error.problem))),
-        )
+        line = mark.line + 1 if mark else 1
+        problem = ", ".join(filter(None, (error.context, error.problem)))
     except ValidationError as error:
-        # first a key that nobody knows, for it may be the one that another sentence misses
+        # An unknown key comes first: it may be the misspelled form of a missing one.
         errors = error.errors()
         main_error = next(
             (
@@ -370,20 +368,18 @@ def read_model(path: Path, model: type[Model], then: str) -> tuple[Model, Any]:
             ),
             errors[0],
         )
-        line, problem = (
-            line_of(tree, main_error.get("ctx", {}).get("place", main_error["loc"])),
-            _error_message(main_error, model),
-        )
+        line = line_of(tree, main_error.get("ctx", {}).get("place", main_error["loc"]))
+        problem = _error_message(main_error, model)
         if main_error["type"] == "model_type" and not main_error["loc"]:
             problem = (
                 f"the file: {'it is empty' if tree is None else 'it has no keys'}, and needs "
                 f"{_required_keys(model)}"
             )
     except (ArithmeticError, ValueError, RecursionError):
-        # a character by a number that none has, or thousands of brackets
+        # an invalid character number, or thousands of brackets
         problem = "cannot be read as YAML"
-    where = f"{path}:{line}" if line else str(path)
-    raise CourseFault(f"{where}: {problem}. Next: mend that line, then {then}") from None
+    location = f"{path}:{line}" if line else str(path)
+    raise CourseFault(f"{location}: {problem}. Next: mend that line, then {next_command}") from None
 
 
 def _required_keys(model: type[BaseModel]) -> str:
@@ -393,7 +389,7 @@ def _required_keys(model: type[BaseModel]) -> str:
 
 
 def line_of(tree: Any, location: Sequence[int | str]) -> int:
-    """Return the line (from 1) of the deepest part of the place that the file contains."""
+    """Return the line (from 1) of the deepest part of the location that the file contains."""
     line = 1
     for step in location:
         if isinstance(tree, CommentedMap) and step in tree:
@@ -407,15 +403,15 @@ def line_of(tree: Any, location: Sequence[int | str]) -> int:
 
 
 def _error_message(error: ErrorDetails, model: type[BaseModel]) -> str:
-    """Return what pydantic says, with the key and what stands there.
+    """Return pydantic's message, with the key and the value.
 
-    The line says in which row it is.
+    Indices of rows are left out, because the line shows the row.
     """
     location, input_value = error.get("ctx", {}).get("place", error["loc"]), error["input"]
-    last = max((i for i, step in enumerate(location) if isinstance(step, int)), default=-1)
-    # a validator has brackets
-    key = ".".join(str(step) for step in location[last + 1 :] if "[" not in str(step))
-    if error["type"] == "value_error":  # a sentence of our own
+    last_index = max((i for i, step in enumerate(location) if isinstance(step, int)), default=-1)
+    # pydantic's names of validators have brackets
+    key = ".".join(str(step) for step in location[last_index + 1 :] if "[" not in str(step))
+    if error["type"] == "value_error":  # the message of our own validator
         return ": ".join(filter(None, (key, error["msg"].removeprefix("Value error, "))))
     if error["type"] == "tuple_type":
         return (
@@ -437,7 +433,7 @@ def _error_message(error: ErrorDetails, model: type[BaseModel]) -> str:
 
 
 def _keys_beside(location: Sequence[int | str], model: type[BaseModel]) -> list[str]:
-    """Return the keys that may stand where this place's last one does."""
+    """Return the keys that are allowed in place of the last key of this location."""
     if issubclass(model, RootModel):
         model = _model_in(model.model_fields["root"].annotation) or model
     for step in location[:-1]:
@@ -447,21 +443,22 @@ def _keys_beside(location: Sequence[int | str], model: type[BaseModel]) -> list[
 
 
 def _model_in(annotation: object) -> type[BaseModel] | None:
-    """Return the model of a field, of its rows, or of what it holds if it is not None."""
+    """Return the model of a field, of its rows, or of its value if it is optional."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return annotation
     return next(filter(None, map(_model_in, get_args(annotation))), None)
 
 
 def course_secret(root: Path) -> bytes:
-    """Return the secret, from which hidden inputs are drawn, made on first use.
+    """Return the secret from which hidden inputs are drawn. It is created on first use.
 
-    Raises CourseError if that fails.
+    Only its owner can read the file, and no release contains it.
 
-    Only its owner can read it, and no release contains it.
+    Raises:
+        CourseError: the file cannot be created, or other users can read it.
     """
     path = root / FOLDER / "secret"
-    named = quote(str(path))
+    quoted = quote(str(path))
     try:
         path.parent.mkdir(mode=0o700, exist_ok=True)
         with suppress(FileExistsError):
@@ -471,12 +468,12 @@ def course_secret(root: Path) -> bytes:
         text, mode = path.read_bytes().strip(), path.stat().st_mode
     except OSError as error:
         raise CourseError(
-            f"{path} can be neither read nor made ({error.strerror}). Next: chmod u+rw {named}"
+            f"{path} can be neither read nor made ({error.strerror}). Next: chmod u+rw {quoted}"
         ) from None
     if len(text) < 32:
         raise CourseError(
-            f"{path} holds no secret. Next: rm {named} (a new one is made; inputs will differ)"
+            f"{path} holds no secret. Next: rm {quoted} (a new one is made; inputs will differ)"
         )
     if mode & 0o077:
-        raise CourseError(f"{path} can be read by others. Next: chmod 600 {named}")
+        raise CourseError(f"{path} can be read by others. Next: chmod 600 {quoted}")
     return text

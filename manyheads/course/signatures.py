@@ -1,17 +1,16 @@
-"""Signatures of an exercise's functions with named axes: `(x: (B, T, C), n_head: nh) -> (B, nh, T,
-hd)`.
+"""Parse signatures with named axes, such as `(x: (B, T, C), n_head: nh) -> (B, nh, T, hd)`.
 
-They use Python's syntax. A tensor is annotated with its shape. A number is annotated with the axis
-whose size it is (by default the axis of the same name), or with `float` if it is not a size. An
-object is annotated with the axes whose sizes its attributes are (`{n_head: nh}`), a module with the
-name of its own entry. An axis may be a product, as in
+Signatures use Python's syntax. A tensor is annotated with its shape. A number is annotated with the
+axis that has this size (by default the axis of the same name), or with `float` if it is not a size.
+The annotation of an object gives an axis for each attribute (`{n_head: nh}`), and a module is
+annotated with the name of its entry in course.yaml. An axis may be a product, as in
 `n_embd: nh * hd`. A class has brackets for its constructor, then for its forward:
-    `(n_embd: C)(x: (B, T, C)) -> (B, T, C)`.
+`(n_embd: C)(x: (B, T, C)) -> (B, T, C)`.
 
-What is returned may be several tensors: `-> (y: (B, T, C), lse: (B, T))` is a tuple whose parts
-have names, `-> ((B, T), (B,))` one without. `| None` after a shape says that the part may be None.
-`opaque`, for a result or a parameter, is whatever the student likes: it stays in the box, and can
-be handed to a later call.
+A function may return several tensors: `-> (y: (B, T, C), lse: (B, T))` is a tuple with named parts,
+and `-> ((B, T), (B,))` one without names. `| None` after a shape means that the part may be None.
+The student chooses the type of an `opaque` result or parameter. Its value stays in the box, and can
+be passed to a later call.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from dataclasses import dataclass, replace
 
 from ..box.worker.form import Form, PartPath
 
-OPAQUE = "opaque"  # the annotation of what nobody looks at
+OPAQUE = "opaque"  # the annotation of a value that is never read
 _AXES = (ast.Name, ast.Constant, ast.BinOp)
 
 
@@ -42,9 +41,11 @@ class Parameter:
     """A parameter: a tensor, a number or an object."""
 
     name: str
-    shape: tuple[Axis, ...] | None = None  # of a tensor
-    axis: Axis | None = None  # whose size a number is
-    attributes: tuple[tuple[str, Axis], ...] = ()  # of an object: the axes whose sizes they are
+    shape: tuple[Axis, ...] | None = None  # the shape, for a tensor
+    axis: Axis | None = None  # the axis with this size, for a number
+    attributes: tuple[
+        tuple[str, Axis], ...
+    ] = ()  # for an object: the axis with the size of each attribute
     may_lack: bool = False  # whether it can be left out, or be None
 
 
@@ -53,13 +54,13 @@ class Signature:
     """The signature of a function or a module."""
 
     call: tuple[Parameter, ...]
-    returns: tuple[Axis, ...]  # the shape of the tensor that is returned; of several, of the first
-    build: tuple[Parameter, ...] | None = None  # of the constructor, None for a function
-    form: Form | None = None  # of what is returned, where it is not one tensor
-    shapes: Leaves = ()  # then: the shape of each leaf that has one, by its path
+    returns: tuple[Axis, ...]  # the shape of the first tensor that is returned
+    build: tuple[Parameter, ...] | None = None  # the constructor's parameters; None for a function
+    form: Form | None = None  # the structure of the result, if it is not one tensor
+    shapes: Leaves = ()  # for a form: the path and the shape of each leaf that has one
 
     def shape_at(self, path: PartPath) -> tuple[Axis, ...] | None:
-        """Return the shape of the leaf at this path; None where it has none."""
+        """Return the shape of the leaf at this path, or None if it has no shape."""
         return self.returns if self.form is None else dict(self.shapes).get(path)
 
 
@@ -72,16 +73,14 @@ def parse_signature(text: str) -> Signature:
             raise ValueError
         try:
             form, shapes = _read_form(ast.parse(returned.strip(), mode="eval").body, ())
-        except SyntaxError:  # (y: (B, T), state: opaque), which is written as parameters are
+        except SyntaxError:  # (y: (B, T), state: opaque) has the syntax of parameters
             args = _arguments(returned)
             form, shapes = _read_tuple(
                 [arg.annotation for arg in args], (), tuple(arg.arg for arg in args)
             )
-        signature = Signature(
-            _parameters(call),
-            shapes[0][1] if shapes else (),
-            _parameters(build[0]) if build else None,
-        )
+        returns = shapes[0][1] if shapes else ()
+        constructor = _parameters(build[0]) if build else None
+        signature = Signature(_parameters(call), returns, constructor)
         return signature if form.kind == "tensor" else replace(signature, form=form, shapes=shapes)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         example = "'(x: (B, T, C), n_head: nh) -> (B, nh, T, hd)'"

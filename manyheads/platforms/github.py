@@ -1,5 +1,6 @@
-"""The hosting service as a step of a workflow meets it: its API, the run's event, and a pull
-request's files, as data.
+"""Read a pull request from within a workflow: the event of the run, and the files, as data.
+
+`Api` also posts the results.
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ from ..files import write_whole
 from ..submission import ENDINGS, largest, too_large
 
 SECONDS = 30.0
-MOST_BYTES = 32 * 2**20  # of one answer
-PAGE, PAGES = 100, 30  # entries of a list in one answer, and the most answers that are read
+MOST_BYTES = 32 * 2**20  # largest answer
+PAGE, PAGES = 100, 30  # entries of a list in one answer; largest number of answers
 HEADERS = {
     "Accept": "application/vnd.github+json",
     "X-GitHub-Api-Version": "2022-11-28",
@@ -36,18 +37,20 @@ TRIED_AGAIN = _WAITING.new(status_forcelist=(403, 429, 502, 503), allowed_method
 KINDS = {"120000": "a symbolic link", "160000": "another repository", "040000": "a folder"}
 REGULAR = ("100644", "100755")
 ABOUT = "collected.json"
-_LOGIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")  # not a bot's, which ends with [bot]
+_LOGIN = re.compile(
+    r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}"
+)  # the name of a bot does not match: it ends with [bot]
 _REPOSITORY = re.compile(r"[A-Za-z0-9_.-]+/[A-Za-z0-9_.-]+")
 Sha = Annotated[str, Field(pattern=r"^[0-9a-f]{40}$")]
 Environment = Mapping[str, str]
 
 
 class ServiceError(CourseFault):
-    """The service refused, or did not answer. The text ends with what to do next."""
+    """The service refused, or did not answer. The message ends with the next step."""
 
 
 class Api:
-    """The part of the API that is about one repository, with the token of a job."""
+    """The API of one repository, with the token of a job."""
 
     def __init__(self, address: str, token: str, repository: str) -> None:
         self._place, url = f"{address.rstrip('/')}/repos/{repository}", urlsplit(address)
@@ -68,16 +71,16 @@ class Api:
                 break
 
     def call(self, method: str, path: str, data: object = None) -> Any:
-        """Return the service's answer; the token follows no redirect.
+        """Return the service's answer.
 
-        What it refuses for a while is tried again, when it says.
+        Redirects are not followed, so the token is not sent elsewhere. If the service refuses a
+        request for a limited time, it is repeated after that time.
 
-        Raises ServiceError.
+        Raises:
+            ServiceError: the service refuses the request, or does not answer.
         """
-        request, body = (
-            f"{method} …/{path.split('?')[0]}",
-            None if data is None else json.dumps(data).encode(),
-        )
+        request = f"{method} …/{path.split('?')[0]}"
+        body = None if data is None else json.dumps(data).encode()
         options: dict[str, Any] = {
             "timeout": SECONDS,
             "retries": TRIED_AGAIN,
@@ -118,8 +121,13 @@ def api_of(environment: Environment, repository: str) -> Api:
 
 
 class PullRequest(BaseModel):
-    """The fields of the event that are used: of which class repository (owner/name), what is
-    graded, and who opened it.
+    """The fields of the event that are used.
+
+    Attributes:
+        repository: the class repository, as owner/name.
+        number: the number of the pull request.
+        head: the commit that is graded.
+        student: the account that opened the pull request.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -131,14 +139,19 @@ class PullRequest(BaseModel):
 
 
 class Collected(PullRequest):
-    """What was collected of it. refused: a sentence for each file that is not taken."""
+    """A pull request whose files were collected, with a sentence for each refused file."""
 
     refused: tuple[str, ...]
 
 
 def pull_request(environment: Environment) -> PullRequest:
-    """Return the event's; of a dispatch, which is not to say who opened it, the service's by its
-    number. Raises CourseFault.
+    """Return the pull request of the event.
+
+    A dispatch has only the number of a pull request. The API then gives its author, because the
+    person who starts a dispatch must not choose the author.
+
+    Raises:
+        CourseFault: the event is no pull request of a student.
     """
     try:
         event = json.loads(Path(needed(environment, "GITHUB_EVENT_PATH")).read_bytes())
@@ -164,9 +177,10 @@ def pull_request(environment: Environment) -> PullRequest:
 
 
 def tell(environment: Environment, file: str, line: str) -> None:
-    """Add to a file of the runner's: an output of this step, or Markdown for the job's summary.
+    """Append a line to a file of the runner: an output of this step, or Markdown for the summary.
 
-    Raises CourseFault.
+    Raises:
+        CourseFault: the runner names no such file.
     """
     with Path(needed(environment, file)).open("a", encoding="utf-8") as opened:
         opened.write(f"{line}\n")
@@ -197,8 +211,12 @@ class _Tree(BaseModel):
 
 
 def collect(course: Course, request: PullRequest, api: Api, out: Path) -> Collected:
-    """Write OUT/<student>/<assignment>/NN_name.py and .ipynb as the head has them; no other path is
-    read. Raises CourseFault.
+    """Write the attempts at the head to OUT/<student>/<assignment>/NN_name.py and .ipynb.
+
+    No other path of the repository is read.
+
+    Raises:
+        CourseFault: OUT is not empty, or the service refuses a file.
     """
     if out.exists() and any(out.iterdir()):
         raise CourseFault(f"{out} is not empty. Next: rm -r {out}")
@@ -207,16 +225,14 @@ def collect(course: Course, request: PullRequest, api: Api, out: Path) -> Collec
         exercises = _folder(api, _folder(api, {}, "", request.head), "exercises")
         for assignment in course.assignments:
             folder = out / request.student / assignment.id
-            folder.mkdir(parents=True)  # also if nothing was handed in
+            folder.mkdir(parents=True)  # even if the pull request has no attempt
             entries = _folder(api, exercises, assignment.id)
             names = [
                 f"{exercise.stem}{end}" for exercise in assignment.exercises for end in ENDINGS
             ]
             for entry in filter(None, map(entries.get, names)):
-                path, limit = (
-                    f"exercises/{assignment.id}/{entry.path}",
-                    largest(entry.path, course.limits.source_kib),
-                )
+                path = f"exercises/{assignment.id}/{entry.path}"
+                limit = largest(entry.path, course.limits.source_kib)
                 if entry.mode not in REGULAR:
                     refused.append(
                         f"{path} is {KINDS.get(entry.mode, 'not a file')}: hand in the file itself."
@@ -236,12 +252,13 @@ def collect(course: Course, request: PullRequest, api: Api, out: Path) -> Collec
 
 
 def _folder(
-    api: Api, above: Mapping[str, _Entry], name: str, commit: str = ""
+    api: Api, parent: Mapping[str, _Entry], name: str, commit: str = ""
 ) -> dict[str, _Entry]:
-    """Return what lies in a folder of the commit, or at its top; nothing where there is a link in
-    its place, for instance.
+    """Return the entries of a folder in `parent`, or at the top of a commit.
+
+    Return {} if there is no folder of this name, for example because a link has it.
     """
-    entry = above.get(name)
+    entry = parent.get(name)
     sha = entry.sha if entry and entry.mode == "040000" else commit
     return (
         {
@@ -254,7 +271,7 @@ def _folder(
 
 
 def _blob(api: Api, sha: str, released: Path) -> bytes:
-    """Return a file's content; of one that is as it was released, without asking for it."""
+    """Return the content of a file. An unchanged file is read from the release, without the API."""
     content = released.read_bytes() if released.is_file() else b""
     if (
         hashlib.sha1(b"blob %d\0%s" % (len(content), content), usedforsecurity=False).hexdigest()
@@ -265,7 +282,7 @@ def _blob(api: Api, sha: str, released: Path) -> bytes:
 
 
 def read_collected(folder: Path) -> Collected:
-    """Read what `collect` wrote. Raises CourseFault."""
+    """Read the file that `collect` wrote. Raises CourseFault."""
     try:
         return Collected.model_validate_json((folder / ABOUT).read_bytes())
     except (OSError, ValidationError):

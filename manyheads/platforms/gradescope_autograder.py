@@ -1,8 +1,7 @@
-"""Grade inside Gradescope's container: /autograder/submission becomes
-/autograder/results/results.json.
+"""Grade inside Gradescope's container, from /autograder/submission to results/results.json.
 
-https://gradescope-autograders.readthedocs.io/en/latest/specs/ and …/submission_metadata/ say what
-these files are.
+https://gradescope-autograders.readthedocs.io/en/latest/specs/ and …/submission_metadata/ describe
+these files.
 """
 
 from __future__ import annotations
@@ -30,10 +29,10 @@ from ..submission.collect_downloads import collect
 from ..submission.intake_journal import State, read_memory
 from ..submission.which_exercise import Exercises
 
-COURSE = Path("source") / "course"  # brought by the autograder's zip
-RESULTS = Path("results") / "results.json"  # which Gradescope reads
-STUDENT = "student"  # results.json names nobody
-MOST_SAID = 20  # sentences on files that are not graded
+COURSE = Path("source") / "course"  # part of the autograder's zip
+RESULTS = Path("results") / "results.json"  # the file that Gradescope reads
+STUDENT = "student"  # a placeholder, because results.json has no names
+MOST_SAID = 20  # sentences about files that are not graded
 _SAYS = {
     Level.NAMESPACES: (
         "Your code ran in a box of its own: without network, and with nothing of the grader "
@@ -55,15 +54,18 @@ _ELSEWHERE = (
 
 
 class _Metadata(BaseModel):
-    """What is read of submission_metadata.json."""
+    """The fields of submission_metadata.json that are used."""
 
     created_at: AwareDatetime | None = None
 
 
 def grade_for_gradescope(root: Path, assignment: str) -> Result:
-    """Grade what was handed in, and write results.json, also where it raises CourseFault.
+    """Grade the hand-in, and write results.json, also if grading fails.
 
-    root: /autograder, but for tests.
+    `root` is /autograder, except in tests.
+
+    Raises:
+        CourseFault: also if no box can be opened here.
     """
     started = time.monotonic()
     try:
@@ -79,9 +81,7 @@ def grade_for_gradescope(root: Path, assignment: str) -> Result:
 
 
 def _graded(course: Course, assignment: Assignment, root: Path) -> tuple[Result, dict[str, object]]:
-    """Grade every script and notebook in the folder, however deep, also in archives, that is of the
-    assignment.
-    """
+    """Grade every script and notebook of the assignment, in any folder or archive."""
     labels = labels_of(course)
     with tempfile.TemporaryDirectory(prefix="course-gradescope-") as directory:
         collected = collect(course, [root / "submission"], Path(directory), student=STUDENT)
@@ -114,13 +114,13 @@ def _graded(course: Course, assignment: Assignment, root: Path) -> tuple[Result,
     ]
     if len(lines) > MOST_SAID:
         lines[MOST_SAID:] = [f"and {len(lines) - MOST_SAID} more files"]
-    if nothing := len(collected.refusals) - len(attempts):
+    if other_count := len(collected.refusals) - len(attempts):
         lines.append(
-            f"{nothing} other {'file is' if nothing == 1 else 'files are'} no script and no "
-            "notebook"
+            f"{other_count} other {'file is' if other_count == 1 else 'files are'} no script and "
+            "no notebook"
         )
     lines += collected.notes
-    # 0 points would be entered for work that belongs elsewhere
+    # Without this, work for another assignment would get 0 points here.
     if misplaced and len(misplaced) == len(collected.candidates):
         result = with_total(
             result, [e.model_copy(update={"score": None}) for e in result.exercises]
@@ -131,7 +131,7 @@ def _graded(course: Course, assignment: Assignment, root: Path) -> tuple[Result,
 
 
 def _judged(course: Course, submission: Submission) -> tuple[Graded, Level]:
-    """Grade it at the strongest level that is proved here. Raises BoxUnavailable where none is."""
+    """Grade at the strongest level of isolation that works here. Raises BoxUnavailable."""
     reasons = []
     for level in _SAYS:
         with closing(
@@ -148,8 +148,9 @@ def _judged(course: Course, submission: Submission) -> tuple[Graded, Level]:
 
 
 def _close(root: Path) -> None:
-    """Let nobody but this user into what others must not read or write, whatever unpacking the zip
-    has made of it.
+    """Close the course, the results and the secret to all other users.
+
+    The permissions after unpacking the zip may be different.
     """
     for folder in (root / "source", (root / RESULTS).parent, root / COURSE / FOLDER):
         folder.mkdir(parents=True, exist_ok=True)
@@ -159,7 +160,7 @@ def _close(root: Path) -> None:
 
 
 def _handed_in(root: Path) -> HandedIn | None:
-    """Return when Gradescope says it was handed in; None where it says nothing that can be read."""
+    """Return the time of the hand-in in Gradescope's metadata, or None if it cannot be read."""
     try:
         created = _Metadata.model_validate_json(
             (root / "submission_metadata.json").read_bytes()
@@ -171,9 +172,7 @@ def _handed_in(root: Path) -> HandedIn | None:
 
 
 def _write(root: Path, content: dict[str, object], started: float) -> None:
-    """Students see results.json alone: what is printed stays with the instructor, and there is no
-    leaderboard.
-    """
+    """Write results.json. Students see only this file, and not the output of the grader."""
     seconds = round(time.monotonic() - started, 1)
     report = {
         **content,

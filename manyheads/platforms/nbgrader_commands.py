@@ -1,9 +1,9 @@
-"""nbgrader's own commands on this course: the source is made first, and attempts are graded in the
-box, by no kernel.
+"""Make nbgrader's own commands work on this course.
 
-nbgrader has no hook before it lists files, so `start` of two of its converters is wrapped: then the
-formgrader's buttons do as the commands do. Assignments that are not this course's go nbgrader's own
-way.
+`generate_assignment` first writes its source, and `autograde` grades attempts in the box instead of
+in a kernel. nbgrader has no hook before it lists files, so the method `start` of the two converters
+is wrapped. The buttons of the formgrader call the same method. Other assignments are processed as
+usual.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ from ..submission.intake_journal import ToGrade, to_grade
 from ..submission.roster import read_roster
 from .nbgrader_gradebook import GradebookWriter, attempt_notebook, group_report, released
 
-# nbgrader's own name: formgrader links to this folder, and other assignments stand there too
+# nbgrader's name of the folder: formgrader links to it, and it may hold other assignments
 SOURCE = Path("source")
-# what `nbgrader submit` adds to a submission
+# files that `nbgrader submit` adds to a submission
 TIMESTAMP, SECRET = "timestamp.txt", "submission_secret.txt"
 _OURS = re.compile(r"[0-9]{2}_\w+\.(py|ipynb)|(fingerprints|trained|figures)/[0-9]{2}_[^/]+")
 
@@ -54,9 +54,9 @@ _OURS = re.compile(r"[0-9]{2}_\w+\.(py|ipynb)|(fingerprints|trained|figures)/[0-
 def prepare(course: Course) -> None:
     """Make nbgrader's converters work on this course's assignments.
 
-    Calling it twice is as calling it once.
+    A second call changes nothing.
     """
-    # formgrader lists what has a folder here, and its button then fills it
+    # formgrader lists the assignments that have a folder here, and its button fills the folder
     for assignment in course.assignments:
         with suppress(OSError):
             (course.root / SOURCE / assignment.id).mkdir(parents=True, exist_ok=True)
@@ -68,8 +68,9 @@ def prepare(course: Course) -> None:
 def _beginning(
     course: Course, begin: Callable[..., None], original: Callable[[Any], None]
 ) -> Callable[[Any], None]:
-    """Return a `start` that begins so on an assignment of this course, and is nbgrader's own on
-    another.
+    """Return a method `start` that calls `begin` for an assignment of this course.
+
+    For another assignment it calls nbgrader's original method.
     """
 
     @wraps(original)
@@ -95,13 +96,14 @@ def _beginning(
 def _generate(
     course: Course, assignment: Assignment, converter: Any, start: Callable[[], None]
 ) -> None:
-    """Bring exercises/ up to date, and write source/ from it, stripped, but for notebooks, which
-    have their solutions there.
+    """Update exercises/, and write source/ from it, where notebooks keep their solutions.
 
-    What an instructor put beside them stays.
+    Other files that an instructor put there stay.
     """
     folder, exercises = course.root / SOURCE / assignment.id, assignment.exercises_folder
-    write_whole(folder / ".gitignore", b"*\n")  # solutions/ is where this comes from
+    write_whole(
+        folder / ".gitignore", b"*\n"
+    )  # source/ is made from solutions/, so git need not track it
     catalogue = Catalogue(course)
 
     def log_stale(stale: int) -> AbstractContextManager[Callable[[], None]]:
@@ -121,7 +123,7 @@ def _generate(
     for path, content in files.items():
         write_whole(path, content)
     for path in folder.rglob("*"):
-        # of an exercise that is gone
+        # files of an exercise that no longer exists
         if path not in files and _OURS.fullmatch(path.relative_to(folder).as_posix()):
             path.unlink()
     start()
@@ -130,8 +132,9 @@ def _generate(
 def _autograde(
     course: Course, assignment: Assignment, converter: Any, start: Callable[[], None]
 ) -> None:
-    """Lay out one sound notebook for each student and exercise, and let nbgrader go on from there,
-    with the box for a kernel.
+    """Write a valid notebook for each student and exercise, and let nbgrader process them.
+
+    The attempts are graded in the box instead of in a kernel.
     """
     directory, log, root = converter.coursedir, converter.log, course.root
     handed_in = Path(directory.root) / directory.submitted_directory
@@ -140,7 +143,8 @@ def _autograde(
         work,
         submissions=[s for s in work.submissions if fnmatchcase(s.student, directory.student_id)],
     )
-    # a whole folder that is left out; nbgrader copies other files, and complains of none
+    # A whole folder that is left out is worth a warning. nbgrader copies other files, and warns of
+    # none.
     for entry in work.not_graded:
         (log.info if "/" in entry.path else log.warning)(str(entry))
     decisions = Decisions.of_course(course)
@@ -155,11 +159,11 @@ def _autograde(
         for path in source.rglob("*")
         if path.is_file() and path.suffix != ".ipynb"
     ]
-    # What stands beside the notebooks is not for feedback, but for the figures that lessons show.
+    # Feedback needs no files beside the notebooks, except the figures that lessons show.
     converter.exclude_overwriting = {
         assignment.id: [str(path) for path in extra_files if path.parts[0] != "figures"]
     }
-    # Of seed 0: one is graded now, another one later.
+    # Always seed 0, because submissions are graded at different times.
     plan = GradePlan(course_secret(root), course=root, level=Level.NAMESPACES)
     (root / ".course").mkdir(exist_ok=True)
     with ExitStack() as stack:
@@ -195,20 +199,20 @@ def _autograde(
 
 
 def _lay_out(course: Course, work: ToGrade, folder: Path, log: Any) -> None:
-    """Write what nbgrader reads in place of submitted/: it drops a student over one file that is
-    not JSON, or is missing.
+    """Write the folder that nbgrader reads instead of submitted/.
 
-    Nothing is graded where one of them cannot be laid out: nbgrader gives 0 points for a notebook
-    that it does not find.
+    From submitted/ itself, nbgrader would drop a student if one file is missing or is not JSON. If
+    a file cannot be written, nothing is graded, because nbgrader gives 0 points for a notebook that
+    it does not find.
     """
     for submission in work.submissions:
         student, target = submission.student, folder / submission.student / submission.assignment.id
         if re.search(r"[*?[]", student):
-            where = (
+            problem = (
                 f"{student!a}: nbgrader reads *, ? and [ as a pattern, and would leave this "
                 "student out"
             )
-            raise CourseFault(f"{where}. Nobody is graded. Next: rename the folder")
+            raise CourseFault(f"{problem}. Nobody is graded. Next: rename the folder")
         try:
             target.mkdir(parents=True)
             for exercise in submission.assignment.exercises:
@@ -219,7 +223,9 @@ def _lay_out(course: Course, work: ToGrade, folder: Path, log: Any) -> None:
                 try:
                     secret = read_text(submission.folder / SECRET, 1)
                 except Unreadable:
-                    secret = secrets.token_hex()  # or release_feedback stops for everybody
+                    secret = (
+                        secrets.token_hex()
+                    )  # without it, release_feedback stops for all students
                 (target / SECRET).write_text(secret)
             elif os.path.lexists(submission.folder / TIMESTAMP):
                 problem = f"contains no valid time, so {student} is not late"
@@ -235,8 +241,9 @@ def _lay_out(course: Course, work: ToGrade, folder: Path, log: Any) -> None:
 
 @dataclass
 class Grading:
-    """The one preprocessor of `nbgrader autograde`: a student's submission is graded in the box,
-    and entered as it counts.
+    """The preprocessor of `nbgrader autograde` that grades in the box.
+
+    It grades a student's whole submission at the first notebook, and enters the final scores.
     """
 
     assignment: Assignment
@@ -244,17 +251,17 @@ class Grading:
     writer: GradebookWriter
     decisions: Decisions
     work: ToGrade
-    faults: list[str] = field(default_factory=list)  # of the grader itself
+    faults: list[str] = field(default_factory=list)  # faults of the grader itself
     not_graded: list[str] = field(default_factory=list)  # student and exercise
-    _last: Result | None = None
+    _current: Result | None = None  # the result of the student whose notebooks are processed
 
     def __call__(
         self, nb: NotebookNode, resources: dict[str, Any]
     ) -> tuple[NotebookNode, dict[str, Any]]:
-        """Write into the autograded cells what their checks saw. Raises CourseFault."""
+        """Write the results of the checks into the autograded cells. Raises CourseFault."""
         context = resources["nbgrader"]
-        if self._last is None or self._last.student != context["student"]:
-            self._last = self._grade(str(context["student"]))
+        if self._current is None or self._current.student != context["student"]:
+            self._current = self._grade(str(context["student"]))
         exercise = next(
             exercise
             for exercise in self.assignment.exercises
@@ -262,7 +269,7 @@ class Grading:
         )
         result = next(
             exercise_result
-            for exercise_result in self._last.exercises
+            for exercise_result in self._current.exercises
             if exercise_result.id == exercise.id
         )
         graded_cells = {cell.grade_id: cell for cell in released(exercise).graded if cell.checks}
@@ -289,13 +296,16 @@ class Grading:
 
 
 class Collect(ExchangeCollect):  # type: ignore[misc]
-    """nbgrader's own, but for links that any account may leave, and that the course's account would
-    read solutions through.
+    """nbgrader's collector, which follows no links.
+
+    Any account can put a link into the exchange, and the course's account could read solutions
+    through it.
     """
 
     def do_copy(self, src: str, dest: str, log: Any = None) -> None:
-        """Copy links as links, through which no attempt is read; the time is that of the folder's
-        name in the exchange.
+        """Copy a hand-in, with links as links, and write its time.
+
+        No attempt is read through a link. The time comes from the folder's name in the exchange.
         """
         if self.get_size(src) > 1000 * self.coursedir.max_dir_size:
             self.log.error(

@@ -1,8 +1,7 @@
-"""nbgrader's notebooks and its database, through its own API: what stands in cells, results written
-as they count, and read.
+"""Read and write nbgrader's notebooks and its database, through its own API.
 
-Each student is one transaction: a killed run leaves complete students. Writing twice changes
-nothing.
+Results are written with their final scores. Each student is one transaction, so the entries of a
+student are complete even if a run is killed. Writing a result twice changes nothing.
 """
 
 from __future__ import annotations
@@ -38,17 +37,17 @@ from ..submission import Submission, code_digest, largest, read_exercise, read_t
 from ..submission.read import METADATA_KEY
 
 COURSE_ID = "manyheads"  # the course in nbgrader's database
-MOST_POINTS = 1e6  # of one cell: infinity and what adds up to it are a slip
+MOST_POINTS = 1e6  # points of a cell; more, such as infinity, are a typing error
 DELETED = "# This cell is not in what was handed in."
 WHOLE = "# What was handed in stands in the first of these cells, as a whole."
 # four blanks: nbgrader renders comments as Markdown, in which this is literal text
 _INDENT = "    "
-_HAIR = 1e-6  # what sums of points differ by
+_HAIR = 1e-6  # rounding error of sums of points
 
 
-# A table of ours in nbgrader's database: the due dates of course.yaml that were entered as
-# nbgrader's. A date that is not here is the instructor's own, by
-# `nbgrader db assignment add --duedate`, and so are its penalties.
+# A table of ours in nbgrader's database: the due dates of course.yaml that were entered. The
+# instructor has set any other date, by `nbgrader db assignment add --duedate`, and nbgrader then
+# computes the penalties.
 _ENTERED = Table(
     "manyheads_due_date",
     MetaData(),
@@ -59,8 +58,9 @@ _ENTERED = Table(
 
 @dataclass(frozen=True)
 class KnownCell:
-    """A released cell that nbgrader keeps: the student's own, a locked one, or an autograded one,
-    which alone has points.
+    """A released cell that nbgrader tracks.
+
+    It is a solution cell, a locked cell, or an autograded cell. Only the last has points.
     """
 
     grade_id: str
@@ -73,28 +73,31 @@ class KnownCell:
 
 @dataclass(frozen=True)
 class Released:
-    """The notebook of an exercise as it was released, and those of its cells that nbgrader keeps,
-    in their order.
+    """The released notebook of an exercise.
+
+    Attributes:
+        content: all cells.
+        cells: the cells that nbgrader tracks, in their order.
     """
 
     name: str
     kernelspec: Mapping[str, Any]
-    content: tuple[Mapping[str, Any], ...]  # all of its cells
+    content: tuple[Mapping[str, Any], ...]
     cells: tuple[KnownCell, ...]
 
     @property
     def graded(self) -> tuple[KnownCell, ...]:
-        """Those with points, none of them perhaps."""
+        """The cells with points."""
         return tuple(cell for cell in self.cells if cell.points is not None)
 
     @property
     def solutions(self) -> tuple[KnownCell, ...]:
-        """Those that the student writes in. Comments stand on the first."""
+        """The cells for the student's code. The first one gets the comments."""
         return tuple(cell for cell in self.cells if cell.is_solution)
 
 
 def released(exercise: Exercise) -> Released:
-    """Read the released notebook. Raises CourseError where it is missing."""
+    """Read the released notebook. Raises CourseError if it is missing or damaged."""
     path = exercise.notebook
     try:
         notebook = json.loads(path.read_text(encoding="utf-8"))
@@ -124,10 +127,10 @@ def released(exercise: Exercise) -> Released:
 
 
 def attempt_notebook(submission: Submission, exercise: Exercise, limit_kib: int) -> str:
-    """Return the released notebook with the attempt's code in its cells, and nothing else of it.
+    """Return the released notebook with the code of the attempt in its cells.
 
-    nbgrader trusts a notebook's metadata, and its pages render a student's Markdown with the
-    scripts in it.
+    Nothing else of the attempt is copied, because nbgrader trusts a notebook's metadata, and its
+    pages render a student's Markdown with the scripts in it.
     """
     release = released(exercise)
     untouched = (
@@ -137,7 +140,9 @@ def attempt_notebook(submission: Submission, exercise: Exercise, limit_kib: int)
     )
     attempt = read_exercise(submission.folder, exercise, untouched, limit_kib)
     cells = [dict(cell) for cell in release.content]
-    places = [cell for cell in cells if cell["metadata"].get("nbgrader", {}).get("solution")]
+    solution_cells = [
+        cell for cell in cells if cell["metadata"].get("nbgrader", {}).get("solution")
+    ]
     notice = f"{attempt.name} was not handed in." if attempt.missing else attempt.problem
     if notice:
         cells.insert(0, {"cell_type": "markdown", "metadata": {}, "source": notice})
@@ -145,7 +150,7 @@ def attempt_notebook(submission: Submission, exercise: Exercise, limit_kib: int)
         text = read_text(submission.folder / attempt.name, largest(attempt.name, limit_kib))
         code_cells = [*_code_cells(json.loads(text))]
         ids = {cell.grade_id for cell in release.cells}
-        for solution_cell in places:
+        for solution_cell in solution_cells:
             sources = [
                 source
                 for id_, source in code_cells
@@ -164,8 +169,9 @@ def attempt_notebook(submission: Submission, exercise: Exercise, limit_kib: int)
             if id_ not in ids and source.strip()
         ]
     else:
-        for solution_cell in places:
-            solution_cell["source"] = attempt.source if solution_cell is places[0] else WHOLE
+        for solution_cell in solution_cells:
+            is_first = solution_cell is solution_cells[0]
+            solution_cell["source"] = attempt.source if is_first else WHOLE
     for index, cell in enumerate(cells):
         cell["id"] = f"cell-{index}"
     notebook_fields = {
@@ -173,7 +179,7 @@ def attempt_notebook(submission: Submission, exercise: Exercise, limit_kib: int)
         "nbformat": 4,
         "nbformat_minor": 5,
     }
-    # JSON may hold half of a surrogate pair, which no file can.
+    # JSON may hold half of a surrogate pair, which cannot be written to a file.
     return (
         json.dumps({"cells": cells, **notebook_fields}, indent=1, ensure_ascii=False)
         .encode(errors="replace")
@@ -183,9 +189,7 @@ def attempt_notebook(submission: Submission, exercise: Exercise, limit_kib: int)
 
 
 def _code_cells(notebook: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield the grade id and the text of each code cell of a notebook that can be read as an
-    attempt.
-    """
+    """Yield the grade id and the text of each code cell of a valid notebook."""
     for cell in notebook["cells"]:
         if cell.get("cell_type") == "code":
             metadata = cell.get("metadata")
@@ -204,11 +208,12 @@ def _source(cell: Mapping[str, Any]) -> str:
 def cell_scores(
     exercise: ExerciseResult, result: Result, cells: Sequence[KnownCell]
 ) -> list[float]:
-    """Return the points of each cell, before a late penalty: nbgrader knows that by notebook, and
-    no excuse.
+    """Return the points of each cell, before a late penalty.
 
-    Cells share a score that was set by hand by their points. An excused exercise has the share of
-    its points that the others have of theirs, so that nbgrader's total is right.
+    nbgrader stores the penalty for the whole notebook. A score that was set by hand is divided
+    among the cells in proportion to their points. nbgrader has no excuses. So an excused exercise
+    gets the same share of its points as the other exercises together, and nbgrader's total is
+    right.
     """
     full_score = next(
         (adjustment.before for adjustment in exercise.adjustments if adjustment.rule == "late"),
@@ -229,16 +234,16 @@ def cell_scores(
     if share is not None:
         return [(cell.points or 0.0) * share for cell in cells]
     earned = {check.id: check.score for check in exercise.checks}
-    # Never more than a cell's points, which floating-point sums may pass by a hair.
-    return [
-        min(cell.points or 0.0, sum(earned.get(id_, 0.0) for id_ in cell.checks)) for cell in cells
-    ]
+    scores = []
+    for cell in cells:
+        score = sum(earned.get(id_, 0.0) for id_ in cell.checks)
+        # A floating-point sum may exceed the points of the cell by a rounding error.
+        scores.append(min(cell.points or 0.0, score))
+    return scores
 
 
 def other_points(exercise: ExerciseResult, cells: Sequence[KnownCell]) -> str:
-    """Return the first cell whose points are not those that the result was graded for; "" where all
-    are.
-    """
+    """Return the id of the first cell whose points differ from those in the result; "" if none."""
     worth = {check.id: check.max_score for check in exercise.checks}
     for cell in cells if worth else ():
         if abs(sum(worth.pop(id_, 0.0) for id_ in cell.checks) - (cell.points or 0.0)) > _HAIR:
@@ -250,7 +255,7 @@ def other_points(exercise: ExerciseResult, cells: Sequence[KnownCell]) -> str:
 
 
 def late_share(exercise: ExerciseResult) -> float:
-    """Return the share of the points that being late costs."""
+    """Return the late penalty as a share of the points."""
     late = next(
         (adjustment for adjustment in exercise.adjustments if adjustment.rule == "late"), None
     )
@@ -260,10 +265,12 @@ def late_share(exercise: ExerciseResult) -> float:
 
 
 def comment(result: ExerciseResult, isolation: str, decided: Sequence[Adjustment] = ()) -> str:
-    """Return the comment on an attempt, function by function: what the student did, what was seen,
-    a hint.
+    """Return the comment on an attempt: for each function the diagnosis, the evidence and a hint.
 
-    decided: by which rules it counts as it does; they stand first.
+    Args:
+        result: the result of the exercise.
+        isolation: the level of isolation.
+        decided: changes of the score by rules or decisions, which come first.
     """
     words = attempt_words(result)
     lines = [*map(adjustment_text, decided), *filter(None, [result.note])]
@@ -281,8 +288,9 @@ def comment(result: ExerciseResult, isolation: str, decided: Sequence[Adjustment
 
 
 def group_report(result: ExerciseResult, cell: KnownCell) -> str:
-    """Return a line for each check of a cell, with the evidence if it failed; or that the exercise
-    is not graded.
+    """Return a line for each check of a cell, with the evidence if it failed.
+
+    If the exercise is not graded, return a sentence about that.
     """
     if not result.is_graded:
         return f"{said_of_not_graded(result)}\n"
@@ -297,8 +305,12 @@ def group_report(result: ExerciseResult, cell: KnownCell) -> str:
 
 
 def open_gradebook(url: str) -> Gradebook:
-    """Open the database, SQLite's, PostgreSQL's or whatever its URL names; it is created on first
-    use. Raises CourseFault.
+    """Open the database of this URL, such as one of SQLite or PostgreSQL.
+
+    It is created on first use.
+
+    Raises:
+        CourseFault: the database cannot be opened.
     """
     scheme, separator, address = url.partition("://")
     driver = (
@@ -306,7 +318,7 @@ def open_gradebook(url: str) -> Gradebook:
     )
     path = os.environ.get("PATH", "")
     try:
-        # where nbgrader finds alembic
+        # nbgrader starts alembic by its name, and alembic lies beside this Python
         os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), path])
         return Gradebook(driver, COURSE_ID)
     except (SQLAlchemyError, ImportError, ValueError, OSError) as error:
@@ -330,7 +342,7 @@ class GradebookWriter:
         """
         self._dates = dates_of(course)
         self._released = dict[tuple[str, str], Released]()
-        # assignments whose due date, and so whose penalties, are nbgrader's own
+        # assignments with a due date that the instructor has set in nbgrader
         self._has_own_date = set[str]()
         self._book: Gradebook = open_gradebook(url)
         try:
@@ -348,9 +360,10 @@ class GradebookWriter:
         self._book.close()
 
     def write(self, result: Result) -> None:
-        """Enter a result; manual scores and comments stay.
+        """Enter a result. Manual scores and comments stay.
 
-        Raises CourseFault, also where cells have other points.
+        Raises:
+            CourseFault: also if the points of the cells differ from those in the result.
         """
         with self._writing(f"{result.student}'s scores were not written"):
             self._book.update_or_create_student(result.student)
@@ -381,11 +394,11 @@ class GradebookWriter:
         release: Released,
         notebook: SubmittedNotebook,
     ) -> float | None:
-        """Enter the points, and return what nbgrader counts; where it is not graded, formgrader
-        shows that a human must.
+        """Enter the points of an exercise, and return the sum that nbgrader counts.
 
-        The same holds where all of it is excused: nbgrader has no word for that, and points would
-        count.
+        If the exercise is not graded, return None, and formgrader shows that a person must grade
+        it. This is also done if the whole submission is excused, because nbgrader has no excuses,
+        and points would count.
         """
         grades = {grade.name: grade for grade in notebook.grades}
         if result.is_excused or (not exercise.is_graded and not exercise.excused):
@@ -412,8 +425,9 @@ class GradebookWriter:
         return earned
 
     def _prepare(self, assignment: Assignment) -> None:
-        """Enter an assignment as `nbgrader generate_assignment` does, so that nbgrader's own
-        commands work afterwards.
+        """Enter an assignment as `nbgrader generate_assignment` does.
+
+        nbgrader's own commands then work with it.
         """
         self._enter_due_date(assignment)
         for exercise in assignment.exercises:
@@ -428,13 +442,13 @@ class GradebookWriter:
                     f"{problem}: the gradebook stays as it was. Next: course release && course"
                     " verify"
                 )
-            where = (release.name, assignment.id)
+            notebook_key = (release.name, assignment.id)
             notebook = self._book.update_or_create_notebook(
-                *where, kernelspec=json.dumps(release.kernelspec)
+                *notebook_key, kernelspec=json.dumps(release.kernelspec)
             )
             cells = {cell.grade_id for cell in release.cells}
             if notebook.submissions and {cell.name for cell in notebook.source_cells} != cells:
-                # Scores belong to cells.
+                # The scores of these submissions belong to cells that are no longer there.
                 problem = (
                     f"the gradebook holds submissions of another {release.name}, with other "
                     "cells than exercises/ has"
@@ -444,7 +458,7 @@ class GradebookWriter:
                 )
                 raise CourseFault(f"{problem}. Next: course grade … --gradebook {next_step}")
             for cell in release.cells:
-                cell_key = (cell.grade_id, *where)
+                cell_key = (cell.grade_id, *notebook_key)
                 if cell.points is not None:
                     self._book.update_or_create_grade_cell(
                         *cell_key, max_score=cell.points, cell_type="code"
@@ -457,9 +471,7 @@ class GradebookWriter:
                 )
 
     def _enter_due_date(self, assignment: Assignment) -> None:
-        """Enter the due date of course.yaml, or take out the one that an earlier run has
-        entered.
-        """
+        """Enter the due date of course.yaml, or remove the date that an earlier run entered."""
         entry = self._book.update_or_create_assignment(assignment.id)
         session = self._book.db
         _ENTERED.create(session.connection(), checkfirst=True)
@@ -480,8 +492,9 @@ class GradebookWriter:
 
     @contextmanager
     def _writing(self, failed: str) -> Iterator[None]:
-        """Make one transaction: nbgrader's API commits after every row, so its commits only flush
-        until the end.
+        """Make one transaction of all changes in this context.
+
+        nbgrader's API commits after every row, so until the end a commit only flushes.
         """
         session = self._book.db
         commit, session.commit = session.commit, session.flush
@@ -504,14 +517,16 @@ class GradebookWriter:
 
 
 def read_gradebook(course: Course, url: str) -> list[Result]:
-    """Return a result for every submission, ordered by student; its checks are the cells.
+    """Return a result for every submission, ordered by student.
 
-    Raises CourseFault.
+    The checks of a result are the cells. nbgrader has no excuses, so those of overrides.yaml are
+    applied.
 
-    nbgrader knows no excuse: those of overrides.yaml are applied.
+    Raises:
+        CourseFault: the database is missing, empty or damaged.
     """
     path = url.removeprefix("sqlite:///").partition("?")[0]
-    if url.startswith("sqlite:") and not Path(path).is_file():  # which opening it would make
+    if url.startswith("sqlite:") and not Path(path).is_file():  # opening would create it
         raise CourseFault(f"there is no {path}. Next: course grade SUBMITTED --gradebook {url}")
     with closing(open_gradebook(url)) as book:
         try:
@@ -560,34 +575,36 @@ def _result(assignment: Assignment, submission: SubmittedAssignment) -> Result:
 def _exercise(id_: str, notebook: SubmittedNotebook) -> ExerciseResult:
     comments = sorted(notebook.comments, key=lambda c: c.name)
     comment_text = visible("\n".join(c.comment.strip() for c in comments if c.comment))
-    checks = tuple(
-        CheckResult(
-            id=grade.name,
-            title=grade.name,
-            outcome="passed" if grade.score >= grade.max_score else "failed",
-            score=max(0.0, grade.score),
-            max_score=grade.max_score,
-            evidence="" if grade.score >= grade.max_score else comment_text,
-        )
-        for grade in sorted(notebook.grades, key=lambda g: g.name)
-        if grade.max_score
-    )
+    grades = sorted(notebook.grades, key=lambda g: g.name)
+    checks = tuple(_check(grade, comment_text) for grade in grades if grade.max_score)
     penalty = notebook.late_submission_penalty or 0.0
     waits = any(
         grade.needs_manual_grade and grade.manual_score is None for grade in notebook.grades
     )
+    score = None if waits else max(0.0, notebook.score - penalty)
+    note = f"late: −{penalty:g}" if penalty else ""
     return ExerciseResult(
-        id=id_,
-        score=None if waits else max(0.0, notebook.score - penalty),
-        max_score=notebook.max_score,
-        checks=checks,
-        note=f"late: −{penalty:g}" if penalty else "",
+        id=id_, score=score, max_score=notebook.max_score, checks=checks, note=note
+    )
+
+
+def _check(grade: Grade, comment_text: str) -> CheckResult:
+    passed = grade.score >= grade.max_score
+    evidence = "" if passed else comment_text
+    return CheckResult(
+        id=grade.name,
+        title=grade.name,
+        outcome="passed" if passed else "failed",
+        score=max(0.0, grade.score),
+        max_score=grade.max_score,
+        evidence=evidence,
     )
 
 
 def _demand_points(student: str, notebook: str, grade: Grade) -> None:
-    """Raise CourseFault where a cell has a score that is no number of points: formgrader and SQL
-    take any.
+    """Raise CourseFault if a score of a cell is no valid number of points.
+
+    formgrader and SQL accept any value.
     """
     for score_field in ("auto_score", "manual_score", "extra_credit"):
         value = getattr(grade, score_field)
@@ -604,5 +621,5 @@ def _reason(error: BaseException) -> str:
 
 
 def _naive(moment: datetime) -> datetime:
-    """As nbgrader keeps times: in UTC, and not saying so."""
+    """Return the time as nbgrader stores it: in UTC, without a zone."""
     return moment.astimezone(UTC).replace(tzinfo=None)

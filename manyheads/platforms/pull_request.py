@@ -1,5 +1,7 @@
-"""Grade a pull request's files in the box, hand the results on as data that nobody has to believe,
-and report them.
+"""Grade the files of a pull request in the box, and report the results.
+
+A grading job writes its results to an artifact. The job that reports them has other rights, so it
+does not trust the artifact, and checks that it is possible in this course.
 """
 
 from __future__ import annotations
@@ -51,12 +53,12 @@ from .github import Api, Collected, Environment, PullRequest, ServiceError
 CLEAN = "clean"
 EXCLUDED = {"crashed": "crashed", "timeout": "ran out of time"}
 ABOUT = "about.json"
-LIMIT_KIB = 4096  # of an artifact
-CHECKS = 200  # of one exercise
+LIMIT_KIB = 4096  # largest artifact
+CHECKS = 200  # most checks of one exercise
 # the account of the workflow's token, and the check run's name
 OURSELVES, NAME = "github-actions[bot]", "grade"
 MARK = "<!-- many-heads: grade -->"  # identifies the comment for the next push
-ENDED = {  # how a job ended that did not succeed
+ENDED = {  # the outcome of a job that did not succeed
     "failure": (
         "did not finish: a fault of the grader or of this repository's set-up, not yours. "
         "Your instructor can see why."
@@ -80,10 +82,12 @@ Run = Sequence[Result] | str  # the results of a grading job, or why there are n
 
 
 class Artifact(BaseModel):
-    """What a job hands on to the reporting one and to the next push.
+    """The results of a grading job, for the reporting job and for the next push.
 
-    started: the file that counted, by exercise: which one does, only the private course
-        knows. digests: of all attempts, by exercise.
+    Attributes:
+        started: the file that counted, for each exercise that is started. Only the private course
+            can decide which file counts.
+        digests: the digest of each attempt, by exercise.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -97,9 +101,9 @@ class Artifact(BaseModel):
 
 
 class ArtifactError(CourseFault):
-    """This is not an artifact of this pull request's grading.
+    """The artifact is not one of this pull request's grading.
 
-    The text ends with what to do next.
+    The message ends with the next step.
     """
 
     def __init__(self, problem: str) -> None:
@@ -111,8 +115,9 @@ class ArtifactError(CourseFault):
 def why_not_on_a_gpu(
     results: Sequence[Result], refused: Sequence[str], labels: Labels = IDS
 ) -> str:
-    """Return one sentence that says why attempts may not run on the GPU, from their results on a
-    CPU; "" if they may.
+    """Return the reason why attempts may not run on the GPU, as one sentence; "" if they may.
+
+    The results are those on a CPU.
     """
     if not results:
         return "Nothing is started."
@@ -131,7 +136,7 @@ def why_not_on_a_gpu(
 
 
 def not_started(course: Course, started: Mapping[str, str]) -> NotStarted:
-    """Return the ids (assignment, exercise) of the exercises that are as their stubs."""
+    """Return the ids (assignment, exercise) of exercises that still are stubs, or missing."""
     return frozenset((e.assignment.id, e.id) for e in course.exercises if e.id not in started)
 
 
@@ -140,16 +145,16 @@ def grade_collected(
 ) -> Artifact:
     """Return a result for each assignment with an exercise that is started.
 
-    Raises BoxUnavailable, GraderFault.
+    `out` may hold the artifact of an earlier push. Unchanged attempts are not graded again.
 
-    out: may hold what an earlier push left; what has not changed since is not graded again.
+    Raises:
+        BoxUnavailable: no box can be opened here.
+        GraderFault: the grader itself failed.
     """
-    previous, started, digests, assignment_ids = (
-        Artifact(),
-        dict[str, str](),
-        dict[str, str](),
-        set[str](),
-    )
+    previous = Artifact()
+    started = dict[str, str]()
+    digests = dict[str, str]()
+    assignment_ids = set[str]()
     with suppress(ArtifactError):
         artifact = read_artifact(out, course, collected.student)
         previous = artifact if artifact.device is device else previous
@@ -169,14 +174,12 @@ def grade_collected(
         if previous.digests.get(e.id) == digests[e.id]
     ]
     unchanged = {exercise.id: exercise for exercise in same if exercise.is_graded}
-    plan, results = (
-        GradePlan(
-            course_secret(course.root), device=device, course=course.root, level=Level.NAMESPACES
-        ),
-        [],
+    plan = GradePlan(
+        course_secret(course.root), device=device, course=course.root, level=Level.NAMESPACES
     )
+    results = []
     with ExitStack() as stack:
-        judge: SteadyJudge | None = None  # where nothing is to be graded, no box is started
+        judge: SteadyJudge | None = None  # started only if there is anything to grade
         for submission in find_submissions(course, submitted)[0]:
             id_, exercises = submission.assignment.id, submission.assignment.exercises
             if submission.student != collected.student or id_ not in assignment_ids:
@@ -205,9 +208,9 @@ def grade_collected(
 
 
 def write_artifact(folder: Path, artifact: Artifact) -> None:
-    """Write all of it for the next job, and FOLDER/<student>/<assignment>.json for every result."""
+    """Write the artifact, and FOLDER/<student>/<assignment>.json for every result."""
     folder.mkdir(parents=True, exist_ok=True)
-    for path in folder.glob("*/*.json"):  # of an earlier push
+    for path in folder.glob("*/*.json"):  # files of an earlier push
         path.unlink()
     for result in artifact.results:
         write_result(result, folder)
@@ -215,9 +218,12 @@ def write_artifact(folder: Path, artifact: Artifact) -> None:
 
 
 def read_artifact(folder: Path, course: Course, student: str, head: str = "") -> Artifact:
-    """Read what is this student's, of this commit or "" for any, and possible in this course.
+    """Read an artifact of this student.
 
-    Raises ArtifactError.
+    `head` is the commit that it must have; "" allows any.
+
+    Raises:
+        ArtifactError: the artifact is missing, or not possible in this course.
     """
     try:
         artifact = Artifact.model_validate_json(read_bytes(folder / ABOUT, LIMIT_KIB))
@@ -225,10 +231,8 @@ def read_artifact(folder: Path, course: Course, student: str, head: str = "") ->
         raise ArtifactError("it is missing, no regular file, or too large") from None
     except ValidationError:
         raise ArtifactError("it does not follow the schema") from None
-    assignments, ids = (
-        {assignment.id: assignment for assignment in course.assignments},
-        [result.assignment for result in artifact.results],
-    )
+    assignments = {assignment.id: assignment for assignment in course.assignments}
+    ids = [result.assignment for result in artifact.results]
     possible = {(e.id, f"{e.stem}{end}") for e in course.exercises for end in ENDINGS}
     _demand("it is of another commit", artifact.student == student and head in ("", artifact.head))
     _demand("its assignments", ids == [id_ for id_ in assignments if id_ in ids])
@@ -244,7 +248,7 @@ def _demand(problem: str, holds: bool) -> None:
 
 
 def _demand_possible(result: Result, assignment: Assignment, artifact: Artifact) -> None:
-    """Raise ArtifactError unless the points are those of the checks that passed, and so on."""
+    """Raise ArtifactError if the grader cannot have written the result, for example its points."""
     origin = (result.student, result.device, result.isolation)
     _demand("it is of another submission", origin[:2] == (artifact.student, artifact.device))
     _demand("it was not graded in the box", origin[2] == Level.NAMESPACES)
@@ -256,21 +260,21 @@ def _demand_possible(result: Result, assignment: Assignment, artifact: Artifact)
             check.max_score if check.outcome == "passed" else 0.0 for check in exercise.checks
         ]
         ran = not any(check.outcome == "skipped" and check.max_score for check in exercise.checks)
-        most = sum(check.max_score for check in exercise.checks)
+        max_score = sum(check.max_score for check in exercise.checks)
         adds_up = [check.score for check in exercise.checks] == earned and len(earned) <= CHECKS
         adds_up = (
             adds_up
             and _close(exercise.score, sum(earned) if ran else None)
-            and _close(exercise.max_score, most)
+            and _close(exercise.max_score, max_score)
         )
         # A GPU has additional checks.
         adds_up = adds_up and (
-            artifact.device is not Device.CPU or _close(most, course_exercise.points)
+            artifact.device is not Device.CPU or _close(max_score, course_exercise.points)
         )
         _demand(f"its points in {course_exercise.id}", adds_up)
         allowed = len(exercise.lines) <= MOST_LINES and not (exercise.lines and exercise.is_done)
-        places = all(line.line <= LINE_LIMIT and not line.edit for line in exercise.lines)
-        _demand(f"its lines in {course_exercise.id}", allowed and places)
+        are_plain = all(line.line <= LINE_LIMIT and not line.edit for line in exercise.lines)
+        _demand(f"its lines in {course_exercise.id}", allowed and are_plain)
     recomputed = with_total(result, result.exercises)
     _demand(
         "its points",
@@ -279,22 +283,22 @@ def _demand_possible(result: Result, assignment: Assignment, artifact: Artifact)
 
 
 def _close(a: float | None, b: float | None) -> bool:
-    """Return whether these are the same points, or none."""
+    """Return whether both are the same number of points, or both are None."""
     return a is b if a is None or b is None else isclose(a, b, abs_tol=1e-6)
 
 
 def write_report(
     course: Course, environment: Environment, submitted: Path, cpu: Path, gpu: Path
 ) -> str:
-    """Write the comment, the check run and the summary of this run. Returns a line about them.
+    """Write the comment, the check run and the summary of this run, and return a line about them.
 
-    Raises CourseFault; of the service or an artifact after everything that can be written is.
+    Raises:
+        CourseFault: an error of the service or of an artifact is raised last, after everything
+            that can be written is written.
     """
-    request, faults, line_annotations = (
-        github.pull_request(environment),
-        list[CourseFault](),
-        list[dict[str, Any]](),
-    )
+    request = github.pull_request(environment)
+    faults = list[CourseFault]()
+    line_annotations = list[dict[str, Any]]()
     try:
         collected = github.read_collected(submitted)
     except CourseFault:  # collecting failed here, so it failed in the grading job too
@@ -322,10 +326,8 @@ def write_report(
         text = body(course, on_cpu, on_gpu, collected.refused, spared, request.head)
         line_annotations = annotate(course, from_cpu, submitted)
     github.tell(environment, "GITHUB_STEP_SUMMARY", text)
-    api, output = (
-        github.api_of(environment, request.repository),
-        {"title": title, "summary": text, "annotations": line_annotations},
-    )
+    api = github.api_of(environment, request.repository)
+    output = {"title": title, "summary": text, "annotations": line_annotations}
     check_run = {
         "name": NAME,
         "head_sha": request.head,
@@ -339,7 +341,7 @@ def write_report(
     ):
         try:
             write()
-        except ServiceError as error:  # the other one is written all the same
+        except ServiceError as error:  # the other one is written nevertheless
             faults.insert(0, error)
     for fault in faults:
         raise fault
@@ -347,15 +349,18 @@ def write_report(
 
 
 def write_comment(api: Api, request: PullRequest, text: str) -> None:
-    """Update our comment, or write it: it is about the newest commit, and no older one changes it.
+    """Update our comment, or write it.
 
-    Raises ServiceError.
+    The comment is about the newest commit. A run for an older commit does not change it.
+
+    Raises:
+        ServiceError: the service refuses.
     """
     if str(api.call("GET", f"pulls/{request.number}")["head"]["sha"]) != request.head:
         return
     marked = {"body": f"{MARK}\n{text}"}
     for comment in api.pages(f"issues/{request.number}/comments"):
-        # A comment of another account, or of one that is deleted, is not ours, even with our mark.
+        # A comment with our mark may come from another account, or from a deleted one.
         if (
             comment["user"]
             and comment["user"]["login"] == OURSELVES
@@ -367,8 +372,12 @@ def write_comment(api: Api, request: PullRequest, text: str) -> None:
 
 
 def run_of(job: str, outcome: str, artifact: Artifact | None) -> Run:
-    """Return what a job found, or how it ended (`needs.cpu.result`); job: what it is called at the
-    sentence's beginning.
+    """Return the results of a job, or a sentence about its end.
+
+    Args:
+        job: the subject of the sentence.
+        outcome: the result of the job, such as `needs.cpu.result`.
+        artifact: the artifact of the job, if it can be read.
     """
     return artifact.results if artifact else f"{job} {ENDED.get(outcome, ENDED['failure'])}"
 
@@ -394,20 +403,23 @@ def gpu_run(
 
 
 def verdict(cpu: Run, gpu: Run, not_started: NotStarted) -> tuple[str, str]:
-    """Return the check run's conclusion and title: failure if anything started fails, success if
-    all passes, else neutral.
+    """Return the conclusion and the title of the check run.
+
+    The conclusion is failure if a started exercise fails, success if all pass, and neutral if one
+    is not graded or none is started.
     """
     if isinstance(cpu, str) or not cpu:
         return "neutral", "Not graded" if cpu else "Nothing is started"
     results = [*cpu, *(() if isinstance(gpu, str) else gpu)]
     started = [e for r in results for e in r.exercises if (r.assignment, e.id) not in not_started]
     graded = [e for e in started if e.is_graded]
-    # Also a check without points, such as those for a GPU, is not to fail.
+    # A check without points, such as one for a GPU, must not fail either.
     ended = {check.outcome for e in graded for check in e.checks}
     all_passed = all(e.score == e.max_score for e in graded) and ended <= {"passed", "skipped"}
-    return ("success" if graded == started else "neutral") if all_passed else "failure", out_of_all(
-        cpu
-    )
+    conclusion = "failure"
+    if all_passed:
+        conclusion = "success" if graded == started else "neutral"
+    return conclusion, out_of_all(cpu)
 
 
 def body(
@@ -439,8 +451,8 @@ def body(
     text = "\n\n".join(sections)
     if len(text.encode()) <= LONGEST:
         return text
-    # Too long for a comment: the tables only. What stands in a block is no table, however it
-    # begins.
+    # The text is too long for a comment, so only its tables remain. A line within a block may look
+    # like a table, but is none.
     lines = [
         line
         for line in _BLOCK.sub("", text).splitlines()
@@ -450,8 +462,9 @@ def body(
 
 
 def annotate(course: Course, artifact: Artifact, submitted: Path) -> list[dict[str, Any]]:
-    """Return an annotation for each exercise that is started and not right, as the API takes it,
-    which shows its text literally.
+    """Return an annotation for each exercise that is started and not right.
+
+    An annotation has the form that the API expects, and GitHub shows its text literally.
     """
     line_annotations, exercises = [], {exercise.id: exercise for exercise in course.exercises}
     for result in artifact.results:
@@ -475,18 +488,18 @@ def annotate(course: Course, artifact: Artifact, submitted: Path) -> list[dict[s
 
 
 def _line(course: Course, exercise: Exercise, result: ExerciseResult, file: Path) -> int:
-    """Return the line that is proved to be wrong, else that in the first failed check's evidence,
-    else that of a definition.
+    """Return the line for an annotation.
+
+    This is a line that is proved to be wrong. Without one, it is the line that the evidence of the
+    first failed check names, or the line of a definition.
     """
     source = read_file(file, course.limits.source_kib)
-    lines, first_failure, names = (
-        lines_of(source.source),
-        attempt_words(result).first_wrong,
-        asked_of(exercise),
-    )
-    candidate_lines = [proved.line for proved in result.lines] + [
-        named_line(first_failure.evidence, source) if first_failure else 0
-    ]
+    lines = lines_of(source.source)
+    first_failure = attempt_words(result).first_wrong
+    names = asked_of(exercise)
+    candidate_lines = [proved.line for proved in result.lines]
+    if first_failure:
+        candidate_lines.append(named_line(first_failure.evidence, source))
     statements = statements_of(source.source)
     candidate_lines += [
         statement.lineno
@@ -498,20 +511,24 @@ def _line(course: Course, exercise: Exercise, result: ExerciseResult, file: Path
 
 
 def _line_of_notebook(content: bytes, code: Sequence[str]) -> int:
-    """Return the line of the .ipynb file that the last of these lines stands on: Jupyter writes one
-    line of code on each.
+    """Return the line of the .ipynb file that holds the last of these lines of code.
+
+    Jupyter writes each line of code on a separate line.
     """
-    places: dict[str, list[int]] = {}
+    numbers_by_text: dict[str, list[int]] = {}
     for number, line in enumerate(lines_of(content.decode("utf-8-sig", "replace")), 1):
         try:
             text = json.loads(line.strip().rstrip(","))
-        except (ValueError, RecursionError):  # somebody else's file: it may be brackets alone
+        except (
+            ValueError,
+            RecursionError,
+        ):  # no string of JSON; or a hostile line, such as one of brackets only
             continue
         if isinstance(text, str):
-            places.setdefault(text.rstrip("\n"), []).append(number)
+            numbers_by_text.setdefault(text.rstrip("\n"), []).append(number)
     position = 0
     for text in filter(str.strip, code):
-        line_numbers = places.get(text, [])
+        line_numbers = numbers_by_text.get(text, [])
         after = bisect_right(line_numbers, position)
         position = line_numbers[after] if after < len(line_numbers) else position
     return max(position, 1)

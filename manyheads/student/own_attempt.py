@@ -127,7 +127,8 @@ class Own:
         """
         is_there = self.exercise.script.with_name(name).exists()
         is_of_this = (
-            name.lower().endswith(ENDINGS) and Exercises(self.course).named(name) is self.exercise
+            name.lower().endswith(ENDINGS)
+            and Exercises(self.course).match_name(name) is self.exercise
         )
         if not is_of_this or (exercises_called(self.course.exercises, name) and not is_there):
             return ""  # 4_reshape_dance.py is a short way to name 04_reshape_dance.py

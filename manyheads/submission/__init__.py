@@ -1,5 +1,16 @@
-"""From a platform's download to an attempt's text. Everything here is read as data; nothing runs
-student code.
+"""Read hand-ins: from the download of a platform to the text of an attempt.
+
+The steps, in order:
+
+1. `collect_downloads` lists each download (`archives`), recognises the platform by the paths
+   (`platforms`), finds the student of each file (`roster`) and its exercise (`which_exercise`), and
+   writes OUT/<student>/<assignment>/NN_name.py with a journal (`intake_journal`).
+2. `find` lists the submissions in such a folder.
+3. `read` returns the attempt at one exercise as an `AttemptSource`, and `source` analyses its text.
+
+For example, with a roster, lovelaceada_11_22_04_reshape_dance.py in Canvas' zip becomes
+submitted/ada/multi_head_attention/04_reshape_dance.py. All files are read as data. No code of a
+student runs.
 """
 
 from .find import (

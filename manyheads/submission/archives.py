@@ -33,16 +33,17 @@ from .find import is_noise
 from .intake_limits import MIB, TOO_LARGE, TOO_MANY, Closed, Limits, unopened
 
 BLOCK = tarfile.BLOCKSIZE
-# bytes of all headers about one member: 200,000 names in 424 KB made 15 GB
+# bytes of all headers about one member; without it, 200,000 names in 424 KB used 15 GB
 LONGEST_HEADER = 64 * 1024
 LATEST = 2.0**33  # seconds since 1970: in the year 2242
 _LONG_NAME, _LONG_LINK = tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK
 _OF_NEXT = (tarfile.XHDTYPE, tarfile.SOLARIS_XHDTYPE)  # pax: about the next member
 _OF_ALL = tarfile.XGLTYPE  # pax: about all members; git archive writes the commit in it
 _ABOUT = (_LONG_NAME, _LONG_LINK, *_OF_NEXT, _OF_ALL)
-# where a sparse header, and each block behind it, says that another one follows
+# Offsets of a byte that is set if another block follows: in the header of a sparse file, and in
+# each block behind it.
 _OLD_GOES_ON, _NEXT_GOES_ON = 482, 504
-_DIGITS = 20  # of a number in a pax header
+_DIGITS = 20  # the longest number in a pax header
 _TEXT = {"encoding": "utf-8", "errors": "surrogateescape"}
 _GZIP, _BZIP2, _XZ = b"\x1f\x8b", b"BZh", b"\xfd7zXZ"
 
@@ -51,7 +52,9 @@ _GZIP, _BZIP2, _XZ = b"\x1f\x8b", b"BZh", b"\xfd7zXZ"
 class TarMember:
     """A member of a tar.
 
-    refused: why its content is not read, "" for a regular file. modified: seconds since 1970, or 0.
+    Attributes:
+        modified: seconds since 1970; 0 if unknown.
+        refused: the reason why the content is not read; "" for a regular file.
     """
 
     name: str
@@ -63,7 +66,7 @@ class TarMember:
 
 @dataclass
 class _About:
-    """What headers say of the next member. header_bytes: how long they are together."""
+    """The values that extra headers give the next member, and the length of these headers."""
 
     name: str = ""
     size: int | None = None
@@ -74,9 +77,9 @@ class _About:
 
 @dataclass
 class WatchedFile:
-    """A packed file.
+    """A compressed file that checks the time limit at each read.
 
-    Each read looks at the clock, for a packed stream may unpack to nothing for minutes.
+    This is needed because a compressed stream may unpack to nothing for minutes.
     """
 
     file: IO[bytes]
@@ -89,7 +92,7 @@ class WatchedFile:
 
 
 def unpacked(file: IO[bytes], budget: Limits) -> IO[bytes]:
-    """Return the bytes of a tar, out of gzip, bzip2 or xz if they are in one of these."""
+    """Return a tar as a file, decompressed if it is in gzip, bzip2 or xz."""
     file.seek(0)
     start = file.read(len(_XZ))
     file.seek(0)
@@ -97,7 +100,7 @@ def unpacked(file: IO[bytes], budget: Limits) -> IO[bytes]:
     if start.startswith(_GZIP):
         return cast(IO[bytes], gzip.GzipFile(fileobj=packed, mode="rb"))
     if start.startswith(_BZIP2):
-        packed.write = None  # bz2 and lzma ask for both methods, or take it for a path
+        packed.write = None  # bz2 and lzma require both methods, or take it for a path
         return cast(IO[bytes], bz2.BZ2File(packed))
     if start.startswith(_XZ):
         packed.write = None
@@ -107,17 +110,16 @@ def unpacked(file: IO[bytes], budget: Limits) -> IO[bytes]:
 
 @dataclass
 class TarStream:
-    """A tar that is read once. budget: what every header, and the time, are counted against."""
+    """A tar that is read once. Its headers and the time count towards the budget."""
 
     file: IO[bytes]
     budget: Limits
-    _remaining: int = field(
-        default=0, init=False
-    )  # bytes of the current member that have not been read
+    # bytes of the current member that have not been read
+    _remaining: int = field(default=0, init=False)
     _block: bytes = field(default=b"", init=False)  # the last header
 
     def members(self) -> Iterator[TarMember]:
-        """Yield each member. Raises Closed, and tarfile.TarError where the file is damaged."""
+        """Yield each member. Raises Closed, and tarfile.TarError if the file is damaged."""
         is_first = True
         attributes = _About()
         while header := self._next_header(must_exist=is_first or attributes.header_bytes > 0):
@@ -136,20 +138,21 @@ class TarStream:
             self._pass_over(self._remaining)
             self.file.read(padding)  # the last one may be missing
 
-    def content(self, most: int) -> bytes:
-        """Return the content of the current member, cut at so many bytes.
+    def content(self, max_bytes: int) -> bytes:
+        """Return the first `max_bytes` bytes of the current member.
 
-        Raises tarfile.TarError where some is missing.
+        Raises:
+            tarfile.TarError: the file ends before.
         """
-        content = self._exactly(min(self._remaining, most))
+        content = self._exactly(min(self._remaining, max_bytes))
         self._remaining -= len(content)
         return content
 
     def _next_header(self, *, must_exist: bool) -> tarfile.TarInfo | None:
-        """Return the next header; None at the end.
+        """Return the next header, or None at the end.
 
-        As in the library, what is no header ends the archive, too, except at its beginning, or
-        after a header about a header.
+        An invalid header ends the archive, too, as in Python's tarfile. With `must_exist` it is an
+        error: at the beginning of the file, or after a header about the next member.
         """
         self.budget.take(entries=1)
         block = self.file.read(BLOCK)
@@ -167,9 +170,10 @@ class TarStream:
         return header
 
     def _read_about(self, header: tarfile.TarInfo, attributes: _About) -> None:
-        """Take in a header about the next member.
+        """Read a header about the next member, and keep its values in `attributes`.
 
-        Raises Closed where it is longer than any that is needed.
+        Raises:
+            Closed: the headers are longer than any member needs.
         """
         attributes.header_bytes += BLOCK + header.size
         if attributes.header_bytes > LONGEST_HEADER:
@@ -191,8 +195,9 @@ class TarStream:
                 attributes.is_sparse = True
 
     def _pass_over_old_map(self, header: tarfile.TarInfo) -> None:
-        """Pass over the blocks behind a header of GNU's old sparse format, each of which counts as
-        a header.
+        """Skip the blocks behind a header of GNU's old sparse format.
+
+        Each block counts as a header.
         """
         goes_on = self._block[_OLD_GOES_ON]
         while goes_on:
@@ -226,9 +231,10 @@ def _member(header: tarfile.TarInfo, attributes: _About) -> TarMember:
 
 
 def _pax_records(data: bytes) -> Iterator[tuple[str, str]]:
-    """Yield the keywords and values of a pax header: lines such as "18 path=some/name".
+    """Yield the keywords and values of a pax header, with lines such as "18 path=some/name".
 
-    Raises tarfile.ReadError.
+    Raises:
+        tarfile.ReadError: a line has another form.
     """
     start = 0
     while start < len(data) and data[start] != 0:
@@ -254,13 +260,13 @@ def _seconds(text: str) -> float:
         return 0.0
 
 
-PERSONS = 25  # whose archives a download may be as large as
-METADATA = "submission_metadata.yml"  # of Gradescope: whose each folder is
+PERSONS = 25  # a download may be as large as the archives of this many persons
+METADATA = "submission_metadata.yml"  # Gradescope's list of the students of each folder
 LONGEST, DEEPEST = 255, 40  # characters of a name; folders within folders
 _ASK = "Next: ask for the file itself"
 _NOISE = f"holds nothing but what editors and systems leave. {_ASK}"
-# What browsers and mail programs put behind an ending that they do not know, and platforms
-# before it: 04_x.py.txt, 04_x.ipynb-1.json.
+# Browsers and mail programs append an ending to files of unknown types, and platforms append a
+# number before it: 04_x.py.txt, 04_x.ipynb-1.json.
 _WRAPPED = re.compile(
     r"(.+\.(?:py|ipynb))(?:[ _-]?\(?\d{1,4}\)?)?(?: ?\(\d{1,4}\))?\.(?:txt|json|download)",
     re.DOTALL | re.IGNORECASE,
@@ -269,13 +275,17 @@ _WRAPPED = re.compile(
 
 @dataclass(frozen=True)
 class Member:
-    """A file in a download. start: opens it, where it is one that is looked at.
+    """A file in a download.
 
-    closed, refused: why it cannot be read, or is nobody's hand-in, and what comes next.
+    Attributes:
+        modified: seconds since 1970; 0 if unknown.
+        start: opens the file, if its content is needed.
+        closed: the reason why the file cannot be read, and the next step.
+        refused: the reason why the file is not taken, and the next step.
     """
 
     path: tuple[str, ...]
-    modified: float = 0.0  # seconds, as far as the archive says
+    modified: float = 0.0
     start: Callable[[], IO[bytes]] | None = field(default=None, compare=False)
     closed: str = ""
     refused: str = ""
@@ -288,7 +298,13 @@ class Member:
 
 @dataclass
 class Reader:
-    """Reads downloads. contents: keeps what stands in tars. files: to be closed at the end."""
+    """Reads downloads.
+
+    Attributes:
+        limits: the limits for one person.
+        contents: keeps the contents of files in tars, which can be read only once.
+        files: closes all open files at the end.
+    """
 
     limits: Limits
     contents: KeptContents
@@ -316,11 +332,13 @@ class Reader:
             ) from None
 
     def opened(self, member: Member, budget: Limits) -> list[tuple[Member, bytes]]:
-        """Return a file with its content; of an archive all files, or none and why.
+        """Return the file with its content, or for an archive all files in it.
+
+        If an archive exceeds the limits, only the archive itself is returned, as closed.
 
         Args:
-            member: what a person has handed in.
-            budget: what may still be read of that person; it is reduced by all that is read.
+            member: the file or archive that a person handed in.
+            budget: the remaining limits of that person, reduced by everything that is read.
         """
         if not is_archive(member.name):
             return [self._plain(member, budget)]
@@ -328,7 +346,7 @@ class Reader:
         while pending:
             current = pending.pop()
             try:
-                content = content_of(current, self._most(current.name))
+                content = content_of(current, self._max_bytes(current.name))
                 if current is not member:
                     budget.take(len(content))
                 if is_archive(current.name) and current.start:
@@ -343,7 +361,7 @@ class Reader:
 
     def _plain(self, member: Member, budget: Limits) -> tuple[Member, bytes]:
         try:
-            content = content_of(member, self._most(member.name))
+            content = content_of(member, self._max_bytes(member.name))
         except Closed as reason:
             return replace(member, closed=str(reason)), b""
         budget.size -= len(content)
@@ -354,11 +372,11 @@ class Reader:
 
     @property
     def too_much(self) -> str:
-        """Why a file of a person is not read who has handed in too many, or too large ones."""
-        most = f"{self.limits.members:,} files and {self.limits.size // MIB} MiB"
-        return f"is not read: of one person's files, {most} are read. {_ASK}"
+        """The reason why a file is not read if a person's files exceed the limits."""
+        limits = f"{self.limits.members:,} files and {self.limits.size // MIB} MiB"
+        return f"is not read: of one person's files, {limits} are read. {_ASK}"
 
-    def _most(self, name: str) -> int:
+    def _max_bytes(self, name: str) -> int:
         return self.limits.size if is_archive(name) else self.limits.attempt
 
     def _folder(self, folder: Path) -> Iterator[Member]:
@@ -397,28 +415,29 @@ class Reader:
 
     def _open(self, file: Path) -> IO[bytes]:
         try:
-            return io.BytesIO(read_bytes(file, self._most(file.name) // 1024))
+            return io.BytesIO(read_bytes(file, self._max_bytes(file.name) // 1024))
         except Unreadable as error:
             problem = f"is not read: {str(error).rstrip('.')}. {_ASK}"
             raise Closed(problem if os.access(file, os.R_OK) else _without_rights(file)) from None
 
     def _members(
-        self, file: IO[bytes], above: tuple[str, ...], budget: Limits, *, is_download: bool = False
+        self, file: IO[bytes], prefix: tuple[str, ...], budget: Limits, *, is_download: bool = False
     ) -> list[Member]:
-        """Return the files of an archive, of equal names the last. Raises Closed.
+        """Return the files of an archive; if several have the same path, the last one counts.
 
         Args:
             file: the archive.
-            above: what stands before the paths of its files.
-            budget: what every entry is counted against.
-            is_download: whether it may be of a whole class. Then a person's large files end nothing
-                for the others.
+            prefix: the path of the archive itself, put before the paths of its files.
+            budget: the limits; every entry counts.
+            is_download: whether the archive may hold the work of a whole class. Then one person's
+                large files do not end the reading for the others.
+
+        Raises:
+            Closed: the archive cannot be read, or exceeds the limits.
         """
-        members, refused, around = (
-            dict[tuple[str, ...], Member](),
-            list[Member](),
-            set[tuple[str, ...]](),
-        )
+        members = dict[tuple[str, ...], Member]()
+        refused = list[Member]()
+        around = set[tuple[str, ...]]()  # folders with noise
         is_zip = zipfile.is_zipfile(file)
         for member in (
             _zip(file, budget) if is_zip else self._tar(file, budget, is_download=is_download)
@@ -428,20 +447,20 @@ class Reader:
             if (
                 noise := next((index for index, name in enumerate(names) if is_noise(name)), None)
             ) is not None:
-                top = (*above, *names[: noise > 0])
+                top = (*prefix, *names[: noise > 0])
                 budget.take(members=top not in around)
                 around.add(top)
                 continue
             budget.take(members=1)
             member_path, why = _split_path(raw_name)
-            inner, ask = (*above, *member_path), f", and is not taken. {_ASK}"
+            inner, ask = (*prefix, *member_path), f", and is not taken. {_ASK}"
             if why:
                 short = (
                     raw_name
                     if len(raw_name) <= LONGEST
                     else f"{raw_name[: LONGEST // 2]}…{raw_name[-LONGEST // 4 :]}"
                 )
-                refused.append(Member((*above, short), refused=why + ask))
+                refused.append(Member((*prefix, short), refused=why + ask))
                 continue
             if inner in members:
                 again = f"stands in the archive once more, and the last one counts. {_ASK}"
@@ -450,7 +469,7 @@ class Reader:
             members[inner] = replace(
                 member, path=inner, start=start, closed=member.closed and member.closed + ask
             )
-        noise_folders = around - {above, *(path[: len(above) + 1] for path in members)}
+        noise_folders = around - {prefix, *(path[: len(prefix) + 1] for path in members)}
         if not members:
             why = (
                 f"a file in it {refused[0].refused.partition(',')[0]}"
@@ -465,11 +484,11 @@ class Reader:
         ]
 
     def _tar(self, file: IO[bytes], budget: Limits, *, is_download: bool) -> Iterator[Member]:
-        """Read a tar from its beginning to its end, and keep what is looked at on the disk.
+        """Yield the files of a tar. Contents that are needed later are kept on disk.
 
-        In a person's archive all bytes count. In a download only those that are kept do, and a file
-        beyond them is closed by
-        itself: it must not end the reading for everybody.
+        In a person's archive, all bytes count towards the limits. In a download, only the bytes
+        that are kept count, and a file that exceeds the limit is closed alone, because it must not
+        end the reading for all students.
         """
         remaining = budget.size
         try:
@@ -477,11 +496,9 @@ class Reader:
             for entry in stream.members():
                 if entry.is_folder:
                     continue
-                most, is_kept = (
-                    self._most(entry.name),
-                    not entry.refused and is_wanted(entry.name.rpartition("/")[2]),
-                )
-                bytes_read = min(entry.size, most + 1) if is_kept else 0
+                max_bytes = self._max_bytes(entry.name)
+                is_kept = not entry.refused and is_wanted(entry.name.rpartition("/")[2])
+                bytes_read = min(entry.size, max_bytes + 1) if is_kept else 0
                 cost = bytes_read if is_download else entry.size
                 start, closed = None, entry.refused
                 if cost > remaining:
@@ -502,15 +519,16 @@ class Reader:
 
 
 def own_name(name: str) -> str:
-    """Return the name of a script or a notebook without what was put behind its ending; any other
-    name as it is.
+    """Return the name without anything that follows .py or .ipynb, as in 04_x.py.txt.
+
+    Other names are returned unchanged.
     """
     match = _WRAPPED.fullmatch(name)
     return match[1] if match else name
 
 
 def is_wanted(name: str) -> bool:
-    """Return whether the content of this file is looked at."""
+    """Return whether the content of a file of this name is needed."""
     return is_archive(name) or own_name(name).lower().endswith(ENDINGS) or name == METADATA
 
 
@@ -527,18 +545,21 @@ def _split_path(name: str) -> tuple[tuple[str, ...], str]:
     return segments, next((why for why, holds in rules.items() if holds), "")
 
 
-def content_of(member: Member, most: int) -> bytes:
-    """Return a file's whole content, read piece by piece.
+def content_of(member: Member, max_bytes: int) -> bytes:
+    """Return the whole content of a file, read piece by piece.
 
-    Raises Closed if there is more than that.
+    Raises:
+        Closed: the content has more than `max_bytes` bytes, or is damaged.
     """
     content = bytearray()
     try:
         with member.start() if member.start else io.BytesIO() as file:
-            while piece := file.read(min(MIB, most + 1 - len(content))):
+            while piece := file.read(min(MIB, max_bytes + 1 - len(content))):
                 content += piece
-                if len(content) > most:
-                    raise Closed(f"is larger than {most // 1024:,} KiB, and is not taken. {_ASK}")
+                if len(content) > max_bytes:
+                    raise Closed(
+                        f"is larger than {max_bytes // 1024:,} KiB, and is not taken. {_ASK}"
+                    )
     except (Closed, CourseFault):
         raise
     # the library's parsers of hostile bytes may raise anything, MemoryError among it
@@ -552,11 +573,11 @@ def _without_rights(path: Path) -> str:
     return f"is not read: Permission denied; {changes}. Next: the same command again"
 
 
-_ENTRY = 400  # bytes of a member in a zip's list, with a long name
-_ENTRY_MARK = b"PK\1\2"  # with which each member in a zip's list begins
-# what zipfile makes of a zip's end: how long the list is, and where that end stands
+_ENTRY = 400  # bytes of an entry in a zip's list of members, with a long name
+_ENTRY_MARK = b"PK\1\2"  # the first bytes of each entry in that list
+# fields of zipfile's end record: the length of the list, and the offset of the record itself
 _LIST_SIZE, _LIST_END = 5, 9
-# bytes between the list and that end, in a zip of more than 4 GiB or 65,535 members
+# bytes between the list and that record, in a zip of more than 4 GiB or 65,535 members
 _BEHIND_LIST = 76
 _UTF8, _ENCRYPTED = 0x800, 0x1
 
@@ -588,18 +609,19 @@ def _zip(file: IO[bytes], budget: Limits) -> Iterator[Member]:
         yield Member((name,), modified, partial(archive.open, info), closed)
 
 
-def _refuse_long_list(file: IO[bytes], most: int) -> None:
-    """Raise Closed where a zip lists more members than that: zipfile reads the list at once, and
-    makes an object for each.
+def _refuse_long_list(file: IO[bytes], max_members: int) -> None:
+    """Raise Closed if a zip lists more than `max_members` members.
+
+    This comes first because zipfile reads the whole list and makes an object for each member.
     """
     end = zipfile._EndRecData(file)  # type: ignore[attr-defined]
     if not end:
         return
     size = end[_LIST_SIZE] + _BEHIND_LIST
-    if size > max(most * _ENTRY, MIB):
+    if size > max(max_members * _ENTRY, MIB):
         raise unopened(TOO_MANY)
     file.seek(max(0, end[_LIST_END] - size))
-    if file.read(size).count(_ENTRY_MARK) > most:
+    if file.read(size).count(_ENTRY_MARK) > max_members:
         raise unopened(TOO_MANY)
 
 

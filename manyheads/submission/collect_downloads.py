@@ -1,8 +1,9 @@
-"""From downloads to submitted/<student>/<assignment>/NN_name.py.
+"""Copy attempts from downloads to submitted/<student>/<assignment>/NN_name.py.
 
-A clone may be a student's own, and its configuration can name programs for git to start. So git
-works in an empty repository of ours, and is told to look for objects in the clone. The time is what
-the student's git wrote: it can be set at will.
+If a download holds git clones, the last commit gives the time of a hand-in. A student may have
+made the clone, and its configuration can name programs for git to start. So git runs in
+an empty repository of ours, and only reads objects from the clone. The student's git wrote the
+time of the commit, so a student can set it at will.
 """
 
 from __future__ import annotations
@@ -57,29 +58,34 @@ from .roster import NoFolder, People, Roster
 from .which_exercise import Exercises, NotPlaced, place_of
 
 LOCK = ".collecting"
-MOST_NAMES = 10  # of one student's files that cannot be read, in what is remembered and said
+MOST_NAMES = 10  # names of one student's unreadable files, in the journal and in messages
 UNCLEAR = "are of the same exercise, and nothing says which of them counts"
-SECONDS = 20  # for the times of one clone, however many folders it has
+SECONDS = 20  # for all commit times that one person's files need
 
 
 @dataclass
 class Collected:
-    """The outcome of a run, in sentences with their next steps; told: to a student, by file.
+    """The outcome of a run, in sentences with their next steps.
 
-    platforms: by download.
+    Attributes:
+        no_time: problems with lists of times: missing students, and lines that cannot be read.
+        refusals: paths, each with the message for the student.
+        platforms: the recognised platforms, by name of the download.
     """
 
     candidates: list[Candidate] = field(default_factory=list)
     not_taken: list[str] = field(default_factory=list)
-    no_time: list[str] = field(default_factory=list)  # who is missing in a list of times
+    no_time: list[str] = field(default_factory=list)
     refusals: list[tuple[str, str]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     platforms: dict[str, list[str]] = field(default_factory=dict)
 
     def tell(self, download: Path, refused: Iterable[tuple[tuple[str, ...], str]]) -> None:
-        """Say why something is not taken.
+        """Report files that are not taken.
 
-        refused: its path in the download, and what follows it.
+        Args:
+            download: the file or folder.
+            refused: the path of each file in it, and the end of the sentence about that file.
         """
         reasons = [("/".join(map(printable_name, path)), reason) for path, reason in refused]
         self.refusals += reasons
@@ -101,13 +107,22 @@ def collect(
     student: str = "",
     times: ListedTimes | None = None,
 ) -> Collected:
-    """Lay out the downloads.
+    """Copy the attempts of the downloads into a folder.
 
-    Run again it changes nothing. Raises CourseFault; nothing is written before all is read.
+    A second run changes nothing. Nothing is written before all downloads are read.
 
-    out: the folder to fill. only: of which assignment files are taken; None: of all. student: the
-    one student of whom all of it is; "": who it is has to be found out. times: from platforms'
-    lists.
+    Args:
+        course: the course.
+        downloads: files and folders.
+        out: the folder to fill.
+        roster: the class, if known.
+        limits: the limits for one person.
+        only: the only assignment to read, or None for all.
+        student: the student who handed in everything; "" if the downloads show the students.
+        times: times from platforms' lists.
+
+    Raises:
+        CourseFault: a download cannot be read, or the folder cannot be filled.
     """
     for download in downloads:
         if out.resolve().is_relative_to(download.resolve()):
@@ -136,10 +151,11 @@ def collect(
 
 @dataclass
 class _Run:
-    """The findings of one run.
+    """The state of one run.
 
-    claims: the persons who claim to be a student, by student. unread: names, by student and
-    assignment.
+    Attributes:
+        claims: the persons who would get a student's folder, with their candidates, by student.
+        unread: the names of files that cannot be read or placed, by student and assignment.
     """
 
     exercises: Exercises
@@ -158,9 +174,12 @@ class _Run:
     handed_out: int = 0  # files that came with the exercises
 
     def listed(self, downloads: Sequence[Path], student: str) -> list[tuple[Path, Download]]:
-        """List all downloads before any is understood: an archive may be one of several students'.
+        """List all downloads before any is interpreted.
 
-        Raises CourseFault.
+        Several archives may be one for each student, and only the whole list shows that.
+
+        Raises:
+            CourseFault: a download cannot be read.
         """
         listing = []
         for path in downloads:
@@ -178,10 +197,8 @@ class _Run:
             accepted = tuple(member for member in members if not member.refused)
             listing.append((path, Download(name, accepted, bool(student), self.people.is_known)))
         archives = [download for path, download in listing if is_archive(path.name)]
-        # others say nothing
-        opened = [
-            archive for archive in archives if not all(member.closed for member in archive.members)
-        ]
+        # an archive that cannot be read does not show whether it is of a class
+        opened = filter(_has_readable_files, archives)
         if len(archives) < 2 or all(map(self._is_of_a_class, opened)):
             return listing
         return [
@@ -189,8 +206,10 @@ class _Run:
         ]
 
     def _is_of_a_class(self, download: Download) -> bool:
-        """Return whether an archive looks like a platform's download, or has folders of several
-        students, or an assignment's name.
+        """Return whether an archive seems to hold the work of several students.
+
+        It does if a platform made it, if it has folders of several students, or if it has the name
+        of an assignment. It does not if it is named after a student on the roster.
         """
         name, course = unwrapped(download.name), self.exercises.course
         if plain(name) in all_ids(course) or download.is_known(name):
@@ -202,27 +221,23 @@ class _Run:
         )
 
     def read(self, path: Path, download: Download, *, is_known: bool) -> None:
-        """Read what each person has handed in, person by person, and note whose it would be."""
-        collected, closed, assignments = (
-            self.collected,
-            list[tuple[str, HandIn]](),
-            set[Assignment](),
-        )
+        """Read the files of each person in turn, and note the students who would get them."""
+        collected = self.collected
+        closed = list[tuple[str, HandIn]]()
+        assignments = set[Assignment]()
         closed_download = [
             (m.path, m.closed) for m in download.members if m.closed and m.path == (path.name,)
         ]
         is_ones = self.people.is_known(unwrapped(path.name)) or (
             download.is_of_one and self.people.roster is None
         )
-        if closed_download and not is_ones:  # it may be of a whole class
+        if closed_download and not is_ones:  # it may hold the work of a whole class
             collected.tell(path, closed_download)
             return
         not_placed = list[tuple[str, str]]()
         source = None if download.is_of_one or is_known else _source_memory(path)
-        parsed, persons = (
-            understood(download, self.exercises.course),
-            defaultdict[Person, list[HandIn]](list),
-        )
+        parsed = understood(download, self.exercises.course)
+        persons = defaultdict[Person, list[HandIn]](list)
         if parsed.platforms:
             collected.platforms[path.name] = [
                 *dict.fromkeys([*collected.platforms.get(path.name, ()), *parsed.platforms])
@@ -264,7 +279,12 @@ class _Run:
     def _note_unplaced(
         self, files: Iterable[tuple[str, str]], likely: Sequence[Assignment]
     ) -> None:
-        """Note what is of no exercise, each name with whose it is. likely: as in `_note_unread`."""
+        """Note files that belong to no exercise.
+
+        Args:
+            files: a student and a path each.
+            likely: the assignments to which they may belong; empty for all.
+        """
         for student, name in files:
             if not self.exercises.may_be_work(name):
                 continue
@@ -272,8 +292,9 @@ class _Run:
                 self.unread[student, assignment.id].append(name + NOT_AS_IT_IS)
 
     def _keep_unread(self, path: Path, source: IntakeJournal | None) -> None:
-        """Note what an earlier run could not read: of that nothing but its names lies in the
-        folder.
+        """Note files that an earlier run could not read.
+
+        If the download is a folder that an earlier run filled, only its journal has their names.
         """
         if source is None:
             return
@@ -291,15 +312,11 @@ class _Run:
     def _of_person(
         self, path: Path, files: Sequence[HandIn]
     ) -> tuple[list[Candidate], list[HandIn], list[str]]:
-        """Return what may be laid out of one person's files, what cannot be read, and the names of
-        what is of no exercise.
-        """
-        candidates, closed, budget = (
-            list[Candidate](),
-            list[HandIn](),
-            self.reader.limits.for_persons(),
-        )
+        """Return one person's candidates, unreadable files, and names of files of no exercise."""
+        candidates = list[Candidate]()
+        closed = list[HandIn]()
         unplaced = list[str]()
+        budget = self.reader.limits.for_persons()
         until = time.monotonic() + SECONDS
         committed = cache(lambda folders: commit_time(path, folders, until))
         plain_files = [hand_in for hand_in in files if not is_archive(hand_in.member.name)]
@@ -307,8 +324,8 @@ class _Run:
         plain_files.sort(
             key=lambda hand_in: (hand_in.origin.order, hand_in.member.modified), reverse=True
         )
-        left_out = list[HandIn]()  # of too many files the newest are read
-        # plain files come first, and take nothing of what archives have left
+        left_out = list[HandIn]()  # the oldest files, if there are too many
+        # Plain files come first. They are read even if an archive would exceed the limits.
         for hand_in in [*plain_files, *archives]:
             if budget.is_used_up and not is_archive(hand_in.member.name):
                 left_out.append(hand_in)
@@ -340,8 +357,9 @@ class _Run:
     def _files_of(
         self, path: Path, hand_in: HandIn, budget: Limits
     ) -> Iterator[tuple[HandIn, bytes]]:
-        """Yield the file that was handed in, or each file of an archive, with its content, and
-        whether it is closed.
+        """Yield the file that was handed in, or each file of the archive, with its content.
+
+        The member of a file that cannot be read says why, in `closed`.
         """
         opened = self.reader.opened(hand_in.member, budget)
         self.collected.tell(
@@ -354,9 +372,9 @@ class _Run:
             ] or files
         for member, content in files:
             name = hand_in.name if member.path == hand_in.member.path else member.name
-            most = largest(own_name(name), self.exercises.course.limits.source_kib)
-            if len(content) > most * 1024:
-                member = replace(member, closed=f"is larger than {most:,} KiB")
+            limit_kib = largest(own_name(name), self.exercises.course.limits.source_kib)
+            if len(content) > limit_kib * 1024:
+                member = replace(member, closed=f"is larger than {limit_kib:,} KiB")
             yield replace(hand_in, member=member, name=name), content
 
     def _candidate(
@@ -391,11 +409,14 @@ class _Run:
         return Candidate("", assignment, stem, ending, origin, rank)
 
     def _note_unread(
-        self, files: Iterable[tuple[str, HandIn]], where: str, likely: Sequence[Assignment]
+        self, files: Iterable[tuple[str, HandIn]], download_name: str, likely: Sequence[Assignment]
     ) -> None:
-        """Note what cannot be read, each with whose it is, and say so.
+        """Note files that cannot be read, and report them.
 
-        likely: the assignments that it may be of; none: all.
+        Args:
+            files: a student and a file each.
+            download_name: the name of the download, as it can be shown anywhere.
+            likely: the assignments to which the files may belong; empty for all.
         """
         ids = [
             assignment.id
@@ -407,7 +428,9 @@ class _Run:
             for id_ in ids:
                 self.unread[student, id_].append(path)
             why = hand_in.member.closed.partition(". Next: ")[0]
-            message = f"{printable_name(student)}: handed in, not readable: {where}: {path} {why}"
+            message = (
+                f"{printable_name(student)}: handed in, not readable: {download_name}: {path} {why}"
+            )
             self.collected.refusals.append((path, f"{why}. Next: hand in the files themselves"))
             if all(is_opened(self.out, student, id_, self.memory) for id_ in ids):
                 folder = f"{printable_name(student)}/{ids[0]}/"
@@ -415,13 +438,13 @@ class _Run:
                 self.collected.notes.append(f"{message}; {instead}")
             else:
                 into = "/".join([str(self.out / student), *ids[: len(ids) == 1]])
-                next_ = (
+                next_step = (
                     f"Next: open it by hand, and put the files into {into}/; or ask for the files"
                 )
-                self.collected.not_taken.append(f"{message}. {next_}")
+                self.collected.not_taken.append(f"{message}. {next_step}")
 
     def written(self) -> Collected:
-        """Lay out what was found, student by student. Raises CourseFault."""
+        """Write the files, student by student, and return the outcome. Raises CourseFault."""
         collected, people, memory = self.collected, self.people, self.memory
         collected.no_time += self.times.problems()
         students = sorted({*self.claims, *(student for student, _ in self.unread)})
@@ -443,9 +466,9 @@ class _Run:
             laying.lay_out(candidates)
             readable |= {(student, candidate.assignment.id) for candidate in candidates}
         collected.candidates = laying.candidates
-        for where, files, target in laying.unclear:
-            next_ = f"Next: copy that one to {target}, then the same command again"
-            collected.not_taken.append(f"{where}: {files} {UNCLEAR}. {next_}")
+        for download_name, files, target in laying.unclear:
+            next_step = f"Next: copy that one to {target}, then the same command again"
+            collected.not_taken.append(f"{download_name}: {files} {UNCLEAR}. {next_step}")
             collected.refusals.append(
                 (files, f"{UNCLEAR}. Next: hand in the one that counts, under the exercise's name")
             )
@@ -479,9 +502,14 @@ class _Run:
         return collected
 
 
+def _has_readable_files(download: Download) -> bool:
+    return not all(member.closed for member in download.members)
+
+
 def _source_memory(download: Path) -> IntakeJournal | None:
-    """Return what `course collect` remembers of a folder; None where that is none that it has
-    filled or may have.
+    """Return the journal of a folder, or None for a file or if the journal cannot be read.
+
+    The folder may be one that `course collect` has filled. If not, the journal is empty.
     """
     with suppress(CourseFault):
         return read_memory(download) if download.is_dir() else None
@@ -491,7 +519,7 @@ def _source_memory(download: Path) -> IntakeJournal | None:
 def _with_times(
     candidates: Sequence[Candidate], download: Path, source: IntakeJournal | None
 ) -> list[Candidate]:
-    """Return the candidates with what the folder that is read says of their times."""
+    """Return the candidates with the times that the folder itself records."""
     if source is None:
         return [*candidates]
     return [
@@ -501,10 +529,10 @@ def _with_times(
 
 
 def _with_time(candidate: Candidate, download: Path, source: IntakeJournal) -> Origin:
-    """Return the candidate's origin with what the folder that is read says of its time.
+    """Return the candidate's origin with the time that the folder itself records.
 
-    That is nbgrader's timestamp.txt, nearest to the top; else what an earlier run has remembered of
-    this very file.
+    That is the time in nbgrader's timestamp.txt that is nearest to the top. Without one, it is the
+    time in the folder's journal, if the file is unchanged.
     """
     origin, folders = candidate.origin, candidate.origin.path.split("/")[:-1]
     for depth in range(1, len(folders) + 1):
@@ -520,10 +548,10 @@ def _with_time(candidate: Candidate, download: Path, source: IntakeJournal) -> O
 
 
 def _surely_of_one(candidates: Sequence[Candidate], collected: Collected) -> list[Candidate]:
-    """Return those of a download's only student that are surely of one, and say what is not.
+    """Return the candidates that surely belong to the only student of a download.
 
-    Files of one exercise that lie in one folder may be of several students: other words in their
-    names may be those.
+    Several files of one exercise in one folder may belong to several students, if the file names
+    hold other words: these may be the students' names. Such files are reported and not taken.
     """
     groups, sure = defaultdict[tuple[str, ...], list[Candidate]](list), list[Candidate]()
     for candidate in candidates:
@@ -543,8 +571,10 @@ def _surely_of_one(candidates: Sequence[Candidate], collected: Collected) -> lis
 
 
 def _of_one_claimant(claims: _Claims, collected: Collected) -> list[Candidate]:
-    """Return what may be laid out of who claims to be one student: nothing of two persons of a
-    platform, or of two archives.
+    """Return the candidates for one student's folder.
+
+    If two persons of a platform, or two archives, claim the folder, their files are not taken, and
+    the conflict is reported.
     """
     accepted = []
     for (group, _), persons in claims.items():
@@ -570,8 +600,9 @@ def _of_one_claimant(claims: _Claims, collected: Collected) -> list[Candidate]:
 
 
 def commit_time(download: Path, folders: tuple[str, ...], until: float) -> str:
-    """Return the time, in ISO 8601, of the last commit of what lies in these folders; "" where no
-    clone says it until then.
+    """Return the time, in ISO 8601, of the last commit that changed this folder of a download.
+
+    Return "" if the folder is in no clone, or if git does not answer before `until`.
     """
     for i in reversed(range(len(folders) + 1)):
         clone = download.joinpath(*folders[:i])
@@ -587,17 +618,19 @@ def _last_commit(theirs: Path, folder: str, until: float) -> str:
             Path(repository, name).mkdir()
         Path(repository, "HEAD").write_text("ref: refs/heads/main\n", encoding="utf-8")
         variables = {"DIR": repository, "OBJECT_DIRECTORY": str(theirs.resolve() / "objects")}
-        if (theirs / "shallow").is_file():  # of a clone without its whole history: where that ends
+        # A shallow clone lists in this file the commits at which its history ends.
+        if (theirs / "shallow").is_file():
             variables["SHALLOW_FILE"] = str(theirs.resolve() / "shallow")
-        # It reads one file of the clone's, and starts nothing.
+        # Only this command uses the clone's own configuration. It starts no program.
         commit = _git(["rev-parse", "--verify", "HEAD"], {"DIR": str(theirs)}, until)
         command = ["log", "-1", "--format=%cI", "--end-of-options", commit, "--", folder or "."]
         return _git(command, variables, until) if commit else ""
 
 
 def _git(arguments: list[str], variables: dict[str, str], until: float) -> str:
-    """Return what git says, with no configuration but that of the repository in `variables`; ""
-    where it says nothing.
+    """Return the output of git, or "" if it fails or is too slow.
+
+    Git reads only the configuration of the repository in `variables`.
     """
     variables |= {
         "CONFIG_GLOBAL": os.devnull,

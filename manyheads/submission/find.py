@@ -1,5 +1,7 @@
-"""Find submissions, submitted/<student>/<assignment>/NN_name.py or .ipynb, and say of all else
-there why it is not graded.
+"""Find submissions in submitted/<student>/<assignment>/NN_name.py or .ipynb.
+
+For every other file and folder there, the module gives the reason why it is not graded. It also
+decides which names can be a student's, which are archives, and which are noise.
 """
 
 from __future__ import annotations
@@ -21,8 +23,8 @@ from ..files import told_where, write_whole
 NAME = "not-graded.json"
 ENDINGS = (".py", ".ipynb")
 ARCHIVES = (".zip", ".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz", ".7z", ".rar", ".gz")
-MOST_NAMED = 20  # entries of one folder that are named, each with its reason
-# What systems, editors and nbgrader leave beside what is handed in: nothing is said of it.
+MOST_NAMED = 20  # unknown entries of one folder that get a message each
+# Files that systems, editors and nbgrader leave beside hand-ins. No message names them.
 _NOISE = (
     ".DS_Store",
     "._*",
@@ -36,15 +38,15 @@ _NOISE = (
     ".pytest_cache",
     ".mypy_cache",
     ".ruff_cache",
-    # a virtual environment, of whatever name
+    # virtual environments, also with other names than .venv
     ".venv",
     "site-packages",
     "dist-packages",
     "node_modules",
     ".tox",
     ".nox",
-    ".course",
-    "model-solutions",  # what our own commands remember, and what a release hands over
+    ".course",  # the state of our commands
+    "model-solutions",  # part of a release
     ".git",
     ".gitignore",
     ".gitattributes",
@@ -52,7 +54,7 @@ _NOISE = (
     ".vscode",
     ".idea",
     ".collected.json*",
-    ".collecting",  # what `course collect` remembers
+    ".collecting",  # the state of `course collect`
     "timestamp.txt",
     "submission_secret.txt",  # nbgrader's
 )
@@ -85,14 +87,15 @@ class Submission:
 class NotGraded(BaseModel):
     """A file or folder that is not graded.
 
-    reason: a sentence that ends with what to do next.
-    is_work: whether it may hold work that has no points for its name or place alone. An empty
-        folder holds none, and what `closed_in` returns is known to be an attempt.
+    Attributes:
+        reason: a sentence that ends with the next step.
+        is_work: whether it may hold work that gets no points only because of its name or place.
+            False for an empty folder, and for paths of `closed_in`, which are known attempts.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    path: str  # within the submitted folder, as it can be shown anywhere
+    path: str  # within the submitted folder, in a printable form
     reason: str
     is_work: bool = Field(default=True, exclude=True)
 
@@ -110,7 +113,7 @@ def write_not_graded(not_graded: Sequence[NotGraded], results: Path) -> None:
 
 
 def read_not_graded(results: Path) -> list[NotGraded]:
-    """Return the list that the last run wrote; empty where there is none. Raises CourseFault."""
+    """Return the list that the last run wrote, or [] without one. Raises CourseFault."""
     path = results / NAME
     try:
         return _LIST.validate_json(path.read_bytes())
@@ -123,10 +126,10 @@ def read_not_graded(results: Path) -> list[NotGraded]:
 
 
 def find_submissions(course: Course, submitted: Path) -> tuple[list[Submission], list[NotGraded]]:
-    """Return all submissions below a folder, ordered by student, and whatever else lies there, with
-    the reason.
+    """Return all submissions below a folder, ordered by student, and the entries not graded.
 
-    Raises CourseFault if there is nothing at all.
+    Raises:
+        CourseFault: the folder has no entries, or is missing.
     """
     if not submitted.is_dir():
         raise CourseFault(
@@ -137,12 +140,9 @@ def find_submissions(course: Course, submitted: Path) -> tuple[list[Submission],
     folders = filter(_is_folder, _entries(submitted))
     students = [path for path in folders if is_student(path.name) and not path.name.startswith(".")]
     not_graded = [*_not_known(submitted, submitted, {path.name for path in students})]
-    known_names = {
-        a.id: {*_names_of(a), *(p.name for p in a.exercises_folder.glob("*"))}
-        for a in course.assignments
-    }
+    known_names = {assignment.id: _known_names(assignment) for assignment in course.assignments}
     for folder in students:
-        # What is closed may be of any assignment.
+        # A folder that cannot be entered may hold any assignment.
         ids = {
             assignment.id
             for assignment in course.assignments
@@ -157,8 +157,8 @@ def find_submissions(course: Course, submitted: Path) -> tuple[list[Submission],
         if closed := dict.fromkeys(
             path for submission in student_submissions for path in closed_in(submission)
         ):
-            named = (_not_graded_entry(submitted, path, _CLOSED) for path in closed)
-            not_graded += [entry.model_copy(update={"is_work": False}) for entry in named]
+            entries = (_not_graded_entry(submitted, path, _CLOSED) for path in closed)
+            not_graded += [entry.model_copy(update={"is_work": False}) for entry in entries]
             continue
         nbgraders = {
             path.name
@@ -181,8 +181,9 @@ def find_submissions(course: Course, submitted: Path) -> tuple[list[Submission],
 
 
 def _not_known(submitted: Path, folder: Path, known_names: Collection[str]) -> Iterator[NotGraded]:
-    """Name the first entries of a folder that are not known, each with its reason, and count the
-    rest.
+    """Yield the unknown entries of a folder, each with the reason why it is not graded.
+
+    Yield no more than `MOST_NAMED`, and one further entry with the number of the rest.
     """
     entries = _entries(folder)
     unknown_paths = [path for path in entries if path.name not in known_names]
@@ -205,18 +206,19 @@ def _not_known(submitted: Path, folder: Path, known_names: Collection[str]) -> I
 
 
 def _not_graded_entry(submitted: Path, path: Path, reason: str, count: int = 0) -> NotGraded:
-    places = {
+    quoted_paths = {
         "submitted": quote(printable_name(str(submitted))),
         "path": quote(printable_name(str(path))),
     }
     names = map(printable_name, path.relative_to(submitted).parts)
-    message = reason.format(**places, more=count)
+    message = reason.format(**quoted_paths, more=count)
     return NotGraded(path="/".join(names) or ".", reason=message, is_work=reason != _EMPTY)
 
 
 def closed_in(submission: Submission) -> list[Path]:
-    """Return what of it this process may not read: the student's folder, its own, or attempts in
-    it.
+    """Return the paths that this process may not read.
+
+    These are the student's folder, the folder of the submission, or attempts in it.
     """
     for folder in (submission.folder.parent, submission.folder):
         if not _may_enter(folder):
@@ -226,43 +228,49 @@ def closed_in(submission: Submission) -> list[Path]:
 
 
 def is_student(name: str) -> bool:
-    """Return whether a folder of this name can be a student's: results are kept under it, and pages
-    show it.
+    """Return whether a student's folder can have this name.
+
+    Results are stored under this name, and pages show it.
     """
     return name.isprintable() and bool(_STUDENT.fullmatch(name)) and name.casefold() != NAME
 
 
 def is_reserved(name: str) -> bool:
-    """Return whether Windows can have no file of this name, whatever its suffix."""
+    """Return whether Windows reserves this name, with any suffix, so that no file can have it."""
     return bool(_RESERVED.fullmatch(name.casefold()))
 
 
 def is_noise(name: str) -> bool:
-    """Return whether a file or folder of this name is no part of what was handed in."""
+    """Return whether a file or folder of this name is never part of a hand-in."""
     return any(fnmatchcase(name, pattern) for pattern in _NOISE)
 
 
 def is_archive(name: str) -> bool:
-    """Return whether a file of this name is an archive, also one that nobody here can open."""
+    """Return whether a file of this name is an archive, also of a type that cannot be opened."""
     return name.lower().endswith(ARCHIVES)
 
 
 def printable_name(name: str) -> str:
-    """Return the name, or its escaped form where it could change what a terminal, a log or a page
-    shows.
+    """Return the name in a form that is safe to print.
+
+    The name is escaped if it could change the display of a terminal, a log or a page.
     """
     return name if name.isprintable() and "::" not in name else ascii(name)
 
 
 def plain(name: str) -> str:
-    """Return a name without what people spell differently: case, and what joins words."""
+    """Return the letters and digits of a name, without case: people spell the rest differently."""
     return "".join(letter for letter in name.casefold() if letter.isalnum())
 
 
+def _known_names(assignment: Assignment) -> set[str]:
+    """Return the names of attempts, and of the files that came with the assignment."""
+    released = (path.name for path in assignment.exercises_folder.glob("*"))
+    return _names_of(assignment).union(released)
+
+
 def _names_of(assignment: Assignment) -> set[str]:
-    """Return the names that files of an assignment may have: of its exercises, and of a file with
-    several of them.
-    """
+    """Return the file names for attempts at an exercise or at the whole assignment."""
     stems = (assignment.id, *(stem for exercise in assignment.exercises for stem in exercise.stems))
     return {stem + ending for stem in stems for ending in ENDINGS}
 
@@ -272,7 +280,7 @@ def _entries(folder: Path) -> list[Path]:
 
 
 def _is_folder(path: Path) -> bool:
-    # path.is_dir() raises where it leads into what is closed
+    # path.is_dir() raises an error if a folder above cannot be entered
     return not path.is_symlink() and os.path.isdir(path)
 
 

@@ -1,13 +1,12 @@
-"""OUT/<student>/<assignment>/: files are written there, with a journal of where each came from, and
-found there to be graded.
+"""Write attempts to OUT/<student>/<assignment>/ with a journal, and read them for grading.
 
-The rows of one student are written to the journal before the files. So a run that is killed at any
-moment leaves no file that the next one does not know for its own, and the next one writes what is
-missing.
+The journal names the origin of each file. The rows of one student are written to it before the
+files. So if a run is killed at any moment, the next run recognises every file that was written, and
+writes the missing ones.
 
-When something was handed in, nbgrader's timestamp.txt says, or what `course collect` remembers. A
-file's own time is never taken: copying, unpacking and mending change it. For what cannot be read
-nobody loses points.
+The time of a hand-in comes from nbgrader's timestamp.txt or from the journal. A file's own time is
+never used, because copying, unpacking and editing change it. A student loses no points for a file
+that cannot be read.
 """
 
 from __future__ import annotations
@@ -42,20 +41,25 @@ from .find import (
 from .which_exercise import Exercises, place_of
 
 NAME = ".collected.jsonl"
-MOST_PATHS = 4  # in one sentence
-APART = 60  # seconds: files whose times are nearer were copied or unpacked together
+MOST_PATHS = 4  # paths in one sentence
+APART = 60  # seconds; files with closer times were copied or unpacked together
 TIMESTAMP = "timestamp.txt"
-MARKS_LATE = ("Canvas",)  # what such a platform does not call late was in time
+MARKS_LATE = ("Canvas",)  # a hand-in that such a platform does not mark as late was in time
 
 
 @contextmanager
 def folder_lock(lock: Path, busy_message: str) -> Iterator[None]:
-    """Hold a folder for one process, by a file in it, until the process ends in any way.
+    """Reserve a folder for this process, by a lock on a file in it.
 
-    An empty folder goes at the end.
+    The lock ends with the process, also if that is killed. At the end an empty folder is removed.
+    On systems without such locks, such as Windows, the folder is not reserved.
 
-    Where there are no such locks, as on Windows, nothing is held. busy_message: what CourseFault
-    says where another process, which is named in place of {}, holds it.
+    Args:
+        lock: the file.
+        busy_message: the text of the error, with {} where the other process is named.
+
+    Raises:
+        CourseFault: another process holds the lock.
     """
     lock.parent.mkdir(parents=True, exist_ok=True)
     with naming(lock):
@@ -71,14 +75,14 @@ def folder_lock(lock: Path, busy_message: str) -> Iterator[None]:
         try:
             yield
         finally:
-            # Windows removes no open file, and nobody a folder with results
+            # Windows cannot remove an open file, and a folder with results stays.
             with suppress(OSError):
                 lock.unlink()
                 lock.parent.rmdir()
 
 
 def _is_held(descriptor: int, path: Path) -> bool:
-    """Return whether this process holds the file now, and it is the one that others find there."""
+    """Return whether this process holds the lock, and the file still has this path."""
     try:
         import fcntl
 
@@ -101,9 +105,11 @@ def append(path: Path, *rows: object) -> None:
 
 
 def rows_of(path: Path) -> Iterator[object]:
-    """Yield the rows of a journal, without what is incomplete; none where there is no file.
+    """Yield the complete rows of a journal, which need not exist.
 
-    Raises OSError, RecursionError.
+    Raises:
+        OSError: the file cannot be read.
+        RecursionError: a row has too many brackets.
     """
     for line in (
         path.read_text(encoding="utf-8", errors="replace").splitlines() if path.exists() else ()
@@ -113,10 +119,13 @@ def rows_of(path: Path) -> Iterator[object]:
 
 
 class Origin(BaseModel):
-    """The origin of a file. order: as its platform orders attempts.
+    """The origin of a file.
 
-    handed_in: when, in ISO 8601, where the platform says. late: whether it says late. named: what
-        the platform called it.
+    Attributes:
+        order: the position of the attempt in the platform's order.
+        handed_in: the time in ISO 8601, if the platform gives one.
+        late: whether the platform marks the hand-in as late.
+        named: the platform's name of the file.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -132,15 +141,17 @@ class Origin(BaseModel):
     named: str = ""
 
     def is_newer_than(self, origin: Origin) -> bool:
-        """Return whether this is a later attempt: by the platform's order where both are of one
-        platform, else by time.
+        """Return whether this is a later attempt.
+
+        The order of the platform decides if both attempts come from the same one. Otherwise the
+        time does.
         """
         if self.platform == origin.platform and self.order != origin.order:
             return self.order > origin.order
         return self.modified > origin.modified
 
     def with_time_of(self, remembered: Origin | None) -> Origin:
-        """Return this with the time that an earlier run knew of the very same attempt."""
+        """Return this with the time that an earlier run recorded for the same attempt."""
         if self.handed_in or remembered is None:
             return self
         for name in ("platform", "order", "modified", "digest"):
@@ -149,18 +160,23 @@ class Origin(BaseModel):
         return self.model_copy(update={"handed_in": remembered.handed_in})
 
     def supersedes(self, origin: Origin) -> bool:
-        """Return whether a file of the other kind counts no more: a later download holds this
-        one.
+        """Return whether this script replaces a notebook of that origin, or the reverse.
+
+        It does if it is newer and from another download.
         """
         return self.download != origin.download and self.is_newer_than(origin)
 
 
 @dataclass
 class IntakeJournal:
-    """The files that runs of `course collect` have laid out.
+    """The files that earlier runs of `course collect` wrote.
 
-    files: by path. earlier: every origin that a path had, by digest. folders: whose each
-    is. not_readable: names of what was handed in and cannot be read, by student and assignment.
+    Attributes:
+        journal: the file that holds all this.
+        files: the origin of each file, by path.
+        earlier: every origin that a path ever had, by path and digest.
+        folders: the key of the person to whom each student folder belongs.
+        not_readable: names of files that cannot be read, by student and assignment.
     """
 
     journal: Path
@@ -172,8 +188,8 @@ class IntakeJournal:
     def note(self, *rows: object) -> None:
         """Remember rows, and write them to the journal before anything else happens.
 
-        A row is ["file", its path, the fields of its Origin or None], ["folder", its name, whose it
-        is], or ["not readable", student, assignment, names].
+        A row is ["file", path, fields of the Origin or None], ["folder", name, key of the person],
+        or ["not readable", student, assignment, names].
         """
         for row in rows:
             self.remember(row)
@@ -181,7 +197,7 @@ class IntakeJournal:
             append(self.journal, *rows)
 
     def remember(self, row: object) -> None:
-        """Take in a row of the journal. Raises ValueError."""
+        """Take in a row of the journal. Raises ValueError if it has no known form."""
         match row:
             case ["file", str(path), None]:
                 self.files.pop(path, None)
@@ -197,7 +213,7 @@ class IntakeJournal:
 
 
 def read_memory(out: Path) -> IntakeJournal:
-    """Return what is remembered; nothing in a new folder. Raises CourseFault."""
+    """Return the journal of a folder, empty for a new one. Raises CourseFault."""
     memory = IntakeJournal(out / NAME)
     if memory.journal.is_symlink():
         raise CourseFault(f"{memory.journal} is a link. Next: give --out another folder")
@@ -225,12 +241,15 @@ class State(StrEnum):
 
 @dataclass(frozen=True)
 class Candidate:
-    """A file that may be laid out, or was.
+    """A file that may be written to OUT, or was.
 
-    Its content is kept under its origin's digest: of a class they are too many to hold.
+    Its content is in `KeptContents`, under the digest of its origin, because the files of a class
+    do not fit in memory.
 
-    rank: 1 where its name says of which exercise it is, and nothing else; 2 where it also lies
-    where the course's repository has it. state: what became of it.
+    Attributes:
+        rank: 1 if the file has the name of an exercise, apart from an ending such as "(1)"; 2 if
+            it also lies in the same folder as in the course's repository; 0 otherwise.
+        state: the outcome for the file.
     """
 
     student: str
@@ -243,16 +262,18 @@ class Candidate:
 
     @property
     def path(self) -> str:
-        """Where it goes, within OUT."""
+        """The path of the file below OUT."""
         return f"{self.student}/{self.assignment.id}/{self.stem}{self.ending}"
 
 
 @dataclass
 class LayingOut:
-    """The outcome for students' files.
+    """Writes the attempts of students, and collects the outcome for each file.
 
-    contents: those of all candidates. unclear: what nothing tells apart, so that none is taken:
-        download, files, target.
+    Attributes:
+        contents: the contents of all candidates.
+        unclear: files that are equally likely, so that none is taken; each group with its
+            download, its paths as text, and the path of the missing file.
     """
 
     out: Path
@@ -262,10 +283,13 @@ class LayingOut:
     unclear: list[tuple[str, str, Path]] = field(default_factory=list)
 
     def lay_out(self, candidates: Iterable[Candidate]) -> None:
-        """Lay out one student's attempts. Raises CourseFault.
+        """Write one student's attempts.
 
-        The newest attempt wins. Of a script and a notebook both stay where they are of one
-        download; else the newer alone.
+        The newest attempt wins. A script and a notebook of one exercise are both kept if they come
+        from one download. Otherwise only the newer one is kept.
+
+        Raises:
+            CourseFault: a link stands on the way to a file.
         """
         groups, rows, folders = defaultdict[str, list[Candidate]](list), list[object](), set[Path]()
         writes = list[Callable[[], object]]()
@@ -308,7 +332,7 @@ class LayingOut:
             if is_written or (newest.state is State.SAME and not is_known):
                 rows.append(["file", target.path, origin.model_dump(exclude_defaults=True)])
         self.memory.note(*rows)
-        # What is partial is of a run that was killed.
+        # A run that was killed may have left partial files.
         for write in [
             *writes,
             *(path.unlink for folder in folders for path in folder.glob("*.partial")),
@@ -321,8 +345,9 @@ class LayingOut:
     def _newest(
         self, versions: Sequence[Candidate], latest: Candidate, disk_digest: str
     ) -> Candidate | None:
-        """Return which of these candidates for one path counts, and what becomes of it; None where
-        nothing says which.
+        """Return the candidate for one path that counts, with its state.
+
+        Return None if several different candidates are equally likely.
         """
         origin, earlier = versions[-1].origin, self._earlier(versions[-1])
         rivals = [
@@ -336,9 +361,9 @@ class LayingOut:
         ]
         best = max(candidate.rank for candidate in rivals)
         rivals = [candidate for candidate in rivals if candidate.rank == best]
-        last, path = rivals[-1], self.out / versions[-1].path
-        if any(candidate.origin.digest != last.origin.digest for candidate in rivals):
-            # What an earlier run put there was chosen by nobody.
+        winner, path = rivals[-1], self.out / versions[-1].path
+        if any(candidate.origin.digest != winner.origin.digest for candidate in rivals):
+            # If no earlier run wrote the file on disk, the instructor has chosen this rival.
             chosen = [
                 candidate
                 for candidate in rivals
@@ -350,31 +375,31 @@ class LayingOut:
                     for candidate in versions
                 ]
             else:
-                self.unclear.append((last.origin.download, paths_of(rivals), path))
+                self.unclear.append((winner.origin.download, paths_of(rivals), path))
             return None
         sibling_origins = (
-            self.memory.files.get(replace(last, ending=ending).path)
+            self.memory.files.get(replace(winner, ending=ending).path)
             for ending in ENDINGS
-            if ending != last.ending
+            if ending != winner.ending
         )
         if any(
-            competitor and competitor.supersedes(last.origin)
+            competitor and competitor.supersedes(winner.origin)
             for competitor in (latest.origin, *sibling_origins)
         ):
             state = State.OLDER
-        elif disk_digest in ("", last.origin.digest):
+        elif disk_digest in ("", winner.origin.digest):
             state = State.SAME if disk_digest else State.NEW
         elif disk_digest not in earlier:
             state = State.BY_HAND
         else:
             state = (
-                State.REPLACED if last.origin.is_newer_than(earlier[disk_digest]) else State.OLDER
+                State.REPLACED if winner.origin.is_newer_than(earlier[disk_digest]) else State.OLDER
             )
-        newest = replace(last, state=state)
+        newest = replace(winner, state=state)
         self.candidates += [
             replace(candidate, state=State.OLDER)
             for candidate in versions
-            if candidate.origin.digest != last.origin.digest
+            if candidate.origin.digest != winner.origin.digest
         ]
         self.candidates.append(newest)
         return newest
@@ -384,7 +409,7 @@ class LayingOut:
 
 
 def refuse_links(out: Path, target: Path) -> None:
-    """Raise CourseFault where a link stands on the way to this file: it could lead anywhere."""
+    """Raise CourseFault if a link stands on the way to this file: it could lead anywhere."""
     for path in (
         target,
         *(path for path in target.parents if path.is_relative_to(out) and path != out),
@@ -397,19 +422,21 @@ def refuse_links(out: Path, target: Path) -> None:
 
 
 def paths_of(candidates: Sequence[Candidate]) -> str:
-    """Return where they come from, for a sentence."""
+    """Return the paths in the download, joined for a sentence."""
     paths = [c.origin.path for c in candidates[:MOST_PATHS]]
     return " and ".join([*paths, f"{len(candidates) - MOST_PATHS} more"][: len(candidates)])
 
 
 @dataclass(frozen=True)
 class ToGrade:
-    """What one run grades.
+    """The input of one run of grading.
 
-    submissions: ordered by student and assignment. others: what lies there and is not graded.
-    not_readable: names of what was handed in and has no points, because it cannot be read, or is in
-        `others`.
-    handed_in: when, as far as anything says.
+    Attributes:
+        submissions: ordered by student and assignment.
+        not_graded: other files and folders that lie there.
+        not_readable: names of files that get no points, because they cannot be read or are in
+            `not_graded`.
+        handed_in: the time of each submission, if known.
     """
 
     submissions: list[Submission]
@@ -425,12 +452,13 @@ def to_grade(
     exercises: Collection[str],
     student: str = "",
 ) -> ToGrade:
-    """Return what is there of these assignments.
+    """Return the submissions of these assignments.
 
-    Raises CourseFault, also where the student has nothing there.
+    `exercises` holds the ids of the exercises to grade, or is empty for all. `student` is the only
+    student to grade, or "" for all.
 
-    exercises: ids of those that are graded; empty: all. student: who alone is graded; "" for
-        everybody.
+    Raises:
+        CourseFault: also if the student has no files there.
     """
     submissions, not_graded = find_submissions(course, submitted)
     misplaced = _misplaced(course, submissions, not_graded)
@@ -446,12 +474,11 @@ def to_grade(
             )
     memory = read_memory(submitted)
     closed = {
-        submission: tuple(
-            printable_name(str(path.relative_to(submitted))) for path in closed_in(submission)
-        )
+        submission: names
         for submission in submissions
+        if (names := _closed_names(submission, submitted))
     }
-    unread = {submission: names for submission, names in closed.items() if names}
+    unread = dict(closed)
     for name, by_assignment in memory.not_readable.items():
         for course_assignment in (
             course.assignments if is_student(name) and student in ("", name) else ()
@@ -462,11 +489,11 @@ def to_grade(
                 unread[
                     Submission(name, course_assignment, submitted / name / course_assignment.id)
                 ] = tuple(map(printable_name, by_assignment[course_assignment.id]))
-    # What cannot be read is told of its exercises, and not once more as an empty folder.
+    # Unreadable files are reported for their exercises, so their empty folder is not.
     unread_paths = {
         f"{submission.student}/{submission.assignment.id}"
         for submission in unread
-        if not closed.get(submission)
+        if submission not in closed
     }
     for (name, id_), names in misplaced.items():
         if student in ("", name):
@@ -492,22 +519,26 @@ def to_grade(
     ]
     selected = [submission for submission in submissions if submission.assignment in assignments]
     if exercises:
-        selected = [
-            submission
-            for submission in selected
-            if any(exercise.id in exercises for exercise in submission.assignment.exercises)
-        ]
+        graded = {
+            exercise.assignment.id for exercise in course.exercises if exercise.id in exercises
+        }
+        selected = [submission for submission in selected if submission.assignment.id in graded]
     return ToGrade(selected, not_graded, unread, handed_in(submissions, memory))
+
+
+def _closed_names(submission: Submission, submitted: Path) -> tuple[str, ...]:
+    paths = (path.relative_to(submitted) for path in closed_in(submission))
+    return tuple(printable_name(str(path)) for path in paths)
 
 
 def _misplaced(
     course: Course, submissions: Sequence[Submission], not_graded: Sequence[NotGraded]
 ) -> dict[tuple[str, str], tuple[str, ...]]:
-    """Return what students handed in under a name or in a place that is not graded, by student and
-    assignment.
+    """Return misplaced or misnamed work, by student and assignment.
 
-    What lies beside the folders of assignments is of the assignment that its name says; else it may
-    be of each one of which somebody has handed in something, and where nobody has, of each.
+    An entry that lies beside the folders of assignments belongs to the assignment that its name
+    gives. Otherwise it may belong to every assignment that has a submission, or to any assignment
+    if there is no submission at all.
     """
     by_name = {
         name: assignment.id
@@ -524,7 +555,7 @@ def _misplaced(
         is_unread_work = entry.is_work and exercises.may_be_work(entry.path)
         if not (is_unread_work and folder and is_student(student)):
             continue
-        exercise = exercises.named(folder)
+        exercise = exercises.match_name(folder)
         if folder in {assignment.id for assignment in course.assignments}:
             ids = {folder}
         elif plain(folder) in by_name:
@@ -535,11 +566,11 @@ def _misplaced(
             ids = submitted_ids
         for id_ in ids:
             misplaced[student, id_].append(entry.path + NOT_AS_IT_IS)
-    return {where: tuple(names) for where, names in misplaced.items()}
+    return {key: tuple(names) for key, names in misplaced.items()}
 
 
 def is_opened(out: Path, student: str, assignment: str, memory: IntakeJournal) -> bool:
-    """Return whether somebody has put an attempt there by hand, in place of what cannot be read."""
+    """Return whether a file there was written by hand, to replace files that cannot be read."""
     files = (path for ending in ENDINGS for path in (out / student / assignment).glob(f"*{ending}"))
     return any(path.relative_to(out).as_posix() not in memory.earlier for path in files)
 
@@ -547,10 +578,10 @@ def is_opened(out: Path, student: str, assignment: str, memory: IntakeJournal) -
 def handed_in(
     submissions: Sequence[Submission], memory: IntakeJournal
 ) -> dict[Submission, HandedIn]:
-    """Return when each was handed in; who is not in it, nobody knows of.
+    """Return the time of each submission, or whether it was late; without an entry if unknown.
 
-    nbgrader's own file counts, which means UTC without a zone; else the latest time of the files
-    that were collected; else what a platform says that marks what is late.
+    The first known source counts: nbgrader's timestamp.txt, where a time without a zone is UTC;
+    the latest time of the collected files, if all have one; the platform's mark for late hand-ins.
     """
     by_submission = {}
     for submission in submissions:

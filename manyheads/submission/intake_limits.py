@@ -1,5 +1,7 @@
-"""How much is read of what one person has handed in, and the error that says why something is not
-read.
+"""Limit the reading of one person's files, and name the reason if a file is not read.
+
+A download can hold the work of a whole class, and any file in it may be hostile. So each person
+has a budget of bytes, files and seconds, and one student's archive cannot stop the others.
 """
 
 from __future__ import annotations
@@ -10,13 +12,14 @@ from dataclasses import dataclass, replace
 MIB = 1024 * 1024
 TOO_LARGE, TOO_MANY = "it unpacks to more than is read here", "it has more files than are read here"
 TOO_SLOW = "it takes longer than is read here"
-ENTRIES_PER_MEMBER = 8  # a virtual environment counts for no limit of files, and has up to 30,000
+ENTRIES_PER_MEMBER = 8  # a virtual environment has up to 30,000 files, and none counts as a member
 
 
 class Closed(Exception):
-    """What is not read, or not taken.
+    """A file or an archive is not read, or not taken.
 
-    The text says why, and what comes next; it follows the path.
+    The message continues a sentence that begins with the path. It gives the reason and the next
+    step.
     """
 
 
@@ -33,15 +36,15 @@ class Limits:
     """How much may still be read of one person, or of a download.
 
     Attributes:
-        attempt: the bytes of one file.
-        size: the bytes of all files.
-        members: the files, without what is noise, such as a virtual environment.
-        seconds: how long all archives of one person may take.
-        code: the characters that are parsed, in 5 s at most; 640 files in 60 KB of one student's
-            zip took 6 minutes.
-        until: the same as seconds, by the monotonic clock.
-        entries: all that archives list: files, folders, noise, and headers about headers. 0: 8
-            times the members.
+        attempt: bytes of one file.
+        size: bytes of all files.
+        members: number of files, without noise such as a virtual environment.
+        seconds: time for all archives of one person.
+        code: number of characters to parse. This many take 5 s at most. Without the limit, 640
+            files in a student's zip of 60 KB took 6 minutes.
+        until: the end of `seconds` on the monotonic clock.
+        entries: number of entries in archives: files, folders, noise, and headers about headers.
+            0 stands for `ENTRIES_PER_MEMBER` times the members.
     """
 
     attempt: int = 16 * MIB
@@ -57,7 +60,7 @@ class Limits:
         self.entries = self.entries or ENTRIES_PER_MEMBER * self.members
 
     def for_persons(self, persons: int = 1) -> Limits:
-        """Return what archives of so many may take, from now on."""
+        """Return the limits for the archives of this many persons; the time starts now."""
         return replace(
             self,
             size=self.size * persons,
@@ -73,7 +76,7 @@ class Limits:
 
     @property
     def spent(self) -> str:
-        """Why nothing more is read of an archive; "" where something may be."""
+        """The limit of an archive that is exceeded, as a sentence; "" if none is."""
         if self.size < 0:
             return TOO_LARGE
         if self.members < 0 or self.entries < 0:
@@ -81,9 +84,10 @@ class Limits:
         return TOO_SLOW if time.monotonic() > self.until else ""
 
     def take(self, size: int = 0, members: int = 0, entries: int = 0) -> None:
-        """Count what an archive holds, and look at the clock.
+        """Count bytes, files and entries of an archive, and check the clock.
 
-        Raises Closed where it is too much.
+        Raises:
+            Closed: a limit is exceeded.
         """
         self.size -= size
         self.members -= members

@@ -49,19 +49,20 @@ _IN_ENGLISH = "Next: set your language in Moodle to English, and download the wo
 class ListedTimes:
     """The times in lists, and the persons whose time was asked for.
 
-    times: by platform and its number; None if the time cannot be read.
-    files: the list's name, by platform.
-    unread: sentences about lines whose time is not read.
+    Attributes:
+        times: the time for each platform and number of a person, or None if it cannot be read.
+        files: the name of the list, by platform.
+        unread: sentences about lines with a time that cannot be read.
     """
 
     times: dict[tuple[str, str], datetime | None] = field(default_factory=dict)
     files: dict[str, str] = field(default_factory=dict)
     unread: list[str] = field(default_factory=list)
-    _matched: set[str] = field(default_factory=set)  # platforms of which somebody is in a list
+    _matched: set[str] = field(default_factory=set)  # platforms with at least one person in a list
     _missing: dict[Person, None] = field(default_factory=dict)  # in the order in which they came
 
     def time_of(self, person: Person) -> datetime | None:
-        """Return the time at which this person handed in; None if no list has it."""
+        """Return the time of this person's hand-in, or None if no list has it."""
         if person.platform not in self.files:
             return None
         number = person.key.rpartition("_")[2]
@@ -103,7 +104,7 @@ def read_times(paths: Iterable[Path], course: Course) -> ListedTimes:
 
 
 def _read_moodle(path: Path, text: str, zone: str, listed: ListedTimes) -> None:
-    """Take in a grading worksheet. zone: of the clock that its times are of."""
+    """Take in a grading worksheet, with times in this time zone."""
     rows = rows_of_table(text, max(DELIMITERS, key=text.partition("\n")[0].count), path)
     header = [name.strip() for name in next(rows, (1, []))[1]]
     if IDENTIFIER not in header or MODIFIED not in header:
@@ -149,7 +150,7 @@ def _english_moment(text: str, zone: str) -> datetime | None:
 
 
 def _read_canvas(path: Path, text: str, listed: ListedTimes) -> None:
-    """Take in what the API's address …/assignments/ID/submissions gives."""
+    """Take in the answer of the API to …/assignments/ID/submissions."""
     try:
         submissions = json.loads(text)
     except (ValueError, RecursionError):

@@ -16,16 +16,14 @@ from typing import NamedTuple
 
 from .source import CODE_LIMIT, read_statements
 
-PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"  # that reads and runs attempts here
+PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"  # reads and runs attempts here
 # lists the released files, so that the next release recognises them
 MANIFEST = ".github/released.json"
 KEY = "python"  # in the manifest: the version, such as "3.11"
 
 
 def judges_python(root: Path) -> str:
-    """Return the version that the class repository in this folder was released with; "" where
-    nothing says it.
-    """
+    """Return the version of Python in the manifest of a class repository; "" if it has none."""
     try:
         version = json.loads((root / MANIFEST).read_text(encoding="utf-8"))[KEY]
     except (OSError, ValueError, LookupError, TypeError, RecursionError):
@@ -34,7 +32,7 @@ def judges_python(root: Path) -> str:
 
 
 def said_of_a_newer_python(root: Path) -> str:
-    """Return one sentence where this Python is newer than the judge's; else ""."""
+    """Return one sentence if this Python is newer than the judge's; otherwise ""."""
     version = judges_python(root)
     if not version or tuple(map(int, version.split("."))) >= sys.version_info[:2]:
         return ""
@@ -45,10 +43,13 @@ def said_of_a_newer_python(root: Path) -> str:
 
 
 class NewerSyntax(NamedTuple):
-    """A kind of syntax that came with a later Python.
+    """Syntax that a later version of Python introduced.
 
-    since: that Python. what: the subject of a sentence. instead: what to write. rewritten: returns
-        a text without it.
+    Attributes:
+        since: that version.
+        subject: the subject of a sentence.
+        instead: the advice that replaces the syntax.
+        rewritten: returns a text without the syntax.
     """
 
     since: str
@@ -70,9 +71,9 @@ _EXCEPT = re.compile(
 _T_STRING = re.compile(r"(?<!\w)(?:[tT]([rR]?)|([rR])[tT])(?=[\"'])")
 _LAZY = re.compile(r"^([ \t]*)lazy[ \t]+(?=(?:import|from)\b)", re.MULTILINE)
 _UNPACKED = re.compile(r"([\[({][ \t\n]*)\*{1,2}(?=[\w.]+[ \t\n]+(?:async[ \t]+)?for\b)")
-# A field between braces of an f-string: code without braces, texts, and a format that may have
-# fields of its own. No text can be taken apart in two ways, and every repetition has a limit:
-# whoever wrote the text may have wished to keep the judge busy.
+# A field between braces of an f-string: code without braces, strings, and a format that may have
+# nested fields. No text matches in two ways, and every repetition has a limit, because a student
+# may have written the text to keep the judge busy.
 _TEXT = r"\"(?:\\.|[^\"\\\n]){0,200}\"|'(?:\\.|[^'\\\n]){0,200}'"
 _FIELD = (
     rf"\{{(?!\{{)(?:[^{{}}\"'#\\]|#[^\n]{{0,200}}\n|{_TEXT}|\{{[^{{}}\"'#\\]{{0,100}}\}}){{1,"
@@ -94,8 +95,9 @@ _FIELDS = re.compile(rf"\{{\{{|{_FIELD}", re.DOTALL)
 
 
 def _without_parameters(text: str) -> str:
-    """Return a text without type parameters, of those that may stand in a list of parameters,
-    too.
+    """Return a text without type parameters.
+
+    Only text that would also be valid as the parameters of a function is taken out.
     """
 
     def rewritten(match: re.Match[str]) -> str:
@@ -105,9 +107,7 @@ def _without_parameters(text: str) -> str:
 
 
 def _with_plain_fields(text: str) -> str:
-    """Return a text whose f-strings have a name in place of each text that stands between their
-    braces.
-    """
+    """Return a text with a name in place of each string within the braces of f-strings."""
 
     def plain_field(match: re.Match[str]) -> str:
         return _INSIDE.sub(lambda inner: "_" if inner["text"] else " ", match[0])
@@ -155,22 +155,25 @@ KINDS = (
 
 
 def newer_syntax(source: str) -> tuple[NewerSyntax, ...]:
-    """Return the kinds of newer syntax that keep this Python from reading a text; none if anything
-    else does, too.
+    """Return the newer syntax that keeps this Python from reading a text.
+
+    Return () if the text has other errors, too.
     """
     if len(source) > CODE_LIMIT or read_statements(source):
         return ()
     if not read_statements(_rewritten(source, KINDS)):
         return ()
-    return tuple(
-        feature
-        for feature in KINDS
-        if not read_statements(_rewritten(source, [k for k in KINDS if k is not feature]))
-    )
+    return tuple(feature for feature in KINDS if _is_needed(feature, source))
+
+
+def _is_needed(feature: NewerSyntax, source: str) -> bool:
+    """Return whether a text cannot be read if all newer syntax but this is rewritten."""
+    other_features = [k for k in KINDS if k is not feature]
+    return not read_statements(_rewritten(source, other_features))
 
 
 def said_of_newer_syntax(source: str) -> str:
-    """Return what to write in place of newer syntax; "" if that is not all that is wrong."""
+    """Return what to write in place of newer syntax; "" if the text has other errors."""
     return " ".join(
         f"{feature.subject} came with Python {feature.since}, and attempts are run with {PYTHON}"
         f" here: {feature.instead}."

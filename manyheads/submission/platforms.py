@@ -1,18 +1,24 @@
-"""The table of platforms: how each names what it lets an instructor download, as one expression
-over a file's path.
+"""Recognise the downloads of learning platforms by the paths of their files.
 
-Students name what is within their hand-in, and could name a folder there as a platform names
-somebody else's. So an expression is tried from the top of a path on, no deeper than where the paths
-of a download part ways, and never within a student's archive.
+Each row of the table describes one platform, with a regular expression for paths. Before the table,
+two cases are handled: an archive of one student, and a download with Gradescope's list. Files that
+match no expression are read as folders of students, at any depth.
 
-Groups of an expression, a digit behind a name being another place of the same: `who` it is; `id`
-and `name` in that; `login`; `order` or `time`, by which attempts are ordered; `late`; `file`, as
-the student named it; `named`, by which the platform knows a file again. `typed` stands in what was
-typed and is no file, `back` in what went back to the student, `beside` in what stands beside
-hand-ins and is nobody's.
+Students choose the names within their hand-ins, and could name a folder as a platform names the
+folder of another student. So an expression is matched from the top of a path, no deeper than the
+level at which the paths of a download differ, and never within a student's archive.
 
-What no expression names comes last: folders of students, however deep; and first an archive that is
-one student's, and Gradescope's list.
+The groups of an expression are listed here. A digit after a name marks a second position.
+
+    who           the student or the team; contains `id` and `name`
+    login         the student's login
+    order, time   decide which attempt is the newest
+    late          the platform's mark for late hand-ins
+    file          the student's name of the file
+    named         the name by which the platform recognises the file later
+    typed         the file holds text that was typed into the platform
+    back          the file is feedback that was returned to the student
+    beside        the file belongs to no student
 """
 
 from __future__ import annotations
@@ -48,10 +54,10 @@ _KINDS = {
     "beside": "nobody's hand-in",
 }
 _GROUPS = ("who", "id", "name", "login", "order", "time", "late", "file", "named", *_KINDS)
-ALONE = " alone in "  # in a person's key, before the archive that holds one folder only
+ALONE = " alone in "  # in the key of a person, before the name of an archive with only one folder
 _GRADESCOPE, _IN_FOLDERS = "Gradescope", Origin(platform=FOLDERS)
-_LIST, _DEEPEST = 16 * MIB, 50  # bytes of a list; brackets within brackets
-# texts alone; libyaml's is faster, and not everywhere
+_LIST, _DEEPEST = 16 * MIB, 50  # bytes of a list; levels of nested brackets
+# Reads all values as texts. The loader of libyaml is faster, but not always installed.
 _Loader = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
 _NO_NAME = (
     "says of no student whose it is. Next: mkdir STUDENT && mv {} STUDENT/ where it lies, "
@@ -62,12 +68,13 @@ _NO_FOLDER = "is in no student's folder. Next: put it into one, then the same co
 
 @dataclass(frozen=True)
 class Person:
-    """Somebody, or a group that hands in as one, as a platform knows them.
+    """A person or a group on a platform.
 
-    key: the platform's own, which nobody else there has. folder: the name of a folder where no
-        roster knows better.
-    ids: what the platform says, by the roster's columns. logins: what may be the whole login, the
-        likeliest first, or end with it.
+    Attributes:
+        key: a text that is unique on the platform.
+        folder: the name of the person's folder, if the roster gives no other.
+        ids: ids that the platform gives, each with its column of the roster.
+        logins: texts that may be the login or end with it, the most likely first.
     """
 
     platform: str
@@ -80,7 +87,7 @@ class Person:
 
 @dataclass(frozen=True)
 class HandIn:
-    """A file that somebody handed in. name: as the student named it."""
+    """A file of a hand-in. Its name is the student's name of the file."""
 
     person: Person
     member: Member
@@ -90,9 +97,11 @@ class HandIn:
 
 @dataclass
 class Understood:
-    """What is made of a download.
+    """The interpretation of a download.
 
-    others: what is not taken, by its path, with why. left_out: how many files are of a kind.
+    Attributes:
+        refused: the path of each file that is not taken, with the reason.
+        left_out: the number of files for each text of `_KINDS`.
     """
 
     platforms: list[str] = field(default_factory=list)
@@ -105,8 +114,9 @@ class Understood:
 class Download:
     """A download that has been listed.
 
-    is_of_one: whether it is an archive of one student, whose name it has, whatever it holds.
-    is_known: whether somebody on the roster has this id or name.
+    Attributes:
+        is_of_one: whether the download is an archive of one student, named after the student.
+        is_known: returns whether a name is an id or a name on the roster.
     """
 
     name: str
@@ -116,34 +126,37 @@ class Download:
 
     @cached_property
     def parting(self) -> int:
-        """How many folders all files have in common, but for tables beside the folder of all
-        hand-ins.
+        """The number of folders that all files have in common.
+
+        Tables do not count if they lie beside the folder of all hand-ins.
         """
         tables = [m.path[:-1] for m in self.members if _TABLE.fullmatch("/".join(m.path))]
         hand_in_folders = [
             m.path[:-1] for m in self.members if not _TABLE.fullmatch("/".join(m.path))
         ]
         shared = commonprefix(hand_in_folders or tables)  # noqa: RUF071, of folders
-        is_beside = all(
-            table == shared[: len(table)] for table in tables
-        )  # else they are somebody's
+        # otherwise a table is part of a hand-in
+        is_beside = all(table == shared[: len(table)] for table in tables)
         return len(shared if is_beside else commonprefix(hand_in_folders + tables))  # noqa: RUF071
 
 
 def unwrapped(name: str) -> str:
-    """Return a folder's name; of an archive that stands for a folder, without its suffix."""
+    """Return the name of a folder, or of an archive of a folder without its suffix."""
     return re.sub(rf"{_ARCHIVE}\Z", "", name)
 
 
 @dataclass(frozen=True)
 class ListingRow:
-    """A platform. In its expression ids of assignments stand in place of {ids}.
+    """A platform, and how to recognise its downloads.
 
-    folder: of a student with an id. columns: the roster's, which `id` may be of. cut: the sign
-    between the login and what all hand-ins of a download begin with. at_parting: `who` stands where
-    paths part ways, and nowhere above.
-    repositories: `who` is a repository that is named after an account, which is looked for as a
-    GitHub name alone, and what else lies in its folder is nobody's.
+    Attributes:
+        expression: a regular expression for paths; {ids} stands for the ids of assignments.
+        folder: the name of a student's folder, if the student has an id.
+        columns: the columns of the roster in which `id` may be.
+        cut: the character between the login and the text with which all hand-ins begin.
+        at_parting: whether `who` is only at the level at which the paths differ.
+        repositories: whether `who` is a repository that is named after an account. The account is
+            looked up only as a GitHub name, and other files in the folder belong to no student.
     """
 
     platform: str
@@ -157,9 +170,7 @@ class ListingRow:
     def read(
         self, download: Download, members: Sequence[Member], course: Course, parsed: Understood
     ) -> list[Member]:
-        """Take in what this platform knows of some members of a download, and return those that it
-        knows nothing of.
-        """
+        """Add the members that this platform recognises to `parsed`, and return the others."""
         ids = "|".join(re.escape(assignment.id) for assignment in course.assignments)
         expression = re.compile(self.expression.replace("{ids}", ids), re.DOTALL)
         matches = [
@@ -174,11 +185,11 @@ class ListingRow:
         prefixes = _prefixes(owners, self.cut, download, course) if self.cut else []
         unmatched = list[Member]()
         for member, groups in matches:
-            above = ("/".join((download.name, *member.path[:i])) for i in range(len(member.path)))
             category = groups.get("kind", "")
             if have and not groups and _TABLE.fullmatch("/".join(member.path)):
                 category = "beside"
-            if not roots.isdisjoint(above) and not (groups and is_wanted(member.name)):
+            folders = ("/".join((download.name, *member.path[:i])) for i in range(len(member.path)))
+            if not roots.isdisjoint(folders) and not (groups and is_wanted(member.name)):
                 category = "beside"
             is_alone = bool(groups) and groups["who"] not in have
             if category == "typed" and is_alone:
@@ -204,8 +215,9 @@ class ListingRow:
         return unmatched
 
     def _groups(self, expression: re.Pattern[str], path: Sequence[str], at: int) -> dict[str, str]:
-        """Return what the expression finds, from the top of a path on; nothing where it does not
-        fit. at: no deeper.
+        """Return the groups of the first match from the top of a path on; {} without a match.
+
+        No match begins deeper than level `at`.
         """
         for depth in range(at if self.at_parting else 0, min(at + 1, len(path))):
             if match := expression.fullmatch("/".join(path[depth:])):
@@ -229,15 +241,13 @@ class ListingRow:
         logins = (*(owner[length:] for length in prefixes), *filter(None, [groups["login"]]))
         short = owner[prefixes[-1] :] if prefixes else owner
         folder = self.folder.format(who=short, id=id_, name=groups["name"]) if id_ else short
-        ids, called = (
-            tuple((column, id_) for column in self.columns if id_),
-            groups["name"] or short,
-        )
+        ids = tuple((column, id_) for column in self.columns if id_)
+        called = groups["name"] or short
         if self.repositories:
             ids, logins, called = tuple(("github", login) for login in logins), (), ""
         person = Person(self.platform, folder if id_ else owner, folder, called, ids, logins)
         name = groups["file"].rpartition("/")[2]
-        # it is the name of an archive that was unpacked in place
+        # otherwise it is the name of an archive that was unpacked in place
         if not (name and member.name.endswith(name)):
             name = member.name
         origin = origin_of(
@@ -252,9 +262,10 @@ class ListingRow:
 
 
 def origin_of(platform: str, time: str, zone: str = "", order: str = "", **fields: Any) -> Origin:
-    """Return what a platform says of a file.
+    """Return the origin of a file.
 
-    order: in digits, its own of attempts; else they are ordered by their times.
+    `order` is the position in the platform's order, in digits. Without it, the time gives the
+    order.
     """
     in_order, when = read_moment(time, "UTC"), read_moment(time, zone)
     number = float(re.sub(r"\D", "", order) or (in_order.timestamp() if in_order else 0))
@@ -264,33 +275,34 @@ def origin_of(platform: str, time: str, zone: str = "", order: str = "", **field
 
 
 def _prefixes(owners: Sequence[str], sign: str, download: Download, course: Course) -> list[int]:
-    """Return how long what stands before logins may be, the shortest first: all begin with it, up
-    to a sign.
+    """Return the possible lengths of the text before the logins, the shortest first.
+
+    All owners begin with this text, and it ends with `sign`.
     """
-    named = [
+    starts = [
         f"{assignment.id.replace('_', joint)}{sign}"
         for assignment in course.assignments
         for joint in "_-"
     ]
     folders = (download.name, *(download.members[0].path[: download.parting] if owners else ()))
-    named += [
+    starts += [
         f"{name.removesuffix('-submissions')}-" for name in folders if name.endswith("-submissions")
     ]
-    for slug in named if owners else ():
+    for slug in starts if owners else ():
         if all(text.lower().startswith(slug.lower()) and len(text) > len(slug) for text in owners):
             return [len(slug)]
-    # Also of whom this platform knows nothing.
+    # Folders that this platform does not recognise count, too.
     siblings = {
         m.path[download.parting] for m in download.members if len(m.path) > download.parting
     }
     names = {*owners, *(siblings if siblings.issuperset(owners) else ())}
-    # letter by letter is what is meant
+    # commonprefix compares letters, as needed here, and not parts of a path
     shared = commonprefix(sorted(names)) if len(names) > 1 else ""  # noqa: RUF071
     return [0, *(match.end() for match in re.finditer(re.escape(sign), shared))]
 
 
 def _clock(text: str) -> str:
-    """Return a time as ISO 8601; as it is where its months are of another language."""
+    """Return a time as ISO 8601, or unchanged if its months are not in English."""
     if re.fullmatch(r"\d{4}(-\d\d){5}", text):
         return f"{text[:10]} {text[11:].replace('-', ':')}"
     # Nov 20 2026 1102 AM, 5 Mar 2026 612 PM
@@ -312,8 +324,8 @@ ROWS = (
             r"(?:\+[^+/]*)?/(?P<file>.*)"
         ),
     ),
-    # mod/assign/classes/downloader.php; without "Download submissions in folders" all of it stands
-    # before a file's name
+    # mod/assign/classes/downloader.php; without "Download submissions in folders" the folder's name
+    # is a prefix of each file's name
     ListingRow(
         "Moodle",
         (
@@ -331,8 +343,8 @@ ROWS = (
         "{name}_{id}",
         ("canvas_id",),
     ),
-    # what its numbers count is not documented: they are kept whole, and two students of one name
-    # stay two
+    # The meaning of the two numbers is not documented. Both are kept, so two students of one name
+    # stay two.
     ListingRow(
         "Brightspace",
         (
@@ -341,7 +353,8 @@ ROWS = (
         ),
         "{name}_{id}",
     ),
-    # of a single name nobody can tell the assignment's from the user's, and it stays whole
+    # If there is only one hand-in, the name of the assignment cannot be separated from the user's,
+    # and the text is kept whole.
     ListingRow(
         "Blackboard",
         (
@@ -367,7 +380,7 @@ ROWS = (
             r"corrections|task|solutions?))(?:_[^/]*)?/(?P<file>.*)"
         ),
     ),
-    # each time that somebody hands in is a revision; a school that gives no ids has the name alone
+    # Each hand-in is a revision. A school without ids has only the name.
     ListingRow(
         "Schoology",
         r"(?P<who>(?P<name>[^/]*[^/\s]) - (?P<id>[^/\s]+)|[^/]+)/"
@@ -375,8 +388,8 @@ ROWS = (
         "{id}",
         ("sis_id",),
     ),
-    # a repository's folder, or GitHub's zip of one, with its branch behind its name; or all that
-    # Classroom put together
+    # the folder of a repository; GitHub's zip of one, with the branch after its name; or the
+    # download of all repositories from Classroom
     ListingRow(
         CLONES,
         rf"(?P<who>[^/]+?)(?:(?:-main|-master)?{_ARCHIVE})?/exercises/(?:{{ids}})/(?P<file>.*)"
@@ -385,8 +398,8 @@ ROWS = (
         cut="-",
         repositories=True,
     ),
-    # where a student uploads a name again, it keeps both, and counts from 2; teams are folders, and
-    # read as folders
+    # If a student uploads a file name again, ILIAS keeps both files, and counts from 2. Teams are
+    # folders, and are read as such.
     ListingRow(
         "ILIAS",
         (
@@ -400,9 +413,9 @@ ROWS = (
 
 
 def understood(download: Download, course: Course) -> Understood:
-    """Return what is made of a download.
+    """Return the interpretation of a download.
 
-    Each way to read takes what is its own from what those before it have left.
+    Each reader takes the members that it recognises, and leaves the others for the next one.
     """
     parsed, remaining = Understood(), [*download.members]
     readers = (
@@ -412,10 +425,8 @@ def understood(download: Download, course: Course) -> Understood:
         (FOLDERS, _in_folders),
     )
     for platform, read in readers:
-        previous_count, remaining = (
-            len(remaining),
-            read(download, remaining, course, parsed) if remaining else [],
-        )
+        previous_count = len(remaining)
+        remaining = read(download, remaining, course, parsed) if remaining else []
         if len(remaining) < previous_count and platform not in parsed.platforms:
             parsed.platforms.append(platform)
     return parsed
@@ -424,8 +435,9 @@ def understood(download: Download, course: Course) -> Understood:
 def _one_students(
     download: Download, members: Sequence[Member], course: Course, parsed: Understood
 ) -> list[Member]:
-    """Take in all of a download that is one student's, whatever it holds: its own name says so, or
-    a folder with all of it.
+    """Take all members if the whole download belongs to one student.
+
+    The name of the download, or of a folder that holds all files, shows this.
     """
     names = map(unwrapped, (download.name, *members[0].path[: download.parting]))
     known_name = next(
@@ -440,8 +452,9 @@ def _one_students(
 
 
 def person_called(name: str, alone_in: str = "") -> Person:
-    """Return the person of a folder or an archive that people named: it may be any id of the
-    roster, or a name.
+    """Return the person of a folder or an archive with a name that people chose.
+
+    The name may be any id of the roster, or the person's name.
     """
     return Person(
         FOLDERS, f"{name}{ALONE}{alone_in}" if alone_in else name, name, name, logins=(name,)
@@ -451,17 +464,13 @@ def person_called(name: str, alone_in: str = "") -> Person:
 def _in_folders(
     download: Download, members: Sequence[Member], course: Course, parsed: Understood
 ) -> list[Member]:
-    """Take in files that stand at the same depth below their students' folders; a loose one is
-    nobody's.
-    """
+    """Take all files in students' folders, which have the same depth, and refuse the others."""
     depth, download_name = depth_of(download.members, course), unwrapped(download.name)
     names = {
         folders[depth] for folders in map(_folders, download.members) if 0 <= depth < len(folders)
     }
-    is_one_student = depth < 0 and len(members) == len(
-        download.members
-    )  # the download is one student's
-    # The one folder of an archive is all that says whose it is.
+    is_one_student = depth < 0 and len(members) == len(download.members)
+    # The only folder of an archive is the only sign of the student.
     is_alone = (
         download_name != download.name
         and plain(download_name) not in all_ids(course)
@@ -486,13 +495,13 @@ def _in_folders(
 
 
 def depth_of(members: Sequence[Member], course: Course) -> int:
-    """Return at which depth students' folders stand; -1 if the download is itself a student's.
+    """Return the depth of the students' folders; -1 if the download is a student's folder itself.
 
-    Where folders differ, they are students': ada and bela in class/hw1/ada, class/hw1/bela. Only if
-    no student stands beside another, an assignment's folder or an attempt says that the folder
-    above it is the student's; so does a folder for each exercise. An attempt whose name says more
-    than its exercise's does not: it may be another student's than what stands in a folder beside
-    it.
+    If there are several folders at a level, they are students' folders: ada and bela in
+    class/hw1/ada, class/hw1/bela. If there is only one, the level below decides: the folder of an
+    assignment, folders of exercises, or an attempt show that the folder above them is the
+    student's. An attempt with further words in its name does not show this: it may belong to
+    another student than the folder beside it.
     """
     ids, exercises, depth = {plain(a.id) for a in course.assignments}, Exercises(course), 0
     while True:
@@ -510,21 +519,19 @@ def depth_of(members: Sequence[Member], course: Course) -> int:
             return depth
         if loose or not folders:
             says_more = any(
-                exercises.named(name) and not exercises.is_plain(name) for name in loose
+                exercises.match_name(name) and not exercises.is_plain(name) for name in loose
             )
             return depth if folders and says_more else depth - 1
         depth += 1
 
 
 def _folders(member: Member) -> tuple[str, ...]:
-    """Return the folders that a file lies in; an archive stands for what is in it."""
+    """Return the folders of a file. An archive counts as a folder."""
     return member.path if is_archive(member.name) else member.path[:-1]
 
 
 def all_ids(course: Course) -> set[str]:
-    """Return what a folder of an exercise or of an assignment may be called, without what people
-    spell differently.
-    """
+    """Return all plain names that the folder of an exercise or of an assignment may have."""
     return {
         plain(name)
         for exercise in course.exercises
@@ -535,11 +542,11 @@ def all_ids(course: Course) -> set[str]:
 def _of_gradescope(
     download: Download, members: Sequence[Member], course: Course, parsed: Understood
 ) -> list[Member]:
-    """Take in files by Gradescope's list, if it stands above all of them: one in a student's folder
-    is the student's.
+    """Take files by Gradescope's list, if the list lies above all files.
 
-    "Export Submissions" gives folders submission_<number>/, and this list, with Ruby's keys:
-    submission_987654 → :submitters → a list of :name, :sid, :email; :created_at.
+    "Export Submissions" writes folders submission_<number>/ and this list, which names the students
+    of each folder, with Ruby's keys: submission_987654 → :submitters → a list of :name, :sid,
+    :email; :created_at.
     """
     lists = [
         member
@@ -573,7 +580,7 @@ def _of_gradescope(
 
 
 def _read_list(member: Member) -> dict[Any, Any]:
-    """Return the list; nothing where it is no YAML, or nested too deeply to be read safely."""
+    """Return the list; {} if it is no YAML, or nested too deeply to be read safely."""
     try:
         text, depth = content_of(member, _LIST).decode("utf-8"), 0
         for event in yaml.parse(text, Loader=_Loader):

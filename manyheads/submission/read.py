@@ -1,8 +1,7 @@
-"""Read the file of one exercise: a regular file of bounded size, as text, or one sentence that says
-why not.
+"""Read the file of one exercise as text, or return one sentence with the reason why not.
 
-A notebook's code cells are joined into one Python source, without what IPython takes for its own.
-Nothing is executed.
+The file must be a regular file of limited size. The code cells of a notebook are joined into one
+Python source, without IPython's own syntax. Nothing is executed.
 """
 
 from __future__ import annotations
@@ -32,15 +31,18 @@ from .source import (
 )
 
 CELL_LIMIT = 2000
-METADATA_KEY = "manyheads"  # marks the cells that a release adds to the lesson's
+METADATA_KEY = "manyheads"  # marks the cells that a release adds to those of the lesson
 PACKAGE, _IN_JUPYTER = "manyheads", "get_ipython"
 _OTHER_LANGUAGE = re.compile(
     r"\s*%%(bash|cmd|file|html|javascript|js|latex|markdown|perl|ruby|script|sh|svg|sx|system|"
     r"writefile)(?!\S)"
 )
-_NOT_CODE = {"markdown": "Markdown", "raw": "Raw"}  # kinds of cells, and what Jupyter calls them
+_NOT_CODE = {
+    "markdown": "Markdown",
+    "raw": "Raw",
+}  # types of cells, and their names in Jupyter's menu
 _DEFINITION = re.compile(r"^[ \t]*(?:async[ \t]+)?(?:def|class)[ \t]", re.MULTILINE)
-# A line of IPython's: its indent, what is assigned to, and lines that a backslash continues.
+# A line of IPython's syntax: indent, target of an assignment, and lines after a backslash.
 _MAGIC = re.compile(
     (
         r"^([ \t]*)(?:([A-Za-z_]\w*[ \t]*=[ \t]*)?(?:%{1,2}[A-Za-z_]|!(?!=))(?:.*\\\n)*.*|\?.*|"
@@ -48,27 +50,27 @@ _MAGIC = re.compile(
     ),
     re.MULTILINE,
 )
-# A string, whether it ends or not, a remark, a line that goes on, and everything else up to what
-# matters.
+# A string, whether it ends or not; a comment; a backslash at the end of a line; any other text up
+# to the next quote, bracket or newline.
 _PIECE = re.compile(
     r"""\"{3}(?:\\?.)*?(?:\"{3}|\Z)|'{3}(?:\\?.)*?(?:'{3}|\Z)"""
     r"""|"(?:\\.|[^"\\\n])*"?|'(?:\\.|[^'\\\n])*'?"""
     r"""|\#[^\n]*|\\\n|[^"'#\\()\[\]{}\n]+|.""",
     re.DOTALL,
 )
-# Windows has only O_BINARY, without which a Ctrl-Z character would end the file.
+# Windows has only O_BINARY. Without it, a Ctrl-Z character would end the file.
 _READ_ONLY = sum(
     getattr(os, flag, 0) for flag in ("O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC", "O_BINARY")
 )
-LINE_LIMIT = 5_000  # ten times the longest attempt that we have seen
-# a notebook holds pictures and outputs, too; how much code it may have is limited where it is read
+LINE_LIMIT = 5_000  # lines; ten times as many as in the longest attempt that we have seen
+# A notebook also holds pictures and outputs. `read_notebook` limits its code.
 NOTEBOOK_TIMES = 8
-HEAD = 100  # bytes of a file that is too large, by which it may be known
+HEAD = 100  # bytes of a file that is too large; they may show another type of file
 BOTH = "Both {} and {} were worked on: the .py counts."
 EARLIER = "Graded from {}: this exercise is called {} now."
 WHOLE = "Graded from {}, which holds the whole assignment."
 _TEXTS = re.compile(r'"{3}.*?"{3}|\'{3}.*?\'{3}', re.DOTALL)
-# What is no Python at all: by what it is known, and what is said of it.
+# Patterns of files that are no Python, each with the end of the sentence about such a file.
 _NO_PYTHON = {
     r"\A\s*(?i:<!doctype|<!--|<\?xml|<html|<head|<body)": (
         "is a web page, saved in place of the file: download the file itself (GitHub: "
@@ -100,13 +102,13 @@ _NO_NOTEBOOK = {
 
 
 class NotebookError(Unreadable):
-    """This is not a notebook that can be read. The text is the sentence for the student."""
+    """The notebook cannot be read. The message is a sentence for the student."""
 
 
 def without_magics(source: str) -> str:
-    """Return the text, where it is no Python, without lines of IPython's: a magic, a `!` or a `?`.
+    """Return the text without lines of IPython's syntax: a magic, a `!` or a `?`.
 
-    Line numbers stay.
+    Line numbers do not change. If the text is valid Python, it is returned unchanged.
     """
     if not _MAGIC.search(source) or read_statements(source):
         return source
@@ -114,7 +116,7 @@ def without_magics(source: str) -> str:
     while at < len(source):
         magic = _MAGIC.match(source, at) if begins and not depth else None
         piece = magic or _PIECE.match(source, at)
-        assert piece is not None  # any character is one
+        assert piece is not None  # _PIECE matches any character
         at, text = piece.end(), piece[0]
         if magic is not None:
             text = f"{magic[1]}{f'{magic[2]}None' if magic[2] else 'pass'}" + "\n" * text.count(
@@ -128,23 +130,24 @@ def without_magics(source: str) -> str:
 
 
 def without_engine(source: str) -> str:
-    """Return the source without what needs the engine's package, or Jupyter itself.
+    """Return the source without statements that need the engine's package or Jupyter.
 
-    The visible checks, wherever they stand after a notebook was turned into a script or lost its
-    metadata. Such lines become blank, so that line numbers stay.
+    These run the visible checks, and are left in the code if a notebook was converted to a script
+    or lost its metadata. Their lines become blank, so line numbers do not change.
     """
     if PACKAGE not in source and _IN_JUPYTER not in source:
         return source
     lines = source.split("\n")
     for statement in filter(_needs_engine, read_statements(source)):
-        start, last = statement.lineno - 1, statement.end_lineno or statement.lineno
-        lines[start:last] = [""] * (last - start)
+        start, end = statement.lineno - 1, statement.end_lineno or statement.lineno
+        lines[start:end] = [""] * (end - start)
     return "\n".join(lines)
 
 
 def _needs_engine(statement: ast.stmt) -> bool:
-    """Return an import of the engine, a call of its visible checks, a call of Jupyter's shell, or a
-    try around one of them.
+    """Return whether the statement imports the engine, or calls visible checks or Jupyter's shell.
+
+    A `try` around such a statement counts, too.
     """
     match statement:
         case ast.Try(body=body):
@@ -162,9 +165,12 @@ def _needs_engine(statement: ast.stmt) -> bool:
 
 
 def read_notebook(text: str) -> AttemptSource:
-    """Join the code cells in their order.
+    """Join the code cells of a notebook, in their order.
 
-    Magics and `!` lines are passed over, which keeps line numbers. Raises NotebookError.
+    Lines with a magic or a `!` are replaced, so line numbers do not change.
+
+    Raises:
+        NotebookError: it is no notebook, or is too large.
     """
     try:
         cells = json.loads(text)["cells"]
@@ -196,8 +202,9 @@ def read_notebook(text: str) -> AttemptSource:
 
 
 def _text_of(cell: Mapping[str, Any]) -> Any:
-    """Return the source of a cell, which is one text, or a list of lines; whatever else stands
-    there as it is.
+    """Return the source of a cell, which is one text or a list of lines.
+
+    A value of another type is returned unchanged.
     """
     source = cell["source"]
     text = "".join(map(str, source)) if isinstance(source, list) else source
@@ -205,11 +212,9 @@ def _text_of(cell: Mapping[str, Any]) -> Any:
 
 
 def _not_run(cell: Mapping[str, Any]) -> CellNotRun | None:
-    """Return a cell with a definition that no kernel runs as Python, and why; None for all other
-    cells.
-    """
+    """Return the cell if it has a definition that Jupyter does not run as Python, or None."""
     cell_type = cell["cell_type"]
-    text = _text_of({"source": "", **cell})  # of no code nothing is asked, not even a text
+    text = _text_of({"source": "", **cell})  # only code cells must have a source
     if not isinstance(text, str) or not _DEFINITION.search(text):
         return None
     if cell_type in _NOT_CODE:
@@ -224,8 +229,9 @@ def _not_run(cell: Mapping[str, Any]) -> CellNotRun | None:
 
 
 def _cell_as_python(source: str) -> str:
-    """Return a cell without magics, moved to the margin as IPython runs one that was pasted from
-    further in.
+    """Return the code of a cell without magics and without a common indent.
+
+    IPython also removes the indent, for example of code that was pasted.
     """
     if _OTHER_LANGUAGE.match(source):
         return "\n" * source.count("\n")
@@ -239,7 +245,7 @@ def _cell_as_python(source: str) -> str:
 def _is_visible_check(cell: Mapping[str, Any]) -> bool:
     """Return whether this is the cell that calls the visible checks.
 
-    It is no part of the attempt: the box has no engine.
+    It is not part of the attempt, because the box has no engine.
     """
     metadata = cell.get("metadata")
     ours = metadata.get(METADATA_KEY) if isinstance(metadata, dict) else None
@@ -254,8 +260,8 @@ def read_attempt(folder: Path, stem: str, untouched: str | None, limit_kib: int)
     """Read the attempt `stem` in a submission's folder.
 
     If there are both a .py and a notebook, the .py counts unless its code is the stub's. If both
-    were worked on, the note says which one counts. `untouched` is the stub's code_digest, None if
-    it is not known.
+    were worked on, the note says which one counts. `untouched` is the stub's code_digest, or None
+    if unknown.
     """
     paths = [folder / f"{stem}{ending}" for ending in (".py", ".ipynb")]
     existing = filter(os.path.lexists, paths)
@@ -270,12 +276,12 @@ def read_attempt(folder: Path, stem: str, untouched: str | None, limit_kib: int)
 def read_exercise(
     folder: Path, exercise: Exercise, untouched: str | None, limit_kib: int
 ) -> AttemptSource:
-    """Read the attempt at an exercise: its own file, one with an earlier name, or the file of the
-    whole assignment.
+    """Read the attempt at an exercise.
 
-    The file of all exercises is called as the assignment is: multi_head_attention.ipynb, or .py. An
-    exercise's own file counts where it is worked on; the note says where it does not. Of names that
-    two exercises ask for, the last definition is both's.
+    The exercise's own file counts if the student has worked on it. Otherwise a file with an earlier
+    name of the exercise counts, or the file of the whole assignment, which has the assignment's
+    name, such as multi_head_attention.ipynb. The note then names the file. If two exercises ask for
+    the same name in that file, the last definition counts for both.
     """
     attempt = read_attempt(folder, exercise.stem, untouched, limit_kib)
     if not attempt.missing and _is_worked_on(attempt, untouched):
@@ -295,9 +301,7 @@ def read_exercise(
 
 
 def defined_in(source: str) -> frozenset[str]:
-    """Return the names of the functions and classes at the top level of a text; none where Python
-    cannot parse it.
-    """
+    """Return the names of functions and classes at the top level of a text, if it is Python."""
     return frozenset(
         statement.name
         for statement in statements_of(source)
@@ -306,9 +310,7 @@ def defined_in(source: str) -> frozenset[str]:
 
 
 def asked_of(exercise: Exercise) -> frozenset[str]:
-    """Return the functions and classes of an exercise: those of its stub, or of course.yaml where
-    there is none.
-    """
+    """Return the functions and classes of an exercise, from its stub or else from course.yaml."""
     try:
         return defined_in(exercise.script.read_text(encoding="utf-8")) or frozenset(exercise.shapes)
     except (OSError, UnicodeDecodeError):
@@ -320,12 +322,12 @@ def _is_worked_on(attempt: AttemptSource, untouched: str | None) -> bool:
 
 
 def largest(name: str, limit_kib: int) -> int:
-    """Return how large, in KiB, the file of an attempt with this name may be."""
+    """Return the limit in KiB for the file of an attempt with this name."""
     return limit_kib * NOTEBOOK_TIMES if name.endswith(".ipynb") else limit_kib
 
 
 def too_large(name: str, limit_kib: int) -> str:
-    """Return the sentence for the student. limit_kib: of this file."""
+    """Return the sentence for the student about a file above its limit."""
     clear = (
         " Clear its outputs (Edit, Clear Outputs of All Cells), and save it."
         if name.endswith(".ipynb")
@@ -357,14 +359,14 @@ def read_file(path: Path, limit_kib: int) -> AttemptSource:
 
 
 def _refuse_other_files(path: Path, text: str) -> None:
-    """Say what is wrong with a file that is no Python at all. Raises Unreadable."""
+    """Raise Unreadable if the file is of another type, such as a web page."""
     code = _TEXTS.sub(lambda match: "\n" * match[0].count("\n"), text)
     for pattern, sentence in (
         _NO_PYTHON | (_NO_NOTEBOOK if path.suffix == ".ipynb" else _NO_SCRIPT)
     ).items():
         mark = re.search(pattern, code, re.MULTILINE | re.DOTALL)
-        # Most texts have no mark, and need not be parsed. What a notebook holds is one expression
-        # to Python.
+        # Most texts have no mark, and need not be parsed. To Python, a notebook's JSON is one
+        # expression.
         if mark and (
             path.suffix == ".ipynb"
             or all(isinstance(statement, ast.Expr) for statement in tree_of(text))
@@ -376,7 +378,10 @@ def _refuse_other_files(path: Path, text: str) -> None:
 def read_bytes(path: Path, limit_kib: int) -> bytes:
     """Return the content of a regular file.
 
-    It is opened once, so that what is read is what was checked. Raises Unreadable.
+    The file is opened once, so the content comes from the file that was checked.
+
+    Raises:
+        Unreadable: the file is a link, no regular file, or too large.
     """
     try:
         descriptor = os.open(path, _READ_ONLY)

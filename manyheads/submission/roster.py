@@ -1,5 +1,6 @@
-"""Who is in the class (roster.csv), what each platform calls them, and so whose a hand-in is, and
-which folder it gets.
+"""Read the roster (roster.csv), and find the student and the folder of each hand-in.
+
+The roster lists the class, with the ids and names that platforms use for each student.
 """
 
 from __future__ import annotations
@@ -35,8 +36,12 @@ FORM = (
 class Student:
     """A row of the roster.
 
-    id: the name of the student's folder. login, sis_id, canvas_id: Canvas' SIS Login ID, SIS User
-    ID and ID; the first two are Moodle's username and ID number. group: those who hand in together.
+    Attributes:
+        id: the name of the student's folder.
+        login: Canvas' SIS Login ID, or Moodle's username.
+        sis_id: Canvas' SIS User ID, or Moodle's ID number.
+        canvas_id: Canvas' ID.
+        group: the name of a group that hands in together.
     """
 
     id: str
@@ -50,11 +55,18 @@ class Student:
     group: str = ""
 
 
-_IDS = ("id", "canvas_id", "sis_id", "login", "email", "github")  # what one student alone has
-# the first is a student's id where a platform's list has none
+_IDS = (
+    "id",
+    "canvas_id",
+    "sis_id",
+    "login",
+    "email",
+    "github",
+)  # columns with a value that only one student has
+# if a platform's list has no id, the first of these replaces it
 _FOLDERS = ("login", "sis_id", "email", "canvas_id")
-# What platforms call these in the lists that they give: Canvas' gradebook, Moodle's participants
-# and grades, Gradescope's roster, Brightspace's and Blackboard's grades, GitHub Classroom's roster.
+# The names of these columns in platforms' lists: Canvas' gradebook, Moodle's participants and
+# grades, Gradescope's roster, Brightspace's and Blackboard's grades, GitHub Classroom's roster.
 _NAMES = """name student full_name
     sis_id sis_user_id sid id_number student_id orgdefinedid
     login sis_login_id username
@@ -68,8 +80,8 @@ _NAMES = """name student full_name
 _CALLED = {column.name: column.name for column in fields(Student)}
 _CALLED |= {name: names.split()[0] for names in _NAMES.splitlines() for name in names.split()}
 _STAFF = re.compile(r"\b(?:teacher|instructor|ta|teaching assistant|reader|observer|grader)\b")
-_MARKED = ("points possible", "student, test")  # rows of Canvas' gradebook that are nobody's
-_NUMBER = re.compile(r"_\d{1,18}$")  # that ILIAS puts behind a login
+_MARKED = ("points possible", "student, test")  # names in Canvas' gradebook that are no students
+_NUMBER = re.compile(r"_\d{1,18}$")  # ILIAS appends such a number to a login
 _OPEN_QUOTE = (
     "a quote that opens in this line is not closed in it, or something stands behind where it "
     "is closed"
@@ -81,8 +93,9 @@ _UNSAFE = re.compile(r'[\x00-\x1f/\\:*?"<>|]')
 class Roster:
     """The class, in the order of its file.
 
-    unread: the columns of the file that say nothing of a student. read_as: the file, and the
-        columns that do, for a sentence.
+    Attributes:
+        unread: the columns of the file that are not used.
+        read_as: a part of a sentence that names the file and the columns that are used.
     """
 
     students: tuple[Student, ...] = ()
@@ -90,28 +103,31 @@ class Roster:
     read_as: str = ""
 
     def knows_nobody(self, students: Sequence[str]) -> str:
-        """Return what to say where nobody of these students is on the roster in this file."""
-        some = ", ".join(ascii(name) for name in students[:3]) + (" …" if len(students) > 3 else "")
-        return f"nobody of {len(students)} who handed in ({some}) is on the roster, {self.read_as}"
+        """Return the problem, as a clause, if none of these students is on the roster."""
+        examples = ", ".join(ascii(name) for name in students[:3]) + (
+            " …" if len(students) > 3 else ""
+        )
+        return (
+            f"nobody of {len(students)} who handed in ({examples}) is on the roster, {self.read_as}"
+        )
 
     def students_of(self, person: Person) -> list[Student]:
-        """Return the person's row, where there is one and only one; of a group, those of its
-        members.
-        """
+        """Return the only row that matches the person, or the rows of a group's members."""
         student = self._one_student(person)
         group = self._group_named(person)
         if student is None:
             return group
-        # Canvas writes a group's name with the number of one member. Of a student who took the name
-        # of another group, the number counts.
+        # Canvas writes the name of a group with the number of one member. If a student uses the
+        # name of another group, the number counts.
         is_a_members_number = student in group and letters(person.name) not in _spellings(
             student.name
         )
         return group if is_a_members_number else [student]
 
     def _group_named(self, person: Person) -> list[Student]:
-        """Return the members of the group that has this name; GitHub Classroom has it in the
-        repository's.
+        """Return the members of the group with this name.
+
+        GitHub Classroom writes the name of the group into the name of the repository.
         """
         accounts = [value for column, value in person.ids if column == "github"]
         for name in (person.name, *(accounts if not person.name else ())):
@@ -120,28 +136,24 @@ class Roster:
         return []
 
     def _one_student(self, person: Person) -> Student | None:
-        """Return the person's row, where there is one and only one."""
+        """Return the only row that matches the person, or None."""
         match = self.with_id(person.ids) or self.with_id([("id", person.folder)])
         match = match or next(filter(None, map(self._with_login, person.logins)), None)
-        # What ends with a login begins with that student's name, and the longest login is
-        # tried first: m_al1 is not al1.
+        # If a text ends with a login, it must begin with the name of that student. The longest
+        # login is tried first, because m_al1 and al1 are two logins.
         for text in [*person.logins, _NUMBER.sub("", person.folder)] * bool(person.logins):
             for at in (i for i, sign in enumerate(text) if sign == "_" and not match):
                 student = self._with_login(text[at + 1 :])
                 if student and _bare(text[:at]) in map(_bare, _spellings(student.name)):
                     match = student
-        if (
-            match is None
-            and len(
-                named := self._rows.get(("name", letters(self._without_group(person.name))), [])
-            )
-            == 1
-        ):
-            match = named[0]
         if match is None:
-            # A school's id or a login before the name, as Brightspace writes both: 23304308
-            # Lovelace, al1 Ada Lovelace. Students may choose their names: the rest has to be of the
-            # name of whose id it is.
+            name = letters(self._without_group(person.name))
+            namesakes = self._rows.get(("name", name), [])
+            match = namesakes[0] if len(namesakes) == 1 else None
+        if match is None:
+            # Brightspace writes a school's id or a login before the name: 23304308 Lovelace, al1
+            # Ada Lovelace. Students may choose their names, so the words after the id must be part
+            # of the name of the student with that id.
             word, _, remainder = person.name.partition(" ")
             student = (
                 self.with_id([("id", word), ("sis_id", word), ("login", word)])
@@ -153,8 +165,9 @@ class Roster:
         return match
 
     def _without_group(self, name: str) -> str:
-        """Return the member's name in Red team-Ada Lovelace, as Moodle names the members of a
-        group; else the name.
+        """Return Ada Lovelace for Red team-Ada Lovelace, and other names unchanged.
+
+        Moodle writes the name of a group before the names of its members.
         """
         for hyphen in (index for index, letter in enumerate(name) if letter == "-"):
             for member in self._rows.get(("group", letters(name[:hyphen])), []):
@@ -163,8 +176,9 @@ class Roster:
         return name
 
     def with_id(self, ids: Iterable[tuple[str, str]]) -> Student | None:
-        """Return the one student who has one of these ids, by columns; None if nobody has, or more
-        than one.
+        """Return the student with one of these ids, or None if there is not exactly one.
+
+        Each id comes with its column.
         """
         students = {
             row for column, value in ids for row in self._rows.get((column, folded(value)), ())
@@ -176,9 +190,7 @@ class Roster:
 
     @cached_property
     def _rows(self) -> dict[tuple[str, str], list[Student]]:
-        """By each id, by the letters of the group, and by those of the name, in whichever order its
-        parts stand.
-        """
+        """The rows by each id, by the group, and by the name in each order of its words."""
         rows = defaultdict[tuple[str, str], list[Student]](list)
         for student in self.students:
             keys = {(column, folded(getattr(student, column))) for column in _IDS}
@@ -192,7 +204,7 @@ class Roster:
 
 
 class NoFolder(Exception):
-    """No folder can have this person's name. The text says why, and what comes next."""
+    """A person gets no folder. The message gives the reason and the next step."""
 
 
 @dataclass
@@ -200,20 +212,21 @@ class People:
     """Gives each person a folder, and no two persons the same."""
 
     roster: Roster | None = None
-    # The person's key for each folder given, also by earlier runs; by the folder's name as no file
-    # system tells two apart.
+    # The key of the person to whom this or an earlier run has given each folder. The names of the
+    # folders are `folded`, because some file systems ignore case.
     folder_keys: dict[str, str] = field(default_factory=dict)
     notes: dict[str, str] = field(default_factory=dict)  # sentences, by student
-    is_found: bool = False  # whether the roster knows anybody
+    is_found: bool = False  # whether anybody was found on the roster
 
     def is_known(self, name: str) -> bool:
         """Return whether a person or a group on the roster has this id or name."""
         return self.roster is not None and bool(self.roster.students_of(person_called(name)))
 
     def folders_of(self, person: Person) -> tuple[str, ...]:
-        """Return the folders that get this person's files: one, or one for each member of a group.
+        """Return the person's folder, or one folder for each member of a group.
 
-        Raises NoFolder.
+        Raises:
+            NoFolder: the name is not allowed, or the folder belongs to another person.
         """
         rows = self.roster.students_of(person) if self.roster else []
         folders = tuple(row.id for row in rows) or (_UNSAFE.sub("_", person.folder).strip(" ."),)
@@ -224,7 +237,7 @@ class People:
             raise NoFolder(f"{problem}. Next: PYTHONUTF8=1 course collect …") from None
         if rows:
             self.is_found = True
-            # The roster says whose it is, whatever an earlier run took it for.
+            # The roster decides, even if an earlier run gave the folder to another person.
             self.folder_keys |= {folded(id_): f"roster {id_}" for id_ in folders}
             return folders
         name, key = folders[0], f"{person.platform} {person.key}"
@@ -243,9 +256,9 @@ class People:
             apart = "Next: give --roster a file that tells them apart, or all archives at once"
             raise NoFolder(f"would go to {name!a}, where the files of somebody else are. {apart}")
         if self.roster is not None:
-            nobody = "is not on the roster: no id, e-mail address or name fits one student alone"
+            problem = "is not on the roster: no id, e-mail address or name fits one student alone"
             self.notes[name] = (
-                f"{nobody}. Next: complete the roster, or rename the folder to the right id"
+                f"{problem}. Next: complete the roster, or rename the folder to the right id"
             )
         return folders
 
@@ -257,24 +270,21 @@ def read_roster(path: Path) -> Roster:
     rows = rows_of_table(text, delimiter, path)
     header = [name.strip() for name in next(rows, (1, []))[1]]
     names = [name.casefold().replace(" ", "_") for name in header]
-    # Of Canvas' gradebook, whose ID is Canvas' own, and of GitHub Classroom's roster.
-    aliases = (
-        {"id": "canvas_id"}
-        if "student" in names
-        else {"identifier": "id"}
-        if "github_username" in names
-        else {}
-    )
+    aliases = dict[str, str]()
+    if "student" in names:  # Canvas' gradebook, where ID is Canvas' own number
+        aliases = {"id": "canvas_id"}
+    elif "github_username" in names:  # GitHub Classroom's roster
+        aliases = {"identifier": "id"}
     columns = [(_CALLED | aliases).get(name, "") for name in names]
     columns = [
         column if column not in columns[:index] else "" for index, column in enumerate(columns)
     ]
     whole_rows = (_without_line_breaks(line, row, columns, delimiter, path) for line, row in rows)
     if not {"id", *_FOLDERS} & {*columns}:
-        # in the letters of their language
-        named = ", ".join(repr(name) for name in header[:_MOST_COLUMNS] if name)
+        # repr() keeps the letters of the instructor's language
+        listed_names = ", ".join(repr(name) for name in header[:_MOST_COLUMNS] if name)
         raise _fault(
-            path, f"has no column `id`; its columns are {named or 'without names'}. {FORM}"
+            path, f"has no column `id`; its columns are {listed_names or 'without names'}. {FORM}"
         )
     students = tuple(_students(whole_rows, columns, path))
     read_columns = ", ".join(
@@ -287,9 +297,14 @@ def read_roster(path: Path) -> Roster:
 
 
 def text_of_table(path: Path, if_unreadable: str) -> str:
-    """Return the text of a file, in UTF-8, or in UTF-16 with its mark, as spreadsheets write it.
+    """Return the text of a file in UTF-8, or in UTF-16 with a mark, as spreadsheets write it.
 
-    Raises CourseFault, with this next step if the file cannot be read.
+    Args:
+        path: the file.
+        if_unreadable: the next step for the message, if the file cannot be read.
+
+    Raises:
+        CourseFault: the file cannot be read, or is too large.
     """
     try:
         with path.open("rb") as file:
@@ -328,10 +343,11 @@ def _without_line_breaks(
 ) -> tuple[int, list[str]]:
     """Return a row and its line.
 
-    Raises CourseFault where a cell has swallowed the lines of other students.
+    A note may have line breaks. A cell that is used has none, and no line of a note has as many
+    cells as the table.
 
-    A note may have line breaks, but neither has what is read here, nor has a note lines with as
-    many cells as the table.
+    Raises:
+        CourseFault: a cell contains the lines of other students.
     """
     for index, cell in enumerate(row):
         lines = re.split(r"\r\n|[\r\n]", cell)
@@ -353,14 +369,14 @@ def _students(
             for column, text in zip(columns, row, strict=False)
             if column
         }
-        # An id is a folder's name, which is taken as it is or refused.
+        # An id is the name of a folder. It is used unchanged or refused.
         cells |= {
             column: visible_line(text).strip() for column, text in cells.items() if column != "id"
         }
-        first_name, last, role = (
+        first_name, last_name, role = (
             cells.pop(name, "") for name in ("first_name", "last_name", "role")
         )
-        cells["name"] = f"{first_name} {last}".strip() or cells.get("name", "")
+        cells["name"] = f"{first_name} {last_name}".strip() or cells.get("name", "")
         if (
             not any(cells.values())
             or cells["name"].casefold() in _MARKED
@@ -388,8 +404,9 @@ def _fault(path: Path, problem: str, line: int = 0) -> CourseFault:
 
 
 def folded(text: str) -> str:
-    """Return the text without what file systems and people do not tell apart: case, and the form of
-    accents.
+    """Return the text for comparison, without case and with one form of each accent.
+
+    File systems and people may treat these differences as none.
     """
     return unicodedata.normalize("NFKC", text).casefold()
 
@@ -407,8 +424,10 @@ def _bare(text: str) -> str:
 
 
 def _spellings(name: str) -> set[str]:
-    """Ada King Lovelace as adakinglovelace, kinglovelaceada, lovelaceadaking: Canvas puts the last
-    name first.
+    """Return the letters of a name in each rotation of its words.
+
+    Ada King Lovelace gives adakinglovelace, kinglovelaceada and lovelaceadaking. Canvas, for
+    example, writes the last name first.
     """
     words = name.replace(",", " ").split()
     return {letters("".join(words[i:] + words[:i])) for i in range(len(words))}

@@ -28,18 +28,18 @@ from ..result import ExerciseResult, FunctionResult, ProvedLine
 if TYPE_CHECKING:
     from ..box.worker.messages import Load
 
-# characters, without remarks: parsing takes about a thousand bytes of memory for each
+# characters without comments: parsing needs about a thousand bytes of memory for each
 CODE_LIMIT = 200_000
-# Nodes of the syntax tree within each other, about ten times as many as in any attempt that we have
-# seen. Python's own limit depends on its version and on the stack; within this one a walk that
-# calls itself has room for three calls a node.
+# Levels of the syntax tree, about ten times as many as in any attempt that we have seen. Python's
+# own limit depends on its version and on the stack. With this one, a recursive walk can make three
+# calls for each level.
 DEEPEST = 200
 TRIES = 3
-# which Python raises for a text that it cannot read
+# the exceptions that Python raises for a text that it cannot parse
 TEXT_ERRORS = ("SyntaxError", "IndentationError", "TabError")
 DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
-# Encodings that a coding line may name: tables of letters. Others are slow (punycode), or hide what
-# stands there (unicode_escape).
+# Encodings that a coding line may name: tables of letters. Others are slow (punycode), or hide the
+# text (unicode_escape).
 _TABLES = re.compile(
     r"iso8859-\d+|cp\d+|koi8-[rtu]|mac-\w+|gbk|gb2312|gb18030|big5\w*|shift_jis\w*|euc_\w+|tis-620"
 )
@@ -48,7 +48,9 @@ _TABLES = re.compile(
 class CellNotRun(NamedTuple):
     """A cell of a notebook whose text no kernel runs as Python.
 
-    why: follows the name of what stands in it.
+    Attributes:
+        text: the text of the cell.
+        why: the end of a sentence that begins with the name of a function in the cell.
     """
 
     text: str
@@ -57,15 +59,18 @@ class CellNotRun(NamedTuple):
 
 @dataclass(frozen=True)
 class AttemptSource:
-    """What a student handed in for one exercise.
+    """The text of a student's attempt at one exercise.
 
-    problem: one sentence that says why the file cannot be an attempt; then `source` is empty.
-    missing: whether there is no file.
-    note: what the student should know about which file was read.
-    cells: of a notebook, the line at which each cell begins.
-    skipped: the numbers of the parts of it that ended the process that ran them, and are left out
-        since.
-    not_run: of a notebook, the cells with definitions that are no Python code to Jupyter.
+    Attributes:
+        name: the name of the file.
+        source: the text; empty if there is a problem.
+        problem: one sentence with the reason why the file cannot be an attempt, or "".
+        missing: whether there is no file.
+        note: a message to the student about the choice of the file.
+        cells: for a notebook, the first line of each cell in `source`.
+        skipped: the numbers of the parts that ended the process in which they ran, and are
+            therefore not run again.
+        not_run: for a notebook, the cells with definitions that Jupyter does not run as Python.
     """
 
     name: str
@@ -78,47 +83,50 @@ class AttemptSource:
     not_run: tuple[CellNotRun, ...] = ()
 
     def load(self) -> Load:
-        """Return the message that has a box load it."""
+        """Return the message that tells a box to load this text."""
         from ..box.worker.messages import Load  # which imports torch
 
         return Load(self.source, self.name, self.cells, self.skipped)
 
     @property
     def digest(self) -> str:
-        """A hash of everything that the verdict depends on: attempts with the same digest are the
-        same.
-        """
+        """A hash of everything on which the verdict depends."""
         fields = (self.name, self.source, self.problem, str(self.missing), *map(str, self.cells))
         return hashlib.sha256("\0".join(fields).encode()).hexdigest()
 
 
 class Unreadable(Exception):
-    """The file cannot be an attempt. The text is the sentence for the student."""
+    """The file cannot be an attempt. The message is a sentence for the student."""
 
 
 def with_newlines(text: str) -> str:
-    """Return the text with the line ends of Unix in place of those of Windows and of old Macs."""
+    """Return the text with line ends of Unix instead of those of Windows and old Macs."""
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def lines_of(text: str) -> list[str]:
-    """Return the lines as Python counts them: `splitlines` also ends one at a form feed, or at
-    U+2028 in a comment.
+    """Return the lines as Python counts them.
+
+    `splitlines` would also end a line at a form feed, or at U+2028 in a comment.
     """
     return text.removesuffix("\n").split("\n")
 
 
 def printable(text: str) -> str:
-    """Return the text with a blank for each character that is not seen: it could move a terminal's
-    cursor, or turn a line around.
+    """Return the text with a blank for each invisible character.
+
+    Such a character could move the cursor of a terminal, or reverse a line.
     """
     return "".join(c if c.isprintable() else " " for c in text)
 
 
 def decoded(data: bytes) -> str:
-    """Return what a coding line in it says, where that fits; else UTF-8, with or without its mark.
+    """Return the text of a file, in the encoding of its coding line if that is allowed and fits.
 
-    Raises UnicodeDecodeError.
+    Otherwise the text is read as UTF-8, with or without its mark.
+
+    Raises:
+        UnicodeDecodeError: the text is not UTF-8 either.
     """
     with suppress(SyntaxError, LookupError, UnicodeDecodeError):
         name = codecs.lookup(tokenize.detect_encoding(io.BytesIO(data).readline)[0]).name
@@ -138,13 +146,13 @@ def code_digest(source: str) -> str:
 
 
 def read_statements(source: str) -> tuple[ast.stmt, ...]:
-    """Return all statements of the module, below its main guard, too.
+    """Return all statements of the module, including those below its main guard.
 
-    Every analysis of a student's text begins here, so that none meets a tree that it cannot walk.
-    Empty if there are more than CODE_LIMIT characters beside remarks, if Python cannot parse it, or
-    if it is nested deeper than DEEPEST: then the attempt is graded by its answers, and nothing is
-    read in its text. Before 3.11.8, two threads that parse at once can end either with a
-    SystemError (https://github.com/python/cpython/issues/106905): it is asked again.
+    Every analysis of a student's text uses this function, so none has to walk a tree that is too
+    deep. Return () if the code has more than CODE_LIMIT characters without comments, if Python
+    cannot parse it, or if it is nested deeper than DEEPEST. The attempt is then graded only by its
+    replies. Before 3.11.8, a parse in one thread can end with a SystemError if another thread
+    parses at the same time (https://github.com/python/cpython/issues/106905). It is then repeated.
     """
     if (
         len(source)
@@ -164,15 +172,14 @@ def read_statements(source: str) -> tuple[ast.stmt, ...]:
 
 
 def pythons_words(source: str, line: int = 0) -> str:
-    """Return why Python cannot read a text, in its own words; "" if it can, or if the text is
-    beyond the bounds.
+    """Return Python's message if it cannot compile a text; otherwise "", also if it is too long.
 
-    They are found by reading the text alone, so nothing that a judge hides can stand in them.
+    The message depends only on the text, so it cannot contain anything that a judge hides.
 
     Args:
         source: The text of a script, or of one cell.
-        line: Of the statement that is looked at, if Python can parse the whole: it also refuses a
-            `return` outside a function.
+        line: A line of the statement to compile, if Python can parse the whole text. Python can
+            parse, but not compile, a `return` outside a function.
     """
     if len(source) > CODE_LIMIT:
         return ""
@@ -196,9 +203,7 @@ def pythons_words(source: str, line: int = 0) -> str:
 
 
 def _is_too_deep(statements: list[ast.stmt]) -> bool:
-    """Return whether nodes stand within each other deeper than DEEPEST. It calls nothing for
-    itself, whatever the depth.
-    """
+    """Return whether nodes are nested deeper than DEEPEST, without recursion."""
     level: list[ast.AST] = [*statements]
     for _ in range(DEEPEST):
         level = [*chain.from_iterable(map(ast.iter_child_nodes, level))]
@@ -207,30 +212,29 @@ def _is_too_deep(statements: list[ast.stmt]) -> bool:
     return True
 
 
-# half a dozen look at each text, one after the other
+# the last two texts, because half a dozen analyses read each text one after the other
 tree_of = lru_cache(maxsize=2)(read_statements)
 
 
 @lru_cache(maxsize=2)
 def statements_of(source: str) -> tuple[ast.stmt, ...]:
-    """Return the statements of the module, but for those below `if __name__ == "__main__"`.
+    """Return the statements of the module, without those below `if __name__ == "__main__"`.
 
-    Nobody may change them.
+    The nodes are shared between all callers, so a caller must not change them.
     """
-    guard = (
-        (statement, ast.walk(statement.test) if isinstance(statement, ast.If) else ())
-        for statement in tree_of(source)
-    )
-    return tuple(
-        p
-        for p, nodes in guard
-        if not any(isinstance(n, ast.Name) and n.id == "__name__" for n in nodes)
-    )
+    return tuple(statement for statement in tree_of(source) if not _is_main_guard(statement))
+
+
+def _is_main_guard(statement: ast.stmt) -> bool:
+    if not isinstance(statement, ast.If):
+        return False
+    nodes = ast.walk(statement.test)
+    return any(isinstance(node, ast.Name) and node.id == "__name__" for node in nodes)
 
 
 @lru_cache(maxsize=2)
 def nodes_of(source: str) -> tuple[ast.AST, ...]:
-    """Return these statements and all that they hold."""
+    """Return all nodes of `statements_of`."""
     return tuple(node for statement in statements_of(source) for node in ast.walk(statement))
 
 
@@ -238,19 +242,18 @@ UNTOUCHED = "stub_untouched"  # the misconception's id
 
 
 class LeftOver(NamedTuple):
-    """A stub's `raise` beside something that is written. is_below: whether that stands above it."""
+    """A stub's `raise` in a function that has other code, and whether it is below that code."""
 
     line: int
     is_below: bool
 
 
 def is_unwritten(source: str) -> bool:
-    """Return whether there are functions or classes, and none of them has any content; or nothing
-    at all but remarks.
+    """Return whether no function or class has any content, or the text has only comments.
 
     `pass`, a docstring, `...`, `return None`, `raise NotImplementedError` and `super().__init__()`
-    are no content. What stands below `if __name__ == "__main__"` does not count. A text that Python
-    cannot parse is not unwritten.
+    are no content. Statements below `if __name__ == "__main__"` do not count. A text without any
+    function or class is not unwritten, and neither is one that Python cannot parse.
     """
     if all(
         line.isspace() or line.lstrip().startswith("#") for line in source.splitlines(keepends=True)
@@ -268,9 +271,7 @@ def is_unwritten(source: str) -> bool:
 
 
 def definitions_of(source: str) -> dict[str, ast.stmt]:
-    """Return the functions and classes at the top of the file, by their names: of several with one
-    name the last counts.
-    """
+    """Return the functions and classes at the top level, by name; the last definition counts."""
     return {
         statement.name: statement
         for statement in statements_of(source)
@@ -278,22 +279,16 @@ def definitions_of(source: str) -> dict[str, ast.stmt]:
     }
 
 
-@lru_cache(maxsize=2)  # several look at each text, one after the other
+@lru_cache(maxsize=2)  # several analyses read each text, one after the other
 def unwritten_names(source: str) -> frozenset[str]:
-    """Return the functions and classes of the module that have no content, in an attempt of which
-    others may have some.
-
-    Where a name is defined twice the last definition counts.
-    """
+    """Return the names of functions and classes at the top level that have no content."""
     return frozenset(
         name for name, definition in definitions_of(source).items() if has_no_content(definition)
     )
 
 
 def left_over_raise(source: str, name: str) -> LeftOver | None:
-    """Return the stub's `raise` that stands beside what is written in the function, or in a method
-    of the class.
-    """
+    """Return the stub's `raise` if the function, or a method of the class, has other code."""
     nodes = ast.walk(definitions_of(source).get(name, ast.Pass()))
     for body in (node.body for node in nodes if isinstance(node, ast.FunctionDef)):
         stub = next((i for i, statement in enumerate(body) if _is_stub(statement)), None)
@@ -303,11 +298,11 @@ def left_over_raise(source: str, name: str) -> LeftOver | None:
 
 
 def unwritten_methods(source: str, name: str) -> list[str]:
-    """Return the methods of this class that have no content, where others have some."""
-    last = definitions_of(source).get(name)
+    """Return the methods of this class that have no content, if other methods have some."""
+    definition = definitions_of(source).get(name)
     methods = (
-        [n for n in last.body if isinstance(n, ast.FunctionDef)]
-        if isinstance(last, ast.ClassDef)
+        [n for n in definition.body if isinstance(n, ast.FunctionDef)]
+        if isinstance(definition, ast.ClassDef)
         else []
     )
     empty = [method.name for method in methods if has_no_content(method)]
@@ -315,37 +310,30 @@ def unwritten_methods(source: str, name: str) -> list[str]:
 
 
 def is_beside_code(source: str, line: int) -> bool:
-    """Return whether something is written above this line, or around it, in the innermost function
-    that it stands in.
-    """
+    """Return whether the innermost function around this line has content that begins above it."""
     around = [function for function in _functions(source) if function[0] <= line <= function[1]]
     return bool(around) and line > max(around)[2]
 
 
-@lru_cache(maxsize=2)  # hundreds of calls may end at one line, or each at another
+@lru_cache(maxsize=2)  # hundreds of calls may end at lines of one text
 def _functions(source: str) -> tuple[tuple[int, int, float], ...]:
-    """Return the first and the last line of each function, and where something is written; infinity
-    where nothing is.
+    """Return the first and last line of each function, and the first line of its content.
+
+    The third number is infinity if the function has no content.
     """
-    return tuple(
-        (
-            node.lineno,
-            node.end_lineno or 0,
-            math.inf if has_no_content(node) else min(written, default=node.lineno),
-        )
-        for node in nodes_of(source)
-        if isinstance(node, ast.FunctionDef)
-        for written in [
-            [statement.lineno for statement in node.body if not _does_nothing(statement)]
-        ]
-    )
+    functions = list[tuple[int, int, float]]()
+    for node in nodes_of(source):
+        if isinstance(node, ast.FunctionDef):
+            written = (stmt.lineno for stmt in node.body if not _does_nothing(stmt))
+            content = math.inf if has_no_content(node) else min(written, default=node.lineno)
+            functions.append((node.lineno, node.end_lineno or 0, content))
+    return tuple(functions)
 
 
 def has_no_content(definition: ast.AST) -> bool:
-    """Return whether a function or class is as empty as the stub's, and so is all that stands in
-    it.
-    """
-    return all(map(_is_empty, ast.walk(definition)))  # of most, nothing but the first is looked at
+    """Return whether a function or class is as empty as a stub, with all definitions in it."""
+    # The first node is the definition itself, and decides most cases.
+    return all(map(_is_empty, ast.walk(definition)))
 
 
 def _is_empty(node: ast.AST) -> bool:
@@ -386,20 +374,25 @@ def _is_stub(statement: ast.stmt) -> bool:
 
 
 INTERFACE, LOAD_ERROR = "interface", "load_error"  # ids of misconceptions
-_HOLD = (ast.stmt, ast.ExceptHandler, ast.match_case)  # what may hold statements, or is one
+_HOLD = (
+    ast.stmt,
+    ast.ExceptHandler,
+    ast.match_case,
+)  # statements, and other nodes that contain statements
 _NAMED = re.compile(
     r"\b((?:raised [A-Z]\w+|raised an exception of its own|in the loop|written|the stub's raise) "
     r"on|come back from) line ([1-9]\d{0,6})\b"
 )
-# Also what is said of code that is not seen where it stands, which has its cell from the beginning.
+# Also matches sentences about code that is not visible where it stands. These name the cell from
+# the beginning.
 _OR_STANDS = _NAMED.pattern.replace("|written|", "|written|it stands|that begins|")
 _PLACED = re.compile(rf"{_OR_STANDS}(?: of code cell ([1-9]\d{{0,6}})\b)?")
 
 
 def proved_line(source: AttemptSource, line: int, edit: str = "") -> ProvedLine:
-    """Return a line of the attempt's text; of a notebook, with its place in its cell.
+    """Return a line of the attempt's text; for a notebook, with its cell and the line in it.
 
-    Cells are counted from 1, code cells alone.
+    Only code cells are counted, from 1.
     """
     if not source.cells:
         return ProvedLine(line=line, edit=edit)
@@ -409,8 +402,9 @@ def proved_line(source: AttemptSource, line: int, edit: str = "") -> ProvedLine:
 
 
 def in_cells(text: str, source: AttemptSource) -> str:
-    """Return a sentence that names a line of a notebook with its cell, for no student sees the
-    cells joined; of a file, as it is.
+    """Return the sentence with the cell for each line of a notebook that it names.
+
+    A student never sees the cells joined into one text. For a script the sentence is unchanged.
     """
     if not source.cells:
         return text
@@ -418,9 +412,7 @@ def in_cells(text: str, source: AttemptSource) -> str:
 
 
 def named_line(text: str, source: AttemptSource) -> int:
-    """Return the line of the attempt's text that a sentence names, whether with its cell or
-    without; 0 where it names none.
-    """
+    """Return the line of the attempt's text that a sentence names, with or without cell; or 0."""
     match = _PLACED.search(text)
     if match is None or int(match[3] or 0) > len(source.cells):
         return 0
@@ -428,10 +420,8 @@ def named_line(text: str, source: AttemptSource) -> int:
 
 
 def with_locations(result: ExerciseResult, source: AttemptSource) -> ExerciseResult:
-    """Return the result with the place of each function that is not seen where it stands, and each
-    line with its cell.
-    """
-    functions = [_placed(function, source) for function in result.functions]
+    """Return the result with the location of each undefined function, and the cell of each line."""
+    functions = [_with_location(function, source) for function in result.functions]
     stands = {
         function.name: function.evidence
         for function in functions
@@ -457,7 +447,7 @@ def with_locations(result: ExerciseResult, source: AttemptSource) -> ExerciseRes
     return result.model_copy(update=changes)
 
 
-def _placed(function: FunctionResult, source: AttemptSource) -> FunctionResult:
+def _with_location(function: FunctionResult, source: AttemptSource) -> FunctionResult:
     changes = {}
     if function.state == "undefined":
         if stands := location_of(source, function.name):
@@ -470,8 +460,9 @@ def _placed(function: FunctionResult, source: AttemptSource) -> FunctionResult:
 
 
 def location_of(source: AttemptSource, name: str) -> str:
-    """Say where the file has this name and why it is not seen there, as "stands in …"; "" where the
-    file has nothing like it.
+    """Return the location of a name that is not defined, and the reason, as "stands in …".
+
+    Return "" if the name is not in the file.
     """
     definitions = _definitions(source, name)
     if not definitions:
@@ -489,8 +480,9 @@ def location_of(source: AttemptSource, name: str) -> str:
 
 
 def where_it_is_written(source: AttemptSource, name: str) -> str:
-    """Say where a version stands that has content, of a function whose last definition is a stub;
-    "" where none does.
+    """Return a sentence with the line of a function's content, if its last definition is a stub.
+
+    Return "" if no other definition has content.
     """
     definitions = _definitions(source, name)[::-1]
     stub = next((node for node, around in definitions if around is None), None)
@@ -500,15 +492,15 @@ def where_it_is_written(source: AttemptSource, name: str) -> str:
     )
     if written is None or stub is None:
         return ""
-    at, last = _line(source, written), _line(source, stub)
+    at, stub_line = _line(source, written), _line(source, stub)
     return (
-        f"what is written on {at} is not seen, for the stub on {last} counts. Write it in the "
+        f"what is written on {at} is not seen, for the stub on {stub_line} counts. Write it in the "
         "stub's place"
     )
 
 
 def _statements(source: AttemptSource) -> Sequence[ast.stmt]:
-    """Return the statements of the file; where a cell is no Python, those of the other cells."""
+    """Return the statements of the file. A cell that is no Python does not hide the other cells."""
     if (statements := tree_of(source.source)) or not source.cells:
         return statements
     return [
@@ -569,8 +561,9 @@ def _as_text(source: AttemptSource, name: str) -> str:
 
 
 def _in_a_cell_that_is_not_run(source: AttemptSource, name: str) -> str:
-    """Say that the name stands in such a cell, if all of that is Python: a lesson's text may hold
-    the definition as an example.
+    """Return a clause if the name is defined in a cell that Jupyter does not run as Python.
+
+    The whole cell must be Python, because the text of a lesson may have a definition as an example.
     """
     for cell in source.not_run:
         if any(

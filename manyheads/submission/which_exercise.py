@@ -1,6 +1,6 @@
-"""Which exercise a file is of: by its name, else by what it defines.
+"""Find the exercise of a file by its name, or else by its functions and classes.
 
-It is read as data, never imported.
+The file is read as data, and never imported.
 """
 
 from __future__ import annotations
@@ -18,44 +18,45 @@ from .intake_limits import Limits
 from .read import NotebookError, asked_of, defined_in, read_notebook, without_magics
 from .source import decoded
 
-# What browsers, systems, platforms and people put after a name: (1), -2, " - Copy", _final, _v2.
+# Endings that browsers, platforms and people append to a name: (1), -2, " - Copy", _final, _v2.
 _SUFFIX = re.compile(
     r"[\s_.-]*(?:\(\d{1,4}\)|[\s_-]\d{1,4}|[\s_-]*(?:copy|kopie)\d*|[\s_-](?:final|neu|new|v\d{1,"
     r"3}))$"
 )
-# What is put behind a name is looked for at its end alone, and not without end: a student's archive
+# Only a limited number of endings is removed, each of limited length, because a student's archive
 # has up to 5,000 names.
-_SUFFIX_LENGTH = 40  # characters of one, with blanks and dots before it
-_MOST_SUFFIXES = 8  # behind each other
+_SUFFIX_LENGTH = 40  # characters of an ending, with blanks and dots before it
+_MOST_SUFFIXES = 8  # of one name
 _RENAME = "Next: rename it to the exercise that it is, if it was to be graded"
 
 
 class NotPlaced(Exception):
-    """The file is of no exercise, or of several.
+    """The file belongs to no exercise, or to several.
 
-    The text says why, for a sentence that begins with its path.
+    The message continues a sentence that begins with the path.
     """
 
 
 @dataclass(frozen=True)
 class Exercises:
-    """The exercises of a course, as files are held against them."""
+    """The exercises of a course, and the rules that assign files to them."""
 
     course: Course
 
     def exercise_of(
         self, name: str, content: bytes, budget: Limits | None = None
     ) -> Exercise | Assignment:
-        """Return the exercise that this file is of, or the assignment where it holds several.
+        """Return the exercise of this file, or the assignment if the file holds several.
 
-        Raises NotPlaced.
+        `budget` limits the amount of the student's code that is parsed.
 
-        budget: how much of its student's code may still be parsed.
+        Raises:
+            NotPlaced: the file belongs to no exercise, or to several assignments.
         """
-        if match := self.named(name):
+        if match := self.match_name(name):
             return match
         budget = budget or Limits()
-        # else it need not be parsed
+        # a file without any of these names need not be parsed
         is_promising = any(owner.encode() in content for owner in self._owners)
         if is_promising and budget.code < 0:
             raise NotPlaced(
@@ -64,7 +65,7 @@ class Exercises:
             )
         source = _source(name, content) if is_promising else ""
         budget.code -= len(source)
-        # By functions and classes that no other exercise has; of several exercises, the assignment.
+        # Only functions and classes that one exercise alone asks for show the exercise.
         owners = {
             self._owners[defined_name].id: self._owners[defined_name]
             for defined_name in defined_in(source) & self._owners.keys()
@@ -84,10 +85,8 @@ class Exercises:
             f"{_RENAME}"
         )
 
-    def named(self, name: str) -> Exercise | Assignment | None:
-        """Return the exercise, or the whole assignment, that the file is of by this name; None
-        where it does not say.
-        """
+    def match_name(self, name: str) -> Exercise | Assignment | None:
+        """Return the exercise or the whole assignment that this file name shows, or None."""
         if match := self._by_name(name):
             return match
         stem = f"_{_plain(PurePath(name).stem)}_"
@@ -96,38 +95,37 @@ class Exercises:
         return within[0] if len(within) == 1 else None
 
     def may_be_work(self, path: str) -> bool:
-        """Return whether a path may be work that nobody reads, so that whoever handed it in has no
-        points instead of 0.
+        """Return whether a path that is not graded may be work.
 
-        Such are a script, a notebook, an archive, a folder, and whatever is called as an exercise
-        is. A note or a picture beside missing exercises is none: with it, who hands in nothing
-        would have no points instead of 0.
+        If so, the student has no score instead of 0 points. Scripts, notebooks, archives, folders,
+        and files with the name of an exercise may be work. A note or a picture is not, because
+        otherwise a student could avoid 0 points for missing exercises by handing in a note.
         """
         name = PurePath(path).name
         if self.is_handed_out(name):
             return False
         is_of_a_kind = "." not in name or name.lower().endswith((*ENDINGS, *ARCHIVES))
-        # Systems that hide the last suffix give another one to what has one:
-        # 04_reshape_dance.py.txt.
-        return is_of_a_kind or self.named(PurePath(name).stem) is not None
+        # Systems that hide the last suffix may append a second one: 04_reshape_dance.py.txt.
+        return is_of_a_kind or self.match_name(PurePath(name).stem) is not None
 
     def is_handed_out(self, path: str) -> bool:
-        """Return whether a file has the name of what stands beside an exercise in every
-        student's folder: a figure, or records.
+        """Return whether a file has the name of a file that came with the exercises.
+
+        Such files are figures and recorded tensors.
         """
         return PurePath(path).name in self._handed_out
 
     def is_plain(self, name: str) -> bool:
-        """Return whether it says nothing else."""
+        """Return whether the name has no words except those of an exercise, and known endings."""
         return self._by_name(name) is not None
 
     def is_in_place(self, folders: Sequence[str]) -> bool:
-        """Return whether a file in these folders lies where the course's repository has it."""
-        places = (
+        """Return whether these folders end as in the course's repository."""
+        released_folders = (
             assignment.exercises_folder.relative_to(assignment.root).parts
             for assignment in self.course.assignments
         )
-        return tuple(folders[-2:]) in places
+        return tuple(folders[-2:]) in released_folders
 
     def _by_name(self, name: str) -> Exercise | Assignment | None:
         stem = _plain(PurePath(name).stem)
@@ -140,8 +138,9 @@ class Exercises:
 
     @cached_property
     def _names(self) -> dict[str, Exercise | Assignment]:
-        """By ids and names of files; an exercise's own come before earlier ones, and these before
-        an assignment's.
+        """The exercises and assignments by ids and file names.
+
+        Present names of exercises take precedence over earlier ones, and these over assignments.
         """
         by_id: dict[str, Exercise | Assignment] = {
             assignment.id: assignment for assignment in self.course.assignments
@@ -170,7 +169,7 @@ class Exercises:
 
 
 def place_of(target: Exercise | Assignment) -> tuple[Assignment, str]:
-    """Return the assignment of a file, and its name there without the ending."""
+    """Return the assignment of a file, and the file's name there without its ending."""
     return (
         (target, target.id) if isinstance(target, Assignment) else (target.assignment, target.stem)
     )
