@@ -601,7 +601,10 @@ def without_unmet_conditions(
     """
     targets = {}
     for check in recording.visible:
-        targets[check.id] = {target_of(recording.calls[i]) for i in check.all_calls}
+        # in the order of the calls: the first unmet function is the one that is told
+        targets[check.id] = list(
+            dict.fromkeys(target_of(recording.calls[i]) for i in check.all_calls)
+        )
     passed = [check for check in checks if check.outcome == "passed"]
     needed = {
         function
