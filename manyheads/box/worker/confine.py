@@ -162,7 +162,7 @@ class PidNamespaces:
         self._ours = os.open("/proc/self/ns/pid", os.O_RDONLY)
         self._used = False
 
-    def next(self) -> None:
+    def prepare_next(self) -> None:
         """Make a PID namespace for the next child."""
         if self._used:  # a process can make one for its children only while it is in its own
             check(libc.setns(self._ours, _NEW_PID), "setns")
