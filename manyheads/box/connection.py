@@ -90,8 +90,8 @@ class OwnTime:
     """Measures for how much of the time of one answer an attempt ran or slept.
 
     The kernel counts how long the main thread waited for a processor (schedstat). The attempt's
-    other threads and its children can keep the main thread waiting, so the time that all of them
-    ran counts, too (stat).
+    other threads and its children can keep the main thread waiting, so the time in which any of
+    these threads ran counts, too (stat).
     """
 
     def __init__(self, files: Sequence[int] = ()) -> None:
@@ -200,7 +200,7 @@ class Connection:
             data: the pipes or the socket to the process.
             limits: of the attempt.
             exit_code: waits up to so many seconds for the process to end, and kills it if it still
-                runs. Returns the exit code in the convention of Popen, None if unknown.
+                runs. Returns the exit code in the convention of Popen, or None if it is unknown.
             time_files: see OwnTime.
         """
         self._data, self._limits, self._exit_code = data, limits, exit_code

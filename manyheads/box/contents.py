@@ -127,7 +127,8 @@ def _installed_packages(base: str | None) -> Iterator[Path]:
 def _interpreter() -> tuple[str | None, str]:
     """Return the base installation to bind, and the interpreter's path in the box.
 
-    The base installation is None if it is /usr, whose parts are bound one by one.
+    The base installation is None if it is /usr. Then the interpreter and the standard library are
+    bound separately.
     """
     version = f"python{sys.version_info.major}.{sys.version_info.minor}"
     base = os.path.realpath(sys.base_prefix)
@@ -157,7 +158,7 @@ def box_modules() -> frozenset[str]:
 @cache
 def _package_paths(names: tuple[str, ...]) -> list[Path]:
     """Return the top-level files and folders of these distributions and of their requirements."""
-    paths: dict[str, Path] = {}  # by name, because the box shows each name once
+    paths: dict[str, Path] = {}  # the keys are names, because the box shows each name once
     todo, visited = list(names), set()
     while todo:
         name = re.sub(r"[-_.]+", "-", todo.pop()).lower()
@@ -290,7 +291,7 @@ def missing(driver: Driver, uid: int | None) -> Iterator[tuple[str, str]]:
 
     Args:
         driver: as `find_driver` returns it.
-        uid: the user as which the box runs; None for the user of this process.
+        uid: the uid of the box, or None if this process's uid is used.
     """
     dev = driver.places.dev
     if not driver.gpus:
@@ -318,7 +319,7 @@ def separate_gpus(driver: Driver, environment: Mapping[str, str] = os.environ) -
     """Return the GPUs that boxes can use at the same time.
 
     If CUDA_VISIBLE_DEVICES is set, this is the GPU that it chooses. Otherwise these are all GPUs if
-    each has a UUID, else only the first.
+    each has a UUID, and only the first GPU if not.
     """
     if len(driver.gpus) < 2:
         return driver.gpus

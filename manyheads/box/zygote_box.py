@@ -123,9 +123,9 @@ class Lifeline:
         return self._wait(seconds)
 
     def still_ends(self, seconds: float) -> bool:
-        """Return whether the attempt was told to end, but does not end within so many seconds.
+        """Return whether `end` was called, but the attempt does not end within so many seconds.
 
-        Processes that it started must end, too.
+        The attempt has ended when all processes that it started have ended, too.
         """
         if self._is_ending:
             self._wait(seconds)

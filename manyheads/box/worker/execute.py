@@ -58,7 +58,7 @@ def outputs_of(result: object, form: Form, depth: int = 0) -> list[Output]:
     An opaque part has an output without its type or numbers.
 
     Args:
-        result: the attempt's result, or a part of it.
+        result: the attempt's result, or one of its parts.
         form: of this part.
         depth: the length of the path to this part.
     """
@@ -177,8 +177,8 @@ class Run:
     """The results of one run, up to the first step that returned a structure unlike the form.
 
     Attributes:
-        form: of the result of each step.
-        results: what each step returned.
+        form: the form of each step's result.
+        results: the result of each step.
         read: the outputs of all steps but the last. They were copied before the next step was
             taken, because a later step may change them in place.
         steps: the number of steps of the call.
@@ -397,10 +397,10 @@ def _changed(call: Call, steps: Sequence[FollowUp]) -> tuple[str, ...]:
     """Return the names of the arguments that the attempt changed in place."""
     arguments, changed = call.with_steps(tuple(steps)).arguments, list[str]()
     for name, sent in call.arguments.items():
-        now: Any = arguments[name]
-        if isinstance(sent, StandIn) and isinstance(now, torch.nn.Module):
+        after: Any = arguments[name]
+        if isinstance(sent, StandIn) and isinstance(after, torch.nn.Module):
             current_weights = {
-                weight_name: weight.detach() for weight_name, weight in now.named_parameters()
+                weight_name: weight.detach() for weight_name, weight in after.named_parameters()
             }
             weights = {f"{layer}.weight": weight for layer, weight in sent.linears.items()}
             changed += [
@@ -409,10 +409,10 @@ def _changed(call: Call, steps: Sequence[FollowUp]) -> tuple[str, ...]:
                 if not is_same(current_weights.get(weight_name), weight)
             ]
         elif isinstance(sent, Tensor):
-            current = torch.from_numpy(now) if call.arrays else now.detach()
+            current = torch.from_numpy(after) if call.arrays else after.detach()
             changed += [] if is_same(current, sent) else [name]
         elif isinstance(sent, list | dict):
-            changed += [] if is_same(now, sent) else [name]
+            changed += [] if is_same(after, sent) else [name]
     return tuple(changed)
 
 
@@ -423,11 +423,11 @@ def _gradients(
     built: Sequence[Built],
     monitor: OpMonitor | None,
 ) -> dict[str, Tensor | None]:
-    """Return the gradients of the sum of (output * cotangent).sum() for every argument and
-    parameter, None where none arrives.
+    """Return the gradients of the sum of all (output * cotangent).sum(), by name.
 
-    Empty where an output with a cotangent is no tensor of its shape. With `call.second`, those of
-    the sum of squares of the arguments' gradients, too.
+    There is one for every argument and parameter, or None if no gradient reaches it. With
+    `call.second`, the gradients of the sum of squares of the arguments' gradients are added. The
+    result is empty if an output is not a tensor of its cotangent's shape.
     """
     leaves, variables = run.leaves(), _differentiable(call.with_steps(tuple(steps)), built)
     if monitor:

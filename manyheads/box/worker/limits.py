@@ -1,4 +1,4 @@
-"""The limits of one attempt. Rlimits enforce some of them; only Unix has rlimits."""
+"""The limits of one attempt. On Unix, rlimits enforce some of these limits."""
 
 from __future__ import annotations
 

@@ -78,10 +78,10 @@ class Entries:
 class Build:
     """Make a module: call `target` with the arguments, then load its state by name.
 
-    `target` is a class of the attempt, or a function of it that returns a module.
-    Parameters that `state` does not name are set to zero, so that an extra parameter
-    changes no value and is judged by itself. A parameter with at most two distinct
-    values (ones; zeros and ones) is not a random weight and keeps them.
+    `target` is a class of the attempt, or one of its functions that returns a module. Parameters
+    that `state` does not name are set to zero, so that an extra parameter changes no value and is
+    judged by itself. A parameter with at most two distinct values (ones; zeros and ones) is not a
+    random weight and keeps its values.
     """
 
     target: str
@@ -128,7 +128,7 @@ class FollowUp:
 
     args: tuple[object, ...] = ()
     kwargs: Mapping[str, object] = field(default_factory=dict)
-    training: bool | None = None  # the mode to set before this step; None leaves it unchanged
+    training: bool | None = None  # the mode to set before this step; if None, it is unchanged
 
     def map(self, change: Callable[[Any], Any]) -> FollowUp:
         """Return the same step with every argument changed in this way."""
@@ -332,7 +332,7 @@ class Raised:
     """An exception in the attempt's code.
 
     Attributes:
-        line: the innermost line of the student's file in the traceback, None if there is none.
+        line: the innermost line of the student's file in the traceback, or None.
         part: the line at which the part begins that raised the exception, if this happened while
             the file was loaded.
         in_written: whether a NotImplementedError comes from a function that the student has begun
@@ -427,7 +427,8 @@ class Reply:
     Attributes:
         mutated: the names of arguments that the call changed in place.
         stopped: the exceptions of parts of the file that did not run to their end.
-        peak: bytes allocated beyond those before the call; None if the device does not report them.
+        peak: bytes allocated beyond those before the call, or None if the device does not report
+            this number.
         parts: the line at which each part begins, if this answers a stepwise Load.
     """
 
@@ -471,7 +472,7 @@ class Slice:
 
 @dataclass(frozen=True)
 class Step:
-    """One operation of a line. Repeated runs of it are one step.
+    """One operation of a line. If it runs repeatedly, all runs are one step.
 
     Attributes:
         lines: the student's lines that lead to the operation, outermost first.

@@ -308,7 +308,7 @@ def _storage_of(snapshots: list[_Snapshot], out: Tensor, moves: bool) -> str:
     """Return how the output's memory relates to the inputs (`Step.storage`).
 
     Args:
-        snapshots: of the inputs, from before the operation.
+        snapshots: the inputs, with their memory and version before the operation.
         out: the output.
         moves: whether the operation only moves numbers, and changes none.
     """

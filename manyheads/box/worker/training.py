@@ -74,7 +74,7 @@ def initialise(model: nn.Module) -> None:
 
 
 class Adam:
-    """Adam as in torch.optim, whose first step would import 824 modules and take 1.6 seconds."""
+    """Adam as in torch.optim, where the first step would import 824 modules and take 1.6 s."""
 
     def __init__(
         self, parameters: Iterable[nn.Parameter], betas: tuple[float, float] = (0.9, 0.99)

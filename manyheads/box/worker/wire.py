@@ -1,8 +1,8 @@
 """Messages as bytes: data only, never a pickle.
 
 `pack` and `unpack` carry a JSON body and a list of tensors in one safetensors file; `to_body` and
-`from_body` turn our message classes into such a body. The judge reads replies with a stricter
-reader of its own (`manyheads.box.replies`).
+`from_body` turn our message classes into such a body and back. The judge reads replies with a
+stricter reader (`manyheads.box.replies`).
 """
 
 from __future__ import annotations

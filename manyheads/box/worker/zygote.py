@@ -39,7 +39,7 @@ class _Attempt:
     pid: int
     ended: int  # a pidfd: readable when the process has ended
     lifeline: socket.socket
-    # its working folder, if it has no /tmp of its own
+    # the working folder, if the attempt has no private /tmp
     folder: tempfile.TemporaryDirectory[str] | None
 
 
@@ -54,7 +54,7 @@ class Supervisor:
         Args:
             control: the socket on which the judge requests attempts.
             run: runs an attempt in the forked process.
-            namespaces: makes a PID namespace for each attempt; None if attempts share ours.
+            namespaces: makes a PID namespace for each attempt, or None if attempts share this one.
         """
         self._control, self._run, self._namespaces = control, run, namespaces
         self._attempts: list[_Attempt] = []
@@ -162,7 +162,7 @@ def _prepare_for_many() -> None:
     """Make preparations that pay off only for many attempts."""
     confine.seal_devices()
     make_meta_ready()
-    # This reads /proc/cpuinfo once for all attempts, whose /proc is empty.
+    # This reads /proc/cpuinfo once for all attempts. In an attempt, /proc is empty.
     torch.ones(1).half()
     with contextlib.suppress(KeyError):  # on an unknown machine `install` raises the error
         seccomp.program(platform.machine())
