@@ -270,7 +270,7 @@ NOT_AS_IT_IS = ", which is not graded as it is"
 def names_and_reason(not_readable: Iterable[str]) -> tuple[str, str]:
     """Return the names of submitted files without points, and the reason.
 
-    There are two reasons: "not readable" and "not graded as it is".
+    The reason is "not graded as it is" if it holds for all of the files, otherwise "not readable".
     """
     names = list(not_readable)
     if names and all(name.endswith(NOT_AS_IT_IS) for name in names):

@@ -209,7 +209,8 @@ def numbers_of(reply: Reply, infinite: float = 0.0) -> Tensor:
 
     Args:
         reply: the reply.
-        infinite: replaces each number that is NaN, infinite or at least `HUGE`.
+        infinite: replaces each number that is NaN, infinite or at least `HUGE`, if there are
+            several numbers.
     """
     rows = [
         out.tensor.detach().double().flatten() for out in reply.outputs if out.tensor is not None

@@ -90,7 +90,7 @@ def form_name(form: Form) -> str:
     return f"{how_many} ({', '.join(form.names)})" if form.names else how_many
 
 
-# Type names that may be shown. Any other becomes "an exception of its own".
+# Only these type names may be shown. In place of another name, "an exception of its own" is shown.
 _KNOWN = frozenset(
     """ArithmeticError AssertionError AttributeError BaseException EOFError EinopsError Exception
     FileNotFoundError FloatingPointError ImportError IndentationError IndexError KeyError

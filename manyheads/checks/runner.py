@@ -232,7 +232,7 @@ class Implementation:
     def module(self, target: str, *args: Any, **kwargs: Any) -> Module:
         """Return the description of a module to build, by the name of its class.
 
-        By default, the module is in eval mode and has its own initial weights.
+        The module is in eval mode and has its own initial weights, unless they are changed.
 
         Example: `attempt.module("CausalAttention", 4, 6, 8).loaded(weights)(x)`
         """

@@ -257,7 +257,9 @@ def _plain(value: object) -> Attribute:
         return int.__int__(value)  # type: ignore[arg-type]
     if issubclass(value_type, float):
         return float.__float__(value)  # type: ignore[arg-type]
-    return plain(value, NAME_LIMIT) if issubclass(value_type, str) else type_name(value_type)  # type: ignore[arg-type]
+    if issubclass(value_type, str):
+        return plain(value, NAME_LIMIT)  # type: ignore[arg-type]
+    return type_name(value_type)
 
 
 def _mark_as_random(tensor: Tensor, *args: object, **kwargs: object) -> Tensor:
