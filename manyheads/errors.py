@@ -11,22 +11,25 @@ from shlex import quote
 class CourseFault(Exception):
     """Wrong usage, or a fault of the grader.
 
-    The text says what is wrong and which command to run next.
+    The text describes the problem and ends with the command to run next.
     """
 
 
 def restore(path: object, released_by: str = "an instructor") -> str:
-    """Return what is to be done next where a file that a release writes is missing or damaged."""
+    """Return the advice for a missing or damaged file that a release writes."""
     return f"As {released_by}, make it with course release. Next: git checkout {quote(str(path))}"
 
 
 def place_of(
     error: BaseException | None, is_ours: Callable[[Path], bool]
 ) -> tuple[Path, int] | None:
-    """Return the file, and its line, at which an error was raised, or which Python cannot parse;
-    None if it is not ours.
+    """Return the file and the line at which an error was raised, or that Python cannot parse.
 
-    is_ours: which files count. Of several, the innermost is meant.
+    If there are several in the traceback, this is the innermost. Returns None if there is none.
+
+    Args:
+        error: the error, if any.
+        is_ours: whether a file counts.
     """
     if error is None:
         return None
@@ -45,6 +48,6 @@ def place_of(
 
 
 def described(error: BaseException | None) -> str:
-    """Return the type and the message of an error, without the place, which stands elsewhere."""
+    """Return the type and the message of an error, without the file and the line."""
     message = error.msg if isinstance(error, SyntaxError) else error
     return f"{type(error).__name__}: {message}"

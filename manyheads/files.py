@@ -1,7 +1,7 @@
 """Write files atomically, and keep the contents of many files on disk while a command runs.
 
-An interrupted write leaves either the old file or the new one. The files of a whole class are too
-many to be held in memory.
+An interrupted write leaves either the old file or the new one. The contents of many files are kept
+on disk because the files of a whole class do not fit in memory.
 """
 
 from __future__ import annotations
@@ -19,16 +19,20 @@ from .errors import CourseFault
 
 
 def write_whole(path: Path, content: bytes, *, durable: bool = False) -> None:
-    """Write the file, with its folder.
+    """Write the file, and make its folder if necessary.
 
-    Whatever stops this leaves the file as it was, and nothing beside it.
+    If an error stops this, the old file is unchanged and no partial file is left.
 
-    durable: a power cut is among what may stop it; then the disk is waited for.
+    Args:
+        path: of the file.
+        content: its new content.
+        durable: wait for the disk, so that this also holds after a power cut.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
     try:
-        # of a process that died with this number; a link would lead elsewhere
+        # An earlier process with this number may have left it. Through a link, the content would be
+        # written to another file.
         partial.unlink(missing_ok=True)
         with naming(path), partial.open("xb") as file:
             file.write(content)
@@ -43,8 +47,9 @@ def write_whole(path: Path, content: bytes, *, durable: bool = False) -> None:
 
 @contextmanager
 def naming(path: Path) -> Iterator[None]:
-    """Give an OSError that names no file this one, for whoever tells it: a full disk does not say
-    where.
+    """Set the file name of an OSError that has none.
+
+    For example, the error of a full disk does not name the file.
     """
     try:
         yield
@@ -55,7 +60,7 @@ def naming(path: Path) -> Iterator[None]:
 
 @contextmanager
 def told_where(path: Path, next_step: str) -> Iterator[None]:
-    """Tell an OSError as CourseFault: where it was, why, and what to do next."""
+    """Turn an OSError into a CourseFault that names the path, the cause and the next step."""
     try:
         yield
     except OSError as error:
@@ -68,14 +73,14 @@ _ROOM = "make room on that disk, then the same command again"
 
 
 def digest_of(content: bytes) -> str:
-    """Return the digest by which a file is known again."""
+    """Return the digest that identifies a file's content."""
     return hashlib.sha256(content).hexdigest()
 
 
 class KeptContents:
-    """Keeps each different content once, in one file that has no name and goes with the process.
+    """Keeps each different content once, in a temporary file without a name.
 
-    A context manager.
+    The file disappears when this context manager, or the process, ends.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -83,8 +88,8 @@ class KeptContents:
         self._folder = folder
         with told_where(folder, _ROOM):
             self._file: IO[bytes] = TemporaryFile(dir=folder)  # noqa: SIM115, __exit__ closes it
-        # by digest: where it begins, and how long it is
-        self._places: dict[str, tuple[int, int]] = {}
+        # digest -> (offset, length)
+        self._spans: dict[str, tuple[int, int]] = {}
 
     def __enter__(self) -> Self:
         return self
@@ -93,19 +98,19 @@ class KeptContents:
         self._file.close()
 
     def keep(self, content: bytes) -> str:
-        """Keep a content, and return its digest. Raises CourseFault where the disk is full."""
+        """Keep a content, and return its digest. Raises CourseFault if the disk is full."""
         digest = digest_of(content)
-        if digest not in self._places:
+        if digest not in self._spans:
             with told_where(self._folder, _ROOM):
                 start = self._file.seek(0, os.SEEK_END)
                 self._file.write(content)
                 self._file.flush()
-            self._places[digest] = start, len(content)
+            self._spans[digest] = start, len(content)
         return digest
 
     def read(self, digest: str) -> bytes:
-        """Return the content with this digest, which was kept."""
-        start, size = self._places[digest]
+        """Return the kept content with this digest."""
+        start, size = self._spans[digest]
         self._file.seek(start)
         return self._file.read(size)
 

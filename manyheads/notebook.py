@@ -50,19 +50,20 @@ from .submission import read_file
 
 
 class VisibleCheckFailed(AssertionError):
-    """A visible check failed, or could not be made. The text says it all."""
+    """A visible check failed, or could not run. The text is complete without a traceback."""
 
     def _render_traceback_(self) -> list[str]:
-        """Return what IPython shows, without the stack, which says nothing about the student's
-        code.
+        """Return the lines that IPython shows.
+
+        The stack is left out, because it shows nothing about the student's code.
         """
         return str(self).splitlines()
 
 
 def check_notebook(exercise: str, namespace: Mapping[str, object] | None = None) -> None:
-    """Check what is defined in this notebook.
+    """Check the functions and classes that this notebook defines.
 
-    Raises VisibleCheckFailed, with the report, if a check fails, and where the recorded answers are
+    Raises VisibleCheckFailed, with the report, if a check fails or the recorded answers are
     missing.
 
     Example: `check_notebook("reshape_dance")`
@@ -75,7 +76,7 @@ def check_notebook(exercise: str, namespace: Mapping[str, object] | None = None)
         )
     names = vars(modules["__main__"]) if namespace is None else namespace
     result = check_attempt(read(recorded[0]), LocalRecordingRunner(names), source_of(names) or None)
-    # of no course: the notebook may lie anywhere
+    # The label does not depend on a course, because the notebook may be in any folder.
     view = checked(result, recorded[0].stem.replace("_", " "))
     next_step = attempt_words(result).next
     text = f"{view.text}\nNext: {as_called(next_step, NOTEBOOK)}" if next_step else view.text
@@ -85,13 +86,14 @@ def check_notebook(exercise: str, namespace: Mapping[str, object] | None = None)
 
 
 def source_of(namespace: Mapping[str, object]) -> str:
-    """Return the text of the functions and classes that are defined in this kernel; of what has
-    none, nothing.
+    """Return the source text of the functions and classes that this kernel defines.
+
+    Those without a source text are left out.
     """
     texts = []
     for value in dict(namespace).values():
         if inspect.isfunction(value) or inspect.isclass(value):
-            # inspect walks the tree of a class's cell, however deep
+            # For a class, inspect walks the syntax tree of its cell, which may be too deep.
             with suppress(OSError, TypeError, RecursionError):
                 texts.append(
                     textwrap.dedent(inspect.getsource(value))
@@ -112,7 +114,7 @@ def load_magics(exercise: str) -> None:
         Magics(shell, exercise, source_of)
 
 
-# commands about one exercise: here, the notebook's
+# commands about one exercise; in a notebook, this is the notebook's exercise
 _OF_ONE = {"check", "hint", "trace", "plot", "ask", "train"}
 
 
@@ -122,12 +124,15 @@ class Magics:
     def __init__(
         self, shell: InteractiveShell, exercise: str, source_of: Callable[[dict[str, object]], str]
     ) -> None:
-        """`exercise`: the id of the notebook's exercise.
+        """Register the magics.
 
-        `source_of`: the text of what a kernel defines.
+        Args:
+            shell: the shell of the kernel.
+            exercise: the id of the notebook's exercise.
+            source_of: returns the source text of a namespace.
         """
         self._shell, self._exercise, self._source_of = shell, exercise, source_of
-        # of questions: the next %ask with letters is about the same
+        # chooses the questions; it stays the same until an %ask with letters has answered them
         self._seed = random.randrange(1000)
         for name, answer in (("check", self._check), ("ask", self._ask), ("course", self._course)):
             self._shell.register_magic_function(self._magic(answer), "line", name)
@@ -236,16 +241,16 @@ class Magics:
 
     def _result(self, exercise: Exercise) -> ExerciseResult:
         names = self._shell.user_ns
-        # A function whose cell has not run counts as its stub, so that those that use it are said
-        # to wait for it.
+        # A function whose cell has not run is replaced by a stub. Then the report can say that
+        # other functions wait for it.
         stubs = [
             f"def {name}(): raise NotImplementedError"
             for name in exercise.shapes
             if name not in names
         ]
         source = "\n".join([self._source_of(names), *stubs])
-        # A call sets the seed, which is the student's; and a function is called dozens of times,
-        # whatever it prints.
+        # A call sets torch's seed, but the student's random state must stay. A function is called
+        # dozens of times, so its output is discarded.
         with torch.random.fork_rng(devices=[]), redirect_stdout(io.StringIO()):
             result = check_attempt(
                 read(exercise.fingerprints), LocalRecordingRunner(names), source or None, exercise
@@ -261,9 +266,9 @@ class Magics:
         return result.model_copy(update={"functions": functions, "diagnosis": diagnosis})
 
 
-WIDTH = 62  # columns: as many as there is room for beside an open file browser
-# With a contrast of at least 4.5 : 1 on white: black, red, green, yellow, blue, magenta, cyan,
-# grey.
+WIDTH = 62  # columns that fit beside an open file browser
+# black, red, green, yellow, blue, magenta, cyan and grey, with a contrast of at least 4.5 : 1 on
+# white
 _DARK = [
     (0, 0, 0),
     (176, 0, 32),
@@ -306,8 +311,9 @@ def combine_views(*renderables: RenderableType | NotebookView) -> NotebookView:
 
 
 def checked(result: ExerciseResult, label: str = "") -> NotebookView:
-    """Return what `course check` prints about an attempt; each hint is collapsed below what it is
-    about.
+    """Return the report of `course check` about an attempt, with collapsed hints.
+
+    Each hint is below the function that it belongs to.
     """
     report = exercise_report(result, label=label)
     inside = [
@@ -320,12 +326,12 @@ def checked(result: ExerciseResult, label: str = "") -> NotebookView:
 
 
 class _NotebookConsole(Console):
-    """Renders every text with the command as a cell runs it."""
+    """Renders every text with commands in the form that a cell can run."""
 
     def render(
         self, renderable: RenderableType, options: ConsoleOptions | None = None
     ) -> Iterable[Segment]:
-        """Render a renderable; of a text, what tells of a command is changed first."""
+        """Render a renderable. In a text, commands are first changed to the form for a cell."""
         if isinstance(renderable, Text):
             renderable = text_as_called(renderable, NOTEBOOK)
         return super().render(renderable, options)

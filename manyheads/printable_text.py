@@ -1,8 +1,8 @@
-"""Text from outside without characters that nobody sees: an escape could move a terminal's cursor,
-an override turn a line around.
+"""Remove invisible characters from text that comes from outside.
 
-It is applied twice: where text enters (a roster, overrides.yaml, a gradebook), and where it leaves
-(the console, CSV, JSON for Gradescope, pages), so that no command has to think of it.
+An escape character could move a terminal's cursor, and an override could reverse the direction of a
+line. The functions are applied both when text is read (a roster, overrides.yaml, a gradebook) and
+when it is written (the console, CSV, JSON for Gradescope, pages). So the commands need not do it.
 """
 
 from __future__ import annotations
@@ -10,16 +10,15 @@ from __future__ import annotations
 import unicodedata
 
 # Zero-width non-joiner and joiner: Persian, Hindi, Sinhala and other names are spelt with them.
-# They move nothing.
+# They move no other character.
 _JOINERS = "\u200c\u200d"
-# escapes, halves of surrogate pairs, separators of lines and paragraphs
+# escapes, lone surrogates, separators of lines and paragraphs
 _CONTROLS = {"Cc", "Cs", "Zl", "Zp"}
 _FORMATS = "Cf"  # among them the overrides and isolates of a line's direction
 
 
 def visible(text: str) -> str:
-    """Return a text of several lines, with a blank for each control character, and without those
-    that only format.
+    """Return the text with a blank for each control character, and without format characters.
 
     Letters of every script, their marks and joiners, blanks of any width, line ends and tabs stay.
     """
@@ -27,7 +26,7 @@ def visible(text: str) -> str:
 
 
 def visible_line(text: str) -> str:
-    """Return the same as one line."""
+    """Return the same as `visible`, on one line."""
     return text if text.isprintable() else visible(text).replace("\n", " ").replace("\t", " ")
 
 

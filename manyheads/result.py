@@ -1,5 +1,6 @@
-"""The result of grading one submission: the contract between the judge and everything that reads
-results.
+"""The result of grading one submission.
+
+It is the contract between the judge and all code that reads results.
 """
 
 from __future__ import annotations
@@ -27,10 +28,11 @@ State = Literal["right", "so_far", "wrong", "waiting", "unwritten", "undefined",
 class CheckResult(_Model):
     """The outcome of one check for one attempt.
 
-    outcome: "skipped" where the grader itself could not run it; if it has points, its exercise is
-        not graded. At home: not asked yet.
-    function: the function or class that the check asks; of several the one where it failed, ""
-        where it passed.
+    Attributes:
+        outcome: "skipped" if the grader itself could not run the check. If the check has points,
+            its exercise is then not graded. On a student's machine, "skipped" means: not run yet.
+        function: the function or class that the check calls. If it calls several, the one in which
+            it failed, or "" if it passed.
     """
 
     id: str
@@ -46,10 +48,11 @@ class CheckResult(_Model):
 class Diagnosed(_Model):
     """A misconception that explains an attempt's answers.
 
-    alternatives: ids of others that give the same answers; alternative_titles: their titles, which
-        a student reads.
-    function: the function or class where it was found; "" where it is about the whole file.
-    also_in: other functions that have the same mistake and no other.
+    Attributes:
+        alternatives: ids of other misconceptions that give the same answers.
+        alternative_titles: the titles of the alternatives, which a student reads.
+        function: the function or class with the mistake, or "" if it is about the whole file.
+        also_in: other functions that have this mistake and no other.
     """
 
     id: str
@@ -62,17 +65,19 @@ class Diagnosed(_Model):
 
 
 class FunctionResult(_Model):
-    """One of the functions and classes that an exercise asks for.
+    """One of the functions and classes that an exercise requires.
 
-    state: "waiting" where it fails and uses a function that is wrong or not written; "so_far" where
-    it is right in what was asked, and a check that asks it, too, stopped at another function;
-    "undefined" where the file has no such name; "unrun" where the notebook's cell has not run;
-    "unseen" where no check has asked it.
-    waits_for: of one that is waiting or right so far, that other function.
-    check, evidence: of one that is wrong, the title of the first check that saw it, and what it
-    saw; of one that is unwritten, what the stub has left beside what is written there; of one that
-    is undefined, where it stands and why it is not seen.
-    near: of one that is undefined, a name of the file that may be meant.
+    Attributes:
+        state: "waiting" if it fails and uses a function that is wrong or not written. "so_far" if
+            it is right in all calls that were made, but a check that would also call it stopped at
+            another function. "undefined" if the file has no such name. "unrun" if the notebook's
+            cell has not run. "unseen" if no check has called it.
+        waits_for: the other function, if the state is "waiting" or "so_far".
+        check: the title of the first check that failed, if the state is "wrong" or "waiting".
+        evidence: the evidence of this check. If the state is "unwritten", the parts of the stub
+            that are left beside the student's code. If it is "undefined", the line that has the
+            name, and why it does not count.
+        near: a name in the file that may be meant, if the state is "undefined".
     """
 
     name: str
@@ -83,15 +88,17 @@ class FunctionResult(_Model):
     near: str = ""
 
 
-MOST_LINES = 2  # where more lines than these could be mended, none of them is told
+MOST_LINES = 2  # if an edit of more lines than these would do, no line is shown
 
 
 class ProvedLine(_Model):
     """A line of the attempt where one small edit makes every check pass.
 
-    cell, line_in_cell: of a notebook, the code cell, counted from 1, and the line within it;
-        else 0.
-    edit: for the instructor alone: the line before and after. What students get holds none.
+    Attributes:
+        cell: the code cell of a notebook, counted from 1, or 0 for a script.
+        line_in_cell: the line within this cell, or 0 for a script.
+        edit: the line before and after the edit, for the instructor. Results for students have
+            none.
     """
 
     line: int = Field(ge=1)
@@ -101,7 +108,7 @@ class ProvedLine(_Model):
 
     @property
     def place(self) -> str:
-        """The place in words: line 23, or line 5 of code cell 3."""
+        """The line in words: line 23, or line 5 of code cell 3."""
         return (
             f"line {self.line_in_cell} of code cell {self.cell}"
             if self.cell
@@ -113,10 +120,12 @@ Rule = Literal["unknown time", "due", "late", "score", "excused", "comment"]
 
 
 class Adjustment(_Model):
-    """What a date of the course, or a human's decision, has made of what the machine found.
+    """A change of a machine's result by a date of the course or a human's decision.
 
-    before, after: the points; the same where the rule changes none.
-    words: the rule, as the student reads it.
+    Attributes:
+        words: the rule, as the student reads it.
+        before: the points before the change.
+        after: the points after the change. A rule may leave them the same.
     """
 
     rule: Rule
@@ -126,10 +135,13 @@ class Adjustment(_Model):
 
 
 class HandedIn(_Model):
-    """When a submission was handed in, and who says so.
+    """When a submission was handed in, according to a source.
 
-    late: the platform says that it was late, and not when. Where there is neither, it says that it
-        was in time.
+    If there is no time and `late` is False, the source only reports that it was in time.
+
+    Attributes:
+        source: the origin of this information.
+        late: the source only reports that the submission was late, without a time.
     """
 
     source: str
@@ -141,23 +153,22 @@ class ExerciseResult(_Model):
     """The result of one attempt.
 
     Attributes:
-        score: None where it is not graded, because the grader itself failed, or nobody can read
-            what was handed in.
-        diagnosis: the misconceptions that explain it, most likely first.
-        also: misconceptions that are proved, but do not explain why the values are wrong, which
-            nothing does.
-        lines: where it goes wrong, as far as that is proved.
-        note: which file counts, where more than one was handed in.
-        functions: what is asked for, in the order of the file; empty where the attempt could not be
-            asked anything.
-        unseen: how many of the points only grading asks, for `course check` cannot see them.
-        unseen_checks: titles of these.
-        adjustments: what decisions changed, in their order; never in what `course grade` writes.
-        excused: whether it counts for nothing, by a decision.
-        not_readable: names of what was handed in and cannot be read, where nothing else was.
-        answers: a digest of the wrong answers to public calls: who shares it made the same mistake,
-            named or not.
-        digest: of the file that was graded, by which a question about it finds it again.
+        score: None if the attempt is not graded, because the grader itself failed or the submitted
+            file cannot be read.
+        diagnosis: the misconceptions that explain the answers, most likely first.
+        also: misconceptions that are proved but do not explain the wrong values. Then nothing
+            explains them.
+        lines: the wrong lines, as far as that is proved.
+        note: which file counts, if more than one was handed in.
+        functions: the required functions, in the order of the file; empty if no call could be made.
+        unseen: the points of checks that only grading runs, not `course check`.
+        unseen_checks: the titles of these checks.
+        adjustments: changes by decisions, in their order. Files of `course grade` never have any.
+        excused: whether a decision says that the exercise does not count.
+        not_readable: names of submitted files that cannot be read, if there are no others.
+        answers: a digest of the wrong answers to public calls. Attempts with the same digest have
+            the same mistake, even if it has no name.
+        digest: a digest of the graded file, with which a question about it finds the file again.
     """
 
     id: str
@@ -179,7 +190,7 @@ class ExerciseResult(_Model):
 
     @property
     def is_graded(self) -> bool:
-        """Whether it has points. If not, nothing that reads results shows any, and never a 0."""
+        """Whether it has points. If not, reports and gradebooks show none, and never a 0."""
         return self.score is not None
 
     @property
@@ -200,9 +211,11 @@ class ExerciseResult(_Model):
 class Result(_Model):
     """The result of one submission.
 
-    score: None where an exercise that counts is not graded: then there is no total.
-    handed_in: when, as far as anything says.
-    adjustments: what decisions changed for all of it; never in what `course grade` writes.
+    Attributes:
+        score: None if an exercise that counts is not graded: then there is no total.
+        handed_in: the time, if a source reports one.
+        adjustments: changes by decisions about the whole submission. Files of `course grade` never
+            have any.
     """
 
     student: str
@@ -219,9 +232,7 @@ class Result(_Model):
 
     @property
     def possible(self) -> float:
-        """The points that there are, those of excused exercises among them, which max_score leaves
-        out.
-        """
+        """The points of all exercises, including excused ones, which max_score leaves out."""
         return self.max_score + sum(
             exercise.max_score for exercise in self.exercises if exercise.excused
         )
@@ -242,22 +253,24 @@ class Result(_Model):
 
     @property
     def scaled_score(self) -> float | None:
-        """The score out of `possible`, for gradebooks in which an assignment has the same points
-        for everybody.
+        """The score out of `possible`.
+
+        It is for gradebooks in which an assignment has the same points for everybody.
         """
         if self.score is None or self.possible == self.max_score:
             return self.score
         return round(self.score / self.max_score * self.possible, 6) if self.max_score else 0.0
 
 
-# Behind the name of something that could be read, but whose name or place says of no exercise that
-# it is an attempt at it.
+# This follows the name of a file that can be read, if neither its name nor its folder shows for
+# which exercise it is an attempt.
 NOT_AS_IT_IS = ", which is not graded as it is"
 
 
 def names_and_reason(not_readable: Iterable[str]) -> tuple[str, str]:
-    """Return the names of what was handed in and has no points, and why: "not readable" or "not
-    graded as it is".
+    """Return the names of submitted files without points, and the reason.
+
+    The reason is "not graded as it is" if it holds for all of the files, otherwise "not readable".
     """
     names = list(not_readable)
     if names and all(name.endswith(NOT_AS_IT_IS) for name in names):
@@ -266,8 +279,13 @@ def names_and_reason(not_readable: Iterable[str]) -> tuple[str, str]:
 
 
 def with_not_readable(result: Result, names: tuple[str, ...]) -> Result:
-    """Return the result without points for what is missing, where files of these names cannot
-    be read: it may be in them.
+    """Return the result without points for missing exercises, if some files cannot be read.
+
+    The missing exercises may be in these files, so their score is None and not 0.
+
+    Args:
+        result: the result.
+        names: the names of the files that cannot be read.
     """
     if not names:
         return result
@@ -292,7 +310,7 @@ def with_not_readable(result: Result, names: tuple[str, ...]) -> Result:
 
 
 def total_of(scores: Iterable[float | None]) -> float | None:
-    """Return their sum; None if one of them is."""
+    """Return the sum of the scores, or None if a score is None."""
     score_list = list(scores)
     return None if None in score_list else sum(score for score in score_list if score is not None)
 
@@ -301,24 +319,24 @@ def with_total(result: Result, exercises: Iterable[ExerciseResult]) -> Result:
     """Return the result with these exercises, and the points of those that count."""
     all_exercises = tuple(exercises)
     counting = [exercise for exercise in all_exercises if not exercise.excused]
-    score, most = (
-        total_of(exercise.score for exercise in counting),
-        sum(exercise.max_score for exercise in counting),
-    )
-    return result.model_copy(update={"exercises": all_exercises, "score": score, "max_score": most})
+    totals = {
+        "score": total_of(exercise.score for exercise in counting),
+        "max_score": sum(exercise.max_score for exercise in counting),
+    }
+    return result.model_copy(update={"exercises": all_exercises, **totals})
 
 
 class ResultsError(CourseFault):
     """A folder holds no results, or one of its files is not a result.
 
-    The text ends with what to do next.
+    The text ends with the next step.
     """
 
 
 def read_results(folder: Path) -> list[Result]:
     """Return every result in a folder, ordered by student.
 
-    Raises ResultsError where there is none or one cannot be read.
+    Raises ResultsError if there is no result, or if one cannot be read.
     """
     results, broken = read_results_and_errors(folder)
     if broken:
@@ -351,18 +369,19 @@ def read_results_and_errors(folder: Path) -> tuple[list[Result], list[ResultsErr
 
 
 def students_in(folder: Path) -> list[str]:
-    """Whose results the folder holds."""
+    """Return the students whose results the folder holds."""
     return sorted({path.parent.name for path in folder.glob("*/*.json")})
 
 
 def result_path(folder: Path, student: str, assignment: str) -> Path:
-    """DIR/<student>/<assignment>.json."""
+    """Return the path DIR/<student>/<assignment>.json."""
     return folder / student / f"{assignment}.json"
 
 
 def write_result(result: Result, folder: Path) -> Path:
-    """Write DIR/<student>/<assignment>.json whole or not at all, whatever happens: a crash, a power
-    cut.
+    """Write DIR/<student>/<assignment>.json, and return its path.
+
+    If this is interrupted, even by a power cut, the old file is unchanged.
     """
     path = result_path(folder, result.student, result.assignment)
     write_whole(path, f"{result.model_dump_json(indent=1)}\n".encode(), durable=True)

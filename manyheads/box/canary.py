@@ -1,7 +1,7 @@
-"""The canary: an attempt of ours that tries to get out, before any student's attempt goes in.
+"""The canary: an attempt of ours that tries to escape from a box before student code runs in it.
 
-A level is claimed only where every one of its tricks fails. The tricks run in the
-box, on the same path as an attempt; some are judged from out here.
+A level may be claimed only if every trick of the canary fails. The tricks run in the box, in the
+same way as an attempt. For some tricks, this module finds out from outside whether they worked.
 """
 
 from __future__ import annotations
@@ -28,14 +28,11 @@ PLANTED = "MANYHEADS_CANARY"  # an environment variable of the judge
 
 @dataclass(frozen=True)
 class CanaryReport:
-    """leaks: one phrase for each trick that worked.
+    """The result of a canary."""
 
-    error, end: why the canary could not be heard, if it could not.
-    """
-
-    leaks: tuple[str, ...]
-    error: str = ""
-    end: End | None = None
+    leaks: tuple[str, ...]  # one phrase for each trick that worked
+    error: str = ""  # why the canary gave no answer
+    end: End | None = None  # how its process ended, if it ended early
 
     @property
     def holds(self) -> bool:
@@ -44,10 +41,13 @@ class CanaryReport:
 
 
 def run_canary(box: Box, limits: Limits, root: Path, hidden: Sequence[Path] = ()) -> CanaryReport:
-    """Let the canary loose in a fresh attempt of this box.
+    """Run the canary in a fresh attempt of this box.
 
-    `root`: the course's folder; `hidden`: the files of the course that no attempt may find,
-    wherever copies of them stand.
+    Args:
+        box: the box.
+        limits: of the attempt.
+        root: the course's folder.
+        hidden: files of the course. The attempt must find neither them nor copies in any folder.
     """
     source = Path(__file__).with_name("canary_tricks.py").read_text(encoding="utf-8")
     described = "\n".join(_described(path) for path in hidden)
@@ -75,7 +75,7 @@ def run_canary(box: Box, limits: Limits, root: Path, hidden: Sequence[Path] = ()
         return CanaryReport(tuple(leaks))
 
 
-# In the order in which canary_tricks.escapes answers.
+# in the order of the flags that canary_tricks.escapes returns
 _TRICKS = (
     "read a planted secret",
     "found a file of the course",
@@ -95,7 +95,7 @@ _TRICKS = (
 
 
 def _described(path: Path) -> str:
-    """Return a file as `canary_tricks._finds` reads it."""
+    """Return the line about a file that `canary_tricks._finds` reads."""
     content = path.read_bytes()
     return "\t".join(
         [hashlib.sha256(content).hexdigest(), str(len(content)), path.parent.name, path.name]
@@ -104,11 +104,10 @@ def _described(path: Path) -> str:
 
 @contextlib.contextmanager
 def _planted(root: Path) -> Iterator[dict[str, object]]:
-    """Plant secrets in files that anybody may read, listeners on this host, a variable in our
-    environment.
+    """Plant secrets in readable files, listeners on this host, and an environment variable.
 
-    Yields arguments of `canary_tricks.escapes`: where each would be reached from inside, and the
-    name of a daemon.
+    Yields arguments of `canary_tricks.escapes`: the paths, the ports and the names with which the
+    tricks look for them, and the name of the process that the canary tries to leave behind.
     """
     token = secrets.token_hex(8)
     with contextlib.ExitStack() as stack:

@@ -1,7 +1,6 @@
-"""Code that runs in the box as an attempt: each function tries one way out and returns whether it
-worked.
+"""The tricks of the canary. Each function tries one way out, and returns whether it worked.
 
-The judge never imports this file; it sends the text into the box.
+The judge never imports this file. It sends the text into the box, where it runs as an attempt.
 """
 
 import ctypes
@@ -75,10 +74,12 @@ def _reads(path):
 
 
 def _finds(course_files):
-    """Return whether a file of the course stands anywhere: one of the same content, or one of the
-    same name in such a folder.
+    """Return whether any folder has a file of the course.
 
-    Each line names a file: its SHA-256, its size, its folder's name and its own.
+    A file counts if it has the same content, or the same name in a folder of the same name.
+
+    Args:
+        course_files: one line for each file: its SHA-256, its size, its folder's name and its name.
     """
     described = [line.split("\t") for line in course_files.split("\n") if line]
     digests = {digest for digest, *_ in described}
@@ -95,7 +96,7 @@ def _finds(course_files):
 
 
 def _files(*folders):
-    """Yield every regular file below these folders but for what the kernel itself shows."""
+    """Yield every regular file below these folders, except for the kernel's own file systems."""
     folders = list(folders)
     while folders:
         try:
@@ -140,7 +141,7 @@ def _opens(path):
 
 
 def _starts_more_than(processes):
-    """Return whether more threads start than allowed, which the limit on processes counts, too."""
+    """Return whether more threads start than allowed: the limit on processes counts threads."""
     finished, started = threading.Event(), 0
     try:
         for _ in range(processes + 2):

@@ -1,7 +1,8 @@
 """The judge's end of one attempt's connection: every read has a deadline, and every length a cap.
 
-A deadline counts the attempt's own time: what it ran or slept, not what it waited for a processor.
-So a busy machine costs no points. The clock on the wall bounds the rest, at ten times as much.
+A deadline counts only the time in which the attempt ran or slept. Time in which it waited for a
+processor does not count, so a busy machine costs no points. A second deadline counts wall-clock
+time, and is ten times as long.
 """
 
 from __future__ import annotations
@@ -26,15 +27,15 @@ from .worker.messages import Batch, Message, Reply, Traced, tensors_of
 
 Answer = TypeVar("Answer")
 
-WALL = 10  # how many times its own time an attempt may take by the clock on the wall
-# All replies of an attempt together are at most so many times the largest allowed one. They are
-# kept for the diagnosis: without a bound, one student's replies of 30 MiB took the judge to 5 GiB
-# and 85 s. They count as the judge compares them, in float64: 30 MiB of bools are 240, of which
-# several copies took it to 1.1 GiB.
+WALL = 10  # the limit on wall-clock time, as a multiple of the limit on the attempt's own time
+# All replies of an attempt together may be at most this many times as large as a single one. The
+# judge keeps them for the diagnosis: without this limit, one student's replies of 30 MiB each took
+# the judge to 5 GiB and 85 s. The size is counted in float64, because the judge converts replies to
+# it: 30 MiB of bools become 240 MiB, and several copies of that took the judge to 1.1 GiB.
 ALL_REPLIES = 4
 WIDE = 8  # bytes of a number in float64
 GRACE = 2.0  # seconds for the kernel to end an attempt and report its exit status
-_SOON = 0.01  # seconds until its own time is read again, at least
+_SOON = 0.01  # seconds to wait, at least, before the attempt's own time is read again
 _WINDOWS_ERROR = 0xC  # the first digit of an exit code that is an NTSTATUS of severity error
 _WINDOWS_REASONS = {
     0xC0000005: " (a crash in native code)",
@@ -60,9 +61,9 @@ class Channel:
         return self._sends.write(data) or 0 if _is_ready(self._sends, True, seconds) else 0
 
     def receive(self, count: int, seconds: float) -> bytes:
-        """Return at most `count` bytes; none where none come within `seconds`.
+        """Return at most `count` bytes, or no bytes if none arrive within `seconds`.
 
-        Raises OSError, also at the end.
+        Raises OSError, also if the other side has closed the connection.
         """
         data = self._receives.read(count) if _is_ready(self._receives, False, seconds) else None
         if data == b"":
@@ -78,35 +79,40 @@ class Channel:
 def _is_ready(file: io.RawIOBase, to_write: bool, seconds: float) -> bool:
     """Wait until the file can be read, or written to, or its other side has closed."""
     if not hasattr(select, "poll"):  # on Windows
-        return any(
-            select.select([] if to_write else [file], [file] if to_write else [], [], seconds)
-        )
+        readers, writers = ([], [file]) if to_write else ([file], [])
+        return any(select.select(readers, writers, [], seconds))
     poll = select.poll()
     poll.register(file, select.POLLOUT if to_write else select.POLLIN)
     return bool(poll.poll(seconds * 1000))
 
 
 class OwnTime:
-    """What an attempt ran or slept, of the seconds that an answer takes.
+    """Measures for how much of the time of one answer an attempt ran or slept.
 
-    The kernel tells how long its main thread waited for a processor (schedstat). Other threads of
-    its own, and children, can keep that one waiting, so what all of them ran counts, too (stat).
+    The kernel counts how long the main thread waited for a processor (schedstat). The attempt's
+    other threads and its children can keep the main thread waiting, so the time in which any of
+    these threads ran counts, too (stat).
     """
 
     def __init__(self, files: Sequence[int] = ()) -> None:
-        """files: its schedstat and its stat, opened; none where this system has no such files."""
+        """Read the time from open files.
+
+        Args:
+            files: schedstat and stat of the attempt, or empty if this system has no such files.
+        """
         self._files = files
-        self._before = (0.0, 0.0)  # what it had waited and run when the last answer had come
+        self._before = (0.0, 0.0)  # seconds waited and run until the previous answer arrived
         self.begin()
 
     def begin(self) -> None:
         """Begin to count anew, for the next answer."""
-        self._before = self._now()
+        self._before = self._waited_and_ran()
 
     def own_seconds(self, seconds: float) -> float:
-        """Return how much of these seconds was its own."""
+        """Return for how many of these seconds the attempt ran or slept."""
         waited, busy = (
-            now - earlier for now, earlier in zip(self._now(), self._before, strict=True)
+            total - earlier
+            for total, earlier in zip(self._waited_and_ran(), self._before, strict=True)
         )
         return min(seconds, max(seconds - waited, busy))
 
@@ -116,18 +122,16 @@ class OwnTime:
             os.close(file)
         self._files = ()
 
-    def _now(self) -> tuple[float, float]:
+    def _waited_and_ran(self) -> tuple[float, float]:
         try:
             schedstat, stat = (os.pread(file, 1000, 0) for file in self._files)
             return int(schedstat.split()[1]) / 1e9, ran(stat.decode(errors="replace"))
-        except (OSError, ValueError, IndexError):  # it has ended, or nobody knows
+        except (OSError, ValueError, IndexError):  # the process has ended, or there are no files
             return self._before
 
 
 class _Deadline:
-    """Seconds of an attempt's own for one answer, and WALL times as many by the clock on the
-    wall.
-    """
+    """The attempt's own seconds for one answer, and `WALL` times as much wall-clock time."""
 
     def __init__(self, own_time: OwnTime, seconds: float) -> None:
         self._own_time, self._seconds, self._started = own_time, seconds, time.monotonic()
@@ -138,9 +142,9 @@ class _Deadline:
         return time.monotonic() - self._started
 
     def wait_seconds(self) -> float:
-        """Return how long to wait before this is asked again.
+        """Return for how many seconds to wait before this method is called again.
 
-        Raises TimeoutError, which says what limit was met.
+        Raises TimeoutError if a limit is reached. Its message names the limit.
         """
         seconds, passed = self._seconds, self.passed
         if passed < seconds:
@@ -155,12 +159,10 @@ class _Deadline:
 
 @dataclass
 class Spent:
-    """What all processes of one attempt have taken so far: seconds of their own, and bytes of
-    replies.
-    """
+    """The resources that all processes of one attempt have used so far."""
 
-    seconds: float = 0.0
-    received: int = 0
+    seconds: float = 0.0  # in which they ran or slept
+    received: int = 0  # bytes of replies, as float64
 
 
 class End(StrEnum):
@@ -192,10 +194,14 @@ class Connection:
         exit_code: Callable[[float], int | None],
         time_files: Sequence[int] = (),
     ) -> None:
-        """`exit_code(seconds)` ends the process if it still runs, and returns its exit code as
-        Popen has it, None if unknown.
+        """Connect to a process.
 
-        time_files: see OwnTime.
+        Args:
+            data: the pipes or the socket to the process.
+            limits: of the attempt.
+            exit_code: waits up to so many seconds for the process to end, and kills it if it still
+                runs. Returns the exit code in the convention of Popen, or None if it is unknown.
+            time_files: see OwnTime.
         """
         self._data, self._limits, self._exit_code = data, limits, exit_code
         self._own_time = OwnTime(time_files)
@@ -208,10 +214,14 @@ class Connection:
     def ask_all(
         self, packed: Sequence[bytes], read: Callable[[bytes], Answer], seconds: float
     ) -> list[Answer]:
-        """Send packed messages together and read the answer to each with `read`, which may raise
-        BadReply.
+        """Send packed messages together and return the answer to each.
 
-        `seconds` is for all of them. Raises AttemptEnded.
+        Raises AttemptEnded.
+
+        Args:
+            packed: the messages, as bytes.
+            read: converts the bytes of one answer, and may raise BadReply.
+            seconds: the time for all messages together.
         """
         data = b"".join([wire.encode(Batch(len(packed))), *packed])
         return self._exchange(
@@ -252,7 +262,7 @@ class Connection:
 
         Raises BadReply, TimeoutError, OSError.
         """
-        deadline, view, most = (
+        deadline, view, limit_mib = (
             _Deadline(self._own_time, seconds),
             memoryview(data),
             self._limits.reply_mib,
@@ -263,8 +273,8 @@ class Connection:
             while view:
                 view = view[self._data.send(view, deadline.wait_seconds()) :]
             (length,) = wire.LENGTH.unpack(self._receive(wire.LENGTH.size, deadline))
-            if length > most * MIB:
-                raise BadReply(f"its answer is larger than {most} MiB")
+            if length > limit_mib * MIB:
+                raise BadReply(f"its answer is larger than {limit_mib} MiB")
             self._count_received(length)
             return self._receive(length, deadline)
         finally:
@@ -272,9 +282,9 @@ class Connection:
             self._own_time.begin()
 
     def _count_widened(self, answer: object) -> None:
-        """Count what the numbers of an answer take in float64 beyond what came.
+        """Count the bytes that the numbers of an answer take in float64 beyond those received.
 
-        Raises BadReply if that is too much.
+        Raises BadReply if the numbers are too large in float64.
         """
         for message in answer if isinstance(answer, list) else [answer]:
             reply = message.reply if isinstance(message, Traced) else message
@@ -292,10 +302,10 @@ class Connection:
 
         Raises BadReply if all replies of the attempt are too large together.
         """
-        most = ALL_REPLIES * self._limits.reply_mib
+        limit_mib = ALL_REPLIES * self._limits.reply_mib
         self.spent.received += length
-        if self.spent.received > most * MIB:
-            raise BadReply(f"all its answers together are larger than {most} MiB")
+        if self.spent.received > limit_mib * MIB:
+            raise BadReply(f"all its answers together are larger than {limit_mib} MiB")
 
     def _receive(self, count: int, deadline: _Deadline) -> bytes:
         received = bytearray()

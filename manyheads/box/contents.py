@@ -22,7 +22,7 @@ from functools import cache
 from importlib import metadata
 from pathlib import Path
 
-# what an attempt may import besides the standard library
+# An attempt may import these packages, their requirements and the standard library.
 PACKAGES = ("torch", "safetensors", "numpy", "einops")
 SYSTEM_FILES = (
     "/etc/ld.so.cache",
@@ -45,20 +45,19 @@ class Bind:
 
 @dataclass(frozen=True)
 class Contents:
-    """The binds of a box, and the interpreter's path inside it, with the folder of its own library
-    where it has one.
-    """
+    """The files that a box shows, and the interpreter among them."""
 
     binds: tuple[Bind, ...]
     emptied: tuple[str, ...]  # folders below a bind that are empty in the box
-    symlinks: tuple[tuple[str, str], ...]  # (what it says, where it stands)
-    python: str
-    python_library: str = ""
+    symlinks: tuple[tuple[str, str], ...]  # pairs (target, path in the box)
+    python: str  # the interpreter's path in the box
+    python_library: str = ""  # the folder of libpython in the box, if Python is built with one
 
 
 def places_in_box(path: Path, binds: Iterable[Bind]) -> tuple[str, ...]:
-    """Return every path in the box at which these binds show a path of the host, whatever links
-    lead there.
+    """Return every path in the box at which these binds show a path of the host.
+
+    Symbolic links on either side are resolved first.
     """
     real = path.resolve()
     paths: dict[str, None] = {}
@@ -99,8 +98,9 @@ def contents() -> Contents:
 
 
 def system_library_folders() -> tuple[str, ...]:
-    """Real paths of the folders that hold the C and C++ libraries, which the interpreter and torch
-    need.
+    """Return the real paths of the folders with the C and C++ libraries.
+
+    The interpreter and torch need them.
     """
     for name in ("libc.so.6", "libstdc++.so.6", "libgcc_s.so.1"):
         with contextlib.suppress(OSError):
@@ -114,10 +114,10 @@ def system_library_folders() -> tuple[str, ...]:
 
 
 def _installed_packages(base: str | None) -> Iterator[Path]:
-    """Yield where the base installation keeps packages.
+    """Yield the folders in which the base installation keeps packages.
 
-    The box has those that it needs elsewhere, so these folders are empty in it: an installed
-    package may hold anything, a course too.
+    They are empty in the box, because an installed package may hold anything, a course too. The
+    packages that the box needs are bound at another path.
     """
     folder = Path(base) / "lib" if base else Path("/usr/lib")
     for pattern in ("python3*/site-packages", "python3*/dist-packages", "python3/dist-packages"):
@@ -125,8 +125,10 @@ def _installed_packages(base: str | None) -> Iterator[Path]:
 
 
 def _interpreter() -> tuple[str | None, str]:
-    """Return the base installation to bind (None where /usr holds it) and the interpreter's path in
-    the box.
+    """Return the base installation to bind, and the interpreter's path in the box.
+
+    The base installation is None if it is /usr. Then the interpreter and the standard library are
+    bound separately.
     """
     version = f"python{sys.version_info.major}.{sys.version_info.minor}"
     base = os.path.realpath(sys.base_prefix)
@@ -136,10 +138,10 @@ def _interpreter() -> tuple[str | None, str]:
 
 
 def _library(base: str | None) -> str:
-    """Return where libpython stands in the box.
+    """Return the folder of libpython in the box, or "" if the interpreter needs none.
 
-    An interpreter that is built with one (pyenv's, a hosted runner's) names it by the path at which
-    it was installed, which the box does not have.
+    An interpreter that is built with a shared libpython (from pyenv, on a hosted runner) looks for
+    it at the path of its installation, which the box does not have.
     """
     if base is None or not sysconfig.get_config_var("Py_ENABLE_SHARED"):
         return ""
@@ -149,14 +151,14 @@ def _library(base: str | None) -> str:
 
 
 def box_modules() -> frozenset[str]:
-    """Return what an attempt can import in a box of this machine, beside the standard library."""
+    """Return the modules that an attempt can import here, without those of the standard library."""
     return frozenset(path.name.split(".")[0] for path in _package_paths(PACKAGES))
 
 
 @cache
 def _package_paths(names: tuple[str, ...]) -> list[Path]:
-    """Top-level files and folders of these distributions and of all that they require."""
-    paths: dict[str, Path] = {}  # by name: each stands in the box once
+    """Return the top-level files and folders of these distributions and of their requirements."""
+    paths: dict[str, Path] = {}  # the keys are names, because the box shows each name once
     todo, visited = list(names), set()
     while todo:
         name = re.sub(r"[-_.]+", "-", todo.pop()).lower()
@@ -177,10 +179,10 @@ def _package_paths(names: tuple[str, ...]) -> list[Path]:
 
 
 def _top_names(distribution: metadata.Distribution) -> set[str]:
-    """Return the first part of each path that it installed.
+    """Return the first part of each path that the distribution installed.
 
-    Read from RECORD where there is one, because `files` makes an object of each of torch's 10,000
-    paths, which takes a fifth of a second.
+    RECORD is read directly if there is one, because `files` makes an object of each of torch's
+    10,000 paths, which takes a fifth of a second.
     """
     record = distribution.read_text("RECORD")
     if record is None:
@@ -220,7 +222,7 @@ _FIELD = re.compile(r"^(GPU UUID|Device Minor):\s*(\S+)", re.MULTILINE)
 
 @dataclass(frozen=True)
 class Places:
-    """Where to look. Tests use other folders."""
+    """The folders in which to look for the driver. Tests use other folders."""
 
     dev: Path = Path("/dev")
     proc: Path = Path("/proc/driver/nvidia")
@@ -231,38 +233,29 @@ class Places:
 
 @dataclass(frozen=True)
 class Gpu:
-    """One GPU. node: the name of its device file. uuid and bus: as the driver reports them, else
-    empty.
-    """
+    """One GPU. `uuid` and `bus` are empty if the driver does not report them."""
 
-    node: str
+    node: str  # the name of its device file
     uuid: str = ""
     bus: str = ""
 
 
 @dataclass(frozen=True)
 class Driver:
-    """What was found.
-
-    library: the path of libcuda.so.1, "" if not found. known: whether the linker finds it by
-        itself.
-    """
+    """The NVIDIA driver of this machine and its GPUs."""
 
     places: Places
     gpus: tuple[Gpu, ...]
-    library: str
-    in_linker_cache: bool
+    library: str  # the path of libcuda.so.1, "" if not found
+    in_linker_cache: bool  # whether the linker finds the library by itself
 
 
 @dataclass(frozen=True)
 class Equipment:
-    """What a box gets in addition to what every box holds.
+    """The additional contents of a box with a GPU."""
 
-    devices: device files. binds: read-only.
-    """
-
-    devices: tuple[Bind, ...] = ()
-    binds: tuple[Bind, ...] = ()
+    devices: tuple[Bind, ...] = ()  # device files
+    binds: tuple[Bind, ...] = ()  # read-only
     environment: tuple[tuple[str, str], ...] = ()
 
 
@@ -294,8 +287,11 @@ def _first_with_driver(folders: Sequence[str]) -> str:
 
 
 def missing(driver: Driver, uid: int | None) -> Iterator[tuple[str, str]]:
-    """Yield what a box that runs as `uid` lacks (None: as this process's uid), each with the
-    command that would help.
+    """Yield each obstacle for a box that uses the GPU, with the command that would help.
+
+    Args:
+        driver: as `find_driver` returns it.
+        uid: the uid of the box, or None if this process's uid is used.
     """
     dev = driver.places.dev
     if not driver.gpus:
@@ -322,7 +318,8 @@ def missing(driver: Driver, uid: int | None) -> Iterator[tuple[str, str]]:
 def separate_gpus(driver: Driver, environment: Mapping[str, str] = os.environ) -> tuple[Gpu, ...]:
     """Return the GPUs that boxes can use at the same time.
 
-    All of them if the driver identifies each, or the one that CUDA_VISIBLE_DEVICES chooses.
+    If CUDA_VISIBLE_DEVICES is set, this is the GPU that it chooses. Otherwise these are all GPUs if
+    each has a UUID, and only the first GPU if not.
     """
     if len(driver.gpus) < 2:
         return driver.gpus
@@ -334,8 +331,9 @@ def separate_gpus(driver: Driver, environment: Mapping[str, str] = os.environ) -
 
 
 def equipment(driver: Driver, gpu: Gpu, environment: Mapping[str, str] = os.environ) -> Equipment:
-    """Return what a box gets for one of the `separate_gpus`: its device file, and no other GPU's if
-    it has a UUID.
+    """Return what a box needs to use one of the `separate_gpus`.
+
+    If there are several GPUs and this one has a UUID, the box gets no other GPU's device file.
     """
     places = driver.places
     chosen = environment.get("CUDA_VISIBLE_DEVICES", "")
@@ -372,7 +370,7 @@ def equipment(driver: Driver, gpu: Gpu, environment: Mapping[str, str] = os.envi
 
 
 def _libraries(library: str) -> Iterator[Bind]:
-    """Yield the libraries beside libcuda.so.1, unless the box holds them anyway."""
+    """Yield the driver's libraries beside libcuda.so.1, unless the box holds the folder anyway."""
     if not library or places_in_box(Path(library).parent, contents().binds):
         return
     for path in sorted(Path(library).parent.glob("lib*.so*")):
@@ -399,7 +397,7 @@ def _in_linker_cache(ldconfig: tuple[str, ...]) -> str:
 def _may_open(path: Path, uid: int | None, write: bool = True) -> bool:
     """Return whether a process with this uid, which owns nothing, may open the path.
 
-    None: whether this process may.
+    If `uid` is None, return whether this process may.
     """
     if uid is None:
         return os.access(path, os.R_OK | (os.W_OK if write else 0))

@@ -1,9 +1,9 @@
 """Watch and end the processes of a box from outside: /proc, control groups, and the reaper.
 
-A cgroup bounds the memory and processes of an attempt and its forks together; RLIMIT_AS bounds each
-process separately. The reaper is a process of its own (see `command`). It starts bubblewrap, and
-ends the box and removes the cgroup when the judge ends, even if the judge is killed. If the reaper
-is killed, bubblewrap ends with it (PR_SET_PDEATHSIG). Imports the standard library only.
+A cgroup limits the memory and processes of an attempt and its forks together; RLIMIT_AS limits each
+process separately. The reaper is a separate process (see `command`). It starts bubblewrap, and ends
+the box and removes the cgroup when the judge ends, even if the judge is killed. If the reaper is
+killed, bubblewrap ends with it (PR_SET_PDEATHSIG). Only the standard library is imported.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def stat_of(pid: int | str) -> list[str]:
     Raises OSError if there is no process. Source: proc(5).
     """
     fields = fields_of(Path("/proc", str(pid), "stat").read_text(errors="replace"))
-    if not fields:  # it ended while it was read
+    if not fields:  # the process ended while the file was read
         raise ProcessLookupError(pid)
     return fields
 
@@ -42,8 +42,12 @@ def fields_of(stat: str) -> list[str]:
 
 
 def ran(stat: str) -> float:
-    """Return the seconds that all threads of a process have run, and all children that it has
-    waited for.
+    """Return for how many seconds all threads of a process have run.
+
+    Children that the process has waited for are included.
+
+    Args:
+        stat: the text of /proc/<pid>/stat.
     """
     return sum(map(int, fields_of(stat)[11:15])) / os.sysconf("SC_CLK_TCK")
 
@@ -55,7 +59,7 @@ def state_and_parent(pid: int | str) -> tuple[str, int]:
 
 
 def has_ended(pid: int | str) -> bool:
-    """Return whether the process has ended, even if nobody has waited for it yet."""
+    """Return whether the process has ended, even if its parent has not waited for it yet."""
     try:
         return state_and_parent(pid)[0] in "ZX"
     except OSError:
@@ -70,7 +74,7 @@ def pids() -> list[int]:
 def is_running(name: str) -> bool:
     """Return whether a process (or the main thread of one) has this name, at most 15 bytes long."""
     for comm in Path("/proc").glob("[0-9]*/comm"):
-        with suppress(OSError):  # it ended while it was read
+        with suppress(OSError):  # the process ended while the file was read
             if comm.read_text(errors="replace").strip() == name:
                 return True
     return False
@@ -80,10 +84,10 @@ ROOT = Path("/sys/fs/cgroup")
 PREFIX = "manyheads-"
 ZYGOTE_MIB = 1024  # for the warm interpreter that attempts are forked from
 ZYGOTE_PROCESSES = 8
-# for the kernel to free an attempt's memory, after which it lets go of the cgroup
+# for the kernel to free an attempt's memory; until then it refuses to remove the cgroup
 REMOVAL_SECONDS = 10.0
 
-Plan = Mapping[str, Mapping[str, str]]  # folders to make, and what to write to the files of each
+Plan = Mapping[str, Mapping[str, str]]  # folder -> file in it -> text to write
 
 
 @dataclass(frozen=True)
@@ -112,7 +116,7 @@ class Cgroup:
 def plan_cgroup(limits: Limits) -> Plan:
     """Return the cgroup that a box with these limits should have.
 
-    What earlier judges left is removed first.
+    Abandoned cgroups of earlier judges are removed first.
     """
     remove_abandoned()
     memory, pids = (
@@ -149,9 +153,9 @@ def remove_abandoned() -> None:
 
 
 def _removed(folder: Path) -> bool:
-    """Remove the folder, and return whether it is gone.
+    """Remove the folder of a cgroup, and return whether it is gone.
 
-    The kernel refuses while a process is left in it.
+    The kernel refuses while the cgroup has a process.
     """
     with contextlib.suppress(OSError):
         folder.rmdir()
@@ -159,7 +163,7 @@ def _removed(folder: Path) -> bool:
 
 
 def _make(folder: Path, settings: Mapping[str, str]) -> Path | None:
-    """Make the folder with these settings; None if that fails.
+    """Make the folder with these settings, and return it, or None if this fails.
 
     Settings that this kernel lacks are skipped.
     """
@@ -179,8 +183,10 @@ def _make(folder: Path, settings: Mapping[str, str]) -> Path | None:
 
 
 def _parent_v2() -> Path:
-    """For root, the root cgroup; for others their own cgroup, which systemd may have delegated to
-    them.
+    """Return the cgroup in which to make others.
+
+    For root, this is the root cgroup. For other users, it is the cgroup of this process, which
+    systemd may have delegated to them.
     """
     if os.geteuid() == 0:
         with contextlib.suppress(OSError):
@@ -196,10 +202,12 @@ _LIFELINE = 0  # standard input
 
 
 def command(request: Mapping[str, object]) -> list[str]:
-    """Return the command line of a reaper for this request.
+    """Return the command line of a reaper.
 
-    It has `bwrap` (path), `arguments` (for bwrap, with "{n}" for the n-th source), `command` (what
-    to run in the box), `sources` (paths), `uid` (or None, when not root) and `cgroups` (a plan).
+    Args:
+        request: `bwrap` (its path), `arguments` (for bwrap, with "{n}" for the n-th source),
+            `command` (to run in the box), `sources` (paths), `uid` (None if not root) and `cgroups`
+            (a plan).
     """
     root = str(Path(__file__).parents[2])
     code = (
@@ -213,20 +221,20 @@ def main() -> None:
     """Start the box, and return when it and its cgroup are gone."""
     request = json.loads(sys.argv[1])
     os.setsid()
-    # the box's processes become ours when bubblewrap ends
+    # When bubblewrap ends, the processes of the box become children of this process.
     libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     cgroup = make_cgroup(request["cgroups"])
     reaper = os.getpid()
     box = os.fork()
     if box == 0:
         cgroup.join()
-        # it lets go of the judge's pipe
+        # The box must not keep the judge's pipe open.
         os.dup2(null := os.open(os.devnull, os.O_RDONLY), _LIFELINE)
         os.close(null)
         _become_box(request, reaper)
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):  # the judge decides
         signal.signal(number, signal.SIG_IGN)
-    # the judge sees that the box ended by the end of the control socket
+    # Only the box may keep the control socket open: the judge sees by it that the box has ended.
     os.closerange(3, os.sysconf("SC_OPEN_MAX"))
     poll = select.poll()  # until the box or the judge has ended, or the judge has closed the box
     poll.register(_LIFELINE, select.POLLIN)
@@ -243,8 +251,9 @@ def _become_box(request: dict[str, Any], parent: int) -> NoReturn:
         os.setgroups([])
         os.setresgid(request["uid"], request["uid"], request["uid"])
         os.setresuid(request["uid"], request["uid"], request["uid"])
-    libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)  # after the uid, whose change undoes it
-    if os.getppid() != parent:  # it ended before the line above
+    # after the change of the uid, which would undo this setting
+    libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    if os.getppid() != parent:  # the reaper ended before the line above
         os._exit(1)
     arguments = [a.format(*sources) if a.startswith("{") else a for a in request["arguments"]]
     reader, writer = os.pipe()
@@ -260,11 +269,7 @@ def _become_box(request: dict[str, Any], parent: int) -> NoReturn:
 
 def _stage(sources: list[str]) -> list[str]:
     """Bind-mount every source below one folder that everybody may enter. Returns the new paths."""
-    stage = next(
-        s
-        for s in _STAGES
-        if os.path.isdir(s) and not any(p == s or p.startswith(s + "/") for p in sources)
-    )
+    stage = next(s for s in _STAGES if os.path.isdir(s) and not _holds_a_source(s, sources))
     check(libc.unshare(NEW_NS), "unshare")
     mount("none", "/", None, RECURSIVE | PRIVATE)
     mount("tmpfs", stage, "tmpfs", 0, "size=1m,mode=0755")
@@ -274,15 +279,20 @@ def _stage(sources: list[str]) -> list[str]:
     return staged
 
 
-def _end_children() -> None:
-    """Kill what is left of the box, until the last process is gone.
+def _holds_a_source(folder: str, sources: list[str]) -> bool:
+    return any(path == folder or path.startswith(folder + "/") for path in sources)
 
-    Who ends leaves its children to this process.
+
+def _end_children() -> None:
+    """Kill the children of this process until there are none.
+
+    The children of a process that ends become children of this process. So no process of the box is
+    left at the end.
     """
     with contextlib.suppress(ChildProcessError):
         while True:
             for pid in pids():
-                with contextlib.suppress(OSError):  # it has ended
+                with contextlib.suppress(OSError):  # the process has ended
                     if state_and_parent(pid)[1] == os.getpid():
                         os.kill(pid, signal.SIGKILL)
             os.waitpid(-1, 0)

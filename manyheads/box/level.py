@@ -25,7 +25,7 @@ class Device(StrEnum):
 
 
 class BoxUnavailable(CourseFault):
-    """This machine cannot provide the level that was asked for.
+    """This machine cannot provide the requested level.
 
     The text ends with the command to run next.
     """

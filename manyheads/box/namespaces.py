@@ -39,8 +39,8 @@ from .zygote_box import WarmBox, refuse_alone, uid_for_box
 _UNSHARE = (
     "--unshare-user --unshare-ipc --unshare-pid --unshare-net --unshare-uts --unshare-cgroup-try"
 ).split()
-# CAP_SYS_ADMIN within the box alone: the warm process makes PID namespaces. Attempts give it up
-# with their user namespace.
+# The zygote needs CAP_SYS_ADMIN in the box's user namespace to make PID namespaces. An attempt
+# loses it when it enters its own user namespace.
 _BOUND = (
     "--die-with-parent --new-session --cap-drop ALL --cap-add CAP_SYS_ADMIN --clearenv "
     "--hostname box"
@@ -48,28 +48,25 @@ _BOUND = (
 _ENVIRONMENT = {
     "OMP_NUM_THREADS": "1",
     "OPENBLAS_NUM_THREADS": "1",
-    "TORCHDYNAMO_DISABLE": "1",  # see process.ENVIRONMENT
-    "GLIBC_TUNABLES": "glibc.malloc.hugetlb=1",  # see SYSTEM_FILES
+    "TORCHDYNAMO_DISABLE": "1",  # see without_namespaces.ENVIRONMENT
+    "GLIBC_TUNABLES": "glibc.malloc.hugetlb=1",  # see contents.SYSTEM_FILES
     "HOME": "/tmp",
     "LC_ALL": "C.UTF-8",
 }
 
 
 class NamespaceBox(WarmBox):
-    """A warm box.
-
-    `attempt` forks a fresh process with namespaces of its own in a few milliseconds.
-    """
+    """A warm box. It forks each attempt in a few milliseconds, into new namespaces."""
 
     level = Level.NAMESPACES
 
     def __init__(self, limits: Limits, hidden: Path, equipment: Equipment | None = None) -> None:
-        """Start it.
+        """Start the box. Raises BoxUnavailable, with the command that would help.
 
-        `hidden`: a folder that must not be seen inside, wherever it is. `given`: what it holds
-            besides.
-
-        Raises BoxUnavailable, with the command that would help.
+        Args:
+            limits: of each attempt.
+            hidden: a folder that must not be visible in the box at any path.
+            equipment: additional contents of the box.
         """
         self._limits, self._hidden, self._given = limits, hidden, equipment or Equipment()
         self._start()
@@ -115,19 +112,19 @@ class NamespaceBox(WarmBox):
         assert self._reaper.stdin is not None
         self._reaper.stdin.close()
         self._reaper.wait()
-        self._cgroup.remove()  # only if the reaper was killed; else it has done so
+        self._cgroup.remove()  # the reaper has removed the cgroup, unless it was killed
 
 
 def launch_request(
     bwrap: str, control_fd: int, uid: int | None, hidden: Path, cgroups: Plan, equipment: Equipment
 ) -> dict[str, object]:
-    """Return what the reaper is to do."""
+    """Return the request to the reaper; see `host_processes.command`."""
     inside = contents()
     binds = (*inside.binds, *equipment.binds)
     arguments = [*_UNSHARE, *_BOUND]
     for i, bind in enumerate(binds):
         arguments += ["--ro-bind", f"{{{i}}}", bind.target]
-    # read-only: or attempts leave files there for others
+    # These folders are read-only, so that attempts cannot leave files for others in them.
     empty = (*inside.emptied, *places_in_box(hidden, binds))
     arguments += [
         argument
@@ -151,7 +148,7 @@ def launch_request(
         variables["LD_LIBRARY_PATH"] = ":".join(folders)
     for name, value in variables.items():
         arguments += ["--setenv", name, value]
-    # without collections while it imports: they would find nothing, and take a fifth of its time
+    # While modules are imported, garbage collections find nothing and take a fifth of the time.
     start = (
         f"import gc, sys; gc.disable(); sys.path[:0] = ['{WORKER_PARENT}', '{SITE}']; "
         f"from {WORKER}.zygote import main; main({control_fd}, '{Level.NAMESPACES}')"
@@ -181,7 +178,7 @@ _ANSWER = 2 * 64.0**3  # each entry of x is in 2 · 64 products
 class GpuLock:
     """An exclusive lock on a GPU until it is released or this process ends.
 
-    An abstract socket address, which only one process on this machine can bind.
+    The lock is an abstract socket address, which only one process on this machine can bind.
     """
 
     def __init__(self, gpus: Sequence[Gpu]) -> None:
@@ -204,8 +201,9 @@ class GpuLock:
 
 
 class GpuBox(NamespaceBox):
-    """A box with a GPU. CUDA does not survive a fork, so the zygote never uses it and each attempt
-    starts it anew.
+    """A box with a GPU.
+
+    CUDA does not survive a fork. So the zygote never uses it, and each attempt starts it anew.
     """
 
     def __init__(self, limits: Limits, hidden: Path, driver: Driver | None = None) -> None:
@@ -240,8 +238,9 @@ class GpuBox(NamespaceBox):
 
 
 def start_cuda(connection: Connection) -> None:
-    """Start CUDA before student code is loaded, so that its time does not count as the attempt's,
-    and compute something. Raises BoxUnavailable, with CUDA's message, if that fails.
+    """Start CUDA, and compute something. Raises BoxUnavailable, with CUDA's message, if this fails.
+
+    This happens before student code is loaded, so that the time does not count as the attempt's.
     """
     try:
         connection.ask(Load(_SOURCE, "starts.py"), CUDA_SECONDS)

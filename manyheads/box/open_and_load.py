@@ -1,8 +1,7 @@
-"""Open a box of an isolation level, and load an attempt's source into a process of it.
+"""Open a box of an isolation level, and load an attempt's source into one of its processes.
 
 One message runs all parts of a source. If no reply arrives, another process runs the parts again,
-with one message for each. The part that ends that process is known by its number, and the next
-process leaves it out.
+with one message for each. If a part ends that process, the next process leaves this part out.
 """
 
 from __future__ import annotations
@@ -19,9 +18,12 @@ from .worker.messages import Load, Part, Raised, Reply
 
 
 def open_box(level: Level, limits: Limits, hidden: Path) -> Box:
-    """Open a box of this level.
+    """Open a box of this level. Raises BoxUnavailable.
 
-    `hidden`: the course's folder, which is not visible inside. Raises BoxUnavailable.
+    Args:
+        level: the level.
+        limits: of each attempt.
+        hidden: the course's folder, which is not visible inside.
     """
     if level is Level.NAMESPACES and limits.device == CUDA:
         from .namespaces import GpuBox
@@ -41,36 +43,30 @@ def open_box(level: Level, limits: Limits, hidden: Path) -> Box:
 
 
 MOST_SKIPPED = 8  # parts of one file that may end a process
-# each such part divides the time of the next one by this, so that all together take twice the
-# first's
+# Each part that ended a process divides the time of the following parts by this. So all these
+# parts together take at most twice the time of the first.
 SHORTER = 2
-SHORTEST = 0.5  # seconds for a part, below which a busy machine would decide
+SHORTEST = 0.5  # seconds for a part; with less, the load of the machine would decide
 
 
 @dataclass(frozen=True)
 class Stopped:
-    """A part that did not run to its end: the line at which it begins, and why.
+    """A part that did not run to its end."""
 
-    ended: it ended the process, in this way.
-    """
-
-    line: int
-    raised: Raised | None = None
-    ended: End | None = None
-    seconds: float = 0.0  # that it was given
+    line: int  # at which the part begins
+    raised: Raised | None = None  # the exception, if the part raised one
+    ended: End | None = None  # how the process ended, if the part ended it
+    seconds: float = 0.0  # the time that the part was given
 
 
 @dataclass(frozen=True)
 class Loaded:
-    """A process that has loaded a source.
-
-    raised: what its text raised that cannot be parsed. skipped: see Load.
-    """
+    """A process that has loaded a source."""
 
     connection: Connection
-    raised: Raised | None = None
+    raised: Raised | None = None  # the SyntaxError, if the text cannot be parsed
     stopped: tuple[Stopped, ...] = ()
-    skipped: tuple[int, ...] = ()
+    skipped: tuple[int, ...] = ()  # see Load
 
 
 def load(
@@ -82,16 +78,17 @@ def load(
 ) -> Loaded:
     """Load a source into a process.
 
-    Raises AttemptEnded where that cannot be done without the parts that end it.
-
-    All parts together may take the time of a call, and all processes together an attempt's.
+    Parts that end a process are left out. Raises AttemptEnded if the source cannot be loaded in
+    this way. All parts together may take the time of one call, and all processes together the time
+    of one attempt.
 
     Args:
         box: starts the processes.
         limits: of each process.
-        message: what to load, and the parts that are known to end a process.
-        connection: to the first process; None: it is started.
-        spent: by earlier processes of the attempt; what these spend is added.
+        message: the source, and the parts that are known to end a process.
+        connection: to the first process; if None, a process is started.
+        spent: the resources that earlier processes of the attempt used. Those of the processes
+            started here are added.
     """
     connection = connection or box.attempt(limits)
     connection.spent = spent = spent or connection.spent
@@ -107,8 +104,9 @@ def load(
 
 
 def start_again(box: Box, limits: Limits, spent: Spent) -> Connection:
-    """Return a connection to another process of the attempt, which pays for its start: on a GPU
-    that takes seconds.
+    """Return a connection to another process of the attempt.
+
+    The start counts as time of the attempt. On a GPU it takes seconds.
     """
     started = time.monotonic()
     connection = box.attempt(limits)

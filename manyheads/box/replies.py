@@ -1,8 +1,8 @@
-"""Read what an attempt sends as hostile bytes: exactly what its dataclass declares, within its
-bounds, or BadReply is raised.
+"""Read the bytes from an attempt as hostile input.
 
-A message is read in one pass, and refused unless it is written just as the worker writes what was
-read of it.
+A reply is accepted only if it has exactly the fields that its dataclass declares, each within its
+bounds. Otherwise BadReply is raised. A message is read in one pass. It is also refused unless
+writing the parsed header again gives the same bytes.
 """
 
 from __future__ import annotations
@@ -33,9 +33,10 @@ class BadReply(Exception):
 
 
 class _NotAsAgreed(Exception):
-    """A value is not what its annotation says.
+    """A value does not fit its annotation.
 
-    args: the fields that lead to it, which are words of ours.
+    `args` are the names of the fields that lead to the value. They come from our dataclasses, never
+    from the message.
     """
 
 
@@ -83,8 +84,9 @@ def split(payload: bytes, count: int) -> list[bytes]:
 
 
 def within_file(reply: Reply, lines: int) -> Reply:
-    """Leave out line numbers beyond the file's last line, by which an attempt could carry out
-    information.
+    """Return the reply without line numbers beyond the file's last line.
+
+    An attempt could use such numbers to carry out information.
     """
     if reply.raised is None and not reply.stopped and not reply.parts:
         return reply
@@ -132,13 +134,13 @@ def _read(message_type: type, payload: bytes) -> object:
 
 @cache
 def _reader(annotation: Any) -> _Read:
-    """Return what reads a value of this annotation."""
+    """Return a function that reads a value of this annotation."""
     origin, arguments = get_origin(annotation), get_args(annotation)
     if origin is Annotated:
         unbounded, bound = arguments
         return _bounded(_reader(unbounded), bound)
     if origin in (Union, types.UnionType):
-        # what is wrong is told of the last
+        # None comes first, because a complaint names the field that the last reader refused.
         none_first = sorted(arguments, key=lambda argument: argument is not types.NoneType)
         return _either([_reader(argument) for argument in none_first])
     if origin is tuple:
@@ -160,7 +162,7 @@ def _plain(expected_type: type) -> _Read:
 
 
 def _text(value: Any, tensors: Sequence[Tensor]) -> str:
-    """Read a text that can be written: one without half a surrogate pair."""
+    """Read a text. One with a lone surrogate is refused, because it cannot be encoded."""
     if type(value) is not str or any("\ud800" <= letter <= "\udfff" for letter in value):
         raise _NotAsAgreed
     return value
@@ -174,19 +176,18 @@ def _bounded(unbounded: _Read, bound: Between | frozenset[object] | re.Pattern[s
         elif isinstance(bound, re.Pattern):
             is_within = bound.fullmatch(parsed) is not None
         else:
-            size = (
-                parsed
-                if type(parsed) is int
-                else parsed.numel()
-                if type(parsed) is Tensor
-                else len(parsed)
-            )
-            is_within = bound.least <= size <= bound.most
+            is_within = bound.minimum <= _size(parsed) <= bound.maximum
         if not is_within:
             raise _NotAsAgreed
         return parsed
 
     return read
+
+
+def _size(parsed: Any) -> int:
+    if type(parsed) is int:
+        return parsed
+    return parsed.numel() if type(parsed) is Tensor else len(parsed)
 
 
 def _either(readers: Sequence[_Read]) -> _Read:

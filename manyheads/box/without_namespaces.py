@@ -2,8 +2,8 @@
 
 A student's own check uses a forked box. A container whose root cannot create namespaces uses the
 level `user`. The `process` level starts a fresh interpreter with rlimits and a deadline, and is not
-for grading. Its worker connects over the loopback, with a password from standard input, because
-Windows lets no process inherit a descriptor.
+for grading. Its worker connects over the loopback interface, with a password from standard input,
+because on Windows a process cannot inherit a descriptor.
 """
 
 from __future__ import annotations
@@ -41,18 +41,17 @@ _PR_SET_NO_NEW_PRIVS = 38
 def open_own_box(*, meta: bool = False) -> Box:
     """Return a box for the student's own check.
 
-    It forks where that is safe, else it starts a new interpreter for each attempt.
+    It forks attempts if this is safe. Otherwise it starts a new interpreter for each attempt.
 
-    meta: calls with meta tensors will be asked. What these import is then ready before an attempt's
-        time begins.
+    Args:
+        meta: whether calls will have meta tensors. If so, the modules that they need are imported
+            before the time of an attempt begins.
     """
     return ForkedBox(meta) if threading.active_count() == 1 and _has_pidfd() else ProcessBox()
 
 
 def _has_pidfd() -> bool:
-    """Return whether the supervisor can wait for the end of an attempt by a pidfd, as Linux can
-    since 5.3.
-    """
+    """Return whether the supervisor can wait for an attempt with a pidfd (Linux since 5.3)."""
     with contextlib.suppress(AttributeError, OSError):
         os.close(os.pidfd_open(os.getpid()))
         return True
@@ -60,10 +59,11 @@ def _has_pidfd() -> bool:
 
 
 class ForkedBox(WarmBox):
-    """Forks this process, so that torch is imported once, and sets torch to one thread in it.
+    """Forks this process, so that torch is imported only once.
 
-    An attempt starts with a copy of this process's memory, which therefore must hold
-    nothing secret: the judge, which holds the hidden checks, never uses this box.
+    Torch uses one thread in this process from then on. An attempt starts with a copy of this
+    process's memory, so the memory must hold nothing secret. The judge, which has the hidden
+    checks, never uses this box.
     """
 
     level = Level.PROCESS
@@ -91,7 +91,13 @@ class ForkedBox(WarmBox):
 
 
 def _serve(control: socket.socket, meta: bool, modules: Collection[str]) -> None:
-    """Run the zygote. Never returns. modules: what attempts may import."""
+    """Run the zygote. Never returns.
+
+    Args:
+        control: the zygote's end of the control socket.
+        meta: see `open_own_box`.
+        modules: the packages that attempts may import.
+    """
     # imported late, because it needs modules that only Linux has
     from .worker.zygote import main, make_meta_ready
 
@@ -108,18 +114,18 @@ def _serve(control: socket.socket, meta: bool, modules: Collection[str]) -> None
 
 
 class UserBox(WarmBox):
-    """Level `user`: a zygote of a uid that owns nothing.
+    """Level `user`: a zygote with a uid that owns nothing.
 
-    What others may not read or write, its attempts may not.
+    Attempts can read or write a file only if its permissions allow this to everybody.
     """
 
     level = Level.USER
 
     def __init__(self) -> None:
-        """Start it.
+        """Start the zygote.
 
-        Raises BoxUnavailable where this process is not root, and so can start none under another
-        uid.
+        Raises BoxUnavailable if this process is not root, because only root can start a process
+        with another uid.
         """
         uid = uid_for_box()
         if uid is None:
@@ -161,7 +167,10 @@ class UserBox(WarmBox):
 
 
 def _zygote_code(descriptor: int) -> str:
-    """Return what the zygote runs. No program is to give it rights: none such as sudo does."""
+    """Return the code of the zygote.
+
+    It sets PR_SET_NO_NEW_PRIVS first, so that no program such as sudo can give it more rights.
+    """
     root = str(Path(__file__).parents[2])
     return (
         f"import ctypes; ctypes.CDLL(None).prctl({_PR_SET_NO_NEW_PRIVS}, 1, 0, 0, 0); import gc, "
@@ -172,8 +181,8 @@ def _zygote_code(descriptor: int) -> str:
     )
 
 
-# torch.compile gives back what it is given: its compiler needs programs and folders that no box
-# has.
+# With TORCHDYNAMO_DISABLE, torch.compile returns its argument. Its compiler would need programs and
+# folders that no box has.
 ENVIRONMENT = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "TORCHDYNAMO_DISABLE": "1"}
 _FOR_CUDA = ("LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES")
 _PATIENCE = 60.0  # seconds for an interpreter to start, and as many for it to import torch
@@ -190,7 +199,7 @@ class ProcessBox:
         passed = ("PATH", "SYSTEMROOT", *(_FOR_CUDA if limits.device == CUDA else ()))
         folder = tempfile.TemporaryDirectory(prefix="course-check-", ignore_cleanup_errors=True)
         password = secrets.token_bytes(_PASSWORD)
-        # Ctrl-C reaches the command alone, which then ends the interpreter.
+        # In a new session, Ctrl-C reaches only the command, which then ends the interpreter.
         no_window = {"creationflags": getattr(subprocess, "CREATE_NO_WINDOW", 0)}
         alone: dict[str, Any] = {"start_new_session": True} if hasattr(os, "setsid") else no_window
         with socket.create_server(("127.0.0.1", 0), backlog=1) as server:
@@ -213,8 +222,8 @@ class ProcessBox:
                 ) from None
         with connected:
             connected.settimeout(_PATIENCE)
-            with contextlib.suppress(OSError):  # its end is told at the first message
-                connected.recv(1)  # it is ready
+            with contextlib.suppress(OSError):  # the first message then raises AttemptEnded
+                connected.recv(1)  # the worker is ready
             connected.setblocking(False)
             data = cast(io.RawIOBase, connected.makefile("rwb", buffering=0))
         channel, times = Channel(data, data), time_files(process.pid)
@@ -240,14 +249,14 @@ class ProcessBox:
 def start(
     code: str, folder: str, environment: Mapping[str, str], **options: Any
 ) -> subprocess.Popen[bytes]:
-    """Start a fresh interpreter that runs this code, and whose output nobody sees."""
+    """Start a fresh interpreter that runs this code. Its output is discarded."""
     command = [sys.executable, "-I", "-B", "-X", "utf8", "-c", code]
     options |= {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     return subprocess.Popen(command, cwd=folder, env=environment, **options)
 
 
 def site_packages() -> list[str]:
-    """Return where packages are installed that an attempt may import."""
+    """Return the folders with the installed packages that an attempt may import."""
     return [path for path in sys.path if path.endswith("site-packages")]
 
 
@@ -284,9 +293,10 @@ def _interpreter_code(limits: Limits) -> str:
 def _end(
     process: subprocess.Popen[bytes], folder: tempfile.TemporaryDirectory[str], seconds: float
 ) -> int | None:
-    """End the process.
+    """End the process, and remove its folder.
 
-    Returns its exit code as Popen has it, None on Windows, where killing decides the code.
+    Returns the exit code in the convention of Popen. Returns None if the process had to be killed
+    on Windows, because the code then shows only that.
     """
     code: int | None = None
     try:

@@ -1,6 +1,4 @@
-"""The judge's side of a zygote: a box in which attempts are forked, and how one is requested and
-ended.
-"""
+"""The judge's side of a zygote: request attempts from it, and end them."""
 
 from __future__ import annotations
 
@@ -22,10 +20,10 @@ from .worker.limits import CUDA, Limits
 from .worker.wire import READY
 
 START_SECONDS = 90.0  # for a zygote: a cold disk reads torch slowly
-# for the kernel to take down what an attempt has left, after the grace that it always has
+# for the kernel to clean up after an attempt, in addition to connection.GRACE
 SLOW_END_SECONDS = 30.0
 CUDA_GRACE = 30.0  # seconds: freeing much GPU memory takes long, and the next attempt waits for it
-# systemd's range for users that exist for the length of one service
+# systemd's range for users that exist only while one service runs (DynamicUser)
 _FIRST_UID, _UIDS = 61184, 4096
 # as large as a socket's buffer, so that a message of usual size is sent in one piece
 _PIPE_BYTES = 1 << 18
@@ -33,19 +31,20 @@ _F_SETPIPE_SZ = 1031
 
 
 class WarmBox(ABC):
-    """A box with a zygote, which forks attempts, one at a time. `_control`: a socket to it."""
+    """A box with a zygote, which forks attempts, one at a time."""
 
     level: Level
-    _control: socket.socket
-    _last: Lifeline | None = None
+    _control: socket.socket  # to the zygote
+    _lifeline: Lifeline | None = None  # of the latest attempt
 
     def attempt(self, limits: Limits) -> Connection:
-        """Return a connection to a new process; a zygote that has ended is replaced first.
+        """Return a connection to a new process.
 
-        So is one whose last attempt does not end: it must not run beside the next.
+        The zygote is replaced first if it has ended. It is also replaced if its latest attempt does
+        not end, because that attempt must not run beside the next one.
         """
-        if not (self._last and self._last.still_ends(SLOW_END_SECONDS)):
-            with contextlib.suppress(OSError):  # it has ended, and nobody knows yet
+        if not (self._lifeline and self._lifeline.still_ends(SLOW_END_SECONDS)):
+            with contextlib.suppress(OSError):  # the zygote ends just now
                 if self._is_there():
                     return self._new_attempt(limits)
         self._close()
@@ -76,7 +75,7 @@ class WarmBox(ABC):
         """End the zygote and all its attempts."""
 
     def _has_started(self) -> bool:
-        """Wait until the zygote is ready. Return False where it does not become ready."""
+        """Wait until the zygote is ready. Returns False if it does not become ready."""
         self._control.settimeout(START_SECONDS)
         try:
             return self._control.recv(len(READY)) == READY
@@ -100,24 +99,23 @@ class WarmBox(ABC):
         if not has_forked:
             raise ConnectionResetError
         lifeline, least = Lifeline(ours), CUDA_GRACE if limits.device == CUDA else 0.0
-        self._last = lifeline
+        self._lifeline = lifeline
         return Connection(
             data, limits, lambda seconds: lifeline.end(max(seconds, least)), time_files
         )
 
 
 class Lifeline:
-    """A socket to the supervisor for one attempt: it ends the attempt and tells when it has
-    ended.
-    """
+    """A socket to the supervisor that ends one attempt and reports its exit status."""
 
     def __init__(self, ours: socket.socket) -> None:
         self._ours = ours
         self._is_ending = False
 
     def end(self, seconds: float) -> int | None:
-        """Have the supervisor end the attempt, and wait for the exit status that it reports; None
-        if it is not known.
+        """Have the supervisor end the attempt, and return the exit status that it reports.
+
+        Returns None if the status is not known after so many seconds.
         """
         self._is_ending = True
         with contextlib.suppress(OSError):
@@ -125,8 +123,9 @@ class Lifeline:
         return self._wait(seconds)
 
     def still_ends(self, seconds: float) -> bool:
-        """Return whether the attempt was to end, and its process or what it started is still there
-        after so many seconds.
+        """Return whether `end` was called, but the attempt does not end within so many seconds.
+
+        The attempt has ended when all processes that it started have ended, too.
         """
         if self._is_ending:
             self._wait(seconds)
@@ -137,16 +136,16 @@ class Lifeline:
             if not select.select([self._ours], [], [], seconds)[0]:
                 return None
             word = self._ours.recv(200)
-        except (OSError, ValueError):  # it was closed before
+        except (OSError, ValueError):  # this socket was closed before
             word = b""
         self._ours.close()
-        # the supervisor has reported its end, or is gone itself and all attempts with it
+        # The supervisor has reported the end of the attempt, or has ended with all attempts.
         self._is_ending = False
         return os.waitstatus_to_exitcode(int(word)) if word.isdigit() else None
 
 
 def _file(pipe: int, mode: str) -> io.FileIO:
-    """Return our end of a pipe, larger than usual, as a file that does not block."""
+    """Return our end of a pipe as a file that does not block, and enlarge the pipe."""
     import fcntl  # Windows has none
 
     os.set_blocking(pipe, False)
@@ -156,15 +155,14 @@ def _file(pipe: int, mode: str) -> io.FileIO:
 
 
 def uid_for_box() -> int | None:
-    """Return an unprivileged uid for this process's box; None where we are not root and need
-    none.
-    """
+    """Return an unprivileged uid for this process's box, or None if this process is not root."""
     return None if os.geteuid() else _FIRST_UID + os.getpid() % _UIDS
 
 
 def refuse_alone() -> None:
-    """Raise BoxUnavailable where this process looks like root and no other user is mapped, as after
-    `unshare -r`.
+    """Raise BoxUnavailable if this process looks like root and no other user is mapped.
+
+    This is so after `unshare -r`.
     """
     try:
         mapped = sum(

@@ -1,7 +1,7 @@
-"""What authors of checks and mutants import: `check`, the asserts, `edit`, and what they need.
+"""The names that authors of checks and mutants import: `check`, the asserts, `edit` and others.
 
-The other modules of this room define how an implementation is asked and how its answers are
-compared.
+The other modules of this package define how calls are put to an implementation and how its answers
+are compared.
 """
 
 from ..box.worker.messages import StandIn

@@ -1,4 +1,4 @@
-"""What an attempt answered: to a call, to one step of it, or one part of what a step returned."""
+"""The answer of an attempt: to a call, to one step of the call, or one part of a step's result."""
 
 from __future__ import annotations
 
@@ -13,50 +13,50 @@ from ..box.worker.messages import Call, ModuleFacts, Output, Raised, Reply
 from .explain import form_name, kind_name
 from .hidden_check import AttemptRaised, CheckFailed
 
-# kinds that hold numbers, and are no tensor
+# the kinds of answers that hold numbers but are not tensors
 TABLES = frozenset({"ndarray", "list", "tuple", "str"})
-HUGE = 1e6  # from here on a number is as good as infinite
+HUGE = 1e6  # numbers from here on are treated as infinite
 
 
 @dataclass(frozen=True)
 class Answer:
     """A call and its reply, with accessors for checks.
 
-    `answer["lse"]` and `answer[1]` are the answer's parts, where the call returns several;
+    If the call returns several parts, they are `answer["lse"]` or `answer[1]`, and
     `mean, count = answer` works.
-    step: whose answer this is, of a call with several steps. path: which part of it.
     """
 
     call: Call
     reply: Reply
-    step: int = 0
-    path: PartPath = ()
+    step: int = 0  # the step of the call that this is the answer to
+    path: PartPath = ()  # to this part in the step's result
 
     @property
     def form(self) -> Form:
-        """The form that it should have."""
+        """The form that the answer must have."""
         return self.call.form.at(self.path)
 
     @property
     def label(self) -> str:
-        """What a student calls it: "the output", "lse", "mean of call 2"."""
+        """The name of the answer for students: "the output", "lse", "mean of call 2"."""
         name = self.call.form.label(self.path)
         return f"{name} of call {self.step + 1}" if self.call.then else name
 
     def __getitem__(self, key: int | str) -> Answer:
-        """Return a part of the answer. Raises IndexError or KeyError where none is called so."""
+        """Return a part of the answer. Raises IndexError or KeyError if there is no such part."""
         return replace(self, path=(*self.path, self.form.index_of(key)))
 
     def leaves(self) -> Iterator[Answer]:
-        """Its parts that have no parts themselves, without those that are opaque."""
+        """Yield the leaves of the answer that are not opaque."""
         for path, form in self.form.leaves(self.path):
             if form.kind != "opaque":
                 yield replace(self, path=path)
 
     @property
     def output(self) -> Tensor:
-        """The output of the first run, in float64 unless it is bool or integer. Raises
-        CheckFailed.
+        """The output of the first run, in float64 unless it is bool or integer.
+
+        Raises CheckFailed.
         """
         return self.outputs[0]
 
@@ -71,8 +71,9 @@ class Answer:
 
     @property
     def dtype(self) -> str:
-        """The dtype of the output as the attempt returned it, for example "float32". Raises
-        CheckFailed if it has none.
+        """The dtype of the output as the attempt returned it, for example "float32".
+
+        Raises CheckFailed if the output has no dtype.
         """
         output = self._raw_outputs()[0]
         if output.dtype is None:
@@ -86,12 +87,13 @@ class Answer:
 
     @property
     def kind(self) -> str:
-        """What was returned: "tensor", or the type's name."""
+        """The kind of the output: "tensor", or the name of the type."""
         return self._raw_outputs()[0].kind
 
     def wrong_type(self, expected: str, came: str) -> CheckFailed:
-        """Return the failure of an answer that is not of the kind that is due, or holds no numbers
-        where it has to.
+        """Return the failure for an answer of another type than expected.
+
+        If both types are the same, the answer holds something else than numbers.
         """
         expected_type, yours = (
             "None" if expected == "NoneType" else kind_name(expected),
@@ -102,7 +104,7 @@ class Answer:
                 f"{expected_type} of numbers",
                 f"{yours} of other things, or of rows of different lengths",
             )
-        return CheckFailed(f"{expected_type} was expected{self._where()}; yours returned {yours}")
+        return CheckFailed(f"{expected_type} was expected{self._suffix()}; yours returned {yours}")
 
     @property
     def returned(self) -> str:
@@ -111,8 +113,9 @@ class Answer:
 
     @property
     def module(self) -> ModuleFacts:
-        """The facts of the first module that the call built. Raises CheckFailed if it built
-        none.
+        """The facts of the first module that the call built.
+
+        Raises CheckFailed if the call built none.
         """
         if not self.reply.modules:
             self.must_return()
@@ -126,19 +129,17 @@ class Answer:
 
     @property
     def message(self) -> str:
-        """The message of the attempt's exception, for matching only; empty if there is none."""
+        """The message of the attempt's exception, or "". Use it only to match it."""
         return "" if self.reply.raised is None else self.reply.raised.message
 
     def gradient(self, name: str) -> Tensor | None:
-        """Return the gradient of "args.0" or of a parameter; None if it has none."""
+        """Return the gradient of "args.0" or of a parameter, or None if it has no gradient."""
         self.must_return()
         gradient = self.reply.gradients.get(name)
         return None if gradient is None else wide(gradient)
 
     def must_return(self) -> None:
-        """Raise AttemptRaised if the attempt raised, CheckFailed if it returned another structure
-        than is asked.
-        """
+        """Raise AttemptRaised if the attempt raised, CheckFailed if the structure is wrong."""
         if self.reply.raised is not None:
             raise AttemptRaised(self.reply.raised)
         for out, leaf in zip(self.reply.outputs, answers_of(self.call, self.reply), strict=False):
@@ -148,7 +149,7 @@ class Answer:
                 expected_form = form_name(structure.form)
                 alone = " alone" if came == "tensor" else ""
                 raise CheckFailed(
-                    f"{expected_form} was expected{structure._where()}; yours returned"
+                    f"{expected_form} was expected{structure._suffix()}; yours returned"
                     f" {kind_name(came)}{alone}"
                 )
 
@@ -165,32 +166,27 @@ class Answer:
     def _no_tensor(self, out: Output) -> CheckFailed:
         if out.device == "meta":
             got = "one on the meta device, without numbers"
-            return CheckFailed(f"a tensor was expected{self._where()}; yours returned {got}")
+            return CheckFailed(f"a tensor was expected{self._suffix()}; yours returned {got}")
         return self.wrong_type(out.kind if out.kind in TABLES else "tensor", out.kind)
 
     @property
     def output_index(self) -> int:
-        """The place of its output in a run."""
+        """The index of this answer's output among the outputs of one run."""
         leaves = [path for path, _ in self.call.form.leaves()]
         return self.step * len(leaves) + leaves.index(self.path)
 
-    def _where(self) -> str:
-        """Return where it stands, if it is not the whole answer to the only step: " as lse", " as
-        mean of call 2".
+    def _suffix(self) -> str:
+        """Return the part and the step for a message: " as lse", " as mean of call 2".
+
+        It is "" for the whole answer to the only step.
         """
-        return (
-            f" as {self.label}"
-            if self.path
-            else f" of call {self.step + 1}"
-            if self.call.then
-            else ""
-        )
+        if self.path:
+            return f" as {self.label}"
+        return f" of call {self.step + 1}" if self.call.then else ""
 
 
 def answers_of(call: Call, reply: Reply) -> Iterator[Answer]:
-    """Yield the answer that each output of the reply is: for each run, for each step, for each
-    leaf.
-    """
+    """Yield an answer for each output of the reply, in the order of runs, steps and leaves."""
     for _ in range(call.runs):
         for step in range(len(call.steps)):
             for path, _ in call.form.leaves():
@@ -203,17 +199,21 @@ def wide(tensor: Tensor) -> Tensor:
 
 
 def has_numbers(reply: Reply) -> bool:
-    """Return whether a finite number came: on the meta device there is none."""
+    """Return whether the reply has a finite number. Tensors on the meta device have none."""
     tensors = [out.tensor for out in reply.outputs if out.tensor is not None]
     return reply.raised is None and any(bool(tensor.isfinite().any()) for tensor in tensors)
 
 
 def numbers_of(reply: Reply, infinite: float = 0.0) -> Tensor:
-    """Return all numbers of an answer in one row. infinite: what stands for each that is infinite
-    or NaN.
+    """Return all numbers of a reply in one row.
+
+    Args:
+        reply: the reply.
+        infinite: replaces each number that is NaN, infinite or at least `HUGE`, if there are
+            several numbers.
     """
     rows = [
         out.tensor.detach().double().flatten() for out in reply.outputs if out.tensor is not None
     ]
-    row = torch.cat(rows) + 0.0  # no number is −0
+    row = torch.cat(rows) + 0.0  # turns −0 into 0
     return torch.where(row.abs() < HUGE, row, infinite) if row.numel() > 1 else row

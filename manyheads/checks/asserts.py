@@ -13,8 +13,9 @@ from .answer import Answer, answers_of, wide
 from .hidden_check import REFUSAL_DUE, AttemptRaised, CheckFailed
 
 _SIZE_SHOWN, _AXES_SHOWN = 100_000, 8
-TOLERANCE = 1e-5  # of the largest expected value: room for rounding in any order of operations
-SLIGHT = 1e-3
+# A fraction of the largest expected value. It leaves room for rounding in any order of operations.
+TOLERANCE = 1e-5
+SLIGHT = 1e-3  # a smaller difference may come from a wrong constant or dtype
 REFUSALS = ("ValueError", "AssertionError")
 NONE = "NoneType"  # the kind of a part that is None
 
@@ -25,10 +26,10 @@ def expect(condition: object, evidence: str, suspect: str = "") -> None:
     """Fail with this evidence unless the condition holds.
 
     Args:
-        condition: anything, of which Python's truth counts.
+        condition: any value; its truth value counts.
         evidence: the sentence that the student reads. It says where and what kind, never an
             expected value.
-        suspect: the id of a misconception that this failure alone proves.
+        suspect: the id of a misconception for which this failure alone is proof.
     """
     if not condition:
         raise CheckFailed(evidence, suspect)
@@ -37,13 +38,13 @@ def expect(condition: object, evidence: str, suspect: str = "") -> None:
 def assert_matches(got: Answer | Tensor, want: object, name: str = "") -> None:
     """Assert that the values agree to 1e-5 of the largest expected value. Infinities must be equal.
 
-    Of two answers with several parts, all parts agree that are not opaque.
+    If two answers have several parts, all parts must agree except those that are opaque.
 
     Args:
         got: an answer of the attempt.
-        want: an answer of the reference, or what a check computed: a tensor, an ndarray, a list of
-            numbers, a text, a number.
-        name: what a student calls the answer; by default "the output", or the name of the part.
+        want: an answer of the reference, or a value that the check computed: a tensor, an ndarray,
+            a list of numbers, a text, a number.
+        name: the name of the answer in messages; by default "the output", or the name of the part.
     """
     if isinstance(got, Answer) and isinstance(want, Answer) and not got.form.is_leaf:
         for leaf, expected_leaf in zip(got.leaves(), want.leaves(), strict=True):
@@ -56,10 +57,10 @@ def assert_matches(got: Answer | Tensor, want: object, name: str = "") -> None:
         actual, expected = actual.double(), expected.double()
     error = difference(actual, expected)
     if error > TOLERANCE:
-        where, count = _where(actual, expected)
+        position, count = _worst_position_and_count(actual, expected)
         evidence = (
             f"{name} {_shape(actual.shape)}: {count} of {actual.numel()} values differ, the most "
-            f"at {where}{_by(error)}"
+            f"at {position}{_by(error)}"
         )
         if not actual.dim():
             evidence = f"{name} is a single number, and not the one that is due{_by(error)}"
@@ -67,7 +68,7 @@ def assert_matches(got: Answer | Tensor, want: object, name: str = "") -> None:
 
 
 def _assert_leaf(actual: Answer, expected: Answer) -> None:
-    """One part matches; where the reference has None, so has the attempt."""
+    """Assert that one part matches. If one of the two parts is None, both must be None."""
     if expected.kind == NONE or actual.kind == NONE:
         if actual.kind != expected.kind:
             expected_type, yours = (
@@ -86,23 +87,23 @@ def assert_same(got: Answer | Tensor, second: Answer | Tensor, evidence: str) ->
 
 
 def assert_shape(got: Answer | Tensor, shape: torch.Size | tuple[int, ...], name: str = "") -> None:
-    """Assert that the shape is as stated.
+    """Assert that the answer has this shape.
 
     Args:
         got: an answer of the attempt.
         shape: as Python writes it: `(B, T, C)`.
-        name: what a student calls the answer; by default "the output", or the name of the part.
+        name: the name of the answer in messages; by default "the output", or the name of the part.
     """
     actual = _tensor(got)
     name = name or _label_of(got)
     if tuple(actual.shape) != tuple(shape):
         evidence = f"{name} should have shape {_shape(shape)}; yours has {_shape(actual.shape)}"
-        # in grading, sizes that a student chose are withheld from it
+        # In grading, sizes that a student chose are redacted in the evidence.
         raise CheckFailed(evidence, expected=shape)
 
 
 def assert_finite(got: Answer | Tensor, name: str = "") -> None:
-    """Assert that there is no NaN and no infinity, in no part of an answer that has several."""
+    """Assert that the answer, and each of its parts, has no NaN and no infinity."""
     if isinstance(got, Answer) and not got.form.is_leaf:
         for leaf in got.leaves():
             if leaf.kind != NONE:
@@ -125,24 +126,24 @@ def assert_gradients_match(
 ) -> None:
     """Assert that the gradients of these names exist and agree.
 
-    Differences are relative to the largest of all these gradients, so that a gradient that is zero
-    in exact arithmetic (a key bias's) is compared absolutely.
+    Differences are relative to the largest of all these gradients. So a gradient that is zero in
+    exact arithmetic, such as the gradient of a key bias, is compared absolutely.
 
     Args:
-        got: an answer of the attempt, which was asked for gradients: `attempt.asking(cotangent=g)`.
+        got: an answer of the attempt with gradients: `attempt.asking(cotangent=g)`.
         want: the answer of the reference to the same call.
-        *names: at least one: "args.0" is the first argument's, "proj.weight" a parameter's,
-            "then.0.args.0" that of the second call's first argument.
-        suspect_if_cut: the id of a misconception that is proved where no gradient arrives at all.
+        *names: at least one name: "args.0" for the first argument, "proj.weight" for a parameter,
+            "then.0.args.0" for the first argument of the second call.
+        suspect_if_cut: the id of a misconception that is proved if no gradient arrives at all.
 
     Raises:
-        ValueError: if no name is given, or the reference has no gradient of it. The check's author
-            reads it.
+        ValueError: if no name is given, or if the reference has no gradient of this name. This is
+            an error of the check, so the message is for its author.
     """
     _demand_gradients(want, names)
     for leaf, cotangent in zip(answers_of(got.call, got.reply), got.call.cotangents, strict=False):
         if cotangent is not None:
-            assert_shape(leaf, cotangent.shape)  # else no gradient was asked for
+            assert_shape(leaf, cotangent.shape)  # with another shape, there are no gradients
     expected_gradients = {name: want.gradient(name) for name in names}
     scale = max(
         (float(g.abs().max()) for g in expected_gradients.values() if g is not None), default=0.0
@@ -169,8 +170,9 @@ def assert_gradients_match(
 
 
 def _demand_gradients(want: Answer, names: Sequence[str]) -> None:
-    """Raise ValueError, which the author of the check reads, unless the reference was asked for
-    gradients of these names.
+    """Raise ValueError unless the reference has gradients of these names.
+
+    The message is for the author of the check.
     """
     want.must_return()
     if not names:
@@ -195,10 +197,10 @@ def assert_refused(
     """Assert that the attempt raised ValueError or AssertionError.
 
     Args:
-        got: an answer of the attempt to what it should refuse.
-        subject: what that was, as the beginning of a sentence: "T = 0" gives "T = 0 is accepted in
-            silence".
-        also: names of further exceptions that will do, such as `("RuntimeError",)`.
+        got: an answer of the attempt to a call that it should refuse.
+        subject: the reason to refuse, as the beginning of a sentence: "T = 0" gives "T = 0 is
+            accepted in silence".
+        also: names of further exceptions that are accepted, such as `("RuntimeError",)`.
         suspect: the id of a misconception that is proved if nothing is raised.
     """
     raised = got.raised
@@ -226,11 +228,15 @@ def assert_unmutated(got: Answer, suspect: str = "") -> None:
 
 
 def difference(got: Tensor, want: Tensor, scale: float | None = None) -> float:
-    """Return the largest difference as a fraction of `scale`, by default the largest finite
-    expected value.
+    """Return the largest difference as a fraction of `scale`.
 
-    Equal infinities agree, NaN agrees with nothing. The result is inf if they differ in an infinity
-    or a NaN.
+    Equal infinities agree, NaN agrees with nothing. The result is inf if the tensors differ in an
+    infinity or a NaN.
+
+    Args:
+        got: the actual values.
+        want: the expected values.
+        scale: the default is the largest finite expected value.
     """
     if got.numel() == 0:
         return 0.0
@@ -239,22 +245,29 @@ def difference(got: Tensor, want: Tensor, scale: float | None = None) -> float:
     if bool(same.all()):
         return 0.0
     finite = want[want.isfinite()].abs()
-    largest = scale if scale is not None else (float(finite.max()) if finite.numel() else 0.0)
+    if scale is None:
+        scale = float(finite.max()) if finite.numel() else 0.0
     error = torch.where(same, 0.0, (got - want).abs())
     worst = float(error.max()) if bool(error.isfinite().all()) else float("inf")
-    return worst / largest if largest > 0 else worst
+    return worst / scale if scale > 0 else worst
 
 
-def moved(before: Tensor, after: Tensor) -> Tensor:
-    """Return how much the output of each token changed, (B, T, C) → (B, T), as a fraction of the
-    largest output.
+def moved(original: Tensor, edited: Tensor) -> Tensor:
+    """Return how much the output of each token changed, as a fraction of the largest output.
+
+    Args:
+        original: (B, T, C), the output for the original input.
+        edited: (B, T, C), the output for the edited input.
+
+    Returns:
+        (B, T).
     """
-    before, after = before.double().nan_to_num(), after.double().nan_to_num()
-    return (before - after).abs().amax(-1) / before.abs().max().clamp(min=1e-30)
+    original, edited = original.double().nan_to_num(), edited.double().nan_to_num()
+    return (original - edited).abs().amax(-1) / original.abs().max().clamp(min=1e-30)
 
 
 def _label_of(value: Answer | Tensor) -> str:
-    """Return what a student calls this answer, which may be a part of one."""
+    """Return the name of this answer, or of this part of an answer, in messages."""
     return value.label if isinstance(value, Answer) else "the output"
 
 
@@ -266,7 +279,7 @@ def _tensor(value: object) -> Tensor:
     )
 
 
-def _where(got: Tensor, want: Tensor) -> tuple[tuple[int, ...], int]:
+def _worst_position_and_count(got: Tensor, want: Tensor) -> tuple[tuple[int, ...], int]:
     error = torch.where(got == want, 0.0, (got.double() - want.double()).abs()).nan_to_num(
         float("inf")
     )
@@ -278,14 +291,15 @@ def _where(got: Tensor, want: Tensor) -> tuple[tuple[int, ...], int]:
 
 
 def _by(error: float) -> str:
-    """By how much, where it is so little that a constant or a dtype may be the cause."""
+    """Return the size of an error for a message, or "" if it is not slight."""
     return f", all by less than {SLIGHT:.1%} of the largest" if error < SLIGHT else ""
 
 
 def _shape(shape: torch.Size | tuple[int, ...]) -> str:
     """Return the shape as Python writes it.
 
-    Sizes and numbers of axes beyond any that a check uses are cut, because a student chose them.
+    Sizes and numbers of axes that are larger than in any check are cut, because a student chose
+    them.
     """
     sizes = [str(s) if s <= _SIZE_SHOWN else "…" for s in shape[:_AXES_SHOWN]] + ["…"] * (
         len(shape) > _AXES_SHOWN
@@ -294,7 +308,7 @@ def _shape(shape: torch.Size | tuple[int, ...]) -> str:
 
 
 def label(name: str) -> str:
-    """Return what the student calls "args.0"."""
+    """Return the name of an argument or parameter for students: "the first argument"."""
     prefix, _, suffix = name.partition(".")
     if prefix == "then":
         step, _, argument = suffix.partition(".")
@@ -309,16 +323,17 @@ def label(name: str) -> str:
     return name
 
 
-# Half precision: how closely an attempt under autocast must agree with the reference in float64:
-# fractions of the largest expected value. On a CPU, right attempts at modules differ by at most
-# 0.0013 in float16 and 0.0115 in bfloat16, depending on where they round.
+# An attempt under autocast must agree with the reference in float64 to these fractions of the
+# largest expected value. On a CPU, right attempts at modules differ by at most 0.0013 in float16
+# and 0.0115 in bfloat16, depending on where they round.
 TOLERANCES = {"float16": 0.005, "bfloat16": 0.05}
 HALF_PRECISION = tuple(TOLERANCES)
 
 
 def assert_near(got: Answer, want: Answer, name: str = "the output") -> None:
-    """Assert that an answer under autocast is finite, and differs by no more than rounding in that
-    precision explains.
+    """Assert that an answer under autocast is finite, and differs only by rounding.
+
+    The size of this rounding is in `TOLERANCES`.
     """
     dtype = got.call.autocast
     assert dtype is not None

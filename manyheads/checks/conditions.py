@@ -1,27 +1,27 @@
-"""Conditions: what a function must do before its checks of form count.
+"""Conditions: requirements that a function must meet before its checks of form count.
 
-A check of form (dtype, device, unchanged arguments) sees no numbers, so an answer that ignores half
-of its input would pass it. A file of checks states in `PRECONDITIONS` what a function must do
-beside: for each function a generator that makes calls and yields a `Condition` for each. A
-condition is data: a call, and a rule by which the answer is held against the reference's. So
-`course grade` can put it on hidden inputs, and `course check` on recorded ones, without any code of
-a check.
+A check of form (dtype, device, unchanged arguments) does not look at numbers, so an answer that
+ignores half of its input would pass. A file of checks therefore states further requirements in
+`PRECONDITIONS`: for each function, a generator that makes calls and yields a `Condition` for each.
+A condition is data: a call, and a rule that compares the answer with the reference's. So
+`course grade` can use it with hidden inputs, and `course check` with recorded ones, without any
+code of a check.
 
-The rules look at the first axis of the answer, along which a call puts variants of one input.
+The rules look at the first axis of the answer. Along this axis a call has variants of one input.
 
-interaction: groups of four variants a, b, c, d. What a − b − c + d leaves is what two changes of
-    the input do together, and neither alone.
-weighing: groups of six variants, three before and three after two keys have changed places. In the
-    first of each three, all values are as they were. In the second, the value of one key is raised,
-    and in the third that of the other key. How far the answer moves is in proportion to the share
-    of that key. If the scores decide nothing, the two shares have the same ratio before and after,
-    so (first before · second after − second before · first after) is 0.
-limit: groups of four variants with the factors 1, 2, 5 and 10 of what decides the shares. Shares
-    that grow up to a limit and then add up to more than one unit are not shared out: each is
-    decided alone, as a sigmoid does.
+interaction: groups of four variants a, b, c, d. a − b − c + d is the joint effect of two changes of
+    the input, without the effects of each change alone.
+weighing: groups of six variants, three before and three after two keys have been swapped. In the
+    first of each three, all values are unchanged. In the second, the value of one key is raised,
+    and in the third, the value of the other key. The answer then moves in proportion to the share
+    of that key. If the scores have no influence, the ratio of the two shares is the same before and
+    after, so (first before · second after − second before · first after) is 0.
+limit: groups of four variants, in which the input that decides the shares is multiplied by 1, 2, 5
+    and 10. If the shares grow up to a limit and then add up to more than one unit, each share is
+    computed without regard to the others, as by a sigmoid.
 
-The first group is the one that the reference answers. Others are the same with the input's parts in
-other roles, so that a mistake in the roles alone is not taken for an answer that weighs nothing.
+The reference answers the first group. In the other groups the parts of the input have other roles.
+So an answer that only confuses the roles is not mistaken for one that weighs nothing.
 """
 
 from __future__ import annotations
@@ -38,20 +38,22 @@ from .hidden_check import CheckFailed
 Rule = Literal["interaction", "weighing", "limit"]
 LIMIT_FACTORS = (1.0, 2.0, 5.0, 10.0)
 VARIANTS: Mapping[Rule, int] = {"interaction": 4, "weighing": 6, "limit": 4}  # in each group
-# of what the reference leaves: inputs in float32 leave less, and a wrong scale or axis leaves more
+# The smallest effect, as a fraction of the reference's effect. Rounding of inputs to float32 causes
+# less, and a wrong scale or axis causes more.
 LEAST = 1e-5
-NOTHING = 1e-9  # what rounding leaves: here the reference itself does not tell
-# the largest angle, in radians, between two answers that differ in size alone
+NOTHING = 1e-9  # the effect of rounding; if the reference's effect is smaller, the rule is not met
+# the largest angle, in radians, between two answers that differ only in size
 SAME_DIRECTION = 1e-3
-GROWS = 0.05  # of the answer: by more it changes from the first factor to the second
-SETTLED = 1e-3  # of the answer: by less it changes from the third factor to the fourth
+GROWS = 0.05  # the answer changes by more than this fraction from the first factor to the second
+SETTLED = 1e-3  # the answer changes by less than this fraction from the third factor to the fourth
 MORE_THAN_ONE_UNIT = 1.5  # times the reference's answer
 
 
 @dataclass(frozen=True)
 class LeftOut:
-    """What an interaction is not looked for in: what the call changes itself. Positions of the last
-    two axes.
+    """Indices of the last two axes in which an interaction does not count.
+
+    The call itself changes the answer there.
     """
 
     rows: tuple[int, ...] = ()
@@ -63,22 +65,18 @@ NOTHING_LEFT_OUT = LeftOut()
 
 @dataclass(frozen=True)
 class Condition:
-    """One call that a condition makes, and the rule that its answer must meet.
-
-    message: what a student reads if the rule is not met. least: the smallest interaction, as a part
-        of the reference's.
-    """
+    """One call that a condition makes, and the rule that its answer must meet."""
 
     rule: Rule
     answer: Answer
-    message: str
+    message: str  # for the student, if the rule is not met
     left_out: LeftOut = NOTHING_LEFT_OUT
-    least: float = LEAST
+    least: float = LEAST  # the smallest effect, as a fraction of the reference's effect
 
 
 @dataclass(frozen=True)
 class Judged:
-    """A condition's answer as numbers, beside the reference's."""
+    """The numbers of a condition's answer, and those of the reference's answer."""
 
     rule: Rule
     actual: Tensor
@@ -89,10 +87,10 @@ class Judged:
 
 
 def first_unmet(conditions: Iterable[Judged]) -> str:
-    """Return the message of the first condition that is not met, "" if all are.
+    """Return the message of the first condition that is not met, or "" if all are met.
 
-    Of several that ask whether anything is left one is enough: each is asked at another magnitude,
-    or on another path.
+    One met condition with the rule "interaction" or "weighing" is enough, because each of these
+    tries another magnitude of the input, or another path.
     """
     judged = list(conditions)
     asking = [condition for condition in judged if condition.rule != "limit"]
@@ -103,16 +101,16 @@ def first_unmet(conditions: Iterable[Judged]) -> str:
 
 
 def judged_beside(condition: Condition, reference: Answer) -> Judged:
-    """Return a condition's numbers beside those of the reference's answer to the same call.
+    """Return the condition's numbers together with those of the reference for the same call.
 
-    Raises CheckFailed if there are none, or none for each variant: then no rule can be held against
-    them.
+    Raises CheckFailed if there are no numbers, or if their first axis has another length than the
+    reference's: then no rule can be applied.
     """
     return judged_beside_numbers(condition, _numbers(reference))
 
 
 def judged_beside_numbers(condition: Condition, expected: Tensor) -> Judged:
-    """As `judged_beside`, where the reference's numbers are known."""
+    """Return the same as `judged_beside`, if the numbers of the reference are known."""
     actual = _numbers(condition.answer)
     if actual.dim() == 0 or len(actual) != len(expected) or not actual.numel():
         raise CheckFailed(
@@ -129,10 +127,10 @@ def _numbers(answer: Answer) -> Tensor:
 
 
 def leaves_enough(condition: Judged) -> bool:
-    """Return whether the changes of the input do something together, in one of the roles.
+    """Return whether the effect of the rule is large enough in one of the groups.
 
-    True also for an answer without any finite number. Such an answer shows nothing here, and other
-    checks ask for finite numbers.
+    The result is also True for an answer without any finite number. Such an answer shows nothing
+    here, and other checks require finite numbers.
     """
     left_out = (
         condition.left_out
@@ -150,7 +148,7 @@ def leaves_enough(condition: Judged) -> bool:
 
 
 def what_is_left(rule: Rule, answer: Tensor, left_out: LeftOut) -> Tensor:
-    """Return (groups,): how large it is, of each group."""
+    """Return (groups,): the size of the rule's effect in each group."""
     variants = answer.unflatten(0, (-1, VARIANTS[rule])).unbind(1)
     effect = _weighing(*variants) if rule == "weighing" else _interaction(*variants)
     if left_out.rows:
@@ -166,27 +164,24 @@ def _interaction(a: Tensor, b: Tensor, c: Tensor, d: Tensor) -> Tensor:
 
 
 def _weighing(
-    plain: Tensor, first: Tensor, second: Tensor, plain_2: Tensor, first_2: Tensor, second_2: Tensor
+    base_1: Tensor, key_1: Tensor, other_1: Tensor, base_2: Tensor, key_2: Tensor, other_2: Tensor
 ) -> Tensor:
-    return (first - plain) * (second_2 - plain_2) - (second - plain) * (first_2 - plain_2)
+    return (key_1 - base_1) * (other_2 - base_2) - (other_1 - base_1) * (key_2 - base_2)
 
 
 def exceeds_one_unit(condition: Judged) -> bool:
-    """Return whether shares grow with the factor, up to a limit at which they add up to more than
-    one unit.
-    """
-    small, twice, large, larger = (
+    """Return whether the shares grow up to a limit and then add up to more than one unit."""
+    factor_1, factor_2, factor_5, factor_10 = (
         variant.flatten(1)
         for variant in condition.actual.unflatten(0, (-1, VARIANTS["limit"])).unbind(1)
     )
     expected = condition.expected.unflatten(0, (-1, VARIANTS["limit"]))[:, 2].flatten(1)
-    size = small.norm(dim=1)
-    same_direction = (small * twice).sum(1).abs() >= (1 - SAME_DIRECTION**2) * size * twice.norm(
-        dim=1
-    )
-    grows = (twice - small).norm(dim=1) > GROWS * size
-    settles = (larger - large).norm(dim=1) <= SETTLED * large.norm(dim=1)
-    is_more = large.norm(dim=1) > MORE_THAN_ONE_UNIT * expected.norm(dim=1)
+    size = factor_1.norm(dim=1)
+    product = (factor_1 * factor_2).sum(1).abs()
+    same_direction = product >= (1 - SAME_DIRECTION**2) * size * factor_2.norm(dim=1)
+    grows = (factor_2 - factor_1).norm(dim=1) > GROWS * size
+    settles = (factor_10 - factor_5).norm(dim=1) <= SETTLED * factor_5.norm(dim=1)
+    is_more = factor_5.norm(dim=1) > MORE_THAN_ONE_UNIT * expected.norm(dim=1)
     return bool((same_direction & grows & settles & is_more).any())
 
 

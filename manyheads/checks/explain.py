@@ -25,21 +25,23 @@ _KINDS = frozenset(
         "module generator type"
     ).split()
 )
-_LAYOUTS, _DTYPES = (
-    [v for v in vars(torch).values() if isinstance(v, torch_type)]
-    for torch_type in (torch.layout, torch.dtype)
-)
-# What the worker calls a tensor that is not sent, word for word: its type's name is no word.
+_LAYOUTS = [value for value in vars(torch).values() if isinstance(value, torch.layout)]
+_DTYPES = [value for value in vars(torch).values() if isinstance(value, torch.dtype)]
+# The worker describes a tensor that it does not send with exactly these words (`output_of`).
 _OTHER_TENSORS = frozenset(
     f"{v} {dtype} tensor".replace("torch.", "") for v in _LAYOUTS for dtype in _DTYPES
 )
 
 
 def sanitize(text: str, limit: int = LIMIT, *, keeps_blanks: bool = False) -> str:
-    """Return one line of printable characters, without `::` (which starts a command to a CI
-    runner), cut at `limit`.
+    """Return one line of printable characters, cut at `limit`.
 
-    keeps_blanks: at its beginning and between words; else one alone stands between two words.
+    `::` is shortened, because it starts a command to a CI runner.
+
+    Args:
+        text: any text.
+        limit: the largest number of characters.
+        keeps_blanks: whether to keep blanks at the beginning, and several blanks between words.
     """
     line = re.sub(r":{2,}", ":", printable(text)).rstrip()
     line = line if keeps_blanks else re.sub(r" +", " ", line).strip()
@@ -47,28 +49,30 @@ def sanitize(text: str, limit: int = LIMIT, *, keeps_blanks: bool = False) -> st
 
 
 def joined(*sentences: str) -> str:
-    """Return sentences in a line, those that are not empty, each with one mark between it and the
-    next.
+    """Return the sentences that are not empty on one line, with one full stop or ? after each.
+
+    The end of the last sentence is not changed.
     """
-    *earlier, last = [*filter(None, sentences)] or [""]
+    *earlier, last_sentence = [*filter(None, sentences)] or [""]
     return (
         "".join(
             f"{sentence.removesuffix('.')}{'' if sentence.endswith('?') else '.'} "
             for sentence in earlier
         )
-        + last
+        + last_sentence
     )
 
 
 def kind_name(type_name: str) -> str:
-    """Return the type of a return value in words that may be shown: the name of a common type, or
-    no name.
+    """Return the type of a return value in words that may be shown.
+
+    Only common types are named, because an attempt could carry out information in other names.
     """
     if type_name == "NoneType":
         return "None: is a return missing at its end?"
     if type_name == OPAQUE:
         return "a part that nobody looks at"
-    # one digit: an attempt chose it, knowing its hidden inputs
+    # Only one digit is shown: the attempt chose the length, and knows the hidden inputs.
     if re.fullmatch(r"(tuple|list) of [0-9]", type_name):
         return f"a {type_name}{' or more' if type_name.endswith('9') else ''}"
     if type_name in _KINDS or type_name in _OTHER_TENSORS:
@@ -77,7 +81,7 @@ def kind_name(type_name: str) -> str:
 
 
 def form_name(form: Form) -> str:
-    """Return what is asked, in words: "a pair (y, cache)"."""
+    """Return the required structure in words: "a pair (y, cache)"."""
     if form.is_leaf:
         return "anything" if form.kind == "opaque" else "a tensor"
     how_many = {1: "a tuple of 1", 2: "a pair", 3: "a triple"}.get(
@@ -86,7 +90,7 @@ def form_name(form: Form) -> str:
     return f"{how_many} ({', '.join(form.names)})" if form.names else how_many
 
 
-# Type names that may be shown. Any other becomes "an exception of its own".
+# Only these type names may be shown. In place of another name, "an exception of its own" is shown.
 _KNOWN = frozenset(
     """ArithmeticError AssertionError AttributeError BaseException EOFError EinopsError Exception
     FileNotFoundError FloatingPointError ImportError IndentationError IndexError KeyError
@@ -95,26 +99,23 @@ _KNOWN = frozenset(
     SystemExit TabError TimeoutError TypeError UnboundLocalError UnicodeError ValueError
     ZeroDivisionError""".split()
 )
-# Layers that a student may have forgotten to call: what stands in kinds.yaml for any of their
-# names.
+# Layers that a student may have forgotten to call. In kinds.yaml, LAYER matches any of their names.
 _LAYER = "LAYER", "(Linear|Dropout|Softmax|LayerNorm|Identity|Sequential|ModuleList)"
 _REFUSALS = frozenset({"ValueError", "AssertionError"})
-_OVERLOADS = ", but expected one of:"  # behind it PyTorch lists all signatures, on many lines
+_OVERLOADS = ", but expected one of:"  # after this text PyTorch lists all signatures on many lines
 _MISSING = re.compile(r"name '(\w+)' is not defined|(\w+) is not defined in this file")
 
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of exception: how to recognise it, what it means, and the misconception that causes
-    it, if any.
-    """
+    """A kind of exception."""
 
-    type: str
-    pattern: re.Pattern[str]
+    type: str  # the name of one of the exception's classes
+    pattern: re.Pattern[str]  # matches a part of its message
     meaning: str
-    misconception: str | None = None
+    misconception: str | None = None  # that causes the exception
     at_call: bool = False  # raised by the engine's call, outside the student's lines
-    id: str = ""  # of those that the engine asks for
+    id: str = ""  # only of the kinds that this module looks for
     first: bool = False  # tried before all others
 
     def fits(self, raised: Raised) -> bool:
@@ -141,7 +142,7 @@ _LEFT_OPEN = next(exception_kind for exception_kind in KINDS if exception_kind.i
 
 
 def kind_of(raised: Raised) -> Kind | None:
-    """Return the first kind that matches; None if none does."""
+    """Return the first kind that matches, or None."""
     exception_kind = next((candidate for candidate in _IN_ORDER if candidate.fits(raised)), None)
     return (
         _LEFT_OPEN
@@ -156,15 +157,17 @@ def _is_one_of(raised: Raised | None, *ids: str) -> bool:
 
 
 def is_refusal(raised: Raised) -> bool:
-    """Return whether the attempt refuses its arguments, as opposed to an error that Python or torch
-    raises by itself.
+    """Return whether the attempt refuses its arguments.
+
+    Errors that Python or torch raise by themselves do not count.
     """
     return bool(_REFUSALS & set(raised.bases)) and kind_of(raised) is None
 
 
 def says_unwritten(raised: Raised | None) -> bool:
-    """Return whether what was called says that nothing is written in it. PyTorch raises exceptions
-    of the same type.
+    """Return whether the called function is still an empty stub.
+
+    PyTorch also raises NotImplementedError, so the type alone is not enough.
     """
     return (
         raised is not None
@@ -174,34 +177,31 @@ def says_unwritten(raised: Raised | None) -> bool:
 
 
 def is_unfinished(raised: Raised) -> bool:
-    """Return whether what was called is not written or not there yet, which says nothing of the
-    functions that are.
+    """Return whether the called function is not written completely, or is not defined.
+
+    Such an exception shows nothing about the functions that are written.
     """
     return _is_one_of(raised, "unwritten", "left_open", "undefined")
 
 
 def is_left_open(raised: Raised | None) -> bool:
-    """Return whether a function that has something in it says that a part of it is not written
-    yet.
-    """
+    """Return whether the called function is begun, but raises NotImplementedError for a part."""
     return _is_one_of(raised, "left_open")
 
 
 def is_undefined(raised: Raised) -> bool:
-    """Return whether the file has no such name as was asked for."""
+    """Return whether the file does not define the name of the call."""
     return _is_one_of(raised, "undefined")
 
 
 def missing_name(raised: Raised | None) -> str:
-    """Return the name for want of which a call raised; "" where it raised for another reason, or
-    not at all.
-    """
-    named = (
+    """Return the name that is not defined, or "" if the call raised for another reason or not."""
+    match = (
         _MISSING.match(raised.message)
         if raised and raised.type in ("NameError", "AttributeError")
         else None
     )
-    return (named[1] or named[2]) if named else ""
+    return (match[1] or match[2]) if match else ""
 
 
 def is_shape_fault(raised: Raised) -> bool:
@@ -210,18 +210,19 @@ def is_shape_fault(raised: Raised) -> bool:
 
 
 def is_dtype_fault(raised: Raised) -> bool:
-    """Return whether an operation got tensors of different dtypes. Then the answer in the other
-    dtype says more.
+    """Return whether an operation got tensors of different dtypes.
+
+    Then the reply to the same call in the other dtype shows more.
     """
     exception_kind = kind_of(raised)
     return exception_kind is not None and exception_kind.misconception == "hard_coded_dtype"
 
 
 def explain(raised: Raised) -> str:
-    """Return one sentence: what was raised, where, and what that means."""
+    """Return a sentence with the type of the exception, the line, and the meaning."""
     name = next((base for base in raised.bases if base in _KNOWN), "an exception of its own")
     exception_kind = kind_of(raised)
-    # not what the kind means
+    # If the message contains the text given here, the exception has another cause than its kind.
     misread = {"UnboundLocalError": "", "SyntaxError": "nested"}.get(raised.type)
     meaning = (
         f": {exception_kind.meaning}"
@@ -229,21 +230,25 @@ def explain(raised: Raised) -> str:
         else ""
     )
     if meaning and exception_kind and exception_kind.type == "SyntaxError":
-        # a newer version may read it, and recordings depend on what stands in kinds.yaml
+        # A newer Python may accept the syntax. The version is added here and not in kinds.yaml,
+        # because recorded files depend on kinds.yaml.
         meaning += f" {PYTHON}"
     return f"raised {name}{f' on line {raised.line}' if raised.line else ''}{meaning}"
 
 
 def describe_exception(raised: Raised, requirement: str = "", *, is_shown: bool = True) -> str:
-    """Return one sentence, with the exception's message where it is shown: to its student alone,
-    where nothing is hidden.
+    """Return one sentence about the exception.
 
-    requirement: a sentence about what is due in its place.
+    Args:
+        raised: the exception.
+        requirement: a sentence about the behaviour that is required instead.
+        is_shown: whether to include the exception's message. Only the student may see it, and only
+            if the call has no hidden inputs.
     """
-    # whose message is a number, or None
-    says_nothing = says_unwritten(raised) or raised.type == "SystemExit"
+    # the message of SystemExit is only a number or None
+    has_no_message = says_unwritten(raised) or raised.type == "SystemExit"
     message, *_ = raised.message.split(_OVERLOADS)
-    safe_message = sanitize(message) if is_shown and not says_nothing else ""
+    safe_message = sanitize(message) if is_shown and not has_no_message else ""
     return joined(
         explain(raised),
         safe_message and f"Python says: {safe_message}".removesuffix("."),

@@ -29,8 +29,9 @@ from .explain import is_unfinished
 
 
 class Layer(IntEnum):
-    """What a check is about. Failures are shown in this order, because the first broken layer
-    explains later ones.
+    """The subject of a check.
+
+    Failures are shown in this order, because the first broken layer explains later ones.
     """
 
     SHAPE = 0
@@ -57,14 +58,14 @@ def check(
     """Mark a function as a hidden check. Its docstring is the sentence that the student reads.
 
     Args:
-        points: what it is worth: 0 or more. The sum of an exercise's checks stands in course.yaml.
-        hint: what a student reads who fails it; by default the exercise's hint.
-        layer: what it is about.
-        device: "cuda" for a check of what only a GPU can show; on other devices the check does not
-            exist. Such a check must give no points, so that a score means the same on every device.
+        points: 0 or more. course.yaml has the sum for all checks of an exercise.
+        hint: the text for a student who fails the check; by default the exercise's hint.
+        layer: the subject of the check.
+        device: "cuda" for a check that needs a GPU; on other devices the check does not exist. Such
+            a check must give no points, so that a score means the same on every device.
 
     Raises:
-        ValueError: if the points or the layer are none, or if a check for one device alone has
+        ValueError: if `points` or `layer` is not valid, or if a check for only one device has
             points.
     """
     import pytest  # imported late: a student's own check has no hidden checks and should start fast
@@ -87,14 +88,16 @@ DIED = "The grader ended here before it was done, twice; this is not your fault.
 
 @dataclass(frozen=True)
 class CheckOutcome:
-    """The verdict of one check, with what the student and the diagnosis need.
+    """The verdict of one check, with the data for the student's report and the diagnosis.
 
-    raised: the attempt's exception as a `Raised`, if it raised one.
-    suspect: the misconception that this failure proves by itself.
-    fault: the error of the grader itself; empty if there is none.
-    place: the function that it asks; of several the one that is to blame, as far as that is known.
-    unmet: whether the check itself passed, and its function compares nothing, or does not meet a
-        condition (PRECONDITIONS).
+    Attributes:
+        suspect: the misconception that this failure proves by itself.
+        raised: the attempt's exception as a `Raised`, if it raised one.
+        fault: the error of the grader itself; empty if there is none.
+        function: the function that the check calls. If it calls several, this is the one that
+            caused the failure, as far as that is known.
+        trivial_answer: whether the check itself passed, but the function gives trivial answers or
+            does not meet a condition (PRECONDITIONS).
     """
 
     id: str
@@ -117,19 +120,22 @@ class CheckOutcome:
 
 
 class CheckFailed(AssertionError):
-    """The attempt does not do what the check asks. `str()` is the evidence.
+    """The attempt does not meet the requirement of the check. `str()` is the evidence.
 
-    suspect: the misconception that this failure proves by itself, whatever else is wrong with the
-        attempt.
-    expected: sizes that the evidence states as right.
+    Attributes:
+        suspect: the misconception that this failure proves by itself, even if the attempt has other
+            mistakes.
+        expected: sizes that the evidence states as right.
+        place: the function that caused the failure, if the check itself passed.
+        unmet: whether the check itself passed, but its function gives trivial answers.
     """
 
     def __init__(self, evidence: str, suspect: str = "", expected: Sequence[int] = ()) -> None:
         super().__init__(evidence)
         self.suspect = suspect
         self.expected = tuple(expected)
-        self.place = ""  # the function that is to blame, where the check itself passed
-        self.unmet = False  # whether it compares nothing, where that is asked besides
+        self.place = ""
+        self.unmet = False
 
 
 REFUSAL_DUE = "What is due here is a refusal: a ValueError that says why"
@@ -138,7 +144,9 @@ REFUSAL_DUE = "What is due here is a refusal: a ValueError that says why"
 class AttemptRaised(CheckFailed):
     """The attempt raised an exception in place of an answer, or of a refusal.
 
-    due: a sentence about what is due in its place; empty for an answer.
+    Attributes:
+        raised: the exception.
+        due: a sentence about the required behaviour, or "" if that is an answer.
     """
 
     def __init__(self, raised: Raised, requirement: str = "") -> None:
@@ -154,26 +162,22 @@ def input_seed(secret: bytes, *labels: str) -> int:
 
 
 class Drawn(NamedTuple):
-    """A tensor that was drawn, so briefly that it can be drawn again: the `place`-th of a seed,
-    flat.
-
-    length: of its numbers. scale: their standard deviation.
-    """
+    """A short description of random numbers, from which they can be drawn again."""
 
     seed: int
-    position: int
-    length: int
-    scale: float
+    position: int  # how many tensors were drawn before with this seed
+    length: int  # of the flat tensor
+    scale: float  # the standard deviation
 
     def numbers(self) -> Tensor:
-        """Return the (length,) numbers in float64: the same on every processor, with every version
-        of torch.
+        """Return the (length,) numbers in float64.
 
-        Each is the sum of four whole numbers of 32 bits, taken from a hash (SHAKE-128). So the
-        numbers are bell-shaped, and none is larger than 2√3 standard deviations. float32 holds each
-        of them, as files store them and attempts may ask.
+        They are the same on every processor, with every version of torch. Each is the sum of four
+        whole numbers of 32 bits from a hash (SHAKE-128). So the numbers are bell-shaped, and none
+        is larger than 2√3 standard deviations. float32 represents each number exactly, because
+        files store float32, and an attempt may be called in float32.
         """
-        return _numbers(self).clone()  # a check may change them
+        return _numbers(self).clone()  # a check may change its copy
 
 
 @lru_cache(maxsize=2048)  # every attempt of a run gets the same ones
@@ -189,26 +193,32 @@ class Draw:
     """The random numbers of one check: float64 on the CPU."""
 
     def __init__(self, seed: int, drawn: list[Drawn] | None = None) -> None:
-        """Begin with a seed. drawn: a list to which everything that is drawn is added."""
-        self._seed, self._place = seed, 0
+        """Begin with a seed.
+
+        Args:
+            seed: the seed.
+            drawn: a list to which the description of each drawn tensor is added.
+        """
+        self._seed, self._position = seed, 0
         self._random = random.Random(seed)
         self._drawn = [] if drawn is None else drawn
 
     def __call__(self, *shape: int, scale: float = 1.0) -> Tensor:
         """Return bell-shaped numbers of this shape, with mean 0 and standard deviation `scale`."""
-        drawn = Drawn(self._seed, self._place, math.prod(shape), scale)
+        drawn = Drawn(self._seed, self._position, math.prod(shape), scale)
         self._drawn.append(drawn)
-        self._place += 1
+        self._position += 1
         return drawn.numbers().view(shape)
 
     def weights(self, *shape: int) -> Tensor:
-        """Return a weight (out, in) with standard deviation 1/√in, so that activations keep their
-        scale.
+        """Return a weight (out, in) with standard deviation 1/√in.
+
+        With it, activations keep their scale.
         """
         return self(*shape, scale=1 / math.sqrt(shape[-1]))
 
     def sizes(self, **choices: tuple[int, int] | list[int]) -> SimpleNamespace:
-        """Integers that differ pairwise: `draw.sizes(B=[5, 7], T=(9, 13))`.
+        """Return integers that differ pairwise: `draw.sizes(B=[5, 7], T=(9, 13))`.
 
         A tuple is a range with both ends included; a list contains the integers to choose from.
         """
@@ -235,13 +245,15 @@ class EditError(ValueError):
 
 @dataclass(frozen=True)
 class Edit:
-    """changes: each text of the reference that is replaced, and its replacement."""
+    """Replacements of texts in the reference, which make a mutant."""
 
-    changes: Mapping[str, str]
+    changes: Mapping[str, str]  # text of the reference -> its replacement
 
     def apply(self, source: str) -> str:
-        """Return the edited source. Raises EditError if a text occurs exactly once neither there
-        nor between the solution's marks.
+        """Return the edited source.
+
+        Raises EditError unless each text occurs exactly once, in the source or between the
+        solution's marks.
         """
         for old, new in self.changes.items():
             offset = _offset(source, old)
@@ -250,7 +262,9 @@ class Edit:
 
 
 def _offset(source: str, old: str) -> int:
-    """Return where the text stands. A text of the lesson may have it, too: then the one between the
+    """Return the offset of the text in the source.
+
+    The text may also occur in the explanations of the lesson. Then the occurrence between the
     solution's marks counts.
     """
     spans = [(0, len(source)), *(match.span() for match in _SOLUTIONS.finditer(source))]
@@ -268,7 +282,7 @@ def edit(old: str, new: str, more_changes: Mapping[str, str] | None = None) -> E
     Example: `("scale_missing", edit("/ math.sqrt(head_dim)", ""))`
 
     Args:
-        old: a text of the solution file, with its blanks. It must occur exactly once, in the file
+        old: a text of the solution file, including blanks. It must occur exactly once, in the file
             or between the solution's marks.
         new: its replacement in the mutant.
         more_changes: further replacements of the same fault.

@@ -41,11 +41,10 @@ from .explain import is_dtype_fault, is_refusal, kind_of
 
 
 def cast(call: Call, dtype: str, device: str = "cpu") -> Call:
-    """Return the call with every floating-point tensor and every module in this dtype, to be
-    executed on this device.
+    """Return the call with every floating-point tensor and module in this dtype, for this device.
 
-    A module that states a dtype or a device keeps it. The tensors are moved in the process that
-    executes the call.
+    A module that states a dtype or a device keeps it. The process that executes the call moves the
+    tensors to the device.
     """
     target, elsewhere = getattr(torch, dtype), None if device == "cpu" else device
     changed = map_call(
@@ -57,7 +56,7 @@ def cast(call: Call, dtype: str, device: str = "cpu") -> Call:
 
 
 def rounded(call: Call) -> Call:
-    """Return the call with every number rounded to float32, in which files store it."""
+    """Return the call with every number rounded to float32, the dtype in which files store it."""
     return map_call(call, lambda t: t.float().double() if t.is_floating_point() else t)
 
 
@@ -66,8 +65,12 @@ def map_call(
     tensor: Callable[[Tensor], Tensor],
     build: Callable[[Build], Mapping[str, Any]] = lambda _: {},
 ) -> Call:
-    """Apply `tensor` to every tensor of the call, and set the fields that `build` returns in every
-    Build.
+    """Return the call with `tensor` applied to every tensor, and changed Builds.
+
+    Args:
+        call: the call.
+        tensor: returns the new tensor for a tensor.
+        build: returns the fields to set in a Build.
     """
 
     def change(value: Any) -> Any:
@@ -86,17 +89,18 @@ def map_call(
             else value
         )
 
-    subject = change(call.subject)  # the first: a release draws numbers in this order
+    subject = change(call.subject)  # must come first: a release draws numbers in this order
     return dataclasses.replace(call.map(change), subject=subject, cotangent=change(call.cotangent))
 
 
-MOST_OUTPUTS = 512  # of one sequence: a reply has room for no more
+MOST_OUTPUTS = 512  # outputs of one sequence: a reply has room for no more
 
 
 @dataclass(frozen=True)
 class Part:
-    """What a call of a sequence will return, or a part of it, to be handed to a later call. It
-    holds no data.
+    """The future result of a call in a sequence, or one of the result's parts.
+
+    It can be an argument of a later call. It holds no data.
     """
 
     step: int
@@ -104,13 +108,14 @@ class Part:
     path: PartPath = ()
 
     def __getitem__(self, key: int | str) -> Part:
-        """Return a part of it. Raises IndexError or KeyError where none is called so."""
+        """Return a part of this part. Raises IndexError or KeyError if there is no such part."""
         return replace(self, path=(*self.path, self.form.at(self.path).index_of(key)))
 
 
 class CallSequence:
-    """Calls that are made in one go, when all are listed: so each implementation is asked the same
-    ones.
+    """A list of calls that are made together, when the list is complete.
+
+    So every implementation gets the same calls.
 
     calls = attempt.module("Counter").sequence()
     first = calls(x)
@@ -119,14 +124,20 @@ class CallSequence:
     """
 
     def __init__(self, call: Call, execute: Callable[[Call], Reply]) -> None:
-        """call: without arguments."""
+        """Start an empty list.
+
+        Args:
+            call: a call of the function or module, without arguments.
+            execute: makes a call and returns its reply.
+        """
         self._call, self._execute = call, execute
         self._steps: list[FollowUp] = []
         self._mode: bool | None = None
 
     def train(self, mode: bool = True) -> None:
-        """Put the instance in training mode, or in eval mode, before the next call. Raises
-        ValueError before the first one.
+        """Put the instance in training mode, or in eval mode, before the next call.
+
+        Raises ValueError if there is no earlier call.
         """
         if not self._steps:
             raise ValueError(
@@ -135,7 +146,7 @@ class CallSequence:
         self._mode = mode
 
     def __call__(self, *args: Any, **kwargs: Any) -> Part:
-        """List one more call."""
+        """Add a call to the list."""
         step = FollowUp(args, kwargs, self._mode)
         self._steps.append(
             step.map(lambda v: Returned(v.step, v.path) if isinstance(v, Part) else v)
@@ -144,8 +155,9 @@ class CallSequence:
         return Part(len(self._steps) - 1, self._call.form)
 
     def ask(self) -> list[Answer]:
-        """Make the calls. Returns the answer to each. Raises ValueError where there are none, or
-        too many.
+        """Make the calls, and return the answer to each.
+
+        Raises ValueError if there are no calls, or too many.
         """
         if not self._steps:
             raise ValueError("a sequence without calls asks nothing")
@@ -159,8 +171,9 @@ class CallSequence:
 
 
 def of_tensors(call: Call) -> Call:
-    """Return a call that is given ndarrays as one with tensors, of which the attempt is given
-    ndarrays.
+    """Return the call with tensors in place of its ndarrays.
+
+    The field `arrays` is set, so that the attempt still gets ndarrays.
     """
     if not any(isinstance(value, np.ndarray) for value in call.arguments.values()):
         return call
@@ -178,24 +191,25 @@ class Runner(Protocol):
         """The device of its computations: "cpu" or "cuda"."""
 
     def execute(self, call: Call) -> Reply:
-        """Return the reply to a call whose tensors are float64. Raises AttemptEnded if the process
-        ends.
+        """Return the reply to a call whose tensors are float64.
+
+        Raises AttemptEnded if the process ends.
         """
 
 
 @dataclass(frozen=True)
 class Implementation:
-    """Calls functions and modules by name: `attempt.call("attend", q, k, v)`,
-    `attempt.module("CausalAttention", 4, 6, 8)`.
+    """Calls functions and modules by name.
+
+    Examples: `attempt.call("attend", q, k, v)`, `attempt.module("CausalAttention", 4, 6, 8)`.
 
     `asking` sets fields of `Call` for all calls of the result:
     `attempt.asking(cotangent=g, runs=2).call(...)`.
-
-    forms: what functions and classes return, by their names, where that is not one tensor.
     """
 
     runner: Runner
     options: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    # the results' forms of functions and classes, by name; other results are one tensor
     forms: Mapping[str, Form] = dataclasses.field(default_factory=dict)
 
     @property
@@ -212,12 +226,13 @@ class Implementation:
         return self.ask(self.call_of(name, args, kwargs))
 
     def sequence(self, name: str) -> CallSequence:
-        """Return several calls of a function, which can be handed what earlier ones returned."""
+        """Return an empty sequence of calls of a function. Later calls can use earlier results."""
         return CallSequence(self.call_of(name), self.runner.execute)
 
     def module(self, target: str, *args: Any, **kwargs: Any) -> Module:
-        """Describe a module to build, by the name of its class: in eval mode, with its own initial
-        weights, unless said otherwise.
+        """Return the description of a module to build, by the name of its class.
+
+        The module is in eval mode and has its own initial weights, unless they are changed.
 
         Example: `attempt.module("CausalAttention", 4, 6, 8).loaded(weights)(x)`
         """
@@ -242,8 +257,9 @@ class Implementation:
 
 @dataclass(frozen=True)
 class Module:
-    """The description of a module. Every call builds it anew, so that no call depends on an earlier
-    one.
+    """The description of a module.
+
+    Every call builds the module anew, so that no call depends on an earlier one.
     """
 
     implementation: Implementation
@@ -254,8 +270,9 @@ class Module:
         return Module(self.implementation.asking(**options), self.build)
 
     def loaded(self, state: Mapping[str, Tensor | Entries]) -> Module:
-        """Return the module with these parameters loaded, by name; parameters that are not named
-        become zero.
+        """Return the module with these parameters loaded, by name.
+
+        Parameters that are not named become zero.
         """
         return self._with(state=dict(state))
 
@@ -276,8 +293,9 @@ class Module:
         return self._with(device=device)
 
     def without_init(self) -> Module:
-        """Return the module without random initialisation, to save time if all weights are loaded
-        anyway.
+        """Return the module without random initialisation.
+
+        This saves time if all weights are loaded anyway.
         """
         return self._with(skip_init=True)
 
@@ -286,12 +304,12 @@ class Module:
         return self.implementation.ask(self.implementation.call_of(self.build, args, kwargs))
 
     def sequence(self) -> CallSequence:
-        """Return several calls of one instance, which can be handed what earlier ones returned."""
+        """Return an empty sequence of calls of one instance. Later calls can use results."""
         implementation = self.implementation
         return CallSequence(implementation.call_of(self.build), implementation.runner.execute)
 
     def built(self) -> Answer:
-        """Build only. Returns an answer whose `module` has the facts."""
+        """Build the module without calling it. The `module` of the answer has its facts."""
         return self.implementation.ask(
             Call(self.build, only_build=True, **self.implementation.options)
         )
@@ -302,14 +320,12 @@ class Module:
 
 @dataclass(frozen=True)
 class LocalRunner:
-    """Runs trusted code (the reference, a mutant) in the judge's own process.
-
-    only_values: compute outputs, gradients and exceptions only. The other fields of replies are
-    then not meaningful, and a call costs a quarter less.
-    """
+    """Runs trusted code (the reference, a mutant) in the judge's process."""
 
     namespace: Mapping[str, object]
     device: str = "cpu"
+    # Compute only outputs, gradients and exceptions. The other fields of replies are then not
+    # meaningful, and a call costs a quarter less.
     only_values: bool = False
 
     def execute(self, call: Call) -> Reply:
@@ -325,7 +341,7 @@ def target_of(call: Call) -> str:
 
 @dataclass(frozen=True)
 class Question:
-    """A call, and the id of the check that asks it."""
+    """A call, and the id of the check that makes it."""
 
     check: str
     call: Call
@@ -355,20 +371,22 @@ class RecordingRunner(BatchRunner, Protocol):
 
 
 def changes_in(reply: Reply) -> int:
-    """Return how often the reply's tensors have been changed in place: where this number grows, a
-    check has altered the reply.
+    """Return how often the reply's tensors have been changed in place.
+
+    If the number grows while a check runs, the check has altered the reply.
     """
     return sum(tensor._version for tensor in tensors_of(reply))
 
 
 def bytes_of(reply: Reply) -> int:
-    """Return the size of its tensors."""
+    """Return the size of the reply's tensors."""
     return sum(tensor.nbytes for tensor in tensors_of(reply))
 
 
 class LocalRecordingRunner:
-    """Runs the reference or a mutant in the judge's process as if it were an attempt, and records
-    the exchanges.
+    """Runs the reference or a mutant in the judge's process, and records the exchanges.
+
+    It behaves like a runner for an attempt.
     """
 
     def __init__(self, namespace: Mapping[str, object], device: str = "cpu") -> None:
@@ -376,12 +394,13 @@ class LocalRecordingRunner:
         self.device = device
         self.transcript: list[Exchange] = []
         self.ended: dict[str, Call] = {}  # trusted code ends no process
-        self.in_single: set[int] = set()  # nor is it asked in float32 because of another call
+        self.in_single: set[int] = set()  # empty: no call uses float32 because of another call
         self._runner = LocalRunner(namespace, device)
 
     def execute(self, call: Call) -> Reply:
-        """Return the reply, which is recorded. Like an attempt's, it is computed in float32 if
-        float64 raises.
+        """Return the reply, and record it.
+
+        As for an attempt, it is computed in float32 if float64 raises.
         """
         reply = as_an_attempts(self._runner, call, self._runner.execute(call))
         self.transcript.append(Exchange(self.check, call, reply))
@@ -397,8 +416,10 @@ class LocalRecordingRunner:
 
 
 def as_an_attempts(runner: Runner, call: Call, reply: Reply) -> Reply:
-    """Return the reply as an attempt's would be: computed in float32 if float64 raises, unless it
-    is known to raise, too.
+    """Return the reply that an attempt would get: from a call in float32 if float64 raises.
+
+    The call is not repeated in float32 if it would raise there, too: if the exception is a refusal,
+    or if its kind has nothing to do with dtypes.
     """
     raised = reply.raised
     exception_kind = kind_of(raised) if raised else None
@@ -428,8 +449,9 @@ def namespace_of(path: Path) -> Mapping[str, object]:
 
 
 def namespace_of_source(source: str, path: Path) -> Mapping[str, object]:
-    """Return the names that this source defines if it were the file at `path`. Raises
-    BrokenReference.
+    """Return the names that this source would define as the file at `path`.
+
+    Raises BrokenReference.
     """
     module = types.ModuleType(f"{_package_of(path.parent)}.{path.stem}")
     module.__file__ = str(path)
@@ -443,7 +465,7 @@ def namespace_of_source(source: str, path: Path) -> Mapping[str, object]:
 
 
 def _why_broken(path: Path, error: BaseException) -> str:
-    # a neighbour that it imports may be what fails
+    # The error may be in another file of the folder, which this one imports.
     location = place_of(error, lambda file: file.parent == path.parent)
     if location is None:
         return f"{path}: {described(error)}. Next: python {quote(str(path))}"
@@ -452,8 +474,9 @@ def _why_broken(path: Path, error: BaseException) -> str:
 
 
 def _package_of(folder: Path) -> str:
-    """Return the name of a package whose modules are the files of this folder. Each course has its
-    own packages.
+    """Return the name of a package whose modules are the files of this folder.
+
+    So each course has its own packages.
     """
     name = f"trusted_{hashlib.sha256(str(folder).encode()).hexdigest()[:12]}"
     if name not in sys.modules:

@@ -24,22 +24,26 @@ from ..checks.asserts import TOLERANCE, difference
 from ..checks.explain import KINDS, is_refusal, kind_of
 
 PROJECTIONS = 3
-# elements: more than any right answer has; bounds what a wrong answer costs the judge
+# More elements than any right answer has. This limits the time that a wrong answer costs the judge.
 LARGEST = 1 << 20
-# By length: how many directions of at most that length are cached. The longest take 25 MB each, and
-# 0.1 s to draw.
+# length -> how many sets of directions of at most this length are cached. The longest take 25 MB
+# each, and 0.1 s to draw.
 _CACHED = {1 << 14: 512, 1 << 16: 16, LARGEST: 3}
 FLOOR = -1e3  # scores are within ±50: after a softmax, anything below this is the same as -inf
-# anything above counts as inf: near the limit of float32, and sums of squares must not overflow
+# Anything above this counts as inf: it is near the limit of float32, and sums of squares must not
+# overflow.
 CEILING = 1e30
 
 
 @dataclass(frozen=True)
 class Projection:
-    """extremes: a short hash of the positions of NaN, values above CEILING and values below FLOOR;
-    "" if there are none.
+    """The projection of a tensor.
 
-    Numbers: projections of the other values. norm: their Euclidean norm.
+    Attributes:
+        extremes: a short hash of the positions of NaN, values above CEILING and values below FLOOR,
+            or "" if there are none.
+        numbers: projections of the other values.
+        norm: the Euclidean norm of the other values.
     """
 
     extremes: str
@@ -48,8 +52,9 @@ class Projection:
 
 
 def project(tensor: Tensor) -> Projection:
-    """Return the projection of a tensor of any dtype. For a tensor that is too large for any
-    right answer: only its size.
+    """Return the projection of a tensor of any dtype.
+
+    If the tensor is too large for any right answer, the projection has only its size.
     """
     if tensor.numel() > LARGEST:
         return Projection(f"{tensor.numel()} numbers", (0.0,) * PROJECTIONS, 0.0)
@@ -67,16 +72,18 @@ def project(tensor: Tensor) -> Projection:
 
 
 def with_extremes(tensor: Tensor) -> Tensor:
-    """Return the tensor, in which what lies beyond FLOOR or CEILING is an infinity, as a projection
-    takes it.
+    """Return the tensor with values beyond FLOOR or CEILING replaced by infinities.
+
+    A projection treats these values in the same way.
     """
     infinite = tensor.double().masked_fill(tensor <= FLOOR, -torch.inf)
     return infinite.masked_fill(tensor >= CEILING, torch.inf)
 
 
 def _rounded(number: float) -> float:
-    """Six digits, and 0 for tiny numbers: machines add in different orders, and all should record
-    the same.
+    """Return the number rounded to six digits, or 0 if it is tiny.
+
+    Machines add in different orders, but all should record the same numbers.
     """
     return 0.0 if abs(number) <= 1e-10 else float(f"{number:.6g}")
 

@@ -1,18 +1,18 @@
 """The only part of the engine that runs inside the box, next to student code.
 
-It imports the standard library, torch and itself, and knows no
-exercise. The judge uses `execute` too, to ask the reference and the mutants
-the same calls in its own process.
+It imports only the standard library, the packages of `contents.PACKAGES` and itself, and it knows
+no exercise. The judge also uses `execute`, to put the same calls to the reference and the mutants
+in its own process.
 
-The protocol, in order, on one stream socket an attempt:
+The protocol, in order, for each attempt:
 
     judge → worker   Load      the attempt's source text
     worker → judge   Reply     whether it could be imported
-    judge → worker   Call      what to call, with which tensors
+    judge → worker   Call      a function or module to call, with its tensors
     worker → judge   Reply     tensors, or the student's exception
-    ...              ...       until the judge hangs up
+    ...              ...       until the judge closes the connection
 
-After a Batch, that many messages are answered together, which wakes the judge once.
+After a Batch, so many messages are answered together, which wakes the judge only once.
 
 Every message is eight bytes of length, big-endian, and one safetensors file:
 tensors named t0, t1, … and a JSON body in its metadata that refers to them.

@@ -1,8 +1,8 @@
-"""The process of one attempt: import the student's source, then answer calls until the judge closes
-the connection.
+"""The process of one attempt: import the student's source, then answer calls.
 
-A source text runs as parts: the statements of its top level, in their order. Each runs by itself,
-and one that fails stops nothing. A script and a notebook are run alike.
+It ends when the judge closes the connection. A source text runs as parts: the statements of its top
+level, in order. Each part runs by itself, and the next one runs even if it fails. Scripts and
+notebooks are run in the same way.
 """
 
 from __future__ import annotations
@@ -51,14 +51,14 @@ def serve(receives: io.BufferedReader, sends: io.BufferedWriter) -> None:
     """
     attempt, process = _Attempt(), os.getpid()
     while (message := wire.receive(receives)) is not None:
-        if isinstance(message, Batch):  # answered together, which wakes the judge once
+        if isinstance(message, Batch):  # sending all answers together wakes the judge only once
             answers = b"".join(
                 [attempt.answer(wire.receive(receives)) for _ in range(message.count)]
             )
             answer = wire.LENGTH.pack(len(answers)) + answers
         else:
             answer = attempt.answer(message)
-        # the source has forked, and this is the child: its parent answers
+        # If the student's source has forked, this may be the child. Only the parent answers.
         if os.getpid() != process:
             os._exit(0)
         sends.write(answer)
@@ -101,15 +101,15 @@ class _Attempt:
 def import_source(load: Load) -> tuple[Program | None, Mapping[str, object], Reply]:
     """Run the source as a module, part by part.
 
-    The reply carries the exceptions of the parts that raised one.
-
-    A stepwise load runs none of them. No program: the text cannot be parsed, which the reply says.
+    Returns the program, the module's names, and a reply with the exceptions of all parts that
+    raised one. A stepwise load runs no part. If the text cannot be parsed, the program is None, and
+    the reply has the SyntaxError.
     """
     module = types.ModuleType(MODULE)
     module.__file__ = load.name
     sys.modules[MODULE] = module
     if load.cells:
-        vars(module).update(get_ipython=_nothing, display=_nothing)
+        vars(module).update(get_ipython=_do_nothing, display=_do_nothing)
     lines = lines_of(load.source)
     linecache.cache[load.name] = (len(load.source), None, lines, load.name)
     try:
@@ -128,10 +128,8 @@ def import_source(load: Load) -> tuple[Program | None, Mapping[str, object], Rep
     )
 
 
-def _nothing(*args: object, **kwargs: object) -> None:
-    """Do nothing in place of a notebook's own names: there is no shell to ask, and nobody to
-    look.
-    """
+def _do_nothing(*args: object, **kwargs: object) -> None:
+    """Stand in for the functions that a notebook's kernel defines. The box has no kernel."""
 
 
 class Program:
@@ -140,11 +138,13 @@ class Program:
     def __init__(self, load: Load, module: types.ModuleType) -> None:
         """Parse the text.
 
-        Raises SyntaxError for a script; of a notebook, a cell that cannot be parsed is one part.
+        Raises SyntaxError if a script cannot be parsed. A cell of a notebook that cannot be parsed
+        is one part.
         """
         self._name, self._module = load.name, module
         self._parts: list[tuple[int, ast.stmt | SyntaxError]] = []
-        self._flags = 0  # of `from __future__ import …`, which holds for the parts below it, too
+        # the flags of each `from __future__ import …`; they hold for all parts below it
+        self._flags = 0
         for first_line, text in cells_of(load):
             try:
                 self._parts += [
@@ -162,7 +162,7 @@ class Program:
         return tuple(line for line, _ in self._parts)
 
     def run(self, number: int) -> Raised | None:
-        """Run one part. Returns its exception, if it raised one."""
+        """Run one part. Returns its exception, or None."""
         line, statement = self._parts[number]
         try:
             if isinstance(statement, SyntaxError):
@@ -176,8 +176,9 @@ class Program:
 
 
 def cells_of(load: Load) -> Iterator[tuple[int, str]]:
-    """Yield each cell of a notebook, with its first line, below as many blank lines as stand above
-    it; of a script all of it.
+    """Yield the number of the first line and the text of each cell; a script is one cell.
+
+    Blank lines in front of the text replace the cells above, so that the line numbers are right.
     """
     if not load.cells:
         yield 1, load.source
@@ -188,15 +189,18 @@ def cells_of(load: Load) -> Iterator[tuple[int, str]]:
 
 
 def lines_of(source: str) -> list[str]:
-    """Return the lines as Python counts them, with their ends: `splitlines` also ends one at a form
-    feed, or at U+2028.
+    """Return the lines as Python counts them, with their ends.
+
+    `str.splitlines` would also end a line at a form feed or at U+2028.
     """
     return list(io.StringIO(source))
 
 
 def _compiled(source: str | ast.Module, name: str, flags: int) -> Any:
-    """Raise SyntaxError, also where Python gives up on the depth and calls that a recursion, or a
-    lack of memory.
+    """Return the compiled source. Raises SyntaxError.
+
+    If the source is nested too deeply, Python raises RecursionError or MemoryError. These become a
+    SyntaxError, too.
     """
     try:
         return compile(source, name, "exec", flags=flags, dont_inherit=True)
@@ -205,7 +209,7 @@ def _compiled(source: str | ast.Module, name: str, flags: int) -> Any:
 
 
 def _line(statement: ast.stmt) -> int:
-    """Return the first line of a statement, that of its first decorator where it has one."""
+    """Return the first line of a statement. Its decorators belong to it."""
     decorators: list[ast.expr] = getattr(statement, "decorator_list", [])
     return min([statement.lineno, *(decorator.lineno for decorator in decorators)])
 
@@ -216,23 +220,24 @@ def silence() -> None:
     for standard in (0, 1, 2):
         os.dup2(null, standard)
     os.close(null)
-    # a print costs nothing, also of what no encoding can write
+    # A print must not raise, not even if the encoding cannot represent a character.
     for written in (sys.stdout, sys.stderr):
         if isinstance(written, io.TextIOWrapper):
-            # where it was not the standard output, and is closed
+            # raised if an object in place of the standard output is closed
             with contextlib.suppress(OSError):
                 written.reconfigure(errors="backslashreplace")
 
 
 def hide_descriptors(*descriptors: int) -> tuple[int, ...]:
-    """Move these to numbers that student code is unlikely to close by accident, and close all
-    others but 0 to 2.
+    """Move these descriptors to higher numbers, and close all others but 0 to 2.
+
+    Returns the numbers. Student code is unlikely to close them by accident.
     """
     import fcntl  # Windows has none
 
     start, after = 64, 64 + len(descriptors)
-    above = [fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, after) for descriptor in descriptors]
-    for number, descriptor in enumerate(above, start):
+    copies = [fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, after) for descriptor in descriptors]
+    for number, descriptor in enumerate(copies, start):
         os.dup2(descriptor, number, inheritable=False)
     os.closerange(3, start)
     os.closerange(after, 1024)
@@ -240,7 +245,7 @@ def hide_descriptors(*descriptors: int) -> tuple[int, ...]:
 
 
 class _Only:
-    """A finder of Python's, which finds these top-level modules and no others."""
+    """Wraps one of Python's finders, and finds only modules of the allowed top-level packages."""
 
     def __init__(self, finder: Any, allowed: Collection[str]) -> None:
         self._finder, self._allowed = finder, allowed
@@ -248,18 +253,16 @@ class _Only:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._finder, name)
 
-    def find_spec(self, name: str, *where: Any) -> ModuleSpec | None:
-        """Return where the module is, None where there is none or it is not allowed."""
-        # The standard library has one module whose name each system makes.
+    def find_spec(self, name: str, *arguments: Any) -> ModuleSpec | None:
+        """Return the spec of the module, or None if it does not exist or is not allowed."""
+        # One module of the standard library has a name that depends on the system.
         allowed = name.partition(".")[0] in self._allowed or name.startswith("_sysconfigdata_")
-        spec: ModuleSpec | None = self._finder.find_spec(name, *where) if allowed else None
+        spec: ModuleSpec | None = self._finder.find_spec(name, *arguments) if allowed else None
         return spec
 
 
 def allow_only(packages: Collection[str]) -> None:
-    """Let this process import these packages, the standard library and the worker's own, and
-    nothing else.
-    """
+    """Let this process import only these packages, the standard library and the worker."""
     allowed = frozenset(
         {*sys.stdlib_module_names, *packages, "__main__", __name__.partition(".")[0]}
     )

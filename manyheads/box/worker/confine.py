@@ -42,7 +42,7 @@ libc = ctypes.CDLL(None, use_errno=True)
 def mount(
     source: str, target: str, filesystem: str | None, flags: int, options: str | None = None
 ) -> None:
-    """Call the kernel's mount, number 2 of its manual. Raises OSError."""
+    """Mount a file system with the kernel's mount, section 2 of the manual. Raises OSError."""
     arguments = [None if a is None else a.encode() for a in (source, target, filesystem)]
     data = None if options is None else options.encode()
     check(libc.mount(*arguments, ctypes.c_ulong(flags), data), f"mount on {target}")
@@ -81,11 +81,12 @@ def mount_reduced_proc() -> bool:
 
     CUDA starts only if it may write `/proc/self/task/<tid>/comm` (driver 570 and newer fail with
     error 304 otherwise). The other paths are those that libcuda.so.1 contains and those that
-    libnvidia-container mounts. An attempt sees only itself, in a procfs of its own PID namespace:
-    not even the processes that it starts.
+    libnvidia-container mounts. In this /proc, an attempt sees only itself, not even the processes
+    that it starts.
 
-    Call it in PID 1 of a PID namespace, with CAP_SYS_ADMIN in the user namespace that made it:
-    before the attempt enters a user namespace of its own, in which these mounts are locked.
+    Call this function in PID 1 of a PID namespace, with CAP_SYS_ADMIN in the user namespace that
+    made the PID namespace. The attempt must not have entered its own user namespace yet: these
+    mounts are locked there, so that it cannot undo them.
     """
     check(libc.unshare(NEW_NS), "unshare")
     mount("none", "/", None, RECURSIVE | PRIVATE)
@@ -108,7 +109,7 @@ def _fill(folder: str, procfs: str) -> None:
     bind(f"{procfs}/{OWN}", f"{folder}/{OWN}")
     os.symlink(OWN, f"{folder}/self")
     for name in _READ:
-        with contextlib.suppress(OSError):  # not every kernel and driver has all of them
+        with contextlib.suppress(OSError):  # some kernels and drivers lack some of these paths
             bind(f"/proc/{name}", f"{folder}/{name}")
             mount("none", f"{folder}/{name}", None, REMOUNT | BIND | READ_ONLY | _QUIET)
     with contextlib.suppress(OSError):
@@ -120,7 +121,7 @@ def _fill(folder: str, procfs: str) -> None:
 
 
 def bind(source: str, target: str, flags: int = BIND) -> None:
-    """Make the target, and show the source there. Raises OSError."""
+    """Create the target, and bind-mount the source on it. Raises OSError."""
     if os.path.isdir(source):
         os.makedirs(target)
     else:
@@ -138,45 +139,46 @@ _LAST_CAPABILITY = 40
 def seal_devices() -> None:
     """Mount each device file read-only, for all attempts.
 
-    It can still be written to, but its times cannot be set.
-
-    Everybody may set the time of a file that everybody may write, so a later run could have read a
-    note in it. bubblewrap cannot do this: what it mounts read-only is no device any more. Needs
-    CAP_SYS_ADMIN in the box's user namespace.
+    Data can still be written to the device, but the times of the file cannot be set. Otherwise an
+    attempt could hide a note in these times for a later run, because everybody may set the times of
+    a file that everybody may write. bubblewrap cannot do this: a device file that it mounts
+    read-only no longer works as a device. Needs CAP_SYS_ADMIN in the box's user namespace.
     """
     for entry in os.scandir("/dev"):
         if not entry.is_dir(follow_symlinks=False):
-            # the host's, which cannot be lifted
+            # Flags that the host has set must stay: the kernel refuses to clear them.
             host_flags = os.statvfs(entry.path).f_flag & (NO_SUID | NO_DEV | NO_EXEC)
             mount("none", entry.path, None, REMOUNT | BIND | READ_ONLY | host_flags)
 
 
 class PidNamespaces:
-    """Makes each child of this process PID 1 of its own PID namespace."""
+    """Gives each child of this process a new PID namespace, in which it is PID 1."""
 
     def __init__(self) -> None:
-        """Needs CAP_SYS_ADMIN in the box's user namespace.
+        """Keep this process's PID namespace. Needs CAP_SYS_ADMIN in the box's user namespace.
 
-        No attempt inherits that: it enters a user namespace of its own.
+        No attempt inherits this capability, because it enters a new user namespace.
         """
         self._ours = os.open("/proc/self/ns/pid", os.O_RDONLY)
         self._used = False
 
-    def next(self) -> None:
+    def prepare_next(self) -> None:
         """Make a PID namespace for the next child."""
-        if self._used:  # a process can make one for its children only while it is in its own
+        # The kernel lets a process make a PID namespace for its children only if the current
+        # namespace for its children is its own.
+        if self._used:
             check(libc.setns(self._ours, _NEW_PID), "setns")
         check(libc.unshare(_NEW_PID), "unshare")
         self._used = True
 
 
 def enter_namespaces(limits: Limits) -> None:
-    """Enter new user, mount, IPC, UTS and network namespaces, with private, sized /tmp and /dev/shm
-    and an empty /proc.
+    """Enter new user, mount, IPC, UTS and network namespaces.
 
-    On a GPU, /proc holds the part that the driver reads.
+    /tmp and /dev/shm are private and limited in size. /proc is empty. On a GPU, it holds the part
+    that the driver reads.
     """
-    # the kernel is to kill the attempt, not the zygote, when memory runs out
+    # When memory runs out, the kernel should kill the attempt, not the zygote.
     with contextlib.suppress(OSError):
         _write("/proc/self/oom_score_adj", b"1000")
     empty = limits.device != CUDA or not mount_reduced_proc()
@@ -212,7 +214,7 @@ def drop_privileges(limits: Limits) -> None:
 
 
 def _write(path: str, data: bytes) -> None:
-    """Write without a file object, whose construction would cost each attempt time."""
+    """Write to a file without a file object, because making one would cost each attempt time."""
     file = os.open(path, os.O_WRONLY)
     try:
         os.write(file, data)

@@ -49,11 +49,19 @@ from .modules import (
 from .op_monitor import OpMonitor
 from .wire import bare
 
-LENGTH_LIMIT = 9  # the largest length of a tuple or a list that is told
+LENGTH_LIMIT = 9  # a tuple or a list of more elements is reported with this length
 
 
 def outputs_of(result: object, form: Form, depth: int = 0) -> list[Output]:
-    """Return an output for each leaf of the form. Opaque parts are named and not described."""
+    """Return an output for each leaf of the form.
+
+    An opaque part has an output without its type or numbers.
+
+    Args:
+        result: the attempt's result, or one of its parts.
+        form: of this part.
+        depth: the length of the path to this part.
+    """
     if form.kind == "opaque":
         return [Output(OPAQUE)]
     if form.is_leaf:
@@ -68,7 +76,7 @@ def outputs_of(result: object, form: Form, depth: int = 0) -> list[Output]:
 
 
 def fits(result: object, form: Form) -> bool:
-    """Return whether the result has the structure that is asked."""
+    """Return whether the result has the structure of the form."""
     if form.is_leaf:
         return True
     elements = _elements_of(result, form)
@@ -88,8 +96,9 @@ def leaves_of(result: object, form: Form) -> list[object]:
 
 
 def output_of(result: Any) -> Output:
-    """Return a tensor, or plain numbers of another kind, as data; of anything else the name of its
-    type.
+    """Return a result as data: a tensor, numbers, or a text as character codes.
+
+    For any other result, return only the name of its type.
     """
     if issubclass(type(result), Tensor):  # isinstance would call the object's __class__
         value = bare(result)
@@ -120,7 +129,8 @@ def output_of(result: Any) -> Output:
         type(p) in (bool, int, float, list, tuple) for p in result
     )
     if is_list or type(result) in (str, np.ndarray) or issubclass(type(result), np.generic):
-        # rows of different lengths, other things than numbers, what such a thing raises
+        # NumPy raises for rows of different lengths and for elements that are not numbers, and an
+        # element may raise itself.
         with suppress(Exception):
             array = np.asarray(list(map(ord, result)) if type(result) is str else result)
             dtype = {"b": "bool", "f": f"float{min(8 * array.itemsize, 64)}"}.get(
@@ -137,14 +147,14 @@ def output_of(result: Any) -> Output:
 
 
 def _elements_of(result: object, form: Form) -> list[object] | str:
-    """Return the parts of a tuple or a list; or what came in place of them."""
+    """Return the elements of a tuple or a list, or the name of the type if it does not fit."""
     base: Any = tuple if issubclass(type(result), tuple) else list
     elements = list(base.__iter__(result)) if issubclass(type(result), base) else []
     return elements if len(elements) == len(form.parts) else _came(result)
 
 
 def _came(result: object) -> str:
-    """Return the name of the result's type, with its length where it is a tuple or a list."""
+    """Return the name of the result's type. For a tuple or a list, it includes the length."""
     result_type = type(result)
     if issubclass(result_type, Tensor):
         return "tensor"
@@ -158,16 +168,20 @@ def _came(result: object) -> str:
     return "dict" if issubclass(result_type, dict) else type_name(result_type)
 
 
-# came of a step that could not be taken, for an earlier one returned another structure
+# the result of a step that was not taken, because an earlier step returned another structure
 UNASKED = "nothing"
 
 
 @dataclass(frozen=True)
 class Run:
-    """What the steps returned, up to the first that returned another structure than is asked.
+    """The results of one run, up to the first step that returned a structure unlike the form.
 
-    read: the outputs of the earlier steps, as they were when each returned: a later step may change
-        them in place.
+    Attributes:
+        form: the form of each step's result.
+        results: the result of each step.
+        read: the outputs of all steps but the last. They were copied before the next step was
+            taken, because a later step may change them in place.
+        steps: the number of steps of the call.
     """
 
     form: Form
@@ -193,7 +207,7 @@ class Run:
 
 
 def run_steps(subject: Any, steps: Sequence[FollowUp], form: Form) -> Run:
-    """Take the steps. Raises whatever the attempt's code raises."""
+    """Take the steps. An exception in the attempt's code of any type is passed on."""
     results: list[object] = []
     read: list[Output] = []
     for step in steps:
@@ -211,9 +225,10 @@ def run_steps(subject: Any, steps: Sequence[FollowUp], form: Form) -> Run:
 
 
 MESSAGE_LIMIT = 2000  # characters of an exception's message that are sent
-_BASES = type.__dict__["__mro__"].__get__  # past what an attempt's own class says of itself
+# These read the real attributes, even if a class of the attempt overrides them.
+_BASES = type.__dict__["__mro__"].__get__
 _TRACEBACK = BaseException.__dict__["__traceback__"].__get__
-# which Python raises for a text that it cannot parse
+# Python raises these for a text that it cannot parse.
 _OF_A_TEXT = (SyntaxError, IndentationError, TabError)
 LARGEST_LINE = 2**31 - 1
 
@@ -225,11 +240,14 @@ def execute(
     around: AbstractContextManager[object] | None = None,
     only_values: bool = False,
 ) -> Reply:
-    """Run the call with the names that the attempt defines, within the context manager `around`.
+    """Run the call and return the reply. Exceptions of the attempt are in the reply, never raised.
 
-    source: the attempt's file name, to find its lines in a traceback.
-    only_values: leave out the report on modules and on arguments that changed.
-    Exceptions of the attempt are in the reply, never raised.
+    Args:
+        namespace: the names that the attempt defines.
+        call: the call.
+        source: the attempt's file name, to find its lines in a traceback.
+        around: a context manager in which the call is made.
+        only_values: leave out the report on modules and on arguments that changed.
     """
     stage, built, outputs = "build", list[Built](), list[Output]()
     gradients: dict[str, Tensor | None] = {}
@@ -249,7 +267,7 @@ def execute(
             around or nullcontext(),
             monitor or nullcontext(),
             _peak_memory(peak) if call.memory else nullcontext(),
-            _around(call.around, subject, namespace) if call.around else nullcontext(),
+            _around(call.around, subject, namespace),
             lower,
             torch.set_grad_enabled(grad),
         ):
@@ -262,7 +280,7 @@ def execute(
         mutated = () if only_values else _changed(call, steps)
         stage = "gradient"
         if runs and call.cotangent is not None:
-            # as for the call: a file may have switched gradients off for what it prints
+            # The file may have switched gradients off at its top level, for example for a demo.
             with torch.enable_grad():
                 gradients = _gradients(runs[0], call, steps, built, monitor)
     except BaseException as error:  # a student's SystemExit is an answer too
@@ -270,7 +288,7 @@ def execute(
     modules: tuple[ModuleFacts, ...] = ()
     try:
         modules = () if only_values else tuple(b.facts() for b in built)
-    except BaseException as error:  # of an attribute that the attempt computes
+    except BaseException as error:  # an attribute may be a property of the attempt
         raised = raised or raised_by(error, "call", source)
     return Reply(
         outputs=tuple(outputs),
@@ -286,20 +304,24 @@ def execute(
 def _around(
     source: str, subject: Any, namespace: Mapping[str, object]
 ) -> AbstractContextManager[object]:
-    """Return what `around` of this source text, a check's own, gives."""
+    """Return the context manager of `Call.around`, a source text from the check."""
+    if not source:
+        return nullcontext()
 
     def build(target: str, *args: object) -> object:
         return make_module(namespace, Build(target, args, skip_init=True))
 
     names: dict[str, Any] = {"is_same": is_same}
-    exec(compile(source, __file__, "exec"), names)  # as of this file: no step of the student's
+    # With the name of this file, the trace does not show these lines as the student's.
+    exec(compile(source, __file__, "exec"), names)
     context: AbstractContextManager[object] = names["around"](subject, build)
     return context
 
 
 def _seed(seed: int) -> None:
-    """Seed as torch.manual_seed does, without the 1.5 ms that it spends on formatting stack traces
-    for absent devices.
+    """Seed as torch.manual_seed does, but 1.5 ms faster.
+
+    torch.manual_seed formats stack traces for absent devices.
     """
     torch.default_generator.manual_seed(seed)
     if torch.cuda.is_initialized():
@@ -307,18 +329,18 @@ def _seed(seed: int) -> None:
 
 
 def raised_by(error: BaseException, stage: str, source: str) -> Raised:
-    """Return the exception as data, whatever its class says of itself. Raises nothing."""
+    """Return the exception as data. Raises nothing, even if the attempt defines its class."""
     bases = [base for base in _BASES(type(error)) if base is not object]
-    # Python's own stand last
+    # If there are too many, keep the last ones: Python's own classes are there.
     names = tuple(map(type_name, (bases[0], *bases[1:][1 - BASES_LIMIT :])))
     return Raised(names[0], names, _message(error, source), stage, _line(error, source))
 
 
 def _message(error: BaseException, source: str) -> str:
-    """Return its text; "" where a __str__ of the attempt's own raises, in whatever way."""
+    """Return the exception's message, or "" if a `__str__` of the attempt raises."""
     try:
         if type(error) in _OF_A_TEXT and error.filename == source:  # type: ignore[attr-defined]
-            # without a line of joined cells
+            # `str(error)` would add a line number, which counts the lines of joined cells.
             return plain(str(error.msg), MESSAGE_LIMIT)  # type: ignore[attr-defined]
         return plain(str(error), MESSAGE_LIMIT)
     except BaseException:
@@ -344,8 +366,9 @@ def _subject(namespace: Mapping[str, object], call: Call, built: list[Built]) ->
 
 
 def _bound(subject: Any, step: FollowUp) -> FollowUp:
-    """Pass keyword arguments by position if a decorator hides the names: functools.wraps keeps them
-    in the signature.
+    """Return the step with keyword arguments by position if a decorator wraps the subject.
+
+    The wrapper may not accept the names. functools.wraps keeps them in the signature.
     """
     if not step.kwargs or not hasattr(subject, "__wrapped__"):
         return step
@@ -374,10 +397,10 @@ def _changed(call: Call, steps: Sequence[FollowUp]) -> tuple[str, ...]:
     """Return the names of the arguments that the attempt changed in place."""
     arguments, changed = call.with_steps(tuple(steps)).arguments, list[str]()
     for name, sent in call.arguments.items():
-        now: Any = arguments[name]
-        if isinstance(sent, StandIn) and isinstance(now, torch.nn.Module):
+        after: Any = arguments[name]
+        if isinstance(sent, StandIn) and isinstance(after, torch.nn.Module):
             current_weights = {
-                weight_name: weight.detach() for weight_name, weight in now.named_parameters()
+                weight_name: weight.detach() for weight_name, weight in after.named_parameters()
             }
             weights = {f"{layer}.weight": weight for layer, weight in sent.linears.items()}
             changed += [
@@ -386,13 +409,10 @@ def _changed(call: Call, steps: Sequence[FollowUp]) -> tuple[str, ...]:
                 if not is_same(current_weights.get(weight_name), weight)
             ]
         elif isinstance(sent, Tensor):
-            changed += (
-                []
-                if is_same(torch.from_numpy(now) if call.arrays else now.detach(), sent)
-                else [name]
-            )
+            current = torch.from_numpy(after) if call.arrays else after.detach()
+            changed += [] if is_same(current, sent) else [name]
         elif isinstance(sent, list | dict):
-            changed += [] if is_same(now, sent) else [name]
+            changed += [] if is_same(after, sent) else [name]
     return tuple(changed)
 
 
@@ -403,11 +423,11 @@ def _gradients(
     built: Sequence[Built],
     monitor: OpMonitor | None,
 ) -> dict[str, Tensor | None]:
-    """Return the gradients of the sum of (output * cotangent).sum() for every argument and
-    parameter, None where none arrives.
+    """Return the gradients of the sum of all (output * cotangent).sum(), by name.
 
-    Empty where an output with a cotangent is no tensor of its shape. With `call.second`, those of
-    the sum of squares of the arguments' gradients, too.
+    There is one for every argument and parameter, or None if no gradient reaches it. With
+    `call.second`, the gradients of the sum of squares of the arguments' gradients are added. The
+    result is empty if an output is not a tensor of its cotangent's shape.
     """
     leaves, variables = run.leaves(), _differentiable(call.with_steps(tuple(steps)), built)
     if monitor:
@@ -427,8 +447,8 @@ def _gradients(
     ]
     if not reached:
         return dict.fromkeys(variables)
-    # grad() of a scalar: with grad_outputs torch imports sympy, which costs 180 ms in every fresh
-    # process.
+    # The gradient of one scalar is computed, because with `grad_outputs` torch imports sympy, which
+    # costs 180 ms in every fresh process.
     sums = [(output * cotangent.to(output.dtype)).sum() for output, cotangent in reached]
     total = sums[0] if len(sums) == 1 else torch.stack(sums).sum()
     tensors = torch.autograd.grad(
@@ -440,17 +460,15 @@ def _gradients(
             name: g for name, g in gradients.items() if name.startswith("args.") and g is not None
         }
         squares = torch.stack([(g * g).sum() for g in of_args.values()]).sum()
-        twice = torch.autograd.grad(
+        second = torch.autograd.grad(
             squares, [variables[name] for name in of_args], allow_unused=True
         )
-        gradients.update({f"second.{name}": g for name, g in zip(of_args, twice, strict=True)})
+        gradients.update({f"second.{name}": g for name, g in zip(of_args, second, strict=True)})
     return {name: None if g is None else g.detach().cpu() for name, g in gradients.items()}
 
 
 def _differentiable(call: Call, built: Sequence[Built]) -> dict[str, Tensor]:
-    """Return every argument and every parameter that requires a gradient, by their names in the
-    reply.
-    """
+    """Return every argument and parameter that requires a gradient, by its name in the reply."""
     variables: dict[str, Tensor] = {}
     for name, value in call.arguments.items():
         if "kwargs." in name:
@@ -471,15 +489,15 @@ def _differentiable(call: Call, built: Sequence[Built]) -> dict[str, Tensor]:
 def on_its_device(call: Call) -> Call:
     """Return the call with its tensors moved to its device.
 
-    Modules are moved when they are built, meta tensors and arrays never.
+    Modules are moved when they are built. Meta tensors and arrays are never moved.
     """
-    where = call.device
-    if where is None or call.arrays:
+    device = call.device
+    if device is None or call.arrays:
         return call
 
     def move_value(value: Any) -> Any:
         if isinstance(value, Tensor):
-            return value if value.device.type == "meta" else value.to(where)
+            return value if value.device.type == "meta" else value.to(device)
         if isinstance(value, StandIn):
             return replace(
                 value, linears={name: move_value(weight) for name, weight in value.linears.items()}
@@ -490,8 +508,9 @@ def on_its_device(call: Call) -> Call:
 
 
 def _autocast(dtype: str | None, values: Iterable[object]) -> AbstractContextManager[Any]:
-    """Mixed precision ("float16", "bfloat16") on the device of the first tensor; None means no
-    autocast.
+    """Return a context of torch.autocast for this dtype on the device of the first tensor.
+
+    If `dtype` is None, the context does nothing.
     """
     if dtype is None:
         return nullcontext()
@@ -501,8 +520,9 @@ def _autocast(dtype: str | None, values: Iterable[object]) -> AbstractContextMan
 
 @contextmanager
 def _peak_memory(bytes_: list[int]) -> Iterator[None]:
-    """Add how many bytes are allocated at the peak beyond what was allocated before; nothing where
-    no device reports it.
+    """Append to `bytes_` the peak of allocated GPU memory beyond that allocated before.
+
+    Without a GPU, nothing is appended.
     """
     baseline = 0
     if torch.cuda.is_initialized():

@@ -1,8 +1,8 @@
-"""What a call is asked to return: one tensor, or a structure of tensors and of parts that stay in
-the box.
+"""The form of a result: one tensor, or a structure of tensors and of parts that stay in the box.
 
-A form is the judge's, never the attempt's: a result is read by it, part for part, so that no
-structure of an attempt's own is walked, and no name of its own is sent.
+The judge chooses the form of each call, never the attempt. The worker reads a result part by part
+as the form describes it. So it never walks a structure that the attempt chose, and never sends a
+name that the attempt chose.
 """
 
 from __future__ import annotations
@@ -12,19 +12,20 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-PartPath = tuple[
-    int, ...
-]  # the place of a part in its form, then the place of a part in that part, …
+# The index of a part in its form, then the index of a part in that part, and so on.
+PartPath = tuple[int, ...]
 _MISFIT = re.compile(r"in place of ([0-9]{1,2}): (.+)", re.DOTALL)
 
 
 @dataclass(frozen=True)
 class Form:
-    """kind.
+    """The structure that a result must have.
 
-    "tensor" is one tensor, number or None; "opaque" is whatever the attempt likes: it can be handed
-    to a later call, and nobody looks at it. "tuple" has parts, and a list will do. names: of the
-    parts; empty where they have none.
+    Attributes:
+        kind: "tensor" is one tensor, number or None. "opaque" is any value: it can be passed to a
+            later call, and nothing inspects it. "tuple" is a tuple or a list with parts.
+        names: the names of the parts, or empty if they have no names.
+        parts: the forms of the parts.
     """
 
     kind: Literal["tensor", "opaque", "tuple"] = "tensor"
@@ -33,12 +34,12 @@ class Form:
 
     @property
     def is_leaf(self) -> bool:
-        """Whether it has no parts: for each leaf there is one output."""
+        """Whether the form has no parts. A reply has one output for each leaf."""
         return self.kind != "tuple"
 
     @property
     def count(self) -> int:
-        """How many leaves it has."""
+        """The number of leaves."""
         return 1 if self.is_leaf else sum(subform.count for subform in self.parts)
 
     def leaves(self, path: PartPath = ()) -> Iterator[tuple[PartPath, Form]]:
@@ -53,9 +54,9 @@ class Form:
         return self if not path else self.parts[path[0]].at(path[1:])
 
     def index_of(self, key: int | str) -> int:
-        """Return the place of the part with this name or index.
+        """Return the index of the part with this name or index.
 
-        Raises IndexError for an index, KeyError for a name.
+        Raises IndexError for an unknown index, KeyError for an unknown name.
         """
         if isinstance(key, str):
             if key not in self.names:
@@ -67,33 +68,33 @@ class Form:
         return range(len(self.parts))[key]
 
     def label(self, path: PartPath, root_label: str = "the output") -> str:
-        """Return what a student calls this part: "stats.mean", "the output[1]"."""
+        """Return the name of a part in messages to students: "stats.mean", "the output[1]"."""
         form, label = self, root_label
         for index in path:
             name = form.names[index] if form.names else ""
-            label = (
-                f"{label}[{index}]"
-                if not name
-                else name
-                if label == root_label
-                else f"{label}.{name}"
-            )
+            if not name:
+                label = f"{label}[{index}]"
+            else:
+                label = name if label == root_label else f"{label}.{name}"
             form = form.parts[index]
         return label
 
 
-OPAQUE = "(opaque)"  # the kind of an output that says nothing: no type can be called so
-ONE = Form()  # one tensor: what every function returns of which course.yaml says nothing else
+OPAQUE = "(opaque)"  # the kind of an output without a description; no type has this name
+ONE = Form()  # one tensor: the default if course.yaml gives no other form for a function
 
 
 def misfit(depth: int, came: str) -> str:
-    """Return the kind of an output that is missing, for `came` stands in place of the structure at
-    this depth of its path.
+    """Return the kind of an output that is missing because the result has another structure.
+
+    Args:
+        depth: the length of the path at which the structure differs.
+        came: the type that the result has there.
     """
     return f"in place of {depth}: {came}"
 
 
 def read_misfit(output_kind: str) -> tuple[int, str] | None:
-    """Return the depth and what came; None where the kind says no such thing."""
+    """Return the arguments with which `misfit` made this kind, or None if it did not make it."""
     match = _MISFIT.fullmatch(output_kind)
     return None if match is None else (int(match[1]), match[2])

@@ -1,4 +1,4 @@
-"""The limits of one attempt, and the rlimits that enforce some of them. Only Unix has rlimits."""
+"""The limits of one attempt. On Unix, rlimits enforce some of these limits."""
 
 from __future__ import annotations
 
@@ -17,12 +17,13 @@ CUDA_MEMORY_MIB, CUDA_THREADS, CUDA_FILES, CUDA_SECONDS = 8192, 64, 384, 60
 
 @dataclass(frozen=True)
 class Limits:
-    """The resources that one attempt may use. Sizes in MiB, times in seconds.
+    """The resources that one attempt may use. Sizes are in MiB, times in seconds.
 
-    seconds_per_call: of its own, from sending a Call to the end of its Reply.
-    seconds_per_attempt: for all calls of an attempt together, even if its process ends at every
-        call.
-    device: "cpu", or "cuda", which admits what the driver needs.
+    Attributes:
+        seconds_per_call: the attempt's own time from sending a Call to the end of its Reply.
+        seconds_per_attempt: the time for all calls of an attempt together, even if its process ends
+            at every call.
+        device: "cpu" or "cuda". With "cuda", the resources that the driver needs are added.
     """
 
     seconds_per_call: float = 5.0
@@ -51,8 +52,9 @@ _baseline = 4096 * MIB  # the address space of the interpreter before the attemp
 
 
 def measure_address_space() -> None:
-    """Record how much address space the interpreter uses before the attempt, while /proc can be
-    read.
+    """Record how much address space the interpreter uses before the attempt.
+
+    This must happen while /proc can still be read.
     """
     global _baseline
     with contextlib.suppress(OSError), open("/proc/self/statm") as statm:
@@ -91,11 +93,11 @@ def apply_rlimits(limits: Limits) -> None:
 
 
 def time_files(pid: int) -> list[int]:
-    """Open what the kernel says of a process's time, its schedstat and its stat.
+    """Return the opened files in which the kernel counts a process's time: schedstat and stat.
 
-    Not every system has both, or any.
+    The list is empty if this system does not have both.
     """
     with contextlib.suppress(OSError):
-        if hasattr(os, "pread"):  # which reads them
+        if hasattr(os, "pread"):  # `OwnTime` reads them with it
             return [os.open(f"/proc/{pid}/{name}", os.O_RDONLY) for name in ("schedstat", "stat")]
     return []

@@ -18,13 +18,13 @@ from torch import Tensor
 
 from .form import ONE, Form, PartPath, read_misfit
 
-NAME_LIMIT = 200  # characters of a name: of a type, a parameter, an attribute
+NAME_LIMIT = 200  # characters of the name of a type, a parameter or an attribute
 WORDS_LIMIT = 4000  # characters of any other text
-_NAME = type.__dict__["__name__"].__get__  # past a metaclass that has a __name__ of its own
+_NAME = type.__dict__["__name__"].__get__  # ignores a __name__ that a metaclass defines
 
 
 def plain(text: str, limit: int) -> str:
-    r"""Return the first characters of the text; half a surrogate pair is spelled out, as \udce9."""
+    r"""Return the first characters of the text, with lone surrogates spelled out, as \udce9."""
     start = str.__getitem__(text, slice(limit))
     return start if start.isascii() else start.encode("utf-8", "backslashreplace").decode()[:limit]
 
@@ -36,18 +36,23 @@ def type_name(type_: type) -> str:
 
 @dataclass(frozen=True)
 class Load:
-    """Import this source text as the attempt's module: its parts, the statements of its top level,
-    one after the other.
+    """Import this source text as the attempt's module.
 
-    A part that raises does not stop those below it.
-    cells: of a notebook, the line at which each cell begins. A cell that cannot be parsed is one
-        part.
-    skipped: the numbers of parts that are not run, counted from 0.
-    stepwise: run nothing yet, and say at which line each part begins. A Part then runs each.
+    The text runs as parts: the statements of its top level, one after the other. A part that raises
+    does not stop the parts below it.
+
+    Attributes:
+        source: the text.
+        name: the file's name as the student knows it.
+        cells: the line at which each cell of a notebook begins; empty for a script. A cell that
+            cannot be parsed is one part.
+        skipped: the numbers of parts that are not run, counted from 0.
+        stepwise: run nothing yet, and reply with the line at which each part begins. Afterwards one
+            Part message runs each part.
     """
 
     source: str
-    name: str  # the file's name as the student knows it
+    name: str
     cells: tuple[int, ...] = ()
     skipped: tuple[int, ...] = ()
     stepwise: bool = False
@@ -73,10 +78,10 @@ class Entries:
 class Build:
     """Make a module: call `target` with the arguments, then load its state by name.
 
-    `target` is a class of the attempt, or a function of it that returns a module.
-    Parameters that `state` does not name are set to zero, so that an extra parameter
-    changes no value and is judged by itself. A parameter with at most two distinct
-    values (ones; zeros and ones) is not a random weight and keeps them.
+    `target` is a class of the attempt, or one of its functions that returns a module. Parameters
+    that `state` does not name are set to zero, so that an extra parameter changes no value and is
+    judged by itself. A parameter with at most two distinct values (ones; zeros and ones) is not a
+    random weight and keeps its values.
     """
 
     target: str
@@ -108,9 +113,9 @@ class DeviceArgument:
 
 @dataclass(frozen=True)
 class Returned:
-    """An argument: what an earlier step of the same call returned, or the part of it at a path.
+    """An argument: the result of an earlier step of the same call, or the part at a path in it.
 
-    It never leaves the box.
+    The result itself never leaves the box.
     """
 
     step: int
@@ -119,14 +124,11 @@ class Returned:
 
 @dataclass(frozen=True)
 class FollowUp:
-    """A further step of a call: the same function, or the same instance, is called once more.
-
-    training: the mode that the instance is put in before it; None: the one that it is in.
-    """
+    """A further step of a call: the same function, or the same instance, is called once more."""
 
     args: tuple[object, ...] = ()
     kwargs: Mapping[str, object] = field(default_factory=dict)
-    training: bool | None = None
+    training: bool | None = None  # the mode to set before this step; if None, it is unchanged
 
     def map(self, change: Callable[[Any], Any]) -> FollowUp:
         """Return the same step with every argument changed in this way."""
@@ -136,23 +138,25 @@ class FollowUp:
 
 @dataclass(frozen=True)
 class Call:
-    """Call `subject` (a function's name, or a module to build) once or more, and report.
+    """Call a function or a module once or more, and report the results.
 
-    returns: the form of what each step returns; None: one tensor. The reply has an output for each
-        leaf of it.
-    then: the steps that follow the first, in which an argument may be what an earlier one returned.
-    A call with its steps is complete in itself: it starts with a fresh instance, so that anybody
-    can answer it anew, a mutant as well as an attempt.
+    A call with its steps is complete in itself: it starts with a fresh instance. So a mutant can
+    answer the same call as an attempt, and a process can answer it again.
 
-    cotangent: if given, gradients of (output * cotangent).sum() are reported for every
-    floating-point tensor argument ("args.0", of a later step "then.0.args.0") and every parameter
-    (by its name). A tuple has one for each of the first outputs of the call; None for those that do
-    not count.
-    second: also the gradient of the sum of squares of the arguments' gradients
-    ("second.args.0"), which a fused kernel cannot compute.
-    around: a source text of the check's own that defines `around(subject, build)`, and may use
-    `is_same`. It returns a context manager, in which the call is made. build: of a class of the
-    attempt and its arguments, another module without random weights.
+    Attributes:
+        subject: the name of a function, or a module to build.
+        cotangent: if given, gradients of (output * cotangent).sum() are reported for every
+            floating-point tensor argument ("args.0", or "then.0.args.0" in a later step) and every
+            parameter (by its name). A tuple has one cotangent for each of the first outputs of the
+            call, or None for an output that does not count.
+        second: also report the gradient of the sum of squares of the arguments' gradients
+            ("second.args.0"), which a fused kernel cannot compute.
+        around: a source text from the check that defines `around(subject, build)`, and may use
+            `is_same`. The function returns a context manager, in which the call is made.
+            `build(target, *args)` makes another module of the attempt, without random weights.
+        returns: the form of each step's result, or None for one tensor. The reply has an output for
+            each leaf of the form.
+        then: the steps after the first. An argument may be the result of an earlier step.
     """
 
     subject: str | Build
@@ -160,26 +164,26 @@ class Call:
     kwargs: Mapping[str, object] = field(default_factory=dict)
     cotangent: Tensor | tuple[Tensor | None, ...] | None = None
     second: bool = False
-    runs: int = 1  # how often the whole call is made, to see what is kept, and what dropout does
-    seed: int = 0  # of the random numbers that the attempt draws
+    runs: int = 1  # how often to make the whole call; shows kept state and the effect of dropout
+    seed: int = 0  # for the random numbers that the attempt draws
     watch: bool = False  # report which operations ran
     only_build: bool = False  # build the subject and report on it, without calling it
-    # dropout is active: only the check judges the values, they are never compared with a mutant's
+    # Dropout is active: only the check judges the values; they are never compared with a mutant's.
     random: bool = False
-    # the judge casts to it; None: float64, or float32 if the attempt cannot do that
+    # The judge casts to this dtype. None: float64, or float32 if the attempt raises in float64.
     dtype: str | None = None
     autocast: str | None = None  # "float16" or "bfloat16": the dtype of torch.autocast
     arrays: bool = False  # the attempt is given an ndarray in place of each tensor
     memory: bool = False  # report the call's peak memory
     around: str = ""
-    # move the tensors there before the call; they are sent as CPU tensors
+    # The tensors are sent as CPU tensors, and moved to this device before the call.
     device: str | None = None
     returns: Form | None = None
     then: tuple[FollowUp, ...] = ()
 
     @property
     def form(self) -> Form:
-        """The form of what each step returns."""
+        """The form of each step's result."""
         return self.returns or ONE
 
     @property
@@ -189,9 +193,7 @@ class Call:
 
     @property
     def arguments(self) -> dict[str, object]:
-        """What all steps are given, by its name in reports: "args.0", "kwargs.x",
-        "then.0.args.1".
-        """
+        """The arguments of all steps, by name in reports: "args.0", "kwargs.x", "then.0.args.1"."""
         arguments: dict[str, object] = {}
         for number, step in enumerate(self.steps):
             prefix = f"then.{number - 1}." if number else ""
@@ -201,7 +203,7 @@ class Call:
 
     @property
     def inputs(self) -> tuple[object, ...]:
-        """The subject, and what all steps are given."""
+        """The subject, and the arguments of all steps."""
         return (self.subject, *self.arguments.values())
 
     @property
@@ -211,7 +213,7 @@ class Call:
 
     @property
     def cotangents(self) -> tuple[Tensor | None, ...]:
-        """The cotangents of the first outputs; none where no gradients are asked."""
+        """The cotangents of the first outputs, or () if the call asks for no gradients."""
         if self.cotangent is None:
             return ()
         return self.cotangent if isinstance(self.cotangent, tuple) else (self.cotangent,)
@@ -231,9 +233,10 @@ class TraceCall:
 
     The answer is a Traced.
 
-    crop: how many numbers of each operation's output are sent, along its last axes; empty means
-        none.
-    times: for how many runs of the same step they are sent.
+    Attributes:
+        crop: how many numbers of each operation's output to send along its last axes. If empty, no
+            numbers are sent.
+        times: for how many runs of the same step numbers are sent.
     """
 
     call: Call
@@ -245,7 +248,7 @@ class TraceCall:
 class Batch:
     """`count` messages follow.
 
-    Their answers are sent together: one length for all of them, then each with its own.
+    Their answers are sent together: the total length, then each answer with its own length.
     """
 
     count: int
@@ -253,14 +256,11 @@ class Batch:
 
 @dataclass(frozen=True)
 class InitModel:
-    """Build a small language model with the module `attention` in each block.
-
-    text: (N,) uint8, the tokens to train on.
-    """
+    """Build a small language model with the module `attention` in each block."""
 
     attention: Build
     vocabulary: int
-    text: Tensor
+    text: Tensor  # (N,) uint8, the tokens to train on
 
 
 @dataclass(frozen=True)
@@ -270,7 +270,7 @@ class TrainStep:
 
 @dataclass(frozen=True)
 class Write:
-    """Write `count` tokens after the prompt. The answer is a Reply whose output they are."""
+    """Write `count` tokens after the prompt. The answer is a Reply with the tokens as output."""
 
     prompt: Tensor
     count: int
@@ -279,29 +279,27 @@ class Write:
 Training = InitModel | TrainStep | Write
 Message = Load | Part | Call | TraceCall | Training
 
-MOST_AXES = 64  # of a tensor
+MOST_AXES = 64  # axes of a tensor
 TENSOR_LIMIT = 512  # tensors of a reply, or names in one of its mappings
 BASES_LIMIT = 50  # classes of an exception that are sent
-MADE_LIMIT = 256  # how many different sizes of new tensors are reported: the largest ones
-SHAPES_LIMIT = 256  # and how many different shapes
-KERNELS_LIMIT = 256  # how many different kernels are reported
-STOPPED_LIMIT = 64  # how many exceptions of parts are reported: the first ones
-PARTS_LIMIT = 100_000  # how many parts a file may have that is loaded stepwise
-LARGEST = 2**63  # of a whole number that is reported: no tensor holds a larger one
-# of a trace: the most distinct steps, operations in their order, and crops
+MADE_LIMIT = 256  # different sizes of new tensors that are reported: the largest ones
+SHAPES_LIMIT = 256  # different shapes of new tensors that are reported: the largest ones
+KERNELS_LIMIT = 256  # different kernels that are reported
+STOPPED_LIMIT = 64  # exceptions of parts that are reported: the first ones
+PARTS_LIMIT = 100_000  # parts of a file that is loaded stepwise
+LARGEST = 2**63  # bound of the whole numbers that are reported: no tensor holds a larger one
+# A trace has at most this many distinct steps, operations in their order, and crops.
 STEPS, ORDER, CROPS = 400, 20_000, 512
-SIDES, DEPTH = 8, 6  # the most inputs or outputs of a step, and lines that lead to it
-ELEMENTS = 16_384  # the most numbers of a crop
-SLICES = 8  # the most runs of a step whose slices are kept: the first heads of a loop
+SIDES, DEPTH = 8, 6  # inputs (or outputs) of a step, and lines that lead to it
+ELEMENTS = 16_384  # numbers of a crop
+SLICES = 8  # runs of a step whose slices are kept: the first heads of a loop
 
 
 class Between(NamedTuple):
-    """A bound: of a whole number, of the length of a text, a list or a mapping, or of how many
-    numbers a tensor has.
-    """
+    """Bounds of a whole number, of the length of a text, list or mapping, or of a tensor's size."""
 
-    least: int
-    most: int
+    minimum: int
+    maximum: int
 
 
 @cache
@@ -312,7 +310,7 @@ def dtype_name(dtype: torch.dtype) -> str:
 
 Name = Annotated[str, Between(0, NAME_LIMIT)]
 Words = Annotated[str, Between(0, WORDS_LIMIT)]
-# Evidence may repeat these two, so they are torch's words, never a student's.
+# Evidence may quote these two. So only torch's own names are allowed, never a text of a student.
 Dtype = Annotated[
     str, frozenset(dtype_name(d) for d in vars(torch).values() if isinstance(d, torch.dtype))
 ]
@@ -333,10 +331,12 @@ Attribute = bool | Annotated[int, Between(-LARGEST, LARGEST)] | float | Name
 class Raised:
     """An exception in the attempt's code.
 
-    line: the innermost line of the student's own file in the traceback, None if there is none.
-    part: while a file is loaded, the line at which the part begins that raised it.
-    in_written: of a NotImplementedError, whether the function that raises it has something written
-    in it. The worker does not say so: it is read from the text.
+    Attributes:
+        line: the innermost line of the student's file in the traceback, or None.
+        part: the line at which the part begins that raised the exception, if this happened while
+            the file was loaded.
+        in_written: whether a NotImplementedError comes from a function that the student has begun
+            to write. The judge finds this in the source text; the worker always sends False.
     """
 
     type: Name
@@ -350,13 +350,15 @@ class Raised:
 
 @dataclass(frozen=True)
 class Output:
-    """What one run returned, or one step of it at one leaf of its form.
+    """The value at one leaf of the result of one step of one run.
 
-    `tensor` is None unless it is a plain dense tensor, or plain numbers of another kind: an
-    ndarray, a list, a text.
+    Attributes:
+        kind: "tensor", or the name of the value's type, or OPAQUE, or the text of `form.misfit` if
+            the result has another structure.
+        tensor: the numbers of a plain dense tensor, a number, an ndarray, a list or a text (as
+            character codes). None for anything else.
     """
 
-    # "tensor", or the type's name; OPAQUE; or what `form.misfit` says of another structure
     kind: Name
     tensor: Tensor | None = None
     dtype: Dtype | None = None
@@ -365,7 +367,7 @@ class Output:
 
     @property
     def came(self) -> str:
-        """The kind of what came, also where it stands in place of a structure."""
+        """The kind of the value, or of the value that came in place of a structure."""
         misfit = read_misfit(self.kind)
         return self.kind if misfit is None else misfit[1]
 
@@ -380,7 +382,7 @@ class Entry:
 
 
 EntriesByName = Annotated[Mapping[Name, Entry], Between(0, TENSOR_LIMIT)]
-# By "0", "1", … in their order: no check needs their names, which an attempt chooses as it runs.
+# The keys are "0", "1", … in order, because no check needs the names, and an attempt chooses names.
 EntriesInOrder = Annotated[
     Mapping[Annotated[str, re.compile("[0-9]{1,3}")], Entry], Between(0, TENSOR_LIMIT)
 ]
@@ -394,11 +396,11 @@ class ModuleFacts:
     buffers: EntriesInOrder
     training: bool
     changed: bool  # whether the call changed a parameter
-    # Names in the given state for which the module has no matching tensor.
+    # names in the given state for which the module has no matching tensor
     unloaded: Annotated[tuple[Name, ...], Between(0, 64)]
-    # of any other kind, the name of its type
+    # values of the reported attributes; a value that is no number or text is the name of its type
     attributes: Annotated[Mapping[Name, Attribute], Between(0, 32)]
-    # Tensors that are attributes, but neither parameters nor buffers.
+    # tensors that are attributes, but neither parameters nor buffers
     plain: EntriesInOrder = field(default_factory=dict)
 
 
@@ -407,23 +409,27 @@ class Operations:
     """Which operations ran, as far as they can be observed."""
 
     fused: bool  # scaled_dot_product_attention or nn.MultiheadAttention was called
-    # The different sizes of new tensors in elements, ascending; the largest of them.
+    # the largest different sizes of new tensors, in elements, ascending
     made: Annotated[tuple[Size, ...], Between(0, MADE_LIMIT)] = ()
     # an operation took tensors on two devices, which is an error on real devices
     mixed: bool = False
     recorded: bool = False  # autograd recorded a fused operation
-    # The different shapes of new tensors, by size ascending; the largest of them.
+    # the largest different shapes of new tensors, by ascending size
     shapes: Annotated[tuple[Shape, ...], Between(0, SHAPES_LIMIT)] = ()
-    # The names of PyTorch's own kernels that ran, without overloads: "_softmax", "bmm".
+    # the names of PyTorch's own kernels that ran, without overloads: "_softmax", "bmm"
     kernels: Annotated[tuple[KernelName, ...], Between(0, KERNELS_LIMIT)] = ()
 
 
 @dataclass(frozen=True)
 class Reply:
-    """The answer to a Load, a Part or a Call.
+    """The answer to a Load, a Part, a Call, or a message of training.
 
-    stopped: the exceptions of parts of the file that did not run to their end.
-    parts: of a stepwise Load, the line at which each part begins.
+    Attributes:
+        mutated: the names of arguments that the call changed in place.
+        stopped: the exceptions of parts of the file that did not run to their end.
+        peak: bytes allocated beyond those before the call, or None if the device does not report
+            this number.
+        parts: the line at which each part begins, if this answers a stepwise Load.
     """
 
     outputs: Annotated[tuple[Output, ...], Between(0, TENSOR_LIMIT)] = ()
@@ -431,12 +437,10 @@ class Reply:
         default_factory=dict
     )
     raised: Raised | None = None
-    # the names of arguments that the call changed in place
     mutated: Annotated[tuple[Name, ...], Between(0, 64)] = ()
     modules: Annotated[tuple[ModuleFacts, ...], Between(0, 16)] = ()
     operations: Operations | None = None
     stopped: Annotated[tuple[Raised, ...], Between(0, STOPPED_LIMIT)] = ()
-    # bytes allocated beyond those before the call; None if the device does not report them
     peak: Size | None = None
     parts: Annotated[tuple[Size, ...], Between(0, PARTS_LIMIT)] = ()
 
@@ -459,7 +463,7 @@ class TensorInfo:
 
 @dataclass(frozen=True)
 class Slice:
-    """A slice along one axis of a tensor: the places from `start` to `stop` - 1."""
+    """A slice along one axis of a tensor: the indices from `start` to `stop` - 1."""
 
     axis: Size
     start: Size
@@ -468,13 +472,17 @@ class Slice:
 
 @dataclass(frozen=True)
 class Step:
-    """One operation of a line, however often it ran.
+    """One operation of a line. If it runs repeatedly, all runs are one step.
 
-    lines: the student's lines that lead to it, outermost first; sites: the bytecode offset in
-    each. storage: how the output's memory relates to the inputs; empty if unknown.
-    input_count, output_count: how many tensors went in and came out, of which the first are
-    listed. numbers: plain numbers among the arguments. crops: a corner of the output of its first
-    runs. slices: the places that its first runs show, if it slices an axis.
+    Attributes:
+        lines: the student's lines that lead to the operation, outermost first.
+        sites: the bytecode offset in each of these lines.
+        inputs: the first input tensors; `input_count` counts all.
+        outputs: the first output tensors; `output_count` counts all.
+        storage: how the output's memory relates to the inputs; empty if unknown.
+        numbers: plain numbers among the arguments.
+        crops: a corner of the output, for each of the first runs.
+        slices: the slice that each of the first runs takes, if the operation slices an axis.
     """
 
     name: Annotated[str, Between(0, 60)]
@@ -493,12 +501,9 @@ class Step:
 
 @dataclass(frozen=True)
 class Traced:
-    """The answer to a TraceCall.
-
-    `order`: indices into `steps`. `dropped`: how many operations were not recorded.
-    """
+    """The answer to a TraceCall."""
 
     reply: Reply
     steps: Annotated[tuple[Step, ...], Between(0, STEPS)]
-    order: Annotated[tuple[Size, ...], Between(0, ORDER)]
-    dropped: Size = 0
+    order: Annotated[tuple[Size, ...], Between(0, ORDER)]  # indices into `steps`, as they ran
+    dropped: Size = 0  # how many operations were not recorded

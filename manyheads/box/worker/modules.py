@@ -30,9 +30,12 @@ _PLAIN = (bool, int, float, str, bytes, type(None), set, frozenset, torch.dtype,
 def is_same(
     a: object, b: object, met: dict[tuple[int, int], tuple[object, object]] | None = None
 ) -> bool:
-    """Return whether nothing of two objects is seen to differ.
+    """Return whether no difference between two objects is found.
 
-    met: by their ids, those that were looked at.
+    Args:
+        a: the first object.
+        b: the second object.
+        met: the pairs that were compared before, by their ids.
     """
     met = {} if met is None else met
     if (id(a), id(b)) in met or a is b:
@@ -46,7 +49,8 @@ def is_same(
     if isinstance(a, list | tuple) and isinstance(b, list | tuple):
         return len(a) == len(b) and all(is_same(*pair, met) for pair in zip(a, b, strict=True))
     if isinstance(a, Mapping) and isinstance(b, Mapping):
-        hooks = all(type(key) is int for key in (*a, *b))  # by numbers that are counted on
+        # PyTorch numbers all hooks with one counter, so equal modules have hooks with other keys.
+        hooks = all(type(key) is int for key in (*a, *b))
         return (hooks or list(a) == list(b)) and is_same([*a.values()], [*b.values()], met)
     if (
         isinstance(a, _PLAIN)
@@ -55,11 +59,12 @@ def is_same(
     ):
         return type(a) is type(b) and a == b
     if isinstance(a, nn.Module) and isinstance(b, nn.Module):
-        mine, theirs = (
-            {n: v for n, v in vars(module).items() if n != "training"} for module in (a, b)
-        )
-        return is_same(mine, theirs, met)
+        return is_same(_without_mode(a), _without_mode(b), met)
     return is_same(getattr(a, "__dict__", {}), getattr(b, "__dict__", {}), met)
+
+
+def _without_mode(module: nn.Module) -> dict[str, object]:
+    return {name: value for name, value in vars(module).items() if name != "training"}
 
 
 PLAIN_LIMIT = 64  # unregistered tensors that are reported
@@ -69,7 +74,7 @@ _NUMBERS = (bool, int, float, str, type(None))
 
 
 class Built:
-    """A module of the attempt, with what is needed to report on it after the call."""
+    """A module of the attempt, with its initial parameters, to report on it after the call."""
 
     def __init__(self, build: Build, module: nn.Module, unloaded: tuple[str, ...]) -> None:
         self.build, self.module, self.unloaded = build, module, unloaded
@@ -78,13 +83,13 @@ class Built:
 
     def facts(self) -> ModuleFacts:
         """Return the state of the module now."""
-        initial, now = self._before.items(), parameters_of(self.module)
+        initial, current = self._before.items(), parameters_of(self.module)
         return ModuleFacts(
-            parameters={name: _entry(p) for name, p in now.items()},
+            parameters={name: _entry(p) for name, p in current.items()},
             buffers=_in_order(self.module.buffers()),
             training=all(m.training for m in self.module.modules()),
             changed=any(
-                n not in now or p.dtype != now[n].dtype or not torch.equal(p, now[n])
+                n not in current or p.dtype != current[n].dtype or not torch.equal(p, current[n])
                 for n, p in initial
             ),
             unloaded=self.unloaded,
@@ -96,7 +101,7 @@ class Built:
 
 
 def build_module(namespace: Mapping[str, object], build: Build) -> Built:
-    """Build the module that `build` describes. Raises whatever the attempt's code raises."""
+    """Build the module, and load its state. An exception in the attempt's code is passed on."""
     module = make_module(namespace, build)
     if build.dtype:
         module = module.to(getattr(torch, build.dtype))
@@ -110,9 +115,9 @@ def build_module(namespace: Mapping[str, object], build: Build) -> Built:
 
 
 def make_module(namespace: Mapping[str, object], build: Build) -> nn.Module:
-    """Call what makes the module.
+    """Return the module that the attempt's class or function makes.
 
-    Raises whatever the attempt's code raises, and TypeError where it makes none.
+    Raises TypeError if the result is not a module. An exception in the attempt's code is passed on.
     """
     make = lookup(namespace, build.target)
     kwargs = {name: plain_argument(value) for name, value in build.kwargs.items()}
@@ -146,7 +151,7 @@ def plain_argument(value: object) -> object:
 class Module(nn.Module):
     """The module made from a StandIn: layers and attributes, without a forward.
 
-    AttributeErrors tell its name.
+    The name is short because a student reads it in AttributeErrors.
     """
 
 
@@ -182,8 +187,9 @@ def _load(module: nn.Module, state: Mapping[str, Tensor | Entries]) -> tuple[str
 
 
 def parameters_of(module: nn.Module) -> dict[str, nn.Parameter]:
-    """Return the parameters, each under the shortest of its names: a layer may stand in a list,
-    too.
+    """Return the parameters, each under its name with the fewest dots.
+
+    A parameter has several names if a layer is also in a list, for example.
     """
     names: dict[nn.Parameter, str] = {}
     for name, parameter in sorted(
@@ -194,16 +200,15 @@ def parameters_of(module: nn.Module) -> dict[str, nn.Parameter]:
 
 
 def at_most_two_values(tensor: Tensor) -> bool:
-    """Return whether the tensor has at most two distinct values (ones; zeros and ones), and so is
-    not a random weight.
+    """Return whether the tensor has at most two distinct values (ones; zeros and ones).
+
+    Such a tensor is not a random weight.
     """
     return not tensor.numel() or bool(((tensor == tensor.min()) | (tensor == tensor.max())).all())
 
 
 def _plain_tensors(module: nn.Module) -> dict[str, Tensor]:
-    """Return the unregistered tensors in the module's attributes, also in lists, tuples and
-    dicts.
-    """
+    """Return the unregistered tensors in attributes, also those in lists, tuples and mappings."""
     named_tensors: dict[str, Tensor] = {}
     for prefix, submodule in module.named_modules():
         for name, value in vars(submodule).items():
@@ -222,8 +227,9 @@ def _plain_tensors(module: nn.Module) -> dict[str, Tensor]:
 
 
 def _find(module: nn.Module, name: str) -> Tensor | None:
-    """Return the tensor at a dotted name, registered or not, so that values are judged even if
-    registration is wrong.
+    """Return the tensor at a dotted name.
+
+    It need not be registered, so that values can be judged even if the registration is wrong.
     """
     current: object = module
     for attribute in name.split("."):
@@ -240,24 +246,27 @@ def _entry(tensor: Tensor) -> Entry:
 
 
 def _plain(value: object) -> Attribute:
-    """Return a number or a text as it is; of anything else, and of a number that no tensor holds,
-    the name of its type.
+    """Return a number or a text unchanged, and the name of the type for any other value.
+
+    A whole number that no tensor can hold is also replaced by the name of its type.
     """
-    value_type: Any = type(value)  # isinstance would ask the value's own __class__
+    value_type: Any = type(value)  # isinstance would call a `__class__` that the attempt defines
     if value_type is bool:
         return value is True
     if issubclass(value_type, int) and abs(int.__int__(value)) < LARGEST:  # type: ignore[arg-type]
         return int.__int__(value)  # type: ignore[arg-type]
     if issubclass(value_type, float):
         return float.__float__(value)  # type: ignore[arg-type]
-    return plain(value, NAME_LIMIT) if issubclass(value_type, str) else type_name(value_type)  # type: ignore[arg-type]
+    if issubclass(value_type, str):
+        return plain(value, NAME_LIMIT)  # type: ignore[arg-type]
+    return type_name(value_type)
 
 
 def _mark_as_random(tensor: Tensor, *args: object, **kwargs: object) -> Tensor:
-    """In place of a random initial value.
+    """Write three different numbers to a tensor in place of random initial values.
 
-    Three different numbers, by which `at_most_two_values` knows a weight whatever stood in its
-    memory before.
+    With them `at_most_two_values` recognises a weight. Without them the tensor would keep what
+    happened to be in its memory.
     """
     if tensor.is_contiguous():
         with torch.no_grad():

@@ -1,7 +1,7 @@
 """Observe which operations a call runs. Hygiene checks use this, but never as the only evidence.
 
-Code that wants to hide from these modes can. A check that depends on the answer
-also asks for something that the operation in question cannot compute.
+Code can hide its operations from these modes. A check that depends on them also asks for something
+that the operation in question cannot compute.
 
 While the modes are on, a copy from the meta device to the CPU succeeds and holds zeros.
 """
@@ -22,14 +22,14 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from .messages import KERNELS_LIMIT, MADE_LIMIT, SHAPES_LIMIT, Operations
 
-NODES_LIMIT = 100_000  # how many nodes of a graph are searched
+NODES_LIMIT = 100_000  # nodes of a graph that are searched
 _FUSED = (
     F.scaled_dot_product_attention,
     F.multi_head_attention_forward,
     torch._native_multi_head_attention,
 )
 _TO_COPY, _COPY_INTO = torch.ops.aten._to_copy.default, torch.ops.aten.copy_.default
-# A copy moves data between devices, and indices may be on the CPU.
+# These may take tensors on two devices: a copy moves data, and indices may be on the CPU.
 _MAY_MIX = frozenset(
     "copy_ index index_put index_put_ _index_put_impl_ _nested_view_from_jagged".split()
 )
@@ -78,10 +78,10 @@ def _may_mix(kernel: Any) -> bool:
 
 
 def _copied_out(kernel: Any, args: Any, kwargs: Any) -> Tensor | None:
-    """Zeros for a copy from the meta device, which has no numbers; None for any other operation.
+    """Return zeros for a copy from the meta device to another one, or None for other operations.
 
-    So a call goes on after such a copy, and what is computed from it shows where the tensor was
-    moved to.
+    Tensors on the meta device have no numbers, so the copy would raise. With zeros the call
+    continues, and the device of its output shows that the tensor was moved.
     """
     if (
         kernel is _TO_COPY
@@ -97,17 +97,13 @@ def _copied_out(kernel: Any, args: Any, kwargs: Any) -> Tensor | None:
 
 
 def _name_of(kernel: Any) -> str:
-    """Return what PyTorch calls one of its own kernels, without the overload; empty for any
-    other.
-    """
+    """Return the name of one of PyTorch's own kernels, without the overload, or "" for others."""
     space, _, name = str(kernel).partition(".")
     return name.partition(".")[0] if space == "aten" else ""
 
 
 def _is_dense(value: object) -> bool:
-    """Return whether this is a tensor with one shape and memory of its own: not a sparse or a
-    nested one.
-    """
+    """Return whether this is a strided tensor with one shape: neither sparse nor nested."""
     return isinstance(value, Tensor) and value.layout is torch.strided and not value.is_nested
 
 
@@ -122,7 +118,7 @@ def _on_two_devices(args: Any) -> bool:
 
 
 class _Functions(TorchFunctionMode):
-    """Which of torch's functions are called, as far as fused attention goes."""
+    """Observes whether torch's functions of fused attention are called."""
 
     def __init__(self, monitor: OpMonitor) -> None:
         super().__init__()
@@ -144,8 +140,9 @@ class _Functions(TorchFunctionMode):
 
 
 def _new(*args: Any, **kwargs: Any) -> Tensor:
-    """Make a tensor; of a subclass without the mode. torch._dynamo cannot be imported if this names
-    its parameters.
+    """Make a tensor. A tensor of a subclass is made without the mode.
+
+    The parameters have no names because otherwise torch._dynamo could not be imported.
     """
     with nullcontext() if args[0] is Tensor else torch._C._DisableTorchDispatch():
         tensor: Tensor = torch._C.TensorBase.__new__(*args, **kwargs)
@@ -153,18 +150,20 @@ def _new(*args: Any, **kwargs: Any) -> Tensor:
 
 
 class OpMonitor(TorchDispatchMode):
-    """`with OpMonitor() as seen: ...`, then `seen.operations()`.
+    """Observes the operations of a call: `with OpMonitor() as monitor: ...`.
 
-    Under this mode everything can be done that can be done without it. Operators of a higher order
-    (flex_attention, cond) refuse other modes, and the constructor of a tensor's subclass (such as
-    CausalBias) fails where a mode has seen the tensor that it makes.
+    Afterwards `monitor.operations()` returns them. Code that works without this mode also works
+    under it. This needs two measures. The mode declares that it supports higher-order operators
+    (flex_attention, cond), because they refuse other modes. And tensors of a subclass (such as
+    CausalBias) are made without the mode, because the constructor fails if a mode has seen the new
+    tensor.
     """
 
     supports_higher_order_operators = True
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
-        # else the first use imports torch._dynamo, which takes 700 ms in every fresh process
+        # With True, the first use imports torch._dynamo, which takes 700 ms in a fresh process.
         return False
 
     def __init__(self) -> None:
@@ -188,10 +187,10 @@ class OpMonitor(TorchDispatchMode):
 
     @contextmanager
     def not_counting(self) -> Iterator[None]:
-        """Do not count tensors that the fused function makes internally, which depends on layout
-        and device.
+        """Do not count the tensors that the fused function makes internally.
 
-        If all fast kernels are disabled, they are counted: then the caller chose the slow path.
+        They depend on layout and device. If all fast kernels are disabled, these tensors are
+        counted, because then the caller chose the slow path.
         """
         self._counting = not (
             torch.backends.cuda.flash_sdp_enabled()
@@ -225,7 +224,7 @@ class OpMonitor(TorchDispatchMode):
         self._fused |= _is_fused_in_graph(result)
 
     def operations(self) -> Operations:
-        """Return what was observed so far."""
+        """Return the operations that ran so far."""
         shapes = sorted(self._shapes, key=lambda shape: (prod(shape), shape))
         return Operations(
             self._functions.fused or self._fused,

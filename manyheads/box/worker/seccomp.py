@@ -1,23 +1,22 @@
-"""The seccomp filter of an attempt: which system calls it may make, and the program that the kernel
-runs.
+"""The seccomp filter of an attempt: the system calls that it may make, as a program for the kernel.
 
-The list is what Python and torch need. It was recorded (strace) from all right and wrong attempts
-of the course and the honest ones of `tests/box/honest_attempts.py`, on torch 2.6 and 2.13 with
-Python 3.11 to 3.13, and completed by harmless calls of the same kind, so that another C library or
-kernel costs nobody a point. What is not here fails with EPERM, and what is newer than the list with
-ENOSYS. Left out on purpose, because it carries a message to another attempt or a later run, or
-tells of one:
+The list holds the calls that Python and torch need. They were recorded (strace) from all right and
+wrong attempts of the course and from `tests/box/honest_attempts.py`, on torch 2.6 and 2.13 with
+Python 3.11 to 3.13. Harmless calls of the same kind were added, so that an attempt loses no point
+on another C library or kernel. Other calls fail with EPERM, and calls newer than the list with
+ENOSYS. These are left out on purpose, because an attempt could use them to send a message to
+another attempt or to a later run, or to observe one:
 
 - the page cache: preadv2 with flags (RWF_NOWAIT), fadvise64, readahead, mincore, cachestat,
-  sync_file_range, splice and its like, openat2 (RESOLVE_CACHED), mlock, MADV_COLD, MADV_PAGEOUT,
-  MADV_POPULATE_*, MADV_COLLAPSE, MADV_MERGEABLE;
-- what belongs to an open file or to a file, not to a process: locks, leases, owners and signals,
-  write hints, watches;
+  sync_file_range, splice and similar calls, openat2 (RESOLVE_CACHED), mlock, MADV_COLD,
+  MADV_PAGEOUT, MADV_POPULATE_*, MADV_COLLAPSE, MADV_MERGEABLE;
+- state of a file or an open file, not of a process: locks, leases, owners and signals, write hints,
+  watches;
 - sockets with a name: an attempt has unnamed pairs only.
 
-No program is started, because execve makes a process dumpable again. A mapping may be shared: what
-an attempt can open for writing is its own, and a shared mapping of anything else cannot be written
-to.
+An attempt can start no program, because execve makes a process dumpable again. Shared mappings are
+allowed: only a file that is opened for writing can be mapped for writing, and such files belong to
+this attempt alone.
 
 Classic BPF is written out here because it is short, and no maintained binding installs without a
 compiler or a system library. Source: seccomp(2), linux/filter.h, the kernel's syscall tables and
@@ -35,7 +34,7 @@ from functools import cache
 
 from .limits import CUDA
 
-# verdicts; two are errors
+# verdicts of the filter; EPERM and ENOSYS make the call fail with that error
 ALLOW, KILL, EPERM, ENOSYS = 0x7FFF0000, 0x80000000, 0x00050000 | 1, 0x00050000 | 38
 ALL_BITS = 0xFFFFFFFF
 _LOAD, _JUMP, _EQUAL, _AT_LEAST, _AND, _RETURN = 0x20, 0x05, 0x15, 0x35, 0x54, 0x06
@@ -47,24 +46,20 @@ _Code = list[bytes]
 
 @dataclass(frozen=True)
 class Condition:
-    """Whether the masked argument is, or with `wanted=False` is not, one of the values.
-
-    An argument is read as its lower 32 bits, because most are ints to the kernel; `upper` reads the
-    other half, as a pointer needs.
-    """
+    """A condition on one argument of a system call: its masked value is one of some values."""
 
     argument: int  # from 0
     values: tuple[int, ...]
     mask: int = ALL_BITS
-    included: bool = True
+    included: bool = True  # if False, the masked value must not be one of the values
+    # Compare the upper 32 bits, which matter for a pointer. The default is the lower 32 bits,
+    # because the kernel uses most arguments as ints.
     upper: bool = False
 
 
 @dataclass(frozen=True)
 class Rule:
-    """Allows a call where all conditions of one of the alternatives hold; else the call fails with
-    EPERM.
-    """
+    """Allows a call if all conditions of one alternative hold. Otherwise it fails with EPERM."""
 
     alternatives: tuple[tuple[Condition, ...], ...]
 
@@ -76,11 +71,10 @@ Verdict = int | Rule
 
 
 def assemble(architecture: int, verdicts: Mapping[int, Verdict], first_unknown: int) -> bytes:
-    """Return the program.
+    """Return the program of the filter, in classic BPF.
 
-    Numbers that have no verdict fail with EPERM, and with ENOSYS from `first_unknown` on.
-
-    Another architecture's calls, which the processor may understand too, end the process.
+    Calls without a verdict fail with EPERM, and with ENOSYS from the number `first_unknown` on. A
+    call of another architecture, which the processor may also support, ends the process.
     """
     ends = [
         0,
@@ -88,7 +82,7 @@ def assemble(architecture: int, verdicts: Mapping[int, Verdict], first_unknown: 
         first_unknown,
     ]
     starts = sorted(set(ends))
-    # the first number of each, and the verdict up to the next
+    # the first number of each interval, and the verdict up to the next interval
     intervals: list[tuple[int, Verdict]] = []
     for start in starts:
         verdict = verdicts.get(start, EPERM if start < first_unknown else ENOSYS)
@@ -104,7 +98,7 @@ def assemble(architecture: int, verdicts: Mapping[int, Verdict], first_unknown: 
 
 
 def _search(intervals: Sequence[tuple[int, Verdict]]) -> _Code:
-    """Binary search for the interval that the number in the accumulator is in."""
+    """Return code that finds the interval of the number in the accumulator, by binary search."""
     if len(intervals) == 1:
         verdict = intervals[0][1]
         if not isinstance(verdict, Rule):
@@ -114,14 +108,14 @@ def _search(intervals: Sequence[tuple[int, Verdict]]) -> _Code:
             _op(_RETURN, EPERM),
         ]
     middle = len(intervals) // 2
-    below, above = _search(intervals[:middle]), _search(intervals[middle:])
-    if len(below) <= _FURTHEST:
-        return [_op(_AT_LEAST, intervals[middle][0], len(below), 0), *below, *above]
-    return [_op(_AT_LEAST, intervals[middle][0], 0, 1), _op(_JUMP, len(below)), *below, *above]
+    lower, upper = _search(intervals[:middle]), _search(intervals[middle:])
+    if len(lower) <= _FURTHEST:
+        return [_op(_AT_LEAST, intervals[middle][0], len(lower), 0), *lower, *upper]
+    return [_op(_AT_LEAST, intervals[middle][0], 0, 1), _op(_JUMP, len(lower)), *lower, *upper]
 
 
 def _all_of(conditions: Sequence[Condition]) -> _Code:
-    """Return ALLOW where all conditions hold, else continue after this code."""
+    """Return code that allows the call if all conditions hold, and otherwise runs on after it."""
     code = [_op(_RETURN, ALLOW)]
     for condition in reversed(conditions):
         code = [*_condition(condition, len(code)), *code]
@@ -129,14 +123,20 @@ def _all_of(conditions: Sequence[Condition]) -> _Code:
 
 
 def _condition(condition: Condition, to_failure: int) -> _Code:
-    """Continue after this code where the condition holds, else skip as many more instructions."""
+    """Return code that runs on after it if the condition holds, and otherwise jumps further.
+
+    Args:
+        condition: the condition.
+        to_failure: how many instructions after this code to skip if it does not hold.
+    """
     code = [_op(_LOAD, _ARGUMENTS + 8 * condition.argument + 4 * condition.upper)]
     if condition.mask != ALL_BITS:
         code.append(_op(_AND, condition.mask))
     if_found, not_found = (0, to_failure) if condition.included else (to_failure, 0)
-    last = len(condition.values) - 1
+    last_index = len(condition.values) - 1
     for i, value in enumerate(condition.values):
-        code.append(_op(_EQUAL, value, last - i + if_found, not_found if i == last else 0))
+        if_different = not_found if i == last_index else 0
+        code.append(_op(_EQUAL, value, last_index - i + if_found, if_different))
     return code
 
 
@@ -144,11 +144,11 @@ def _op(code: int, value: int, if_true: int = 0, if_false: int = 0) -> bytes:
     return struct.pack("HBBI", code, if_true, if_false, value)
 
 
-# on x86_64 and aarch64; None: the architecture does not have it
+# the numbers of a call on x86_64 and aarch64, or None if the architecture does not have the call
 Numbers = dict[str, tuple[int | None, int | None]]
 
 _ALWAYS: Numbers = {
-    # On what is open: nothing here reaches beyond the descriptor.
+    # On open files: these calls reach nothing beyond the descriptor.
     "read": (0, 63),
     "write": (1, 64),
     "readv": (19, 65),
@@ -366,44 +366,44 @@ _MORE_ON_CUDA: Numbers = {
     "pkey_alloc": (330, 289),
     "pkey_free": (331, 290),
     "pkey_mprotect": (329, 288),
-    # Files that stand nowhere hold memory beyond every limit but a cgroup's; Python and torch need
-    # none.
+    # Files without a name use memory that only a cgroup limits. Python and torch need none.
     "memfd_create": (319, 279),
 }
-# The C library and others fall back where these are "not implemented"; clone3 and openat2 hide
-# their flags in memory.
+# A filter cannot check the flags of these calls, which are in memory. The C library and others use
+# another call if these are "not implemented".
 _NOT_IMPLEMENTED: Numbers = {"clone3": (435, 435), "openat2": (437, 437)}
-# calls newer than Linux 5.15 are "not implemented", too, so that callers fall back
+# From this number on, calls are newer than Linux 5.15. They are "not implemented", so that callers
+# use another call.
 FIRST_UNKNOWN = 449
 
-# Flags of clone: of a thread or a fork, and the signal at its end; no namespace, no other parent,
-# no tracer.
+# The flags of clone for a thread or a fork, and the signal at its end. Not allowed: a namespace,
+# another parent, a tracer.
 _FLAGS_OF_CLONE = 0x017D5FFF
-# Flags of mmap: shared or private, anonymous, at an address, stack, no reserve, populate, 32 bit;
-# no huge pages of the machine's pool, no locked memory.
+# The flags of mmap: shared or private, anonymous, at an address, stack, no reserve, populate,
+# 32 bit. Not allowed: huge pages of the machine's pool, locked memory.
 _FLAGS_OF_MMAP = 0x0013D873
 # Advice on memory: how it will be read, freeing, forks, dumps, huge pages, guards of stacks.
 _ADVICE = (0, 1, 2, 3, 4, 8, 9, 10, 11, 13, 14, 15, 16, 17, 18, 19, 102, 103)
-# advice that tells of other processes, or is kept in the page cache
+# advice whose effect reveals something about other processes, or stays in the page cache
 _KSM_AND_PAGE_CACHE = (12, 20, 21, 22, 23, 25)
 # Requests of ioctl: TCGETS and TCGETS2 (isatty), TIOCGWINSZ, FIONREAD, FIONBIO, FIONCLEX, FIOCLEX,
 # FICLONE.
 _REQUESTS = (0x5401, 0x802C542A, 0x5413, 0x541B, 0x5421, 0x5450, 0x5451, 0x40049409)
-# TIOCSTI, TIOCLINUX, FIOASYNC; and all that sockets know, which includes FIOSETOWN.
+# TIOCSTI, TIOCLINUX, FIOASYNC; and all requests for sockets, which include FIOSETOWN.
 _TERMINALS_AND_SIGNALS, _SOCKETS, _GROUP = (0x5412, 0x541C, 0x5452), (0x8900,), 0xFFFFFF00
 # Commands of fcntl: F_DUPFD, F_GETFD, F_SETFD, F_GETFL, F_DUPFD_CLOEXEC, F_GETPIPE_SZ.
 _COMMANDS, _SETFL, _ASYNC = (0, 1, 2, 3, 1030, 1032), 4, 0x2000
 _SEALS = (1033, 1034)
 # Options of prctl: a parent's death, names, timer slack, THP, vector lengths and pointer keys of
-# aarch64, names of memory, no new privileges; of dumpable, capabilities, seccomp and speculation
-# only what they are.
+# aarch64, names of memory, no new privileges. Dumpable, capabilities, seccomp and speculation can
+# only be read.
 _OPTIONS = (
     1, 2, 3, 15, 16, 21, 23, 29, 30, 38, 39, 41, 42, 50, 51, 52, 54, 56, 63, 64,
     0x53564D41, 0x41555856,
 )  # fmt: skip
 # dumpable, seccomp, memory layout, core scheduling, tracer
 _REFUSED_OPTIONS = (4, 22, 35, 62, 0x59616D61)
-# the other bits of a type are flags
+# socket types; the other bits of a type are flags
 _AF_UNIX, _STREAM, _DGRAM, _SEQPACKET, _SOCKET_TYPES = 1, 1, 2, 5, 0xF
 _MFD_HUGETLB, _MPOL_F_MEMS_ALLOWED, _RLIMIT_CORE = 4, 4, 4
 
@@ -422,10 +422,10 @@ _RULES: dict[str, Verdict] = {
     "preadv2": _NO_FLAGS,
     "pwritev2": _NO_FLAGS,
     "get_mempolicy": Rule([Condition(4, (0, _MPOL_F_MEMS_ALLOWED))]),
-    "prlimit64": Rule([Condition(2, (0,)), Condition(2, (0,), upper=True)]),  # asks, sets nothing
+    "prlimit64": Rule([Condition(2, (0,)), Condition(2, (0,), upper=True)]),  # may only read
 }
-# The driver's own requests and options are not documented, and nobody could record them: here they
-# are refused by name.
+# The requests and options of the GPU's driver are not documented and could not be recorded. So for
+# CUDA, these rules refuse dangerous values and allow all others.
 _RULES_ON_CUDA: dict[str, Verdict] = _RULES | {
     "socket": Rule([Condition(0, (_AF_UNIX,)), Condition(1, (_STREAM, _SEQPACKET), _SOCKET_TYPES)]),
     "ioctl": Rule(
@@ -449,7 +449,12 @@ _RULES_ON_CUDA: dict[str, Verdict] = _RULES | {
 
 
 def verdicts(column: int, on_cuda: bool) -> dict[int, Verdict]:
-    """Return the verdict on each number that has one. `column`: 0 for x86_64, 1 for aarch64."""
+    """Return the verdict by the number of the call, for all calls that have one.
+
+    Args:
+        column: 0 for x86_64, 1 for aarch64.
+        on_cuda: whether the attempt may use a GPU.
+    """
     allowed = _ALWAYS | _BY_ARGUMENT | (_MORE_ON_CUDA if on_cuda else {})
     rules = _RULES_ON_CUDA if on_cuda else _RULES
     verdict_table: dict[int, Verdict] = {}
@@ -471,7 +476,7 @@ def program(machine: str, device: str = "cpu") -> bytes:
     Raises KeyError for an unknown machine.
 
     On "cuda" an attempt may make a unix socket and listen on it, because CUDA does so when it
-    starts and fails otherwise. The socket is of no other use: connect and accept are refused.
+    starts and fails otherwise. The socket has no other use: connect and accept are refused.
     """
     column, architecture = ARCHITECTURES[machine]
     return assemble(architecture, verdicts(column, device == CUDA), FIRST_UNKNOWN)

@@ -1,5 +1,6 @@
-"""The process of one attempt at the `process` level: a fresh interpreter, with rlimits where the
-system has them.
+"""The process of one attempt at the `process` level: a fresh interpreter.
+
+It sets rlimits if the system has them.
 """
 
 from __future__ import annotations
@@ -16,11 +17,16 @@ from typing import Any
 
 
 def main(limits: Mapping[str, Any], modules: Collection[str]) -> None:
-    """Serve one attempt. limits: the fields of Limits. modules: what the attempt may import."""
+    """Serve one attempt.
+
+    Args:
+        limits: the fields of Limits.
+        modules: the packages that the attempt may import.
+    """
     # before the slow import of torch, because the judge waits for the connection
     connection = _connect()
 
-    # collections would find nothing while modules are imported, and take a fifth of that time
+    # While modules are imported, garbage collections find nothing and take a fifth of the time.
     gc.disable()
     import torch
 
@@ -36,19 +42,19 @@ def main(limits: Mapping[str, Any], modules: Collection[str]) -> None:
     measure_address_space()
     apply_rlimits(Limits(**limits))
     attempt.allow_only(modules)
-    connection.sendall(b"1")  # ready: from now on its time counts
+    connection.sendall(b"1")  # ready: from now on the attempt's time counts
     attempt.serve(connection.makefile("rb"), connection.makefile("wb"))
 
 
 def _end_with_judge(judge: int) -> None:
-    """Kill this session when the judge is gone, also in the middle of code that never returns."""
+    """Kill this session when the judge has ended, even if student code never returns."""
     while os.getppid() == judge:
         time.sleep(1)
     os.killpg(0, signal.SIGKILL)
 
 
 def _connect() -> socket.socket:
-    """Connect to the port that standard input names, and send the password that it holds."""
+    """Read a port and a password from standard input, connect to the port and send the password."""
     port, password = sys.stdin.readline().split()
     connection = socket.create_connection(("127.0.0.1", int(port)))
     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

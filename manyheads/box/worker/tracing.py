@@ -1,9 +1,9 @@
-"""Trace one call, operation by operation: inputs and outputs, the line that ran it, and whether
-memory was copied.
+"""Trace one call, operation by operation.
 
-Only for display (`course trace`, `course plot`), never for a verdict: code that wants to hide from
-a mode can. Steps that differ only in their numbers are sent once, with the order in which they ran,
-so that a loop stays small.
+For each operation, the trace holds the inputs and outputs, the line that ran it, and whether memory
+was copied. It is only for display (`course trace`, `course plot`), never for a verdict, because
+code can hide its operations from a TorchFunctionMode. Steps that differ only in their numbers are
+sent once, with the order in which they ran, so that the trace of a loop stays small.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from .messages import (
 
 T = TypeVar("T")
 _Snapshot = tuple[Tensor, int, int]  # a tensor, its memory address and its version at one moment
-_Place = tuple[int, int]  # a line, and the bytecode offset in its function
+_Location = tuple[int, int]  # a line, and the bytecode offset in its function
 
 # Operations that return a new tensor with the same numbers at other positions.
 _MOVES = frozenset(
@@ -51,7 +51,7 @@ _NAMES = {"__getitem__": "index", "__setitem__": "index =", "__iter__": "unpack"
 
 
 def trace(namespace: Mapping[str, object], message: TraceCall, source: str) -> Traced:
-    """Execute the call and trace it. source: the file whose lines are told."""
+    """Execute the call and trace it. `source` is the name of the student's file."""
     tracer = Tracer(source, message.crop, message.times)
     reply = execute(namespace, message.call, source, tracer)
     return tracer.traced(reply)
@@ -59,10 +59,10 @@ def trace(namespace: Mapping[str, object], message: TraceCall, source: str) -> T
 
 @dataclass
 class _Operation:
-    """One call of a torch function. name: view, __getitem__, __get__ for a property."""
+    """One call of a torch function."""
 
     func: Any
-    name: str
+    name: str  # "view", "__getitem__", or "__get__" for a property
     snapshots: list[_Snapshot]
     inputs: tuple[TensorInfo, ...]
     numbers: tuple[float, ...]
@@ -70,7 +70,7 @@ class _Operation:
     raised: bool = False
 
     def moves(self) -> bool:
-        """Return whether it changes no number."""
+        """Return whether the operation only moves numbers, and changes none."""
         return self.name in _MOVES or (
             bool(self.outputs)
             and _storage_of(self.snapshots, self.outputs[0], True) in ("view", "same")
@@ -109,14 +109,14 @@ class Tracer(TorchFunctionMode):
     def __init__(self, source: str, crop: tuple[int, ...], times: int) -> None:
         super().__init__()
         self._source, self._crop, self._times = source, crop, times
-        self._places: dict[Step, int] = {}
+        self._indices: dict[Step, int] = {}
         self._steps: list[_RecordedStep] = []
         self._order: list[int] = []
         self._dropped = self._crops = 0
         self._current: _CurrentStep | None = None
 
     def traced(self, reply: Reply) -> Traced:
-        """Everything that was recorded, with the call's reply."""
+        """Return the recorded steps, with the call's reply."""
         self._close()
         steps = tuple(recorded.complete() for recorded in self._steps)
         return Traced(reply, steps, tuple(self._order), self._dropped)
@@ -124,13 +124,13 @@ class Tracer(TorchFunctionMode):
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
         operation = _quietly(lambda: _operation(func, args, kwargs), None)
-        if operation is None:  # one that cannot be described must not fail the call
+        if operation is None:  # it cannot be described, which must not make the call fail
             self._dropped += 1
             return func(*args, **kwargs)
         try:
             out = func(*args, **kwargs)
         except Exception:
-            # an attribute that does not exist is no error worth showing
+            # Code often asks for an attribute that may not exist: this is not worth showing.
             operation.raised = operation.name != "__get__"
             self._note(operation)
             raise
@@ -142,32 +142,35 @@ class Tracer(TorchFunctionMode):
         if not operation.outputs and not operation.raised:
             return
         try:
-            places, frame = self._where()
-            if places:
-                self._record(operation, places, frame)
+            locations, frame = self._locations()
+            if locations:
+                self._record(operation, locations, frame)
         except Exception:
             self._dropped += 1
 
-    def _where(self) -> tuple[list[_Place], FrameType | None]:
-        """Return the student's lines on the stack, outermost first, and the frame that the
-        innermost one called, if any.
+    def _locations(self) -> tuple[list[_Location], FrameType | None]:
+        """Return the student's lines on the stack, and the frame that the innermost one called.
+
+        The lines are in order, outermost first. The frame is None if the line called torch itself.
         """
-        places: list[_Place] = []
+        locations: list[_Location] = []
         called = None
         frame: FrameType | None = sys._getframe(3)
-        while frame is not None and len(places) < DEPTH and frame.f_code is not execute.__code__:
+        while frame is not None and len(locations) < DEPTH and frame.f_code is not execute.__code__:
             if frame.f_code.co_filename == self._source:
-                places.append((frame.f_lineno, frame.f_lasti))
-            elif not places:
+                locations.append((frame.f_lineno, frame.f_lasti))
+            elif not locations:
                 called = frame
             frame = frame.f_back
-        return places[::-1], called
+        return locations[::-1], called
 
-    def _record(self, operation: _Operation, places: list[_Place], frame: FrameType | None) -> None:
+    def _record(
+        self, operation: _Operation, locations: list[_Location], frame: FrameType | None
+    ) -> None:
         current = self._current
         if current is None or frame is None or current.frame is not frame:
             self._close()
-            current = self._current = _new_step(operation, places, frame)
+            current = self._current = _new_step(operation, locations, frame)
         elif _names_the_step(frame):
             current.step = replace(
                 current.step, name=_NAMES.get(frame.f_code.co_name, frame.f_code.co_name)
@@ -175,13 +178,14 @@ class Tracer(TorchFunctionMode):
         current.moves &= operation.moves()
         outputs = operation.outputs
         crop = _crop_of(outputs[0], self._crop) if outputs else None
+        crops = () if crop is None else (crop,)
         current.step = replace(
             current.step,
             outputs=tuple(_tensor_info(t) for t in outputs[:SIDES]),
             output_count=len(outputs),
             storage=_storage_of(current.snapshots, outputs[0], current.moves) if outputs else "",
             raised=operation.raised,
-            crops=() if crop is None else (crop,),
+            crops=crops,
             slices=_quietly(lambda: _slices_of(current.snapshots, outputs), ()),
         )
 
@@ -190,19 +194,17 @@ class Tracer(TorchFunctionMode):
         if self._current is None:
             return
         step, self._current = self._current.step, None
-        inputs, outputs = (
-            tuple(replace(s, value=None) for s in side) for side in (step.inputs, step.outputs)
-        )
-        # Alike is one that differs in numbers only.
-        alike = replace(step, inputs=inputs, outputs=outputs, crops=(), numbers=(), slices=())
-        if alike not in self._places and len(self._steps) < STEPS:
-            self._places[alike] = len(self._steps)
+        inputs, outputs = _without_values(step.inputs), _without_values(step.outputs)
+        # The key is the step without its numbers. Steps with the same key are sent once.
+        key = replace(step, inputs=inputs, outputs=outputs, crops=(), numbers=(), slices=())
+        if key not in self._indices and len(self._steps) < STEPS:
+            self._indices[key] = len(self._steps)
             self._steps.append(_RecordedStep(replace(step, crops=(), slices=())))
-        if alike not in self._places or len(self._order) >= ORDER:
+        if key not in self._indices or len(self._order) >= ORDER:
             self._dropped += 1
             return
-        self._order.append(self._places[alike])
-        recorded = self._steps[self._places[alike]]
+        self._order.append(self._indices[key])
+        recorded = self._steps[self._indices[key]]
         if len(recorded.slices) < SLICES:
             recorded.slices.extend(step.slices)
         if len(recorded.crops) < self._times and self._crops + len(step.crops) <= CROPS:
@@ -210,7 +212,11 @@ class Tracer(TorchFunctionMode):
             self._crops += len(step.crops)
 
 
-# and what a check plants
+def _without_values(side: tuple[TensorInfo, ...]) -> tuple[TensorInfo, ...]:
+    return tuple(replace(tensor_info, value=None) for tensor_info in side)
+
+
+# The worker's folder belongs here because a check's source text (`Call.around`) has a name in it.
 _TORCH = (torch.__file__.removesuffix("__init__.py"), __file__.removesuffix("tracing.py"))
 
 
@@ -226,14 +232,16 @@ def _operation(func: Any, args: Any, kwargs: Any) -> _Operation:
     )
 
 
-def _new_step(operation: _Operation, places: list[_Place], frame: FrameType | None) -> _CurrentStep:
+def _new_step(
+    operation: _Operation, locations: list[_Location], frame: FrameType | None
+) -> _CurrentStep:
     snapshots, inputs = operation.snapshots, operation.inputs
     if frame is not None and _is_module_call(frame):  # the layer's arguments, not its parameters
         tensors = list(
             _tensors_in((frame.f_locals["args"], tuple(frame.f_locals["kwargs"].values())))
         )
         snapshots, inputs = _snapshot(tensors), tuple(_tensor_info(t) for t in tensors[:SIDES])
-    lines, sites = zip(*places, strict=True)
+    lines, sites = zip(*locations, strict=True)
     input_count, numbers = len(snapshots), operation.numbers
     step = Step(
         _name(operation, frame), lines, sites, inputs, input_count=input_count, numbers=numbers
@@ -242,9 +250,7 @@ def _new_step(operation: _Operation, places: list[_Place], frame: FrameType | No
 
 
 def _name(operation: _Operation, frame: FrameType | None) -> str:
-    """Return the name of what the student's line called: a layer, another library's function, or a
-    torch operation.
-    """
+    """Return the name of the layer, function or torch operation that the student's line called."""
     name = operation.name
     if frame is not None and (_is_module_call(frame) or frame.f_code.co_name == "__init__"):
         name = type(frame.f_locals.get("self")).__name__
@@ -264,8 +270,9 @@ def _is_module_call(frame: FrameType) -> bool:
 
 
 def _names_the_step(frame: FrameType) -> bool:
-    """Return whether a step with several operations is named after this frame: a function of torch
-    that ran them.
+    """Return whether this frame gives a step with several operations its name.
+
+    This is so if the frame is a function of torch that ran them.
     """
     in_torch = frame.f_code.co_filename.startswith(_TORCH)
     return (
@@ -300,7 +307,10 @@ def _tensor_info(tensor: Tensor) -> TensorInfo:
 def _storage_of(snapshots: list[_Snapshot], out: Tensor, moves: bool) -> str:
     """Return how the output's memory relates to the inputs (`Step.storage`).
 
-    `moves`: the operation changes no number.
+    Args:
+        snapshots: the inputs, with their memory and version before the operation.
+        out: the output.
+        moves: whether the operation only moves numbers, and changes none.
     """
     if any(_version(t) != version for t, _, version in snapshots):
         return "in place"
@@ -309,17 +319,13 @@ def _storage_of(snapshots: list[_Snapshot], out: Tensor, moves: bool) -> str:
     memory = _memory(out)
     if not memory:
         return ""
-    return (
-        "view"
-        if any(memory == m for _, m, _ in snapshots)
-        else "copy"
-        if moves and snapshots
-        else "new"
-    )
+    if any(memory == m for _, m, _ in snapshots):
+        return "view"
+    return "copy" if moves and snapshots else "new"
 
 
 def _slices_of(inputs: list[_Snapshot], outputs: list[Tensor]) -> tuple[Slice, ...]:
-    """Return the places that a slice along one axis shows; () for any other operation."""
+    """Return the slice along one axis that the operation took, or () for any other operation."""
     if len(inputs) != 1 or len(outputs) != 1:
         return ()
     tensor, sliced = inputs[0][0], outputs[0]
@@ -335,8 +341,9 @@ def _slices_of(inputs: list[_Snapshot], outputs: list[Tensor]) -> tuple[Slice, .
 
 
 def _crop_of(tensor: Tensor, counts: tuple[int, ...]) -> Tensor | None:
-    """Return the first `counts` numbers along the last axes, at index 0 of the others, as bool or
-    float32; None if impossible.
+    """Return a corner of the tensor as bool or float32, or None if this is impossible.
+
+    The corner has the first `counts` numbers along the last axes, at index 0 of the other axes.
     """
     plain = type(tensor) in (
         Tensor,
@@ -361,9 +368,7 @@ def _crop_of(tensor: Tensor, counts: tuple[int, ...]) -> Tensor | None:
 
 
 def _memory(tensor: Tensor) -> int:
-    """Return the address of the tensor's memory; 0 if it has none of its own (inside vmap, on
-    meta).
-    """
+    """Return the address of the tensor's memory, or 0 if it has none (inside vmap, on meta)."""
     return _quietly(lambda: tensor.untyped_storage().data_ptr(), 0)
 
 

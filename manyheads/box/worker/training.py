@@ -1,9 +1,8 @@
-"""Train a small language model with the attempt's attention, a step for each message; the model
-stays in between.
+"""Train a small language model with the attempt's attention, one step for each message.
 
-nanoGPT's architecture. B sequences, T tokens (characters), C channels. Only for display
-(`course train`), never for a
-verdict: student code in this process can forge any loss.
+The model stays in memory between messages. It has nanoGPT's architecture. B is the number of
+sequences, T of tokens (characters), C of channels. The loss is only for display (`course train`),
+never for a verdict, because student code in this process can forge it.
 """
 
 from __future__ import annotations
@@ -19,9 +18,9 @@ from .execute import raised_by
 from .messages import InitModel, Output, Reply, Training, Write, dtype_name
 from .modules import at_most_two_values, build_module
 
-C, NH, T = 64, 4, 64  # channels, heads, and the most tokens: the lesson's own small sizes
+C, NH, T = 64, 4, 64  # channels, heads and maximal tokens: the small sizes of the lesson
 BLOCKS, BATCH, STEPS = 2, 32, 600
-# the highest rate, steps of warm-up, and the final rate as a share of it
+# the highest learning rate, the steps of warm-up, and the final rate as a share of the highest
 RATE, WARM_UP, LAST_RATE = 1e-2, 20, 0.1
 TEMPERATURE = 0.8  # below 1: prefer the more probable characters
 
@@ -59,22 +58,23 @@ class LanguageModel(nn.Module):
 
 @torch.no_grad()
 def initialise(model: nn.Module) -> None:
-    """Draw the weights: a matrix with variance 1 / its inputs, so that q and k have variance 1, an
-    embedding with 0.3².
+    """Draw the weights of the model.
 
-    Biases start at 0. A parameter with at most two values (ones; a mask) is not a random weight and
-    keeps them.
+    A matrix gets variance 1 / (its number of inputs), so that q and k have variance 1. An embedding
+    gets variance 0.3². Biases start at 0. A parameter with at most two values (ones; a mask) is not
+    a random weight and keeps its values.
     """
     for name, parameter in model.named_parameters():
         if parameter.is_floating_point() and not at_most_two_values(parameter):
-            embeds = name in ("tokens.weight", "positions.weight")
-            parameter.normal_(
-                0.0, 0.0 if parameter.dim() < 2 else 0.3 if embeds else parameter.shape[-1] ** -0.5
-            )
+            if name in ("tokens.weight", "positions.weight"):
+                deviation = 0.3
+            else:
+                deviation = 0.0 if parameter.dim() < 2 else parameter.shape[-1] ** -0.5
+            parameter.normal_(0.0, deviation)
 
 
 class Adam:
-    """Adam as in torch.optim, whose first step would import 824 modules and take 1.6 seconds."""
+    """Adam as in torch.optim, where the first step would import 824 modules and take 1.6 s."""
 
     def __init__(
         self, parameters: Iterable[nn.Parameter], betas: tuple[float, float] = (0.9, 0.99)
@@ -88,25 +88,28 @@ class Adam:
     def step(self, rate: float) -> None:
         """Update the parameters, and clear their gradients."""
         self._steps += 1
-        first, second = self._betas
+        beta_1, beta_2 = self._betas
         for parameter, mean, square in self._slots:
             if parameter.grad is not None:
-                mean.lerp_(parameter.grad, 1 - first)
-                square.lerp_(parameter.grad**2, 1 - second)
-                spread = (square / (1 - second**self._steps)).sqrt() + 1e-8
-                parameter.sub_(rate / (1 - first**self._steps) * mean / spread)
+                mean.lerp_(parameter.grad, 1 - beta_1)
+                square.lerp_(parameter.grad**2, 1 - beta_2)
+                spread = (square / (1 - beta_2**self._steps)).sqrt() + 1e-8
+                parameter.sub_(rate / (1 - beta_1**self._steps) * mean / spread)
                 parameter.grad = None
 
 
 class Trainer:
-    """Answers InitModel, then all else in any order."""
+    """Answers InitModel first, then TrainStep and Write in any order."""
 
     model: LanguageModel
 
     def answer(self, namespace: Mapping[str, object], message: Training, source: str) -> Reply:
-        """Answer one message.
+        """Answer one message. Exceptions of the attempt are in the reply.
 
-        Exceptions of the attempt are in the reply. `source`: the attempt's file name.
+        Args:
+            namespace: the names that the attempt defines.
+            message: the message.
+            source: the attempt's file name.
         """
         try:
             with torch.enable_grad():
@@ -142,7 +145,7 @@ class Trainer:
             0,
             torch.Generator().manual_seed(0),
         )
-        # (N, T + 1): T tokens and the one after them, from each
+        # (N, T + 1): for each position, the T tokens from there and the token after them
         self._text = message.text.long().unfold(0, T + 1, 1)
 
     def _step(self) -> Tensor:

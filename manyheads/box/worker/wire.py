@@ -1,8 +1,8 @@
 """Messages as bytes: data only, never a pickle.
 
 `pack` and `unpack` carry a JSON body and a list of tensors in one safetensors file; `to_body` and
-`from_body` turn our message classes into such a body. The judge reads replies with a stricter
-reader of its own (`manyheads.box.replies`).
+`from_body` turn our message classes into such a body and back. The judge reads replies with a
+stricter reader (`manyheads.box.replies`).
 """
 
 from __future__ import annotations
@@ -29,15 +29,19 @@ _CLASSES = {
     for name, value in vars(messages).items()
     if isinstance(value, type) and dataclasses.is_dataclass(value)
 }
-_FIELDS: dict[type, dict[str, object]] = {  # with their defaults
-    value: {
-        field.name: field.default
-        if field.default_factory is dataclasses.MISSING
-        else field.default_factory()
-        for field in dataclasses.fields(value)
-    }
-    for value in _CLASSES.values()
-}
+
+
+def _default(field: dataclasses.Field[Any]) -> object:
+    if field.default_factory is dataclasses.MISSING:
+        return field.default
+    return field.default_factory()
+
+
+def _defaults(message_class: Any) -> dict[str, object]:
+    return {field.name: _default(field) for field in dataclasses.fields(message_class)}
+
+
+_FIELDS: dict[type, dict[str, object]] = {value: _defaults(value) for value in _CLASSES.values()}
 _DTYPES = {
     torch.float64: "F64",
     torch.float32: "F32",
@@ -56,7 +60,7 @@ _BY_NAME = {name: dtype for dtype, name in _DTYPES.items()}
 def pack(body: object, tensors: list[Tensor]) -> bytes:
     """Return one framed message: a safetensors file.
 
-    It is written here because the library's writer takes five times as long.
+    The file is written here because the library's writer takes five times as long.
 
     Source: the format's specification in the safetensors README.
     """
@@ -69,7 +73,7 @@ def pack(body: object, tensors: list[Tensor]) -> bytes:
 
 
 def header(body: object, tensors: list[Tensor]) -> bytes:
-    """Return all that stands in a message before the tensors' numbers."""
+    """Return the part of a message before the tensors' numbers."""
     entries: dict[str, object] = {"__metadata__": {"body": json.dumps(body)}}
     end = 0
     for i, tensor in enumerate(tensors):
@@ -88,11 +92,11 @@ def header(body: object, tensors: list[Tensor]) -> bytes:
 def unpack(payload: bytearray) -> tuple[object, list[Tensor]]:
     """Return the body and the tensors of one message, without its length.
 
-    The tensors lie in the payload, which nobody else uses.
+    The tensors share the memory of the payload, which must not be used for anything else. The file
+    is read here because the library copies the tensors, and takes three times as long.
 
-    They are read here because the library copies them, and takes three times as long. Raises an
-    exception of any kind for what is no message. What is one in another spelling than `header`'s is
-    read, too.
+    Raises an exception of any type if the payload is no message. A message need not be written
+    exactly as `header` would write it.
     """
     (length,) = _HEADER_LENGTH.unpack_from(payload)
     start = _HEADER_LENGTH.size + length
@@ -111,15 +115,15 @@ def _tensor(entry: Mapping[str, Any], payload: bytearray, start: int) -> Tensor:
     if not count:
         return torch.empty(shape, dtype=dtype)
     flat = torch.frombuffer(payload, dtype=torch.uint8, count=after - begin, offset=start + begin)
-    if (start + begin) % dtype.itemsize:  # behind numbers of fewer bytes
+    if (start + begin) % dtype.itemsize:  # not aligned, after a tensor with smaller numbers
         flat = flat.clone()
     return flat.view(dtype).view(shape)
 
 
 def to_body(value: object, tensors: list[Tensor]) -> object:
-    """Return the JSON body of a message.
+    """Return the JSON body of a message, and append its tensors to `tensors`.
 
-    Fields with their default are left out; tensors are appended to `tensors`.
+    Fields that have their default value are left out.
     """
     if value is None or isinstance(value, bool | int | float):
         return value
@@ -185,7 +189,7 @@ def encode(message: object) -> bytes:
 
 
 def decode(data: bytes) -> object:
-    """Return the message in the bytes that `encode` made, with tensors of its own."""
+    """Return the message in the bytes that `encode` made. Its tensors share no memory with them."""
     return from_body(*unpack(bytearray(memoryview(data)[LENGTH.size :])))
 
 

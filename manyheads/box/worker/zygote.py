@@ -39,7 +39,7 @@ class _Attempt:
     pid: int
     ended: int  # a pidfd: readable when the process has ended
     lifeline: socket.socket
-    # its working folder, if it has no /tmp of its own
+    # the working folder, if the attempt has no private /tmp
     folder: tempfile.TemporaryDirectory[str] | None
 
 
@@ -49,7 +49,13 @@ class Supervisor:
     def __init__(
         self, control: socket.socket, run: Run, namespaces: confine.PidNamespaces | None
     ) -> None:
-        """`namespaces`: None if attempts share the PID namespace."""
+        """Keep the arguments, and wait for no attempt yet.
+
+        Args:
+            control: the socket on which the judge requests attempts.
+            run: runs an attempt in the forked process.
+            namespaces: makes a PID namespace for each attempt, or None if attempts share this one.
+        """
         self._control, self._run, self._namespaces = control, run, namespaces
         self._attempts: list[_Attempt] = []
         self._poll = select.poll()
@@ -86,7 +92,7 @@ class Supervisor:
     def _start(self, limits: Limits, receives: int, sends: int, lifeline: socket.socket) -> None:
         folder = None if self._namespaces else tempfile.TemporaryDirectory(prefix="course-check-")
         if self._namespaces is not None:
-            self._namespaces.next()
+            self._namespaces.prepare_next()
         pid = os.fork()
         if pid == 0:
             if folder is not None:
@@ -130,14 +136,14 @@ def _send_time_files(lifeline: socket.socket, pid: int) -> None:
         os.close(file)
 
 
-# new objects: an attempt makes several times as many, with few reference cycles
+# New objects before a collection starts. An attempt makes several times as many, with few cycles.
 _COLLECT_AFTER = 20_000
 
 
 def main(control_fd: int, isolation: str) -> None:
     """Serve start requests on the control socket until it closes.
 
-    The caller has switched collections off.
+    The caller must have switched garbage collection off.
     """
     control = socket.socket(fileno=control_fd)
     torch.set_num_threads(1)
@@ -156,20 +162,22 @@ def _prepare_for_many() -> None:
     """Make preparations that pay off only for many attempts."""
     confine.seal_devices()
     make_meta_ready()
-    torch.ones(1).half()  # reads /proc/cpuinfo once, and an attempt has an empty /proc
+    # This reads /proc/cpuinfo once for all attempts. In an attempt, /proc is empty.
+    torch.ones(1).half()
     with contextlib.suppress(KeyError):  # on an unknown machine `install` raises the error
         seccomp.program(platform.machine())
-    gc.freeze()  # what was imported holds next to no garbage
+    gc.freeze()  # imported modules hold almost no garbage
     gc.set_threshold(_COLLECT_AFTER)
 
 
 def make_meta_ready() -> None:
-    """Prepare the meta device, whose first operation would import 800 modules and take over a
-    second in every fresh process.
+    """Prepare the meta device before the fork, so that its first operation is fast.
 
-    Import what it needs, and have torch call its functions below `_disable_dynamo` without their
-    wrapper, which imports torch._dynamo at the first call: that is needed only under torch.compile.
-    Where torch has changed, the wrapper stays.
+    Without this, the first operation imports 800 modules, which takes over a second in every fresh
+    process. Some of these modules are imported here. The others belong to torch._dynamo, which the
+    wrapper of `_disable_dynamo` imports at its first call. It is needed only under torch.compile,
+    so the wrapped functions are called without the wrapper. If a version of torch has another
+    wrapper, that wrapper stays.
     """
     import torch.fx.experimental.symbolic_shapes
 
@@ -192,10 +200,11 @@ def _run(isolation: str, limits: Limits, receives: int, sends: int) -> None:
     status = 1
     try:
         os.setsid()  # a process group spans PID namespaces: kill(0, …) would reach the zygote
-        # Pipes, for a socket pair would belong to the judge's network namespace, and know the
-        # host's addresses.
+        # The descriptors are pipes. A socket pair would belong to the judge's network namespace,
+        # and would show the host's addresses.
         receives, sends = attempt.hide_descriptors(receives, sends)
-        # again, because a fork shares what is open: its flags would carry bits to other attempts
+        # Again, because a forked process shares open files with the zygote. An attempt could set
+        # flags of these files, and other attempts could read them.
         attempt.silence()
         if isolation == "namespaces":
             confine.enter_namespaces(limits)
