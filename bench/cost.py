@@ -135,7 +135,9 @@ def check(_: int, pairs: int) -> Iterator[list[str]]:
             [sys.executable, "-c", "import torch"],
             [*COURSE, "check", "reshape_dance", "--fresh"],
         ]
-        costs = [[measured(command, folder) for command in commands] for _ in range(pairs)]
+        costs = list[list[Cost]]()
+        for _ in range(pairs):
+            costs.append([measured(command, folder) for command in commands])
     yield [
         "`course check reshape_dance`",
         _spread(b.wall for _, b in costs),

@@ -27,7 +27,7 @@ import json
 import math
 import sys
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -302,9 +302,9 @@ def figures(records: Mapping[str, Mapping[str, object]]) -> Iterator[str]:
     ]
     for title, category in rows:
         of_kind = [attempt for attempt in records.values() if attempt["kind"] == category]
-        if category == "unfinished mutant":  # the mistake may stand in what is not there
+        if category == "unfinished mutant":  # the mistake may be in a function that is a stub now
             of_kind = [attempt for attempt in of_kind if _names_more_than_the_stub(attempt)]
-        correct = [sum(_is_as_due(attempt, side) for attempt in of_kind) for side in SIDES]
+        correct = [_count_expected(of_kind, side) for side in SIDES]
         same = sum(_ids(attempt, "graded") == _ids(attempt, "home") for attempt in of_kind)
         yield (
             f"| {title} | {correct[0]} of {len(of_kind)} | {correct[1]} of {len(of_kind)} | {same} "
@@ -316,9 +316,15 @@ def _names_more_than_the_stub(record: Mapping[str, object]) -> bool:
     return {*_ids(record, "graded"), *_ids(record, "home")} > {"stub_untouched"}
 
 
-def _is_as_due(record: Mapping[str, object], side: str) -> bool:
-    """Return whether the first name is the one that is due, or both are there; a name of an edit,
-    and else none, where none is.
+def _count_expected(records: Iterable[Mapping[str, object]], side: str) -> int:
+    return sum(_has_expected_names(record, side) for record in records)
+
+
+def _has_expected_names(record: Mapping[str, object], side: str) -> bool:
+    """Return whether an attempt has the names that it should have.
+
+    A mutant has its name first, and a pair has both names. A small edit has any name. All other
+    attempts have none.
     """
     names = [{*name.split(" ")[0].split("|")} for name in _values(record, side, "names")]
     expected = record["due"]
@@ -326,7 +332,7 @@ def _is_as_due(record: Mapping[str, object], side: str) -> bool:
     if len(expected) == 1:
         return bool(names) and expected[0] in names[0]
     if expected:
-        return all(any(id_ in alternatives for alternatives in names) for id_ in expected)
+        return set[str]().union(*names).issuperset(expected)
     return bool(names) is (record["kind"] == "edit")
 
 

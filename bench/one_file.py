@@ -13,8 +13,9 @@ Module = tuple[list[str], list[ast.stmt]]  # the lines of a file, and its statem
 
 
 def one_file(path: Path, call: str) -> str:
-    """Return what the call needs of the file, and after it the call itself. A neighbour becomes an
-    object with its names.
+    """Return the parts of the file that the call needs, followed by the call.
+
+    A neighbour becomes an object with its names as attributes.
     """
     modules = dict(_loaded(path, set()))
     needed_names = {name: set[str]() for name in modules} | {path.stem: _names([ast.parse(call)])}
@@ -24,11 +25,9 @@ def one_file(path: Path, call: str) -> str:
             needed = _needed(statements, needed_names[name])
             needed_names[name] |= _names(needed)
             for local_name, neighbour, imported in _imported(needed):
-                needed_names[neighbour] |= (
-                    ({imported} if imported else _names(needed, ast.Attribute))
-                    if local_name in needed_names[name]
-                    else set()
-                )
+                if local_name in needed_names[name]:
+                    names = {imported} if imported else _names(needed, ast.Attribute)
+                    needed_names[neighbour] |= names
     texts = {
         name: _text(module, needed_names[name])
         for name, module in modules.items()

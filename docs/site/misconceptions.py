@@ -36,13 +36,12 @@ Banks = Mapping[str, Bank]
 
 
 def misconception_pages(course: Course) -> dict[str, str]:
-    """Return the pages, by name. Raises CourseError where it is not recorded which checks fail the
-    mutants.
+    """Return the pages, by name.
+
+    Raises CourseError if the fault dictionary of an exercise is stale.
     """
-    catalogue, banks = (
-        Catalogue(course),
-        {exercise.id: load_bank(exercise) for exercise in course.exercises},
-    )
+    catalogue = Catalogue(course)
+    banks = {exercise.id: load_bank(exercise) for exercise in course.exercises}
     pages = {
         _page(exercise.id): _of_exercise(catalogue, exercise, banks)
         for exercise in course.exercises
@@ -60,21 +59,16 @@ def _first_page(banks: Banks) -> str:
     ]
     mutants = str(sum(len(bank.mutants) for bank in banks.values()))
     counts.append(("together", f"{sum(map(bool, homes.values()))} different", mutants))
-    rows = [
-        (f"`{id_}`", ", ".join(_link(home, id_) for home in homes[id_]))
-        for id_ in sorted(homes)
-        if homes[id_]
-    ]
-    anywhere = [
-        (
-            f"### {id_}\n\nNo mutant stands for it: a check, an exception or the file itself "
-            f"proves it.\n\n{_words(text)}"
-        )
-        for id_, exercises in homes.items()
-        for text in (
-            dict.fromkeys(_text(bank, id_) for bank in banks.values()) if not exercises else ()
-        )
-    ]
+    rows = [(f"`{id_}`", _links(homes[id_], id_)) for id_ in sorted(homes) if homes[id_]]
+    anywhere = list[str]()
+    for id_, exercises in homes.items():
+        if exercises:
+            continue
+        for text in dict.fromkeys(_text(bank, id_) for bank in banks.values()):
+            anywhere.append(
+                f"### {id_}\n\nNo mutant stands for it: a check, an exception or the file itself "
+                f"proves it.\n\n{_words(text)}"
+            )
     return "\n".join(
         [
             INTRODUCTION,
@@ -99,16 +93,15 @@ def _of_exercise(catalogue: Catalogue, exercise: Exercise, banks: Banks) -> str:
     failed = [[*compress(recording.hidden, map(int, row))] for row in recording.kills]
     rows, changes = [], []
     for id_ in _ids(bank):
-        text, places = (
-            _text(bank, id_),
-            [index for index, mutant in enumerate(bank.mutants) if mutant.id == id_],
-        )
-        caught = _checks(Counter(check for index in places for check in failed[index]), len(places))
+        text = _text(bank, id_)
+        indices = [index for index, mutant in enumerate(bank.mutants) if mutant.id == id_]
+        failures = Counter(check for index in indices for check in failed[index])
+        caught = _checks(failures, len(indices))
         rows.append(
             (
                 f"[`{id_}`](#{id_})",
                 f"{_cell(text.title)} *{_cell(text.hints[0])}*",
-                str(len(places)),
+                str(len(indices)),
                 caught,
             )
         )
@@ -117,16 +110,10 @@ def _of_exercise(catalogue: Catalogue, exercise: Exercise, banks: Banks) -> str:
             for home in _homes(id_, banks)
             if home != exercise.id and _text(banks[home], id_) == text
         ]
-        changes.append(
-            f"### {id_}\n\n{_words(text, ', '.join(_link(home, id_) for home in alike))}"
-        )
+        changes.append(f"### {id_}\n\n{_words(text, _links(alike, id_))}")
+    catches = Counter(check for failed_checks in failed for check in failed_checks)
     checks = [
-        (
-            f"`{check.id}`",
-            _cell(check.title),
-            points(check.points),
-            str(sum(check.id in failures for failures in failed)),
-        )
+        (f"`{check.id}`", _cell(check.title), points(check.points), str(catches[check.id]))
         for check in catalogue.checks(exercise)
     ]
     return "\n".join(
@@ -146,11 +133,11 @@ def _ids(bank: Bank) -> list[str]:
 
 
 def _homes(id_: str, banks: Banks) -> list[str]:
-    return [
-        exercise
-        for exercise, bank in banks.items()
-        if any(mutant.id == id_ for mutant in bank.mutants)
-    ]
+    return [exercise for exercise, bank in banks.items() if _has_mutant(bank, id_)]
+
+
+def _has_mutant(bank: Bank, id_: str) -> bool:
+    return any(mutant.id == id_ for mutant in bank.mutants)
 
 
 def _page(exercise: str) -> str:
@@ -161,22 +148,24 @@ def _link(exercise: str, id_: str) -> str:
     return f"[{exercise}]({_page(exercise)}.md#{id_})"
 
 
+def _links(exercises: Iterable[str], id_: str) -> str:
+    return ", ".join(_link(exercise, id_) for exercise in exercises)
+
+
 def _checks(failed: Counter[str], mutants: int) -> str:
-    named = [
+    shown = [
         f"`{check}`" + ("" if count == mutants else f" ({count})")
         for check, count in failed.most_common(SHOWN)
     ]
-    remaining = len(failed) - len(named)
-    return ", ".join(named) + (f" and {remaining} more" if remaining else "")
+    remaining = len(failed) - len(shown)
+    return ", ".join(shown) + (f" and {remaining} more" if remaining else "")
 
 
 def _words(text: MisconceptionText, alike: str = "") -> str:
-    """Return the texts of a misconception. alike: the other exercises where it has the same
-    ones.
-    """
+    """Return the texts of a misconception, with links to exercises with the same texts."""
     hints = "\n".join(f"{number}. {_cell(hint)}" for number, hint in enumerate(text.hints, 1))
-    where = f" (also in {alike})" if alike else ""
-    return f"**{_cell(text.title)}**{where} {_cell(text.explanation)}\n\n{hints}\n"
+    note = f" (also in {alike})" if alike else ""
+    return f"**{_cell(text.title)}**{note} {_cell(text.explanation)}\n\n{hints}\n"
 
 
 def _text(bank: Bank, id_: str) -> MisconceptionText:

@@ -56,10 +56,12 @@ _WHEEL = b"Wheel-Version: 1.0\nGenerator: manyheads\nRoot-Is-Purelib: true\nTag:
 def engine_wheel(*, templates: bool = False) -> dict[str, bytes]:
     """Return the wheel and the file with its hash, by their file names.
 
-    templates: include what `course init`, `course new` and `course release --out` need. Students do
-    not need them, and they contain a whole course with its answers.
+    Args:
+        templates: Include the templates of `course init`, `course new` and `course release --out`.
+            Students do not need them, and they contain a whole course with its solutions.
 
-    Raises CourseError if the engine is not installed.
+    Raises:
+        CourseError: The engine is not installed.
     """
     distribution = next(
         (
@@ -109,7 +111,9 @@ def engine_wheel(*, templates: bool = False) -> dict[str, bytes]:
 def zipped(files: Mapping[str, bytes], programs: Collection[str] = ()) -> bytes:
     """Pack these files as one archive, the same bytes every time.
 
-    programs: which of them can be run.
+    Args:
+        files: The contents by name.
+        programs: The names of the files that are executable.
     """
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -123,12 +127,15 @@ def zipped(files: Mapping[str, bytes], programs: Collection[str] = ()) -> bytes:
 def autograder_of(
     course: Course, assignment: Assignment, torch_index: str = ""
 ) -> dict[str, bytes]:
-    """Return every file of Gradescope's zip, by its path.
+    """Return every file of Gradescope's zip, by its path. Raises CourseError.
 
-    torch_index: where to take torch from. Raises CourseError.
-
-    It holds the answers and the course's secret, and nothing of the class: no results, no
+    The zip holds the solutions and the course's secret, but nothing about the class: no results, no
     decisions, no names.
+
+    Args:
+        course: The course.
+        assignment: The assignment that the zip grades.
+        torch_index: The package index from which torch is installed.
     """
     words = {"assignment": shlex.quote(assignment.id), "torch_index": torch_index}
     shared = {
@@ -145,15 +152,16 @@ def autograder_of(
 
 
 def write_autograder(files: dict[str, bytes], out: Path) -> None:
-    """Write the zip, for its owner alone. Raises CourseFault."""
+    """Write the zip so that only its owner can read it. Raises CourseFault."""
     with told_where(out, "name another file"):
         write_whole(out, zipped(files, PROGRAMS))
         out.chmod(0o600)
 
 
 def _needed(course: Course) -> Iterator[Path]:
-    """Yield what grading reads, and what recordings are made from: no notebooks, no lessons'
-    figures.
+    """Yield the files for grading, and the sources of the fault dictionaries.
+
+    Notebooks and the figures of lessons are not needed.
     """
     yield from (course.root / "course.yaml", course.texts)
     for exercise in course.exercises:
@@ -168,10 +176,10 @@ def _needed(course: Course) -> Iterator[Path]:
 
 
 OWNER = re.compile(r"@[A-Za-z0-9_-]+(/[A-Za-z0-9_.-]+)?")
-# of the course: what its students ask, for the class repository's README
+# the course's own questions and answers, which the class repository's README shows
 QUESTIONS = "grader/questions.md"
 WORKFLOW = ".github/workflows/grade.yml"  # grades pull requests in the class repository
-PAGE = re.compile(r"\]\(\.\./\.\./(docs/[\w-]+\.md)\)")  # of the course, to which a lesson links
+PAGE = re.compile(r"\]\(\.\./\.\./(docs/[\w-]+\.md)\)")  # a lesson's link to a page of the course
 TRIAL = b"a release's trial"  # used in place of the course secret
 SECONDS = 600.0  # for one attempt, and for all attempts together
 
@@ -179,9 +187,13 @@ SECONDS = 600.0  # for one attempt, and for all attempts together
 def bundle(course: Course, exercises: Iterable[Path], owner: str) -> dict[str, bytes]:
     """Return every file of the class repository by its path, including the manifest.
 
-    Raises CourseError.
+    Args:
+        course: The course.
+        exercises: The paths of the files that `write_release` returned.
+        owner: The login or team that the repository's CODEOWNERS names.
 
-    exercises: the paths of the files that `write_release` returned.
+    Raises:
+        CourseError: The owner is no login or team.
     """
     if not OWNER.fullmatch(owner):
         problem = f"{owner!r} is not a login or team"
@@ -211,7 +223,7 @@ def judged_with(python: str, workflow: bytes) -> bytes:
 
 
 def linked_pages(course: Course) -> set[Path]:
-    """Return the pages of docs/ to which lessons link: the class repository has them, too."""
+    """Return the pages of docs/ to which lessons link. The class repository has them, too."""
     lessons = [exercise.solution.read_text(encoding="utf-8") for exercise in course.exercises]
     pages = {course.root / name for lesson in lessons for name in PAGE.findall(lesson)}
     return {page for page in pages if page.is_file()}
@@ -246,21 +258,16 @@ def _words(course: Course, owner: str, wheel: str) -> dict[str, str]:
 
 
 def _name_of(course: Course, exercise: Exercise) -> str:
-    """Return the shortest that a command takes for it: its number, or its id where another
-    assignment has that number, too.
+    """Return the shortest name that a command accepts for an exercise.
+
+    It is the exercise's number, or its id if another assignment also has that number.
     """
-    number = f"{exercise.number:02d}"
-    return (
-        number
-        if sum(peer.number == exercise.number for peer in course.exercises) == 1
-        else exercise.id
-    )
+    is_unique = sum(peer.number == exercise.number for peer in course.exercises) == 1
+    return f"{exercise.number:02d}" if is_unique else exercise.id
 
 
 def _command_lines(course: Course, exercise_name: str) -> str:
-    """Return the README's table of what a student can ask for, as far as the course has something
-    for it.
-    """
+    """Return the README's table of commands, without those that the course has no use for."""
     lines = {
         "status": "the ladder: done, in progress, untouched, what is next",
         "check --watch": "check again at every save",
@@ -289,12 +296,17 @@ def try_out(
     *,
     is_handed_over: bool = False,
 ) -> None:
-    """Raise CourseError if a stub scores points, or a solution fails `course check`, in the class
-    repository.
+    """Raise CourseError if a stub scores points, or a solution fails `course check`.
 
-    jobs: how many processes run `course check`. is_handed_over: whether just these files were tried
-    and handed over before, with an engine and recordings that are the same to the byte: then only
-    the stubs are tried again, for hidden checks may have changed.
+    Both are tried with the files of the class repository.
+
+    Args:
+        course: The course.
+        catalogue: Its checks and references.
+        files: The files of the class repository.
+        jobs: The number of processes that run `course check`.
+        is_handed_over: Whether exactly these files, to the byte, were tried and handed over before.
+            Then only the stubs are tried again, because hidden checks may have changed.
     """
     with tempfile.TemporaryDirectory(prefix="course-release-") as temp_dir:
         folder, engine = Path(temp_dir).resolve() / "class", Path(temp_dir).resolve() / "engine"
@@ -307,29 +319,26 @@ def try_out(
             return
         for exercise, released in pairs:
             shutil.copy(exercise.solution, released.script)
-        # a busy machine fails no release
+        # The limits are long, so that no release fails because the machine is busy.
         patient = {"seconds_per_call": SECONDS / 5, "seconds_per_attempt": SECONDS}
         file = course.file.model_copy(update={"limits": course.limits.model_copy(update=patient)})
         (folder / "course.yaml").write_text(
             yaml.safe_dump(file.model_dump(mode="json")), encoding="utf-8"
         )
-        with zipfile.ZipFile(
-            io.BytesIO(
-                next(wheel_bytes for name, wheel_bytes in files.items() if name.endswith(".whl"))
-            )
-        ) as wheel:
+        wheel_bytes = next(content for name, content in files.items() if name.endswith(".whl"))
+        with zipfile.ZipFile(io.BytesIO(wheel_bytes)) as wheel:
             wheel.extractall(engine)
-        shares = [[exercise.id for exercise in course.exercises[job::jobs]] for job in range(jobs)]
+        ids = [exercise.id for exercise in course.exercises]
+        shares = [ids[job::jobs] for job in range(jobs)]
         with ThreadPoolExecutor(jobs) as pool:  # each thread waits for a process
             list(pool.map(lambda ids: _try_engine(folder, engine, ids), filter(None, shares)))
 
 
 def standalone_command(folder: Path, *arguments: str) -> list[str]:
-    """Return the command `course` of the engine in this folder, without the engine that is
-    installed here.
+    """Return the command `course` of the engine in this folder.
 
-    Without the module `site`, an editable installation cannot provide modules that the folder
-    lacks.
+    The installed engine takes no part: without the module `site`, an editable installation cannot
+    provide modules that the folder lacks.
     """
     sites = [entry for entry in sys.path if Path(entry).name in ("site-packages", "dist-packages")]
     code = (
@@ -340,11 +349,15 @@ def standalone_command(folder: Path, *arguments: str) -> list[str]:
 
 
 def _try_stub(exercise: Exercise, released: Exercise, catalogue: Catalogue) -> None:
-    """`released`: the same exercise in the class repository, which has its stub."""
-    stub, reference = (
-        LocalRecordingRunner(namespace_of(released.script)),
-        catalogue.reference(exercise),
-    )
+    """Raise CourseError if the stub of an exercise scores points or passes a visible check.
+
+    Args:
+        exercise: The exercise in the course.
+        released: The same exercise in the class repository, with its stub.
+        catalogue: The checks and references.
+    """
+    stub = LocalRecordingRunner(namespace_of(released.script))
+    reference = catalogue.reference(exercise)
     score = sum(o.score for o in catalogue.run(exercise, stub, reference, TRIAL, exercise.id))
     result = check_attempt(read(released.fingerprints), stub)
     passed = [check.id for check in result.checks if check.outcome == "passed"]
@@ -360,9 +373,9 @@ def _try_stub(exercise: Exercise, released: Exercise, catalogue: Catalogue) -> N
 
 
 def _try_engine(folder: Path, engine: Path, ids: Sequence[str]) -> None:
-    """Run `course check` in the class repository, where solutions replace the stubs.
+    """Raise CourseError if `course check` fails in the class repository.
 
-    All checks must pass.
+    Solutions replace the stubs there, so all checks must pass.
     """
     environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
     command = standalone_command(engine, "check", *ids)
@@ -383,7 +396,7 @@ def _try_engine(folder: Path, engine: Path, ids: Sequence[str]) -> None:
 
 
 def digests(files: Mapping[str, bytes]) -> dict[str, str]:
-    """Return the digest of every file but the manifest, which holds them."""
+    """Return the digest of every file but the manifest, which holds the digests."""
     return {
         name: hashlib.sha256(content).hexdigest()
         for name, content in files.items()
@@ -393,11 +406,9 @@ def digests(files: Mapping[str, bytes]) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Earlier:
-    """What an earlier release wrote to a folder: the digest of every file, and the owner that it
-    named.
-    """
+    """An earlier release to the same folder, read from its manifest."""
 
-    files: Mapping[str, str]
+    files: Mapping[str, str]  # the digest of every file
     owner: str | None = None
 
 
@@ -434,10 +445,12 @@ def earlier_release(folder: Path) -> Earlier:
 def hand_over(course: Course, folder: Path, files: Mapping[str, bytes]) -> list[str]:
     """Write these files, and remove those that only an earlier release wrote.
 
-    Returns the paths that changed.
+    Returns:
+        The paths that changed.
 
-    Raises CourseFault, without having changed anything, if something hidden would be published, or
-    if a file is no longer as it was released: then it is somebody's work.
+    Raises:
+        CourseFault: A file contains something hidden, or a file in the folder has changed since it
+            was released, and may be a person's work. Nothing is changed then.
     """
     earlier = earlier_release(folder)
     for sentence in leaks(course, files):
@@ -449,8 +462,9 @@ def hand_over(course: Course, folder: Path, files: Mapping[str, bytes]) -> list[
 
 
 def _demand_unchanged(folder: Path, name: str, released: str | None, new: bytes | None) -> None:
-    """Raise CourseFault unless the file is absent, as it was released, or as it will be
-    released.
+    """Raise CourseFault if the file has changed since its release.
+
+    A file that is absent, or that already has its new content, is fine. A link is not.
     """
     path = folder / name
     for component in (path, *path.relative_to(folder).parents):
@@ -475,27 +489,29 @@ def _demand_unchanged(folder: Path, name: str, released: str | None, new: bytes 
 
 
 def _is_as_released(content: bytes, digest: str | None) -> bool:
-    """Return whether this content has the digest, or has it once git's Windows line endings are
-    undone.
+    """Return whether this content has the digest, perhaps after git changed its line endings.
+
+    On Windows git may write CRLF in place of LF.
     """
     with_unix_endings = content.replace(b"\r\n", b"\n")
     return digest in {hashlib.sha256(text).hexdigest() for text in (content, with_unix_endings)}
 
 
 def _write(folder: Path, files: Mapping[str, bytes], earlier: Earlier) -> list[str]:
-    """Write the files, the manifest last, so that an interrupted release can be repeated; remove
-    folders that become empty.
+    """Write the files, and remove old files and folders that become empty.
+
+    The manifest is written last, so that an interrupted release can be repeated.
     """
     contents = {name: content for name, content in files.items() if name != MANIFEST}
     changed = [name for name, content in contents.items() if write_changed(folder / name, content)]
-    gone = [
+    removed = [
         name for name in sorted(earlier.files.keys() - contents.keys()) if (folder / name).exists()
     ]
-    for name in gone:
+    for name in removed:
         (folder / name).unlink()
         for parent in Path(name).parents[:-1]:
             if any((folder / parent).iterdir()):
                 break
             (folder / parent).rmdir()
     write_changed(folder / MANIFEST, files[MANIFEST])
-    return [*changed, *gone]
+    return [*changed, *removed]

@@ -1,4 +1,4 @@
-"""Find out what this machine offers for a box: what `course doctor` shows."""
+"""Find out which isolation levels hold on this machine. `course doctor` shows the findings."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from ..box.worker import seccomp
 from ..box.zygote_box import uid_for_box
 from ..course import Course
 
-# On by default from Ubuntu 25.04: a box starts, its attempt fails.
+# On by default from Ubuntu 25.04. With this profile a box starts, but its attempt fails.
 PROFILE = Path("/etc/apparmor.d/bwrap-userns-restrict")
 UNLOAD = f"sudo apparmor_parser --remove {PROFILE}"
 _BOX = (
@@ -33,8 +33,8 @@ _NEEDED = (
     "unshare --pid --fork unshare --user --map-root-user --mount --net --ipc --uts mount -t "
     "tmpfs none /tmp"
 )
-# below /proc/sys: the value that keeps a box from starting, what that is called, and what changes
-# it
+# A file below /proc/sys, the value that keeps a box from starting, subject and verb of the message,
+# and the value that helps.
 _SWITCHES = (
     ("user/max_user_namespaces", "0", "user namespaces", "switched off", "10000"),
     ("kernel/unprivileged_userns_clone", "0", "user namespaces", "kept from ordinary users", "1"),
@@ -49,24 +49,23 @@ _SWITCHES = (
 
 
 class Finding(NamedTuple):
-    """One fact about this machine.
-
-    `good`: None if it is neutral. `command`: what would improve it.
-    """
+    """One fact about this machine."""
 
     subject: str
     says: str
-    good: bool | None = True
-    command: str = ""
+    good: bool | None = True  # None: neutral
+    command: str = ""  # improves the machine
 
 
 def confinement(bwrap: str, uid: int | None) -> tuple[str, str] | None:
-    """Return what confines the children of bubblewrap, and the command that helps, if one is known.
+    """Return the restriction of bubblewrap's children, and the command that lifts it, or "".
 
-    None: they have all they need.
+    Return None if there is none. Also return None if bubblewrap does not start at all, or if this
+    cannot be tried here: the proof of the level then reports the problem.
 
-    uid: the uid to try it as; None for this process's own. Also None if bubblewrap does not start
-    at all, or if this cannot be tried here: the proof of the level then says what is wrong.
+    Args:
+        bwrap: The path of bubblewrap.
+        uid: The uid to start it with, or None for the uid of this process.
     """
     starts = shutil.which("unshare") is not None and _output(bwrap, "true", uid) is not None
     if not starts or _output(bwrap, _NEEDED, uid) is not None:
@@ -84,8 +83,9 @@ def confinement(bwrap: str, uid: int | None) -> tuple[str, str] | None:
 
 
 def _output(bwrap: str, command: str, uid: int | None) -> str | None:
-    """Return what the command writes in a box of bubblewrap's; None if it fails."""
-    line, groups = [bwrap, *_BOX.split(), *command.split()], None if uid is None else list[int]()
+    """Return the output of a command inside bubblewrap, or None if it fails."""
+    line = [bwrap, *_BOX.split(), *command.split()]
+    groups = None if uid is None else list[int]()
     with suppress(OSError, SubprocessError):
         output = check_output(
             line,
@@ -101,8 +101,9 @@ def _output(bwrap: str, command: str, uid: int | None) -> str | None:
 
 
 def findings(course: Course) -> Iterator[Finding]:
-    """Yield everything that decides which levels hold on this machine, then the levels themselves,
-    tested by the canary.
+    """Yield the facts that decide which levels hold on this machine, then the levels.
+
+    The canary tests each level.
     """
     import torch
 

@@ -1,5 +1,6 @@
-"""Write what a new author starts from: a small complete course with the engine as one file, or the
-skeleton of an exercise.
+"""Write a small complete course with the engine as one file, or the skeleton of an exercise.
+
+`course init` and `course new` use this module.
 """
 
 from __future__ import annotations
@@ -9,22 +10,22 @@ import keyword
 import re
 import shutil
 import symtable
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from shlex import quote
 from textwrap import indent
 
 from ruamel.yaml import YAML, CollectionNode, MappingNode, Node, SequenceNode
 
-from ..course import Assignment, Course, CourseError
+from ..course import Assignment, Course, CourseError, Exercise
 from ..diagnosis import load_bank
 from ..files import write_whole
 from .class_repository import HASH_FILE, engine_wheel
 from .templates import as_they_are, filled
 
 FILL = "FILL:"  # the mark of a place to fill; `course verify` finds those that are left
-# what a skeleton imports, what its functions take and give, and how a check hands a drawn tensor
-# over
+# for each library: the import of a skeleton, the type that its functions take and return, and the
+# conversion of a drawn tensor in a check
 LIBRARIES = {
     "torch": {"library": "torch", "short": "torch", "type": "torch.Tensor", "given": ""},
     "numpy": {"library": "numpy as np", "short": "np", "type": "np.ndarray", "given": ".numpy()"},
@@ -38,10 +39,15 @@ def new_exercise(
 ) -> list[Path]:
     """Write the skeleton, its row in course.yaml and its texts. Returns the paths of the files.
 
-    assignment: the id of an existing or a new assignment. library: one of LIBRARIES.
+    Args:
+        course: The course.
+        assignment: The id of an existing or a new assignment.
+        exercise: The id of the new exercise.
+        library: One of LIBRARIES.
 
-    Raises CourseError, without having written anything, if an id is invalid, the exercise or one of
-    its files exists, or the form of course.yaml does not allow adding a row.
+    Raises:
+        CourseError: An id is invalid, the exercise or one of its files exists, or the form of
+            course.yaml does not allow adding a row. Nothing is written then.
     """
     if invalid := [id_ for id_ in (assignment, exercise) if not _ID.fullmatch(id_)]:
         problem = f"{invalid[0]!r} is not an id: use lower case letters, digits and underscores"
@@ -78,11 +84,9 @@ def new_exercise(
         raise CourseError(
             f"{path} exists already: nothing is written. Next: mv {quote(str(path))} elsewhere"
         )
-    row = (
-        rendered["row.yaml"]
-        if existing
-        else rendered["assignment.yaml"] + indent(rendered["row.yaml"], " " * 4)
-    )
+    row = rendered["row.yaml"]
+    if not existing:
+        row = rendered["assignment.yaml"] + indent(row, " " * 4)
     settings, texts = course.root / "course.yaml", course.root / "grader" / "texts.yaml"
     files[settings] = _with_row(
         settings.read_text(encoding="utf-8"), assignment if existing else None, row
@@ -96,16 +100,15 @@ def new_exercise(
 
 
 def _as_id(name: str) -> str:
-    """Return the id that is most like a name."""
+    """Return the id that is most similar to a name."""
     return re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_").lstrip("0123456789_") or "median"
 
 
 def _names_taken(library: str) -> set[str]:
-    """Return the names that an exercise's function must not have: Python's words, and what a
-    skeleton's files call theirs.
+    """Return the names that an exercise's function must not have.
 
-    A skeleton that used one of them for the function would not run, or would call the function in
-    place of, say, `print`.
+    These are Python's keywords and all names in the skeleton's files. A skeleton with such a
+    function would not run, or would call the function instead of, for example, `print`.
     """
     own_name = "the_function"
     words = dict.fromkeys(("title", "number", "stem", "assignment", "assignment_title"), own_name)
@@ -124,30 +127,20 @@ def _names_in(scope: symtable.SymbolTable) -> set[str]:
 
 
 def remove_assignment(course: Course, assignment: Assignment) -> None:
-    """Take an assignment out: its rows, its files, examples of it, and the words that no other
-    exercise has.
+    """Remove an assignment: its rows, files and examples, and the texts of its misconceptions.
+
+    Texts of misconceptions that another exercise also has are kept.
     """
-    root, remaining = (
-        course.root,
-        [peer for peer in course.exercises if peer.assignment is not assignment],
-    )
-    ids, shared = (
-        {m.id for e in some for m in load_bank(e).mutants}
-        for some in (assignment.exercises, remaining)
-    )
+    root = course.root
+    remaining = [peer for peer in course.exercises if peer.assignment is not assignment]
+    unused = _misconceptions(assignment.exercises) - _misconceptions(remaining)
     settings, texts = root / "course.yaml", root / "grader" / "texts.yaml"
     row = _child(
         _child(YAML().compose(settings.read_text(encoding="utf-8")), "assignments"), assignment.id
     )
     _leave_out(settings, [(row, row)])
-    _leave_out(
-        texts,
-        [
-            (k, v)
-            for k, v in YAML().compose(texts.read_text("utf-8")).value
-            if k.value in ids - shared
-        ],
-    )
+    misconception_texts = YAML().compose(texts.read_text("utf-8")).value
+    _leave_out(texts, [(key, value) for key, value in misconception_texts if key.value in unused])
     folders = [
         root / "solutions" / assignment.id,
         *root.glob(f"examples/submitted/*/{assignment.id}"),
@@ -164,18 +157,24 @@ def remove_assignment(course: Course, assignment: Assignment) -> None:
         exercise.misconceptions.unlink(missing_ok=True)
 
 
-def _leave_out(path: Path, spans: Sequence[tuple[Node, Node]]) -> None:
-    """Write the file without the lines of these parts, each from the first node to the last.
+def _misconceptions(exercises: Iterable[Exercise]) -> set[str]:
+    return {mutant.id for exercise in exercises for mutant in load_bank(exercise).mutants}
 
-    Remarks are kept.
+
+def _leave_out(path: Path, spans: Sequence[tuple[Node, Node]]) -> None:
+    """Write the file without the lines of these spans, each given by its first and last node.
+
+    Comments are kept.
     """
     lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
-    gone = {n for first, last in spans for n in range(first.start_mark.line, _end(lines, last))}
-    write_whole(path, "".join(line for n, line in enumerate(lines) if n not in gone).encode())
+    removed = set[int]()
+    for start, end in spans:
+        removed.update(range(start.start_mark.line, _end(lines, end)))
+    write_whole(path, "".join(line for n, line in enumerate(lines) if n not in removed).encode())
 
 
 def _end(lines: Sequence[str], node: Node) -> int:
-    """Return the line behind a node, before the blank lines and remarks that follow it."""
+    """Return the line after a node, before the blank lines and comments that follow the node."""
     end: int = node.end_mark.line + (
         node.end_mark.column > 0 and not isinstance(node, CollectionNode)
     )
@@ -185,7 +184,7 @@ def _end(lines: Sequence[str], node: Node) -> int:
 
 
 def _with_row(text: str, assignment: str | None, row: str) -> str:
-    """course.yaml with the row added at the end of this assignment, or of the list of assignments.
+    """Return course.yaml with the row at the end of the assignment, or of all assignments.
 
     Comments are kept.
     """
@@ -202,7 +201,7 @@ def _with_row(text: str, assignment: str | None, row: str) -> str:
 
 
 def _child(node: Node | None, key: str) -> Node:
-    """Return the value of a key, or the row of a list with this id."""
+    """Return the value of a key, or the row of a list with this id. Raises CourseError."""
     for name, value in node.value if isinstance(node, MappingNode) else ():
         if name.value == key:
             return value  # type: ignore[no-any-return]

@@ -1,8 +1,8 @@
-"""Record how the reference and every mutant answer on public inputs.
+"""Record the replies of the reference and of every mutant to calls on public inputs.
 
-Trusted code answers each recorded call once. For `course plot`, the attention shares of a
-reference's heads are recognised among the results of torch's functions: one table of (T, T) for
-each head, with rows that sum to one.
+Trusted code runs each recorded call once. For `course plot`, the attention shares of a reference's
+heads are recognised among the results of torch's functions: one (T, T) matrix for each head, with
+rows that sum to one.
 """
 
 from __future__ import annotations
@@ -56,13 +56,20 @@ from .record_calls import (
 )
 from .stub import stub_of
 from .time_limit import must_end
-from .visible_checks import LabelledProgram, ViolatedOracles, broken_aspects, choose_all, within
+from .visible_checks import (
+    Groups,
+    LabelledProgram,
+    ViolatedOracles,
+    broken_aspects,
+    choose_all,
+    within,
+)
 
-_ROUNDING = 1e-3  # of the sum of a row
+_ROUNDING = 1e-3  # how far the sum of a row may be from one
 
 
 class _Shares(TorchFunctionMode):
-    """Keeps the last tensor of (1, nh, T, T), or (1, T, T), whose rows are shares."""
+    """Keep the last tensor of shape (1, nh, T, T) or (1, T, T) with rows that sum to one."""
 
     def __init__(self, tokens: int) -> None:
         super().__init__()
@@ -92,12 +99,15 @@ class _Shares(TorchFunctionMode):
 
 
 def shares_of(module: nn.Module, inputs: Tensor, attributes: Mapping[str, bool]) -> Tensor | None:
-    """Return the weights of each head for one sequence, (nh, T, T); None if the module shows none.
+    """Return the attention weights of each head for one sequence, (nh, T, T).
+
+    Return None if the module computes no such tensor.
 
     Args:
-        module: The reference's, in eval mode.
+        module: The reference's module, in eval mode.
         inputs: Its input, (1, T, C).
-        attributes: Those with which its weights can be seen, such as flash=False. They stay set.
+        attributes: Attributes to set so that the weights are computed as a tensor, such as
+            flash=False. They stay set.
     """
     for name, value in attributes.items():
         setattr(module, name, value)
@@ -111,21 +121,25 @@ def shares_of(module: nn.Module, inputs: Tensor, attributes: Mapping[str, bool])
 
 # for each call the different replies, the reference's first
 Every = Sequence[Sequence[ReplyFingerprint]]
-# An exception, a guard or an unreadable file may prove them.
+# Misconceptions that need no mutant: an exception, a guard or an unreadable file is the evidence.
 ALWAYS = {
     "load_error",
     REFUSES,
     *(error_kind.misconception for error_kind in KINDS if error_kind.misconception),
 }
-# Of a reply: where it is stored; itself if rounding may decide it; None: chance does.
-Place = int | ReplyFingerprint | None
+# The index at which a reply is stored. The reply itself stands for one that rounding may decide,
+# and None for one that chance decides.
+StoredIndex = int | ReplyFingerprint | None
 
 
 @dataclass(frozen=True)
 class Asked:
-    """A reply as an attempt's.
+    """A reply of trusted code, treated like the reply of an attempt.
 
-    whole: of many copies all answers. call: in float32 where float64 raised.
+    Attributes:
+        observed: The recorded form of the reply, with the expected one.
+        full_reply: The reply before that. For a call on many copies it has all their outputs.
+        call: The call, in float32 if the code raised in float64.
     """
 
     observed: ObservedReply
@@ -134,10 +148,7 @@ class Asked:
 
 
 class _Witness(LocalRecordingRunner):
-    """Trusted code that is asked what the hidden checks ask.
-
-    It has answered the calls that are recorded.
-    """
+    """Trusted code under the hidden checks. It does not repeat calls that are recorded already."""
 
     def __init__(
         self, namespace: Namespace, memory: ReplayCache, recorded_replies: Mapping[int, Reply]
@@ -146,8 +157,9 @@ class _Witness(LocalRecordingRunner):
         self._memory, self._known = memory, recorded_replies  # its replies, by the ids of the calls
 
     def execute(self, call: Call) -> Reply:
-        """Return the reply; of equal ones the same object, by which the memory knows what a check
-        does next.
+        """Return the reply, the same object for equal replies.
+
+        The replay cache looks up the next action of a check by this object.
         """
         reply = self._known.get(id(call)) or as_an_attempts(
             self._runner, call, self._runner.execute(call)
@@ -158,17 +170,16 @@ class _Witness(LocalRecordingRunner):
 
 
 class MutantRun:
-    """Asks trusted code that has answered the recorded calls what the hidden checks ask on public
-    inputs.
-    """
+    """Run the hidden checks, on public inputs, on code that has answered the recorded calls."""
 
     def __init__(self, catalogue: Catalogue, exercise: Exercise, recorded: RecordedCalls) -> None:
         self._catalogue, self._exercise, self._held = catalogue, exercise, recorded.calls
         self._reference = catalogue.remembering(exercise)
 
     def kill_row(self, namespace: Namespace, answers: Sequence[Asked]) -> str:
-        """Return for each hidden check 1 where it failed, 2 where it passed and a condition did
-        not, else 0.
+        """Return one digit for each hidden check.
+
+        0: it passed. 1: it failed. 2: it was withdrawn because a condition is not met.
         """
         memory = self._reference.memory
         memory.begin_attempt()  # before calls are held, for it may forget them
@@ -189,7 +200,7 @@ class MutantRun:
 
 
 def answers_of(recorded: RecordedCalls, namespace: Namespace) -> list[Asked]:
-    """Return the answer of trusted code to each recorded call."""
+    """Return the reply of trusted code to each recorded call."""
     answers = []
     with redirect_stdout(StringIO()), redirect_stderr(StringIO()):
         for i, recorded_call in enumerate(recorded.entries):
@@ -213,90 +224,91 @@ def answers_of(recorded: RecordedCalls, namespace: Namespace) -> list[Asked]:
     return answers
 
 
-def places_of(
+def store_replies(
     stored_replies: Sequence[Replies], namespace: Namespace, answers: Sequence[Asked]
-) -> list[Place]:
-    """Return for each call where the reply of this code is stored.
+) -> list[StoredIndex]:
+    """Return for each call the index of this code's reply among the stored ones.
 
-    Chance and rounding decide none that is.
+    New replies are stored, unless chance or rounding may decide them. Nudged inputs show what
+    rounding decides, but equal numbers are no longer equal then. If no reply remains that differs
+    from the reference's, the mistake may be about equal numbers. So the inputs are then nudged once
+    more, and equal numbers are kept.
 
-    To see what rounding decides, inputs are nudged, after which equal numbers are equal no more. If
-    nothing is left then by which the code differs from the reference, it may be about
-    equal numbers: they are kept.
-
-    stored_replies: the different replies to every call, the reference's first, each stored once.
+    Args:
+        stored_replies: The different replies to every call, the reference's first.
+        namespace: The code.
+        answers: Its replies.
     """
-    places = _places_if_nudged(stored_replies, namespace, answers, keep_equal=False)
-    if differs_for_sure(places) or not any(
-        isinstance(position, ReplyFingerprint) for position in places
-    ):
-        return places
-    return _places_if_nudged(stored_replies, namespace, answers, keep_equal=True)
+    indices = _store_if_fixed(stored_replies, namespace, answers, keep_equal=False)
+    if differs_for_sure(indices) or not any(isinstance(p, ReplyFingerprint) for p in indices):
+        return indices
+    return _store_if_fixed(stored_replies, namespace, answers, keep_equal=True)
 
 
-def differs_for_sure(places: Sequence[Place]) -> bool:
-    """Return whether a stored reply is another one than the reference's, which is stored first."""
-    return any(isinstance(position, int) and position > 0 for position in places)
+def differs_for_sure(indices: Sequence[StoredIndex]) -> bool:
+    """Return whether any stored reply differs from the reference's, which has index 0."""
+    return any(isinstance(index, int) and index > 0 for index in indices)
 
 
-def _places_if_nudged(
+def _store_if_fixed(
     stored_replies: Sequence[Replies],
     namespace: Namespace,
     answers: Sequence[Asked],
     keep_equal: bool,
-) -> list[Place]:
-    places = list[Place]()
+) -> list[StoredIndex]:
+    indices = list[StoredIndex]()
     for replies, answer in zip(stored_replies, answers, strict=True):
-        # the same as one that is known to be fixed
-        actual, position = answer.observed.actual, replies.find(answer.observed.actual)
-        if position is None and answer.call.is_fixed(
-            namespace, actual, answer.observed.expected, keep_equal
-        ):
-            position = replies.add(actual)
-        places.append(actual if position is None and not answer.call.is_drawn else position)
-    return places
+        actual, expected = answer.observed.actual, answer.observed.expected
+        # A reply that equals a stored one is sure, because that one is.
+        index = replies.find(actual)
+        if index is None and answer.call.is_fixed(namespace, actual, expected, keep_equal):
+            index = replies.add(actual)
+        indices.append(actual if index is None and not answer.call.is_drawn else index)
+    return indices
 
 
 def without_rounding(
-    stored_replies: Sequence[Replies], places: Sequence[Place], broken: ViolatedOracles
+    stored_replies: Sequence[Replies], indices: Sequence[StoredIndex], broken: ViolatedOracles
 ) -> tuple[tuple[int | None, ...], ViolatedOracles]:
-    """Return the places and the aspects that are sure, once all mutants have answered.
+    """Return the indices of the replies and the violations that are sure.
 
-    A reply that rounding may decide is none, unless another mutant gives it for sure: other
-    processors compute others. What chance decides is drawn from the call's seed, and is the same
-    everywhere.
+    A reply that rounding may decide is dropped, unless another mutant gives it for sure: another
+    processor would compute other numbers. Random numbers need no such rule, because they are drawn
+    from the call's seed and are the same everywhere.
+
+    Args:
+        stored_replies: The different replies to every call, after all mutants have answered.
+        indices: The indices of one mutant's replies, from `store_replies`.
+        broken: The oracles that the mutant violates.
     """
-    pairs = zip(stored_replies, places, strict=True)
+    pairs = zip(stored_replies, indices, strict=True)
     sure = tuple(
-        call_replies.find(position) if isinstance(position, ReplyFingerprint) else position
-        for call_replies, position in pairs
+        call_replies.find(index) if isinstance(index, ReplyFingerprint) else index
+        for call_replies, index in pairs
     )
-    of_rounding = {
-        i for i, position in enumerate(places) if position is not None and sure[i] is None
-    }
+    of_rounding = {i for i, index in enumerate(indices) if index is not None and sure[i] is None}
     return sure, frozenset(
         violation for violation in broken if of_rounding.isdisjoint(violation[1])
     )
 
 
 def recorded_file(catalogue: Catalogue, exercise: Exercise) -> bytes:
-    """Make the recording of an exercise.
+    """Return the file with the fault dictionary of an exercise.
 
-    Raises what a broken course raises (CourseError, BrokenReference, …).
+    Raises an exception of a broken course (CourseError, BrokenReference, …).
     """
     recorded, bank = recorded_calls(catalogue, exercise), load_bank(exercise)
     demand_right_attempts(catalogue, exercise)
-    hearing, hidden = (
-        MutantRun(catalogue, exercise, recorded),
-        [outcome.id for outcome in recorded.outcomes],
-    )
+    mutant_run = MutantRun(catalogue, exercise, recorded)
+    hidden = [outcome.id for outcome in recorded.outcomes]
     stored_replies, groups = [*map(Replies, recorded.fingerprints)], list(recorded.groups.values())
 
     def broken(answers: Sequence[Asked]) -> ViolatedOracles:
         return broken_aspects([answer.observed for answer in answers], groups)
 
     subjects = list[LabelledProgram]()
-    # what no check compares: a right attempt differs in it from the reference
+    # The fields of replies in which a right attempt differs from the reference. No check compares
+    # them.
     disputed = set[tuple[int, ReplyField]]()
     for path in exercise.right_attempts():
         with _must_end(exercise, f"the right attempt {path.name}", path, path):
@@ -313,27 +325,26 @@ def recorded_file(catalogue: Catalogue, exercise: Exercise) -> bytes:
         namespace = namespace_of(path)
         with _must_end(exercise, f"the wrong attempt {path.name}", path, path):
             answers = answers_of(recorded, namespace)
-            failed = _failed(hidden, hearing.kill_row(namespace, answers))
+            failed = _failed(hidden, mutant_run.kill_row(namespace, answers))
         subjects.append(LabelledProgram(failed, False, broken(answers)))
-    heard = list[tuple[object, tuple[str, list[Place], ViolatedOracles]]]()
+    results = list[tuple[object, tuple[str, list[StoredIndex], ViolatedOracles]]]()
     for mutant in bank.mutants:
         with _must_end(
             exercise, f"the mutant {mutant.id}", exercise.solution, exercise.misconceptions
         ):
             answers = answers_of(recorded, mutant.namespace)
             behaviour = mutant.id, [answer.observed.actual for answer in answers]
-            result = next((result for earlier, result in heard if earlier == behaviour), None)
-            # else what is known of the other one is known of this one
+            result = next((result for earlier, result in results if earlier == behaviour), None)
+            # Reuse the result of a mutant with the same misconception and the same replies, unless
+            # all its replies are the reference's or decided by chance.
             if result is None or not any(result[1]):
-                row, places = (
-                    hearing.kill_row(mutant.namespace, answers),
-                    places_of(stored_replies, mutant.namespace, answers),
-                )
-                result = row, places, broken(answers)
-        heard.append((behaviour, result))
+                row = mutant_run.kill_row(mutant.namespace, answers)
+                indices = store_replies(stored_replies, mutant.namespace, answers)
+                result = row, indices, broken(answers)
+        results.append((behaviour, result))
     mutants = list[RecordedMutant]()
-    for mutant, (_, (row, places, aspects)) in zip(bank.mutants, heard, strict=True):
-        answers_for_sure, sure = without_rounding(stored_replies, places, aspects)
+    for mutant, (_, (row, indices, violations)) in zip(bank.mutants, results, strict=True):
+        answers_for_sure, sure = without_rounding(stored_replies, indices, violations)
         mutants.append(RecordedMutant(mutant.id, answers_for_sure))
         subjects.append(LabelledProgram(_failed(hidden, row), False, sure, mutant.id))
     replies = tuple(tuple(call_replies.every) for call_replies in stored_replies)
@@ -347,7 +358,7 @@ def recorded_file(catalogue: Catalogue, exercise: Exercise) -> bytes:
         mutants=tuple(mutants),
         words=words_of(bank),
         hidden=tuple(hidden),
-        kills=tuple(row for _, (row, _, _) in heard),
+        kills=tuple(row for _, (row, _, _) in results),
         pairs=recorded_pairs(bank, recorded.calls, replies, mutants),
         sweeps=recorded_curves(bank, recorded),
         key=key_of(exercise),
@@ -393,15 +404,17 @@ def _must_end(
 
 
 def _failed(hidden: Sequence[str], row: str) -> frozenset[str]:
-    """Return the checks that fail by themselves: what a condition asks is seen in no aspect of an
-    answer.
+    """Return the checks that fail on their own.
+
+    A check that fails because of a condition is left out, because no oracle shows a condition.
     """
     return frozenset(check for check, bit in zip(hidden, row, strict=True) if bit == "1")
 
 
 def words_of(bank: Bank) -> dict[str, MisconceptionText]:
-    """Return what students may read about misconceptions: those of the mutants, and those that
-    speak for themselves.
+    """Return the texts about misconceptions that students may read.
+
+    These are the misconceptions of the bank's mutants, and those that need no mutant.
     """
     ids = ALWAYS | {mutant.id for mutant in bank.mutants}
     return {id_: bank.texts[id_] for id_ in sorted(ids & bank.texts.keys())}
@@ -414,52 +427,54 @@ def _checks(
     subjects: Sequence[LabelledProgram],
 ) -> tuple[PublicCheck, ...]:
     """Return a public check for every hidden one that has recorded calls."""
-    calls_by_outcome = {
-        outcome: check_calls
-        for outcome in recorded.outcomes
-        if (check_calls := recorded.call_indices(outcome.id))
-    }
-    undisputed = {
-        outcome.id: tuple(i for i in calls if (i, "outputs") not in disputed)
-        for outcome, calls in calls_by_outcome.items()
-    }
-    # Who looks at numbers that are not there raises, and may.
+    # An attempt may raise if it looks at numbers that are not there.
     without_numbers = {
         i for i, expected in enumerate(recorded.fingerprints) if has_no_numbers(expected)
     }
-    groups = {
-        outcome.id: within(
-            recorded.groups[outcome.id],
-            [*undisputed[outcome.id], *without_numbers.intersection(calls)],
-        )
-        for outcome, calls in calls_by_outcome.items()
-    }
+    undisputed, groups = dict[str, tuple[int, ...]](), dict[str, Groups]()
+    for outcome in recorded.outcomes:
+        calls = recorded.call_indices(outcome.id)
+        if calls:
+            compared = tuple(i for i in calls if (i, "outputs") not in disputed)
+            undisputed[outcome.id] = compared
+            groups[outcome.id] = within(
+                recorded.groups[outcome.id], [*compared, *without_numbers.intersection(calls)]
+            )
     chosen = choose_all(groups, subjects)
-    return tuple(
-        PublicCheck(
-            **{name: getattr(outcome, name) for name in ("id", "title", "layer", "hint", "points")},
-            calls=undisputed[outcome.id],
-            facets=_facets(undisputed[outcome.id], replies, disputed),
-            **vars(chosen[outcome.id]),
-        )
-        for outcome in calls_by_outcome
-    )
+    checks = list[PublicCheck]()
+    for outcome in recorded.outcomes:
+        if outcome.id in groups:
+            public = PublicCheck(
+                id=outcome.id,
+                title=outcome.title,
+                layer=outcome.layer,
+                hint=outcome.hint,
+                points=outcome.points,
+                calls=undisputed[outcome.id],
+                facets=_facets(undisputed[outcome.id], replies, disputed),
+                **vars(chosen[outcome.id]),
+            )
+            checks.append(public)
+    return tuple(checks)
 
 
 def _facets(
     calls: Sequence[int], replies: Every, disputed: set[tuple[int, ReplyField]]
 ) -> tuple[ReplyField, ...]:
-    """Return "outputs", and the other facets that distinguish a mutant from the reference in these
-    calls if outputs do not.
+    """Return the facets that a visible check compares in these calls.
+
+    These are "outputs", and each further one that detects a mutant which the facets before it do
+    not detect.
     """
     facets: list[ReplyField] = ["outputs"]
     reply_pairs = [(reply, replies[i][0]) for i in calls for reply in replies[i][1:]]
     for facet in REPLY_FIELDS[1:]:
-        unseen = (
-            o
-            for o, expected in reply_pairs
-            if o.agrees(expected, tuple(facets)) and not o.agrees(expected, (facet,))
+        if any((i, facet) in disputed for i in calls):
+            continue
+        is_needed = any(
+            reply.agrees(expected, tuple(facets)) and not reply.agrees(expected, (facet,))
+            for reply, expected in reply_pairs
         )
-        if not any((i, facet) in disputed for i in calls) and any(unseen):
+        if is_needed:
             facets.append(facet)
     return tuple(facets)

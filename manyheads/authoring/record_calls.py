@@ -1,8 +1,9 @@
-"""Choose the calls of a recording, and put them to the reference and to mutants.
+"""Choose the calls of a fault dictionary, and run the reference and mutants on them.
 
-Also recorded are pairs of mistakes, each on one call, mistakes with a number, number by number, and
-the conditions that a function must meet before its checks count. Answers that depend on chance or
-rounding are left out, because every machine would record different ones.
+The dictionary also holds pairs of mutants, each pair on one call; sweeps, which run a parametric
+mutant at many numbers; and the conditions that a function must meet before its checks count.
+Replies that depend on chance or rounding are left out, because every machine would record different
+ones.
 """
 
 from __future__ import annotations
@@ -56,16 +57,17 @@ from .time_limit import must_end
 from .visible_checks import Groups, groups_of
 
 ELEMENTS_LIMIT = 20_000  # a call with more elements is not recorded
-FEW = 2  # copies
+FEW = 2  # copies that show whether code raises for a batch at all
 VALUES: tuple[ReplyField, ...] = ("outputs", "gradients")
-# Relative changes of the inputs, larger than a rounding error, in float64 and in float32, each with
-# a seed: up or down, a number near the middle between two roundings is moved to the other side.
+# Relative changes of the inputs, each with a seed, for float64 and for float32. They are larger
+# than a rounding error. A number near the middle between two roundings moves to the other side for
+# a change up or for a change down.
 NUDGES = ((1e-9, 0),)
 NARROW_NUDGES = ((2e-6, 0), (-2e-6, 0), (2e-6, 1), (-2e-6, 1))
 
 
 class RecordedCall:
-    """A call that is put to trusted code. Whatever depends on the call alone is made once."""
+    """A call on which trusted code runs. Derived calls (cast, nudged, cut) are made only once."""
 
     def __init__(self, call: Call) -> None:
         self.call, self._cast, self._is_of_copies = (
@@ -77,19 +79,19 @@ class RecordedCall:
         self.in_single = cache(lambda: RecordedCall(replace(call, dtype="float32")))
 
     def full_reply(self, namespace: Namespace, only_values: bool = False) -> Reply:
-        """Return the reply, about all copies.
+        """Return the reply on all copies.
 
-        Code that raises for two copies is not asked for hundreds: it raises there, too, and a mask
-        sized by the batch takes 2 GiB.
+        Code that raises for two copies does not run on hundreds. It would raise there, too, and a
+        mask with the size of the batch takes 2 GiB.
         """
         if self._is_of_copies and self.call.cotangent is None:
-            few = self._of(FEW).full_reply(namespace, only_values)
-            if few.raised is not None:
-                return few
+            small_reply = self._of(FEW).full_reply(namespace, only_values)
+            if small_reply.raised is not None:
+                return small_reply
         return execute(namespace, self._cast, "", only_values=only_values)
 
     def answer(self, namespace: Namespace, only_values: bool = False) -> Reply:
-        """Return what is recorded of the reply: of many copies, the extremes."""
+        """Return the recorded form of the reply: for a call on many copies, only the extremes."""
         return settled(self.call, self.full_reply(namespace, only_values))
 
     @property
@@ -115,22 +117,22 @@ class RecordedCall:
         expected: ReplyFingerprint,
         keep_equal: bool = False,
     ) -> bool:
-        """Return whether neither chance nor rounding decides this reply, as in a division by a sum
-        that cancels.
+        """Return whether neither chance nor rounding decides this reply.
 
-        Another processor computes other numbers there.
+        Rounding decides it, for example, if the code divides by a sum that cancels. Another
+        processor then computes other numbers.
 
         Args:
-            namespace: the code that replied.
-            actual: its reply.
-            expected: the reference's reply.
-            keep_equal: do not nudge equal numbers (`has_exact_sums`), which would be equal no more.
+            namespace: The code that replied.
+            actual: Its reply.
+            expected: The reference's reply.
+            keep_equal: Do not nudge equal numbers (`has_exact_sums`), so that they stay equal.
         """
         if (actual.raised or self.call.only_build) and not self.is_drawn:  # there are no numbers
             return True
         if actual.raised == "other":  # it agrees with nothing
             return False
-        # Where sizes depend on how many copies there are, they are others.
+        # If a size in the message depends on the number of copies, one copy more changes it.
         recorded_call = self._of(FEW + 1) if actual.raised and self._is_of_copies else self
         has_report = isinstance(self.call.subject, Build) and bool(self.call.subject.report)
         only_values = not has_report and not has_no_numbers(expected)
@@ -163,26 +165,30 @@ class RecordedCall:
         another, watch = self.call.seed + self.is_drawn, self.call.watch and not only_values
         return RecordedCall(map_call(replace(self.call, seed=another, watch=watch), change))
 
-    def _cut(self, few: int) -> RecordedCall:
-        """Return the same call about a few of the copies."""
-        many = next(len(value) for value in self.call.args if isinstance(value, Tensor))
+    def _cut(self, copies: int) -> RecordedCall:
+        """Return the same call on fewer copies."""
+        all_copies = next(len(value) for value in self.call.args if isinstance(value, Tensor))
 
         def change(value: object) -> object:
-            is_of_all = isinstance(value, Tensor) and value.dim() > 0 and len(value) == many
-            return value[:few] if is_of_all else value  # type: ignore[index]
+            is_of_all = isinstance(value, Tensor) and value.dim() > 0 and len(value) == all_copies
+            return value[:copies] if is_of_all else value  # type: ignore[index]
 
         return RecordedCall(self.call.map(change))
 
 
 @dataclass(frozen=True)
 class RecordedCalls:
-    """The calls, in the order in which the checks ask them, and for each the check, and the reply's
-    fingerprint.
+    """The calls of an exercise in the order of the checks, with the reference's replies.
 
-    outcomes: of all hidden checks. expected: what the reference returned to each call. drawn: what
-        the checks drew.
-    groups: of each check, the calls to which each aspect can be put.
-    conditions: what each function must do before its checks count.
+    Attributes:
+        outcomes: The outcomes of all hidden checks.
+        asked_by: For each call, the id of the check that makes it.
+        entries: The calls.
+        fingerprints: For each call, the fingerprint of the reference's reply.
+        expected: For each call, the reference's outputs.
+        groups: For each check, the groups of calls to which each oracle applies.
+        drawn: The numbers that the checks drew.
+        conditions: The conditions that each function must meet before its checks count.
     """
 
     outcomes: tuple[CheckOutcome, ...]
@@ -220,11 +226,7 @@ def recorded_calls(catalogue: Catalogue, exercise: Exercise) -> RecordedCalls:
     )
     calls = [entry.call for entry in entries]
     replies = tuple(entry.answer(reference) for entry in entries)
-    outputs = [len(call.steps) * call.form.count for call in calls]  # of the first run
-    expected = tuple(
-        tuple(o.tensor for o in reply.outputs[:n])
-        for reply, n in zip(replies, outputs, strict=True)
-    )
+    expected = tuple(map(_first_run, calls, replies))
     copies = {i for i, call in enumerate(calls) if is_of_copies(call)}
     groups = dict[str, Groups]()
     for outcome in outcomes:
@@ -241,35 +243,39 @@ def recorded_calls(catalogue: Catalogue, exercise: Exercise) -> RecordedCalls:
     )
 
 
+def _first_run(call: Call, reply: Reply) -> Expected:
+    """Return the outputs of the call's first run."""
+    count = len(call.steps) * call.form.count
+    return tuple(output.tensor for output in reply.outputs[:count])
+
+
 def has_exact_sums(tensor: Tensor) -> Tensor:
-    """Return for each number whether it stands in the tensor more than once, and is as short as
-    4.0.
+    """Return for each number whether the tensor repeats it, and it fits into float16, as 4.0 does.
 
     Sums and products of such numbers are exact, so every processor computes the same.
     """
-    values, places, counts = tensor.unique(return_inverse=True, return_counts=True)
+    values, value_indices, counts = tensor.unique(return_inverse=True, return_counts=True)
     is_short = values == values.half().to(values.dtype)
     is_exact: Tensor = (counts > 1) & is_short
-    return is_exact[places]
+    return is_exact[value_indices]
 
 
-def is_an_edit(first: Call, second: Call) -> bool:
-    """Return whether both ask the same once, but for some of the numbers in one tensor that is
-    passed.
+def is_an_edit(original: Call, edited: Call) -> bool:
+    """Return whether the calls differ only in some numbers of one tensor argument.
 
-    A check of who hears whom asks such calls.
+    A check of causality makes such calls: it edits one position and sees which others change.
     """
     has_more = (
-        first.then
-        or second.then
-        or first.kwargs
-        or second.kwargs
-        or len(first.args) != len(second.args)
+        original.then
+        or edited.then
+        or original.kwargs
+        or edited.kwargs
+        or len(original.args) != len(edited.args)
     )
-    # first, for only then their arguments can be compared
-    if has_more or not are_alike(first.subject, second.subject):
+    # Arguments can be compared only if there are equally many.
+    if has_more or not are_alike(original.subject, edited.subject):
         return False
-    match [(a, b) for a, b in zip(first.args, second.args, strict=True) if not are_alike(a, b)]:
+    match [(a, b) for a, b in zip(original.args, edited.args, strict=True) if not are_alike(a, b)]:
         case [(Tensor() as a, Tensor() as b)] if (a.shape, a.dtype) == (b.shape, b.dtype):
             return "meta" not in (a.device.type, b.device.type) and bool((a == b).any())
     return False
@@ -278,10 +284,15 @@ def is_an_edit(first: Call, second: Call) -> bool:
 def right_answers(
     catalogue: Catalogue, exercise: Exercise, drawn: list[Drawn] | None = None
 ) -> tuple[list[CheckOutcome], list[Exchange]]:
-    """Return the outcomes of the reference on public inputs, and its answers.
+    """Return the outcomes of the reference on public inputs, and its replies.
 
-    drawn: a list to which everything that the checks draw is added. Raises CourseError if it fails
-        its own checks.
+    Args:
+        catalogue: The checks and references of the course.
+        exercise: The exercise.
+        drawn: A list to which everything that the checks draw is added.
+
+    Raises:
+        CourseError: The reference fails its own checks.
     """
     reference = catalogue.reference(exercise)
     subject, again = LocalRecordingRunner(reference.namespace), f"then course release {exercise.id}"
@@ -312,9 +323,12 @@ def right_answers(
 def evidence_for_author(failed: CheckOutcome, transcript: Sequence[Exchange], path: Path) -> str:
     """Return why trusted code fails a check.
 
-    Its author may read what students may not: Python's message, with the line.
+    Its author may read Python's message with the line, which is hidden from students.
 
-    path: the file of the code.
+    Args:
+        failed: The outcome of the check.
+        transcript: All calls of the checks, with the replies.
+        path: The file of the code.
     """
     namespace = namespace_of(path)
     calls = [exchange.call for exchange in transcript if exchange.check == failed.id]
@@ -341,13 +355,11 @@ class Replies:
     def __init__(
         self, *fingerprints: ReplyFingerprint, facets: tuple[ReplyField, ...] = REPLY_FIELDS
     ) -> None:
-        """facets: in which replies must agree to be the same."""
+        """Two replies are the same if they agree in all of these facets."""
         self._facets, self.every = facets, [*fingerprints]
 
     def find(self, fingerprint: ReplyFingerprint) -> int | None:
-        """Return the index of the first reply that is the same, numbers to rounding; None if there
-        is none.
-        """
+        """Return the index of the first reply that is the same up to rounding, or None."""
         return next(
             (i for i, reply in enumerate(self.every) if reply.is_same(fingerprint, self._facets)),
             None,
@@ -367,7 +379,10 @@ def recorded_conditions(
 ) -> tuple[RecordedCondition, ...]:
     """Return the conditions of an exercise's functions.
 
-    transcript: what its checks asked the reference.
+    Args:
+        catalogue: The checks and references of the course.
+        exercise: The exercise.
+        transcript: The calls of its checks, with the reference's replies.
     """
     reference = catalogue.reference(exercise)
     implementation = Implementation(reference, forms=exercise.forms)
@@ -404,20 +419,20 @@ def _of_function(
 
 
 def first_tensor(reply: Reply) -> Tensor:
-    """Return the first tensor of a reply; an empty one if there is none."""
+    """Return the first tensor of a reply, or an empty tensor."""
     tensors = (output.tensor for output in reply.outputs if output.tensor is not None)
     return next(tensors, torch.zeros(0))
 
 
 MEMBERS = 3  # how many members of a class are tried in combination with another fault
-# in place of a reply: the reference's, or one that rounding decides; an exception
+# Numbers for replies that show nothing: the reference's reply or one that rounding decides
+# (_SILENT), and an exception (_RAISED).
 _SILENT, _RAISED = 0, -1
-CALLS, TENSORS = 6, 4  # the most calls of a family, and the most tensors of an answer
-COARSE = 24  # of so many numbers one is asked of all calls
+CALLS, TENSORS = 6, 4  # the most calls of a sweep, and the most tensors of a reply in it
+COARSE = 24  # one of so many numbers of a sweep runs on all calls
 
-ReplyNumbers = tuple[
-    int, ...
-]  # of a class, for each call its reply: equal numbers for equal outputs
+# The replies of a class of mutants, one number for each call: equal numbers for equal outputs.
+ReplyNumbers = tuple[int, ...]
 
 
 def recorded_pairs(
@@ -426,10 +441,11 @@ def recorded_pairs(
     replies: Sequence[Sequence[ReplyFingerprint]],
     mutants: Sequence[RecordedMutant],
 ) -> Pairs:
-    """Ask pairs of classes of mutants that return the same, each by its likeliest mutant, once.
+    """Run pairs of mutants on one call each, and return their replies.
 
-    Asked is a call to which both return something else than the reference, of those the one that
-    tells most classes apart for what it costs.
+    Mutants with equal outputs form a class, which its likeliest mutant represents. Each pair of
+    classes runs on a call that detects both. If there are several, the call that separates the most
+    classes for its cost is used.
     """
     compared = [i for i, call in enumerate(calls) if is_comparable(call) and call.cotangent is None]
     classes = _classes([_outputs(replies[i]) for i in compared], compared, mutants)
@@ -442,8 +458,8 @@ def recorded_pairs(
         )
         if best is None or mutants[members[0]].id == mutants[partners[0]].id:
             continue
-        # Members of a class answer alike alone, but perhaps not with another fault; some exclude
-        # each other.
+        # Members of a class give the same replies alone, but perhaps not with another fault. Some
+        # cannot be combined.
         pairs = product(members[:MEMBERS], partners[:MEMBERS])
         combined = next(
             filter(None, (bank.combine(bank.mutants[a], bank.mutants[b]) for a, b in pairs)), None
@@ -454,26 +470,33 @@ def recorded_pairs(
             asked_of.append((members[0], partners[0], compared[best]))
     if not answers:
         return no_pairs()
-    first, second, probe = torch.tensor(asked_of, dtype=torch.int16).T.contiguous()
-    columns = (
-        torch.cat([getattr(row, name) for row in answers])
-        for name in ("structure", "numbers", "scales")
+    first_mutants, second_mutants, probe = torch.tensor(asked_of, dtype=torch.int16).T.contiguous()
+    sketches = ReplySketch(
+        torch.cat([sketch.structure for sketch in answers]),
+        torch.cat([sketch.numbers for sketch in answers]),
+        torch.cat([sketch.scales for sketch in answers]),
     )
-    return Pairs(first, second, probe, ReplySketch(*columns))
+    return Pairs(first_mutants, second_mutants, probe, sketches)
 
 
 def _classes(
     outputs: Sequence[Sequence[int]], compared: Sequence[int], mutants: Sequence[RecordedMutant]
 ) -> Mapping[ReplyNumbers, Sequence[int]]:
-    """Return the mutants that return the same, the likeliest first, by what they return; not those
-    that change nothing.
+    """Return the classes of mutants with equal outputs, the likeliest mutant of each first.
+
+    Mutants that these calls do not detect are left out.
+
+    Args:
+        outputs: For each compared call and each different reply, a number for its outputs.
+        compared: The indices of these calls.
+        mutants: All mutants with their replies.
     """
     classes: dict[ReplyNumbers, list[int]] = {}
     for number, mutant in enumerate(mutants):
-        places = [mutant.answers[i] for i in compared]
+        reply_indices = [mutant.answers[i] for i in compared]
         row = tuple(
-            _SILENT if position is None else output_numbers[position]
-            for position, output_numbers in zip(places, outputs, strict=True)
+            _SILENT if reply_index is None else output_numbers[reply_index]
+            for reply_index, output_numbers in zip(reply_indices, outputs, strict=True)
         )
         if any(row):
             classes.setdefault(row, []).append(number)
@@ -481,23 +504,25 @@ def _classes(
 
 
 def _outputs(replies: Sequence[ReplyFingerprint]) -> list[int]:
-    """Return for each reply the number of the first one with the same outputs."""
-    distinct, places = Replies(facets=("outputs",)), list[int]()
+    """Return for each reply a number, the same for the same outputs, and _RAISED for exceptions."""
+    distinct, numbers = Replies(facets=("outputs",)), list[int]()
     for reply in replies:
         number = distinct.find(reply)
-        places.append(distinct.add(reply) if number is None else number)
+        numbers.append(distinct.add(reply) if number is None else number)
     return [
-        _RAISED if reply.raised else position
-        for reply, position in zip(replies, places, strict=True)
+        _RAISED if reply.raised else number for reply, number in zip(replies, numbers, strict=True)
     ]
 
 
 def _worth(rows: Sequence[ReplyNumbers], calls: Sequence[Call]) -> list[int]:
-    """Return the places of the calls, first those that tell most pairs of classes apart for each
-    run and step.
+    """Return the indices of the calls, the most valuable first.
+
+    A call is worth the number of pairs of classes that it separates, for each run and step.
     """
-    sizes = [Counter(row[k] for row in rows) for k in range(len(calls))]
-    pairs = [len(rows) ** 2 - sum(size**2 for size in counts.values()) for counts in sizes]
+    pairs = list[int]()
+    for k in range(len(calls)):
+        sizes = Counter(row[k] for row in rows).values()
+        pairs.append(len(rows) ** 2 - sum(size**2 for size in sizes))
     return sorted(
         range(len(calls)),
         key=lambda k: pairs[k] / (calls[k].runs * len(calls[k].steps)),
@@ -506,40 +531,38 @@ def _worth(rows: Sequence[ReplyNumbers], calls: Sequence[Call]) -> list[int]:
 
 
 def recorded_curves(bank: Bank, recorded: RecordedCalls) -> tuple[Sweep, ...]:
-    """Return the curves of all families that show themselves in calls of two checks."""
+    """Return the sweeps of all parametric mutants that are detected in calls of two checks."""
     curves = (_curve(family, recorded) for family in bank.families)
     return tuple(curve for curve in curves if len(curve.calls) > 1)
 
 
 def _curve(family: ParametricMutant, recorded: RecordedCalls) -> Sweep:
-    indices = range(len(recorded.entries))
-    mutants = [family.mutant(point) for point in family.grid]
-    coarse = [
-        [_answer(mutant, recorded, i) for i in indices] for mutant in mutants[COARSE // 2 :: COARSE]
-    ]
-    speaks = frozenset(
-        i
-        for i in indices
-        if any(not row[i].is_same(recorded.fingerprints[i], VALUES) for row in coarse)
-    )
-    calls, sizes = recorded.calls, [len(numbers_of(expected)) for expected in recorded.fingerprints]
-    able = [i for i in indices if is_comparable(calls[i]) and calls[i].cotangent is None]
-    coarse_replies = {
-        i: [row[i] for row in coarse] for i in able if 0 < sizes[i] <= TENSORS * PROJECTIONS
-    }
-    chosen = _chosen(recorded, coarse_replies)
-    columns = [[_answer(mutant, recorded, i) for mutant in mutants] for i in chosen]
-    every_form = [[form_of(reply) for reply in column] for column in columns]
-    forms = [max(column, key=column.count) for column in every_form]  # the commonest
-    # (points, N): the projections of the replies that have the form, and NaN in place of others.
-    answers = list[Tensor]()
-    for column, form in zip(columns, forms, strict=True):
-        none = [torch.nan] * sum(PROJECTIONS for _, shape, _ in form if shape is not None)
+    calls, mutants = recorded.calls, [family.mutant(point) for point in family.grid]
+    coarse_replies = dict[int, list[ReplyFingerprint]]()
+    detecting, usable = set[int](), list[int]()
+    for i, (call, expected) in enumerate(zip(calls, recorded.fingerprints, strict=True)):
+        replies = [_answer(mutant, recorded, i) for mutant in mutants[COARSE // 2 :: COARSE]]
+        coarse_replies[i] = replies
+        if any(not reply.is_same(expected, VALUES) for reply in replies):
+            detecting.add(i)
+        is_small = 0 < len(numbers_of(expected)) <= TENSORS * PROJECTIONS
+        if is_comparable(call) and call.cotangent is None and is_small:
+            usable.append(i)
+    chosen = _chosen(recorded, {i: coarse_replies[i] for i in usable})
+    forms, answers = [], list[Tensor]()
+    for i in chosen:
+        replies = [_answer(mutant, recorded, i) for mutant in mutants]
+        reply_forms = list(map(form_of, replies))
+        form = max(reply_forms, key=reply_forms.count)  # the commonest
+        # (points, N): the projections of the replies that have the form, NaN for other replies.
+        absent = [torch.nan] * sum(PROJECTIONS for _, shape, _ in form if shape is not None)
         rows = [
-            numbers_of(reply) if reply.raised is None and form_of(reply) == form else none
-            for reply in column
+            numbers_of(reply) if reply.raised is None and reply_form == form else absent
+            for reply, reply_form in zip(replies, reply_forms, strict=True)
         ]
+        forms.append(form)
         answers.append(torch.tensor(rows, dtype=torch.float64))
+    speaks = frozenset(detecting)
     return Sweep(family.id, family.step, tuple(chosen), tuple(forms), tuple(answers), speaks)
 
 
@@ -555,18 +578,17 @@ def _answer(mutant: Namespace, recorded: RecordedCalls, index: int) -> ReplyFing
 def _chosen(
     recorded: RecordedCalls, coarse_replies: Mapping[int, Sequence[ReplyFingerprint]]
 ) -> list[int]:
-    """Return calls of different checks, with as many sizes that no other has as there are.
+    """Return calls of different checks that together have many different sizes of tensors.
 
-    coarse_replies: how a few of the mutants answer each call. It must tell half as many of them
-    apart as any
-        call does.
+    A call can be chosen if it separates at least half as many mutants as the best call does.
+
+    Args:
+        recorded: All calls.
+        coarse_replies: The replies of a few mutants of one sweep to each usable call.
     """
-    change_counts = {  # how many replies have numbers, and others than the one before
-        i: sum(b.raised is None and not a.is_same(b, VALUES) for a, b in pairwise(replies))
-        for i, replies in coarse_replies.items()
-    }
-    most = max(change_counts.values(), default=0)
-    remaining = [i for i, count in change_counts.items() if count > 0 and 2 * count >= most]
+    change_counts = {i: _changes(replies) for i, replies in coarse_replies.items()}
+    highest = max(change_counts.values(), default=0)
+    remaining = [i for i, count in change_counts.items() if count > 0 and 2 * count >= highest]
     chosen, sizes = list[int](), set[tuple[str, int]]()
     while remaining and len(chosen) < CALLS:
         best = max(remaining, key=lambda i: len(_sizes(recorded, i) - sizes))
@@ -574,6 +596,11 @@ def _chosen(
         chosen.append(best)
         remaining = [i for i in remaining if recorded.asked_by[i] != recorded.asked_by[best]]
     return sorted(chosen)
+
+
+def _changes(replies: Sequence[ReplyFingerprint]) -> int:
+    """Return how many replies have numbers that differ from those of the reply before."""
+    return sum(b.raised is None and not a.is_same(b, VALUES) for a, b in pairwise(replies))
 
 
 def _sizes(recorded: RecordedCalls, index: int) -> set[tuple[str, int]]:

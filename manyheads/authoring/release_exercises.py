@@ -1,9 +1,9 @@
-"""Make exercises/ from solutions/: stubs, notebooks, figures, recordings of the answers, and small
-models that the references train.
+"""Make exercises/ from solutions/.
 
-Text is made every time, the same bytes. A recording says what it was made from
-(`recording_file.key_of`): where that is another now, the exercise is recorded anew, whole, which
-takes a minute.
+The files are stubs, notebooks, figures, fault dictionaries, and small models that the references
+train. Every release makes the texts anew, with the same bytes. A fault dictionary contains a key
+for its sources (`recording_file.key_of`). If the key no longer fits, the whole exercise is recorded
+again, which takes a minute.
 """
 
 from __future__ import annotations
@@ -48,10 +48,10 @@ from .stub import stub_of
 from .stub_notebook import stub_notebook
 
 Files = Mapping[Path, bytes]
-# Of how many exercises there are, to be called after each.
+# takes the number of exercises, and gives a function to call after each
 Shown = Callable[[int], AbstractContextManager[Callable[[], None]]]
-# Objects between two searches for garbage, which else take a sixth of the time: most of what is
-# made stays.
+# Objects between two searches for garbage. With Python's default these searches take a sixth of the
+# time, and find little, because most objects stay in use.
 GARBAGE = 500_000
 LOST = "a process of the release ended before it was done. Next: course release"
 
@@ -65,28 +65,34 @@ def write_release(
 ) -> dict[Path, bool]:
     """Write exercises/, and remove files that no longer belong there.
 
-    Returns for each file whether it was written.
+    Args:
+        course: The course.
+        catalogue: Its checks and references.
+        exercises: Write only the files of these exercises, and remove nothing.
+        jobs: The number of processes that record.
+        show_progress: Shows how many stale exercises are recorded.
 
-    exercises: write only the files of these, and remove nothing. jobs: how many processes make
-        them.
+    Returns:
+        For each file, whether it was written.
     """
-    named = exercises or course.exercises
-    # all, before anything is written
-    texts = {exercise.id: texts_of(catalogue, exercise) for exercise in named}
-    stale = [exercise for exercise in named if not is_current(exercise)]
+    selected = exercises or course.exercises
+    # All texts are made before anything is written.
+    texts = {exercise.id: texts_of(catalogue, exercise) for exercise in selected}
+    stale = [exercise for exercise in selected if not is_current(exercise)]
     for exercise in stale:
         _check_bank(catalogue, exercise)
     written = {
         path: False
-        for exercise in named
+        for exercise in selected
         for path in (*texts[exercise.id], *recorded_files(exercise))
     }
 
     def write(files: Files) -> None:
         written.update((path, write_changed(path, content)) for path, content in files.items())
 
-    for exercise in (exercise for exercise in named if exercise not in stale):
-        write(texts[exercise.id])
+    for exercise in selected:
+        if exercise not in stale:
+            write(texts[exercise.id])
     with show_progress(len(stale)) as one_more:
         for exercise, computed in _record_all(course, catalogue, stale, jobs):
             write({**texts[exercise.id], **computed})
@@ -97,13 +103,13 @@ def write_release(
 
 
 def is_current(exercise: Exercise) -> bool:
-    """Return whether the exercise's recording is of what is there now, with the words of today."""
+    """Return whether the fault dictionary fits the exercise's sources and texts of today."""
     recording = current(exercise)
     if recording is None or not all(path.exists() for path in recorded_files(exercise)):
         return False
     try:
         words = words_of(load_bank(exercise))
-    except CourseFault:  # who records it says what is wrong with its bank
+    except CourseFault:  # recording the exercise reports the fault of its bank
         return False
     return recording.words == words and recording.stub == code_digest(stub_of(exercise))
 
@@ -118,8 +124,9 @@ def texts_of(catalogue: Catalogue, exercise: Exercise) -> Files:
 
 
 def stray_files(course: Course, files: Sequence[Path]) -> list[Path]:
-    """Return the files in exercises/ that have no source: neither in solutions/ nor, for another
-    nbgrader assignment, in source/.
+    """Return the files in exercises/ that have no source.
+
+    The source is in solutions/ or, for another nbgrader assignment, in source/.
     """
     expected_files, root = set(files), course.root / "exercises"
     ours = {assignment.id for assignment in course.assignments}
@@ -135,19 +142,17 @@ def stray_files(course: Course, files: Sequence[Path]) -> list[Path]:
 
 
 def recorded_files(exercise: Exercise) -> tuple[Path, ...]:
-    """Return where the files of an exercise stand that are computed."""
-    return (
-        (exercise.fingerprints,)
-        if exercise.train is None
-        else (exercise.fingerprints, exercise.trained)
-    )
+    """Return the paths of an exercise's computed files: the dictionary and a trained model."""
+    if exercise.train is None:
+        return (exercise.fingerprints,)
+    return (exercise.fingerprints, exercise.trained)
 
 
 def _check_bank(catalogue: Catalogue, exercise: Exercise) -> None:
-    """Raise what is wrong with an exercise's bank, or with the reference that it edits."""
+    """Raise CourseError for a faulty bank, or for a faulty reference, which the bank edits."""
     try:
         bank = load_bank(exercise)
-    # where the reference is broken, that is what to say, not which edits no longer fit it
+    # A broken reference is the fault to report, rather than edits that no longer fit it.
     except CourseError:
         right_answers(catalogue, exercise)
         raise
@@ -159,9 +164,9 @@ def _check_bank(catalogue: Catalogue, exercise: Exercise) -> None:
 
 
 def record(catalogue: Catalogue, exercise: Exercise) -> Files:
-    """Return the files of an exercise that are computed.
+    """Return the computed files of an exercise.
 
-    What was trained is kept: to make it takes twenty seconds.
+    An existing trained model is kept, because training takes twenty seconds.
     """
     computed = {exercise.fingerprints: recorded_file(catalogue, exercise)}
     if exercise.train is not None and not exercise.trained.exists():
@@ -170,10 +175,9 @@ def record(catalogue: Catalogue, exercise: Exercise) -> Files:
 
 
 def trained_blocks(exercise: Exercise, trainable: Trainable, steps: int = STEPS) -> bytes:
-    """Return what `course plot` shows of a sentence: what each block's attention does with it,
-    after some twenty seconds of training.
+    """Return the file that `course plot` shows: the attention of each trained block to a sentence.
 
-    Raises CourseError.
+    Training takes some twenty seconds. Raises CourseError.
     """
     trainer, namespace = Trainer(), namespace_of(exercise.solution)
     run = TrainingRun(
@@ -210,8 +214,8 @@ def _record_all(
 ) -> Iterator[tuple[Exercise, Files]]:
     """Yield exercises as they are recorded, in `jobs` processes if there are several.
 
-    What one of them raises ends the others at once, as Ctrl-C does. Processes take some seconds to
-    start.
+    An exception in one process ends the others at once, as Ctrl-C does. Processes take some seconds
+    to start.
     """
     jobs = min(jobs, len(exercises))
     if jobs <= 1:
@@ -230,7 +234,7 @@ def _record_all(
                 yield at_work[future], future.result()
         except BrokenProcessPool:
             raise CourseFault(LOST) from None
-        finally:  # after an exception they are at work, and else they have nothing to save
+        finally:  # after an exception they still work; otherwise they have nothing to save
             for child in multiprocessing.active_children():
                 child.kill()
 
@@ -242,7 +246,7 @@ def _start() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
-# what prevents it is raised by the first exercise, whose caller can handle it
+# The first exercise makes the catalogue, not `_start`: its caller can handle an exception.
 _catalogue = cache(Catalogue)
 
 
@@ -254,7 +258,7 @@ def _record_there(root: Path, id_: str) -> Files:
 
 
 def write_changed(path: Path, content: bytes) -> bool:
-    """Write a file whole where it is missing or another one. Returns whether it was written."""
+    """Write a file if it is missing or has other content. Returns whether it was written."""
     if path.exists() and path.read_bytes() == content:
         return False
     write_whole(path, content)

@@ -1,8 +1,8 @@
-"""Make the student's starting point from the solution, and find what is hidden in released files.
+"""Make the student's starting point from the solution, and find hidden content in released files.
 
-What stands between BEGIN and END SOLUTION is stripped. This is stricter than nbgrader's
+The lines between BEGIN and END SOLUTION are stripped. This is stricter than nbgrader's
 ClearSolutions, which ignores a stray END SOLUTION. If both accept a source, both give the same
-text. Hidden are also the course's secret and instructors' files.
+text. The hidden content is these lines, the course's secret and the instructors' files.
 """
 
 from __future__ import annotations
@@ -21,19 +21,20 @@ from ..course.model import FOLDER
 from ..errors import CourseFault
 
 BEGIN, END = "### BEGIN SOLUTION", "### END SOLUTION"
-# nbgrader's, with a message
+# nbgrader's text, with a message added to the exception
 STUB = ("# YOUR CODE HERE", 'raise NotImplementedError("write this part")')
 SHORTEST = 16  # characters without blanks: shorter lines, such as `else:`, are in every course
 INSTRUCTORS = ("solutions/", "grader/", f"{FOLDER}/")
 _TOKEN = re.compile(r"\w+|[^\w\s\\]")  # without the backslash, which JSON puts before quotes
-# How lines begin that reveal nothing.
+# A line that begins like this reveals nothing.
 _NOTHING = ("import ", "from ", "def ", "class ", "super ( ) . __init__", '" " "')
 
-# of a lesson's cells; others mean nothing here, and are kept
+# The tags of a lesson's cells that have a meaning here. Other tags are kept.
 TAGS = ("setup", "solution", "check", "predict")
 _TAGS = re.compile(r"# %%.*\btags\s*=\s*(\[.*?\]|\S+)")  # as jupytext writes them
 
-Lines = Mapping[str, tuple[str, str]]  # each as it is written, with its file, by its tokens
+# hidden lines by their tokens: the line in its original form, and its file
+Lines = Mapping[str, tuple[str, str]]
 
 
 def stub_of(exercise: Exercise) -> str:
@@ -50,9 +51,7 @@ def stub_of(exercise: Exercise) -> str:
 
 
 def _demand_tags(source: str, name: str) -> None:
-    """Raise CourseFault where jupytext would lose a cell's tags, or where one is nearly a tag that
-    means something.
-    """
+    """Raise CourseFault for tags that jupytext would lose, or that look like a misspelt one."""
     for number, line in enumerate(source.splitlines(), 1):
         written = _TAGS.match(line)
         if written is None:
@@ -79,7 +78,7 @@ def strip(source: str, name: str) -> str:
 
 
 def _parts_of(source: str, name: str) -> tuple[list[str], list[str]]:
-    """Return the lines of the stub, and those of the solution without indentation.
+    """Return the lines of the stub, and the hidden lines without indentation.
 
     Raises CourseFault.
     """
@@ -113,27 +112,25 @@ def _fault(name: str, line: int, problem: str) -> CourseFault:
 
 
 def finished_modules(course: Course) -> dict[str, str]:
-    """Return the solutions that students may read now, by their paths in the class repository:
-    `show_solutions` says so.
+    """Return the solutions that students may read now, by their paths in the class repository.
+
+    These are the solutions of assignments with `show_solutions` and no due date in the future.
     """
-    dates, now = dates_of(course), datetime.now(UTC)
+    dates, today = dates_of(course), datetime.now(UTC)
     published = (
         a
         for a in course.assignments
-        if a.row.show_solutions and (a.id not in dates or dates[a.id].due_date < now)
+        if a.row.show_solutions and (a.id not in dates or dates[a.id].due_date < today)
     )
-    solutions = [
-        (f"model-solutions/{a.id}/{e.solution.name}", e.solution)
-        for a in published
-        for e in a.exercises
-    ]
-    lines = {
-        name: path.read_text(encoding="utf-8").splitlines(keepends=True) for name, path in solutions
-    }
-    return {
-        name: "".join(line for line in text if line.strip() not in (BEGIN, END))
-        for name, text in lines.items()
-    }
+    finished = dict[str, str]()
+    for assignment in published:
+        for exercise in assignment.exercises:
+            source = exercise.solution.read_text(encoding="utf-8")
+            lines = source.splitlines(keepends=True)
+            finished[f"model-solutions/{assignment.id}/{exercise.solution.name}"] = "".join(
+                line for line in lines if line.strip() not in (BEGIN, END)
+            )
+    return finished
 
 
 def leaks(course: Course, files: Mapping[str, bytes]) -> tuple[str, ...]:
@@ -147,8 +144,9 @@ def leaks(course: Course, files: Mapping[str, bytes]) -> tuple[str, ...]:
 
 
 def hidden_lines(course: Course) -> Lines:
-    """Return the lines of solutions that reveal something, without those that a stub or a finished
-    module has, too.
+    """Return the lines of solutions that reveal something, by their tokens.
+
+    Lines that also occur in a stub or in a finished module are left out.
     """
     public, forms = list(finished_modules(course).values()), dict[str, tuple[str, str]]()
     for exercise in course.exercises:
@@ -164,12 +162,12 @@ def hidden_lines(course: Course) -> Lines:
 
 
 def _normalised(text: str) -> str:
-    """Return the tokens, separated by blanks: line breaks, also those that JSON escapes, and the
-    kind of quotes mean nothing.
+    """Return the tokens of a text, separated by blanks.
+
+    Line breaks make no difference, even if JSON escapes them, nor does the kind of quotes.
     """
-    return (
-        f" {' '.join(_TOKEN.findall(text.replace(chr(92) + 'n', ' ').replace(chr(39), chr(34))))} "
-    )
+    without_breaks = text.replace("\\n", " ")
+    return f" {' '.join(_TOKEN.findall(without_breaks.replace(chr(39), chr(34))))} "
 
 
 def _sentences(name: str, content: bytes, lines: Lines, secret: bytes | None) -> Iterator[str]:
@@ -183,7 +181,7 @@ def _sentences(name: str, content: bytes, lines: Lines, secret: bytes | None) ->
             for member in wheel.namelist():
                 yield from _sentences(f"{name}: {member}", wheel.read(member), lines, secret)
         return
-    if name.endswith(".safetensors"):  # what follows its header is numbers
+    if name.endswith(".safetensors"):  # only the header is text
         content = content[8 : 8 + int.from_bytes(content[:8], "little")]
     text = _normalised(content.decode("utf-8", "replace"))
     leaked = (lines[form] for form in lines if form in text)

@@ -16,14 +16,14 @@ from ..submission.read import METADATA_KEY
 
 # jupytext and nbformat, imported in a third of the time.
 #
-# Both import jsonschema, which imports `rfc3987_syntax` where that is installed (Jupyter installs
-# it). That builds the grammar of internationalised web addresses as it is imported: one to two
-# seconds of every process. No notebook's schema has such an address, so here it counts as not
-# installed, which jsonschema allows.
+# Both import jsonschema, which imports `rfc3987_syntax` if that is installed (Jupyter installs it).
+# Its import builds the grammar of internationalised web addresses, which takes one to two seconds
+# in every process. No notebook's schema has such an address. So the module counts as not installed
+# here, which jsonschema allows.
 
 GRAMMAR = "rfc3987_syntax"
 
-# what Python itself writes there to refuse an import
+# None in sys.modules makes the import raise ModuleNotFoundError.
 sys.modules.setdefault(GRAMMAR, None)  # type: ignore[arg-type]
 try:
     import jupytext
@@ -36,13 +36,13 @@ finally:
 
 __all__ = ["NotebookNode", "jupytext", "nbformat", "new_code_cell"]
 
-PREDICT = "predict"  # tags a cell that answers a question which its reader has guessed at
+PREDICT = "predict"  # tags a cell that answers a question after the reader has guessed
 CHECK = "check"  # tags a cell that shows a student whether a function is right
 LOCKED = frozenset((CHECK, PREDICT))
 KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
 
-# One statement, so that a grader recognises it whole where the cell's metadata is lost
-# (`submission/read.py`). Short, because Validate shows it above what it says.
+# The text is one statement, so that a grader recognises all its lines even if the metadata of the
+# cell is lost (`submission/read.py`). It is short, because Validate shows it above its output.
 _VISIBLE = """\
 # What your answers show, before anybody grades them. In a terminal: course check EXERCISE
 try:
@@ -54,9 +54,8 @@ except ModuleNotFoundError:
 else:
     check_notebook("EXERCISE")"""
 
-MAGICS = "magics"  # of the first cell's grade id: a notebook has it, and a script has not
-# The same here: a grader recognises the statement. Where the engine is missing, every other cell
-# runs all the same.
+MAGICS = "magics"  # ends the grade id of a notebook's first cell, which a script does not have
+# A grader recognises this statement, too. All other cells also run without the engine.
 _FIRST = """\
 # Run this first. Then, in any cell: %check; once the notebook is saved, also %course hint, \
 %course trace or %ask
@@ -69,28 +68,29 @@ else:
 
 
 def stub_notebook(stub: str, exercise: str, hidden: Iterable[CheckOutcome]) -> str:
-    """Return the notebook of a stub as text, the same for the same stub; of a solution's source,
-    for nbgrader to strip.
+    """Return the notebook of a stub as text.
 
-    hidden: the checks of the exercise. Those of a layer share one autograded cell.
+    The same stub gives the same text.
+
+    Args:
+        stub: The stub, or the source of a solution, which nbgrader then strips.
+        exercise: The id of the exercise.
+        hidden: The checks of the exercise. All checks of a layer share one autograded cell.
     """
     notebook = jupytext.reads(stub, fmt="py:percent")
     for index, cell in enumerate(notebook.cells):
         tags = {*cell.metadata.get("tags", [])}
-        _finish(
-            cell,
-            f"{exercise}-{index}",
-            "solution" if "solution" in tags else "locked" if tags & LOCKED else "",
-        )
-    # It loads the magics, and tells them which exercise this notebook is.
+        role = "locked" if tags & LOCKED else ""
+        _finish(cell, f"{exercise}-{index}", "solution" if "solution" in tags else role)
+    # This cell loads the magics, and passes them the exercise of this notebook.
     magics_cell = _finish(
         new_code_cell(_FIRST.replace("EXERCISE", exercise)), f"{exercise}-{MAGICS}", "locked"
     )
-    # Without points, because `nbgrader validate` runs autograded cells only. Where the engine is
-    # missing it says so on
-    # stderr: `nbgrader validate` takes that as a failure, where a printed line would be a success.
-    last = new_code_cell(_VISIBLE.replace("EXERCISE", exercise))
-    visible = _finish(last, f"{exercise}-visible", "locked", 0, visible=True)
+    # This cell is autograded, with zero points, because `nbgrader validate` runs only autograded
+    # cells. If the engine is missing, its message goes to stderr: `nbgrader validate` takes output
+    # on stderr as a failure, and a printed line as a success.
+    visible_cell = new_code_cell(_VISIBLE.replace("EXERCISE", exercise))
+    visible = _finish(visible_cell, f"{exercise}-visible", "locked", 0, visible=True)
     by_layer = groupby(sorted(hidden, key=lambda check: check.layer), key=lambda check: check.layer)
     graded = [
         _graded_cell(f"{exercise}-{layer.name.lower()}", list(checks)) for layer, checks in by_layer
@@ -115,9 +115,14 @@ def _finish(
 ) -> NotebookNode:
     """Give a cell its id, and nbgrader's metadata (schema 3).
 
-    role: students write in a "solution"; what is "locked" is read-only. points: of an autograded
-    cell. metadata: what a grader reads of it. The checksum, by which nbgrader sees edits, is
-    computed here, so a release needs no nbgrader.
+    nbgrader notices edits by the checksum. It is computed here, so a release needs no nbgrader.
+
+    Args:
+        cell: The cell, which is changed.
+        id_: Its id.
+        role: "solution" if students write in the cell, "locked" if it is read-only.
+        points: The points of an autograded cell.
+        metadata: Further metadata, which a grader reads.
     """
     cell["id"], cell.metadata = id_.replace("_", "-"), NotebookNode()
     if role:
@@ -139,7 +144,8 @@ def _finish(
             "schema_version": 3,
         }
         cell.metadata = NotebookNode(nbgrader={**marks, **grade_fields, **worth}, deletable=False)
-        cell.metadata |= ({"editable": False} if role == "locked" else {}) | (
-            {METADATA_KEY: metadata} if metadata else {}
-        )
+        if role == "locked":
+            cell.metadata["editable"] = False
+        if metadata:
+            cell.metadata[METADATA_KEY] = metadata
     return cell

@@ -1,8 +1,7 @@
-"""A limit for trusted code that does not end: a mutant, a reference or a lesson's cell with an
-endless loop.
+"""Stop trusted code that does not end: a mutant, a reference or a lesson's cell.
 
-Only the process's own CPU time counts, so a busy machine stops nobody. Whatever the code catches,
-the limit is told.
+Only the process's own CPU time counts, so code is not stopped because the machine is busy. The
+limit is reported even if the code catches the exception that stops it.
 """
 
 from __future__ import annotations
@@ -15,16 +14,17 @@ from types import FrameType
 
 from ..errors import CourseFault
 
-# of CPU time: the slowest of 266 mutants of this repository's course needs 1.9, with its checks
+# CPU time. The slowest of 266 mutants of this repository's course needs 1.9 s, with its checks.
 SECONDS = 30.0
-# seconds between further interruptions: each call that follows may have the same loop
+# Seconds between further interruptions, because each following call may have the same loop.
 _AGAIN = 0.01
 
 
 class DoesNotEnd(CourseFault):
     """Trusted code computes for longer than the limit.
 
-    observation: that, as the end of a sentence about the code.
+    Attributes:
+        observation: The end of a sentence about the code, for example "does not end: …".
     """
 
     def __init__(self, label: str, observation: str, next_step: str) -> None:
@@ -34,13 +34,14 @@ class DoesNotEnd(CourseFault):
 
 @contextmanager
 def must_end(label: str, path: Path, next_step: str) -> Iterator[None]:
-    """Raise DoesNotEnd if the block computes for more than SECONDS. Without such timers, as on
-    Windows, there is no limit.
+    """Raise DoesNotEnd if the block computes for more than SECONDS.
+
+    Windows has no such timers, and so no limit.
 
     Args:
-        label: runs in the block; the beginning of a sentence.
-        path: the file that it was compiled as, whose line is told.
-        next_step: what stands behind "Next: ".
+        label: The name of the code that runs in the block. A sentence begins with it.
+        path: The file that the code was compiled as. The message names the line in it.
+        next_step: The text after "Next: ".
     """
     if not hasattr(signal, "setitimer"):
         yield
@@ -51,7 +52,7 @@ def must_end(label: str, path: Path, next_step: str) -> Iterator[None]:
         while frame is not None and frame.f_code.co_filename != str(path):
             frame = frame.f_back
         stopped_at.append(0 if frame is None else frame.f_lineno)
-        # the engine takes it for an answer of the code, which is why it is noted, too
+        # The engine takes this exception for a reply of the code, so `stopped_at` records it, too.
         raise TimeoutError
 
     previous_handler = signal.signal(signal.SIGVTALRM, stop)

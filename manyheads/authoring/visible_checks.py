@@ -1,12 +1,14 @@
-"""Which aspects of which calls a visible check asks, so that `course check` gives the verdict of
-the hidden check.
+"""Choose the oracles of each visible check, so that `course check` agrees with the hidden check.
 
-Learned from attempts whose verdict is known: right attempts pass every check, and the kill matrix
-says which checks each mutant fails. An aspect is asked where it fails mutants that the hidden check
-fails, and of no call on which it would fail a right attempt, or more than a few mutants that the
-hidden check passes. A check whose verdict cannot be given this way is asked last, of attempts that
-pass all before it, if its verdict on those can be given: where values are wrong, recordings do not
-tell dropout. A check that needs chance, or more than recordings hold, is left to the grading.
+The choice is learned from programs with known verdicts: right attempts pass every check, and the
+kill matrix records which checks each mutant fails. A visible check uses an oracle if mutants that
+fail the hidden check violate it. It does not use the oracle on a call if a right attempt violates
+it there, or more than a few mutants that pass the hidden check.
+
+If a check gets no oracles this way, it is tried last: it then judges only attempts that pass all
+other visible checks. Dropout needs this, because a fault dictionary cannot show wrong dropout in an
+attempt with wrong values. If even that fails, for example because the hidden check draws random
+numbers or needs data that the dictionary does not hold, there is no visible check.
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ from ..diagnosis.oracles import OF_PAIRS, is_broken
 
 OF_SEVERAL: tuple[Oracle, ...] = (*OF_PAIRS, "difference", "dropped")
 OF_COPIES: tuple[Oracle, ...] = ("left", "struck")
-# for no hidden check passes without answers
+# used by every visible check, because no hidden check passes without answers
 OF_EVERY_CHECK: tuple[Oracle, ...] = ("answered", "refused", "kind")
 TELLING: tuple[Oracle, ...] = (
     "kind",
@@ -39,30 +41,29 @@ TELLING: tuple[Oracle, ...] = (
     "softmax",
     "square",
     "attributes",
-)  # may mean one misconception: wrong numbers have many causes
-# where no mutant says what a check asks
+)  # a violation may imply one misconception; wrong numbers, in contrast, have many causes
+# the oracles of a check that no mutant fails
 OF_ANY_CHECK: tuple[Oracle, ...] = (*OF_EVERY_CHECK, "values")
-MORE_IF_LAST = 2  # times as many that no other check sees must a check see that is asked last
-HITS_FOR_A_MISTAKE = 5  # mutants that an aspect must fail rightly for each that it fails wrongly
-# of the mutants that fail the hidden check; above it, the visible one would say too little
+# A check is tried last only if it then detects more than this many times the subjects that it
+# detects otherwise, among those that no other check detects.
+MORE_IF_LAST = 2
+HITS_FOR_A_MISTAKE = 5  # mutants that an oracle must fail rightly for each that it fails wrongly
+# The largest share of the mutants failing the hidden check that the visible one may miss.
 MISSED_SHARE = 0.15
 
 Groups = Mapping[Oracle, Sequence[tuple[int, ...]]]
-# The aspects, with the calls, in which a subject is not as the reference.
+# the oracles that a program violates, each with the group of calls
 ViolatedOracles = frozenset[tuple[Oracle, tuple[int, ...]]]
 
 
 @dataclass(frozen=True, eq=False)
 class LabelledProgram:
-    """Trusted code whose verdicts are known; none equals another.
+    """Trusted code whose verdicts are known. Equality is identity."""
 
-    id: its misconception, "" of a right attempt.
-    """
-
-    fails: frozenset[str]
+    fails: frozenset[str]  # the ids of the hidden checks
     is_right: bool
     broken: ViolatedOracles
-    id: str = ""
+    id: str = ""  # the misconception; "" for a right or unlisted wrong attempt
 
 
 def groups_of(
@@ -71,12 +72,16 @@ def groups_of(
     copies: Set[int] = frozenset(),
     edits: Set[tuple[int, int]] = frozenset(),
 ) -> Groups:
-    """Return the calls to which each aspect can be put: one by one, or two whose answers are
-    related.
+    """Return for each oracle the groups of calls to which it applies.
 
-    copies: the calls about many copies of one input, of which the extremes are recorded. edits: two
-    calls of which one is the other with an edit of an argument, which may move every number of the
-    answer.
+    Most oracles take single calls. Others take two calls with related outputs, or three.
+
+    Args:
+        calls: The indices of one check's calls.
+        expected: The reference's outputs, by call.
+        copies: The calls on many copies of one input, for which only the extremes are recorded.
+        edits: Pairs of calls that differ by an edit of one argument. The edit may change every
+            number of the output.
     """
     outputs = {i: answer.double() for i in calls if (answer := first_of(expected[i])) is not None}
     answers = {
@@ -84,7 +89,7 @@ def groups_of(
         for i, answer in outputs.items()
         if answer.dim() > 0 and bool(answer.isfinite().all())
     }
-    comparable = {i: [_comparable(output) for output in expected[i]] for i in answers}
+    comparable = {i: list(map(_comparable, expected[i])) for i in answers}
     related = [
         (a, b) for a, b in combinations(answers, 2) if _are_related(comparable[a], comparable[b])
     ]
@@ -95,14 +100,13 @@ def groups_of(
         for c in copies & answers.keys()
         if answers[a].shape[1:] == answers[c].shape[1:]
     ]
-    groups: dict[Oracle, list[tuple[int, ...]]] = {aspect: [*related] for aspect in OF_PAIRS}
+    groups: dict[Oracle, list[tuple[int, ...]]] = {oracle: [*related] for oracle in OF_PAIRS}
     groups["moves"] = [
         pair for pair in combinations(answers, 2) if pair in edits or pair in related
     ]
     pairs = [(a, b) for a, b in combinations(outputs, 2) if outputs[a].dim() and outputs[b].dim()]
     numbers = [i for i, answer in outputs.items() if not answer.dim()]
-    # Two calls, and another, before or after them, whose answer is the largest difference of
-    # theirs.
+    # Two calls, and a third one that returns the largest difference between their outputs.
     groups["difference"] = [
         (a, b, n)
         for n in numbers
@@ -110,8 +114,9 @@ def groups_of(
         if is_difference(outputs[a], outputs[b], outputs[n])
     ]
     groups["dropped"] = [group for group in calm if group[0] not in copies]
-    groups |= {aspect: [(c,) for c in sorted(copies & answers.keys())] for aspect in OF_COPIES}
-    return {aspect: groups.get(aspect, single) for aspect in ORACLES}
+    of_copies: list[tuple[int, ...]] = [(c,) for c in sorted(copies & answers.keys())]
+    groups |= dict.fromkeys(OF_COPIES, of_copies)
+    return {oracle: groups.get(oracle, single) for oracle in ORACLES}
 
 
 def _comparable(output: Tensor | None) -> Tensor | None:
@@ -122,66 +127,63 @@ def _comparable(output: Tensor | None) -> Tensor | None:
 
 
 def _are_related(first: Sequence[Tensor | None], second: Sequence[Tensor | None]) -> bool:
-    """Return whether an output of one call is related to that output of the other."""
-    both = ((a, b) for a, b in zip(first, second, strict=False) if a is not None and b is not None)
-    return any(relation_applies(a, b) for a, b in both)
+    """Return whether an output of one call is related to the same output of the other call."""
+    outputs = zip(first, second, strict=False)
+    return any(relation_applies(a, b) for a, b in outputs if a is not None and b is not None)
 
 
 def within(groups: Groups, calls: Sequence[int]) -> Groups:
-    """Return the groups of these calls alone, but of relations.
+    """Return the groups that consist of these calls, and all groups of relations.
 
-    They hold between answers that may themselves be others, and of what kind a difference is, it is
-    asked, too.
+    A relation holds between outputs that may differ from the reference's. The oracle `kind` also
+    applies to the calls that return a difference.
     """
     call_set = set(calls)
     of_kind = {*call_set, *(number for *_, number in groups["difference"])}
-    return {
-        aspect: [
-            g
-            for g in call_groups
-            if aspect in OF_SEVERAL or set(g) <= (of_kind if aspect == "kind" else call_set)
-        ]
-        for aspect, call_groups in groups.items()
-    }
+    selected = dict[Oracle, Sequence[tuple[int, ...]]]()
+    for oracle, call_groups in groups.items():
+        allowed = of_kind if oracle == "kind" else call_set
+        is_relation = oracle in OF_SEVERAL
+        selected[oracle] = [g for g in call_groups if is_relation or allowed.issuperset(g)]
+    return selected
 
 
 def broken_aspects(compared: Sequence[ObservedReply], groups: Sequence[Groups]) -> ViolatedOracles:
-    """Return where a subject is not as the reference."""
+    """Return the oracles that a subject violates, each with the group of calls."""
     differs = {
         i for i, observed in enumerate(compared) if not observed.actual.is_same(observed.expected)
     }
     pairs = {
-        (aspect, group)
+        (oracle, group)
         for check_groups in groups
-        for aspect, call_groups in check_groups.items()
+        for oracle, call_groups in check_groups.items()
         for group in call_groups
     }
-    # Recordings say nothing of devices, and not all of values: an answer may be rounded.
-    unsaid = ("device", "values", "values_of_a_kind")
-    relevant = (pair for pair in pairs if pair[0] in unsaid or not differs.isdisjoint(pair[1]))
-    return frozenset(
-        pair for pair in relevant if is_broken(pair[0], [compared[i] for i in pair[1]])
-    )
+    # A fingerprint holds no device and only rounded values, so it cannot rule out a violation.
+    unrecorded = ("device", "values", "values_of_a_kind")
+    violated = set[tuple[Oracle, tuple[int, ...]]]()
+    for oracle, group in pairs:
+        may_be_broken = oracle in unrecorded or not differs.isdisjoint(group)
+        if may_be_broken and is_broken(oracle, [compared[i] for i in group]):
+            violated.add((oracle, group))
+    return frozenset(violated)
 
 
 @dataclass(frozen=True)
 class Chosen:
-    """What a visible check asks.
-
-    is_last: after those that are not, only of attempts that pass all before it.
-    """
+    """The oracles that one visible check uses."""
 
     asks: tuple[OracleUse, ...] = ()
-    is_last: bool = False
+    is_last: bool = False  # tried after the others, and only if the attempt passes those
 
 
 def choose_all(
     groups: Mapping[str, Groups], subjects: Sequence[LabelledProgram]
 ) -> dict[str, Chosen]:
-    """Return what each visible check asks, by its id."""
-    nothing: Groups = dict.fromkeys(OF_COPIES, ())
+    """Return the oracles of each visible check, by its id."""
+    no_copies: Groups = dict.fromkeys(OF_COPIES, ())
     chosen = {
-        check: Chosen(choose(check, {**check_groups, **nothing}, subjects))
+        check: Chosen(choose(check, {**check_groups, **no_copies}, subjects))
         for check, check_groups in groups.items()
     }
     _ask_last(chosen, groups, subjects)
@@ -195,28 +197,23 @@ def choose_all(
             )
             chosen[check] = Chosen((*asks, *extra_asks))
     alone = _passing(subjects, *(choice.asks for choice in chosen.values() if not choice.is_last))
-    # What the aspects mean; of a check that is asked last, to those that alone fail it then.
-    last = {
-        check: [s for s in alone if s.fails == {check}]
-        for check, choice in chosen.items()
-        if choice.is_last
-    }
-    labelled_asks = {
-        check: _with_meanings(choice.asks, last.get(check, subjects))
-        for check, choice in chosen.items()
-    }
-    return {check: replace(choice, asks=labelled_asks[check]) for check, choice in chosen.items()}
+    labelled = dict[str, Chosen]()
+    for check, choice in chosen.items():
+        # A check that is tried last judges no subject that another check detects.
+        judged = [s for s in alone if s.fails == {check}] if choice.is_last else subjects
+        labelled[check] = replace(choice, asks=_with_meanings(choice.asks, judged))
+    return labelled
 
 
 def _ask_last(
     chosen: dict[str, Chosen], groups: Mapping[str, Groups], subjects: Sequence[LabelledProgram]
 ) -> None:
-    """Choose anew, to be asked last, where that shows so many more of the subjects that no other
-    check sees.
+    """Let a check be tried last if it then detects many more subjects that no other check detects.
 
-    Of one that is asked of everybody, most verdicts may be right because most subjects are wrong
-    elsewhere. What dropout leaves is asked last at most: a check would else ask that little, and
-    miss dropouts that are elsewhere.
+    The first choice counts verdicts on all subjects. Most of these may be right only because most
+    subjects fail for another reason. The first choice also omits the oracles about copies
+    (`OF_COPIES`): they see little of dropout, and a check content with them would miss dropout in
+    another place.
     """
     for check, check_groups in groups.items():
         alone = _passing(subjects, *(choice.asks for id_, choice in chosen.items() if id_ != check))
@@ -234,19 +231,26 @@ def _asked_of_unseen(
     alone: Sequence[LabelledProgram],
     asks: Sequence[OracleUse],
 ) -> list[OracleUse]:
-    """More aspects, for subjects that fail this check and that nothing sees.
+    """Return more oracles, which detect subjects that fail this check and that no check detects.
 
-    Some who pass it may break them, fewer than those that fail it, as long as another check sees
-    each of these. alone: the subjects that no other check sees.
+    Subjects that pass the check may violate such an oracle, if they are fewer than the subjects
+    that fail it, and if another visible check detects each one.
+
+    Args:
+        check: The id of the check.
+        groups: The groups of its calls.
+        subjects: All subjects.
+        alone: The subjects that no other visible check detects.
+        asks: The oracles that the check uses already.
     """
     unseen = {subject for subject in _passing(alone, asks) if check in subject.fails}
     unfair = {*alone, *(subject for subject in subjects if subject.is_right)}
     extra_asks = list[OracleUse]()
-    for aspect, group in ((a, g) for a in ORACLES for g in groups[a]):
-        broken = _breaking(aspect, group, subjects)
+    for oracle, group in ((a, g) for a in ORACLES for g in groups[a]):
+        broken = _breaking(oracle, group, subjects)
         mistakes = {subject for subject in broken if check not in subject.fails}
         if unseen & broken and not unfair & mistakes and 2 * len(mistakes) < len(broken):
-            extra_asks.append(OracleUse(oracle=aspect, calls=(group,)))
+            extra_asks.append(OracleUse(oracle=oracle, calls=(group,)))
             unseen -= broken
     return extra_asks
 
@@ -254,10 +258,12 @@ def _asked_of_unseen(
 def _with_meanings(
     asks: Sequence[OracleUse], subjects: Sequence[LabelledProgram]
 ) -> tuple[OracleUse, ...]:
-    """Return the aspects, each with the misconception of all subjects that break it: numbers that
-    no mutant gives prove it, too.
+    """Label each oracle with a misconception if all subjects that violate it have that one.
+
+    A violation then identifies the mistake even if the attempt's numbers match no mutant.
     """
-    # who breaks an aspect may break those that come after it for the same cause
+    # A subject counts for the first oracle that it violates. It may violate later ones for the same
+    # reason.
     labelled_asks, explained = [], set[LabelledProgram]()
     for ask in asks:
         of_calls = [(i,) for group in ask.calls for i in group if ask.oracle != "kind"]
@@ -279,7 +285,7 @@ def _with_meanings(
 def _passing(
     subjects: Sequence[LabelledProgram], *asks: Sequence[OracleUse]
 ) -> list[LabelledProgram]:
-    """Return the subjects that break nothing of what these checks ask."""
+    """Return the subjects that violate no oracle of these checks."""
     pairs = {
         (ask.oracle, group) for check_asks in asks for ask in check_asks for group in ask.calls
     }
@@ -289,42 +295,53 @@ def _passing(
 def choose(
     check: str, groups: Groups, subjects: Sequence[LabelledProgram]
 ) -> tuple[OracleUse, ...]:
-    """Return what the visible check asks; nothing where recordings cannot give the hidden check's
-    verdict.
-    """
+    """Return the oracles of a visible check, or () if none give the hidden check's verdict."""
     failing = {subject for subject in subjects if check in subject.fails}
-    if not failing:  # whatever nobody lacks
-        unbroken = {
-            a: tuple(g for g in groups[a] if not _breaking(a, g, subjects)) for a in OF_ANY_CHECK
-        }
-        return tuple(
-            OracleUse(oracle=aspect, calls=calls) for aspect, calls in unbroken.items() if calls
-        )
-    undetected, wrongly = failing, set[LabelledProgram]()
     asks: list[OracleUse] = []
-    for aspect in ORACLES:
-        breaking = {group: _breaking(aspect, group, subjects) for group in groups[aspect]}
-        fair = {  # who breaks it is no right attempt, and few mutants that pass the hidden check
+    if not failing:  # use the general oracles on each group where no subject violates them
+        for oracle in OF_ANY_CHECK:
+            calls = tuple(g for g in groups[oracle] if not _breaking(oracle, g, subjects))
+            if calls:
+                asks.append(OracleUse(oracle=oracle, calls=calls))
+        return tuple(asks)
+    undetected, wrongly = failing, set[LabelledProgram]()
+    for oracle in ORACLES:
+        breaking = {group: _breaking(oracle, group, subjects) for group in groups[oracle]}
+        fair = {
             group: breakers
             for group, breakers in breaking.items()
-            if not any(subject.is_right for subject in breakers)
-            and len(breakers - failing - wrongly) * HITS_FOR_A_MISTAKE <= len(breakers & failing)
+            if _blames_few(breakers, failing, wrongly)
         }
         broken = set[LabelledProgram]().union(*fair.values())
         mistakes = broken - failing - wrongly
         is_fair = len(broken & failing) > HITS_FOR_A_MISTAKE * len(mistakes)
-        # more verdicts become right than wrong
+        # It corrects more verdicts than it spoils.
         is_needed = is_fair and len(broken & undetected) > len(mistakes)
-        # A check of what an edit must not move also asks what the edit must move.
-        is_counterpart = aspect == "moves" and any(ask.oracle == "stays" for ask in asks)
-        is_free = (aspect in OF_EVERY_CHECK or is_counterpart) and not mistakes
+        # A check of the numbers that an edit must not change also checks those it must change.
+        is_counterpart = oracle == "moves" and any(ask.oracle == "stays" for ask in asks)
+        is_free = (oracle in OF_EVERY_CHECK or is_counterpart) and not mistakes
         if fair and (is_needed or is_free):
-            asks.append(OracleUse(oracle=aspect, calls=tuple(fair)))
+            asks.append(OracleUse(oracle=oracle, calls=tuple(fair)))
             undetected, wrongly = undetected - broken, wrongly | mistakes
     return tuple(asks) if len(undetected) <= MISSED_SHARE * len(failing) else ()
 
 
+def _blames_few(
+    breakers: set[LabelledProgram], failing: set[LabelledProgram], wrongly: set[LabelledProgram]
+) -> bool:
+    """Return whether the violators are no right attempts, and mostly fail the hidden check.
+
+    Args:
+        breakers: The subjects that violate an oracle on one group of calls.
+        failing: The subjects that fail the hidden check.
+        wrongly: The subjects that pass it, and violate an oracle that was chosen before.
+    """
+    if any(subject.is_right for subject in breakers):
+        return False
+    return len(breakers - failing - wrongly) * HITS_FOR_A_MISTAKE <= len(breakers & failing)
+
+
 def _breaking(
-    aspect: Oracle, group: tuple[int, ...], subjects: Sequence[LabelledProgram]
+    oracle: Oracle, group: tuple[int, ...], subjects: Sequence[LabelledProgram]
 ) -> set[LabelledProgram]:
-    return {subject for subject in subjects if (aspect, group) in subject.broken}
+    return {subject for subject in subjects if (oracle, group) in subject.broken}

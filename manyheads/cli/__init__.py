@@ -1,5 +1,6 @@
-"""The command `course`: a file for each group of commands. Each imports what it needs when it
-runs.
+"""The command `course`, with one module for each group of commands.
+
+A command imports its modules only when it runs.
 """
 
 from __future__ import annotations
@@ -17,8 +18,9 @@ INTERRUPTED, NOBODY_READS = 130, 141
 
 
 def main() -> None:
-    """Run the command. Exit status: 0 done, 1 a check failed, 2 wrong usage or a fault of the
-    grader, 130 Ctrl-C, 141 SIGPIPE.
+    """Run the command, and end the process with an exit status.
+
+    0: done. 1: a check failed. 2: wrong usage, or a fault of the grader. 130: Ctrl-C. 141: SIGPIPE.
     """
     try:
         _handle_ctrl_c()
@@ -41,8 +43,9 @@ def main() -> None:
 
 
 def _handle_ctrl_c() -> None:
-    """End the process at Ctrl-C also where KeyboardInterrupt is swallowed: by modules at their
-    import, and by a `__del__`.
+    """End the process at Ctrl-C even if KeyboardInterrupt is swallowed.
+
+    Some modules swallow it during their import, and Python swallows it in a `__del__`.
     """
     import signal
 
@@ -71,8 +74,9 @@ def _handle_ctrl_c() -> None:
 
 
 def _flushed(status: int) -> int:
-    """Write what is left to be written. Returns the status; 2 where standard output takes nothing
-    more, 141 where nobody reads it.
+    """Flush both streams, and return the exit status.
+
+    It becomes 2 if standard output cannot be written, and 141 if its reader is gone.
     """
     from contextlib import suppress
 
@@ -98,7 +102,9 @@ def _run() -> int:
 
         app()
     except SystemExit as ended:
-        return ended.code if isinstance(ended.code, int) else 0 if ended.code is None else 1
+        if ended.code is None:
+            return 0
+        return ended.code if isinstance(ended.code, int) else 1
     except CourseFault as error:
         return _say(f"course: {error}")
     except ModuleNotFoundError as error:
@@ -111,21 +117,20 @@ def _run() -> int:
         )
         return _say(f"course: {problem}. Next: make check")
     except OSError as error:
-        next_step, where = (
-            _next_after(error),
-            error.filename2 or error.filename or "standard output",
-        )
-        return (
-            _say(f"course: {where}: {error.strerror}: {next_step}") if next_step else _fault(error)
-        )
+        next_step = _next_after(error)
+        if next_step is None:
+            return _fault(error)
+        path = error.filename2 or error.filename or "standard output"
+        return _say(f"course: {path}: {error.strerror}: {next_step}")
     except Exception as error:
         return _fault(error)
     return 0
 
 
 def _next_after(error: OSError) -> str | None:
-    """Return what to do where the machine did not let a file be read or written; None where the
-    fault may be our own.
+    """Return the advice for a file that this machine does not let us read or write.
+
+    Return None for other errors, which may be faults of the grader.
     """
     import errno
 
@@ -142,10 +147,10 @@ def _next_after(error: OSError) -> str | None:
 
 
 def _say(sentence: str) -> int:
-    """Print it to stderr as every command prints. Returns the status of wrong usage."""
+    """Print a sentence to stderr. Returns the status of wrong usage."""
     try:
         from .options import open_console
-    except ImportError:  # of what make check installs
+    except ImportError:  # a package that make check installs is missing
         print(sentence, file=sys.stderr)
     else:
         open_console(stderr=True).tell(sentence)
@@ -153,8 +158,9 @@ def _say(sentence: str) -> int:
 
 
 def _fault(error: Exception) -> int:
-    """Show the traceback of a fault of the grader's own, and do not exit with the status of a
-    failed check.
+    """Print the traceback of a fault of the grader.
+
+    The returned status differs from that for a failed check.
     """
     import traceback
 

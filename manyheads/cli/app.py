@@ -1,6 +1,4 @@
-"""The commands, put together, in panels: who looks into a student's repository sees what is for
-students.
-"""
+"""All commands, in panels. In a student's repository, the help shows only commands for students."""
 
 from __future__ import annotations
 
@@ -34,13 +32,13 @@ PANELS: dict[str, tuple[Callable[..., None], ...]] = {
     "To make a course": (init, new, release, verify),
     "For everybody": (doctor,),
 }
-try:  # hidden from the help alone: every command works everywhere
+try:  # the help hides some commands, but every command works everywhere
     _root = find_course(Path.cwd())
     _hidden = not (_root / "solutions").is_dir()
     _of_attention = (
         () if " train:" in (_root / "course.yaml").read_text("utf-8", "replace") else (train, bench)
     )
-# no course, or a folder that is gone: the command itself will say so
+# There is no course, or the folder is gone. The command itself reports that.
 except (CourseError, OSError):
     _hidden, _of_attention = False, ()
 app = typer.Typer(

@@ -82,16 +82,18 @@ def new(
         )
     if not exercise:
         raise CourseError(f"{name!r} names no assignment. Next: course new {ids[0]}/{name}")
-    gone = next((candidate for candidate in loaded.assignments if candidate.id == instead), None)
-    if instead is not None and (gone is None or instead == assignment):
+    replaced = next(
+        (candidate for candidate in loaded.assignments if candidate.id == instead), None
+    )
+    if instead is not None and (replaced is None or instead == assignment):
         raise CourseError(
             f"{instead} is no other assignment that is there. Next: course new --help"
         )
     written = new_exercise(loaded, assignment, exercise, "numpy" if numpy else "torch")
-    if gone:
-        remove_assignment(loaded, gone)
+    if replaced:
+        remove_assignment(loaded, replaced)
     console, remaining = open_console(), [id_ for id_ in ids if id_ != instead]
-    if assignment not in ids and remaining:  # which may be meant, or a slip of the pen
+    if assignment not in ids and remaining:  # on purpose, or by a slip of the pen
         console.say(f"{assignment} is a new assignment, beside {', '.join(remaining)}")
     console.say(*(str(path.relative_to(loaded.root)) for path in written))
     console.say(
@@ -117,7 +119,7 @@ def verify(
     Example: `course verify 01 --seeds 20`
     """
     loaded = instructors_course_of(course, "verify")
-    named = exercises_named(loaded, exercises or [], assignment)
+    selected = exercises_named(loaded, exercises or [], assignment)
     from ..authoring.verify.plugin import Line, verify_course
 
     console, marks = open_console(), {True: ("✓", "green"), False: ("✗", "red"), None: ("·", "dim")}
@@ -129,7 +131,7 @@ def verify(
         )
         console.say(*(f"    {text}" for text in line.lines))
 
-    lines = verify_course(loaded, named, show, seeds=seeds, pairs=pairs, jobs=usable())
+    lines = verify_course(loaded, selected, show, seeds=seeds, pairs=pairs, jobs=usable())
     broken = sum(line.is_satisfied is False for line in lines)
     fallen = counted(broken, "claim does", "claims do")
     console.print(f"{fallen} not hold." if broken else "Every claim holds.")
@@ -204,8 +206,8 @@ def release(
     """
     loaded, console = instructors_course_of(course, "release"), open_console()
     only = assignment if gradescope is None else None
-    named = exercises_named(loaded, exercises or [], only) if exercises or only else None
-    if named and gradescope is not None:
+    selected = exercises_named(loaded, exercises or [], only) if exercises or only else None
+    if selected and gradescope is not None:
         raise CourseError(
             f"an autograder has every exercise. Next: course release --gradescope {gradescope}"
         )
@@ -213,7 +215,7 @@ def release(
         raise CourseError(
             "--torch-index is Gradescope's. Next: course release --gradescope OUT.zip with it"
         )
-    if named and out is not None:
+    if selected and out is not None:
         raise CourseError(
             f"a class repository has every exercise. Next: course release --out {quote(str(out))}"
         )
@@ -222,20 +224,18 @@ def release(
     from ..judge.run_checks import Catalogue
 
     autograder_for = None if gradescope is None else assignment_of(loaded, assignment)
-    catalogue, where = (
-        Catalogue(loaded),
-        "" if course is None else f" --course {quote(str(course))}",
-    )
-    written = write_release(loaded, catalogue, named, usable(), _steps_shown)
-    next_step = " ".join(("course verify", *(exercise.id for exercise in named or ())))
+    catalogue = Catalogue(loaded)
+    course_option = "" if course is None else f" --course {quote(str(course))}"
+    written = write_release(loaded, catalogue, selected, usable(), _steps_shown)
+    next_step = " ".join(("course verify", *(exercise.id for exercise in selected or ())))
     files, written_count = [*written], sum(written.values())
     summary = (
         f"{len(files)} files in {loaded.root / 'exercises'}: {written_count} written, "
         f"{len(files) - written_count} left as they were"
     )
-    console.say(f"{summary}. Next: {next_step}{where}")
+    console.say(f"{summary}. Next: {next_step}{course_option}")
     if out is not None:
-        console.say(_class_repository(loaded, catalogue, files, out, owner, where))
+        console.say(_class_repository(loaded, catalogue, files, out, owner, course_option))
     if gradescope is not None and autograder_for is not None:
         write_autograder(autograder_of(loaded, autograder_for, torch_index), gradescope)
         size = f"{gradescope} ({gradescope.stat().st_size / 1e6:.1f} MB)"
@@ -247,7 +247,7 @@ def release(
 def _steps_shown(total: int) -> Iterator[Callable[[], None]]:
     console = open_console(stderr=True)
     if total and not console.is_terminal:
-        # the first of them may take a minute
+        # The first exercise may take a minute.
         console.print(f"recording: {counted(total, 'exercise', 'exercises')}")
     with progress(console, total, 0, "recording", "exercises") as one_more:
         yield one_more
@@ -259,13 +259,13 @@ def _class_repository(
     written: list[Path],
     out: Path,
     owner: str | None,
-    where: str,
+    course_option: str,
 ) -> str:
     from ..authoring.class_repository import bundle, digests, earlier_release, hand_over, try_out
 
     earlier, quoted_out = earlier_release(out), quote(str(out))
-    named = owner or earlier.owner or NOBODY
-    files = bundle(course, written, named)
+    known_owner = owner or earlier.owner or NOBODY
+    files = bundle(course, written, known_owner)
     with open_console(stderr=True).status("trying the class repository before it is written"):
         try_out(course, catalogue, files, usable(), is_handed_over=earlier.files == digests(files))
     changed = hand_over(course, out, files)
@@ -277,9 +277,9 @@ def _class_repository(
         if has_git
         else f"git init {quoted_out}"
     )
-    if named == NOBODY:
+    if known_owner == NOBODY:
         next_step = (
-            f"course release --out {quoted_out} --owner @YOU{where}, for CODEOWNERS names"
+            f"course release --out {quoted_out} --owner @YOU{course_option}, for CODEOWNERS names"
             " nobody yet"
         )
     summary = f"in {out}, {len(changed)} of them changed" if earlier.files else f"written to {out}"
@@ -287,9 +287,7 @@ def _class_repository(
 
 
 def _still_to_fill(files: Mapping[str, bytes]) -> str:
-    """Return what `course new` left to be written and students would read, as a sentence; "" where
-    all is filled.
-    """
+    """Return a sentence if students would read marks that `course new` left to fill, or ""."""
     from ..authoring.new_course import FILL
 
     read = {

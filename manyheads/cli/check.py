@@ -1,5 +1,6 @@
-"""`course check`: a student's own attempts, against recorded answers, once or at every save.
-`course lsp`: the same for an editor.
+"""`course check` and `course lsp`: check a student's own attempts with the fault dictionary.
+
+The check runs once, at every save, or for an editor.
 """
 
 from __future__ import annotations
@@ -22,10 +23,10 @@ from ..student.own_attempt import Checks, Own, done_exercises, read_own, state_o
 from ..submission.newer_python import said_of_a_newer_python
 from . import options
 from .options import Console, exercises_named
-from .student import desk_of, told_of
+from .student import desk_of, result_with_hint
 
 QUIET_MS = 30  # how long to wait for further changes, because editors save in several steps
-BELOW = 7  # lines of the screen below what is said of the attempts, with the prompt
+BELOW = 7  # lines of the screen below the report, including the prompt
 
 
 def check(
@@ -55,21 +56,22 @@ def check(
         )
     names, is_text = exercises or [], format == "text" and not json
     desk, console = desk_of(course, fresh=fresh, quiet=not is_text)
-    all_exercises, named = desk.course.exercises, exercises_named(desk.course, names, assignment)
+    all_exercises = desk.course.exercises
+    selected = exercises_named(desk.course, names, assignment)
     with desk:
         if watch:
             desk.box()  # before there are threads
             with suppress(KeyboardInterrupt):  # Ctrl-C ends watching
-                watch_saves(desk, console if is_text else None, named)
+                watch_saves(desk, console if is_text else None, selected)
             return
-        owns = [read_own(desk.course, exercise) for exercise in named]
+        owns = [read_own(desk.course, exercise) for exercise in selected]
         begun = [attempt for attempt in owns if attempt.is_begun]
         if not names:
             owns = begun
         elif len(names) == 1 and len(exercises_called(all_exercises, names[0])) > 1:
-            owns = begun or owns  # of one number in two assignments, what is begun is meant
+            owns = begun or owns  # If two exercises have this number, prefer the begun one.
         if not is_text:
-            results = [told_of(desk, attempt) for attempt in owns]
+            results = [result_with_hint(desk, attempt) for attempt in owns]
             is_done = all(result and result.is_done for result in results)
             for text in [as_json(owns, results)] if json else as_lines(owns, results):
                 print(text)
@@ -90,29 +92,31 @@ def show(
     *,
     is_last: bool = True,
 ) -> bool:
-    """Print the result of each attempt, how far the student is, and what comes next. Returns
-    whether all of them are done.
+    """Print the result of each attempt, the student's progress and the next step.
 
-    On a terminal, of several attempts one is shown whole: the first that is not done, or the last.
+    A terminal shows only one of several attempts in full: the first that is not done, or the last.
 
     Args:
         desk: Runs the checks.
-        console: Prints them.
+        console: Prints the results.
         owns: The attempts.
-        names: Those that were given.
-        is_last: Whether nothing follows; else what follows says what comes after a ✓.
+        names: The names of exercises on the command line.
+        is_last: Whether this is the end of the output. If not, the caller prints the step after ✓.
+
+    Returns:
+        Whether all attempts are done.
     """
-    course, finished, next_ = desk.course, set[Exercise](), ""
+    course, finished, next_step = desk.course, set[Exercise](), ""
     for attempt in owns:
         console.tell((message := attempt.judged_instead(names)) and f"note: {message}", style="dim")
         if attempt.source.missing:
             message, mends = attempt.source.problem.splitlines()
             console.tell(message, style="red")
-            next_ = next_ or mends
+            next_step = next_step or mends
             continue
         result = desk.result(attempt)
         is_whole = not console.is_terminal or (
-            not next_ and (not result.is_done or attempt is owns[-1])
+            not next_step and (not result.is_done or attempt is owns[-1])
         )
         after = after_done(attempt.exercise) if result.is_done else ()
         report = fitted_report(
@@ -130,7 +134,7 @@ def show(
         if result.is_done:
             finished.add(attempt.exercise)
         else:
-            next_ = next_ or next_of(attempt, result)
+            next_step = next_step or next_of(attempt, result)
     console.tell(class_news(course), style="dim")
     console.tell(said_of_a_newer_python(course.root), style="dim")
     if finished:
@@ -142,16 +146,16 @@ def show(
                 style="dim",
             )
         console.tell(f"{len(recorded | finished)} of {len(course.exercises)} done.")
-        next_ = next_ or (
-            going_on(course, recorded | finished, owns[-1].exercise) if is_last else ""
-        )
-    console.tell(next_)
+        if is_last and not next_step:
+            next_step = going_on(course, recorded | finished, owns[-1].exercise)
+    console.tell(next_step)
     return len(finished) == len(owns)
 
 
 def class_news(course: Course) -> str:
-    """Return what git has fetched of the class repository and not merged, by exercise; "" where
-    that is nothing, or unknown.
+    """Return a note about changes of the class repository that git has fetched but not merged.
+
+    The note names the exercises. It is "" if there are no changes, or if git cannot tell.
     """
 
     def changed(*options: str) -> list[str]:
@@ -177,7 +181,7 @@ def class_news(course: Course) -> str:
         exercise.script.relative_to(course.root).as_posix(): exercise.stem
         for exercise in course.exercises
     }
-    # a line of code, and not of the lesson's text alone
+    # the files in which a line of code has changed, not only the lesson's text
     stubs = changed("-G", "^[[:space:]]*[^#[:space:]]")
     changes = [
         f"{stem}'s {'stub' if name in stubs else 'lesson'}"
@@ -190,33 +194,32 @@ def class_news(course: Course) -> str:
     )
 
 
-def watch_saves(desk: Checks, console: Console | None, named: Sequence[Exercise]) -> None:
+def watch_saves(desk: Checks, console: Console | None, selected: Sequence[Exercise]) -> None:
     """Check the first of these exercises that is not done, then each one that is saved.
 
-    A student goes on to exercises that were not named, so those count, too. Editors get what is
-    wrong with the named ones that are begun, a line each. A line before says that checking begins,
-    and one behind that it has ended: in between stands all that is wrong, also with files that have
-    not changed.
+    For a student, all exercises of the course are watched, because the student goes on to the next
+    ones. For an editor, each save prints one line for every problem of the selected exercises that
+    are started, including files that have not changed. A line before these problems marks the
+    beginning of the check, and a line after them its end.
 
     Args:
         desk: Runs the checks.
-        console: Prints for a student; None for editors.
-        named: The exercises that were asked for.
+        console: Prints for a student. It is None for an editor.
+        selected: The exercises that the command line names.
     """
     course, finished = desk.course, done_exercises(desk.course)
-    first_exercise = next((exercise for exercise in named if exercise not in finished), named[-1])
-    for exercise in _saves(course.exercises if console else named, first_exercise):
+    first_exercise = next(
+        (exercise for exercise in selected if exercise not in finished), selected[-1]
+    )
+    for exercise in _saves(course.exercises if console else selected, first_exercise):
         if console is None:
             print("checking what is saved", flush=True)
-            owns = [
-                attempt
-                for candidate in named
-                if (attempt := read_own(course, candidate)).is_started
-            ]
-            lines = list(as_lines(owns, [told_of(desk, attempt) for attempt in owns]))
+            attempts = [read_own(course, candidate) for candidate in selected]
+            owns = [attempt for attempt in attempts if attempt.is_started]
+            lines = list(as_lines(owns, [result_with_hint(desk, attempt) for attempt in owns]))
             print(
                 *lines,
-                f"checked {len(owns)} of {len(named)}: {len(lines)} to mend",
+                f"checked {len(owns)} of {len(selected)}: {len(lines)} to mend",
                 sep="\n",
                 flush=True,
             )
@@ -228,8 +231,9 @@ def watch_saves(desk: Checks, console: Console | None, named: Sequence[Exercise]
 
 
 def _show_and_go_on(desk: Checks, console: Console, exercise: Exercise) -> None:
-    """Print the result of an exercise. After a ✓ the next one follows: its result if it is begun,
-    else what to write.
+    """Print the result of an exercise.
+
+    After a ✓ the next exercise follows: its result, or the function to write if it is not begun.
     """
     course, names = desk.course, [exercise.id]
     attempt = read_own(course, exercise)
@@ -248,26 +252,28 @@ def _show_and_go_on(desk: Checks, console: Console, exercise: Exercise) -> None:
             return
 
 
-def _saves(named: Sequence[Exercise], first_exercise: Exercise) -> Iterator[Exercise]:
-    """Yield the first, then each exercise whose script or notebook has changed since.
+def _saves(watched: Sequence[Exercise], first_exercise: Exercise) -> Iterator[Exercise]:
+    """Yield the first exercise, then each exercise when its script or notebook has changed.
 
-    What the operating system tells only says when to look, and it is looked at every second, too:
-    it tells nothing of saves before it was asked to, nor on some network drives.
+    A notice of the operating system only starts a look at the files. The files are also looked at
+    every second, because there are no notices of saves before the watch began, nor on some network
+    drives.
     """
     from watchfiles import watch
 
     def state() -> dict[Exercise, str]:
         return {
-            exercise: state_of(exercise.script) + state_of(exercise.notebook) for exercise in named
+            exercise: state_of(exercise.script) + state_of(exercise.notebook)
+            for exercise in watched
         }
 
-    saved = state()  # before the first check: a save meanwhile counts
+    saved = state()  # before the first check, so that a save during it counts
     yield first_exercise
     quiet = dict[str, Any](debounce=10 * QUIET_MS, step=QUIET_MS, rust_timeout=1000)
-    folders = {exercise.script.parent for exercise in named if exercise.script.parent.is_dir()}
+    folders = {exercise.script.parent for exercise in watched if exercise.script.parent.is_dir()}
     for _ in watch(*folders, **quiet, yield_on_timeout=True, recursive=False):
         previous, saved = saved, state()
-        yield from (exercise for exercise in named if saved[exercise] != previous[exercise])
+        yield from (exercise for exercise in watched if saved[exercise] != previous[exercise])
 
 
 def lsp() -> None:
@@ -288,5 +294,8 @@ def lsp() -> None:
     from ..box.without_namespaces import open_own_box
 
     with open_own_box(meta=True) as box:
-        output, sys.stdout = sys.stdout.buffer, sys.stderr  # what anything prints is no message
+        output, sys.stdout = (
+            sys.stdout.buffer,
+            sys.stderr,
+        )  # printed text must not mix with messages
         server_for(box).start_io(stdout=output)

@@ -42,7 +42,7 @@ from .options import (
     open_console,
     progress,
 )
-from .results import class_list, gradebooks, name, of_absent, roster_of, some, tell
+from .results import class_list, gradebooks, listed, name, of_absent, roster_of, tell
 
 if TYPE_CHECKING:
     from ..submission.intake_journal import Candidate
@@ -124,22 +124,18 @@ def grade(
     """
     loaded, console = instructors_course_of(course, "grade"), open_console()
     assignments = loaded.assignments if assignment is None else (assignment_of(loaded, assignment),)
-    student, named = _one_attempt(only, exercise)
-    chosen = tuple(e.id for e in exercises_named(loaded, named, assignment)) if named else ()
-    work, decisions = (
-        to_grade(loaded, submitted, assignments, chosen, student),
-        Decisions.of_course(loaded),
-    )
+    student, exercise_names = _one_attempt(only, exercise)
+    selected = exercises_named(loaded, exercise_names, assignment) if exercise_names else ()
+    chosen = tuple(selected_exercise.id for selected_exercise in selected)
+    work = to_grade(loaded, submitted, assignments, chosen, student)
+    decisions = Decisions.of_course(loaded)
     members = class_list(loaded, roster, [s.student for s in work.submissions])
     in_part = bool(chosen) and any(
         e.id not in chosen for course_assignment in assignments for e in course_assignment.exercises
     )
-    secret, seed = (
-        course_secret(loaded.root),
-        seed_of_run(
-            out, [course_assignment.id for course_assignment in assignments], seed, in_part=in_part
-        ),
-    )
+    secret = course_secret(loaded.root)
+    assignment_ids = [course_assignment.id for course_assignment in assignments]
+    seed = seed_of_run(out, assignment_ids, seed, in_part=in_part)
     plan = GradePlan(
         secret, seed, device, chosen, not no_lines, course=loaded.root, level=isolation
     )
@@ -156,10 +152,8 @@ def grade(
             submission: count(result)
             for submission, result in record.unchanged_results(work.submissions, again=bool(only))
         }
-        earlier_count, waiting = (
-            len(by_submission),
-            [submission for submission in work.submissions if submission not in by_submission],
-        )
+        earlier_count = len(by_submission)
+        waiting = [submission for submission in work.submissions if submission not in by_submission]
         graded = grade_all(plan, waiting, jobs, record.todo)
         if cluster is not None and waiting:
             from ..judge.cluster import grade_on  # it needs an extra
@@ -176,8 +170,8 @@ def grade(
                 )
         absent = [] if only else of_absent([*by_submission.values()], decisions, members)
         if enter is not None:
-            for nothing in absent:
-                enter(nothing)
+            for absent_result in absent:
+                enter(absent_result)
     how = (
         f"in {time.monotonic() - started:.1f} s, seed: {seed}, isolation: {isolation}. "
         f"Results: {out}/"
@@ -196,7 +190,7 @@ def grade(
             "excused from all of it, for which nbgrader has no word: no points are entered, "
             "and formgrader asks for them"
         )
-        console.say(f"{some(excused)}: {note}", style="yellow")
+        console.say(f"{listed(excused)}: {note}", style="yellow")
     report, students = (
         f"course report {quote(str(out))}",
         {row.student for assignment_part in view.assignments for row in assignment_part.rows},
@@ -241,10 +235,10 @@ def _going_on(
 
 
 def _one_attempt(only: str | None, exercises: list[str] | None) -> tuple[str, list[str]]:
-    """Return the student and the exercises that are meant; "" for everybody."""
+    """Return the student, or "" for all students, and the exercises."""
     if only is None:
         return "", exercises or []
-    # of the line on a student's page
+    # The option may be copied with the rest of its line from a student's page.
     student, slash, exercise = only.partition(",")[0].strip().rpartition("/")
     if not slash or not student or exercises:
         problem = f"--only {only} should be STUDENT/EXERCISE, without --exercise"
@@ -257,17 +251,17 @@ def _at_once(console: Console, device: Device, jobs: int) -> int:
         return jobs
     from ..box.contents import find_driver, separate_gpus
 
-    most = max(1, len(separate_gpus(find_driver())))
-    if jobs > most:
-        at_work = counted(most, "judge", "judges")
+    gpus = max(1, len(separate_gpus(find_driver())))
+    if jobs > gpus:
+        at_work = counted(gpus, "judge", "judges")
         console.print(
             f"A GPU takes one attempt at a time: {at_work} at work.", style="bright_black"
         )
-    return min(jobs, most)
+    return min(jobs, gpus)
 
 
 MOST_COLLECTED_ROWS = 400  # the most students in the table
-MOST_TOLD = 20  # the most sentences of a kind
+MOST_TOLD = 20  # the most messages with the same label
 
 
 def collect(
@@ -323,7 +317,7 @@ def collect(
             ascii(download) for download, its in collected.platforms.items() if tuple(its) == names
         ]
         console.say(
-            f"{some(sources)} {'is' if len(sources) == 1 else 'are'} read as: {', '.join(names)}"
+            f"{listed(sources)} {'is' if len(sources) == 1 else 'are'} read as: {', '.join(names)}"
         )
     files = sorted(collected.candidates, key=lambda file: file.path)
     if verbose:  # a line each, which no terminal cuts in the middle of a path
@@ -333,12 +327,11 @@ def collect(
     students = counted(len({file.student for file in files}), "student", "students")
     console.say(f"{students}: {_counts(file.state for file in files) or 'nothing'}")
     if class_roster is not None and class_roster.unread:
-        unread = some([repr(name) for name in class_roster.unread])
+        unread = listed([repr(name) for name in class_roster.unread])
         console.say(f"note: {roster}: not read: {unread}. {FORM}.", style="bright_black")
-    most, verbose_hint = (
-        (None, "") if verbose else (MOST_TOLD, "Next: the same command with --verbose")
-    )
-    name(console, "note", collected.notes, verbose_hint, "bright_black", most)
+    limit = None if verbose else MOST_TOLD
+    verbose_hint = "" if verbose else "Next: the same command with --verbose"
+    name(console, "note", collected.notes, verbose_hint, "bright_black", limit)
     changed = [
         f"{file.path}: {file.state.removeprefix('not taken: ')}"
         for file in files
@@ -348,8 +341,8 @@ def collect(
         "Next: remove what is there, then the same command again, if the download's is to count"
     )
     not_taken = [*collected.not_taken, *(f"{sentence}. {next_step}" for sentence in changed)]
-    name(console, "not taken", not_taken, verbose_hint, most=most)
-    name(console, "no time", collected.no_time, verbose_hint, most=most)
+    name(console, "not taken", not_taken, verbose_hint, limit=limit)
+    name(console, "no time", collected.no_time, verbose_hint, limit=limit)
     again = (
         f"collect DOWNLOAD --out {quote(str(out))}, with a download that holds what students wrote"
     )

@@ -1,8 +1,8 @@
-"""Serve an editor: what `course check` says as diagnostics, hints as code actions, the shapes of
-`course trace` as inlay hints.
+"""Serve an editor by the Language Server Protocol.
 
-It looks at what is saved, never at what is being typed. Imports pygls, which manyheads[editor]
-brings.
+The results of `course check` become diagnostics, hints become code actions, and the shapes of
+`course trace` become inlay hints. The server reads saved files, never unsaved text. It needs pygls,
+which the extra manyheads[editor] installs.
 """
 
 from __future__ import annotations
@@ -26,21 +26,23 @@ from ..student.hints import next_hint
 from ..student.own_attempt import Checks, Own, read_own
 from ..student.trace import Explained, TraceLine, explained, follow_own
 from ..submission import lines_of
-from .student import told_of
+from .student import result_with_hint
 
 HINT, SOURCE = "course.hint", "course"
 
 
-def diagnostic_of(problem: Problem, uri: str, last: str) -> types.Diagnostic:
-    """Return what is wrong, with what was seen, at its line; its hint, or the last that was asked
-    for, is related information.
+def diagnostic_of(problem: Problem, uri: str, last_hint: str) -> types.Diagnostic:
+    """Return a problem with its evidence, at its line.
+
+    The related information is the student's last hint or, if there is none, the problem's first
+    hint.
     """
     start, end = (
         types.Position(problem.line - 1, column - 1)
         for column in (problem.column, problem.end_column)
     )
     span, report = types.Range(start, end), problem.report
-    hint = last or (report.hint and f"Hint: {report.hint}")
+    hint = last_hint or (report.hint and f"Hint: {report.hint}")
     check = ("check", report.check)
     details = (
         text
@@ -48,20 +50,19 @@ def diagnostic_of(problem: Problem, uri: str, last: str) -> types.Diagnostic:
         if category in ("evidence", "also") or (category, text) == check
     )
     related = [types.DiagnosticRelatedInformation(types.Location(uri, span), hint)] if hint else []
-    message, error = (
-        "\n".join(filter(None, (report.head, *details))),
-        types.DiagnosticSeverity.Error,
+    message = "\n".join(filter(None, (report.head, *details)))
+    return types.Diagnostic(
+        span, message, types.DiagnosticSeverity.Error, source=SOURCE, related_information=related
     )
-    return types.Diagnostic(span, message, error, source=SOURCE, related_information=related)
 
 
 def shapes_of(
     calls: Sequence[Explained], texts: Sequence[str], lines: range
 ) -> Iterator[types.InlayHint]:
-    """Yield what each of these lines makes in the first call that comes to it: the shape that its
-    last operation gives.
+    """Yield for each line the shape that its last operation returns.
 
-    What a line does in a loop of its own, as in a list's brackets, is not what it makes.
+    Only the first call that reaches the line counts. Operations in a loop within the line,
+    such as a list comprehension, do not count.
     """
     first_lines: dict[int, TraceLine] = {}
     for call in calls:
@@ -75,10 +76,8 @@ def shapes_of(
                 call_lines[int(line.label)] = line
         first_lines = call_lines | first_lines
     for number in sorted(first_lines.keys() & {*lines}):
-        operations, end = (
-            first_lines[number].operations,
-            types.Position(number - 1, len(texts[number - 1].rstrip())),
-        )
+        operations = first_lines[number].operations
+        end = types.Position(number - 1, len(texts[number - 1].rstrip()))
         warnings = "\n".join(operation.warning for operation in operations if operation.warning)
         yield types.InlayHint(
             end, f"→ {operations[-1].gives}", padding_left=True, tooltip=warnings or None
@@ -86,28 +85,27 @@ def shapes_of(
 
 
 class Editor:
-    """Answers one editor. One thing is run at a time, for an attempt may need all of the
-    machine.
-    """
+    """Answer one editor, one request at a time, because an attempt may need the whole machine."""
 
     def __init__(self, server: LanguageServer, box: Box) -> None:
         self._server, self._box, self._lock = server, box, Lock()
-        self._hints: dict[Own, str] = {}  # the last that was asked for
+        self._hints: dict[Own, str] = {}  # the last hint of each attempt
         self._traces: dict[Own, list[Explained]] = {}
 
     def publish(self, uri: str, attempt: Own) -> None:
-        """Check what is saved, and publish what is wrong; nothing where the student works in the
-        notebook.
+        """Check the saved script, and publish its problems.
+
+        There are none if the student works in the notebook.
         """
-        result = told_of(Checks(attempt.course, self._box), attempt)
+        result = result_with_hint(Checks(attempt.course, self._box), attempt)
         attempt_problems = (
             problems(result, attempt.source)
             if result and attempt.source.name == attempt.exercise.script.name
             else ()
         )
-        last = self._hints.get(attempt, "")  # it is about the first
+        last_hint = self._hints.get(attempt, "")  # it is about the first problem
         diagnostics = [
-            diagnostic_of(problem, uri, "" if index else last)
+            diagnostic_of(problem, uri, "" if index else last_hint)
             for index, problem in enumerate(attempt_problems)
         ]
         self._server.text_document_publish_diagnostics(
@@ -115,7 +113,7 @@ class Editor:
         )
 
     def hint(self, uri: str, attempt: Own) -> None:
-        """Show the next hint, and let the diagnostic have it."""
+        """Show the next hint, and add it to the diagnostic."""
         shown_hint = next_hint(
             attempt, Checks(attempt.course, self._box, looks=True).result(attempt)
         )
@@ -124,7 +122,7 @@ class Editor:
         self.say(f"{shown_hint.title}\n{shown_hint.sentence}".strip())
 
     def shapes(self, uri: str, attempt: Own, lines: types.Range) -> list[types.InlayHint]:
-        """Return the shapes of what is saved. A file that has not changed is traced once."""
+        """Return the shapes of a saved file. A file that has not changed is traced only once."""
         if (
             attempt.source.name != attempt.exercise.script.name
             or attempt.source.problem
@@ -144,24 +142,25 @@ class Editor:
         self._server.window_show_message(types.ShowMessageParams(message_type, as_called(text)))
 
     def ask(self, method: Callable[..., Any], uri: str, *arguments: Any) -> Any:
-        """Call one of these about an exercise's script; of another file, None. A fault of the
-        course is shown as a message.
+        """Call a method of this class for an exercise's script, or return None for another file.
+
+        A fault of the course is shown as a message.
         """
         path = Path(to_fs_path(uri) or "").resolve()
         try:
             course = load_course(find_course(path.parent))
         except (CourseError, OSError):  # a file of no course
             return None
-        named = [exercise for exercise in course.exercises if exercise.script.resolve() == path]
+        matches = [exercise for exercise in course.exercises if exercise.script.resolve() == path]
         try:
             with self._lock:
-                return method(uri, read_own(course, named[0]), *arguments) if named else None
+                return method(uri, read_own(course, matches[0]), *arguments) if matches else None
         except CourseFault as error:
             self.say(f"course: {error}", types.MessageType.Error)
 
 
 def server_for(box: Box) -> LanguageServer:
-    """Return the server, which runs attempts in this box."""
+    """Return a server that runs attempts in this box."""
     server = LanguageServer(SOURCE, version("manyheads"))
     editor = Editor(server, box)
 

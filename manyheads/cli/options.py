@@ -64,18 +64,19 @@ JsonOption = Annotated[
 
 
 def course_of(folder: Path | None) -> Course:
-    """Return the course that the option names, or that of the working folder. Raises
-    CourseError.
-    """
+    """Return the course of the option or of the working folder. Raises CourseError."""
     return load_course(find_course(Path.cwd()) if folder is None else folder)
 
 
 def instructors_course_of(folder: Path | None, command: str) -> Course:
-    """Return the same, for commands that need the instructor's repository. Raises CourseError."""
+    """Return the course for a command that needs the instructor's repository.
+
+    Raises CourseError.
+    """
     course = course_of(folder)
-    # a mutant warns under the reference's name,
+    # A mutant's warnings would appear under the name of the reference. They are switched off in
+    # child processes and in this one.
     os.environ.setdefault("PYTHONWARNINGS", "ignore::RuntimeWarning")
-    # in the processes that this one starts, and here
     warnings.simplefilter("ignore", RuntimeWarning)
     if not (course.root / "solutions").is_dir():
         needed = f"course {command} needs the instructor's repository, with its solutions/"
@@ -85,8 +86,9 @@ def instructors_course_of(folder: Path | None, command: str) -> Course:
 
 
 def assignment_of(course: Course, name: str | None) -> Assignment:
-    """Return the assignment with this id or title, or a part of either; without a name the only
-    one. Raises CourseError.
+    """Return the assignment with this id or title, or a part of either.
+
+    Without a name, return the only assignment. Raises CourseError.
     """
     try:
         return assignment_named(course, name, in_part=True)
@@ -97,8 +99,14 @@ def assignment_of(course: Course, name: str | None) -> Assignment:
 def exercises_named(
     course: Course, names: list[str], assignment: str | None = None
 ) -> list[Exercise]:
-    """Return the exercises with these ids, files or functions, or all, of this assignment. Raises
-    CourseError.
+    """Return the exercises with these ids, files, assignments or functions.
+
+    Raises CourseError.
+
+    Args:
+        course: The course.
+        names: The names, or an empty list for all exercises.
+        assignment: Only exercises of this assignment.
     """
     candidates = list(
         course.exercises if assignment is None else assignment_of(course, assignment).exercises
@@ -119,25 +127,17 @@ def exercises_named(
         )
         if not match:
             raise CourseError(f"{unknown(candidates, name)} Next: course status")
-        here, path = (
-            [file for exercise in match for file in (exercise.script, exercise.notebook)],
-            Path(name),
-        )
-        if (
-            path.suffix
-            and path.exists()
-            and path.resolve().parent not in {file.parent for file in here}
-        ):
-            problem = f"{path} is not read: attempts are in {here[0].parent}"
+        path, folders = Path(name), [exercise.script.parent for exercise in match]
+        folders += [exercise.notebook.parent for exercise in match]
+        if path.suffix and path.exists() and path.resolve().parent not in folders:
+            problem = f"{path} is not read: attempts are in {folders[0]}"
             raise CourseError(f"{problem}. Next: copy it there, then course check {match[0].id}")
         exercises += match
     return exercises
 
 
 def _of_a_copy(course: Course, exercises: Sequence[Exercise], name: str) -> list[Exercise]:
-    """Return the exercise that a file is of whose name says more than that, such as
-    04_reshape_dance-Copy1.ipynb.
-    """
+    """Return the exercise of a copied file, such as 04_reshape_dance-Copy1.ipynb, or none."""
     is_file = Path(name).suffix.lower() in ENDINGS
     original = Exercises(course).match_name(Path(name).name) if is_file else None
     return [exercise for exercise in exercises if exercise is original]
@@ -157,13 +157,13 @@ def exercise_named(course: Course, name: str, command: str) -> Exercise:
 class Console(rich.console.Console):
     """The console that every command prints to.
 
-    Nothing that it shows can move a cursor or turn a line around, whoever wrote it. "Next:" and a
-    command are alone on their line, which is one for whoever copies it, however long. A message of
-    one line stays one where this is no terminal.
+    No text can move the cursor or reverse a line, even if a student wrote it. "Next:" and a command
+    have their own line, which is never folded, so that it can be copied. If the output is no
+    terminal, a message of one line stays one line.
     """
 
     def say(self, *sentences: str, style: str | Style | None = None) -> None:
-        """Print sentences as they are, each on one line, which a terminal may end within a word."""
+        """Print each sentence on one line, which a terminal may break within a word."""
         for sentence in sentences:
             text = as_called(sentence)
             alone = self.is_terminal or "\nNext: " in f"\n{text}"
@@ -172,8 +172,9 @@ class Console(rich.console.Console):
             )
 
     def tell(self, *sentences: str | Text, style: str | Style | None = None) -> None:
-        """Print sentences as they are; a terminal folds them between words, below themselves. An
-        empty one is left out.
+        """Print sentences without markup, and omit empty ones.
+
+        A terminal folds them between words, with further lines indented.
         """
         for sentence in filter(None, sentences):
             text = str(sentence)
@@ -187,22 +188,22 @@ class Console(rich.console.Console):
     def render(
         self, renderable: RenderableType, options: ConsoleOptions | None = None
     ) -> Iterable[Segment]:
-        """Render a text with the command as it is called here, and without what is not seen."""
+        """Render a text with the local name of the command, and without invisible characters."""
         renderable = text_as_called(renderable) if isinstance(renderable, Text) else renderable
         for segment in super().render(renderable, options):
-            # control: what rich itself sends to a terminal
+            # Control segments are rich's own.
             is_ours = segment.control or segment.text.isprintable()
             yield segment if is_ours else Segment(visible(segment.text), segment.style)
 
     def on_broken_pipe(self) -> None:
-        """End the command, and let nothing more be written: whoever read the output is gone."""
+        """End the command without further output, because the reader of the output is gone."""
         self.quiet = True
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise SystemExit(141)  # as after SIGPIPE
 
 
 def _below_itself(line: str, width: int) -> str:
-    """Return the line, folded where it is not a command to be copied."""
+    """Return the folded line, but do not fold a command that may be copied."""
     if line.startswith("Next: "):
         return line
     further = " " * (len(line) - len(line.lstrip()) + 2)
@@ -212,7 +213,7 @@ def _below_itself(line: str, width: int) -> str:
 
 
 def open_console(*, stderr: bool = False) -> Console:
-    """Return a console that shows texts as they are, also :heart: in a name."""
+    """Return a console that shows texts unchanged, even :heart: in a name."""
     return Console(stderr=stderr, highlight=False, emoji=False)
 
 
@@ -220,7 +221,7 @@ PLAIN_SECONDS = 5.0  # between two lines without a terminal
 
 
 def waiting(console: Console, doing: str) -> AbstractContextManager[object]:
-    """Show on a terminal what is waited for, and for how many seconds already."""
+    """Show the current work and its seconds so far on a terminal."""
     columns = (SpinnerColumn(), "{task.description}", TimeElapsedColumn())
     spinner = Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
     spinner.add_task(escape(doing), total=None)
@@ -235,27 +236,34 @@ def progress(
     doing: str = "grading",
     unit: str = "submissions",
 ) -> Iterator[Callable[..., None]]:
-    """Show submissions as they are graded. Yields what counts one more, which may have crashed or
-    run out of time.
+    """Show the progress of grading. Yields a function to call after each submission.
 
-    earlier_count: how many are from an earlier run.
+    The argument of that function is whether the submission crashed or ran out of time.
+
+    Args:
+        console: Shows the progress.
+        total: The number of submissions, including those of an earlier run.
+        earlier_count: The number of submissions that an earlier run graded.
+        doing: The name of the work.
+        unit: The name of the counted objects.
     """
     counts = (BarColumn(), MofNCompleteColumn(), "{task.fields[rate]}", TimeRemainingColumn())
     columns = (doing, *counts, "{task.fields[stopped]}")
-    started = last = time.monotonic()
-    done = stopped = 0
+    started = shown_at = time.monotonic()
+    count = stopped = 0
 
     def one_more(has_stopped: bool = False) -> None:
-        nonlocal done, stopped, last
-        done, stopped, now = done + 1, stopped + has_stopped, time.monotonic()
-        rate = done / max(now - started, 1e-9)
+        nonlocal count, stopped, shown_at
+        count, stopped, moment = count + 1, stopped + has_stopped, time.monotonic()
+        rate = count / max(moment - started, 1e-9)
         ended = f"{stopped} crashed or out of time" if stopped else ""
         bar.update(task, advance=1, rate=f"{rate:.1f}/s", stopped=ended)
-        if not console.is_terminal and now - last >= PLAIN_SECONDS:
-            last = now
-            seconds_left = (total - earlier_count - done) / rate
+        if not console.is_terminal and moment - shown_at >= PLAIN_SECONDS:
+            shown_at = moment
+            seconds_left = (total - earlier_count - count) / rate
             so_far = (
-                f"{earlier_count + done} of {total} {unit}, {rate:.1f}/s, {seconds_left:.0f} s left"
+                f"{earlier_count + count} of {total} {unit}, {rate:.1f}/s, "
+                f"{seconds_left:.0f} s left"
             )
             console.say(", ".join(filter(None, (f"{doing}: {so_far}", ended))))
 

@@ -56,15 +56,17 @@ from .options import (
 if TYPE_CHECKING:
     from ..student.plot_content import Key, Picture
 
-MOST_NAMED = 40  # the most of a kind that are named on a terminal
+MOST_NAMED = 40  # the most names or messages of one list on a terminal
 ON_THE_PAGE = "Next: course report, whose class page has them all"
 
 
 def course_near(option: Path | None, results: Path) -> Course | None:
-    """Return the course that the option names, or that of the working folder, or of the results.
-    Raises CourseError.
+    """Return the course of the option, of the working folder or of the results.
 
-    None where there is no course; then it is said that nothing is decided.
+    If there is no course, print that no decisions are applied, and return None.
+
+    Raises:
+        CourseError: The course cannot be loaded.
     """
     if option is not None:
         return load_course(option)
@@ -83,8 +85,9 @@ def course_near(option: Path | None, results: Path) -> Course | None:
 
 
 def roster_of(course: Course | None, option: Path | None) -> Path | None:
-    """Return the roster's file: the option's, or course.yaml's; None where there is none, or the
-    option is `none`.
+    """Return the file of the roster, from the option or from course.yaml.
+
+    Return None if neither names one, or if the option is `none`.
     """
     if option is None and course is not None and course.file.roster:
         return course.root / course.file.roster
@@ -92,8 +95,10 @@ def roster_of(course: Course | None, option: Path | None) -> Path | None:
 
 
 def class_list(course: Course | None, option: Path | None, names: Iterable[str]) -> ClassList:
-    """Return the roster in this file; without one, nobody. Raises CourseFault where it knows nobody
-    of these present.
+    """Return the students on the roster, or an empty list if there is no roster.
+
+    Raises:
+        CourseFault: The roster contains none of these names.
     """
     path = roster_of(course, option)
     if path is None:
@@ -108,8 +113,9 @@ def class_list(course: Course | None, option: Path | None, names: Iterable[str])
 
 
 def known_students(course: Course) -> set[str]:
-    """Return who is on the roster of course.yaml, has a result, or has handed in something. Raises
-    CourseFault.
+    """Return all students on the roster of course.yaml, with a result or with a submission.
+
+    Raises CourseFault.
     """
     path, submitted = roster_of(course, None), course.root / "submitted"
     on_roster = (
@@ -124,19 +130,15 @@ def known_students(course: Course) -> set[str]:
 
 
 def of_absent(counted: Sequence[Result], decisions: Decisions, members: ClassList) -> list[Result]:
-    """Return results of those on the roster who handed in nothing, and about whom something is
-    decided.
-    """
+    """Return results of students on the roster who handed in nothing but have a decision."""
     by_assignment: dict[str, list[Result]] = {}
     for result in counted:
         by_assignment.setdefault(result.assignment, []).append(result)
-    absent = (
-        (results[-1], members.absent(entry.student for entry in results))
-        for results in by_assignment.values()
-    )
-    return [
-        result for template, names in absent for result in of_the_absent(template, decisions, names)
-    ]
+    absent_results = list[Result]()
+    for results in by_assignment.values():
+        names = members.absent(entry.student for entry in results)
+        absent_results += of_the_absent(results[-1], decisions, names)
+    return absent_results
 
 
 def class_of(
@@ -151,7 +153,14 @@ def class_of(
 ) -> ClassView:
     """Return the class of these results as they count. Raises CourseFault.
 
-    assignment, section: only these. is_decided: whether what is decided is in the results already.
+    Args:
+        results: The results.
+        course: The course, if there is one.
+        roster: The option for the roster's file.
+        assignment: Only this assignment.
+        section: Only this section.
+        changed: The changes of points since the last run.
+        is_decided: Whether the results already include the decisions of overrides.yaml.
     """
     members = class_list(course, roster, (result.student for result in results))
     results = _by_roster(results, members)
@@ -180,14 +189,13 @@ def class_of(
 
 
 def _by_roster(results: Sequence[Result], members: ClassList) -> list[Result]:
-    """Return the results by the roster's students: those that came by pull request are of a GitHub
-    account, which it knows.
+    """Return the results with the roster's names of the students.
+
+    A result from a pull request has the name of a GitHub account, which the roster may contain.
     """
-    folders, named = (
-        dict[tuple[str, str], str](),
-        [members.named(result.student) for result in results],
-    )
-    for student, result in zip(named, results, strict=True):
+    folders = dict[tuple[str, str], str]()
+    names = [members.named(result.student) for result in results]
+    for student, result in zip(names, results, strict=True):
         if (
             folder := folders.setdefault((student, result.assignment), result.student)
         ) != result.student:
@@ -197,7 +205,7 @@ def _by_roster(results: Sequence[Result], members: ClassList) -> list[Result]:
             )
     return [
         result.model_copy(update={"student": student})
-        for student, result in zip(named, results, strict=True)
+        for student, result in zip(names, results, strict=True)
     ]
 
 
@@ -241,10 +249,9 @@ def _of_section(members: ClassList, section: str) -> ClassList:
 
 
 def tell(console: Console, view: ClassView, how: str) -> bool:
-    """Say who got what by which rule, whose points changed, who is absent, how it was graded, and
-    what is not.
+    """Print the decisions, the changes of points, the absent students and the ungraded exercises.
 
-    Returns whether all is graded.
+    Returns whether everything is graded.
     """
     decided = (
         (sentence, result.student)
@@ -252,40 +259,39 @@ def tell(console: Console, view: ClassView, how: str) -> bool:
         for sentence in sentences(result, view.labels)
     )
     name(console, "decided", _with_whose(decided), style="cyan")
-    untimed = sorted(
-        r.student
-        for r in view.results
-        if any(adjustment.words == UNKNOWN_TIME for adjustment in r.adjustments)
-    )
+    untimed = list[str]()
+    for result in view.results:
+        if any(adjustment.words == UNKNOWN_TIME for adjustment in result.adjustments):
+            untimed.append(result.student)
     if untimed:
         unknown = (
             "When these were handed in is not known, and none of them counts as late: "
-            f"{some(untimed)}"
+            f"{listed(sorted(untimed))}"
         )
         console.say(
             f"{unknown}. Next: a score in overrides.yaml for whoever was late; of downloads from "
             "Moodle or Canvas, course collect DOWNLOAD --times LIST",
             style="yellow",
         )
-    for assignment_part in (
-        assignment_part for assignment_part in view.assignments if assignment_part.changed
-    ):
+    for assignment_part in view.assignments:
+        if not assignment_part.changed:
+            continue
         changes = [
             f"{change.student} {score_words(change.before)} → {score_words(change.after)}"
             for change in assignment_part.changed
         ]
         console.say(
-            f"{assignment_part.title}: points changed since the last run: {some(changes)}",
+            f"{assignment_part.title}: points changed since the last run: {listed(changes)}",
             style="cyan",
         )
     if absent := view.members.absent(view.by_student):
         console.say(
             f"Handed in nothing: {len(absent)} of {len(view.members.by_name)} on the roster: "
-            f"{some(absent)}"
+            f"{listed(absent)}"
         )
     if strangers := view.members.strangers(view.by_student):
         console.say(
-            f"Not on the roster, and in no mean: {some(strangers)}. Next: complete the roster",
+            f"Not on the roster, and in no mean: {listed(strangers)}. Next: complete the roster",
             style="yellow",
         )
     console.say(how)
@@ -293,8 +299,9 @@ def tell(console: Console, view: ClassView, how: str) -> bool:
 
 
 def name_not_graded(console: Console, view: ClassView) -> bool:
-    """Name who is not graded in which exercise, with the reason. Returns whether there is
-    nobody.
+    """Print the ungraded exercises of each student, with the reason.
+
+    Returns whether everything is graded.
     """
     ungraded = sorted(
         (pair for assignment_part in view.assignments for pair in assignment_part.not_graded),
@@ -324,13 +331,20 @@ def name(
     messages: Sequence[str],
     next_step: str = ON_THE_PAGE,
     style: str = "yellow",
-    most: int | None = MOST_NAMED,
+    limit: int | None = MOST_NAMED,
 ) -> None:
-    """Name what is of one kind, as far as a terminal has room for it. next_step: what shows the
-    rest.
+    """Print messages with one label, at most as many as fit on a terminal.
+
+    Args:
+        console: Prints the messages.
+        label: The label of each message.
+        messages: The messages.
+        next_step: The advice that shows the remaining messages.
+        style: The style of the messages.
+        limit: The most messages, or None for all.
     """
-    console.say(*(f"{label}: {message}" for message in messages[:most]), style=style)
-    if remaining := len(messages) - len(messages[:most]):
+    console.say(*(f"{label}: {message}" for message in messages[:limit]), style=style)
+    if remaining := len(messages) - len(messages[:limit]):
         console.say(f"{label}: and {remaining} more. {next_step}", style=style)
 
 
@@ -338,16 +352,16 @@ def _with_whose(pairs: Iterable[tuple[str, str]]) -> list[str]:
     by_sentence: dict[str, list[str]] = {}
     for sentence, student in pairs:
         by_sentence.setdefault(sentence, []).append(student)
-    return [f"{some(students)}: {sentence}" for sentence, students in by_sentence.items()]
+    return [f"{listed(students)}: {sentence}" for sentence, students in by_sentence.items()]
 
 
-def some(names: Sequence[str]) -> str:
-    """Return the first of these names, and how many there are more."""
+def listed(names: Sequence[str]) -> str:
+    """Return the first names, and the number of the others."""
     suffix = f", and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
     return ", ".join(names[:MOST_NAMED]) + suffix
 
 
-# those of FORMATS, and that of gradescope_files
+# the formats in FORMATS, and the format of gradescope_files
 Format = Literal["csv", "gradescope", "canvas", "moodle"]
 
 
@@ -586,19 +600,12 @@ def overrides(
                 f"grace of {policy.grace}"
             )
         console.say(f"{course_assignment.title}: {due_text}")
-    rows = [
-        row
-        for row in decisions.rows
-        if row.assignment in {course_assignment.id for course_assignment in assignments}
-    ]
+    ids = {course_assignment.id for course_assignment in assignments}
+    rows = [row for row in decisions.rows if row.assignment in ids]
     console.print(
         _rows(rows, decisions.zone, labels) if rows else f"{loaded.root / NAME}: nothing is decided"
     )
-    unknown = (
-        decisions.of_nobody(students, {course_assignment.id for course_assignment in assignments})
-        if students
-        else []
-    )
+    unknown = decisions.of_nobody(students, ids) if students else []
     console.say(*(f"course: {sentence}" for sentence in unknown), style="red")
     if unknown:
         raise Exit(2)

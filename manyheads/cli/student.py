@@ -1,5 +1,6 @@
-"""Commands about a student's own attempts: `course hint`, `status`, `trace`, `plot`, `ask`,
-`train`; and `bench`.
+"""Commands for students.
+
+These are `course hint`, `status`, `trace`, `plot`, `ask`, `train` and `bench`.
 """
 
 from __future__ import annotations
@@ -41,18 +42,19 @@ FunctionArgument = Annotated[
     str | None, Argument(help="One function or class of it [default: all].")
 ]
 CROP = (6, 8)  # how many numbers of a table are shown: enough to read
-# what a model goes on from, and how many characters it writes in the end
+# the text that a model continues, and the number of characters that it writes at the end
 PROMPT, CHARACTERS = "Alice ", 240
-# steps between two lines that stay, and how many characters it writes in each
+# the steps between two printed lines, and the number of characters in each
 LINE_EVERY, SHORT = 100, 40
-RECENT = 50  # how many steps a loss is averaged over, because it varies from batch to batch
+RECENT = 50  # steps over which the loss is averaged, because it varies from batch to batch
 
 
 def desk_of(
     course: Path | None, *, fresh: bool = False, looks: bool = False, quiet: bool = False
 ) -> tuple[Checks, Console]:
-    """Return the checks of a student's own attempts, and the console. It shows what is waited for,
-    unless it is quiet for programs.
+    """Return the checks of a student's own attempts, and the console.
+
+    The console shows the exercise in progress, unless it is quiet because a program reads it.
     """
     desk, console = Checks(course_of(course), fresh=fresh, looks=looks), open_console()
     if not quiet:
@@ -61,20 +63,21 @@ def desk_of(
 
 
 def own_meant(course: Course, name: str | None, command: str) -> Own:
-    """Return the attempt at the exercise of this name, or without one at that which was checked
-    last. Raises CourseError.
+    """Return the attempt at the named exercise, or at the one that was checked last.
+
+    Raises CourseError.
     """
-    if (
-        exercise := exercise_named(course, name, command) if name else checked_last(course)
-    ) is None:
+    exercise = exercise_named(course, name, command) if name else checked_last(course)
+    if exercise is None:
         problem = f"{command} which exercise? None was checked here yet"
         raise CourseError(f"{problem}. Next: course {command} {course.exercises[0].id}")
     return read_own(course, exercise)
 
 
-def told_of(checks: Checks, attempt: Own) -> ExerciseResult | None:
-    """Return what a check of the attempt finds, whose first hint is told with it; None where there
-    is no file.
+def result_with_hint(checks: Checks, attempt: Own) -> ExerciseResult | None:
+    """Return the result of a check, or None if there is no file.
+
+    The result includes the first hint, so that hint is noted as shown.
     """
     if attempt.source.missing:
         return None
@@ -147,8 +150,8 @@ def trace(
 
     attempt = own_meant(course_of(course), exercise, "trace")
     followed = follow_own(attempt, function, "trace", CROP if values else ())
-    console, last, id_ = open_console(), attempt.last, attempt.exercise.id
-    calls = [explained(*call, attempt.source, last) for call in followed.traced_examples]
+    console, result, id_ = open_console(), attempt.last, attempt.exercise.id
+    calls = [explained(*call, attempt.source, result) for call in followed.traced_examples]
     rendered, hidden_count = fitted_trace(console, calls, is_whole=show_all)
     console.print(rendered, soft_wrap=not console.is_terminal)
     console.tell(followed.ended and f"✗ {followed.ended}", style="bold red")
@@ -158,18 +161,18 @@ def trace(
         if hidden_count
         else ""
     )
-    problem = attempt_words(last).first_wrong if last and not last.is_done else None
-    next_ = "course status" if last and last.is_done else f"course check {id_}"
+    problem = attempt_words(result).first_wrong if result and not result.is_done else None
+    next_step = "course status" if result and result.is_done else f"course check {id_}"
     if any(call.entries and not (call.is_right or call.waits_for) for call in calls):
-        next_ = f"change the first line that surprises you, then: {next_}"
+        next_step = f"change the first line that surprises you, then: {next_step}"
     elif problem:
-        next_ = f"course hint {id_}"
+        next_step = f"course hint {id_}"
         if calls and not followed.ended and all(call.is_right for call in calls):
             console.tell(
                 f"✗ These calls are right, and yet something is not: {problem.head}",
                 style="bold red",
             )
-    console.tell(f"Next: {next_}")
+    console.tell(f"Next: {next_step}")
     if followed.ended or any(call.raised for call in calls):
         raise Exit(1)
 
@@ -278,13 +281,14 @@ def ask(
 
 
 def _letter(console: Console) -> str:
-    """Return the letter that is typed, NONE or STOP; what was typed on a terminal before it was
-    asked for is dropped.
+    """Return the typed letter, or NONE for Enter, or STOP.
+
+    On a terminal, input that was typed before the question is dropped.
     """
     reply = "?"
     while reply not in ("", STOP, *LETTERS):
         console.print("A, B, C or D (Enter: show it, q: stop): ", end="")
-        with suppress(Exception):  # where this is no terminal, or there are none
+        with suppress(Exception):  # stdin is no terminal, or the system has no termios
             import termios
 
             termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
@@ -318,24 +322,21 @@ def train(
     from ..box.worker.training import STEPS
     from ..student.train_model import FUTURE, attention_of, loss_words, own_training_run
 
-    total, limits, attention = (
-        min(steps or STEPS, STEPS),
-        loaded.limits.for_worker(),
-        attention_of(chosen.train),
-    )
+    total, limits = min(steps or STEPS, STEPS), loaded.limits.for_worker()
+    attention = attention_of(chosen.train)
     with (
-        open_own_box() as box,  # which may fork this process, so before any operation
+        open_own_box() as box,  # first, because it may fork this process
         own_training_run(box, limits, attempt.source, attention) as run,
         console.status("learning") as spinner,
     ):
         console.tell(FUTURE if run.sees_future else "", style="bold red")
         for step in range(1, total + 1):
             losses.append(run.step(step))
-            now = f"loss {fmean(losses[-RECENT:]):.2f}"
-            spinner.update(f"step {step} of {total}, {now}")
+            loss = f"loss {fmean(losses[-RECENT:]):.2f}"
+            spinner.update(f"step {step} of {total}, {loss}")
             if step % LINE_EVERY == 0:
                 console.tell(
-                    f"step {step:>4}, {now}: "
+                    f"step {step:>4}, {loss}: "
                     f"{' '.join((PROMPT + run.write(PROMPT, SHORT)).split())}"
                 )
         text = PROMPT + run.write(PROMPT, CHARACTERS)

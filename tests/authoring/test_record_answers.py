@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from manyheads.authoring.record_answers import answers_of, places_of, without_rounding
+from manyheads.authoring.record_answers import answers_of, store_replies, without_rounding
 from manyheads.authoring.record_calls import RecordedCall, RecordedCalls, Replies
 from manyheads.authoring.visible_checks import ViolatedOracles, broken_aspects, groups_of
 from manyheads.box.worker.messages import Call
@@ -36,7 +36,7 @@ def stored_of(functions: Sequence[Function], call: Call) -> tuple[list[int | Non
     recorded = calls(call)
     stored_replies = [*map(Replies, recorded.fingerprints)]
     positions_by_function = [
-        places_of(stored_replies, {"f": f}, answers_of(recorded, {"f": f})) for f in functions
+        store_replies(stored_replies, {"f": f}, answers_of(recorded, {"f": f})) for f in functions
     ]
     return [
         without_rounding(stored_replies, positions, frozenset())[0][0]
@@ -131,7 +131,7 @@ def broken(call: Call, f: Function) -> tuple[int | None, ViolatedOracles]:
     """Where the reply of a function is stored, and the aspects that it breaks for sure."""
     recorded = calls(call)
     stored_replies, answers = [*map(Replies, recorded.fingerprints)], answers_of(recorded, {"f": f})
-    positions = places_of(stored_replies, {"f": f}, answers)
+    positions = store_replies(stored_replies, {"f": f}, answers)
     violations = broken_aspects(
         [answer.observed for answer in answers], list(recorded.groups.values())
     )

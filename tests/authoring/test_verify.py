@@ -1027,7 +1027,7 @@ def test_a_line_that_is_told_is_tried_on_other_inputs(bench, monkeypatch, line, 
     (proved,) = bench.lines(fault.edit.after)
     altered = ProvedLine(line=proved.line + line, edit=proved.edit if edit is None else edit)
     monkeypatch.setattr(bench, "lines", lambda *_: (altered,))
-    assert bench.told(fault) == said
+    assert bench.line_verdict(fault) == said
 
 
 def line(passed: int, total: int, share: float = 1.0) -> Line:

@@ -16,7 +16,7 @@ from manyheads.authoring.stub import Lines, _normalised, hidden_lines
 from manyheads.box.connection import Box
 from manyheads.box.without_namespaces import open_own_box
 from manyheads.checks.runner import LocalRecordingRunner, namespace_of
-from manyheads.cli.check import told_of as checked
+from manyheads.cli.student import result_with_hint as checked
 from manyheads.course import Course, Exercise, load_course
 from manyheads.diagnosis.recording_file import read
 from manyheads.report.report_content import without_ids

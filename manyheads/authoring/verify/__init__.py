@@ -1,3 +1,4 @@
-"""`course verify`: pytest, run on the claims that a course must satisfy. They are the tests of this
-package.
+"""`course verify`: run pytest on the claims that a course must satisfy.
+
+The claims are the tests in this package.
 """

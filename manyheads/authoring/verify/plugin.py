@@ -44,17 +44,17 @@ from .trials import (
     silent_attempts,
 )
 
-NUMBERS = 3  # of each family
-# of the logarithms between a family's limits; at the limits one mistake turns into another, or into
-# none
+NUMBERS = 3  # drawn for each parametric mutant
+# The share of a parameter's range, on a logarithmic scale, from which numbers are drawn. It lies in
+# the middle, because near the limits one mistake turns into another or disappears.
 MIDDLE = 0.4
 SHORT = {"seconds_per_call": 0.2, "seconds_per_attempt": 0.4}  # for an attempt that never ends
 
 
 class Verified:
-    """The course that is verified, and what cases share.
+    """The course that is verified, with the objects that its cases share.
 
-    Of exercises, what the last one needed is kept.
+    Objects that belong to an exercise are kept only for the exercise in progress.
     """
 
     def __init__(self, config: pytest.Config) -> None:
@@ -86,7 +86,10 @@ class Verified:
     def grade(self, exercise: Exercise, attempt: Path | str, **settings: Any) -> ExerciseResult:
         """Grade a file or a text, without a search for the line.
 
-        settings: of the judge, and is_short.
+        Args:
+            exercise: The exercise.
+            attempt: The file or the text.
+            settings: Settings of the judge, and `is_short` for an attempt that never ends.
         """
         text = attempt if isinstance(attempt, str) else attempt.read_text(encoding="utf-8")
         source = AttemptSource(f"{exercise.stem}.py", text)
@@ -105,7 +108,7 @@ Report = Callable[[int, Sequence[str]], None]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add what `verify_course` says."""
+    """Add the options that `verify_course` sets."""
     parser.addoption("--course")
     parser.addoption("--exercise", action="append")
     parser.addoption("--seeds", type=int)
@@ -117,7 +120,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.stash[VERIFIED] = Verified(config)
 
 
-def _some(verified: Verified, exercise: Exercise, cases: Sequence[object]) -> Sequence[object]:
+def _sample(verified: Verified, exercise: Exercise, cases: Sequence[object]) -> Sequence[object]:
     return random.Random(exercise.id).sample(cases, len(cases))[: verified.pairs]
 
 
@@ -127,8 +130,11 @@ def _pairs(exercise: Exercise) -> list[tuple[Mutant, Mutant]]:
 
 
 def _modules(exercise: Exercise) -> list[Mutant]:
-    mutants = load_bank(exercise).mutants
-    return [m for m in mutants if any(isinstance(value, type) for value in m.namespace.values())]
+    return [mutant for mutant in load_bank(exercise).mutants if _has_class(mutant)]
+
+
+def _has_class(mutant: Mutant) -> bool:
+    return any(isinstance(value, type) for value in mutant.namespace.values())
 
 
 def _numbers(exercise: Exercise) -> Iterable[object]:
@@ -140,14 +146,14 @@ def _numbers(exercise: Exercise) -> Iterable[object]:
             yield family, family.knobs(math.exp(draw.uniform(low + margin, high - margin)))
 
 
-# The cases of an exercise, by the name of the parameter that stands for one.
+# The cases of an exercise, by the name of the claims' parameter for a case.
 CASES: dict[str, Callable[[Verified, Exercise], Iterable[object]]] = {
     "mutant": lambda _, exercise: load_bank(exercise).mutants,
-    "some_mutant": lambda verified, exercise: _some(
+    "some_mutant": lambda verified, exercise: _sample(
         verified, exercise, load_bank(exercise).mutants
     ),
-    "module_mutant": lambda verified, exercise: _some(verified, exercise, _modules(exercise)),
-    "pair": lambda verified, exercise: _some(verified, exercise, _pairs(exercise)),
+    "module_mutant": lambda verified, exercise: _sample(verified, exercise, _modules(exercise)),
+    "pair": lambda verified, exercise: _sample(verified, exercise, _pairs(exercise)),
     "number": lambda _, exercise: _numbers(exercise),
     "right": lambda _, exercise: [exercise.solution, *exercise.right_attempts()],
     "wrong": lambda _, exercise: exercise.wrong_attempts(),
@@ -185,87 +191,81 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 class _ByExercise(LoadScopeScheduling):  # type: ignore[misc]
-    """Gives one process all cases of files, of an exercise those of one file, of its attempts those
-    of one claim.
+    """Group the cases that run in the same process.
+
+    A group is test_files.py as a whole, an exercise's cases of another file, or, in
+    test_attempts.py, an exercise's cases of one claim.
     """
 
     def _split_scope(self, nodeid: str) -> str:
         file, claim, exercise, _ = re.split(r"::(\w+)\[(\w+)-", nodeid, maxsplit=1)
-        return (
-            file
-            if file == "test_files.py"
-            else f"{claim if file == 'test_attempts.py' else file} {exercise}"
-        )
+        if file == "test_files.py":
+            return file
+        return f"{claim if file == 'test_attempts.py' else file} {exercise}"
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeScheduling:
-    """Return what gives cases to processes."""
+    """Return the scheduler that distributes the cases."""
     return _ByExercise(config, log)
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Function]) -> None:
-    """Let every report hold its claim: what it is about, what it says, what is next, and the share
-    of cases that must hold.
+    """Add the claim to every report, and whether the case is the last one of its claim.
+
+    The claim is its subject, its sentence, the next step and the share of cases that must hold.
     """
     lines = [_line_of(item) for item in items]
-    last = dict(zip(lines, items, strict=True))
+    last_items = dict(zip(lines, items, strict=True))
     for item, line in zip(items, lines, strict=True):
-        item.user_properties += [("line", line), ("is_last", last[line] is item)]
+        item.user_properties += [("line", line), ("is_last", last_items[line] is item)]
 
 
 def _line_of(item: pytest.Function) -> tuple[str, str, str, float]:
     exercise: Exercise = item.callspec.params["exercise"]  # type: ignore[assignment]
-    claim, says = (
-        next(item.iter_markers("claim")),
-        " ".join(str(item.obj.__doc__).split()).rstrip("."),
-    )
+    claim = next(item.iter_markers("claim"))
+    says = " ".join(str(item.obj.__doc__).split()).rstrip(".")
     files = {name: getattr(exercise, name) for name in ("solution", "checks", "misconceptions")}
-    named = {name: path.relative_to(exercise.root) for name, path in files.items()}
-    next_, subject = (
-        str(claim.args[0]).format(id=exercise.id, **named),
-        claim.kwargs.get("about", exercise.id),
-    )
-    return subject, says[:1].lower() + says[1:], next_, claim.kwargs.get("share", 1.0)
+    paths = {name: path.relative_to(exercise.root) for name, path in files.items()}
+    next_step = str(claim.args[0]).format(id=exercise.id, **paths)
+    subject = claim.kwargs.get("about", exercise.id)
+    return subject, says[:1].lower() + says[1:], next_step, claim.kwargs.get("share", 1.0)
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_makereport(call: pytest.CallInfo[None]) -> Iterator[None]:
-    """Let a report hold one sentence in place of a traceback, and whether it says what is wrong
-    with the course.
-    """
+    """Replace the traceback of a report by one sentence, and mark a fault of the course."""
     report: Any = yield
     if call.excinfo is not None:
         error = call.excinfo.value
-        is_told = isinstance(error, AssertionError | CourseFault | pytest.skip.Exception)
-        # without what pytest adds, where it rewrites assertions
+        is_sentence = isinstance(error, AssertionError | CourseFault | pytest.skip.Exception)
+        # without the part that pytest adds if it rewrites assertions
         message = str(error).partition("\nassert ")[0]
-        report.longrepr = message if is_told else f"{type(error).__name__}: {message}"
+        report.longrepr = message if is_sentence else f"{type(error).__name__}: {message}"
         report.user_properties += [("fault", True)] if isinstance(error, CourseFault) else []
     return report  # type: ignore[no-any-return]
 
 
 @pytest.fixture(scope="session")
 def verified(pytestconfig: pytest.Config) -> Iterator[Verified]:
-    """Return the course, and what cases share."""
+    """Yield the course with the objects that its cases share."""
     with pytestconfig.stash[VERIFIED].opened:
         yield pytestconfig.stash[VERIFIED]
 
 
 @pytest.fixture
 def trials(verified: Verified, exercise: Exercise) -> Trials:
-    """Return what is told of an exercise's mutants: nothing where their record is stale, as another
-    claim says.
+    """Return the trials of an exercise's mutants.
+
+    The case is skipped if the fault dictionary is stale, which another claim reports.
     """
     return verified.trials(exercise) or pytest.skip("its recording is stale")
 
 
 @pytest.fixture
 def report(record_property: Callable[[str, object], None]) -> Report:
-    """Return what says how many cases a test has, where that is not one, and of each that does not
-    hold a line.
-    """
+    """Return a function for tests of several cases: it reports their number and the failures."""
 
     def say(cases: int, failures: Sequence[str]) -> None:
         if not cases:
@@ -277,7 +277,7 @@ def report(record_property: Callable[[str, object], None]) -> Report:
 
 
 HERE = Path(__file__).parent
-# in the order of their trial
+# in the order in which they run
 CLAIMS = [f"test_{name}.py" for name in ("files", "bank", "answers", "attempts")]
 SHOWN = 10  # how many failures of a claim are listed
 Shown = Callable[["Line"], object]
@@ -294,16 +294,21 @@ _OPTIONS = (
 
 @dataclass
 class Line:
-    """What becomes of the cases of a claim.
+    """The outcome of a claim.
 
-    about: the exercise, or what all exercises have. next: what to do where the claim is
-    broken. share: of the cases, how many must hold. failures: the cause of each that does
-    not. reason: why nothing was asked, where nothing was.
+    Attributes:
+        subject: The id of the exercise, or a subject that all exercises share, such as "points".
+        says: The claim, as a sentence.
+        next_step: The advice if the claim is broken.
+        share: The share of cases that must hold.
+        total: The number of cases that ran.
+        failures: The cause of each case that does not hold.
+        reason: The reason why no case ran, if none did.
     """
 
     subject: str
     says: str
-    next: str
+    next_step: str
     share: float
     total: int = 0
     failures: list[str] = field(default_factory=list)
@@ -316,36 +321,29 @@ class Line:
 
     @property
     def is_satisfied(self) -> bool | None:
-        """Whether enough cases hold: all, or their share.
+        """Whether enough cases hold.
 
-        None: nothing was asked, or so little that its share is no case.
+        None if no case ran, or if so few ran, with a failure, that the share is less than one case.
         """
-        is_asked = self.total and (not self.failures or self.share * self.total >= 1)
-        return self.passed_cases >= self.share * self.total if is_asked else None
+        is_decided = self.total and (not self.failures or self.share * self.total >= 1)
+        return self.passed_cases >= self.share * self.total if is_decided else None
 
     @property
     def figures(self) -> str:
-        """How many cases hold, and where not all do and not all must, how many must; why nothing
-        was asked.
-        """
+        """The counts, for example "40 of 41, at least 80% asked", or why no case ran."""
         counts = f"{self.passed_cases} of {self.total}" if self.total else self.reason
-        return (
-            counts
-            if self.share == 1 or not self.failures
-            else f"{counts}, at least {self.share:.0%} asked"
-        )
+        if self.share == 1 or not self.failures:
+            return counts
+        return f"{counts}, at least {self.share:.0%} asked"
 
     @property
     def lines(self) -> list[str]:
-        """What is wrong, and what to do; empty unless the claim is broken."""
+        """The failures and the next step if the claim is broken, otherwise no lines."""
         if self.is_satisfied is not False:
             return []
         unlisted = len(self.failures) - SHOWN
-        return [
-            *self.failures[:SHOWN],
-            *([f"and {unlisted} more"] if unlisted > 0 else []),
-            f"Next: {self.next}",
-        ]
+        rest = [f"and {unlisted} more"] if unlisted > 0 else []
+        return [*self.failures[:SHOWN], *rest, f"Next: {self.next_step}"]
 
 
 def verify_course(
@@ -357,19 +355,25 @@ def verify_course(
     pairs: int = 40,
     jobs: int = 1,
 ) -> list[Line]:
-    """Return what becomes of every claim about these exercises, and show each once it is tried.
+    """Return the outcome of every claim about these exercises.
 
-    Raises CourseFault.
+    If points do not add up, nothing can be graded. So only the claims about points are tried then.
 
-    Where points do not add up, nothing is graded, so no claim about answers is tried.
+    Args:
+        course: The course.
+        exercises: The exercises to verify.
+        show_line: Receives the outcome of a claim after its last case.
+        seeds: The number of times that a right or wrong attempt is judged.
+        pairs: The number of pairs of mutants for each exercise, or 0 for all.
+        jobs: The number of processes.
 
-    seeds: how often a right or wrong attempt is judged. pairs: of mutants, for each exercise; 0:
-        all.
+    Raises:
+        CourseFault: The course cannot be verified.
     """
     catalogue = Catalogue(course)
     faults = [points_fault(exercise, catalogue.checks(exercise)) for exercise in exercises]
     for exercise in exercises:
-        load_bank(exercise)  # who cannot be read is told before any process starts
+        load_bank(exercise)  # an unreadable bank is reported before any process starts
     claims = (
         ["test_files.py::test_check_names", "test_files.py::test_points"] if any(faults) else CLAIMS
     )
@@ -379,7 +383,7 @@ def verify_course(
 
 
 def run_claims(arguments: Sequence[str], show_line: Shown) -> list[Line]:
-    """Return what becomes of the claims that these arguments of pytest name. Raises CourseFault."""
+    """Return the outcomes of the claims that these arguments of pytest name. Raises CourseFault."""
     board = Board(show_line)
     status = pytest.main([*_OPTIONS, *arguments], plugins=[board])
     if board.fault:
@@ -390,12 +394,15 @@ def run_claims(arguments: Sequence[str], show_line: Shown) -> list[Line]:
 
 
 class Board:
-    """A plugin of the process that pytest's workers report to: it fills a line for each claim."""
+    """Collect the outcomes of claims.
+
+    It is a plugin of the process to which pytest's workers report.
+    """
 
     def __init__(self, show_line: Shown) -> None:
         self._shown = show_line
         self.lines: dict[object, Line] = {}
-        self.fault = ""  # what keeps the course from being tried
+        self.fault = ""  # the reason why the course cannot be verified
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         """Note why cases could not be collected."""
@@ -403,14 +410,14 @@ class Board:
             self.pytest_internalerror(report.longreprtext)
 
     def pytest_internalerror(self, excrepr: object) -> bool:
-        """Note a fault of pytest's, or of a plugin, which need not be printed then."""
+        """Note a fault of pytest or of a plugin, so that pytest does not print it."""
         self.fault = self.fault or str(excrepr).strip().splitlines()[-1]
         return True
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Count a case.
 
-        What keeps a course from being tried ends all, as does a process that has died.
+        A fault of the course ends the run, as does a process that has died.
         """
         properties: dict[str, Any] = dict(report.user_properties)
         message = str(report.longrepr)

@@ -1,5 +1,7 @@
-"""Claims about what attempts answer: non-answers earn nothing, wrong numbers keep points of form,
-and faults have their line.
+"""Claims about the replies of attempts.
+
+Attempts without an answer earn nothing, wrong numbers keep points of form, and the line of a fault
+is found.
 """
 
 from __future__ import annotations
@@ -15,7 +17,8 @@ from .trials import Attempt
 
 claim = pytest.mark.claim
 LINES = "see docs/diagnosis.md, The line"
-HYGIENE_SHARE = 0.5  # of the checks of hygiene: some judge dropout by its values
+# The share of the hygiene checks that wrong numbers may fail: some judge dropout by its values.
+HYGIENE_SHARE = 0.5
 LINE_SHARE = 0.8  # of five faults: two may be mended on three lines
 
 
@@ -51,28 +54,28 @@ def test_form(verified: Verified, exercise: Exercise, misshapen: Attempt) -> Non
 @claim(LINES, share=LINE_SHARE)
 def test_line(verified: Verified, exercise: Exercise, fault: int) -> None:
     """The line of a small fault is found."""
-    label, verdict = _told_of(verified, exercise, fault)
+    label, verdict = _line_verdict(verified, exercise, fault)
     assert verdict in ("there", "elsewhere"), f"{label}: {verdict} is told"
 
 
 @claim(LINES)
 def test_no_wrong_line(verified: Verified, exercise: Exercise, fault: int) -> None:
     """No line is told where nothing is wrong."""
-    label, verdict = _told_of(verified, exercise, fault)
+    label, verdict = _line_verdict(verified, exercise, fault)
     assert verdict != "wrong", label
 
 
-def _told_of(verified: Verified, exercise: Exercise, number: int) -> tuple[str, str]:
-    """Return what the fault with this number is, and what is told of it.
+def _line_verdict(verified: Verified, exercise: Exercise, number: int) -> tuple[str, str]:
+    """Return a description of the fault with this number, and how well a search locates it.
 
-    An exercise with few edits may not have it.
+    The case is skipped if the exercise has fewer faults.
     """
     bench = verified.faults(exercise)
     if number >= len(bench.undone):
         pytest.skip(NOTHING)
     fault = bench.undone[number]
     location = f"{fault.attempt}, line {fault.edit.line} ({fault.edit.category})"
-    return f"{exercise.id}: {location}: {fault.edit.described}", bench.told(fault)
+    return f"{exercise.id}: {location}: {fault.edit.described}", bench.line_verdict(fault)
 
 
 def _assert_nothing_earned(behaviour: str, result: ExerciseResult) -> None:

@@ -1,5 +1,6 @@
-"""Claims about attempts: stubs score 0, right ones full, and wrong ones that no mutant stands for
-get no name.
+"""Claims about attempts: stubs, right ones, and wrong ones that no mutant stands for.
+
+Stubs score 0, right attempts score full, and the wrong ones get no diagnosis.
 """
 
 from __future__ import annotations
@@ -28,10 +29,10 @@ def test_every_seed(verified: Verified, exercise: Exercise, attempt: Path) -> No
     """A right or unlisted wrong attempt has the same points and names with every seed."""
     names_by_seed = list[set[str]]()
     for seed, reference in enumerate(verified.references(exercise)):
-        here = LocalRecordingRunner(namespace_of(attempt))
-        ends = verified.catalogue.run(exercise, here, reference, SECRET, str(seed), exercise.id)
+        runner = LocalRecordingRunner(namespace_of(attempt))
+        ends = verified.catalogue.run(exercise, runner, reference, SECRET, str(seed), exercise.id)
         failed = {end.id: end.suspect for end in ends if end.outcome != "passed"}
-        # a check that proves none keeps others silent
+        # No misconception counts if a failed check shows none.
         names = () if "" in failed.values() else failed.values()
         names_by_seed.append({*failed, *names})
     by_chance = ", ".join(

@@ -1,4 +1,6 @@
-"""Claims about the bank: every mutant and every pair is named, at any number, and beside unfinished
+"""Claims about the bank: mutants are caught and named.
+
+The same holds for pairs of mutants, for numbers between the listed ones, and beside unfinished
 functions.
 """
 
@@ -17,7 +19,7 @@ from .plugin import Report
 from .trials import Trials
 
 claim = pytest.mark.claim
-PAIR_SHARE = 0.55  # of some thirty that are drawn: each mutant that is added draws others
+PAIR_SHARE = 0.55  # About thirty pairs are drawn, and each new mutant changes the draw.
 VERDICT_SHARE = 0.97  # recordings hold no random numbers, and not all that a hidden check asks
 UNFINISHED_SHARE = 0.9
 
@@ -31,10 +33,8 @@ def test_caught(trials: Trials, mutant: Mutant) -> None:
 @claim("add one that fails it to {misconceptions}, or take the check out")
 def test_used(trials: Trials, report: Report) -> None:
     """Every check is failed by a mutant."""
-    failed, hidden = (
-        {c for mutant in trials.bank.mutants for c in trials.failed(mutant)},
-        trials.recording.hidden,
-    )
+    failed = {check for mutant in trials.bank.mutants for check in trials.failed(mutant)}
+    hidden = trials.recording.hidden
     report(len(hidden), [f"{id_} is failed by no mutant" for id_ in hidden if id_ not in failed])
 
 
@@ -45,8 +45,8 @@ def test_named(trials: Trials, mutant: Mutant) -> None:
     if mutant_report.stops:
         pytest.skip("none answers")
     if mutant_report.is_first(mutant.id):
-        # Another misconception that each check proves by itself, up to the first that proves none,
-        # or this one.
+        # Checks may show another misconception on their own. The list ends before the first check
+        # that shows none, or shows this one.
         suspects = [
             *takewhile(lambda suspect: suspect not in ("", mutant.id), trials.suspects(mutant))
         ]
@@ -61,7 +61,7 @@ def test_named(trials: Trials, mutant: Mutant) -> None:
 @claim("course release {id}", share=VERDICT_SHARE)
 def test_verdicts(trials: Trials, mutant: Mutant, report: Report) -> None:
     """Every visible check gives the hidden check's verdict."""
-    # what a condition asks, no visible check does
+    # no visible check replaces a condition
     failed, unmet = trials.failed(mutant), trials.failed(mutant, "2")
     visible = [
         c for c in trials.alone(mutant).checks if c.outcome != "skipped" and c.id not in unmet
@@ -83,13 +83,13 @@ def test_pairs(trials: Trials, pair: tuple[Mutant, Mutant]) -> None:
     if namespace is None or any(
         m.faults == {**first.faults, **second.faults} for m in trials.bank.mutants
     ):
-        pytest.skip("none meet")  # or they are a mutant of their own
+        pytest.skip("none meet")  # or the bank lists the combination as a single mutant
     mutant_report = trials.mutant_report(namespace)
-    if mutant_report.seen in [trials.alone(mutant).seen for mutant in pair]:
+    if mutant_report.behaviour in [trials.alone(mutant).behaviour for mutant in pair]:
         pytest.skip("none answers otherwise than each fault alone")
-    named = {name for d in mutant_report.named for name in (d.id, *d.alternatives)}
-    expected = [{first.id, second.id}, *trials.simpler(first, second, mutant_report)]
-    assert any(ids <= named for ids in expected), (
+    names = {name for d in mutant_report.named for name in (d.id, *d.alternatives)}
+    expected = [{first.id, second.id}, *trials.simpler(pair, mutant_report)]
+    assert any(ids <= names for ids in expected), (
         f"{_label(first)} and {_label(second)} are named {mutant_report.names}"
     )
 
@@ -111,11 +111,11 @@ def test_unfinished(trials: Trials, some_mutant: Mutant, report: Report) -> None
         (name, trials.mutant_report({**some_mutant.namespace, **stubs}), reference)
         for name, stubs, reference in trials.unfinished
     ]
-    # else its fault is in a stub
+    # A mutant that behaves like the reference has its fault in a stub.
     detected = {
         name: mutant_report
         for name, mutant_report, reference in cases
-        if mutant_report.seen != reference.seen
+        if mutant_report.behaviour != reference.behaviour
     }
     lost = {
         name: mutant_report.names
@@ -124,7 +124,7 @@ def test_unfinished(trials: Trials, some_mutant: Mutant, report: Report) -> None
     }
     report(
         len(detected),
-        [f"{_label(some_mutant)} before {name}: {named}" for name, named in lost.items()],
+        [f"{_label(some_mutant)} before {name}: {names}" for name, names in lost.items()],
     )
 
 
@@ -135,12 +135,12 @@ def test_weights(trials: Trials, module_mutant: Mutant) -> None:
     with mock.patch.object(
         nn.Linear, "reset_parameters", lambda layer: (torch.rand(1), begin(layer))
     ):
-        then = trials.mutant_report(module_mutant.namespace).names
-    # What it keeps from call to call may be why; of layers that are made anew in each call a hidden
-    # check proves it.
-    if then != default_names and (then or module_mutant.id not in trials.suspects(module_mutant)):
-        assert then == trials.mutant_report(module_mutant.namespace).names, (
-            f"{module_mutant.id} is named {default_names}, then {then}"
+        names = trials.mutant_report(module_mutant.namespace).names
+    # The names may also change without other weights, because the mutant keeps state between calls.
+    # A hidden check may show the misconception of a mutant that makes its layers in each call.
+    if names != default_names and (names or module_mutant.id not in trials.suspects(module_mutant)):
+        assert names == trials.mutant_report(module_mutant.namespace).names, (
+            f"{module_mutant.id} is named {default_names}, then {names}"
         )
 
 

@@ -1,5 +1,6 @@
-"""Claims about files and lessons: exercises/ is what the sources yield, nothing hidden is in it,
-and lessons link to what exists.
+"""Claims about files and lessons.
+
+exercises/ agrees with its sources and contains nothing hidden, and links in lessons have a target.
 """
 
 from __future__ import annotations
@@ -56,8 +57,9 @@ def test_check_names(exercise: Exercise) -> None:
 
 
 def _repeated_checks(file: Path) -> list[str]:
-    """Return a sentence for every check of this file that a later one of the same name replaces, so
-    that it never runs.
+    """Return a sentence for every check that a later one of the same name replaces.
+
+    Such a check never runs.
     """
     sentences, line_of = list[str](), dict[str, int]()
     for statement in ast.parse(file.read_text(encoding="utf-8")).body:
@@ -84,7 +86,7 @@ def test_strays(verified: Verified, exercise: Exercise, report: Report) -> None:
     """Every file of solutions/ and grader/ is of an exercise."""
     exercises = verified.course.exercises
     if exercise is not exercises[-1] or len(verified.exercises) != len(exercises):
-        pytest.skip(NOTHING)  # it is asked once, of all
+        pytest.skip(NOTHING)  # one case covers all exercises
     expected_paths = {
         path for peer in exercises for path in (peer.solution, peer.checks, peer.misconceptions)
     }
@@ -93,7 +95,7 @@ def test_strays(verified: Verified, exercise: Exercise, report: Report) -> None:
         for peer in exercises
         for path in (*peer.right_attempts(), *peer.wrong_attempts())
     }
-    places = (
+    patterns = (
         "solutions/*/*.py",
         "grader/checks/test_*.py",
         "grader/misconceptions/*.py",
@@ -102,7 +104,7 @@ def test_strays(verified: Verified, exercise: Exercise, report: Report) -> None:
     )
     paths = [
         path
-        for pattern in places
+        for pattern in patterns
         for path in sorted(exercise.root.glob(pattern))
         if not path.name.startswith(("_", "."))
     ]
@@ -159,12 +161,14 @@ def test_words(exercise: Exercise, report: Report) -> None:
 
 
 def _missing_words(text: MisconceptionText | None) -> str:
-    """Return what is missing, for example "title and three hints"; "" if nothing is."""
+    """Return the missing parts of a text, for example "title and three hints", or ""."""
     if text is None:
         return "title, explanation and three hints"
     fields = {"title": text.title, "explanation": text.explanation, "three hints": all(text.hints)}
-    *leading, last = [name for name, is_there in fields.items() if not is_there] or [""]
-    return f"{', '.join(leading)} and {last}" if leading else last
+    missing = [name for name, is_there in fields.items() if not is_there]
+    if len(missing) < 2:
+        return "".join(missing)
+    return f"{', '.join(missing[:-1])} and {missing[-1]}"
 
 
 @claim("write what each asks for, in its place", about="fill")
@@ -207,9 +211,8 @@ def test_links(verified: Verified, exercise: Exercise, report: Report) -> None:
             broken.append(f"{exercise.stem}: {target} is not released")
         elif token.type == "image" and not token.content.strip():
             broken.append(f"{exercise.stem}: {target} has no words for who cannot see it")
-    unseen = [
-        path for path in exercise.figures if path not in {folder / target for _, target in links}
-    ]
+    linked = {folder / target for _, target in links}
+    unseen = [path for path in exercise.figures if path not in linked]
     broken += [f"{path.relative_to(exercise.root)} is named in no lesson" for path in unseen]
     report(len(links) + len(unseen), broken)
 
@@ -255,10 +258,12 @@ def test_visible_checks(exercise: Exercise, report: Report) -> None:
 
 @dataclass(frozen=True)
 class CellRun:
-    """What a cell of a lesson shows when it runs: what it prints, and the exception that ends it,
-    if any.
+    """A run of one cell of a lesson: its printed text, and the exception that ended it, if any.
 
-    label: the exercise, whether its stub or its solution ran, and the first line of the cell.
+    Attributes:
+        label: The exercise, whether its stub or its solution ran, and the cell's first line.
+        printed: The printed text.
+        error: The exception.
     """
 
     label: str
@@ -274,10 +279,7 @@ class CellRun:
 
 
 def _cell_runs(exercise: Exercise, tag: str) -> list[tuple[CellRun, CellRun]]:
-    """Run the lesson with the stub and with the solution.
-
-    Returns both runs of each cell with this tag.
-    """
+    """Return both runs, with the stub and with the solution, of each cell with this tag."""
     with_stub = _run_cells(exercise, "stub", stub_of(exercise), tag)
     with_solution = _run_cells(
         exercise, "solution", exercise.solution.read_text(encoding="utf-8"), tag
@@ -286,8 +288,9 @@ def _cell_runs(exercise: Exercise, tag: str) -> list[tuple[CellRun, CellRun]]:
 
 
 def _run_cells(exercise: Exercise, origin: str, source: str, tag: str) -> list[CellRun]:
-    """Run the check and prediction cells in their order, as a notebook does: later ones may use
-    names of earlier ones.
+    """Run the check and prediction cells in their order, and return the runs with this tag.
+
+    As in a notebook, a cell may use the names that earlier cells define.
     """
     namespace = dict(namespace_of_source(source, exercise.solution)) | {"__name__": "__main__"}
     runs = []
@@ -304,7 +307,7 @@ def _run_cell(exercise: Exercise, origin: str, cell: str, namespace: dict[str, o
     first_line = next(
         (line for line in lines if line and not line.startswith(("if __name__", "#"))), ""
     )
-    # lines are counted from the cell's first
+    # A message about an endless cell counts lines from the first one of the cell.
     printed, raised, compiled_as = io.StringIO(), None, Path("its cell")
     ending = must_end("the cell", compiled_as, "mend it")
     try:
@@ -329,7 +332,7 @@ def test_released(verified: Verified, exercise: Exercise, report: Report) -> Non
         f"{path.relative_to(exercise.root)} is not what solutions/ yields" for path in outdated
     ]
     is_last = exercise is verified.course.exercises[-1]
-    # else a stray may be of one not asked
+    # Otherwise a stray may belong to an exercise that is not verified.
     if is_last and len(verified.exercises) == len(verified.course.exercises):
         files = [(e.script, e.notebook, *e.figures, *recorded_files(e)) for e in verified.exercises]
         strays = stray_files(verified.course, [path for paths in files for path in paths])
@@ -355,5 +358,5 @@ def test_no_leak(verified: Verified, exercise: Exercise, report: Report) -> None
     files = dict(verified.texts(exercise))
     if is_current(exercise):
         files |= {path: path.read_bytes() for path in recorded_files(exercise)}
-    named = {str(path.relative_to(exercise.root)): content for path, content in files.items()}
-    report(len(named), leaks(verified.course, named))
+    contents = {str(path.relative_to(exercise.root)): content for path, content in files.items()}
+    report(len(contents), leaks(verified.course, contents))

@@ -33,13 +33,13 @@ from ..templates import filled
 
 
 class MutantReport:
-    """What is told of a wrong attempt, by its answers to the public calls."""
+    """The diagnosis of a wrong attempt, from its replies to the public calls."""
 
     def __init__(self, findings: Attribution, transcript: Sequence[Exchange] = ()) -> None:
         self.checks, self.named = findings.checks, findings.diagnosis.named
         self.names = [diagnosed.id for diagnosed in self.named]
-        # What two attempts share that answer alike.
-        self.seen = (
+        # equal for two attempts with the same replies
+        self.behaviour = (
             findings.diagnosis.answers,
             sorted((check.id, check.outcome) for check in findings.checks),
         )
@@ -51,37 +51,37 @@ class MutantReport:
             for exchange in transcript
             if target_of(exchange.call) in wrong_functions
         ]
-        # its exception says where, and need not say why
+        # Every call of a wrong function raised. The exception shows where the fault is, so it need
+        # not identify the misconception.
         self.stops = bool(raised) and None not in raised
 
     def is_first(self, id_: str) -> bool:
-        """Return whether the misconception is named first, or may stand in place of the first."""
+        """Return whether the misconception is the first one named, or an alternative to it."""
         return any(id_ in (diagnosed.id, *diagnosed.alternatives) for diagnosed in self.named[:1])
 
 
 class Trials:
-    """Puts an exercise's public calls to trusted code, and single hidden checks.
+    """Run an exercise's public calls, and single hidden checks, on trusted code.
 
-    Each mutant is asked once.
+    Each mutant runs once.
     """
 
     def __init__(self, catalogue: Catalogue, exercise: Exercise) -> None:
-        self.exercise, self.bank, self.recording = (
-            exercise,
-            load_bank(exercise),
-            read(exercise.fingerprints),
-        )
+        self.exercise, self.bank = exercise, load_bank(exercise)
+        self.recording = read(exercise.fingerprints)
         self._catalogue, self._reference = catalogue, catalogue.remembering(exercise)
-        # in which the mutants' numbers stand
+        # the file that contains the mutants' numbers
         self._text = exercise.misconceptions.read_text(encoding="utf-8")
         rows = zip(self.recording.kills, self.recording.mutants, strict=True)
         self._rows = dict(zip(map(id, self.bank.mutants), rows, strict=True))
         self._alone: dict[object, MutantReport] = {}
 
     def failed(self, mutant: Mutant, how: str = "12") -> list[str]:
-        """Return the hidden checks that a mutant fails, by the record.
+        """Return the recorded hidden checks that a mutant fails.
 
-        how: "1" by the check itself, "2" by a condition.
+        Args:
+            mutant: The mutant.
+            how: "1" for failures of the check itself, "2" for failures by a condition.
         """
         return [
             id_
@@ -90,20 +90,19 @@ class Trials:
         ]
 
     def by_rounding(self, mutant: Mutant) -> list[int]:
-        """Return the calls whose answers rounding may decide, if the mutant differs from the
-        reference in no other call.
+        """Return the calls with replies that rounding may decide.
+
+        Return none if the mutant also differs from the reference in another call.
         """
         _, recorded = self._rows[id(mutant)]
-        return (
-            []
-            if differs_for_sure(recorded.answers)
-            else [i for i, a in enumerate(recorded.answers) if a is None]
-        )
+        if differs_for_sure(recorded.answers):
+            return []
+        return [i for i, reply_index in enumerate(recorded.answers) if reply_index is None]
 
     def alone(self, mutant: Mutant) -> MutantReport:
-        """Return what is told of a mutant.
+        """Return the report about a mutant.
 
-        Of those that answer alike by the record, the first is asked.
+        Mutants with the same misconception and the same recorded replies share one report.
         """
         key = (mutant.id, self._rows[id(mutant)][1].answers)
         if key not in self._alone:
@@ -111,9 +110,9 @@ class Trials:
         return self._alone[key]
 
     def mutant_report(self, namespace: Namespace) -> MutantReport:
-        """Return what is told of a wrong attempt.
+        """Return the report about a wrong attempt.
 
-        Hidden checks add names to these, and take none away.
+        Hidden checks can only add misconceptions to the report.
         """
         attempt = LocalRecordingRunner(namespace)
         with redirect_stdout(StringIO()), redirect_stderr(StringIO()):
@@ -123,38 +122,37 @@ class Trials:
         return MutantReport(findings, attempt.transcript)
 
     def suspects(self, mutant: Mutant) -> Iterator[str]:
-        """Yield the misconception that each check which a mutant fails proves by itself; "" where
-        it proves none.
-        """
+        """Yield for each check that a mutant fails the misconception that it shows, or ""."""
         for check in self.failed(mutant):
             attempt, id_ = LocalRecordingRunner(mutant.namespace), self.exercise.id
-            yield self._catalogue.run(
+            outcomes = self._catalogue.run(
                 self.exercise, attempt, self._reference, PUBLIC, id_, only=[check]
-            )[0].suspect
+            )
+            yield outcomes[0].suspect
 
     def simpler(
-        self, first: Mutant, second: Mutant, mutant_report: MutantReport
+        self, pair: tuple[Mutant, Mutant], mutant_report: MutantReport
     ) -> Iterator[set[str]]:
-        """Yield the names of pairs with fewer changes that behave so: beside the other fault a
-        change may do nothing.
+        """Yield the names of pairs with fewer changes and the same replies as this pair.
+
+        Together with the other fault, a change may have no effect.
         """
-        for original, partner in ((first, second), (second, first)):
-            for fewer in (
-                mutant
-                for mutant in self.bank.mutants
-                if mutant.faults.items() < original.faults.items()
-            ):
-                namespace = self.bank.combine(fewer, partner)
-                if (
-                    namespace is not None
-                    and self.mutant_report(namespace).seen == mutant_report.seen
-                ):
-                    yield {fewer.id, partner.id}
+        for original, partner in (pair, pair[::-1]):
+            for simpler in self.bank.mutants:
+                if not simpler.faults.items() < original.faults.items():
+                    continue
+                namespace = self.bank.combine(simpler, partner)
+                if namespace is None:
+                    continue
+                if self.mutant_report(namespace).behaviour == mutant_report.behaviour:
+                    yield {simpler.id, partner.id}
 
     @cached_property
     def unfinished(self) -> Sequence[tuple[str, Namespace, MutantReport]]:
-        """Of each function but the first: its name, its and later ones' stubs, and what is told of
-        the reference with them.
+        """For each function but the first, the reference with stubs from this function on.
+
+        The entries are the function's name, the stubs, and the report about the reference with
+        them.
         """
         reference = self._catalogue.reference(self.exercise).namespace
         targets = {target_of(call) for call in self.recording.calls}
@@ -166,22 +164,22 @@ class Trials:
         ]
 
 
-def _stub(*arguments: object, **named: object) -> None:
+def _stub(*arguments: object, **keywords: object) -> None:
     raise NotImplementedError
 
 
 # used in place of the course's secret, so that a claim gives the same result on every machine
 SECRET = b"verify"
 FAULTS = 5  # for each exercise
-# by the count alone, so that a slow machine finds as much as a fast one
+# Only the number of edits ends the search, so that a slow machine finds as much as a fast one.
 PATIENT = Bounds(seconds=60.0)
 ANOTHER_SEED = 1
-_LOST = {"timeout", "crashed", "skipped", "missing"}  # how no check of a fault may end
-_SAMPLED = 4000  # the most edits that are looked at for an exercise's faults
+_LOST = {"timeout", "crashed", "skipped", "missing"}  # an edit with such an outcome is no fault
+_SAMPLED = 4000  # the most edits that are drawn for an exercise's faults
 
-Attempt = tuple[str, str]  # what it does, and its text
-# What is done in place of `right(*args, **kwargs)`. All else that could earn points by mistake
-# is kept: names, weights, and of answers shapes, dtypes, devices, and the operations on the way.
+Attempt = tuple[str, str]  # the attempt's behaviour, and its text
+# The statement that replaces `right(*args, **kwargs)`. Everything else that could earn points by
+# mistake is kept: names, weights, the shapes, dtypes and devices of outputs, and the operations.
 SILENT = {
     "raises an error": "raise RuntimeError('no')",
     "refuses everything": "raise ValueError('no')",
@@ -196,8 +194,8 @@ SILENT = {
     "is a generator": "yield right(*args, **kwargs)",
 }
 
-# What is given instead of a tensor, and of a number. x: the first tensor of numbers that the
-# function was given.
+# The expressions that replace a tensor and a number. `x` is the first tensor of numbers among the
+# function's arguments.
 EMPTY = {
     "gives zeros": ("torch.zeros_like(out)", "0"),
     "gives ones": ("torch.ones_like(out)", "1"),
@@ -232,7 +230,7 @@ WRONG = {
 
 
 def silent_attempts(exercise: Exercise) -> list[Attempt]:
-    """Return the attempts that give no answer: a function's, a forward's, and a constructor's."""
+    """Return the attempts without an answer, in a function or in a module's methods."""
     has_modules = "def forward(" in exercise.solution.read_text("utf-8")
     methods = ("forward", "__init__") if has_modules else ("forward",)
     return [
@@ -243,7 +241,7 @@ def silent_attempts(exercise: Exercise) -> list[Attempt]:
 
 
 def saying_attempts(exercise: Exercise, behaviours: Mapping[str, tuple[str, str]]) -> list[Attempt]:
-    """Return the attempts that give these tensors and numbers in place of the right ones."""
+    """Return the attempts that return these tensors and numbers in place of the right ones."""
     body = "return nothing_of(right(*args, **kwargs), [*args, *kwargs.values()])"
     return [
         (behaviour, _replaced(exercise, body, tensor=tensor, number=number))
@@ -259,14 +257,14 @@ def _replaced(exercise: Exercise, body: str, **words: str) -> str:
 
 @dataclass(frozen=True)
 class SampledFault:
-    """A right attempt with one edit, with which it fails a check."""
+    """A right attempt with one edit that makes it fail a check."""
 
-    attempt: str
+    attempt: str  # the stem of the right attempt's file
     edit: Edit
 
 
 class FaultBench:
-    """Makes an exercise's faults, and asks for their lines."""
+    """Make an exercise's faults, and search for their lines."""
 
     def __init__(
         self, course: Course, box: Box, exercise: Exercise, bounds: Bounds = PATIENT
@@ -274,12 +272,13 @@ class FaultBench:
         settings = Settings(SECRET, exercises=(exercise.id,), diagnoses=False, bounds=bounds)
         self._exercise, self._searching = exercise, Judge(course, box, settings)
         self._judge = Judge(course, box, replace(settings, lines=False))
-        self.told = cache(self._line_verdict)  # which two claims ask
+        self.line_verdict = cache(self._line_verdict)  # two claims need it
 
     def faults(self, only_undone: bool = False) -> Iterator[SampledFault]:
-        """Faults in an order that is always the same, each kind of edit as often.
+        """Yield faults in an order that is always the same, each kind of edit equally often.
 
-        only_undone: those that one edit undoes.
+        Args:
+            only_undone: Only yield faults that a single edit undoes.
         """
         drawn = random.Random(self._exercise.id)
         paths = [self._exercise.solution, *self._exercise.right_attempts()]
@@ -308,8 +307,10 @@ class FaultBench:
         return list(islice(self.faults(only_undone=True), FAULTS))
 
     def _line_verdict(self, fault: SampledFault) -> str:
-        """Return what is told of a fault: its line ("there"), "elsewhere" where an edit mends it as
-        well, "wrong", or "nothing".
+        """Return how well a search locates a fault.
+
+        "there": the line of the fault. "elsewhere": another line, where an edit also mends the
+        attempt. "wrong": an edit that does not mend it. "nothing": no line.
         """
         lines = self.lines(fault.edit.after)
         if not lines:
@@ -319,18 +320,16 @@ class FaultBench:
         return "there" if fault.edit.line in {line.line for line in lines} else "elsewhere"
 
     def lines(self, text: str) -> tuple[ProvedLine, ...]:
-        """Return what a search finds."""
+        """Return the lines that a search finds."""
         return self._graded(self._searching, text).lines
 
     def _mends(self, text: str, line: ProvedLine) -> bool:
-        """Return whether the edit that is told makes every check pass on inputs that the search has
-        not seen.
-        """
+        """Return whether the edit passes every check on inputs that the search did not use."""
         edits = [e for e in candidates(text, ()) if (e.line, e.described) == (line.line, line.edit)]
         return any(self._graded(self._judge, e.after, ANOTHER_SEED).is_done for e in edits)
 
     def _fails(self, text: str) -> bool:
-        """Return whether it is imported, and fails a check by what it answers."""
+        """Return whether the attempt can be imported, and fails a check because of its replies."""
         result = self._graded(self._judge, text)
         ends = {check.outcome for check in result.checks}
         imported = ends != {"error"} or len({check.evidence for check in result.checks}) > 1
