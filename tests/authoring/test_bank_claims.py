@@ -76,7 +76,7 @@ def test_mistakes_before_functions_that_are_stubs_are_named_and_where_names_get_
             mutant_report.named, mutant_report.names = (), []
         return mutant_report
 
-    monkeypatch.setattr(trials, "told", gives_up)
+    monkeypatch.setattr(trials, "mutant_report", gives_up)
     assert [message.partition(" before ")[2] for message in unfinished(trials)[1]] == [
         "merge_heads: []"
     ] * count
@@ -102,7 +102,7 @@ def test_the_weights_that_layers_begin_with_decide_no_name_and_a_diagnosis_that_
     trials, mutants = trials_of(ATTENTION), cases("module_mutant", ATTENTION, 3)
     for mutant in mutants:
         claims.test_weights(trials, mutant)
-    monkeypatch.setattr(trials, "told", reads_the_weights)
+    monkeypatch.setattr(trials, "mutant_report", reads_the_weights)
     monkeypatch.setattr(trials, "alone", lambda mutant: reads_the_weights(mutant.namespace))
     mutant = next(
         mutant for mutant in mutants if reads_the_weights(mutant.namespace).names != ["none"]
