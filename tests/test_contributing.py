@@ -83,7 +83,7 @@ def test_the_docs_name_the_file_of_every_rule_by_which_a_mistake_is_named() -> N
     rules = [
         (file, node)
         for file, node in functions("diagnosis")
-        if re.search(r"\bRow\b", ast.unparse(node.args))
+        if re.search(r"\bResponse\b", ast.unparse(node.args))
     ]
     page, callers = (DOCS / "diagnosis.md").read_text(), ("diagnose.py", "match.py")
     caller_source = "".join((ENGINE / "diagnosis" / name).read_text() for name in callers)
