@@ -15,7 +15,7 @@ root = Path(__file__).parent
 try:
     from manyheads.authoring.stub import STUB
     from manyheads.course import load_course
-    from manyheads.platforms.nbgrader_commands import SOURCE, Collect, prepare
+    from manyheads.platforms.nbgrader_converters import SOURCE, Collect, prepare
     from manyheads.platforms.nbgrader_gradebook import COURSE_ID
 
     course = load_course(root)

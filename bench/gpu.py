@@ -17,7 +17,7 @@ from pathlib import Path
 from manyheads.box.level import Level
 from manyheads.box.open_and_load import open_box
 from manyheads.course import Course, load_course
-from manyheads.errors import CourseFault
+from manyheads.course_fault import CourseFault
 
 ROOT = Path(__file__).parents[1]
 STARTS = 10

@@ -15,7 +15,7 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO, Self
 
-from .errors import CourseFault
+from .course_fault import CourseFault
 
 
 def write_whole(path: Path, content: bytes, *, durable: bool = False) -> None:

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 import manyheads.result
 from manyheads.files import write_whole
-from manyheads.report.class_view import ClassView
+from manyheads.report.class_summary import ClassView
 from manyheads.report.pages import write_pages
 from manyheads.result import Diagnosed, ProvedLine, Result, write_result
 from tests import make

@@ -49,7 +49,7 @@ NBGRADERS = [
     "nbclient",
     "IPython",
 ]
-NBGRADERS += ["sqlalchemy.dialects.sqlite", "manyheads.platforms.nbgrader_commands"]
+NBGRADERS += ["sqlalchemy.dialects.sqlite", "manyheads.platforms.nbgrader_converters"]
 IMPORTED = {"manyheads": [*LIBRARIES, *ENGINE], "nbgrader": [*LIBRARIES, *ENGINE, *NBGRADERS]}
 
 # One for each program, started when it is first needed, if pytest-xdist's controller has not

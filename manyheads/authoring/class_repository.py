@@ -32,8 +32,8 @@ import yaml
 from ..checks.runner import LocalRecordingRunner, namespace_of
 from ..course import Assignment, Course, CourseError, Exercise
 from ..course.model import FOLDER, course_secret
+from ..course_fault import CourseFault
 from ..diagnosis.recording_file import read
-from ..errors import CourseFault
 from ..files import told_where, write_whole
 from ..judge.run_checks import Catalogue
 from ..report.report_content import points

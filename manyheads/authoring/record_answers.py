@@ -44,7 +44,7 @@ from ..diagnosis.recording_file import key_of, save
 from ..judge.attempt_runner import ReplayCache
 from ..judge.run_checks import Catalogue
 from ..submission.source import code_digest
-from .record_calls import (
+from .choose_recorded_calls import (
     PUBLIC,
     RecordedCall,
     RecordedCalls,

@@ -26,9 +26,9 @@ from ..box.worker.training import STEPS, Trainer
 from ..checks.runner import namespace_of
 from ..course import Course, CourseError, Exercise, load_course
 from ..course.course_yaml import Trainable
+from ..course_fault import CourseFault
 from ..diagnosis.bank import load_bank
 from ..diagnosis.recording_file import current
-from ..errors import CourseFault
 from ..files import write_whole
 from ..judge.judge_process import end_with_parent
 from ..judge.run_checks import Catalogue
@@ -42,8 +42,8 @@ from ..student.train_model import (
     save_blocks,
 )
 from ..submission.source import code_digest
+from .choose_recorded_calls import right_answers
 from .record_answers import recorded_file, shares_of, words_of
-from .record_calls import right_answers
 from .stub import stub_of
 from .stub_notebook import stub_notebook
 

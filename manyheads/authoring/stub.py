@@ -18,7 +18,7 @@ from io import BytesIO
 from ..course import Course, CourseError, Exercise
 from ..course.decisions import dates_of
 from ..course.model import FOLDER
-from ..errors import CourseFault
+from ..course_fault import CourseFault
 
 BEGIN, END = "### BEGIN SOLUTION", "### END SOLUTION"
 # nbgrader's text, with a message added to the exception

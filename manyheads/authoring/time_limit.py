@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 
-from ..errors import CourseFault
+from ..course_fault import CourseFault
 
 # CPU time. The slowest of 266 mutants of this repository's course needs 1.9 s, with its checks.
 SECONDS = 30.0

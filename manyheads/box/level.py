@@ -5,7 +5,7 @@ It imports almost nothing, so that commands start fast.
 
 from enum import StrEnum
 
-from ..errors import CourseFault
+from ..course_fault import CourseFault
 
 
 class Level(StrEnum):

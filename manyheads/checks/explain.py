@@ -13,8 +13,8 @@ from pathlib import Path
 import torch
 import yaml
 
-from ..box.worker.form import OPAQUE, Form
 from ..box.worker.messages import Raised
+from ..box.worker.result_structure import OPAQUE, Form
 from ..submission.newer_python import PYTHON
 from ..submission.source import printable
 

@@ -24,7 +24,6 @@ from torch import Tensor
 
 from ..box.connection import AttemptEnded
 from ..box.worker.execute import execute
-from ..box.worker.form import Form, PartPath
 from ..box.worker.messages import (
     Build,
     Call,
@@ -35,7 +34,8 @@ from ..box.worker.messages import (
     StandIn,
     tensors_of,
 )
-from ..errors import CourseFault, described, place_of
+from ..box.worker.result_structure import Form, PartPath
+from ..course_fault import CourseFault, described, place_of
 from .answer import Answer
 from .explain import is_dtype_fault, is_refusal, kind_of
 

@@ -95,7 +95,7 @@ def _flushed(status: int) -> int:
 
 
 def _run() -> int:
-    from ..errors import CourseFault
+    from ..course_fault import CourseFault
 
     try:
         from .app import app

@@ -15,7 +15,7 @@ from typer import Argument, Exit, Option
 
 from ..course import Course, Exercise
 from ..course.model import exercises_called
-from ..errors import CourseFault
+from ..course_fault import CourseFault
 from ..report.report_content import as_json, as_lines, label_of
 from ..report.terminal import fitted_report, next_of, to_write
 from ..student.hints import ALL_DONE, after_done, going_on, next_exercise, note_shown, welcome

@@ -18,10 +18,10 @@ from typer import Argument, Exit, Option
 from ..box.level import Device, Level
 from ..course.decisions import Decisions, final
 from ..course.model import course_secret
-from ..errors import CourseFault
+from ..course_fault import CourseFault
 from ..judge.judge_process import GradePlan, grade_all, usable
 from ..judge.record_results import Keys, Record, alone_in, finish_changed_points, seed_of_run
-from ..report.class_view import GRAVE, NOBODY, ClassView
+from ..report.class_summary import GRAVE, NOBODY, ClassView
 from ..report.report_content import counted, labels_of
 from ..report.terminal import class_table
 from ..result import students_in
@@ -156,7 +156,7 @@ def grade(
         waiting = [submission for submission in work.submissions if submission not in by_submission]
         graded = grade_all(plan, waiting, jobs, record.todo)
         if cluster is not None and waiting:
-            from ..judge.cluster import grade_on  # it needs an extra
+            from ..judge.dask_cluster import grade_on  # it needs an extra
 
             graded = grade_on(cluster, plan, waiting, record.todo)
         with (

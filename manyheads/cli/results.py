@@ -22,11 +22,11 @@ from ..box.level import Level
 from ..course import Course, CourseError, find_course, load_course
 from ..course.course_yaml import shown_moment
 from ..course.decisions import NAME, UNKNOWN_TIME, Decision, Decisions, final, of_the_absent
-from ..errors import CourseFault
+from ..course_fault import CourseFault
 from ..files import told_where, write_whole
 from ..judge.record_results import ChangedPoints, read_changed_points
 from ..printable_text import visible_line
-from ..report.class_view import NOBODY, ClassList, ClassView, sentences
+from ..report.class_summary import NOBODY, ClassList, ClassView, sentences
 from ..report.exports import (
     FOLDER,
     FORMATS,

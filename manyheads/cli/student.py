@@ -358,7 +358,7 @@ def bench(
 
     Example: `course bench --quick`
     """
-    from ..student.measure_attention import FULL, QUICK, bench_report, measure, settings
+    from ..student.bench_sdpa import FULL, QUICK, bench_report, measure, settings
 
     console = open_console()
     lengths, enough = QUICK if quick else FULL

@@ -26,8 +26,8 @@ from ruamel.yaml.constructor import RoundTripConstructor
 from ruamel.yaml.error import MarkedYAMLError
 from ruamel.yaml.reader import ReaderError
 
-from ..box.worker.form import Form
-from ..errors import CourseFault
+from ..box.worker.result_structure import Form
+from ..course_fault import CourseFault
 from .course_yaml import AssignmentRow, CourseFile, ExerciseRow
 from .signatures import Signature, parse_signature
 

@@ -20,7 +20,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from ..box.worker.form import Form, PartPath
+from ..box.worker.result_structure import Form, PartPath
 
 OPAQUE = "opaque"  # the annotation of a value that is never read
 _AXES = (ast.Name, ast.Constant, ast.BinOp)

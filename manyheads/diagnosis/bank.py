@@ -21,9 +21,9 @@ from torch import Tensor
 from ..checks.hidden_check import Edit, EditError
 from ..checks.runner import BrokenReference, namespace_of, namespace_of_source
 from ..course import CourseError, Exercise
-from ..errors import described, place_of
+from ..course_fault import described, place_of
 from ..result import Diagnosed
-from .columns import from_rows, to_rows
+from .compact_storage import from_rows, to_rows
 from .fingerprint import PROJECTIONS, ReplyFingerprint
 from .observed_reply import Direction
 

@@ -20,7 +20,7 @@ from ..box.worker.messages import Call
 from ..checks.conditions import LEAST, NOTHING_LEFT_OUT, LeftOut, Rule
 from ..checks.hidden_check import Drawn
 from .bank import MisconceptionText, Sweep
-from .columns import Pairs, no_pairs
+from .compact_storage import Pairs, no_pairs
 from .fingerprint import PLAIN, ReplyField, ReplyFingerprint, has_own_weights
 from .observed_reply import Expected, ObservedReply
 

@@ -12,8 +12,8 @@ from itertools import combinations
 import torch
 from torch import Tensor
 
-from ..box.worker.form import OPAQUE
 from ..box.worker.messages import Build
+from ..box.worker.result_structure import OPAQUE
 from ..checks.runner import target_of
 from .fault_dictionary import Response
 from .observed_reply import ObservedReply, first_of, is_of_copies

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from ..checks.runner import LocalRunner, as_an_attempts
 from .bank import Bank, Candidate
-from .columns import ReplySketch, brief_numbers, sketch_reply
+from .compact_storage import ReplySketch, brief_numbers, sketch_reply
 from .fault_dictionary import FaultDictionary, RecordedMutant, Response, facets_of
 from .fingerprint import ReplyFingerprint, as_due, fingerprint_beside
 from .observed_reply import ObservedReply, settled

@@ -24,10 +24,10 @@ from ..checks.conditions import LeftOut
 from ..checks.explain import KINDS
 from ..checks.hidden_check import Drawn
 from ..course import CourseError, Exercise
-from ..errors import restore
+from ..course_fault import restore
 from ..submission.source import code_digest
 from .bank import MisconceptionText, curves_from_columns, curves_to_columns
-from .columns import (
+from .compact_storage import (
     TensorColumns,
     from_columns,
     from_rows,

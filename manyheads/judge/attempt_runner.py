@@ -18,15 +18,15 @@ from ..box.connection import AttemptEnded, Box, Connection, End, Spent
 from ..box.open_and_load import Stopped, load, start_again
 from ..box.replies import read_reply, within_file
 from ..box.worker import wire
-from ..box.worker.form import OPAQUE, Form, read_misfit
 from ..box.worker.limits import MIB, Limits
 from ..box.worker.messages import Build, Call, Load, Output, Raised, Reply
+from ..box.worker.result_structure import OPAQUE, Form, read_misfit
 from ..checks.explain import is_dtype_fault, is_refusal
 from ..checks.hidden_check import CheckOutcome
 from ..checks.runner import Exchange, LocalRunner, Question, Runner, bytes_of, cast, changes_in
 from ..submission import AttemptSource
 from ..submission.source import is_beside_code
-from .redaction import (
+from .redact_hidden_inputs import (
     builds_in,
     changeable_arguments,
     names_given,

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import lru_cache
 
-from ..box.worker.form import Form
 from ..box.worker.messages import Raised
+from ..box.worker.result_structure import Form
 from ..checks.explain import (
     LIMIT,
     is_left_open,

@@ -15,19 +15,19 @@ from ..checks.explain import joined, sanitize
 from ..checks.hidden_check import DIED, FAILED_ITSELF, CheckOutcome
 from ..checks.runner import Exchange, LocalRunner, namespace_of, target_of
 from ..course import Course, Exercise
+from ..course_fault import CourseFault
 from ..diagnosis import load_bank
 from ..diagnosis.bank import NOTHING, AllWords, Diagnosis, named, naming
 from ..diagnosis.evidence import REFUSES, UNDIVIDED, can_cause
 from ..diagnosis.fault_dictionary import FaultDictionary
 from ..diagnosis.fingerprint import agree, asks_for_a_gpu, is_comparable
 from ..diagnosis.recording_file import current
-from ..errors import CourseFault
 from ..lines.search import OutOfTime
 from ..result import ExerciseResult, FunctionResult, Outcome, ProvedLine, Result, total_of
 from ..submission import AttemptSource, Submission, code_digest, proved_line, read_exercise
 from ..submission.source import UNTOUCHED, with_locations
 from .attempt_runner import AttemptRunner, RememberingRunner, ReplayCache
-from .cures import are_the_cause, as_note, explain_text, stopped_parts, suggest
+from .exception_advice import are_the_cause, as_note, explain_text, stopped_parts, suggest
 from .function_states import FINE, uses
 from .prove_line import EditedAttempts, IsRight
 from .public_checks import Attribution, answer_public_calls, check_result, with_start

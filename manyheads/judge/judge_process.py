@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 
 from ..box.level import BoxUnavailable, Device
 from ..course import Course, load_course
-from ..errors import CourseFault
+from ..course_fault import CourseFault
 from ..result import with_total
 from ..submission import Submission
 from .record_results import Graded as Graded

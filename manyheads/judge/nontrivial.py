@@ -18,8 +18,8 @@ import torch
 from torch import Tensor
 
 from ..box.connection import AttemptEnded
-from ..box.worker.form import OPAQUE
 from ..box.worker.messages import Build, Call, Output, Reply
+from ..box.worker.result_structure import OPAQUE
 from ..checks.answer import TABLES, Answer, answers_of, has_numbers, numbers_of
 from ..checks.asserts import NONE, TOLERANCE, assert_finite, assert_shape, difference, expect, label
 from ..checks.conditions import Condition, Judged, Rule, first_unmet, judged_beside_numbers

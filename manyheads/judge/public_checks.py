@@ -40,7 +40,8 @@ from ..diagnosis.oracles import first_broken, groups_of
 from ..result import CheckResult, Diagnosed, FunctionResult, Outcome, ProvedLine
 from ..submission.source import INTERFACE, UNTOUCHED, is_unwritten, unwritten_names
 from .attempt_runner import AttemptRunner
-from .cures import loop_fault, suggest
+from .describe_wrong_numbers import what_stands_out
+from .exception_advice import loop_fault, suggest
 from .function_states import (
     FunctionSummary,
     in_another_order,
@@ -49,8 +50,7 @@ from .function_states import (
     uses,
 )
 from .nontrivial import without_unmet_conditions
-from .redaction import Axes, Signatures, axes_of, name_sizes
-from .telling_numbers import what_stands_out
+from .redact_hidden_inputs import Axes, Signatures, axes_of, name_sizes
 
 # For each misconception, those that follow from it in the same function. If forward makes a layer,
 # or the module does not own it, the layer stays float32 and on the CPU when the module is moved.

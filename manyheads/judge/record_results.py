@@ -26,7 +26,7 @@ from pydantic import ValidationError
 from ..box.level import Device, Level
 from ..course import Assignment, Course, Exercise
 from ..course.model import with_neighbours
-from ..errors import CourseFault
+from ..course_fault import CourseFault
 from ..lines.search import Bounds
 from ..result import (
     ExerciseResult,

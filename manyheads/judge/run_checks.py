@@ -27,8 +27,8 @@ import torch
 from greenlet import getcurrent, greenlet
 
 from ..box.connection import AttemptEnded, End
-from ..box.worker.form import Form
 from ..box.worker.messages import Call, Reply
+from ..box.worker.result_structure import Form
 from ..checks.answer import has_numbers
 from ..checks.asserts import expect
 from ..checks.conditions import Condition, first_unmet, judged_beside
@@ -56,7 +56,7 @@ from ..checks.runner import (
     target_of,
 )
 from ..course import Course, Exercise
-from ..errors import CourseFault, described, place_of
+from ..course_fault import CourseFault, described, place_of
 from .attempt_runner import RememberingRunner, ReplayCache, ReplayNode
 from .nontrivial import (
     all_right,
@@ -66,7 +66,7 @@ from .nontrivial import (
     require_nontrivial,
     wrong_type,
 )
-from .redaction import redact
+from .redact_hidden_inputs import redact
 
 FIXTURES = ("attempt", "reference", "draw")
 CONDITIONS = "PRECONDITIONS"  # the name of the dict of preconditions in a file of checks

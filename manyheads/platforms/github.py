@@ -20,7 +20,7 @@ from urllib3 import PoolManager, ProxyManager, Retry
 from urllib3.exceptions import HTTPError
 
 from ..course import Course
-from ..errors import CourseFault
+from ..course_fault import CourseFault
 from ..files import write_whole
 from ..submission import ENDINGS, largest, too_large
 

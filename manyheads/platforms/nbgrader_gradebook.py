@@ -23,9 +23,9 @@ from sqlalchemy.exc import SAWarning, SQLAlchemyError
 
 from ..course import Assignment, Course, CourseError, Exercise
 from ..course.decisions import Decisions, dates_of, with_excuses
-from ..errors import CourseFault
+from ..course_fault import CourseFault
 from ..printable_text import visible
-from ..report.class_view import NOT_HELD
+from ..report.class_summary import NOT_HELD
 from ..report.report_content import (
     adjustment_text,
     attempt_words,

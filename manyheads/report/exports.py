@@ -40,7 +40,7 @@ from ..result import Result
 from ..submission import Unreadable, is_archive, read_bytes
 from ..submission.intake_journal import IntakeJournal, Origin
 from ..submission.roster import Student, letters
-from .class_view import (
+from .class_summary import (
     NOT_HELD,
     UNEXPLAINED,
     ClassView,

@@ -18,7 +18,7 @@ from ..student.hints import Rung
 from ..student.own_attempt import Own, from_here
 from ..submission import proved_line
 from ..submission.source import unwritten_methods
-from .class_view import GRAVE, SHARES, Cell, ClassView, Column, Part
+from .class_summary import GRAVE, SHARES, Cell, ClassView, Column, Part
 from .report_content import (
     DECIDED,
     EXCUSED,

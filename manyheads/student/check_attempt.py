@@ -20,7 +20,7 @@ from ..diagnosis.fault_dictionary import FaultDictionary, differs
 from ..diagnosis.fingerprint import fingerprint_beside
 from ..diagnosis.observed_reply import ObservedReply, settled
 from ..judge.attempt_runner import AttemptRunner
-from ..judge.cures import are_the_cause, as_note, stopped_parts, suggest
+from ..judge.exception_advice import are_the_cause, as_note, stopped_parts, suggest
 from ..judge.prove_line import EditedAttempts, IsRight
 from ..judge.public_checks import (
     Attempt,

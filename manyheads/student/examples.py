@@ -20,10 +20,10 @@ from ..checks.hidden_check import Layer
 from ..checks.runner import cast, target_of
 from ..course import Exercise
 from ..course.signatures import Axis, Signature
+from ..course_fault import CourseFault
 from ..diagnosis.fault_dictionary import FaultDictionary
 from ..diagnosis.observed_reply import Expected
-from ..errors import CourseFault
-from ..judge.redaction import Axes, axes_of
+from ..judge.redact_hidden_inputs import Axes, axes_of
 
 SHOWN = 3  # how many calls of a sequence a title names
 

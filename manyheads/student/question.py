@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from rich.text import Text
 
-from ..errors import CourseFault
+from ..course_fault import CourseFault
 
 LETTERS = "ABCD"
 NONE, STOP = "-", "Q"  # in place of a letter: no answer, and the end

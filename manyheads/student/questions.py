@@ -30,7 +30,7 @@ from ..box.worker.messages import Build, Call, Reply, Step, TraceCall, Traced
 from ..checks.runner import cast, map_call, target_of
 from ..course import Exercise
 from ..diagnosis.fault_dictionary import FaultDictionary
-from ..judge.redaction import Axes
+from ..judge.redact_hidden_inputs import Axes
 from ..lines.edits import Edit, name_of
 from ..lines.search import candidates
 from ..submission import AttemptSource, lines_of, proved_line

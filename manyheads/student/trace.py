@@ -34,8 +34,8 @@ from ..checks.explain import describe_exception, explain, is_undefined, joined, 
 from ..checks.hidden_check import CheckFailed
 from ..checks.runner import cast
 from ..diagnosis.fingerprint import tensor_fingerprint
-from ..judge.cures import stopped_parts, suggest
-from ..judge.redaction import Axes
+from ..judge.exception_advice import stopped_parts, suggest
+from ..judge.redact_hidden_inputs import Axes
 from ..result import ExerciseResult
 from ..submission import AttemptSource, lines_of, proved_line
 from ..submission.source import in_cells, printable

@@ -38,8 +38,8 @@ from ..box.worker.training import NH, STEPS, C, T
 from ..checks.explain import explain, is_undefined, kind_name, sanitize
 from ..course import CourseError, Exercise
 from ..course.course_yaml import Trainable
-from ..errors import CourseFault, restore
-from ..judge.redaction import axes_of
+from ..course_fault import CourseFault, restore
+from ..judge.redact_hidden_inputs import axes_of
 from ..submission import AttemptSource
 from .examples import Example
 

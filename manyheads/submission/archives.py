@@ -26,7 +26,7 @@ from functools import partial
 from pathlib import Path
 from typing import IO, Any, cast
 
-from ..errors import CourseFault
+from ..course_fault import CourseFault
 from ..files import KeptContents
 from . import ENDINGS, Unreadable, is_archive, printable_name, read_bytes
 from .find import is_noise

@@ -21,7 +21,7 @@ from tempfile import TemporaryDirectory
 
 from ..course import Assignment, Course
 from ..course.course_yaml import read_moment
-from ..errors import CourseFault
+from ..course_fault import CourseFault
 from ..files import KeptContents
 from ..result import NOT_AS_IT_IS
 from . import ENDINGS, Unreadable, is_archive, printable_name, read_text

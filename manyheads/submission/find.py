@@ -17,7 +17,7 @@ from shlex import quote
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from ..course import Assignment, Course
-from ..errors import CourseFault
+from ..course_fault import CourseFault
 from ..files import told_where, write_whole
 
 NAME = "not-graded.json"

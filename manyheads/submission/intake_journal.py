@@ -25,7 +25,7 @@ from pydantic import BaseModel, ConfigDict
 
 from ..course import Assignment, Course
 from ..course.course_yaml import read_moment
-from ..errors import CourseFault
+from ..course_fault import CourseFault
 from ..files import KeptContents, digest_of, naming, write_whole
 from ..result import NOT_AS_IT_IS, HandedIn
 from . import ENDINGS, Unreadable, read_text

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from ..course import Course
 from ..course.course_yaml import read_moment
-from ..errors import CourseFault
+from ..course_fault import CourseFault
 from .find import printable_name
 from .platforms import Person
 from .roster import DELIMITERS, rows_of_table, text_of_table

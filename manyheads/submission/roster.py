@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
 
-from ..errors import CourseFault
+from ..course_fault import CourseFault
 from ..printable_text import visible_line
 from .find import is_noise, is_reserved, is_student, plain
 from .platforms import ALONE, Person, person_called

@@ -313,7 +313,7 @@ STUB_LINE = b'    raise NotImplementedError("write this part")\n'
 
 STUB_THAT_EARNS = b"    return x.cumsum(0) / torch.arange(1, len(x) + 1)\n"
 LACKS_ERRORS = (
-    "course check` as it is released: ModuleNotFoundError: No module named 'manyheads.errors'"
+    "course check` as it is released: ModuleNotFoundError: No module named 'manyheads.course_fault'"
 )
 
 
@@ -340,7 +340,7 @@ def test_one_that_would_not_do_is_not_released(tiny, files, name, is_handed_over
     spoilt = (
         original.replace(STUB_LINE, STUB_THAT_EARNS)
         if name == SCRIPT
-        else without(original, "manyheads/errors.py")
+        else without(original, "manyheads/course_fault.py")
     )
     assert spoilt != original
     with pytest.raises(CourseError, match=re.escape(says)) if says else nullcontext():

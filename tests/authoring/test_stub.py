@@ -13,7 +13,7 @@ import pytest
 from manyheads.authoring.stub import STUB, strip
 from manyheads.authoring.stub_notebook import stub_notebook
 from manyheads.checks.hidden_check import CheckOutcome, Layer
-from manyheads.errors import CourseFault
+from manyheads.course_fault import CourseFault
 from manyheads.submission.read import read_notebook
 from tests.make import REPOSITORY
 

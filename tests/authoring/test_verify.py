@@ -19,7 +19,7 @@ from manyheads.box.level import BoxUnavailable
 from manyheads.checks.asserts import CheckFailed
 from manyheads.checks.runner import BrokenReference, Implementation
 from manyheads.course import Course, CourseError, Exercise, load_course
-from manyheads.errors import CourseFault
+from manyheads.course_fault import CourseFault
 from manyheads.judge import run_checks
 from manyheads.judge.nontrivial import Asked
 from manyheads.judge.run_checks import Catalogue, GraderFault

@@ -7,7 +7,7 @@ import dataclasses
 import pytest
 import torch
 
-from manyheads.authoring.record_calls import is_an_edit
+from manyheads.authoring.choose_recorded_calls import is_an_edit
 from manyheads.authoring.visible_checks import (
     OF_EVERY_CHECK,
     Groups,

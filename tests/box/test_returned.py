@@ -11,8 +11,8 @@ import pytest
 import torch
 
 from manyheads.box.connection import Box
-from manyheads.box.worker.form import Form
 from manyheads.box.worker.messages import Call, Output, Reply, Traced
+from manyheads.box.worker.result_structure import Form
 from manyheads.checks import assert_matches
 from manyheads.checks.answer import Answer
 from manyheads.checks.explain import kind_name

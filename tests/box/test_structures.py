@@ -15,7 +15,6 @@ from torch import Tensor
 from manyheads.box.connection import Box
 from manyheads.box.worker import wire
 from manyheads.box.worker.execute import execute, outputs_of
-from manyheads.box.worker.form import OPAQUE, Form, misfit, read_misfit
 from manyheads.box.worker.limits import Limits
 from manyheads.box.worker.messages import (
     NAME_LIMIT,
@@ -28,6 +27,7 @@ from manyheads.box.worker.messages import (
     Returned,
     plain,
 )
+from manyheads.box.worker.result_structure import OPAQUE, Form, misfit, read_misfit
 from manyheads.checks.explain import explain, is_refusal
 from manyheads.checks.runner import Implementation, LocalRunner, cast
 from tests.make import replies

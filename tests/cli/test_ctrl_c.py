@@ -64,7 +64,7 @@ def run(
         *(
             (module, "--help")
             for module in (
-                "manyheads.errors",
+                "manyheads.course_fault",
                 "typer",
                 "rich.console",
                 "manyheads.course.model",

@@ -14,8 +14,8 @@ import yaml
 from manyheads.course import load_course
 from manyheads.course.course_yaml import LatePolicy, duration, moment, read_moment, shown_moment
 from manyheads.course.decisions import NAME, Dates, Decisions, final, of_the_absent
-from manyheads.errors import CourseFault
-from manyheads.report.class_view import sentences
+from manyheads.course_fault import CourseFault
+from manyheads.report.class_summary import sentences
 from manyheads.report.report_content import adjustment_text, exercise_adjustments
 from manyheads.result import Result, with_total
 from manyheads.schemas import SCHEMAS

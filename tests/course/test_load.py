@@ -12,7 +12,7 @@ import jsonschema
 import pytest
 import yaml
 
-from manyheads.box.worker.form import Form
+from manyheads.box.worker.result_structure import Form
 from manyheads.course import Course, CourseError, find_course, load_course
 from manyheads.course.decisions import NAME, Decisions
 from manyheads.course.model import (
@@ -22,7 +22,7 @@ from manyheads.course.model import (
     with_neighbours,
 )
 from manyheads.course.signatures import Axis, Parameter, Signature, parse_signature
-from manyheads.errors import CourseFault
+from manyheads.course_fault import CourseFault
 from manyheads.schemas import SCHEMAS, schema_text
 from manyheads.submission.roster import read_roster
 

@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from manyheads.authoring.record_calls import RecordedCall, RecordedCalls, recorded_curves
+from manyheads.authoring.choose_recorded_calls import RecordedCall, RecordedCalls, recorded_curves
 from manyheads.box.worker.messages import Call
 from manyheads.checks.runner import LocalRunner
 from manyheads.diagnosis.bank import Bank, ParametricMutant, curves_from_columns, curves_to_columns

@@ -22,7 +22,7 @@ from manyheads.box.worker.messages import (
 from manyheads.checks.hidden_check import Drawn
 from manyheads.course import CourseError, load_course
 from manyheads.diagnosis import recording_file
-from manyheads.diagnosis.columns import (
+from manyheads.diagnosis.compact_storage import (
     TensorColumns,
     from_rows,
     from_sizes,

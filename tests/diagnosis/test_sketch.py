@@ -7,7 +7,7 @@ from torch import Tensor
 from manyheads.box.worker.messages import Output, Raised, Reply
 from manyheads.checks.runner import LocalRunner
 from manyheads.diagnosis.bank import load_bank
-from manyheads.diagnosis.columns import ReplySketch, sketch_reply
+from manyheads.diagnosis.compact_storage import ReplySketch, sketch_reply
 from manyheads.diagnosis.recording_file import read
 from tests.diagnosis.both_sides import Sides
 

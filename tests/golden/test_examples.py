@@ -24,7 +24,7 @@ from manyheads.box.level import Level
 from manyheads.box.open_and_load import open_box
 from manyheads.course import Course, load_course
 from manyheads.judge.grade_submission import Judge, Settings
-from manyheads.report.class_view import ClassView
+from manyheads.report.class_summary import ClassView
 from manyheads.report.exports import FORMATS
 from manyheads.report.markdown import feedback_markdown
 from manyheads.report.pages import write_pages

@@ -18,7 +18,6 @@ from hypothesis import strategies as st
 
 from manyheads.box.replies import BadReply, read_reply
 from manyheads.box.replies import split as split_replies
-from manyheads.box.worker.form import OPAQUE, Form, misfit
 from manyheads.box.worker.messages import (
     Call,
     Entry,
@@ -30,6 +29,7 @@ from manyheads.box.worker.messages import (
     Reply,
     Returned,
 )
+from manyheads.box.worker.result_structure import OPAQUE, Form, misfit
 from manyheads.box.worker.wire import LENGTH, encode
 from manyheads.checks.answer import answers_of
 from manyheads.checks.hidden_check import CheckFailed

@@ -19,7 +19,7 @@ from manyheads.box.open_and_load import Stopped
 from manyheads.box.worker.messages import Call, Raised, Reply
 from manyheads.checks.runner import Exchange
 from manyheads.diagnosis.evidence import guards_of
-from manyheads.judge.cures import are_the_cause, suggest
+from manyheads.judge.exception_advice import are_the_cause, suggest
 from manyheads.judge.function_states import FunctionSummary, named_in
 from manyheads.lines.search import LONGEST, LONGEST_LINES, MOST, candidates
 from manyheads.submission import AttemptSource

@@ -12,7 +12,6 @@ import torch
 from manyheads.box.connection import AttemptEnded, Box, Connection, End
 from manyheads.box.replies import BadReply, read_reply
 from manyheads.box.worker import wire
-from manyheads.box.worker.form import OPAQUE, Form, misfit
 from manyheads.box.worker.limits import Limits
 from manyheads.box.worker.messages import (
     Build,
@@ -25,6 +24,7 @@ from manyheads.box.worker.messages import (
     Reply,
     Returned,
 )
+from manyheads.box.worker.result_structure import OPAQUE, Form, misfit
 from manyheads.checks.runner import Question
 from manyheads.judge.attempt_runner import AttemptRunner, validate_reply
 from manyheads.submission import AttemptSource

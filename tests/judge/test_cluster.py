@@ -24,8 +24,8 @@ from manyheads.box.connection import Box
 from manyheads.box.level import Device
 from manyheads.course import load_course
 from manyheads.course.model import course_secret
-from manyheads.errors import CourseFault
-from manyheads.judge.cluster import grade_on
+from manyheads.course_fault import CourseFault
+from manyheads.judge.dask_cluster import grade_on
 from manyheads.judge.grade_submission import Judge, Settings
 from manyheads.judge.judge_process import GradePlan, WorkerLost
 from manyheads.judge.record_results import JOURNAL as NAME
@@ -324,7 +324,7 @@ def test_a_cluster_that_is_lost_is_named(
     for worker in cluster.alive():
         worker.kill()
     with monkeypatch.context() as impatient:
-        impatient.setattr("manyheads.judge.cluster.PATIENCE_SECONDS", 0)
+        impatient.setattr("manyheads.judge.dask_cluster.PATIENCE_SECONDS", 0)
         with pytest.raises(WorkerLost, match=r"^no worker is left at .*\. Next: start some"):
             list(first)
     cluster.scheduler.kill()

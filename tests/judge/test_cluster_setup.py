@@ -17,8 +17,8 @@ import pytest
 from distributed import Client, Event, LocalCluster, get_client
 
 from manyheads.course import load_course
-from manyheads.errors import CourseFault
-from manyheads.judge.cluster import JudgeKeeper, RunSetup, _Workers
+from manyheads.course_fault import CourseFault
+from manyheads.judge.dask_cluster import JudgeKeeper, RunSetup, _Workers
 from manyheads.judge.judge_process import GradePlan, WorkerLost
 from manyheads.judge.record_results import Keys, files_key
 from manyheads.submission import find_submissions
@@ -54,11 +54,11 @@ def test_an_address_where_nobody_listens_is_one_sentence(
 
 def test_without_dask_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "distributed", None)
-    monkeypatch.delitem(sys.modules, "manyheads.judge.cluster")
+    monkeypatch.delitem(sys.modules, "manyheads.judge.dask_cluster")
     with pytest.raises(
         CourseFault, match=r"needs dask\.distributed\. Next: pip install 'manyheads\[cluster\]'$"
     ):
-        importlib.import_module("manyheads.judge.cluster")
+        importlib.import_module("manyheads.judge.dask_cluster")
 
 
 def test_a_worker_that_sees_another_course_takes_no_work(tiny_copy: Path) -> None:

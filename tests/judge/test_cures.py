@@ -13,8 +13,8 @@ from torch import nn
 
 from manyheads.box.worker.execute import raised_by
 from manyheads.box.worker.messages import Raised
-from manyheads.judge import cures
-from manyheads.judge.cures import LONGEST, suggest
+from manyheads.judge import exception_advice
+from manyheads.judge.exception_advice import LONGEST, suggest
 
 GIVEN = {
     "torch": torch,
@@ -74,11 +74,11 @@ def test_of_what_is_only_like_it_nothing_is_said(source: str) -> None:
 
 
 def test_every_row_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
-    full_table = cures.table()
+    full_table = exception_advice.table()
     cases = [(suggestion, source, raised(source)) for suggestion, source in ROWS]
     for row in full_table:
         monkeypatch.setattr(
-            cures,
+            exception_advice,
             "table",
             lambda row=row: {entry: full_table[entry] for entry in full_table if entry is not row},
         )

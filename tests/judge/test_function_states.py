@@ -2,8 +2,8 @@
 
 import pytest
 
-from manyheads.box.worker.form import Form
 from manyheads.box.worker.messages import Call, Output, Raised, Reply
+from manyheads.box.worker.result_structure import Form
 from manyheads.checks.hidden_check import CheckOutcome, Layer
 from manyheads.checks.runner import Exchange
 from manyheads.judge.function_states import (

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from manyheads.box.worker.form import Form
 from manyheads.box.worker.messages import Build, Call
+from manyheads.box.worker.result_structure import Form
 from manyheads.checks.hidden_check import CheckOutcome
 from manyheads.checks.runner import Exchange, LocalRecordingRunner, LocalRunner
 from manyheads.judge.nontrivial import AsksNothingError, kinds_of, missing_reply

@@ -13,7 +13,7 @@ import pytest
 
 from manyheads.course import Assignment, load_course
 from manyheads.course.course_yaml import AssignmentRow, ExerciseRow
-from manyheads.errors import CourseFault
+from manyheads.course_fault import CourseFault
 from manyheads.judge import record_results
 from manyheads.judge.judge_process import tell_unrecorded
 from manyheads.judge.record_results import (

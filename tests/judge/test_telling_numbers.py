@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor, tensor
 
-from manyheads.judge.telling_numbers import what_stands_out
+from manyheads.judge.describe_wrong_numbers import what_stands_out
 
 SCORES = tensor([[0.5, 2.0, -1.0], [1.0, 0.0, 3.0]])
 SHARES = SCORES.softmax(-1)

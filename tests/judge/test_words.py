@@ -24,7 +24,7 @@ from manyheads.checks.explain import explain, is_dtype_fault, kind_of, sanitize,
 from manyheads.checks.hidden_check import CheckFailed, Draw, Layer, check, input_seed
 from manyheads.checks.runner import Exchange, cast
 from manyheads.diagnosis.fingerprint import is_comparable
-from manyheads.judge.redaction import redact
+from manyheads.judge.redact_hidden_inputs import redact
 from manyheads.judge.run_checks import HiddenChecks
 
 

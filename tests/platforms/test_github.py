@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from manyheads.course import Course
-from manyheads.errors import CourseFault
+from manyheads.course_fault import CourseFault
 from manyheads.platforms import github
 from manyheads.platforms.github import (
     Api,

@@ -20,7 +20,7 @@ from sqlalchemy import inspect, text
 
 from manyheads.course import Course, load_course
 from manyheads.course.decisions import Decisions, final
-from manyheads.errors import CourseFault
+from manyheads.course_fault import CourseFault
 from manyheads.platforms.nbgrader_gradebook import (
     GradebookWriter,
     KnownCell,

@@ -16,7 +16,7 @@ import pytest
 
 from manyheads.box.level import Device, Level
 from manyheads.course import Course
-from manyheads.errors import CourseFault
+from manyheads.course_fault import CourseFault
 from manyheads.judge.judge_process import Graded, GradePlan
 from manyheads.platforms import pull_request as grade_room
 from manyheads.platforms.github import Collected, ServiceError

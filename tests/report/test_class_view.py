@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from manyheads.platforms.pull_request import verdict, why_not_on_a_gpu
-from manyheads.report.class_view import (
+from manyheads.report.class_summary import (
     NOT_IMPORTED,
     UNEXPLAINED,
     ClassList,

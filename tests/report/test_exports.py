@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from manyheads.report.class_view import NOT_HELD, UNEXPLAINED, ClassList, ClassView
+from manyheads.report.class_summary import NOT_HELD, UNEXPLAINED, ClassList, ClassView
 from manyheads.report.exports import FORMATS, gradescope_files
 from manyheads.report.report_content import Labels
 from manyheads.result import (

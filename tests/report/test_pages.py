@@ -12,7 +12,7 @@ import torch
 
 from manyheads.course.course_yaml import moment
 from manyheads.judge.record_results import ChangedPoints
-from manyheads.report.class_view import ClassList, ClassView
+from manyheads.report.class_summary import ClassList, ClassView
 from manyheads.report.pages import write_pages
 from manyheads.report.report_content import Labels, file_stems
 from manyheads.report.terminal import exercise_report

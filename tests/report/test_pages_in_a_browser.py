@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from manyheads.report.class_view import ClassList, ClassView
+from manyheads.report.class_summary import ClassList, ClassView
 from manyheads.report.pages import write_pages
 from manyheads.report.report_content import file_stems
 from manyheads.result import Adjustment, Result

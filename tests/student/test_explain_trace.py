@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from manyheads.box.worker.messages import Step, TensorInfo
-from manyheads.judge.redaction import Axes
+from manyheads.judge.redact_hidden_inputs import Axes
 from manyheads.student.trace import (
     Explained,
     Item,

@@ -11,7 +11,7 @@ from torch import Tensor
 from manyheads.box.worker.messages import Build, Call, FollowUp, Returned, TraceCall, Traced
 from manyheads.box.worker.tracing import trace
 from manyheads.course.signatures import parse_signature
-from manyheads.judge.redaction import Axes
+from manyheads.judge.redact_hidden_inputs import Axes
 from manyheads.student.examples import Example, shows_a_triangle, sides_of, weights_by_call
 from manyheads.student.plot_content import Picture, pictures_of
 from manyheads.student.trace import TABLES, TIMES

@@ -12,8 +12,8 @@ import torch
 from manyheads.box.connection import Box
 from manyheads.box.worker.messages import Output, Raised, Reply
 from manyheads.course import Exercise
+from manyheads.course_fault import CourseFault
 from manyheads.diagnosis.recording_file import read
-from manyheads.errors import CourseFault
 from manyheads.student.question import (
     ASKED,
     LETTERS,

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from manyheads.course import Course, load_course
-from manyheads.errors import CourseFault
+from manyheads.course_fault import CourseFault
 from manyheads.submission.find import (
     NotGraded,
     closed_in,

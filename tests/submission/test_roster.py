@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from manyheads.errors import CourseFault
+from manyheads.course_fault import CourseFault
 from manyheads.submission.roster import Roster, Student, read_roster
 
 

@@ -25,9 +25,9 @@ from ...box.connection import Box
 from ...box.level import Level
 from ...box.open_and_load import open_box
 from ...course import Course, Exercise, load_course
+from ...course_fault import CourseFault
 from ...diagnosis import Mutant, load_bank
 from ...diagnosis.recording_file import current
-from ...errors import CourseFault
 from ...judge.grade_submission import Judge, Settings
 from ...judge.run_checks import Catalogue, points_fault
 from ...result import ExerciseResult

@@ -27,8 +27,8 @@ from ...lines.edits import Edit
 from ...lines.search import Bounds, candidates
 from ...result import ExerciseResult, ProvedLine
 from ...submission import AttemptSource
+from ..choose_recorded_calls import PUBLIC
 from ..record_answers import differs_for_sure
-from ..record_calls import PUBLIC
 from ..templates import filled
 
 

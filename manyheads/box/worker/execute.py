@@ -19,7 +19,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from .form import OPAQUE, Form, PartPath, misfit
 from .messages import (
     BASES_LIMIT,
     NAME_LIMIT,
@@ -47,6 +46,7 @@ from .modules import (
     plain_argument,
 )
 from .op_monitor import OpMonitor
+from .result_structure import OPAQUE, Form, PartPath, misfit
 from .wire import bare
 
 LENGTH_LIMIT = 9  # a tuple or a list of more elements is reported with this length

@@ -18,8 +18,8 @@ from ...printable_text import visible
 from ...result import Result
 from ...submission import NotGraded
 from ...submission.roster import folded
-from .. import class_view, report_content
-from ..class_view import ClassView
+from .. import class_summary, report_content
+from ..class_summary import ClassView
 from ..report_content import file_stems
 
 if TYPE_CHECKING:
@@ -141,7 +141,7 @@ def _environment(view: ClassView, drawn: Mapping[Key, Sequence[Picture]] = {}) -
         finalize=lambda value: visible(value) if type(value) is str else value,
     )
     pages.globals |= vars(report_content) | vars(
-        class_view
+        class_summary
     )  # functions for the texts about results
     pages.globals |= {
         "css": Markup(css),

@@ -21,7 +21,7 @@ from itertools import islice
 
 from ..box.level import Device
 from ..course import CourseError, load_course
-from ..errors import CourseFault
+from ..course_fault import CourseFault
 from ..submission import Submission
 from .judge_process import JUDGE, Graded, GradePlan, Only, SteadyJudge, WorkerLost, tell_unrecorded
 from .record_results import Keys, files_key

@@ -16,8 +16,8 @@ from itertools import chain, combinations_with_replacement, pairwise
 
 from torch import Tensor
 
-from ..box.worker.form import PartPath
 from ..box.worker.messages import Build, Call, Reply, StandIn
+from ..box.worker.result_structure import PartPath
 from ..checks.runner import Exchange
 from ..course.signatures import Axis, Parameter, Signature
 

@@ -34,7 +34,7 @@ from ..box.level import Level
 from ..course import Assignment, Course, CourseError
 from ..course.decisions import Decisions, final
 from ..course.model import course_secret
-from ..errors import CourseFault
+from ..course_fault import CourseFault
 from ..files import write_whole
 from ..judge.judge_process import GradePlan, SteadyJudge, usable
 from ..judge.run_checks import Catalogue

@@ -36,7 +36,7 @@ from ..submission.source import (
     statements_of,
     texts_of_cells,
 )
-from .axes_in_text import wrong_length
+from .wrong_axis_in_source import wrong_length
 
 # the most characters that are read from a name, a message, a line, and the lines above it
 LONGEST, MESSAGE, LINE, ABOVE = 40, 400, 400, 4000

@@ -35,7 +35,7 @@ from ..checks.runner import (
 )
 from ..course import CourseError, Exercise
 from ..diagnosis.bank import Bank, Namespace, ParametricMutant, Sweep, form_of, numbers_of
-from ..diagnosis.columns import Pairs, ReplySketch, no_pairs, sketch_reply
+from ..diagnosis.compact_storage import Pairs, ReplySketch, no_pairs, sketch_reply
 from ..diagnosis.fault_dictionary import RecordedCondition, RecordedMutant
 from ..diagnosis.fingerprint import (
     PROJECTIONS,
