@@ -25,8 +25,8 @@ from ..checks.runner import (
     Exchange,
     LocalRecordingRunner,
     LocalRunner,
-    as_an_attempts,
     namespace_of,
+    reply_in_default_dtype,
 )
 from ..course import CourseError, Exercise
 from ..diagnosis.bank import Bank, MisconceptionText, Namespace, load_bank
@@ -161,7 +161,7 @@ class _Witness(LocalRecordingRunner):
 
         The replay cache looks up the next action of a check by this object.
         """
-        reply = self._known.get(id(call)) or as_an_attempts(
+        reply = self._known.get(id(call)) or reply_in_default_dtype(
             self._runner, call, self._runner.execute(call)
         )
         read = self._memory.read(wire.encode(reply)[wire.LENGTH.size :])
@@ -205,7 +205,7 @@ def answers_of(recorded: RecordedCalls, namespace: Namespace) -> list[Asked]:
     with redirect_stdout(StringIO()), redirect_stderr(StringIO()):
         for i, recorded_call in enumerate(recorded.entries):
             call, raw_reply = recorded_call.call, recorded_call.full_reply(namespace)
-            full_reply = as_an_attempts(LocalRunner(namespace), call, raw_reply)
+            full_reply = reply_in_default_dtype(LocalRunner(namespace), call, raw_reply)
             reply, expected = settled(call, full_reply), recorded.fingerprints[i]
             observed = ObservedReply(
                 call,

@@ -234,7 +234,7 @@ def _record_all(
                 yield at_work[future], future.result()
         except BrokenProcessPool:
             raise CourseFault(LOST) from None
-        finally:  # after an exception they still work; otherwise they have nothing to save
+        finally:  # after an exception they are still busy; killing them loses nothing
             for child in multiprocessing.active_children():
                 child.kill()
 

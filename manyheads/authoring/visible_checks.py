@@ -186,7 +186,7 @@ def choose_all(
         check: Chosen(choose(check, {**check_groups, **no_copies}, subjects))
         for check, check_groups in groups.items()
     }
-    _ask_last(chosen, groups, subjects)
+    _choose_again_and_run_last(chosen, groups, subjects)
     for check, check_groups in groups.items():
         other_asks = [
             choice.asks for id_, choice in chosen.items() if id_ != check and not choice.is_last
@@ -205,14 +205,15 @@ def choose_all(
     return labelled
 
 
-def _ask_last(
+def _choose_again_and_run_last(
     chosen: dict[str, Chosen], groups: Mapping[str, Groups], subjects: Sequence[LabelledProgram]
 ) -> None:
-    """Let a check be tried last if it then detects many more subjects that no other check detects.
+    """Choose a check's oracles again, on the subjects that all other checks pass.
 
-    The first choice counts verdicts on all subjects. Most of these may be right only because most
-    subjects fail for another reason. The first choice also omits the oracles about copies
-    (`OF_COPIES`): they see little of dropout, and a check content with them would miss dropout in
+    If the new choice detects many more of these subjects, it is used and the check runs last. The
+    first choice counts verdicts on all subjects. A verdict may be right for the wrong reason: the
+    subject fails because of another fault. The first choice also omits the oracles about copies
+    (`OF_COPIES`). They see little of dropout, and a check that used only them would miss dropout in
     another place.
     """
     for check, check_groups in groups.items():

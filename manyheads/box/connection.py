@@ -282,7 +282,7 @@ class Connection:
             self._own_time.begin()
 
     def _count_widened(self, answer: object) -> None:
-        """Count the bytes that the numbers of an answer take in float64 beyond those received.
+        """Count the extra bytes that an answer's tensors need once converted to float64.
 
         Raises BadReply if the numbers are too large in float64.
         """

@@ -402,7 +402,7 @@ class LocalRecordingRunner:
 
         As for an attempt, it is computed in float32 if float64 raises.
         """
-        reply = as_an_attempts(self._runner, call, self._runner.execute(call))
+        reply = reply_in_default_dtype(self._runner, call, self._runner.execute(call))
         self.transcript.append(Exchange(self.check, call, reply))
         return reply
 
@@ -415,11 +415,11 @@ class LocalRecordingRunner:
         return replies
 
 
-def as_an_attempts(runner: Runner, call: Call, reply: Reply) -> Reply:
-    """Return the reply that an attempt would get: from a call in float32 if float64 raises.
+def reply_in_default_dtype(runner: Runner, call: Call, reply: Reply) -> Reply:
+    """Return the reply to the call in float64, or in float32 if a dtype made float64 raise.
 
-    The call is not repeated in float32 if it would raise there, too: if the exception is a refusal,
-    or if its kind has nothing to do with dtypes.
+    An attempt is asked in the same way. Refusals and exceptions of other kinds are returned as they
+    are.
     """
     raised = reply.raised
     exception_kind = kind_of(raised) if raised else None

@@ -97,7 +97,7 @@ def numbers_of(reply: ReplyFingerprint) -> list[float]:
     return [number for output in reply.outputs for number in output.projections]
 
 
-def curves_to_columns(curves: Sequence[Sweep]) -> tuple[list[object], dict[str, Tensor]]:
+def sweeps_to_columns(curves: Sequence[Sweep]) -> tuple[list[object], dict[str, Tensor]]:
     """Return the sweeps as entries of a file's body and as its columns."""
     if not curves:
         return [], {}
@@ -114,8 +114,8 @@ def curves_to_columns(curves: Sequence[Sweep]) -> tuple[list[object], dict[str, 
     return body, {"curves.projections": projections, "curves.sizes": sizes}
 
 
-def curves_from_columns(body: Sequence[Any], columns: Mapping[str, Tensor]) -> tuple[Sweep, ...]:
-    """Return the sweeps of a file.
+def sweeps_from_columns(body: Sequence[Any], columns: Mapping[str, Tensor]) -> tuple[Sweep, ...]:
+    """Rebuild the sweeps from the body and the columns of a recorded file.
 
     Raises LookupError, RuntimeError or ValueError if the file is damaged.
     """

@@ -8,7 +8,7 @@ from itertools import combinations
 
 from torch import Tensor
 
-from ..checks.runner import LocalRunner, as_an_attempts
+from ..checks.runner import LocalRunner, reply_in_default_dtype
 from .bank import Bank, Candidate
 from .compact_storage import ReplySketch, brief_numbers, sketch_reply
 from .fault_dictionary import FaultDictionary, RecordedMutant, Response, facets_of
@@ -124,7 +124,7 @@ def _answers_alike(row: Response, runner: LocalRunner, pair: Pair) -> bool:
             continue
         call, expected = row.recording.calls[i], row.recording.expected_reply(i)
         actual = row.written[i].actual
-        reply = as_an_attempts(runner, call, runner.execute(call))
+        reply = reply_in_default_dtype(runner, call, runner.execute(call))
         if not fingerprint_beside(expected, call, settled(call, reply)).agrees(
             actual, facets_of(row.recording, i)
         ):

@@ -26,7 +26,7 @@ from ..checks.hidden_check import Drawn
 from ..course import CourseError, Exercise
 from ..course_fault import restore
 from ..submission.source import code_digest
-from .bank import MisconceptionText, curves_from_columns, curves_to_columns
+from .bank import MisconceptionText, sweeps_from_columns, sweeps_to_columns
 from .compact_storage import (
     TensorColumns,
     from_columns,
@@ -69,7 +69,7 @@ def save(recording: FaultDictionary) -> bytes:
     expected = [_stored_outputs(outputs, columns) for outputs in recording.expected]
     conditions = [_stored_condition(condition, columns) for condition in recording.conditions]
     tensor_columns = columns.columns()
-    curves, curve_columns = curves_to_columns(recording.sweeps)
+    curves, curve_columns = sweeps_to_columns(recording.sweeps)
     body = {
         "format": FORMAT,
         "key": recording.key,
@@ -171,7 +171,7 @@ def loaded(data: bytes) -> FaultDictionary:
         hidden=tuple(body["hidden"]),
         kills=tuple(body["kills"]),
         pairs=from_columns(columns),
-        sweeps=curves_from_columns(body.get("curves", ()), columns),
+        sweeps=sweeps_from_columns(body.get("curves", ()), columns),
         key=body["key"],
         drawn=drawn,
         conditions=tuple(_read_condition(condition, tensors) for condition in body["conditions"]),

@@ -70,7 +70,7 @@ def table() -> dict[re.Pattern[str], str]:
 def suggest(source: str, raised: Raised) -> str:
     """Return the usual repair for this exception; "" if there is none."""
     file, message = _file(source, raised.line or 0), raised.message[:MESSAGE].replace("\n", " ")
-    if 'required "forward"' in message and (suggestion := _forward_has_another_name(file, message)):
+    if 'required "forward"' in message and (suggestion := _advise_forward(file, message)):
         return suggestion
     from_text = _exchanged(file) or loop_fault(source, raised)
     if not from_text and is_shape_fault(raised):
@@ -301,10 +301,10 @@ def _exchanged(file: _File) -> str:
     return ""
 
 
-def _forward_has_another_name(file: _File, message: str) -> str:
-    """Return which method of the module's class should be named forward.
+def _advise_forward(file: _File, message: str) -> str:
+    """Return a sentence that names the method to rename to forward, or "" if none stands out.
 
-    Returns "" if the file does not have the class.
+    If the module's class is not in the file, its functions are searched.
     """
     match = re.match(rf"Module \[(\w{{1,{LONGEST}}})\]", message)
     methods = _methods(file, match[1]) if match else []

@@ -672,15 +672,16 @@ def _expect_answers(
     if len(condition.calls) > 1:
         answers = [(attempt.execute(condition.calls[0]), rights[0])]
     else:  # a function of sizes only: its answers to several sizes are compared
-        answers = list(_answers_of(condition.function, observations))
+        answers = list(_replies_with_expected(condition.function, observations))
     probe = Probe(condition.calls, rights, tuple(answers))
     if not all(has_numbers(actual) for actual, _ in answers) or not probe.is_right:
         require_nontrivial(Implementation(attempt), condition.function, probe)
 
 
-def _answers_of(
+def _replies_with_expected(
     function: str, observations: Mapping[int, ObservedReply]
 ) -> Iterator[tuple[Reply, Reply]]:
+    """Yield the attempt's reply and the reference's, for each call of the function with numbers."""
     for observed in observations.values():
         expected = observed.expected_outputs[0] if observed.expected_outputs else None
         if (

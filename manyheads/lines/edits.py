@@ -559,7 +559,7 @@ def _filled(code: Part, node: ast.Call) -> Changes:
 
 
 def constants(code: Part, node: ast.AST) -> Changes:
-    """Yield edits of a constant: a number with its sign, an infinity, or an einsum equation."""
+    """Yield edits of a constant: True or False, a signed number, an infinity, an equation."""
     if not isinstance(node, ast.Constant):
         return
     literal, value = code.parents[node], node.value

@@ -90,7 +90,7 @@ def orders(code: Part, node: ast.AST) -> Changes:
 
 
 def statements(code: Part, node: ast.AST) -> Changes:
-    """Yield edits that remove a simple statement, or return a function's last value."""
+    """Yield edits that replace a statement by `pass`, or return what a function ends with."""
     match node:
         case ast.Expr() | ast.AugAssign() | ast.Assign() | ast.If() if node is not code.root:
             yield "statement", 3, {node: "pass"}

@@ -160,13 +160,13 @@ def measure(
     on_start: Callable[[str], None],
     enough: float,
 ) -> Bench:
-    """Measure these settings.
+    """Time written-out attention and SDPA in each setting; skip those that exceed the memory.
 
     Args:
-        bench_settings: The settings.
+        bench_settings: The sizes to measure.
         device: "cpu" or "cuda".
         on_start: Called with a description of each setting before it is measured.
-        enough: The seconds to spend on each path (at least one run).
+        enough: The seconds to spend on each of the two paths (at least one run).
 
     Raises:
         CourseFault: There is no such device.

@@ -421,7 +421,7 @@ def examples(exercise: Exercise, recording: FaultDictionary) -> list[Example]:
     The functions are in the order of course.yaml.
     """
     candidates: dict[tuple[str, str], dict[int, tuple[tuple[int, ...], Example]]] = {}
-    for index, example in _all(exercise, recording):
+    for index, example in _examples_by_call(exercise, recording):
         layers = {check.layer for check in recording.checks if index in check.calls}
         rank = _rank(example, layers)
         best = candidates.setdefault((example.target, _setting(example.call)), {})
@@ -541,28 +541,32 @@ def _is_made_up(call: Call) -> bool:
     return is_empty or any(bool((table == table[0]).all(0).any()) for table in tables)
 
 
-def _all(exercise: Exercise, recording: FaultDictionary) -> Iterator[tuple[int, Example]]:
+def _can_be_shown(call: Call) -> bool:
+    """Return whether a call only asks for an output, of one run in eval mode."""
+    is_training = isinstance(call.subject, Build) and call.subject.training
+    if call.runs != 1 or call.cotangent is not None or call.only_build or is_training:
+        return False
+    if not call.then:
+        return True
+    inputs = (value for step in call.then for value in (*step.args, *step.kwargs.values()))
+    # Otherwise a check calls the same instance again in order to compare the replies.
+    return any(isinstance(value, Returned) for value in inputs)
+
+
+def _examples_by_call(
+    exercise: Exercise, recording: FaultDictionary
+) -> Iterator[tuple[int, Example]]:
+    """Yield the recorded calls that can be shown as examples, each with its index."""
     signatures = {name: exercise.signatures(name) for name in exercise.shapes}
     for index, (call, expected) in enumerate(zip(recording.calls, recording.expected, strict=True)):
-        build = call.subject if isinstance(call.subject, Build) else None
-        plain = (
-            call.runs == 1
-            and call.cotangent is None
-            and not call.only_build
-            and not (build and build.training)
-        )
-        later = (value for step in call.then for value in (*step.args, *step.kwargs.values()))
-        # Otherwise a check calls the same instance again in order to compare the replies.
-        goes_on = any(isinstance(value, Returned) for value in later)
-        plain = plain and (goes_on or not call.then)
         output = next((tensor for tensor in expected if tensor is not None), None)
-        if not plain or output is None or recording.expected_reply(index).raised is not None:
+        is_refusal = recording.expected_reply(index).raised is not None
+        if not _can_be_shown(call) or output is None or is_refusal:
             continue
-        compares_values = not call.random and any(
-            index in check.calls for check in recording.checks
-        )
         # A scalar that the check's own code computes counts: planted differences exceed rounding.
-        compares_values |= bool(call.around) and not output.dim()
+        is_planted = bool(call.around) and not output.dim()
+        is_compared = any(index in check.calls for check in recording.checks)
+        compares_values = is_planted or (is_compared and not call.random)
         if not signatures:
             yield index, _example(call, expected, compares_values, None, Axes({}))
         of_first_step = zip((path for path, _ in call.form.leaves()), expected, strict=False)

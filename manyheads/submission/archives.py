@@ -533,6 +533,7 @@ def is_wanted(name: str) -> bool:
 
 
 def _split_path(name: str) -> tuple[tuple[str, ...], str]:
+    """Return the segments of a path, and why it is refused, or ""."""
     text = unicodedata.normalize("NFC", name.replace("\\", "/"))
     segments = tuple(segment for segment in text.split("/") if segment not in ("", "."))
     rules = {

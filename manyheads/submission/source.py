@@ -178,8 +178,8 @@ def pythons_words(source: str, line: int = 0) -> str:
 
     Args:
         source: The text of a script, or of one cell.
-        line: A line of the statement to compile, if Python can parse the whole text. Python can
-            parse, but not compile, a `return` outside a function.
+        line: If the whole text can be parsed, only the statement at this line is compiled, which
+            finds a `return` outside a function. 0 compiles none.
     """
     if len(source) > CODE_LIMIT:
         return ""

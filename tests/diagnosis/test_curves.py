@@ -12,7 +12,7 @@ from torch import Tensor
 from manyheads.authoring.choose_recorded_calls import RecordedCall, RecordedCalls, recorded_curves
 from manyheads.box.worker.messages import Call
 from manyheads.checks.runner import LocalRunner
-from manyheads.diagnosis.bank import Bank, ParametricMutant, curves_from_columns, curves_to_columns
+from manyheads.diagnosis.bank import Bank, ParametricMutant, sweeps_from_columns, sweeps_to_columns
 from manyheads.diagnosis.fault_dictionary import FaultDictionary, PublicCheck, Response, differs
 from manyheads.diagnosis.fingerprint import fingerprint_of
 from manyheads.diagnosis.match import on_a_curve
@@ -84,7 +84,7 @@ def recording() -> FaultDictionary:
     scale = ParametricMutant("scale_constant", lambda c: {"scale": c}, 1e-4, 1e4, scaled)
     fill = ParametricMutant("mask_weak_fill", lambda c: {"fill": -c}, 0.02, 100.0, filled)
     bank = Bank(None, (), {}, families=(scale, fill))
-    body, columns = curves_to_columns(recorded_curves(bank, recorded))
+    body, columns = sweeps_to_columns(recorded_curves(bank, recorded))
     checks = tuple(
         PublicCheck(
             id=id_,
@@ -100,7 +100,7 @@ def recording() -> FaultDictionary:
     )
     replies = [(observation.expected,) for observation in observations]
     return FaultDictionary(
-        "any", "", checks, CALLS, (), replies, (), {}, sweeps=curves_from_columns(body, columns)
+        "any", "", checks, CALLS, (), replies, (), {}, sweeps=sweeps_from_columns(body, columns)
     )
 
 
