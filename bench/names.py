@@ -60,7 +60,7 @@ SIDES = ("graded", "home")
 
 
 @dataclass(frozen=True)
-class Attempt:
+class SampledAttempt:
     """An attempt's text.
 
     label: what tells it from the others of its kind, whatever they are. due: the misconceptions
@@ -75,7 +75,7 @@ class Attempt:
     has_lines: bool = False
 
 
-def attempts(course: Course, box: Box, exercise: Exercise, stride: int) -> Iterator[Attempt]:
+def attempts(course: Course, box: Box, exercise: Exercise, stride: int) -> Iterator[SampledAttempt]:
     """Yield one of n attempts of each kind of an exercise, those with the lowest digests, and each
     of them unfinished.
     """
@@ -88,16 +88,16 @@ def attempts(course: Course, box: Box, exercise: Exercise, stride: int) -> Itera
             yield from unfinished(exercise, attempt)
 
 
-def _complete_attempts(course: Course, box: Box, exercise: Exercise) -> Iterator[Attempt]:
+def _complete_attempts(course: Course, box: Box, exercise: Exercise) -> Iterator[SampledAttempt]:
     bank = load_bank(exercise)
     # of two ids with the same code the first
     by_code = {code_of(mutant): mutant for mutant in reversed(bank.mutants)}
     for code, mutant in reversed(by_code.items()):
-        yield Attempt("mutant", code, text_of(exercise, mutant), (mutant.id,))
+        yield SampledAttempt("mutant", code, text_of(exercise, mutant), (mutant.id,))
     for first, second in pairs_of(bank):
         text = text_of_pair(exercise, bank, first, second)
         if text is not None:
-            yield Attempt(
+            yield SampledAttempt(
                 "pair", f"{code_of(first)} and {code_of(second)}", text, (first.id, second.id)
             )
     for category, paths in (
@@ -105,10 +105,10 @@ def _complete_attempts(course: Course, box: Box, exercise: Exercise) -> Iterator
         ("wrong", exercise.wrong_attempts()),
     ):
         for path in paths:
-            yield Attempt(category, path.stem, path.read_text("utf-8"), has_lines=True)
+            yield SampledAttempt(category, path.stem, path.read_text("utf-8"), has_lines=True)
     faults = FaultBench(course, box, exercise).faults()
     for fault in itertools.islice(faults, EDITS):
-        yield Attempt(
+        yield SampledAttempt(
             "edit", f"{fault.attempt} {fault.edit.described}", fault.edit.after, has_lines=True
         )
 
@@ -163,7 +163,7 @@ def _text_from_bank(exercise: Exercise, knobs: Mapping[str, object]) -> str:
     )
 
 
-def unfinished(exercise: Exercise, attempt: Attempt) -> Iterator[Attempt]:
+def unfinished(exercise: Exercise, attempt: SampledAttempt) -> Iterator[SampledAttempt]:
     """Yield the attempt with the last functions as the stub has them: all but the first, all but
     the first two, and so on.
     """
@@ -181,7 +181,7 @@ def unfinished(exercise: Exercise, attempt: Attempt) -> Iterator[Attempt]:
             ast.get_source_segment(stub, definitions[name]) or "" for name in gone
         )
         text = f"{_without(attempt.text, set(gone))}\n\n\n{stubs}\n"
-        yield Attempt(
+        yield SampledAttempt(
             f"unfinished {attempt.category}",
             f"{attempt.label} before {gone[0]}",
             text,

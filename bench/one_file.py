@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from textwrap import indent
 
-Module = tuple[list[str], list[ast.stmt]]  # the lines of a file, and its statements
+ParsedModule = tuple[list[str], list[ast.stmt]]  # the lines of a file, and its statements
 
 
 def one_file(path: Path, call: str) -> str:
@@ -41,7 +41,7 @@ def one_file(path: Path, call: str) -> str:
     return "\n".join(["from types import SimpleNamespace", *wrappers, bank, call]) + "\n"
 
 
-def _loaded(path: Path, visited: set[str]) -> Iterator[tuple[str, Module]]:
+def _loaded(path: Path, visited: set[str]) -> Iterator[tuple[str, ParsedModule]]:
     """Yield the neighbours that a file imports, each once, and then the file."""
     lines = path.read_text(encoding="utf-8").splitlines()
     statements = ast.parse("\n".join(lines)).body
@@ -75,7 +75,7 @@ def _names(trees: Sequence[ast.AST], node_type: type[ast.expr] = ast.Name) -> se
     return {getattr(node, "id", "") or getattr(node, "attr", "") for node in nodes}
 
 
-def _text(module: Module, names: set[str]) -> str:
+def _text(module: ParsedModule, names: set[str]) -> str:
     lines, statements = module
     blocks = list[str]()
     for node in _needed(statements, names):

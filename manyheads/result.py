@@ -18,14 +18,14 @@ from .files import write_whole
 Outcome = Literal["passed", "failed", "error", "timeout", "crashed", "skipped", "missing"]
 
 
-class _Model(BaseModel):
+class _ResultModel(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 State = Literal["right", "so_far", "wrong", "waiting", "unwritten", "undefined", "unrun", "unseen"]
 
 
-class CheckResult(_Model):
+class CheckResult(_ResultModel):
     """The outcome of one check for one attempt.
 
     Attributes:
@@ -45,7 +45,7 @@ class CheckResult(_Model):
     function: str = ""
 
 
-class Diagnosed(_Model):
+class Diagnosed(_ResultModel):
     """A misconception that explains an attempt's answers.
 
     Attributes:
@@ -64,7 +64,7 @@ class Diagnosed(_Model):
     also_in: tuple[str, ...] = ()
 
 
-class FunctionResult(_Model):
+class FunctionResult(_ResultModel):
     """One of the functions and classes that an exercise requires.
 
     Attributes:
@@ -91,7 +91,7 @@ class FunctionResult(_Model):
 MOST_LINES = 2  # if an edit of more lines than these would do, no line is shown
 
 
-class ProvedLine(_Model):
+class ProvedLine(_ResultModel):
     """A line of the attempt where one small edit makes every check pass.
 
     Attributes:
@@ -119,7 +119,7 @@ class ProvedLine(_Model):
 Rule = Literal["unknown time", "due", "late", "score", "excused", "comment"]
 
 
-class Adjustment(_Model):
+class Adjustment(_ResultModel):
     """A change of a machine's result by a date of the course or a human's decision.
 
     Attributes:
@@ -134,7 +134,7 @@ class Adjustment(_Model):
     after: float = 0.0
 
 
-class HandedIn(_Model):
+class HandedIn(_ResultModel):
     """When a submission was handed in, according to a source.
 
     If there is no time and `late` is False, the source only reports that it was in time.
@@ -149,7 +149,7 @@ class HandedIn(_Model):
     late: bool = False
 
 
-class ExerciseResult(_Model):
+class ExerciseResult(_ResultModel):
     """The result of one attempt.
 
     Attributes:
@@ -208,7 +208,7 @@ class ExerciseResult(_Model):
         )
 
 
-class Result(_Model):
+class Result(_ResultModel):
     """The result of one submission.
 
     Attributes:

@@ -15,7 +15,7 @@ from manyheads.box.worker.messages import Call
 from manyheads.checks import Layer
 from manyheads.checks.answer import Answer
 from manyheads.checks.hidden_check import Draw
-from manyheads.checks.runner import CallSequence, Implementation, Module
+from manyheads.checks.runner import CallSequence, Implementation, ImplementationModule
 
 HEAD = """\
 # What checks ask and assert
@@ -41,9 +41,9 @@ def checks_page() -> str:
     lines += [
         "## A module: `attempt.module(…)`",
         "",
-        _text(Module),
+        _text(ImplementationModule),
         "",
-        *_methods("module", Module),
+        *_methods("module", ImplementationModule),
     ]
     lines += ["## Several calls: `sequence()`", "", *_methods("calls", CallSequence)]
     lines += [

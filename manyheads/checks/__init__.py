@@ -21,14 +21,14 @@ from .asserts import (
 )
 from .conditions import Condition
 from .hidden_check import Layer, check, edit
-from .runner import Module
+from .runner import ImplementationModule
 
 __all__ = [
     "HALF_PRECISION",
     "CheckFailed",
     "Condition",
+    "ImplementationModule",
     "Layer",
-    "Module",
     "StandIn",
     "assert_finite",
     "assert_gradients_match",

@@ -97,7 +97,7 @@ MOST_OUTPUTS = 512  # outputs of one sequence: a reply has room for no more
 
 
 @dataclass(frozen=True)
-class Part:
+class ReturnedPart:
     """The future result of a call in a sequence, or one of the result's parts.
 
     It can be an argument of a later call. It holds no data.
@@ -107,7 +107,7 @@ class Part:
     form: Form = field(repr=False)
     path: PartPath = ()
 
-    def __getitem__(self, key: int | str) -> Part:
+    def __getitem__(self, key: int | str) -> ReturnedPart:
         """Return a part of this part. Raises IndexError or KeyError if there is no such part."""
         return replace(self, path=(*self.path, self.form.at(self.path).index_of(key)))
 
@@ -145,14 +145,14 @@ class CallSequence:
             )
         self._mode = mode
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Part:
+    def __call__(self, *args: Any, **kwargs: Any) -> ReturnedPart:
         """Add a call to the list."""
         step = FollowUp(args, kwargs, self._mode)
         self._steps.append(
-            step.map(lambda v: Returned(v.step, v.path) if isinstance(v, Part) else v)
+            step.map(lambda v: Returned(v.step, v.path) if isinstance(v, ReturnedPart) else v)
         )
         self._mode = None
-        return Part(len(self._steps) - 1, self._call.form)
+        return ReturnedPart(len(self._steps) - 1, self._call.form)
 
     def ask(self) -> list[Answer]:
         """Make the calls, and return the answer to each.
@@ -229,14 +229,14 @@ class Implementation:
         """Return an empty sequence of calls of a function. Later calls can use earlier results."""
         return CallSequence(self.call_of(name), self.runner.execute)
 
-    def module(self, target: str, *args: Any, **kwargs: Any) -> Module:
+    def module(self, target: str, *args: Any, **kwargs: Any) -> ImplementationModule:
         """Return the description of a module to build, by the name of its class.
 
         The module is in eval mode and has its own initial weights, unless they are changed.
 
         Example: `attempt.module("CausalAttention", 4, 6, 8).loaded(weights)(x)`
         """
-        return Module(self, Build(target, args, kwargs))
+        return ImplementationModule(self, Build(target, args, kwargs))
 
     def ask(self, call: Call) -> Answer:
         """Execute a call."""
@@ -251,12 +251,12 @@ class Implementation:
     ) -> Call:
         """Return a call of a function, or of a module's forward."""
         form = self.forms.get(subject if isinstance(subject, str) else subject.target)
-        plain = tuple(a.build if isinstance(a, Module) else a for a in args)
+        plain = tuple(a.build if isinstance(a, ImplementationModule) else a for a in args)
         return Call(subject, plain, kwargs or {}, **{"returns": form, **self.options})
 
 
 @dataclass(frozen=True)
-class Module:
+class ImplementationModule:
     """The description of a module.
 
     Every call builds the module anew, so that no call depends on an earlier one.
@@ -265,34 +265,34 @@ class Module:
     implementation: Implementation
     build: Build
 
-    def asking(self, **options: Any) -> Module:
+    def asking(self, **options: Any) -> ImplementationModule:
         """Return the same module; its calls have these fields of `Call` set."""
-        return Module(self.implementation.asking(**options), self.build)
+        return ImplementationModule(self.implementation.asking(**options), self.build)
 
-    def loaded(self, state: Mapping[str, Tensor | Entries]) -> Module:
+    def loaded(self, state: Mapping[str, Tensor | Entries]) -> ImplementationModule:
         """Return the module with these parameters loaded, by name.
 
         Parameters that are not named become zero.
         """
         return self._with(state=dict(state))
 
-    def training(self) -> Module:
+    def training(self) -> ImplementationModule:
         """Return the module in training mode."""
         return self._with(training=True)
 
-    def with_attributes(self, **attributes: Any) -> Module:
+    def with_attributes(self, **attributes: Any) -> ImplementationModule:
         """Return the module with these attributes set after building."""
         return self._with(attributes={**self.build.attributes, **attributes})
 
-    def reporting(self, *names: str) -> Module:
+    def reporting(self, *names: str) -> ImplementationModule:
         """Return the module with these attributes reported after the call."""
         return self._with(report=names)
 
-    def on(self, device: str) -> Module:
+    def on(self, device: str) -> ImplementationModule:
         """Return the module, moved to a device after building."""
         return self._with(device=device)
 
-    def without_init(self) -> Module:
+    def without_init(self) -> ImplementationModule:
         """Return the module without random initialisation.
 
         This saves time if all weights are loaded anyway.
@@ -314,8 +314,8 @@ class Module:
             Call(self.build, only_build=True, **self.implementation.options)
         )
 
-    def _with(self, **changes: Any) -> Module:
-        return Module(self.implementation, dataclasses.replace(self.build, **changes))
+    def _with(self, **changes: Any) -> ImplementationModule:
+        return ImplementationModule(self.implementation, dataclasses.replace(self.build, **changes))
 
 
 @dataclass(frozen=True)
@@ -340,7 +340,7 @@ def target_of(call: Call) -> str:
 
 
 @dataclass(frozen=True)
-class Question:
+class CheckQuestion:
     """A call, and the id of the check that makes it."""
 
     check: str
@@ -359,7 +359,7 @@ class Exchange:
 class BatchRunner(Runner, Protocol):
     """A runner that can execute many calls together."""
 
-    def execute_all(self, questions: Sequence[Question]) -> list[Reply | AttemptEnded]:
+    def execute_all(self, questions: Sequence[CheckQuestion]) -> list[Reply | AttemptEnded]:
         """Return a reply to each question, or the AttemptEnded of a call that ended the process."""
 
 
@@ -406,7 +406,7 @@ class LocalRecordingRunner:
         self.transcript.append(Exchange(self.check, call, reply))
         return reply
 
-    def execute_all(self, questions: Sequence[Question]) -> list[Reply | AttemptEnded]:
+    def execute_all(self, questions: Sequence[CheckQuestion]) -> list[Reply | AttemptEnded]:
         """Return the reply to each question, one after the other."""
         replies: list[Reply | AttemptEnded] = []
         for question in questions:

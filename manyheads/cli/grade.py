@@ -45,7 +45,7 @@ from .options import (
 from .results import class_list, gradebooks, listed, name, of_absent, roster_of, tell
 
 if TYPE_CHECKING:
-    from ..submission.intake_journal import Candidate
+    from ..submission.intake_journal import IntakeCandidate
 
 MOST_CLASS_ROWS = 200  # the most students in the table at the end
 _ONE_A_CORE, _AS_BEFORE = "one a core that it may use", "that of the results in OUT, else a new one"
@@ -355,11 +355,11 @@ def _counts(states: Iterable[str]) -> str:
     return ", ".join(f"{count} {state}" for state, count in Counter(states).items())
 
 
-def _state(file: Candidate) -> str:
+def _state(file: IntakeCandidate) -> str:
     return f"{file.state} (late)" if file.origin.late else file.state
 
 
-def _table(files: Sequence[Candidate]) -> Table:
+def _table(files: Sequence[IntakeCandidate]) -> Table:
     states: dict[str, list[str]] = {}
     for file in files:
         states.setdefault(file.student, []).append(_state(file))

@@ -29,7 +29,7 @@ from .observed_reply import Direction
 
 Namespace = Mapping[str, object]
 # For each output of a reply, its fingerprint without the numbers.
-Form = tuple[tuple[Any, ...], ...]
+OutputForm = tuple[tuple[Any, ...], ...]
 
 POINTS = 97  # numbers of a parametric mutant that are recorded, evenly spaced in their logarithms
 _NONE = -32768  # in a file, in place of the numbers of an answer with another form
@@ -82,12 +82,12 @@ class Sweep:
     id: str
     step: float
     calls: tuple[int, ...]
-    forms: tuple[Form, ...]
+    forms: tuple[OutputForm, ...]
     answers: tuple[Tensor, ...]
     detected_in: frozenset[int]
 
 
-def form_of(reply: ReplyFingerprint) -> Form:
+def form_of(reply: ReplyFingerprint) -> OutputForm:
     """Return the fingerprints of the outputs without their numbers."""
     return tuple((output.kind, output.shape, output.extremes) for output in reply.outputs)
 
@@ -136,7 +136,7 @@ def sweeps_from_columns(body: Sequence[Any], columns: Mapping[str, Tensor]) -> t
     return tuple(curves)
 
 
-def _read_form(form: Sequence[Any]) -> Form:
+def _read_form(form: Sequence[Any]) -> OutputForm:
     return tuple((kind, shape and tuple(shape), extremes) for kind, shape, extremes in form)
 
 

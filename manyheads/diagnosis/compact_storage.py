@@ -43,7 +43,7 @@ _MIN_RUN = 4
 _MAX_INDICES = 8  # indices that are tried if a number is in the pool many times
 
 
-class _Run(NamedTuple):
+class _EqualRun(NamedTuple):
     """Numbers of the pool, each `step` entries after the one before."""
 
     start: int
@@ -61,7 +61,7 @@ class TensorColumns:
         """Begin with a pool of these draws."""
         self.specs: list[list[Any]] = []
         self._rounded: list[Tensor] = []
-        self._runs: list[_Run] = []
+        self._runs: list[_EqualRun] = []
         self._known: dict[tuple[object, ...], int] = {}
         self._pool: list[int] = []  # the bits of float32 numbers
         self._indices: dict[int, list[int]] = {}  # the indices of a number in the pool, by its bits
@@ -96,7 +96,7 @@ class TensorColumns:
             self.specs.append([name, list(tensor.shape), exponent, len(runs)])
         return self._known[key]
 
-    def _put(self, flat: Tensor, rounded: bool) -> tuple[list[_Run], int]:
+    def _put(self, flat: Tensor, rounded: bool) -> tuple[list[_EqualRun], int]:
         """Return the runs of these numbers, and the exponent of the rounded ones."""
         finite = flat[flat.isfinite()].double()
         exponent = (
@@ -125,7 +125,7 @@ class TensorColumns:
             indices.append(len(self._pool))
         self._pool.append(bits)
 
-    def _find_runs(self, bits: list[int], rounded: bool) -> Iterator[_Run]:
+    def _find_runs(self, bits: list[int], rounded: bool) -> Iterator[_EqualRun]:
         """Yield the longest run in the pool that begins with the next number, again and again.
 
         A number that is not in the pool is added to it, or becomes a run of rounded numbers.
@@ -138,16 +138,16 @@ class TensorColumns:
             run = max(
                 tried,
                 key=lambda run: run.length,
-                default=_Run(starts[0] if starts else _ROUNDED, 0, 1),
+                default=_EqualRun(starts[0] if starts else _ROUNDED, 0, 1),
             )
             if run.length < (1 if rounded else _MIN_RUN) or run.start == _ROUNDED:
-                run = _Run(_ROUNDED if rounded else len(self._pool), 1, 1)
+                run = _EqualRun(_ROUNDED if rounded else len(self._pool), 1, 1)
             if run.start == len(self._pool):
                 self._extend(bits[position])
             yield run
             position += run.length
 
-    def _run(self, bits: list[int], position: int, start: int, step: int) -> _Run:
+    def _run(self, bits: list[int], position: int, start: int, step: int) -> _EqualRun:
         length, at = 2, start + 2 * step
         while (
             position + length < len(bits)
@@ -155,7 +155,7 @@ class TensorColumns:
             and self._pool[at] == bits[position + length]
         ):
             length, at = length + 1, at + step
-        return _Run(start, step, length)
+        return _EqualRun(start, step, length)
 
     def columns(self) -> dict[str, Tensor]:
         """Return the columns by name."""
@@ -169,7 +169,7 @@ class TensorColumns:
         }
         runs = torch.tensor(self._runs, dtype=torch.long).view(-1, 3).T
         return columns | {
-            f"runs.{n}": narrow(column) for n, column in zip(_Run._fields, runs, strict=True)
+            f"runs.{n}": narrow(column) for n, column in zip(_EqualRun._fields, runs, strict=True)
         }
 
 
@@ -179,10 +179,10 @@ def _bits(numbers: Tensor) -> list[int]:
     return bits
 
 
-def _joined(runs: Iterator[_Run]) -> list[_Run]:
-    joined: list[_Run] = []
+def _joined(runs: Iterator[_EqualRun]) -> list[_EqualRun]:
+    joined: list[_EqualRun] = []
     for run in runs:
-        previous = joined[-1] if joined else _Run(0, 0, 0)
+        previous = joined[-1] if joined else _EqualRun(0, 0, 0)
         continues = run.start == (
             _ROUNDED
             if previous.start == _ROUNDED
@@ -204,7 +204,7 @@ def read_tensors(
     """
     pool = torch.cat([_ALWAYS, *(draw.numbers().float() for draw in drawn), columns["numbers.raw"]])
     rounded = columns["numbers.high"].double() * 256 + columns["numbers.low"]
-    start, step, length = (columns[f"runs.{name}"].long() for name in _Run._fields)
+    start, step, length = (columns[f"runs.{name}"].long() for name in _EqualRun._fields)
     sizes = torch.tensor([math.prod(shape) for _, shape, _, _ in specs], dtype=torch.long)
     if int(length.sum()) != int(sizes.sum()) or bool((length < 0).any()):
         raise ValueError("the runs have other lengths than the tensors")

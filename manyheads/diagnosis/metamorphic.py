@@ -29,7 +29,7 @@ _LEAST = 1e-30  # so that nothing is divided by 0
 
 EDIT = "{edit}"  # stands in a message for the difference between the calls
 
-Pair = tuple[Tensor, Tensor]  # the reference's answer to a call, and an attempt's
+ReplyPair = tuple[Tensor, Tensor]  # the reference's answer to a call, and an attempt's
 
 
 def relation_applies(first: Tensor, second: Tensor) -> bool:
@@ -39,7 +39,7 @@ def relation_applies(first: Tensor, second: Tensor) -> bool:
     return next(chain(indices, edits), None) is not None
 
 
-def zeros_missed(answers: Sequence[Pair]) -> str:
+def zeros_missed(answers: Sequence[ReplyPair]) -> str:
     """Return a message if numbers are not 0 that are 0 in the reference's answers, or ""."""
     for expected, actual in answers:
         zero = expected == 0
@@ -59,7 +59,7 @@ def zeros_missed(answers: Sequence[Pair]) -> str:
     return ""
 
 
-def leaks_a_share(answers: Sequence[Pair]) -> bool:
+def leaks_a_share(answers: Sequence[ReplyPair]) -> bool:
     """Return whether each row has the reference's weights, scaled down by a leaked share.
 
     The weights that should be 0 take that share. This happens if a mask fills with a number that is
@@ -76,7 +76,7 @@ def leaks_a_share(answers: Sequence[Pair]) -> bool:
     return any(bool((expected == 0).any()) for expected, _ in answers)
 
 
-def fills_with_a_number(answers: Sequence[Pair]) -> bool:
+def fills_with_a_number(answers: Sequence[ReplyPair]) -> bool:
     """Return whether one finite number below 0 stands for each −inf of the reference's answers.
 
     All other numbers must be the reference's.
@@ -98,7 +98,7 @@ def fills_with_a_number(answers: Sequence[Pair]) -> bool:
     )
 
 
-def violates_causality(answers: Sequence[Pair]) -> str:
+def violates_causality(answers: Sequence[ReplyPair]) -> str:
     """Return a message if an edit changes numbers that it must not change, or "".
 
     These are the numbers that are equal in the reference's two answers.
@@ -113,7 +113,7 @@ def violates_causality(answers: Sequence[Pair]) -> str:
     return ""
 
 
-def misses_an_effect(answers: Sequence[Pair]) -> str:
+def misses_an_effect(answers: Sequence[ReplyPair]) -> str:
     """Return a message if an edit has no effect where it changes the reference's answer, or "".
 
     For each axis and each index in it: if the edit changes some number there in the reference's
@@ -132,7 +132,7 @@ def misses_an_effect(answers: Sequence[Pair]) -> str:
     return ""
 
 
-def parts_differ(answers: Sequence[Pair]) -> str:
+def parts_differ(answers: Sequence[ReplyPair]) -> str:
     """Return a message if an answer differs from the part of another that it must equal, or ""."""
     for (full, actual), (fragment, actual_fragment) in permutations(answers, 2):
         for index in _indices_of(full, fragment):
@@ -154,7 +154,7 @@ def _indices_of(full: Tensor, fragment: Tensor) -> Iterator[tuple[int, ...]]:
 
 
 def _edits(
-    answers: Sequence[Pair], all_may_move: bool = False
+    answers: Sequence[ReplyPair], all_may_move: bool = False
 ) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
     """Yield for each two calls a mask of equal numbers, and the attempt's two answers.
 
@@ -180,7 +180,7 @@ def is_difference(first: Tensor, second: Tensor, number: Tensor) -> bool:
     return _is_largest_difference(first, second, number)
 
 
-def difference_is_another(answers: Sequence[Pair]) -> str:
+def difference_is_another(answers: Sequence[ReplyPair]) -> str:
     """Return a message if the third answer is not the largest difference of the first two, or "".
 
     Also return "" if one of the first two answers is wrong on its own, because then the relation
@@ -209,7 +209,7 @@ def _what_it_is(first: Tensor, second: Tensor, number: Tensor) -> str:
     return "not the largest absolute difference of the two answers"
 
 
-def dropped_otherwise(answers: Sequence[Pair]) -> str:
+def dropped_otherwise(answers: Sequence[ReplyPair]) -> str:
     """Return a message if dropout does not turn the eval answer into the training answers, or "".
 
     The answers are one in eval mode, and the extremes of many answers in training. If each training
@@ -235,7 +235,7 @@ def dropped_otherwise(answers: Sequence[Pair]) -> str:
     )
 
 
-def is_dropped_at_another_rate(answers: Sequence[Pair]) -> bool:
+def is_dropped_at_another_rate(answers: Sequence[ReplyPair]) -> bool:
     """Return whether dropout has another rate than the given one.
 
     Then each number that survives is the attempt's eval number times one factor. No dropout with
@@ -260,7 +260,7 @@ def is_dropped_at_another_rate(answers: Sequence[Pair]) -> bool:
     return not is_inverted and abs(dropouts - round(dropouts)) > _SURVIVORS
 
 
-def dropout_mask_differs(answers: Sequence[Pair]) -> str:
+def dropout_mask_differs(answers: Sequence[ReplyPair]) -> str:
     """Return a message if dropout zeroes single numbers and should not, or the reverse, or "".
 
     The answers are the extremes of many answers in training. Their numbers do not matter, nor does
@@ -280,7 +280,7 @@ def dropout_mask_differs(answers: Sequence[Pair]) -> str:
     return ""
 
 
-def survivors_differ(answers: Sequence[Pair]) -> str:
+def survivors_differ(answers: Sequence[ReplyPair]) -> str:
     """Return a message if the smallest surviving number is another share of the largest, or "".
 
     The answers are the extremes of many answers in training. The shares do not change if dropout

@@ -21,7 +21,7 @@ from .fault_dictionary import FaultDictionary, Oracle, OracleUse, PublicCheck
 from .fingerprint import EVIDENCE, Evidence, ReplyField, has_no_numbers, is_argument, with_extremes
 from .metamorphic import (
     EDIT,
-    Pair,
+    ReplyPair,
     difference_is_another,
     dropout_mask_differs,
     dropped_otherwise,
@@ -333,7 +333,7 @@ def _is_as_recorded(facet: ReplyField, evidence: Evidence) -> Callable[[Observed
     return compare_facet
 
 
-def pairs_of(calls: Sequence[ObservedReply]) -> list[Pair]:
+def pairs_of(calls: Sequence[ObservedReply]) -> list[ReplyPair]:
     """Return the first outputs of the reference and of an attempt, for calls that both answer."""
     return [
         (expected.double(), next(answers_of(call.call, call.reply)).output.double())
@@ -359,7 +359,7 @@ def _relation(aspect: Oracle, calls: Sequence[ObservedReply]) -> None:
             raise CheckFailed(evidence.replace(EDIT, difference))
 
 
-def _pairs_at(output: int, aspect: Oracle, calls: Sequence[ObservedReply]) -> list[Pair]:
+def _pairs_at(output: int, aspect: Oracle, calls: Sequence[ObservedReply]) -> list[ReplyPair]:
     """Return one output of each call, the reference's and the attempt's, or none to test nothing.
 
     Nothing is tested if one of the calls raised, or if the reference's output is not finite.
@@ -381,7 +381,7 @@ def _pairs_at(output: int, aspect: Oracle, calls: Sequence[ObservedReply]) -> li
 OF_PAIRS: tuple[Oracle, ...] = ("stays", "moves", "parts")
 # oracles that are applied to calls with an exception as well
 _FOR_EXCEPTIONS: tuple[Oracle, ...] = ("answered", "refused", "device")
-_RELATIONS: dict[Oracle, Callable[[Sequence[Pair]], str]] = {
+_RELATIONS: dict[Oracle, Callable[[Sequence[ReplyPair]], str]] = {
     "zeros": zeros_missed,
     "stays": violates_causality,
     "moves": misses_an_effect,
@@ -518,7 +518,7 @@ def _of_plain_numbers(
     return ids.pop() if len(ids) == 1 else ""
 
 
-def _added(calls: Sequence[ObservedReply]) -> list[Pair]:
+def _added(calls: Sequence[ObservedReply]) -> list[ReplyPair]:
     return [
         (expected - argument, actual - argument)
         for call in calls

@@ -23,7 +23,7 @@ from ..box.worker.messages import Build, Call, Load, Output, Raised, Reply
 from ..box.worker.result_structure import OPAQUE, Form, read_misfit
 from ..checks.explain import is_dtype_fault, is_refusal
 from ..checks.hidden_check import CheckOutcome
-from ..checks.runner import Exchange, LocalRunner, Question, Runner, bytes_of, cast, changes_in
+from ..checks.runner import CheckQuestion, Exchange, LocalRunner, Runner, bytes_of, cast, changes_in
 from ..submission import AttemptSource
 from ..submission.source import is_beside_code
 from .redact_hidden_inputs import (
@@ -341,7 +341,7 @@ class AttemptRunner:
 
     def execute(self, call: Call) -> Reply:
         """Return the attempt's reply, in float32 if the attempt cannot compute in float64."""
-        return self._final_reply(Question(self.check, call), self._ahead.pop(id(call), {}))
+        return self._final_reply(CheckQuestion(self.check, call), self._ahead.pop(id(call), {}))
 
     def ask_ahead(self, calls: Sequence[Call]) -> None:
         """Send these calls in one message.
@@ -350,7 +350,7 @@ class AttemptRunner:
         """
         self._ahead = dict(zip(map(id, calls), self._replies(calls), strict=True))
 
-    def execute_all(self, questions: Sequence[Question]) -> list[Reply | AttemptEnded]:
+    def execute_all(self, questions: Sequence[CheckQuestion]) -> list[Reply | AttemptEnded]:
         """Return a reply to each question, or the AttemptEnded of a call that ended the process.
 
         The calls are sent in one batch. If anything goes wrong there, each call is sent alone: a
@@ -384,7 +384,7 @@ class AttemptRunner:
             ready_replies[i] |= {"float32": reply} if reply else {}
         return ready_replies
 
-    def _final_reply(self, question: Question, ready_replies: Mapping[str, Reply]) -> Reply:
+    def _final_reply(self, question: CheckQuestion, ready_replies: Mapping[str, Reply]) -> Reply:
         """Choose and record the reply.
 
         Args:

@@ -21,7 +21,7 @@ from ..box.worker.messages import Call, Reply
 from ..checks.explain import is_left_open, says_unwritten
 from ..checks.hidden_check import CheckOutcome
 from ..checks.runner import target_of
-from ..lines.edits import Edit
+from ..lines.edits import LineEdit
 from ..lines.search import Bounds, OutOfTime, candidates, find_lines
 from ..result import CheckResult
 from ..submission.source import is_unwritten
@@ -56,7 +56,7 @@ class EditedAttempts:
     def _failed(self) -> list[str]:
         return [o.id for o in self.outcomes if o.outcome not in ("passed", "skipped")]
 
-    def mended(self, bounds: Bounds) -> tuple[Edit, ...]:
+    def mended(self, bounds: Bounds) -> tuple[LineEdit, ...]:
         """Return an edit for each line at which one edit makes every check pass.
 
         Returns () if there are no such lines, or too many.

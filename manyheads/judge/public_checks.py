@@ -157,9 +157,7 @@ class Answers:
         calls = [i for i, call in enumerate(self.recording.calls) if target_of(call) in functions]
         if not calls:
             return True
-        return not self._answers_of(id_, calls).isdisjoint(
-            self._answers_of(other_id, calls)
-        )
+        return not self._answers_of(id_, calls).isdisjoint(self._answers_of(other_id, calls))
 
     def function_of(self, id_: str, wrong_functions: Sequence[str]) -> str:
         """Return the wrong function that has the misconception.

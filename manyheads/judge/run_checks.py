@@ -45,11 +45,11 @@ from ..checks.hidden_check import (
     input_seed,
 )
 from ..checks.runner import (
+    CheckQuestion,
     Exchange,
     Implementation,
     LocalRecordingRunner,
     LocalRunner,
-    Question,
     RecordingRunner,
     Runner,
     namespace_of,
@@ -582,7 +582,7 @@ def run_concurrently(checks: Sequence[Check], run: CheckRun) -> list[CheckOutcom
         (running, call) for running in started if isinstance(call := running.next_action(), Call)
     ]:
         answers = run.attempt.execute_all(
-            [Question(running.check.id, call) for running, call in asking]
+            [CheckQuestion(running.check.id, call) for running, call in asking]
         )
         for (running, _), answer in zip(asking, answers, strict=True):
             running.take(answer)

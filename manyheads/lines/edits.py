@@ -31,7 +31,7 @@ Changes = Iterator[Change]
 
 
 @dataclass(frozen=True)
-class Edit:
+class LineEdit:
     """A small change of a text.
 
     Attributes:
@@ -68,7 +68,7 @@ def _changed(text: str, other_text: str) -> str:
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class CodePart:
     """A function, or a statement outside of all functions.
 
     Attributes:
@@ -98,7 +98,7 @@ class Part:
         """Return the text of a node, in parentheses if a neighbour could split it."""
         return self.text(node) if isinstance(node, _ATOMS) else f"({self.text(node)})"
 
-    def edit(self, category: str, tier: int, new: Mapping[ast.AST, str]) -> Edit:
+    def edit(self, category: str, tier: int, new: Mapping[ast.AST, str]) -> LineEdit:
         """Return the edit of the whole text that replaces these nodes by new texts."""
         data, line = self.data, 0
         for node in sorted(new, key=self.span, reverse=True):
@@ -109,7 +109,7 @@ class Part:
                 lines = (text.splitlines(keepends=True) for text in (old, written))
                 first_difference = [*map(ne, *lines), True].index(True)
                 line = node.lineno + first_difference  # type: ignore[attr-defined]
-        return Edit(category, tier, line, self.source, data.decode())
+        return LineEdit(category, tier, line, self.source, data.decode())
 
     @cached_property
     def parents(self) -> dict[ast.AST, ast.AST]:
@@ -184,7 +184,7 @@ def is_docstring(node: ast.AST) -> bool:
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
 
 
-def parts_of(source: str, targets: Collection[str]) -> Iterator[Part]:
+def parts_of(source: str, targets: Collection[str]) -> Iterator[CodePart]:
     """Yield the parts that calls of these functions and classes reach.
 
     If the text defines no target, yield all parts.
@@ -199,9 +199,9 @@ def parts_of(source: str, targets: Collection[str]) -> Iterator[Part]:
                 for member in statement.body:
                     name = member.name if isinstance(member, ast.FunctionDef) else "__"
                     if name in reached or name == "forward" or name.startswith("__"):
-                        yield Part(source, data, starts, member, attributes)
+                        yield CodePart(source, data, starts, member, attributes)
         elif not isinstance(statement, ast.FunctionDef) or statement.name in reached:
-            yield Part(source, data, starts, statement, {})
+            yield CodePart(source, data, starts, statement, {})
 
 
 def _attributes(statement: ast.ClassDef, data: bytes, starts: Sequence[int]) -> dict[str, str]:
@@ -318,7 +318,7 @@ def is_of_dropout(name: str) -> bool:
     return "drop" in name or name in ("p", "dropout_p")
 
 
-def arguments(code: Part, node: ast.Call) -> Changes:
+def arguments(code: CodePart, node: ast.Call) -> Changes:
     """Yield edits that add a gate to an argument, or an argument that is easily forgotten."""
     for keyword in node.keywords:
         if is_of_dropout(keyword.arg or ""):
@@ -339,12 +339,12 @@ def arguments(code: Part, node: ast.Call) -> Changes:
             yield "keyword", 2, {node: _call(code, node, (*node.args, *node.keywords), words)}
 
 
-def _call(code: Part, node: ast.Call, args: Iterable[ast.AST], *extra: str) -> str:
+def _call(code: CodePart, node: ast.Call, args: Iterable[ast.AST], *extra: str) -> str:
     """Return the text of the call with other arguments."""
     return f"{code.text(node.func)}({', '.join([*map(code.text, args), *extra])})"
 
 
-def calls(code: Part, node: ast.AST) -> Changes:
+def calls(code: CodePart, node: ast.AST) -> Changes:
     """Yield edits that remove a call, or replace it by a similar one.
 
     A product may also be scaled, or one of its factors transposed. A value may get its axes moved.
@@ -381,7 +381,7 @@ def calls(code: Part, node: ast.AST) -> Changes:
                 )
 
 
-def _without(code: Part, node: ast.Call) -> Changes:
+def _without(code: CodePart, node: ast.Call) -> Changes:
     """Yield edits that replace a call by its receiver or first argument, or remove an argument."""
     if isinstance(node.func, ast.Attribute) and not _is_of_module(node.func):
         yield "call", 1, {node: code.atom(node.func.value)}
@@ -415,7 +415,7 @@ def _is_of_module(func: ast.expr) -> bool:
     return isinstance(func, ast.Name) and func.id in _MODULES
 
 
-def _siblings(code: Part, node: ast.Call, func: ast.Attribute) -> Changes:
+def _siblings(code: CodePart, node: ast.Call, func: ast.Attribute) -> Changes:
     """Yield similar calls, and for a triangle other diagonals."""
     name, stem = func.attr, code.text(func).removesuffix(func.attr)
     siblings = _SIBLINGS.get(name, "").split()
@@ -435,7 +435,7 @@ def _siblings(code: Part, node: ast.Call, func: ast.Attribute) -> Changes:
                 )
 
 
-def _before_shaping(code: Part, node: ast.Call, func: ast.Attribute) -> Changes:
+def _before_shaping(code: CodePart, node: ast.Call, func: ast.Attribute) -> Changes:
     """Yield edits that move axes around a view, or make its memory contiguous.
 
     Two neighbouring sizes of the shape may also be swapped, together with their axes.
@@ -457,7 +457,7 @@ def _before_shaping(code: Part, node: ast.Call, func: ast.Attribute) -> Changes:
             yield "shape", 2, {node: f"{receiver}.{func.attr}({swapped}).transpose({i}, {i + 1})"}
 
 
-def _scaled(code: Part, node: ast.expr, factor: ast.expr | None) -> Changes:
+def _scaled(code: CodePart, node: ast.expr, factor: ast.expr | None) -> Changes:
     """Yield the product, divided by the root of its factor's last size.
 
     Nothing is yielded if the product is divided already.
@@ -500,7 +500,7 @@ _OTHERS: dict[type, str] = {
 _SCALES = (ast.Mult, ast.Div, ast.Add, ast.Sub, ast.Pow, ast.FloorDiv, ast.MatMult)
 
 
-def operators(code: Part, node: ast.AST) -> Changes:
+def operators(code: CodePart, node: ast.AST) -> Changes:
     """Yield edits that replace or remove an operator, or change a sign.
 
     A condition or a mask may also be inverted.
@@ -542,7 +542,7 @@ def _replacements(node: ast.AST) -> list[str]:
     return [replacement for replacement in _OTHERS.get(type(op), "").split(",") if replacement]
 
 
-def _filled(code: Part, node: ast.Call) -> Changes:
+def _filled(code: CodePart, node: ast.Call) -> Changes:
     """Yield edits that invert a mask, or change the sign of a value that is filled in."""
     name, masks = name_of(node), [k.value for k in node.keywords if k.arg == "attn_mask"]
     args = [*node.args, *masks]
@@ -558,7 +558,7 @@ def _filled(code: Part, node: ast.Call) -> Changes:
             yield "sign", 2, {value: 'float("-inf")'}
 
 
-def constants(code: Part, node: ast.AST) -> Changes:
+def constants(code: CodePart, node: ast.AST) -> Changes:
     """Yield edits of a constant: True or False, a signed number, an infinity, an equation."""
     if not isinstance(node, ast.Constant):
         return
@@ -589,7 +589,7 @@ def constants(code: Part, node: ast.AST) -> Changes:
             yield from _equations(node, code.text(node))
 
 
-def _integers(code: Part, node: ast.AST, value: int) -> Changes:
+def _integers(code: CodePart, node: ast.AST, value: int) -> Changes:
     """Yield other axes, if the integer may be an axis, and numbers near it."""
     outer = code.parents[node]
     is_axis = isinstance(outer, ast.Subscript | ast.Call) or (
@@ -630,7 +630,7 @@ def _equations(node: ast.Constant, quoted: str) -> Changes:
                 yield "equation", 4, {node: f"{quoted[: a.start()]}{letter}{quoted[a.end() :]}"}
 
 
-def names(code: Part, node: ast.AST) -> Changes:
+def names(code: CodePart, node: ast.AST) -> Changes:
     """Yield edits that replace a name by another name, or an attribute of self by a similar one.
 
     Attributes are similar if calls of the same function made both, or if no call made either.
@@ -655,7 +655,7 @@ def names(code: Part, node: ast.AST) -> Changes:
                 yield from (("attribute", 4, {node: name}) for name in code.names)
 
 
-def _sizes_of_self(code: Part, node: ast.Name) -> Changes:
+def _sizes_of_self(code: CodePart, node: ast.Name) -> Changes:
     """Yield attributes of self for a name that may be a size, with a lower tier under a root."""
     outer = code.parents[node]
     if not isinstance(outer, ast.Attribute | ast.Subscript):

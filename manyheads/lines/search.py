@@ -16,8 +16,8 @@ from itertools import combinations, compress, islice, product
 from ..result import MOST_LINES
 from .edits import (
     Changes,
-    Edit,
-    Part,
+    CodePart,
+    LineEdit,
     arguments,
     calls,
     constants,
@@ -39,7 +39,7 @@ NEAR = 2  # An edit on the line of an exception is tried this many tiers sooner.
 SWAPPED = 6  # the most items of which all pairs are swapped
 
 
-def gates(code: Part, node: ast.AST) -> Changes:
+def gates(code: CodePart, node: ast.AST) -> Changes:
     """Yield edits of code that only training should run: the gate is added or removed.
 
     A forgotten super().__init__() is added, too.
@@ -62,7 +62,7 @@ def gates(code: Part, node: ast.AST) -> Changes:
             yield "super", 0, {statement: f"super().__init__(){between}{code.text(statement)}"}
 
 
-def orders(code: Part, node: ast.AST) -> Changes:
+def orders(code: CodePart, node: ast.AST) -> Changes:
     """Yield edits that swap two arguments, operands, sizes of a shape, or branches."""
     groups: list[Sequence[ast.expr]] = []
     match node:
@@ -89,7 +89,7 @@ def orders(code: Part, node: ast.AST) -> Changes:
                 yield "swap", 1, {a: text_of(b), b: text_of(a)}
 
 
-def statements(code: Part, node: ast.AST) -> Changes:
+def statements(code: CodePart, node: ast.AST) -> Changes:
     """Yield edits that replace a statement by `pass`, or return what a function ends with."""
     match node:
         case ast.Expr() | ast.AugAssign() | ast.Assign() | ast.If() if node is not code.root:
@@ -101,7 +101,7 @@ def statements(code: Part, node: ast.AST) -> Changes:
                 yield "return", 1, {last: f"return {code.text(x)}"}
 
 
-RULES: Sequence[Callable[[Part, ast.AST], Changes]] = (
+RULES: Sequence[Callable[[CodePart, ast.AST], Changes]] = (
     gates,
     operators,
     calls,
@@ -114,7 +114,7 @@ RULES: Sequence[Callable[[Part, ast.AST], Changes]] = (
 
 def candidates(
     source: str, targets: Collection[str], raised_on: Collection[int] = ()
-) -> list[Edit]:
+) -> list[LineEdit]:
     """Return the edits of the code that calls of these targets reach, likely ones first.
 
     Each edited text occurs once. The list is empty if the text is too long or cannot be parsed.
@@ -127,7 +127,7 @@ def candidates(
     code = [line for line in source.split("\n") if not line.lstrip().startswith("#")]
     if len(code) > LONGEST_LINES or (length := sum(map(len, code))) > LONGEST:
         return []
-    edits: dict[str, Edit] = {}
+    edits: dict[str, LineEdit] = {}
     for edit in islice(_edits(source, targets), min(MOST, MOST_BYTES // sys.getsizeof(source))):
         if edit.line and (edit.after not in edits or edit.tier < edits[edit.after].tier):
             edits[edit.after] = edit
@@ -135,7 +135,7 @@ def candidates(
     return likely if len(likely) * length <= MOST_LOADED else []
 
 
-def _edits(source: str, targets: Collection[str]) -> Iterator[Edit]:
+def _edits(source: str, targets: Collection[str]) -> Iterator[LineEdit]:
     for code in parts_of(source, targets):
         for rule, node in product(RULES, code.nodes):
             yield from (code.edit(*change) for change in rule(code, node))
@@ -164,11 +164,11 @@ class Bounds:
 
 
 def find_lines(
-    edits: Sequence[Edit],
+    edits: Sequence[LineEdit],
     look: Callable[[Sequence[str]], list[bool]],
     passes: Callable[[str], bool],
     bounds: Bounds,
-) -> tuple[Edit, ...]:
+) -> tuple[LineEdit, ...]:
     """Return an edit for each proved line, in the order of lines.
 
     After the first proof, only edits of the same category on other lines are tried. The result is
@@ -181,10 +181,10 @@ def find_lines(
         passes: Returns whether a text passes every check, in a process that has run nothing else.
         bounds: The limits. `look` and `passes` watch the time, and raise OutOfTime.
     """
-    proved: dict[int, Edit] = {}
+    proved: dict[int, LineEdit] = {}
     proofs = 0
 
-    def is_open(edit: Edit) -> bool:
+    def is_open(edit: LineEdit) -> bool:
         return edit.line not in proved and all(
             edit.category == proved_edit.category for proved_edit in proved.values()
         )

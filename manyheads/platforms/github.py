@@ -138,7 +138,7 @@ class PullRequest(BaseModel):
     student: str
 
 
-class Collected(PullRequest):
+class CollectedCommits(PullRequest):
     """A pull request whose files were collected, with a sentence for each refused file."""
 
     refused: tuple[str, ...]
@@ -210,7 +210,7 @@ class _Tree(BaseModel):
     truncated: Literal[False] = False
 
 
-def collect(course: Course, request: PullRequest, api: Api, out: Path) -> Collected:
+def collect(course: Course, request: PullRequest, api: Api, out: Path) -> CollectedCommits:
     """Write the attempts at the head to OUT/<student>/<assignment>/NN_name.py and .ipynb.
 
     No other path of the repository is read.
@@ -246,7 +246,7 @@ def collect(course: Course, request: PullRequest, api: Api, out: Path) -> Collec
         raise ServiceError(
             f"the commit {request.head[:12]} is malformed. Next: look at its tree"
         ) from None
-    collected = Collected(**request.model_dump(), refused=tuple(refused))
+    collected = CollectedCommits(**request.model_dump(), refused=tuple(refused))
     (out / ABOUT).write_text(collected.model_dump_json(indent=1) + "\n", encoding="utf-8")
     return collected
 
@@ -281,10 +281,10 @@ def _blob(api: Api, sha: str, released: Path) -> bytes:
     return base64.b64decode(api.call("GET", f"git/blobs/{sha}")["content"])
 
 
-def read_collected(folder: Path) -> Collected:
+def read_collected(folder: Path) -> CollectedCommits:
     """Read the file that `collect` wrote. Raises CourseFault."""
     try:
-        return Collected.model_validate_json((folder / ABOUT).read_bytes())
+        return CollectedCommits.model_validate_json((folder / ABOUT).read_bytes())
     except (OSError, ValidationError):
         raise CourseFault(
             f"{folder} holds no collected pull request. Next: course ci collect --out {folder}"

@@ -48,7 +48,7 @@ from ..submission import (
 from ..submission.read import LINE_LIMIT, asked_of
 from ..submission.source import DEFINITIONS, named_line, statements_of
 from . import github
-from .github import Api, Collected, Environment, PullRequest, ServiceError
+from .github import Api, CollectedCommits, Environment, PullRequest, ServiceError
 
 CLEAN = "clean"
 EXCLUDED = {"crashed": "crashed", "timeout": "ran out of time"}
@@ -78,7 +78,7 @@ AT_MOST = 50  # annotations in one request to the service
 _BLOCK = re.compile(r"<pre>.*?</pre>", re.DOTALL)  # `text_block` lets no text end it early
 
 NotStarted = Collection[tuple[str, str]]  # ids (assignment, exercise)
-Run = Sequence[Result] | str  # the results of a grading job, or why there are none
+WorkflowRun = Sequence[Result] | str  # the results of a grading job, or why there are none
 
 
 class Artifact(BaseModel):
@@ -141,7 +141,7 @@ def not_started(course: Course, started: Mapping[str, str]) -> NotStarted:
 
 
 def grade_collected(
-    course: Course, collected: Collected, submitted: Path, device: Device, out: Path
+    course: Course, collected: CollectedCommits, submitted: Path, device: Device, out: Path
 ) -> Artifact:
     """Return a result for each assignment with an exercise that is started.
 
@@ -371,7 +371,7 @@ def write_comment(api: Api, request: PullRequest, text: str) -> None:
     api.call("POST", f"issues/{request.number}/comments", marked)
 
 
-def run_of(job: str, outcome: str, artifact: Artifact | None) -> Run:
+def run_of(job: str, outcome: str, artifact: Artifact | None) -> WorkflowRun:
     """Return the results of a job, or a sentence about its end.
 
     Args:
@@ -386,10 +386,10 @@ def gpu_run(
     outcome: str,
     label: str,
     artifact: Artifact | None,
-    cpu: Run,
+    cpu: WorkflowRun,
     refused: Sequence[str],
     labels: Labels = IDS,
-) -> Run:
+) -> WorkflowRun:
     """Return the run on a GPU, or the reason why there is none."""
     if not label:
         return (
@@ -402,7 +402,7 @@ def gpu_run(
     return run_of("The run", outcome, artifact)
 
 
-def verdict(cpu: Run, gpu: Run, not_started: NotStarted) -> tuple[str, str]:
+def verdict(cpu: WorkflowRun, gpu: WorkflowRun, not_started: NotStarted) -> tuple[str, str]:
     """Return the conclusion and the title of the check run.
 
     The conclusion is failure if a started exercise fails, success if all pass, and neutral if one
@@ -424,8 +424,8 @@ def verdict(cpu: Run, gpu: Run, not_started: NotStarted) -> tuple[str, str]:
 
 def body(
     course: Course,
-    cpu: Run,
-    gpu: Run | None,
+    cpu: WorkflowRun,
+    gpu: WorkflowRun | None,
     refused: Sequence[str],
     not_started: NotStarted,
     commit: str,

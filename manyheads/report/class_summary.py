@@ -358,7 +358,7 @@ def _is_handed_in(exercise: ExerciseResult) -> bool:
     return any(check.outcome != "missing" for check in exercise.checks)
 
 
-class Part:
+class AssignmentView:
     """One assignment over the class.
 
     Attributes:
@@ -466,10 +466,11 @@ class ClassView:
     day: date | None = None
 
     @cached_property
-    def assignments(self) -> list[Part]:
+    def assignments(self) -> list[AssignmentView]:
         """Its assignments, in the course's order."""
         return [
-            Part(id_, results, self) for id_, results in self.labels.by_assignment(self.results)
+            AssignmentView(id_, results, self)
+            for id_, results in self.labels.by_assignment(self.results)
         ]
 
     @cached_property

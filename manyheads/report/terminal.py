@@ -18,7 +18,7 @@ from ..student.hints import Rung
 from ..student.own_attempt import Own, from_here
 from ..submission import proved_line
 from ..submission.source import unwritten_methods
-from .class_summary import GRAVE, SHARES, Cell, ClassView, Column, Part
+from .class_summary import GRAVE, SHARES, AssignmentView, Cell, ClassView, Column
 from .report_content import (
     DECIDED,
     EXCUSED,
@@ -61,7 +61,7 @@ def class_table(view: ClassView, where: str = "below", *, students: bool = True)
     return Group(*sections)
 
 
-def _students(assignment: Part) -> RenderableType:
+def _students(assignment: AssignmentView) -> RenderableType:
     table = Table(header_style="bold", box=None, padding=(0, 1, 0, 0), pad_edge=False)
     # a long name must not displace the scores
     table.add_column("student", no_wrap=True, max_width=_STUDENT)
@@ -107,7 +107,7 @@ def _heading(title: str) -> RenderableType:
     return Text(title, style="bold underline")
 
 
-def _misconceptions(assignment: Part, where: str) -> RenderableType:
+def _misconceptions(assignment: AssignmentView, where: str) -> RenderableType:
     if not assignment.misconceptions:
         return Group()
     table = Table(show_header=False, box=None)

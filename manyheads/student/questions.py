@@ -31,7 +31,7 @@ from ..checks.runner import cast, map_call, target_of
 from ..course import Exercise
 from ..diagnosis.fault_dictionary import FaultDictionary
 from ..judge.redact_hidden_inputs import Axes
-from ..lines.edits import Edit, name_of
+from ..lines.edits import LineEdit, name_of
 from ..lines.search import candidates
 from ..submission import AttemptSource, lines_of, proved_line
 from ..submission.source import DEFINITIONS, printable, tree_of
@@ -210,7 +210,7 @@ def questions_about(
             questions = [
                 q
                 for small in smalls
-                for q in template(_About(source, small, runs, rng))
+                for q in template(_QuestionContext(source, small, runs, rng))
                 if q is not None
             ]
             rng.shuffle(questions)
@@ -280,7 +280,7 @@ def _has_plain_result(node: ast.stmt, excluded_names: set[str]) -> bool:
     return isinstance(value, operations) and not has_lambda
 
 
-def _changed_line(edit: Edit) -> _ChangedLine | None:
+def _changed_line(edit: LineEdit) -> _ChangedLine | None:
     old_lines, new_lines = edit.before.split("\n"), edit.after.split("\n")
     if len(old_lines) != len(new_lines) or ("self." in edit.after and "self." not in edit.before):
         return None
@@ -307,7 +307,7 @@ def shown_code(line: str) -> str:
 
 
 @dataclass(frozen=True)
-class _About:
+class _QuestionContext:
     source: AttemptSource
     small: Small
     runs: Runs
@@ -340,7 +340,7 @@ def _with_clue(text: str, cause: str) -> Option:
     return Option(text, cause, clue=cause)
 
 
-Template = Callable[[_About], Iterator[Question | None]]
+Template = Callable[[_QuestionContext], Iterator[Question | None]]
 
 
 def _visited_lines(traced: Traced) -> dict[int, Step]:
@@ -376,7 +376,7 @@ def _site(step: Step) -> tuple[int, int]:
     return step.lines[-1], step.sites[-1]
 
 
-def shape_at_line(context: _About) -> Iterator[Question | None]:
+def shape_at_line(context: _QuestionContext) -> Iterator[Question | None]:
     """Ask which shape a line's result has."""
     lines = context.lines(context.small.traced)
     shapes = {number: step.outputs[0].shape for number, step in lines.items()}
@@ -420,7 +420,7 @@ def _joined(shape: tuple[int, ...]) -> Iterator[Option]:
     yield Option(str(shape[:-1]), "There the last axis is gone.")
 
 
-def axis_at_line(context: _About) -> Iterator[Question | None]:
+def axis_at_line(context: _QuestionContext) -> Iterator[Question | None]:
     """Ask what one axis of a line's result counts."""
     small, sizes = context.small, context.small.example.axes.sizes
     for number, step in context.lines(small.traced).items():
@@ -454,7 +454,7 @@ def _counted(small: Small, name: str) -> str:
     return f"{name}, {small.example.axes.sizes[name]} of them"
 
 
-def origin_at_line(context: _About) -> Iterator[Question | None]:
+def origin_at_line(context: _QuestionContext) -> Iterator[Question | None]:
     """Ask which number of a counted input is at a position, after lines that only move numbers."""
     tables = (
         (n, v)
@@ -495,7 +495,7 @@ def _counting(tensor: Tensor) -> Tensor:
 
 
 def _origin(
-    context: _About, number: int, name: str, input_shape: torch.Size, table: Tensor
+    context: _QuestionContext, number: int, name: str, input_shape: torch.Size, table: Tensor
 ) -> Question | None:
     location, sizes = context.location_of(number), table.shape
     index = tuple(  # not 0 along most axes
@@ -547,7 +547,7 @@ _TRIVIAL = frozenset({"NameError", "UnboundLocalError", "AttributeError", "TypeE
 SAME_TO = 1e-5
 
 
-def edit_outcome(context: _About) -> Iterator[Question | None]:
+def edit_outcome(context: _QuestionContext) -> Iterator[Question | None]:
     """Ask what one edit of a line changes."""
     source, small = context.source.source, context.small
     edited_lines = [

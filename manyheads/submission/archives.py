@@ -30,7 +30,7 @@ from ..course_fault import CourseFault
 from ..files import KeptContents
 from . import ENDINGS, Unreadable, is_archive, printable_name, read_bytes
 from .find import is_noise
-from .intake_limits import MIB, TOO_LARGE, TOO_MANY, Closed, Limits, unopened
+from .intake_limits import MIB, TOO_LARGE, TOO_MANY, Closed, IntakeLimits, unopened
 
 BLOCK = tarfile.BLOCKSIZE
 # bytes of all headers about one member; without it, 200,000 names in 424 KB used 15 GB
@@ -83,7 +83,7 @@ class WatchedFile:
     """
 
     file: IO[bytes]
-    budget: Limits
+    budget: IntakeLimits
 
     def read(self, size: int = -1) -> bytes:
         """Return the next bytes. Raises Closed."""
@@ -91,7 +91,7 @@ class WatchedFile:
         return self.file.read(size)
 
 
-def unpacked(file: IO[bytes], budget: Limits) -> IO[bytes]:
+def unpacked(file: IO[bytes], budget: IntakeLimits) -> IO[bytes]:
     """Return a tar as a file, decompressed if it is in gzip, bzip2 or xz."""
     file.seek(0)
     start = file.read(len(_XZ))
@@ -113,7 +113,7 @@ class TarStream:
     """A tar that is read once. Its headers and the time count towards the budget."""
 
     file: IO[bytes]
-    budget: Limits
+    budget: IntakeLimits
     # bytes of the current member that have not been read
     _remaining: int = field(default=0, init=False)
     _block: bytes = field(default=b"", init=False)  # the last header
@@ -306,7 +306,7 @@ class Reader:
         files: closes all open files at the end.
     """
 
-    limits: Limits
+    limits: IntakeLimits
     contents: KeptContents
     files: ExitStack = field(default_factory=ExitStack)
 
@@ -331,7 +331,7 @@ class Reader:
                 f"{download} cannot be read ({error.strerror}). Next: download it again"
             ) from None
 
-    def opened(self, member: Member, budget: Limits) -> list[tuple[Member, bytes]]:
+    def opened(self, member: Member, budget: IntakeLimits) -> list[tuple[Member, bytes]]:
         """Return the file with its content, or for an archive all files in it.
 
         If an archive exceeds the limits, only the archive itself is returned, as closed.
@@ -359,7 +359,7 @@ class Reader:
                 contents.append((replace(current, closed=str(reason)), b""))
         return contents
 
-    def _plain(self, member: Member, budget: Limits) -> tuple[Member, bytes]:
+    def _plain(self, member: Member, budget: IntakeLimits) -> tuple[Member, bytes]:
         try:
             content = content_of(member, self._max_bytes(member.name))
         except Closed as reason:
@@ -421,7 +421,12 @@ class Reader:
             raise Closed(problem if os.access(file, os.R_OK) else _without_rights(file)) from None
 
     def _members(
-        self, file: IO[bytes], prefix: tuple[str, ...], budget: Limits, *, is_download: bool = False
+        self,
+        file: IO[bytes],
+        prefix: tuple[str, ...],
+        budget: IntakeLimits,
+        *,
+        is_download: bool = False,
     ) -> list[Member]:
         """Return the files of an archive; if several have the same path, the last one counts.
 
@@ -483,7 +488,7 @@ class Reader:
             *(Member(path, refused=_NOISE) for path in sorted(noise_folders)),
         ]
 
-    def _tar(self, file: IO[bytes], budget: Limits, *, is_download: bool) -> Iterator[Member]:
+    def _tar(self, file: IO[bytes], budget: IntakeLimits, *, is_download: bool) -> Iterator[Member]:
         """Yield the files of a tar. Contents that are needed later are kept on disk.
 
         In a person's archive, all bytes count towards the limits. In a download, only the bytes
@@ -583,7 +588,7 @@ _BEHIND_LIST = 76
 _UTF8, _ENCRYPTED = 0x800, 0x1
 
 
-def _zip(file: IO[bytes], budget: Limits) -> Iterator[Member]:
+def _zip(file: IO[bytes], budget: IntakeLimits) -> Iterator[Member]:
     try:
         _refuse_long_list(file, budget.entries)
         archive = zipfile.ZipFile(file)

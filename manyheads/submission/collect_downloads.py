@@ -29,7 +29,7 @@ from .archives import Reader, own_name
 from .find import plain
 from .intake_journal import (
     TIMESTAMP,
-    Candidate,
+    IntakeCandidate,
     IntakeJournal,
     LayingOut,
     Origin,
@@ -39,7 +39,7 @@ from .intake_journal import (
     read_memory,
     refuse_links,
 )
-from .intake_limits import Limits
+from .intake_limits import IntakeLimits
 from .listed_times import ListedTimes
 from .platforms import (
     CLONES,
@@ -73,7 +73,7 @@ class Collected:
         platforms: the recognised platforms, by name of the download.
     """
 
-    candidates: list[Candidate] = field(default_factory=list)
+    candidates: list[IntakeCandidate] = field(default_factory=list)
     not_taken: list[str] = field(default_factory=list)
     no_time: list[str] = field(default_factory=list)
     refusals: list[tuple[str, str]] = field(default_factory=list)
@@ -94,7 +94,7 @@ class Collected:
         ]
 
 
-_Claims = dict[tuple[str, str], dict[Person, list[Candidate]]]
+_Claims = dict[tuple[str, str], dict[Person, list[IntakeCandidate]]]
 
 
 def collect(
@@ -102,7 +102,7 @@ def collect(
     downloads: Sequence[Path],
     out: Path,
     roster: Roster | None = None,
-    limits: Limits | None = None,
+    limits: IntakeLimits | None = None,
     only: Assignment | None = None,
     student: str = "",
     times: ListedTimes | None = None,
@@ -133,7 +133,7 @@ def collect(
         raise CourseFault(f"{out} is no folder. Next: give --out another name")
     busy_message = f"another course collect ({{}}) is writing to {out}. Next: wait for its end"
     with folder_lock(out / LOCK, busy_message), KeptContents(out) as contents, ExitStack() as files:
-        reader = Reader(limits or Limits(), contents, files)
+        reader = Reader(limits or IntakeLimits(), contents, files)
         memory = read_memory(out)
         run = _Run(
             Exercises(course),
@@ -311,9 +311,9 @@ class _Run:
 
     def _of_person(
         self, path: Path, files: Sequence[HandIn]
-    ) -> tuple[list[Candidate], list[HandIn], list[str]]:
+    ) -> tuple[list[IntakeCandidate], list[HandIn], list[str]]:
         """Return one person's candidates, unreadable files, and names of files of no exercise."""
-        candidates = list[Candidate]()
+        candidates = list[IntakeCandidate]()
         closed = list[HandIn]()
         unplaced = list[str]()
         budget = self.reader.limits.for_persons()
@@ -355,7 +355,7 @@ class _Run:
         return candidates, closed, unplaced
 
     def _files_of(
-        self, path: Path, hand_in: HandIn, budget: Limits
+        self, path: Path, hand_in: HandIn, budget: IntakeLimits
     ) -> Iterator[tuple[HandIn, bytes]]:
         """Yield the file that was handed in, or each file of the archive, with its content.
 
@@ -382,9 +382,9 @@ class _Run:
         hand_in: HandIn,
         content: bytes,
         download: Path,
-        budget: Limits,
+        budget: IntakeLimits,
         committed: Callable[..., str],
-    ) -> Candidate:
+    ) -> IntakeCandidate:
         member, person, name = hand_in.member, hand_in.person, own_name(hand_in.name)
         ending, path = PurePath(name).suffix.lower(), "/".join(map(printable_name, member.path))
         if ending not in ENDINGS:
@@ -406,7 +406,7 @@ class _Run:
             update=changes | {"download": printable_name(download.name)}
         )
         rank = self.exercises.is_plain(name) * (1 + self.exercises.is_in_place(member.path[:-1]))
-        return Candidate("", assignment, stem, ending, origin, rank)
+        return IntakeCandidate("", assignment, stem, ending, origin, rank)
 
     def _note_unread(
         self, files: Iterable[tuple[str, HandIn]], download_name: str, likely: Sequence[Assignment]
@@ -517,8 +517,8 @@ def _source_memory(download: Path) -> IntakeJournal | None:
 
 
 def _with_times(
-    candidates: Sequence[Candidate], download: Path, source: IntakeJournal | None
-) -> list[Candidate]:
+    candidates: Sequence[IntakeCandidate], download: Path, source: IntakeJournal | None
+) -> list[IntakeCandidate]:
     """Return the candidates with the times that the folder itself records."""
     if source is None:
         return [*candidates]
@@ -528,7 +528,7 @@ def _with_times(
     ]
 
 
-def _with_time(candidate: Candidate, download: Path, source: IntakeJournal) -> Origin:
+def _with_time(candidate: IntakeCandidate, download: Path, source: IntakeJournal) -> Origin:
     """Return the candidate's origin with the time that the folder itself records.
 
     That is the time in nbgrader's timestamp.txt that is nearest to the top. Without one, it is the
@@ -547,13 +547,18 @@ def _with_time(candidate: Candidate, download: Path, source: IntakeJournal) -> O
     return origin.model_copy(update=fields)
 
 
-def _surely_of_one(candidates: Sequence[Candidate], collected: Collected) -> list[Candidate]:
+def _surely_of_one(
+    candidates: Sequence[IntakeCandidate], collected: Collected
+) -> list[IntakeCandidate]:
     """Return the candidates that surely belong to the only student of a download.
 
     Several files of one exercise in one folder may belong to several students, if the file names
     hold other words: these may be the students' names. Such files are reported and not taken.
     """
-    groups, sure = defaultdict[tuple[str, ...], list[Candidate]](list), list[Candidate]()
+    groups, sure = (
+        defaultdict[tuple[str, ...], list[IntakeCandidate]](list),
+        list[IntakeCandidate](),
+    )
     for candidate in candidates:
         groups[candidate.origin.path.rpartition("/")[0], candidate.stem, candidate.ending].append(
             candidate
@@ -570,7 +575,7 @@ def _surely_of_one(candidates: Sequence[Candidate], collected: Collected) -> lis
     return sure
 
 
-def _of_one_claimant(claims: _Claims, collected: Collected) -> list[Candidate]:
+def _of_one_claimant(claims: _Claims, collected: Collected) -> list[IntakeCandidate]:
     """Return the candidates for one student's folder.
 
     If two persons of a platform, or two archives, claim the folder, their files are not taken, and

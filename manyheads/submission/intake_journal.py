@@ -240,7 +240,7 @@ class State(StrEnum):
 
 
 @dataclass(frozen=True)
-class Candidate:
+class IntakeCandidate:
     """A file that may be written to OUT, or was.
 
     Its content is in `KeptContents`, under the digest of its origin, because the files of a class
@@ -279,10 +279,10 @@ class LayingOut:
     out: Path
     memory: IntakeJournal
     contents: KeptContents
-    candidates: list[Candidate] = field(default_factory=list)
+    candidates: list[IntakeCandidate] = field(default_factory=list)
     unclear: list[tuple[str, str, Path]] = field(default_factory=list)
 
-    def lay_out(self, candidates: Iterable[Candidate]) -> None:
+    def lay_out(self, candidates: Iterable[IntakeCandidate]) -> None:
         """Write one student's attempts.
 
         The newest attempt wins. A script and a notebook of one exercise are both kept if they come
@@ -291,7 +291,11 @@ class LayingOut:
         Raises:
             CourseFault: a link stands on the way to a file.
         """
-        groups, rows, folders = defaultdict[str, list[Candidate]](list), list[object](), set[Path]()
+        groups, rows, folders = (
+            defaultdict[str, list[IntakeCandidate]](list),
+            list[object](),
+            set[Path](),
+        )
         writes = list[Callable[[], object]]()
         for candidate in sorted(
             candidates, key=lambda c: (c.origin.order, c.origin.modified, c.origin.path)
@@ -343,8 +347,8 @@ class LayingOut:
         write_whole(path, self.contents.read(digest))
 
     def _newest(
-        self, versions: Sequence[Candidate], latest: Candidate, disk_digest: str
-    ) -> Candidate | None:
+        self, versions: Sequence[IntakeCandidate], latest: IntakeCandidate, disk_digest: str
+    ) -> IntakeCandidate | None:
         """Return the candidate for one path that counts, with its state.
 
         Return None if several different candidates are equally likely.
@@ -404,7 +408,7 @@ class LayingOut:
         self.candidates.append(newest)
         return newest
 
-    def _earlier(self, candidate: Candidate) -> dict[str, Origin]:
+    def _earlier(self, candidate: IntakeCandidate) -> dict[str, Origin]:
         return self.memory.earlier.get(candidate.path, {})
 
 
@@ -421,7 +425,7 @@ def refuse_links(out: Path, target: Path) -> None:
             )
 
 
-def paths_of(candidates: Sequence[Candidate]) -> str:
+def paths_of(candidates: Sequence[IntakeCandidate]) -> str:
     """Return the paths in the download, joined for a sentence."""
     paths = [c.origin.path for c in candidates[:MOST_PATHS]]
     return " and ".join([*paths, f"{len(candidates) - MOST_PATHS} more"][: len(candidates)])

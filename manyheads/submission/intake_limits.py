@@ -32,7 +32,7 @@ def unopened(why: str) -> Closed:
 
 
 @dataclass
-class Limits:
+class IntakeLimits:
     """How much may still be read of one person, or of a download.
 
     Attributes:
@@ -59,7 +59,7 @@ class Limits:
         """Fill in the number of entries."""
         self.entries = self.entries or ENTRIES_PER_MEMBER * self.members
 
-    def for_persons(self, persons: int = 1) -> Limits:
+    def for_persons(self, persons: int = 1) -> IntakeLimits:
         """Return the limits for the archives of this many persons; the time starts now."""
         return replace(
             self,

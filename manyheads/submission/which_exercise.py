@@ -14,7 +14,7 @@ from pathlib import PurePath
 
 from ..course import Assignment, Course, Exercise
 from .find import ARCHIVES, ENDINGS
-from .intake_limits import Limits
+from .intake_limits import IntakeLimits
 from .read import NotebookError, asked_of, defined_in, read_notebook, without_magics
 from .source import decoded
 
@@ -44,7 +44,7 @@ class Exercises:
     course: Course
 
     def exercise_of(
-        self, name: str, content: bytes, budget: Limits | None = None
+        self, name: str, content: bytes, budget: IntakeLimits | None = None
     ) -> Exercise | Assignment:
         """Return the exercise of this file, or the assignment if the file holds several.
 
@@ -55,7 +55,7 @@ class Exercises:
         """
         if match := self.match_name(name):
             return match
-        budget = budget or Limits()
+        budget = budget or IntakeLimits()
         # a file without any of these names need not be parsed
         is_promising = any(owner.encode() in content for owner in self._owners)
         if is_promising and budget.code < 0:

@@ -10,7 +10,15 @@ from manyheads.box.connection import Box
 from manyheads.box.worker import seccomp
 from manyheads.box.worker.limits import Limits
 from manyheads.box.worker.messages import Call, Reply
-from manyheads.box.worker.seccomp import ALLOW, ENOSYS, EPERM, KILL, Condition, Rule, assemble
+from manyheads.box.worker.seccomp import (
+    ALLOW,
+    ENOSYS,
+    EPERM,
+    KILL,
+    ArgumentCondition,
+    Rule,
+    assemble,
+)
 from tests.make import replies
 
 from .honest_attempts import BODIES, REFUSED_KINDLY
@@ -117,8 +125,8 @@ def test_answers(
 def test_alternatives_and_neighbours_are_told_apart() -> None:
     """Beside a slow reading of the same rules, for every number and some arguments."""
     rule = Rule(
-        [Condition(0, (1, 2)), Condition(1, (0,), 0xF0)],
-        [Condition(0, (3,), included=False), Condition(1, (7,), upper=True)],
+        [ArgumentCondition(0, (1, 2)), ArgumentCondition(1, (0,), 0xF0)],
+        [ArgumentCondition(0, (3,), included=False), ArgumentCondition(1, (7,), upper=True)],
     )
     verdicts = {
         number: rule if number % 5 == 0 else ALLOW for number in range(3, 400) if number % 7

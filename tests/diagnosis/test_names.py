@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.names import Attempt, pairs_of, text_of, text_of_pair, unfinished
+from bench.names import SampledAttempt, pairs_of, text_of, text_of_pair, unfinished
 from manyheads.course import Exercise, load_course
 from manyheads.course.model import with_neighbours
 from manyheads.diagnosis import load_bank
@@ -788,19 +788,20 @@ MUTANTS = 3  # of each exercise; the golden names have every twelfth
 EXERCISES = load_course(REPOSITORY).exercises
 
 
-def sample(exercise: Exercise) -> Iterator[Attempt]:
+def sample(exercise: Exercise) -> Iterator[SampledAttempt]:
     """Some attempts of each kind, which both sides tell alike but for what a hidden check shows by
     itself.
     """
     bank = load_bank(exercise)
     step = len(bank.mutants) // MUTANTS
     mutants = [
-        Attempt("mutant", m.id, text_of(exercise, m)) for m in bank.mutants[step // 2 :: step]
+        SampledAttempt("mutant", m.id, text_of(exercise, m))
+        for m in bank.mutants[step // 2 :: step]
     ]
     texts = (text_of_pair(exercise, bank, *pair) for pair in pairs_of(bank))
-    pair = Attempt("pair", "", next(filter(None, texts)))
+    pair = SampledAttempt("pair", "", next(filter(None, texts)))
     wrong_attempts = [
-        Attempt("wrong", path.stem, path.read_text("utf-8"))
+        SampledAttempt("wrong", path.stem, path.read_text("utf-8"))
         for path in exercise.wrong_attempts()[:1]
     ]
     yield from chain(mutants, [pair], wrong_attempts, islice(unfinished(exercise, mutants[0]), 1))

@@ -25,7 +25,7 @@ from manyheads.box.worker.messages import (
     Returned,
 )
 from manyheads.box.worker.result_structure import OPAQUE, Form, misfit
-from manyheads.checks.runner import Question
+from manyheads.checks.runner import CheckQuestion
 from manyheads.judge.attempt_runner import AttemptRunner, validate_reply
 from manyheads.submission import AttemptSource
 
@@ -43,8 +43,10 @@ def attempt(box: Box, source: str, device: str = "cpu", **limits: float) -> clos
     return closing(runner)
 
 
-def questions(*subjects: str) -> list[Question]:
-    return [Question(f"{name} {i}", Call(name, (X * i,))) for i, name in enumerate(subjects, 1)]
+def questions(*subjects: str) -> list[CheckQuestion]:
+    return [
+        CheckQuestion(f"{name} {i}", Call(name, (X * i,))) for i, name in enumerate(subjects, 1)
+    ]
 
 
 def outcomes(answers: list[Reply | AttemptEnded]) -> list[object]:
@@ -192,7 +194,7 @@ def test_each_death_leaves_less_time_for_the_next_call(box):
 def test_all_answers_of_an_attempt_are_bounded_together(box, together):
     """The judge keeps them: large ones, one after the other, once filled its memory."""
     large = "import torch\ndef f(x):\n    return torch.zeros(40_000, dtype=x.dtype)"
-    batch = [Question("f", Call("f", (X,)))] * together
+    batch = [CheckQuestion("f", Call("f", (X,)))] * together
     with attempt(box, large, reply_mib=1) as runner:
         answers = [answer for _ in range(30) for answer in runner.execute_all(batch)]
     total_bytes = sum(exchange.reply.outputs[0].tensor.nbytes for exchange in runner.transcript)

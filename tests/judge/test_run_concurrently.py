@@ -14,7 +14,7 @@ from manyheads.box.worker import wire
 from manyheads.box.worker.messages import Call, Output, Raised, Reply
 from manyheads.box.worker.wire import LENGTH, encode
 from manyheads.checks.hidden_check import CheckOutcome, Layer
-from manyheads.checks.runner import Exchange, Implementation, LocalRunner, Question
+from manyheads.checks.runner import CheckQuestion, Exchange, Implementation, LocalRunner
 from manyheads.judge.attempt_runner import LARGE, RememberingRunner, ReplayCache
 from manyheads.judge.run_checks import Check, CheckRun, run_checks, run_concurrently
 
@@ -34,11 +34,11 @@ class Doubling:
         self.rounds: list[list[tuple[str, object]]] = []
         self.transcript: list[Exchange] = []
 
-    def execute_all(self, questions: Sequence[Question]) -> list[Reply | AttemptEnded]:
+    def execute_all(self, questions: Sequence[CheckQuestion]) -> list[Reply | AttemptEnded]:
         self.rounds.append([(q.check, q.call.args[0]) for q in questions])
         return [self._answer(q) for q in questions]
 
-    def _answer(self, question: Question) -> Reply | AttemptEnded:
+    def _answer(self, question: CheckQuestion) -> Reply | AttemptEnded:
         (number,) = question.call.args
         assert isinstance(number, int)
         if number < 0:
@@ -134,7 +134,7 @@ class Remembering(Doubling):
         super().__init__()
         self.memory, self.plus = memory, plus
 
-    def _answer(self, question: Question) -> Reply | AttemptEnded:
+    def _answer(self, question: CheckQuestion) -> Reply | AttemptEnded:
         answer = super()._answer(question)
         if isinstance(answer, AttemptEnded):
             return answer
@@ -181,7 +181,7 @@ def test_where_answers_part_the_check_is_run_from_its_beginning_with_its_own() -
     class ChangesItsMind(Remembering):
         """Right in the first call alone."""
 
-        def _answer(self, question: Question) -> Reply | AttemptEnded:
+        def _answer(self, question: CheckQuestion) -> Reply | AttemptEnded:
             self.plus = float(len(self.rounds) > 1)
             return super()._answer(question)
 
@@ -196,7 +196,7 @@ def test_where_answers_part_the_check_is_run_from_its_beginning_with_its_own() -
 
 def test_of_an_attempt_that_died_nothing_is_remembered() -> None:
     class Dies(Remembering):
-        def _answer(self, question: Question) -> Reply | AttemptEnded:
+        def _answer(self, question: CheckQuestion) -> Reply | AttemptEnded:
             return (
                 AttemptEnded(End.CRASHED, "It died.")
                 if len(self.rounds) > 1

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from manyheads.lines.edits import Edit
+from manyheads.lines.edits import LineEdit
 from manyheads.lines.search import MOST, Bounds, OutOfTime, candidates, find_lines
 
 MODULE = """\
@@ -29,7 +29,7 @@ class Attention(nn.Module):
 """
 
 
-def edits(source: str, *targets: str) -> list[Edit]:
+def edits(source: str, *targets: str) -> list[LineEdit]:
     """What is tried, each a text that Python can parse."""
     result = candidates(source, targets)
     for edit in result:
@@ -246,8 +246,8 @@ def test_a_long_text_has_bounded_edits(source: str) -> None:
     assert sum(sys.getsizeof(edit.after) for edit in result) <= 80_000_000
 
 
-def edit_of(line: int, kind: str = "number", number: int = 0) -> Edit:
-    return Edit(kind, 1, line, "", f"{kind} {line} {number}")
+def edit_of(line: int, kind: str = "number", number: int = 0) -> LineEdit:
+    return LineEdit(kind, 1, line, "", f"{kind} {line} {number}")
 
 
 EDITS = [edit_of(line) for line in range(1, 101)]

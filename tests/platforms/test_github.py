@@ -16,7 +16,7 @@ from manyheads.course_fault import CourseFault
 from manyheads.platforms import github
 from manyheads.platforms.github import (
     Api,
-    Collected,
+    CollectedCommits,
     PullRequest,
     ServiceError,
     collect,
@@ -42,14 +42,14 @@ def no_time_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def taken(tiny: Course, service: Service, tmp_path: Path) -> Callable[..., Collected]:
+def taken(tiny: Course, service: Service, tmp_path: Path) -> Callable[..., CollectedCommits]:
     """Push a pull request's commit, both exercise files and what a test changes, and collect it or
     another commit.
     """
 
     def collect_commit(
         change: Change = lambda work: None, commit: str = "", token: str = "t"
-    ) -> Collected:
+    ) -> CollectedCommits:
         bare, work = service.repositories / "school" / "class.git", tmp_path / "work"
         if not bare.exists():
             bare.mkdir(parents=True)
@@ -93,7 +93,7 @@ def test_only_the_exercise_files_are_asked_for(
         (work / NOTEBOOK).write_bytes(released)
 
     collected = taken(add_files)
-    assert collected == Collected(
+    assert collected == CollectedCommits(
         repository="school/class", student="ada", number=7, head=collected.head, refused=()
     )
     assert read_collected(tmp_path / "out") == collected

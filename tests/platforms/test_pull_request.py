@@ -19,7 +19,7 @@ from manyheads.course import Course
 from manyheads.course_fault import CourseFault
 from manyheads.judge.judge_process import Graded, GradePlan
 from manyheads.platforms import pull_request as grade_room
-from manyheads.platforms.github import Collected, ServiceError
+from manyheads.platforms.github import CollectedCommits, ServiceError
 from manyheads.platforms.pull_request import (
     ENDED,
     Artifact,
@@ -41,7 +41,9 @@ from manyheads.submission import Submission, proved_line, read_file
 from tests.workflows.hosted.service import Service
 
 MakeResult = Callable[..., Result]
-COLLECTED = Collected(repository="school/class", student="ada", number=7, head="a" * 40, refused=())
+COLLECTED = CollectedCommits(
+    repository="school/class", student="ada", number=7, head="a" * 40, refused=()
+)
 SCRIPT, NOTEBOOK = (
     "exercises/averages/01_running_mean.py",
     "exercises/averages/01_running_mean.ipynb",

@@ -14,11 +14,11 @@ from manyheads.platforms.pull_request import verdict, why_not_on_a_gpu
 from manyheads.report.class_summary import (
     NOT_IMPORTED,
     UNEXPLAINED,
+    AssignmentView,
     ClassList,
     ClassView,
     Column,
     Named,
-    Part,
 )
 from manyheads.report.exports import FORMATS
 from manyheads.report.markdown import feedback_markdown, one_exercise, results_section
@@ -48,7 +48,7 @@ def graded(student: str, *exercises: ExerciseResult, assignment: str = "heads") 
     return make.result(student, *exercises, assignment=assignment)
 
 
-def part_of(*results: Result, roster: tuple[str, ...] = (), zero: bool = False) -> Part:
+def part_of(*results: Result, roster: tuple[str, ...] = (), zero: bool = False) -> AssignmentView:
     members = ClassList(Roster(tuple(Student(id_) for id_ in roster)), zero)
     (assignment,) = ClassView(results, members, LABELS).assignments
     return assignment

@@ -14,7 +14,7 @@ import pytest
 
 from manyheads.submission.collect_downloads import collect
 from manyheads.submission.intake_journal import State, read_memory
-from manyheads.submission.intake_limits import Limits
+from manyheads.submission.intake_limits import IntakeLimits
 
 from .conftest import DANCE, zip_bytes
 
@@ -157,7 +157,7 @@ def test_names_without_a_flag_are_read_as_macs_or_the_format_write_them(
     assert f"{name}/multi_head_attention/04_reshape_dance.py" in there()
 
 
-SMALL = Limits(attempt=10_000, size=50_000, members=20)
+SMALL = IntakeLimits(attempt=10_000, size=50_000, members=20)
 
 
 @pytest.mark.parametrize(
@@ -206,7 +206,10 @@ def test_a_students_archive_that_is_too_much_is_not_opened(
 def test_a_long_list_of_members_is_not_read_whatever_they_are(course, zipped, out):
     noise = zip_bytes({f"__MACOSX/{i:0200}": b"" for i in range(5_000)})
     collected = collect(
-        course, [zipped({GOOD: DANCE, "b_1_3_work.zip": noise})], out, limits=Limits(members=20)
+        course,
+        [zipped({GOOD: DANCE, "b_1_3_work.zip": noise})],
+        out,
+        limits=IntakeLimits(members=20),
     )
     assert "work.zip is not opened: it has more files than are read here" in collected.not_taken[0]
 

@@ -22,7 +22,7 @@ import pytest
 
 from manyheads.submission.collect_downloads import collect
 from manyheads.submission.intake_journal import read_memory
-from manyheads.submission.intake_limits import Limits
+from manyheads.submission.intake_limits import IntakeLimits
 
 from .conftest import DANCE, zip_bytes
 
@@ -30,7 +30,7 @@ GOOD = "a_1_2_04_reshape_dance.py"
 PLACED = "a_1/multi_head_attention/04_reshape_dance.py"
 MIB = 1024 * 1024
 END = bytes(1024)
-LIMITS = Limits(size=MIB, members=500)
+LIMITS = IntakeLimits(size=MIB, members=500)
 
 
 def header(name: str, member_type: bytes, size: int = 0) -> bytes:
@@ -294,8 +294,8 @@ def test_copies_of_one_exercise_are_not_held_in_memory(course, tmp_path, out, th
 @pytest.mark.parametrize(
     ("limits", "most"),
     [
-        (Limits(members=50), "50 files and 128 MiB"),
-        (Limits(size=MIB), "5,000 files and 1 MiB"),
+        (IntakeLimits(members=50), "50 files and 128 MiB"),
+        (IntakeLimits(size=MIB), "5,000 files and 1 MiB"),
     ],
 )
 def test_what_one_person_hands_in_counts_against_that_person(
@@ -323,14 +323,14 @@ def test_of_too_many_files_the_newest_is_read(course, tmp_path, out):
         for i in range(60):
             info = zipfile.ZipInfo(f"ben/{i:03}/04_reshape_dance.py", (2026, 11, 20, 12, i, 0))
             archive.writestr(info, f"{DANCE}# {i}\n")
-    collect(course, [path], out, limits=Limits(members=20))
+    collect(course, [path], out, limits=IntakeLimits(members=20))
     assert (out / "ben/multi_head_attention/04_reshape_dance.py").read_text().endswith("# 59\n")
 
 
 def test_the_large_files_of_one_person_close_no_class(course, tmp_path, out, there):
     files = [*copies(60, 900_000), ("dan/04_reshape_dance.py", DANCE.encode())]
     collected = collect(
-        course, [class_tar(tmp_path / "class", files)], out, limits=Limits(size=MIB)
+        course, [class_tar(tmp_path / "class", files)], out, limits=IntakeLimits(size=MIB)
     )
     assert "ben/" in "".join(collected.not_taken)
     assert {path.split("/")[0] for path in there()} >= {"ada", "ben", "dan"}

@@ -7,7 +7,7 @@ import time
 import pytest
 
 from manyheads.submission import which_exercise
-from manyheads.submission.intake_limits import Limits
+from manyheads.submission.intake_limits import IntakeLimits
 from manyheads.submission.source import decoded
 from manyheads.submission.which_exercise import Exercises, NotPlaced, place_of
 from tests.make import notebook
@@ -135,7 +135,7 @@ def test_of_one_student_so_much_code_is_parsed_and_no_more(run, zipped, monkeypa
         {"lovelaceada_1_2_all.zip": zip_bytes(many), "hopperbela_3_4_homework.py": DANCE}
     )
     collected = run(download)
-    assert sum(parsed) < 2 * Limits().code + 400_000
+    assert sum(parsed) < 2 * IntakeLimits().code + 400_000
     assert [file.student for file in collected.candidates] == ["hopperbela_3"]
     assert (
         "/homework.py has no exercise's name" in collected.not_taken[0]
@@ -202,8 +202,8 @@ def test_names_that_end_in_suffixes_without_end_take_no_more_time_than_an_archiv
     )
     start = time.process_time()
     run(archive)
-    seconds = (time.process_time() - start) * Limits().members / len(many)
-    assert seconds < Limits().seconds / 6
+    seconds = (time.process_time() - start) * IntakeLimits().members / len(many)
+    assert seconds < IntakeLimits().seconds / 6
 
 
 @pytest.mark.parametrize(

@@ -14,14 +14,14 @@ from string import Template
 HERE = Path(__file__).parent
 
 
-class _Words(Template):
+class _Filler(Template):
     delimiter = "@@"
 
 
 def filled(folder: str, words: Mapping[str, str]) -> Iterator[tuple[str, bytes]]:
     """Yield the files of one folder of templates by their paths, with these words filled in."""
     for name, content in as_they_are(folder):
-        yield name, _Words(content.decode("utf-8")).substitute(words).encode()
+        yield name, _Filler(content.decode("utf-8")).substitute(words).encode()
 
 
 def as_they_are(folder: str) -> Iterator[tuple[str, bytes]]:

@@ -280,7 +280,7 @@ HERE = Path(__file__).parent
 # in the order in which they run
 CLAIMS = [f"test_{name}.py" for name in ("files", "bank", "answers", "attempts")]
 SHOWN = 10  # how many failures of a claim are listed
-Shown = Callable[["Line"], object]
+ShowLine = Callable[["Line"], object]
 NOTHING = "nothing to ask"
 LOST = "a process of course verify ended before it was done. Next: course verify"
 _OPTIONS = (
@@ -349,7 +349,7 @@ class Line:
 def verify_course(
     course: Course,
     exercises: Sequence[Exercise],
-    show_line: Shown,
+    show_line: ShowLine,
     *,
     seeds: int = 5,
     pairs: int = 40,
@@ -382,7 +382,7 @@ def verify_course(
     return run_claims([*options, *(str(HERE / claim) for claim in claims)], show_line)
 
 
-def run_claims(arguments: Sequence[str], show_line: Shown) -> list[Line]:
+def run_claims(arguments: Sequence[str], show_line: ShowLine) -> list[Line]:
     """Return the outcomes of the claims that these arguments of pytest name. Raises CourseFault."""
     board = Board(show_line)
     status = pytest.main([*_OPTIONS, *arguments], plugins=[board])
@@ -399,7 +399,7 @@ class Board:
     It is a plugin of the process to which pytest's workers report.
     """
 
-    def __init__(self, show_line: Shown) -> None:
+    def __init__(self, show_line: ShowLine) -> None:
         self._shown = show_line
         self.lines: dict[object, Line] = {}
         self.fault = ""  # the reason why the course cannot be verified

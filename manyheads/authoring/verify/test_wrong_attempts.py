@@ -13,7 +13,7 @@ from ...course import Exercise
 from ...report.report_content import score_words
 from ...result import ExerciseResult
 from .plugin import NOTHING, Verified
-from .trials import Attempt
+from .trials import BehaviourAndText
 
 claim = pytest.mark.claim
 LINES = "see docs/diagnosis.md, The line"
@@ -23,7 +23,7 @@ LINE_SHARE = 0.8  # of five faults: two may be mended on three lines
 
 
 @claim("let these checks ask every function for an answer")
-def test_silent(verified: Verified, exercise: Exercise, silent: Attempt) -> None:
+def test_silent(verified: Verified, exercise: Exercise, silent: BehaviourAndText) -> None:
     """An attempt that gives no answer passes no check."""
     behaviour, text = silent
     _assert_nothing_earned(
@@ -33,13 +33,13 @@ def test_silent(verified: Verified, exercise: Exercise, silent: Attempt) -> None
 
 
 @claim("let these checks ask for an answer that another input changes")
-def test_empty(verified: Verified, exercise: Exercise, empty: Attempt) -> None:
+def test_empty(verified: Verified, exercise: Exercise, empty: BehaviourAndText) -> None:
     """An attempt whose answers say nothing passes no check."""
     _assert_nothing_earned(empty[0], verified.grade(exercise, empty[1], diagnoses=False))
 
 
 @claim("let these checks ask for no right numbers, or give them Layer.VALUES")
-def test_form(verified: Verified, exercise: Exercise, misshapen: Attempt) -> None:
+def test_form(verified: Verified, exercise: Exercise, misshapen: BehaviourAndText) -> None:
     """An attempt with wrong numbers keeps its points of form."""
     behaviour, text = misshapen
     layers = {check.id: check.layer for check in verified.catalogue.checks(exercise)}

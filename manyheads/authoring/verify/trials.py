@@ -23,7 +23,7 @@ from ...diagnosis.recording_file import read
 from ...judge.grade_submission import Judge, Settings
 from ...judge.public_checks import Attribution, answer_public_calls
 from ...judge.run_checks import Catalogue
-from ...lines.edits import Edit
+from ...lines.edits import LineEdit
 from ...lines.search import Bounds, candidates
 from ...result import ExerciseResult, ProvedLine
 from ...submission import AttemptSource
@@ -177,7 +177,7 @@ ANOTHER_SEED = 1
 _LOST = {"timeout", "crashed", "skipped", "missing"}  # an edit with such an outcome is no fault
 _SAMPLED = 4000  # the most edits that are drawn for an exercise's faults
 
-Attempt = tuple[str, str]  # the attempt's behaviour, and its text
+BehaviourAndText = tuple[str, str]  # the attempt's behaviour, and its text
 # The statement that replaces `right(*args, **kwargs)`. Everything else that could earn points by
 # mistake is kept: names, weights, the shapes, dtypes and devices of outputs, and the operations.
 SILENT = {
@@ -229,7 +229,7 @@ WRONG = {
 }
 
 
-def silent_attempts(exercise: Exercise) -> list[Attempt]:
+def silent_attempts(exercise: Exercise) -> list[BehaviourAndText]:
     """Return the attempts without an answer, in a function or in a module's methods."""
     has_modules = "def forward(" in exercise.solution.read_text("utf-8")
     methods = ("forward", "__init__") if has_modules else ("forward",)
@@ -240,7 +240,9 @@ def silent_attempts(exercise: Exercise) -> list[Attempt]:
     ]
 
 
-def saying_attempts(exercise: Exercise, behaviours: Mapping[str, tuple[str, str]]) -> list[Attempt]:
+def saying_attempts(
+    exercise: Exercise, behaviours: Mapping[str, tuple[str, str]]
+) -> list[BehaviourAndText]:
     """Return the attempts that return these tensors and numbers in place of the right ones."""
     body = "return nothing_of(right(*args, **kwargs), [*args, *kwargs.values()])"
     return [
@@ -260,7 +262,7 @@ class SampledFault:
     """A right attempt with one edit that makes it fail a check."""
 
     attempt: str  # the stem of the right attempt's file
-    edit: Edit
+    edit: LineEdit
 
 
 class FaultBench:
@@ -283,7 +285,7 @@ class FaultBench:
         drawn = random.Random(self._exercise.id)
         paths = [self._exercise.solution, *self._exercise.right_attempts()]
         texts = {path.stem: path.read_text(encoding="utf-8") for path in paths}
-        by_kind: dict[str, dict[str, list[Edit]]] = {name: {} for name in texts}
+        by_kind: dict[str, dict[str, list[LineEdit]]] = {name: {} for name in texts}
         for name, text in texts.items():
             for edit in candidates(text, ()):
                 by_kind[name].setdefault(edit.category, []).append(edit)

@@ -45,7 +45,7 @@ _Code = list[bytes]
 
 
 @dataclass(frozen=True)
-class Condition:
+class ArgumentCondition:
     """A condition on one argument of a system call: its masked value is one of some values."""
 
     argument: int  # from 0
@@ -61,9 +61,9 @@ class Condition:
 class Rule:
     """Allows a call if all conditions of one alternative hold. Otherwise it fails with EPERM."""
 
-    alternatives: tuple[tuple[Condition, ...], ...]
+    alternatives: tuple[tuple[ArgumentCondition, ...], ...]
 
-    def __init__(self, *alternatives: Sequence[Condition]) -> None:
+    def __init__(self, *alternatives: Sequence[ArgumentCondition]) -> None:
         object.__setattr__(self, "alternatives", tuple(map(tuple, alternatives)))
 
 
@@ -114,7 +114,7 @@ def _search(intervals: Sequence[tuple[int, Verdict]]) -> _Code:
     return [_op(_AT_LEAST, intervals[middle][0], 0, 1), _op(_JUMP, len(lower)), *lower, *upper]
 
 
-def _all_of(conditions: Sequence[Condition]) -> _Code:
+def _all_of(conditions: Sequence[ArgumentCondition]) -> _Code:
     """Return code that allows the call if all conditions hold, and otherwise runs on after it."""
     code = [_op(_RETURN, ALLOW)]
     for condition in reversed(conditions):
@@ -122,7 +122,7 @@ def _all_of(conditions: Sequence[Condition]) -> _Code:
     return code
 
 
-def _condition(condition: Condition, to_failure: int) -> _Code:
+def _condition(condition: ArgumentCondition, to_failure: int) -> _Code:
     """Return code that runs on after it if the condition holds, and otherwise jumps further.
 
     Args:
@@ -407,43 +407,57 @@ _REFUSED_OPTIONS = (4, 22, 35, 62, 0x59616D61)
 _AF_UNIX, _STREAM, _DGRAM, _SEQPACKET, _SOCKET_TYPES = 1, 1, 2, 5, 0xF
 _MFD_HUGETLB, _MPOL_F_MEMS_ALLOWED, _RLIMIT_CORE = 4, 4, 4
 
-_NO_FLAGS = Rule([Condition(5, (0,))])
+_NO_FLAGS = Rule([ArgumentCondition(5, (0,))])
 _RULES: dict[str, Verdict] = {
-    "clone": Rule([Condition(0, (0,), ALL_BITS & ~_FLAGS_OF_CLONE)]),
-    "ioctl": Rule([Condition(1, _REQUESTS)]),
-    "fcntl": Rule([Condition(1, _COMMANDS)], [Condition(1, (_SETFL,)), Condition(2, (0,), _ASYNC)]),
-    "prctl": Rule([Condition(0, _OPTIONS)]),
-    "mmap": Rule([Condition(3, (0,), ALL_BITS & ~_FLAGS_OF_MMAP)]),
-    "madvise": Rule([Condition(2, _ADVICE)]),
-    "socketpair": Rule(
-        [Condition(0, (_AF_UNIX,)), Condition(1, (_STREAM, _DGRAM, _SEQPACKET), _SOCKET_TYPES)]
+    "clone": Rule([ArgumentCondition(0, (0,), ALL_BITS & ~_FLAGS_OF_CLONE)]),
+    "ioctl": Rule([ArgumentCondition(1, _REQUESTS)]),
+    "fcntl": Rule(
+        [ArgumentCondition(1, _COMMANDS)],
+        [ArgumentCondition(1, (_SETFL,)), ArgumentCondition(2, (0,), _ASYNC)],
     ),
-    "memfd_create": Rule([Condition(1, (0,), _MFD_HUGETLB)]),
+    "prctl": Rule([ArgumentCondition(0, _OPTIONS)]),
+    "mmap": Rule([ArgumentCondition(3, (0,), ALL_BITS & ~_FLAGS_OF_MMAP)]),
+    "madvise": Rule([ArgumentCondition(2, _ADVICE)]),
+    "socketpair": Rule(
+        [
+            ArgumentCondition(0, (_AF_UNIX,)),
+            ArgumentCondition(1, (_STREAM, _DGRAM, _SEQPACKET), _SOCKET_TYPES),
+        ]
+    ),
+    "memfd_create": Rule([ArgumentCondition(1, (0,), _MFD_HUGETLB)]),
     "preadv2": _NO_FLAGS,
     "pwritev2": _NO_FLAGS,
-    "get_mempolicy": Rule([Condition(4, (0, _MPOL_F_MEMS_ALLOWED))]),
-    "prlimit64": Rule([Condition(2, (0,)), Condition(2, (0,), upper=True)]),  # may only read
+    "get_mempolicy": Rule([ArgumentCondition(4, (0, _MPOL_F_MEMS_ALLOWED))]),
+    "prlimit64": Rule(
+        [ArgumentCondition(2, (0,)), ArgumentCondition(2, (0,), upper=True)]
+    ),  # may only read
 }
 # The requests and options of the GPU's driver are not documented and could not be recorded. So for
 # CUDA, these rules refuse dangerous values and allow all others.
 _RULES_ON_CUDA: dict[str, Verdict] = _RULES | {
-    "socket": Rule([Condition(0, (_AF_UNIX,)), Condition(1, (_STREAM, _SEQPACKET), _SOCKET_TYPES)]),
+    "socket": Rule(
+        [
+            ArgumentCondition(0, (_AF_UNIX,)),
+            ArgumentCondition(1, (_STREAM, _SEQPACKET), _SOCKET_TYPES),
+        ]
+    ),
     "ioctl": Rule(
         [
-            Condition(1, _TERMINALS_AND_SIGNALS, included=False),
-            Condition(1, _SOCKETS, _GROUP, included=False),
+            ArgumentCondition(1, _TERMINALS_AND_SIGNALS, included=False),
+            ArgumentCondition(1, _SOCKETS, _GROUP, included=False),
         ]
     ),
     "fcntl": Rule(
-        [Condition(1, (*_COMMANDS, *_SEALS))], [Condition(1, (_SETFL,)), Condition(2, (0,), _ASYNC)]
+        [ArgumentCondition(1, (*_COMMANDS, *_SEALS))],
+        [ArgumentCondition(1, (_SETFL,)), ArgumentCondition(2, (0,), _ASYNC)],
     ),
-    "prctl": Rule([Condition(0, _REFUSED_OPTIONS, included=False)]),
+    "prctl": Rule([ArgumentCondition(0, _REFUSED_OPTIONS, included=False)]),
     "mmap": ALLOW,
-    "madvise": Rule([Condition(2, _KSM_AND_PAGE_CACHE, included=False)]),
-    "setrlimit": Rule([Condition(0, (_RLIMIT_CORE,), included=False)]),
+    "madvise": Rule([ArgumentCondition(2, _KSM_AND_PAGE_CACHE, included=False)]),
+    "setrlimit": Rule([ArgumentCondition(0, (_RLIMIT_CORE,), included=False)]),
     "prlimit64": Rule(
-        [Condition(2, (0,)), Condition(2, (0,), upper=True)],
-        [Condition(1, (_RLIMIT_CORE,), included=False)],
+        [ArgumentCondition(2, (0,)), ArgumentCondition(2, (0,), upper=True)],
+        [ArgumentCondition(1, (_RLIMIT_CORE,), included=False)],
     ),
 }
 

@@ -29,11 +29,11 @@ from .limits import Limits, apply_rlimits, measure_address_space, time_files
 from .wire import READY
 
 # Runs in the attempt's process, with the pipes to receive from and to send to; never returns.
-Run = Callable[[Limits, int, int], None]
+RunAttempt = Callable[[Limits, int, int], None]
 
 
 @dataclass(frozen=True)
-class _Attempt:
+class _AttemptProcess:
     """An attempt whose process runs."""
 
     pid: int
@@ -47,7 +47,7 @@ class Supervisor:
     """Serves start requests from the control socket until it closes, then ends all attempts."""
 
     def __init__(
-        self, control: socket.socket, run: Run, namespaces: confine.PidNamespaces | None
+        self, control: socket.socket, run: RunAttempt, namespaces: confine.PidNamespaces | None
     ) -> None:
         """Keep the arguments, and wait for no attempt yet.
 
@@ -57,7 +57,7 @@ class Supervisor:
             namespaces: makes a PID namespace for each attempt, or None if attempts share this one.
         """
         self._control, self._run, self._namespaces = control, run, namespaces
-        self._attempts: list[_Attempt] = []
+        self._attempts: list[_AttemptProcess] = []
         self._poll = select.poll()
         self._poll.register(control, select.POLLIN)
 
@@ -101,18 +101,18 @@ class Supervisor:
         os.close(receives)
         os.close(sends)
         _send_time_files(lifeline, pid)
-        attempt = _Attempt(pid, os.pidfd_open(pid), lifeline, folder)
+        attempt = _AttemptProcess(pid, os.pidfd_open(pid), lifeline, folder)
         self._attempts.append(attempt)
         self._poll.register(attempt.ended, select.POLLIN)
         self._poll.register(attempt.lifeline, select.POLLIN)
 
-    def _kill(self, attempt: _Attempt) -> None:
+    def _kill(self, attempt: _AttemptProcess) -> None:
         """Kill the attempt. `_reap` follows when the kernel reports its end."""
         self._poll.unregister(attempt.lifeline)
         # the child has not been waited for, so its pid cannot have been reused
         os.kill(attempt.pid, signal.SIGKILL)
 
-    def _reap(self, attempt: _Attempt) -> None:
+    def _reap(self, attempt: _AttemptProcess) -> None:
         self._attempts.remove(attempt)
         status = os.waitpid(attempt.pid, 0)[1]
         self._poll.unregister(attempt.ended)
