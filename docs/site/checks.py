@@ -51,7 +51,7 @@ def checks_page() -> str:
         "",
         _text(Answer),
         "",
-        *_methods("answer", Answer, leave_out=("form", "of_another_kind", "place", "returned")),
+        *_methods("answer", Answer, leave_out=("form", "wrong_type", "output_index", "returned")),
     ]
     lines += ["## `draw`", "", _text(Draw), "", *_methods("draw", Draw)]
     lines += [
@@ -86,7 +86,7 @@ def _words_of(name: str, source: str) -> str:
     comment = re.search(rf"^    {name}: .*?  # (.+)$", source, re.MULTILINE)
     above = re.search(rf"((?:^    # .+\n)+)    {name}: ", source, re.MULTILINE)
     paragraph = re.search(
-        rf"^    {name}: (.+?)(?=^    \w+: |^\s*$|^    \"\"\")", source, re.MULTILINE | re.DOTALL
+        rf"^ +{name}: (.+?)(?=^ +\w+: |^\s*$|^    \"\"\")", source, re.MULTILINE | re.DOTALL
     )
     match = comment or above or paragraph
     if match is None or " = " in match[1]:
