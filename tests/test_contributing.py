@@ -119,9 +119,10 @@ def test_the_worker_fills_every_field_of_a_reply() -> None:
         words = re.findall(r"\w+", " ".join(map(ast.unparse, types)))
         replies += [word for word in words if word in defined and word not in replies]
     classes = [n for name in replies if isinstance(n := defined[name], ast.ClassDef)]
-    fields = {
-        c.name: [n.target.id for n in c.body if isinstance(n, ast.AnnAssign)] for c in classes
-    }  # type: ignore[union-attr]
+    fields = {}
+    for c in classes:
+        annotated = (n.target for n in c.body if isinstance(n, ast.AnnAssign))
+        fields[c.name] = [target.id for target in annotated]  # type: ignore[union-attr]
     filled = {("Raised", "in_written")}  # which the judge reads from the text
     for node in (
         node for path in worker.glob("*.py") for node in ast.walk(ast.parse(path.read_text()))

@@ -164,9 +164,7 @@ def test_the_readme_and_the_threat_model_stay_short() -> None:
         assert len(page.read_text(encoding="utf-8").splitlines()) <= most
 
 
-def test_every_room_of_the_engine_is_on_the_page_in_the_order_in_which_they_import_one_another() -> (  # noqa: E501
-    None
-):
+def test_every_package_of_the_engine_is_on_the_page_in_the_order_of_their_imports() -> None:
     rooms = re.findall(
         r"^\| `manyheads/([\w/]+)` \|", ARCHITECTURE.read_text(encoding="utf-8"), re.MULTILINE
     )

@@ -22,7 +22,10 @@ pytestmark = pytest.mark.journey
 def commands() -> list[list[str]]:
     """Return those of the page, with real names for what stands in capitals."""
     page = (REPOSITORY / "docs" / "instructor.md").read_text(encoding="utf-8")
-    return [[FILLED.get(word, word) for word in line.split()] for line in _COMMAND.findall(page)]
+    rows = []
+    for line in _COMMAND.findall(page):
+        rows.append([FILLED.get(word, word) for word in line.split()])
+    return rows
 
 
 @pytest.fixture

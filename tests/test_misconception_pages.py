@@ -21,8 +21,11 @@ def rows(page: str) -> dict[str, list[str]]:
     check of its name.
     """
     lines = [line for line in page.splitlines() if line.startswith("| ")]
-    cells = [[plain(cell) for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in lines]
-    return {row[0]: row[1:] for row in reversed(cells)}
+    cells_by_name = {}
+    for line in reversed(lines):
+        name, *cells = [plain(cell) for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
+        cells_by_name[name] = cells
+    return cells_by_name
 
 
 def plain(markdown: str) -> str:

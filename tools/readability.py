@@ -130,7 +130,11 @@ class Source:
                     blocks[-1].append(token)
                 else:
                     blocks.append([token])
-        return [(b[0].start[0], " ".join(t.string.lstrip("# ") for t in b)) for b in blocks]
+        comments = []
+        for block in blocks:
+            text = " ".join(token.string.lstrip("# ") for token in block)
+            comments.append((block[0].start[0], text))
+        return comments
 
 
 def _docstring(definition: Definition) -> ast.Constant | None:
@@ -353,13 +357,13 @@ def complaints(counts: Counts, limits: Counts) -> Iterator[str]:
 
 def lowered(counts: Counts, limits: Counts) -> Counts:
     """Return the limits with none above its count; a package without limits gets its counts."""
-    return {
-        package: {
-            name: min(number, limits.get(package, of_package).get(name, number))
-            for name, number in of_package.items()
+    lower: Counts = {}
+    for package, of_package in sorted(counts.items()):
+        old = limits.get(package, of_package)
+        lower[package] = {
+            name: min(number, old.get(name, number)) for name, number in of_package.items()
         }
-        for package, of_package in sorted(counts.items())
-    }
+    return lower
 
 
 def read_limits(path: Path) -> Counts:

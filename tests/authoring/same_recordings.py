@@ -45,11 +45,12 @@ def differences(stored: FaultDictionary, fresh: FaultDictionary) -> list[str]:
 
 
 def _plain(dictionary: FaultDictionary) -> tuple[object, ...]:
-    numbers = dict.fromkeys("calls expected replies mutants pairs curves drawn".split(), ())
+    numbers = dict.fromkeys("calls expected replies mutants pairs sweeps drawn".split(), ())
     conditions = [
         vars(replace(condition, calls=(), expected=())) for condition in dictionary.conditions
     ]
-    without = replace(dictionary, **numbers, conditions=(), words=dict(dictionary.words))  # type: ignore[arg-type]
+    words = dict(dictionary.words)
+    without = replace(dictionary, **numbers, conditions=(), words=words)  # type: ignore[arg-type]
     structure = wire.to_body(
         (dictionary.calls, dictionary.expected, _condition_calls(dictionary)), []
     )
@@ -113,16 +114,18 @@ def _same_pairs(stored: FaultDictionary, fresh: FaultDictionary) -> bool:
 
 
 def _same_curves(stored: FaultDictionary, fresh: FaultDictionary) -> bool:
-    heads = [
-        [(sweep.id, sweep.calls, sweep.forms, sweep.detected_in) for sweep in dictionary.sweeps]
-        for dictionary in (stored, fresh)
-    ]
-    answers = [
-        [answer for curve in dictionary.sweeps for answer in curve.answers]
-        for dictionary in (stored, fresh)
-    ]
-    return heads[0] == heads[1] and all(
+    if _sweep_heads(stored) != _sweep_heads(fresh):
+        return False
+    return all(
         torch.equal(a.isnan(), b.isnan())
         and not bool(((a - b).abs() > CLOSE * a.abs().amax(1, keepdim=True)).any())
-        for a, b in zip(*answers, strict=True)
+        for a, b in zip(_sweep_answers(stored), _sweep_answers(fresh), strict=True)
     )
+
+
+def _sweep_heads(dictionary: FaultDictionary) -> list[tuple[object, ...]]:
+    return [(sweep.id, sweep.calls, sweep.forms, sweep.detected_in) for sweep in dictionary.sweeps]
+
+
+def _sweep_answers(dictionary: FaultDictionary) -> list[Tensor]:
+    return [answer for sweep in dictionary.sweeps for answer in sweep.answers]

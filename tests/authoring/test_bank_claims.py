@@ -38,9 +38,7 @@ def cases(name: str, exercise: Exercise, count: int | None = None) -> list[Any]:
     return list(CASES[name](SimpleNamespace(pairs=count), exercise))
 
 
-def test_numbers_that_nobody_has_listed_are_named_and_those_of_another_mistake_break_the_claim() -> (  # noqa: E501
-    None
-):
+def test_unlisted_numbers_are_named_and_those_of_another_mistake_break_the_claim() -> None:
     numbers = cases("number", SCORES)
     for number in numbers:
         claims.test_numbers(trials_of(SCORES), number)
@@ -62,7 +60,7 @@ def unfinished(trials: Trials) -> tuple[int, list[str]]:
     return sum(count for count, _ in reports), [message for _, lost in reports for message in lost]
 
 
-def test_mistakes_before_functions_that_are_stubs_are_named_and_where_names_get_lost_the_claim_breaks(  # noqa: E501
+def test_mistakes_before_stubs_are_named_and_the_claim_breaks_if_names_get_lost(
     monkeypatch,
 ):
     trials = trials_of(RESHAPE)
@@ -96,7 +94,7 @@ def reads_the_weights(namespace: Mapping[str, Any]) -> MutantReport:
     )
 
 
-def test_the_weights_that_layers_begin_with_decide_no_name_and_a_diagnosis_that_reads_them_breaks_the_claim(  # noqa: E501
+def test_initial_weights_decide_no_name_and_a_diagnosis_that_reads_them_breaks_the_claim(
     monkeypatch,
 ):
     trials, mutants = trials_of(ATTENTION), cases("module_mutant", ATTENTION, 3)

@@ -207,7 +207,7 @@ def test_the_answer_of_a_prediction_is_locked_and_earns_nothing() -> None:
     assert cells[0]["metadata"]["editable"] is False
 
 
-def test_every_lesson_says_what_it_needs_and_takes_has_a_figure_a_prediction_and_a_way_on_and_fits_a_phone(  # noqa: E501
+def test_every_lesson_has_its_needs_minutes_figure_prediction_and_a_way_on_and_fits_a_phone(
     repository,
 ):
     course = load_course(repository)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import jupytext
 import pytest
+from torch import Tensor
 
 from manyheads.authoring.release_exercises import record, stray_files, texts_of, write_release
 from manyheads.course import CourseError, load_course
@@ -43,18 +44,20 @@ def test_what_the_repository_holds_is_what_this_processor_records(id_: str) -> N
     assert differences(stored, fresh) == [], says
 
 
+def plus_one(output: Tensor | None) -> Tensor | None:
+    return None if output is None else output + 1
+
+
 def test_a_recording_with_other_numbers_is_another() -> None:
     stored = read(next(e for e in COURSE.exercises if e.id == "reshape_dance").fingerprints)
     assert differences(stored, stored) == []
     mutants = with_other(stored, mutants=(stored.mutants[0], *stored.mutants[:-1]))
     assert "answers" in differences(stored, mutants)
-    changed_outputs = tuple(
-        tuple(t if t is None else t + 1 for t in outputs) for outputs in stored.expected
-    )
+    changed_outputs = tuple(tuple(map(plus_one, outputs)) for outputs in stored.expected)
     assert differences(stored, with_other(stored, expected=changed_outputs)) == ["calls"]
     scores = read(next(e for e in COURSE.exercises if e.id == "attention_scores").fingerprints)
     moved = [
-        with_other(condition, expected=tuple(answer + 1 for answer in condition.expected))
+        with_other(condition, expected=tuple(map(plus_one, condition.expected)))
         for condition in scores.conditions
     ]
     assert differences(scores, with_other(scores, conditions=tuple(moved))) == ["conditions"]

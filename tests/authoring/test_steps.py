@@ -58,8 +58,9 @@ def steps_and_error(lesson: str, forward: str) -> tuple[list[int], str]:
 def test_a_step_is_done_only_if_it_is(
     lesson: str, forward: str, steps: list[int], ends: str
 ) -> None:
-    is_split = lesson == "05_weight_split"
-    named = {"proj": "out_proj" if is_split else "proj", "proj_in": "12" if is_split else "C"}
-    passed_steps, ended = steps_and_error(lesson, forward.format(**named))
+    projection = {"proj": "proj", "proj_in": "C"}
+    if lesson == "05_weight_split":
+        projection = {"proj": "out_proj", "proj_in": "12"}
+    passed_steps, ended = steps_and_error(lesson, forward.format(**projection))
     assert passed_steps == steps
     assert ended.startswith(ends)

@@ -147,7 +147,7 @@ def read(text: str) -> nbformat.NotebookNode:
     return notebook
 
 
-def test_the_notebook_has_the_magics_the_stubs_cells_the_visible_checks_and_one_cell_a_group_of_hidden_ones(  # noqa: E501
+def test_the_notebook_has_magics_stub_cells_visible_checks_and_a_cell_per_group_of_hidden_ones(
     stub,
 ):
     setup_cell, *cells = read(stub_notebook(stub, "running_mean", CHECKS)).cells

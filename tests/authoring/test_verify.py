@@ -2,7 +2,7 @@
 breaks it alone.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -521,15 +521,13 @@ def test_claims_about_one_exercise_say_nothing_of_the_others(
     release(two_means)
     add("exercises/averages/02_last_mean.py", "x = 1\n")(two_means)
     add("exercises/averages/03_mode.py", "x = 1\n")(two_means)
-    reports = [
-        broken(lines_of(two_means, "released", named=named))
-        for named in (["running_mean"], ["last_mean"], ())
-    ]
-    assert [{claim: len(failures) for claim, failures in report.items()} for report in reports] == [
-        {},
-        {RELEASED: 1},
-        {RELEASED: 2},
-    ]
+    for named, counts in (
+        (["running_mean"], {}),
+        (["last_mean"], {RELEASED: 1}),
+        ((), {RELEASED: 2}),
+    ):
+        report = broken(lines_of(two_means, "released", named=named))
+        assert {claim: len(failures) for claim, failures in report.items()} == counts
 
 
 def assert_broken(lines: list[Line], expected: dict[str, list[str]]) -> None:
@@ -1081,6 +1079,10 @@ def test_where_there_is_no_box_that_ends_it_and_is_told(
         lines_of(TINY, "stub")
 
 
+def sorted_figures(lines: Iterable[Line]) -> list[tuple[object, ...]]:
+    return sorted((line.subject, line.says, line.figures) for line in lines)
+
+
 @pytest.mark.journey
 def test_in_several_processes_the_claims_are_the_same(two_means: Path) -> None:
     release(two_means)
@@ -1089,12 +1091,9 @@ def test_in_several_processes_the_claims_are_the_same(two_means: Path) -> None:
         verify_course(course, course.exercises, streamed.append, seeds=1, pairs=2, jobs=n)
         for n in (1, 2)
     )
-    summaries = [
-        sorted((line.subject, line.says, line.figures) for line in lines)
-        for lines in (alone, together, streamed)
-    ]
-    assert summaries[0] == summaries[1]
-    assert summaries[2] == sorted([*summaries[0], *summaries[0]]), "each is shown when it is done"
+    summary = sorted_figures(alone)
+    assert summary == sorted_figures(together)
+    assert sorted_figures(streamed) == sorted([*summary, *summary]), "each is shown when it is done"
 
 
 @pytest.mark.journey

@@ -166,7 +166,9 @@ def test_what_is_missing_is_named_with_the_command_that_helps(
     places = machine(usual=str(folder) if library else "")
     spoil(places.dev)
     driver = find_driver(places, {})
-    expected_findings = [tuple(text.format(dev=places.dev) for text in row) for row in expected]
+    expected_findings = []
+    for row in expected:
+        expected_findings.append(tuple(text.format(dev=places.dev) for text in row))
     assert list(missing(driver, NOBODY)) == expected_findings
 
 

@@ -48,7 +48,7 @@ def expected_pairs(exercise: Exercise) -> frozenset[tuple[str, str]]:
             if output.tensor is not None and output.tensor.is_floating_point():
                 numbers = [f"{number:.3g}" for number in output.tensor.flatten().tolist()]
                 pairs.update(pairwise(numbers))
-    return frozenset(pair for pair in pairs if all("." in number for number in pair))
+    return frozenset((a, b) for a, b in pairs if "." in a and "." in b)
 
 
 def strings(report: object) -> Iterator[str]:
@@ -71,12 +71,11 @@ def given_away(exercise: Exercise, source: str, report: object) -> set[str]:
         for form, (line, _) in hidden.items()
         if form in normalised_report and form not in normalised_source
     }
-    numbers = [
-        [f"{float(number):.3g}" for number in NUMBER.findall(text)]
-        for text in texts
-        if text not in source
-    ]
-    pairs = {pair for row in numbers for pair in pairwise(row)}
+    pairs: set[tuple[str, str]] = set()
+    for text in texts:
+        if text not in source:
+            numbers = [f"{float(number):.3g}" for number in NUMBER.findall(text)]
+            pairs.update(pairwise(numbers))
     return lines | {" ".join(pair) for pair in pairs & expected_pairs(exercise)}
 
 
@@ -101,11 +100,10 @@ def told_of(course: Course, exercise: Exercise, box: Box) -> list[Any]:
         followed = follow(
             box, course.limits.for_worker(), source, examples(exercise, read(exercise.fingerprints))
         )
-        calls = [explained(example, traced, source) for example, traced in followed.traced_examples]
-        report += [
-            [call.returned, call.raised, *(getattr(e, "code", "") for e in call.entries)]
-            for call in calls
-        ]
+        for example, traced in followed.traced_examples:
+            call = explained(example, traced, source)
+            codes = [getattr(entry, "code", "") for entry in call.entries]
+            report.append([call.returned, call.raised, *codes])
     return report
 
 

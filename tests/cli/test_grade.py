@@ -220,7 +220,8 @@ def fail_by_itself(course: Path) -> None:
 
 
 def result_of(out: Path, student: str = "ada") -> dict:  # type: ignore[type-arg]
-    result: dict = json.loads((out / student / "averages.json").read_text(encoding="utf-8"))  # type: ignore[type-arg]
+    text = (out / student / "averages.json").read_text(encoding="utf-8")
+    result: dict = json.loads(text)  # type: ignore[type-arg]
     return result
 
 

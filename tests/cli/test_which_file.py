@@ -184,9 +184,10 @@ def test_check_says_what_git_has_fetched_of_the_class_repository(
     write(clone, SCRIPT, RIGHT)
     assert "newer" not in run_course("check", cwd=clone).stdout
     script = student_copy / "exercises" / "averages" / SCRIPT
-    (script if change else student_copy / "NEWS").write_text(
-        change(script.read_text()) if change else "new"
-    )
+    if change:
+        script.write_text(change(script.read_text()))
+    else:
+        (student_copy / "NEWS").write_text("new")
     for words in (["add", "-A"], ["commit", "-qm", "newer"]):
         git(student_copy, *words)
     assert "newer" not in run_course("check", cwd=clone).stdout, "nothing is fetched by a check"

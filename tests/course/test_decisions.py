@@ -259,10 +259,10 @@ def test_one_row_comments_all_who_answer_alike_and_changes_no_points(decide: Dec
 
 def test_each_share_of_a_total_is_marked_and_says_what_it_is(decide: Decide) -> None:
     counted = final(result(handed_in=SECOND_DAY), decide(f"- {{student: ada, {TOTAL}}}\n"))
-    shares = [
-        [adjustment_text(adjustment) for adjustment in exercise_adjustments(exercise, counted)]
-        for exercise in counted.exercises
-    ]
+    shares = []
+    for exercise in counted.exercises:
+        adjustments = exercise_adjustments(exercise, counted)
+        shares.append([adjustment_text(adjustment) for adjustment in adjustments])
     assert shares == [["its share of the total (3 → 2)"], ["its share of the total (6 → 3)"]]
 
 

@@ -37,11 +37,8 @@ class Sides:
 
     def exercise(self, id_: str) -> Exercise:
         """The exercise of this id, of the course or the tiny one."""
-        return next(
-            exercise
-            for exercise in chain(*(c.exercises for c in self._courses))
-            if exercise.id == id_
-        )
+        exercises = chain.from_iterable(course.exercises for course in self._courses)
+        return next(exercise for exercise in exercises if exercise.id == id_)
 
     def source(self, id_: str, attempt: Attempt) -> AttemptSource:
         """The attempt at this exercise as it is handed in."""

@@ -12,26 +12,18 @@ TABLE = torch.arange(12.0, dtype=torch.float64).view(4, 3) + 1
 LSE = torch.tensor([1.0, 2.0, 3.0, 4.0], dtype=torch.float64)
 
 
+def reply_with(tensors: tuple[Tensor, ...]) -> Reply:
+    outputs = [Output("tensor", t, "float64", "cpu", tuple(t.shape)) for t in tensors]
+    return Reply(outputs=tuple(outputs))
+
+
 def is_named(direction: Direction, *pairs: tuple[Tensor, Tensor]) -> bool:
     """Whether a broken oracle may name it where the first of each pair came, and the second is
     due.
     """
-    replies = [
-        Reply(
-            outputs=tuple(
-                Output("tensor", pair[k], "float64", "cpu", tuple(pair[k].shape)) for pair in pairs
-            )
-        )
-        for k in (0, 1)
-    ]
-    observations = {
-        7: observed(
-            Call("f"),
-            fingerprint_of(replies[1]),
-            tuple(expected for _, expected in pairs),
-            replies[0],
-        )
-    }
+    actual, expected = zip(*pairs, strict=True)
+    original = fingerprint_of(reply_with(expected))
+    observations = {7: observed(Call("f"), original, expected, reply_with(actual))}
     return without_other_directions({7: "mistake"}, observations, {"mistake": direction}) == {
         7: "mistake"
     }

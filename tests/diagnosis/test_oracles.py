@@ -181,9 +181,7 @@ def test_a_mask_that_hides_with_minus_infinity_is_held_to_no_relation() -> None:
     compare("moves", [compared(with_infinity, with_number, call) for call in hides])
 
 
-def test_a_fill_that_is_low_enough_has_the_values_of_minus_infinity_and_a_rounded_answer_has_not() -> (  # noqa: E501
-    None
-):
+def test_a_low_enough_fill_has_the_values_of_minus_infinity_and_a_rounded_answer_has_not() -> None:
     def hidden(fill: float) -> Callable[[Tensor], Tensor]:
         return lambda x: x.masked_fill(x > 3, fill)
 

@@ -77,15 +77,18 @@ OTHERS = [
 CALL = Call("mean", (torch.ones(2),))
 
 
+def changed_reply(changes: Mapping[str, object]) -> Reply:
+    return dataclasses.replace(REPLY, **changes)  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize("changes", OTHERS)
 def test_what_has_another_fingerprint_is_another_reply(changes: dict[str, object]) -> None:
-    changed = dataclasses.replace(REPLY, **changes)  # type: ignore[arg-type]
-    assert fingerprint_of(changed) != fingerprint_of(REPLY)
+    assert fingerprint_of(changed_reply(changes)) != fingerprint_of(REPLY)
 
 
 def test_all_that_a_fingerprint_has_is_looked_at() -> None:
     """Of what is added to a fingerprint, and not here, no case below says that it is recorded."""
-    changed = [fingerprint_of(dataclasses.replace(REPLY, **case.values[0])) for case in OTHERS]  # type: ignore[arg-type]
+    changed = [fingerprint_of(changed_reply(case.values[0])) for case in OTHERS]
     original = fingerprint_of(REPLY)
     fields = [field.name for field in dataclasses.fields(ReplyFingerprint)]
     assert {
@@ -104,7 +107,7 @@ def recording(*replies: ReplyFingerprint) -> FaultDictionary:
 
 @pytest.mark.parametrize("changes", OTHERS)
 def test_a_reply_that_is_another_is_another_in_the_file(changes: Mapping[str, object]) -> None:
-    original, changed = fingerprint_of(REPLY), fingerprint_of(dataclasses.replace(REPLY, **changes))  # type: ignore[arg-type]
+    original, changed = fingerprint_of(REPLY), fingerprint_of(changed_reply(changes))
     ((first, second),) = loaded(save(recording(original, changed))).replies
     assert first.is_same(original)
     assert second.is_same(changed)
@@ -126,7 +129,7 @@ def test_gradients_keep_their_numbers_in_whatever_order_they_come() -> None:
 def test_every_facet_can_be_asked_by_a_visible_check(facet: str) -> None:
     assert facet in ORACLES
     original = fingerprint_of(REPLY)
-    changed_replies = [dataclasses.replace(REPLY, **case.values[0]) for case in OTHERS]  # type: ignore[arg-type]
+    changed_replies = [changed_reply(case.values[0]) for case in OTHERS]
     broken = [
         reply
         for reply in changed_replies

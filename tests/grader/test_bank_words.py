@@ -85,13 +85,10 @@ def tokens_ahead(ask: Ask, names: dict[str, Any]) -> int:
 
 @pytest.mark.parametrize("exercise", ASKS)
 def test_one_future_token_is_one_and_more_are_another_mistake(banks: Banks, exercise: str) -> None:
-    distances = {
-        id_: {
-            tokens_ahead(ASKS[exercise], mutant.namespace)
-            for mutant in mutants_of(banks[exercise], id_)
-        }
-        for id_ in ("mask_peeks_one", "mask_peeks_ahead")
-    }
+    distances = {}
+    for id_ in ("mask_peeks_one", "mask_peeks_ahead"):
+        mutants = mutants_of(banks[exercise], id_)
+        distances[id_] = {tokens_ahead(ASKS[exercise], mutant.namespace) for mutant in mutants}
     # A mutant that has the mask wrong in a function that the answers do not use sees nothing ahead.
     assert distances["mask_peeks_one"] - {0} == {1}
     assert min(distances["mask_peeks_ahead"] - {0}) == 2

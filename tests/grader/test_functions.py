@@ -481,11 +481,10 @@ def test_it_says(
     sides: Sides, exercise: str, changes: dict[str, str], says: str, never: str
 ) -> None:
     functions = attempt_words(sides.home(exercise, changes)).functions
-    text = "\n".join(
-        text
-        for f in functions
-        for text in (f"{f.mark} {f.head}", *(message for _, message, _ in f.details))
-    )
+    texts = []
+    for f in functions:
+        texts += [f"{f.mark} {f.head}", *(message for _, message, _ in f.details)]
+    text = "\n".join(texts)
     assert says in text
     assert not re.search(never, text)
 
@@ -584,10 +583,11 @@ def test_where_a_trace_would_show_the_right_numbers_a_hint_comes_next(sides: Sid
 
 def heads(sides: Sides, attempt: Attempt, id_: str = "attention_scores") -> list[list[str]]:
     """What is said of each function, on both sides: its line, and what was seen."""
-    return [
-        [f"{r.head} {r.evidence} {r.hint}" for r in function_reports(result)]
-        for result in sides.both_results(id_, attempt)
-    ]
+    lines_by_side = []
+    for result in sides.both_results(id_, attempt):
+        reports = function_reports(result)
+        lines_by_side.append([f"{r.head} {r.evidence} {r.hint}" for r in reports])
+    return lines_by_side
 
 
 @pytest.mark.parametrize(

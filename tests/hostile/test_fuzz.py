@@ -8,6 +8,7 @@ import re
 import struct
 import tempfile
 import unicodedata
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -131,7 +132,8 @@ def test_a_valid_reply_is_read_as_it_was_sent(name):
             theirs.shape,
         )
         assert (sent_output.tensor is None) == (theirs.tensor is None)
-        assert sent_output.tensor is None or torch.equal(sent_output.tensor, theirs.tensor)  # type: ignore[arg-type]
+        if sent_output.tensor is not None:
+            assert torch.equal(sent_output.tensor, theirs.tensor)  # type: ignore[arg-type]
     assert sent.gradients.keys() == read.gradients.keys()
     assert (sent.raised, sent.mutated, sent.modules, sent.operations) == (
         read.raised,
@@ -231,10 +233,10 @@ def test_parts_of_any_kind_are_refused_or_told_in_words_of_ours(kinds):
     """What a check asks of each part gives a tensor, or a sentence without a word that the attempt
     chose.
     """
-    described_outputs = [
-        Output(kind, NUMBERS if has else None, None, None, (2, 3) if has else None)
-        for kind, has in kinds
-    ]
+    described_outputs = []
+    for kind, has_tensor in kinds:
+        tensor, shape = (NUMBERS, (2, 3)) if has_tensor else (None, None)
+        described_outputs.append(Output(kind, tensor, None, None, shape))
     outputs = (*described_outputs[:2], Output(OPAQUE), *described_outputs[2:], Output(OPAQUE))
     reply = read_reply(payload(Reply(outputs, operations=Operations(False))))
     if validate_reply(ASKED, reply):
@@ -305,13 +307,11 @@ def test_any_part_of_the_body_replaced(name, data):
     places: list[tuple[Any, Any]] = []
 
     def walk(value: Any) -> None:
-        items = (
-            value.items()
-            if isinstance(value, dict)
-            else enumerate(value)
-            if isinstance(value, list)
-            else ()
-        )
+        items: Iterable[tuple[Any, Any]] = ()
+        if isinstance(value, dict):
+            items = value.items()
+        elif isinstance(value, list):
+            items = enumerate(value)
         for key, inner in items:
             places.append((value, key))
             walk(inner)

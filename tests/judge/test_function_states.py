@@ -173,9 +173,7 @@ def test_a_name_that_is_not_there_is_told_with_one_that_may_be_meant() -> None:
     assert (result.state, result.near) == ("undefined", "scores")
 
 
-def test_what_could_not_be_asked_to_the_end_is_right_so_far_and_what_nothing_has_asked_is_unseen() -> (  # noqa: E501
-    None
-):
+def test_a_function_is_right_so_far_if_its_check_was_stopped_and_unseen_if_never_called() -> None:
     assert states(FunctionSummary("scores", True, stopped_at="attend")) + states(
         FunctionSummary("scores")
     ) == [

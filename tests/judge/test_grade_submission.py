@@ -72,14 +72,9 @@ def test_another_seed_is_another_question(judge_and_box, running_mean: Exercise)
 
 def test_an_empty_file_is_no_missing_one(judge_and_box, running_mean: Exercise) -> None:
     judge, _ = judge_and_box
-    results = [
-        judge.grade_attempt("s", running_mean, AttemptSource(NAME, missing=m))
-        for m in (True, False)
-    ]
-    assert [{check.outcome for check in result.checks} for result in results] == [
-        {"missing"},
-        {"error"},
-    ]
+    for missing, outcome in ((True, "missing"), (False, "error")):
+        result = judge.grade_attempt("s", running_mean, AttemptSource(NAME, missing=missing))
+        assert {check.outcome for check in result.checks} == {outcome}
 
 
 def test_a_note_on_a_students_own_folder_stays_that_students(

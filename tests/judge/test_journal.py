@@ -190,7 +190,10 @@ def write_exercises(course: Path, ids: dict[str, list[str]]) -> None:
     """A course of these exercises, by assignment: each asks what the tiny course's only one
     asks.
     """
-    rows = [{"id": a, "title": a.title(), "exercises": [row(id_) for id_ in ids[a]]} for a in ids]
+    rows = []
+    for assignment, names in ids.items():
+        exercises = [row(name) for name in names]
+        rows.append({"id": assignment, "title": assignment.title(), "exercises": exercises})
     (course / "course.yaml").write_text(yaml.safe_dump({"title": "Averages", "assignments": rows}))
     reference = (TINY / "solutions/averages/01_running_mean.py").read_bytes()
     checks = (TINY / "grader/checks/test_running_mean.py").read_bytes()

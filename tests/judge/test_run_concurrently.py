@@ -84,7 +84,10 @@ def run(
 def test_what_all_checks_ask_next_is_asked_at_once() -> None:
     ended, subject = run(asks(1, 2, 3), asks(4), asks(), asks(5, 6))
     assert ended == [""] * 4
-    assert [[number for _, number in calls] for calls in subject.rounds] == [[1, 4, 5], [2, 6], [3]]
+    rounds = []
+    for calls in subject.rounds:
+        rounds.append([number for _, number in calls])
+    assert rounds == [[1, 4, 5], [2, 6], [3]]
     assert subject.rounds[0] == [("asks 1 2 3", 1), ("asks 4", 4), ("asks 5 6", 5)]
 
 

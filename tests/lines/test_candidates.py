@@ -326,7 +326,8 @@ def test_lines_are_told_where_edits_of_them_are_proved(
 
     def look(texts: Sequence[str]) -> list[bool]:
         looked.extend(texts)
-        return [text in {e.after for e in (*right, *looks_well)} for text in texts]
+        accepted = {e.after for e in (*right, *looks_well)}
+        return [text in accepted for text in texts]
 
     def passes(text: str) -> bool:
         proved.append(text)

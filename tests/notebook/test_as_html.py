@@ -96,7 +96,7 @@ def test_axe_finds_nothing_of_ours_against_wcag(
     assert violations(browser, scheme, NBCONVERTS) == []
 
 
-def test_run_from_top_to_bottom_with_the_students_release_alone_it_answers_its_prediction_and_passes(  # noqa: E501
+def test_a_notebook_run_with_the_student_release_alone_answers_its_prediction_and_passes(
     pages: Path,
 ) -> None:
     text = (pages / f"{EXECUTED}.html").read_text(encoding="utf-8")

@@ -419,6 +419,10 @@ COMPUTED = re.compile(
 )
 
 
+def column_counts(lines: list[str], delimiter: str) -> set[int]:
+    return {len(next(csv.reader([line], delimiter=delimiter), [])) for line in lines}
+
+
 def as_canvas_reads(
     text: str, find: Callable[[list[str]], str | None]
 ) -> dict[str, dict[str, str]]:
@@ -426,9 +430,7 @@ def as_canvas_reads(
     ID, SIS User ID, SIS Login ID or name.
     """
     head = text.splitlines()[:3]
-    semicolons, commas = (
-        {len(next(csv.reader([line], delimiter=sign), [])) for line in head} for sign in (";", ",")
-    )
+    semicolons, commas = column_counts(head, ";"), column_counts(head, ",")
     assert not (len(semicolons) == 1 and min(semicolons) > min(commas)), (
         "it would be read as separated by semicolons"
     )
@@ -447,8 +449,9 @@ def as_canvas_reads(
     )
     assert len({title.casefold() for title in columns.values()}) == len(columns)
     grades: dict[str, dict[str, str]] = {}
-    points = [[row[column] for column in columns] for row in rows if "Points Possible" in row[0]]
-    assert points == [["1000"] * len(columns)], "a student changes the points"
+    points = [row for row in rows if "Points Possible" in row[0]]
+    assert len(points) == 1, "a student changes the points"
+    assert {points[0][column] for column in columns} == {"1000"}, "a student changes the points"
     for row in (row for row in rows if "Points Possible" not in row[0]):
         if any(not re.fullmatch(r"(?i)\s*(Muted|Manual Posting.*)?\s*", cell) for cell in row):
             student = find(row)
@@ -472,10 +475,10 @@ def test_canvas_gives_everybody_the_own_scores() -> None:
         exported("canvas", ClassList(ROSTER)), lambda row: student_ids.get(row[1])
     )
     scores = {
-        name: {title: score_of(name, id_) for id_, title in CANVAS_TITLES.items()} for name in NAMES
+        (name, title): score_of(name, id_) for name in NAMES for id_, title in CANVAS_TITLES.items()
     }
     assert {
-        name: {title: float(score) for title, score in row.items()} for name, row in grades.items()
+        (name, title): float(score) for name, row in grades.items() for title, score in row.items()
     } == scores
 
 

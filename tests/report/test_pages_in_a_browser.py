@@ -132,10 +132,9 @@ def test_colour_is_never_alone_in_the_grid(browser, small: Path) -> None:
     cells = browser.js(
         "[...document.querySelectorAll('.grid td')].map(e => [e.className, e.innerText])"
     )
-    marks = {
-        name: {text for class_, text in cells if class_ == name}
-        for name in ("", "failed", "error", "timeout", "crashed", "missing", "skipped")
-    }
+    marks = {}
+    for name in ("", "failed", "error", "timeout", "crashed", "missing", "skipped"):
+        marks[name] = {text for class_, text in cells if class_ == name}
     assert marks == {
         "": {"✓"},
         "failed": {"✗"},

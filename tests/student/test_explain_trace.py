@@ -238,10 +238,9 @@ layer = type("\\x1b[2Jgone", (torch.nn.Tanh,), {})()
 def split_heads(x, n_head): return layer(x)  # \x1b[2J
 def merge_heads(y): return y
 """
-    rows = [
-        (line.code, *(op.name for op in line.operations))
-        for line in lines(explain("reshape_dance", source)[0])
-    ]
+    rows = []
+    for line in lines(explain("reshape_dance", source)[0]):
+        rows.append((line.code, *(op.name for op in line.operations)))
     assert [name for _, *names in rows for name in names] == [" [2Jgone"]
     assert all(text.isprintable() for texts in rows for text in texts)
 

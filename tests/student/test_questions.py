@@ -59,7 +59,8 @@ def asked(box: Box) -> Ask:
         **fields: object,
     ) -> list[Question]:
         exercise, limits = EXERCISES[id_], course().limits.for_worker()
-        source = AttemptSource("own.py", text or exercise.solution.read_text(), **fields)  # type: ignore[arg-type]
+        text = text or exercise.solution.read_text()
+        source = AttemptSource("own.py", text, **fields)  # type: ignore[arg-type]
         return questions_about(
             box, limits, exercise, read(exercise.fingerprints), source, seed, count
         )
@@ -79,9 +80,9 @@ def test_a_right_attempt_gives_five_questions_and_the_same_in_another_run(
 ) -> None:
     attempt = exercise.right_attempts()[-1].read_text()
     questions = asked(exercise.id, attempt, ASKED)
-    assert [len({option.text for option in question_.options}) for question_ in questions] == [
-        len(LETTERS)
-    ] * ASKED
+    assert len(questions) == ASKED
+    for question_ in questions:
+        assert len({option.text for option in question_.options}) == len(LETTERS)
     assert all(option.cause for question_ in questions for option in question_.options)
     assert asked(exercise.id, attempt, ASKED) == questions
     assert asked(exercise.id, attempt, ASKED, seed=4) != questions
@@ -108,6 +109,14 @@ def returned(number: int, line: str, call: str, sizes: dict[str, int]) -> object
         return error
 
 
+def effect_of_edit(original: torch.Tensor, edited: object) -> str:
+    if not isinstance(edited, torch.Tensor):
+        return RAISES
+    if edited.shape != original.shape:
+        return SHAPE
+    return NOTHING if edited.equal(original) else NUMBERS
+
+
 def right_option(question_: Question) -> str:
     """The right option of a question on the solution, found without the box."""
     call, sizes = (
@@ -124,15 +133,7 @@ def right_option(question_: Question) -> str:
             returned(int(number), edit[0], call, sizes),
         )
         assert isinstance(original, torch.Tensor)
-        if not isinstance(edited, torch.Tensor):
-            return RAISES
-        return (
-            SHAPE
-            if edited.shape != original.shape
-            else NOTHING
-            if edited.equal(original)
-            else NUMBERS
-        )
+        return effect_of_edit(original, edited)
     assert isinstance(original, torch.Tensor)
     if SHAPES in question_.text:
         return str(tuple(original.shape))
@@ -233,14 +234,16 @@ def merge_heads(y):
 """
 
 
+def codes_of_kind(phrase: str, questions: list[Question]) -> set[str]:
+    """Return the lines of code, without their numbers, that questions of one kind show."""
+    return {question_.code.partition(": ")[2] for question_ in of_kind(phrase, questions)}
+
+
 def test_a_line_is_asked_about_only_where_it_has_one_result_and_the_same_in_each_visit(
     asked: Ask,
 ) -> None:
     questions = asked(text=UNCLEAR)
-    shapes, axes, origins = (
-        {question_.code.partition(": ")[2] for question_ in of_kind(k, questions)}
-        for k in (SHAPES, AXES, ORIGINS)
-    )
+    shapes, axes, origins = (codes_of_kind(k, questions) for k in (SHAPES, AXES, ORIGINS))
     assert (
         shapes
         == axes
@@ -306,11 +309,9 @@ def test_lines_of_a_notebook_are_called_by_their_cells(asked: Ask) -> None:
     text = solution("reshape_dance")
     questions = asked(cells=(1, text[: text.index("def merge_heads")].count("\n") + 1))
     assert all(re.match(r"Line \d+ of code cell [12]: ", question_.code) for question_ in questions)
-    sentences = [
-        sentence
-        for question_ in questions
-        for sentence in (question_.text, *(option.cause for option in question_.options))
-    ]
+    sentences = []
+    for question_ in questions:
+        sentences += [question_.text, *(option.cause for option in question_.options)]
     assert [
         sentence for sentence in sentences if re.search(r"\bline \d+(?! of code cell)\b", sentence)
     ] == []
@@ -337,9 +338,10 @@ def test_no_line_of_the_reference_is_shown_where_the_code_is_another(asked: Ask)
     hidden = {
         line.strip() for line in solution("reshape_dance").splitlines() if len(line.strip()) > 20
     } - written
-    texts = [
-        text for q in asked(text=attempt) for text in (q.code, q.text, *(o.text for o in q.options))
-    ]
+    texts = []
+    for question_ in asked(text=attempt):
+        options = [option.text for option in question_.options]
+        texts += [question_.code, question_.text, *options]
     assert texts
     assert [line for line in hidden for text in texts if line in text] == []
 

@@ -156,10 +156,10 @@ def test_an_archive_of_somebody_else_with_the_same_folder_takes_nobodys_place(
 
 
 def test_downloads_of_classes_stay_the_students_that_are_in_them(run, zipped, there):
-    zips = [
-        zipped({f"{hw}/{name}/{FILE}": text(0) for name in ("ada", "bela")}, f"{hw}.zip")
-        for hw in ("hw1", "hw2")
-    ]
+    zips = []
+    for homework in ("hw1", "hw2"):
+        files = {f"{homework}/{name}/{FILE}": text(0) for name in ("ada", "bela")}
+        zips.append(zipped(files, f"{homework}.zip"))
     run(*zips)
     assert there() == [f"ada/{DANCED}", f"bela/{DANCED}"]
 
@@ -270,7 +270,8 @@ def archive(r: random.Random, depth: int = 2) -> bytes:
                 info.external_attr = r.choice([0, 0, 0, 0o120777, 0o010644]) << 16
                 zip_file.writestr(info, content)
     else:
-        with tarfile.open(fileobj=out, mode=f"w:{r.choice(['', 'gz', 'bz2', 'xz'])}") as tar:  # type: ignore[call-overload]
+        mode = f"w:{r.choice(['', 'gz', 'bz2', 'xz'])}"
+        with tarfile.open(fileobj=out, mode=mode) as tar:  # type: ignore[call-overload]
             for name, content in zip(names, contents, strict=True):
                 info = tarfile.TarInfo(name[:90])
                 info.size, info.mtime = len(content), r.choice([0, 8**11 - 1])
@@ -290,10 +291,9 @@ def test_whatever_is_handed_out_is_laid_out_or_told(course, tmp_path, seed):
     columns = r.sample(
         ["id", "name", "email", "login", "group", "Student", "ID", "role"], r.randint(1, 5)
     )
-    rows = [
-        columns,
-        *([r.choice([*NAMES, "1", "7"]) for _ in columns] for _ in range(r.randint(0, 5))),
-    ]
+    rows = [columns]
+    for _ in range(r.randint(0, 5)):
+        rows.append([r.choice([*NAMES, "1", "7"]) for _ in columns])
     text, names = "\n".join(map(",".join, rows)), ["ada.zip", "al1.tar", "all.zip", "ada1.zip"]
     (tmp_path / "roster.csv").write_bytes(
         text.encode(r.choice(["utf-8", "utf-16", "latin-1"]), "replace")

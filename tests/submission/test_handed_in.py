@@ -51,9 +51,9 @@ def when(course: Course, out: Path) -> Callable[..., dict[str, tuple[str, str]]]
 
 
 def _time_and_source(time: HandedIn) -> tuple[str, str]:
-    return (
-        "late" if time.late else f"{time.time:%Y-%m-%dT%H:%M:%S}" if time.time else "in time"
-    ), time.source
+    if time.late:
+        return "late", time.source
+    return f"{time.time:%Y-%m-%dT%H:%M:%S}" if time.time else "in time", time.source
 
 
 def hand_in(out: Path, student: str, stamp: str = "") -> Path:

@@ -211,10 +211,10 @@ def test_the_official_grading_is_that_of_the_base_branch(grade: Workflow) -> Non
     assert list(grade["on"]) == ["pull_request_target", "workflow_dispatch"]
     # a draft is, once
     assert grade["on"]["pull_request_target"]["types"] == ["opened", "reopened", "synchronize"]
-    checkouts = {
-        id_: [s["with"] for s in job["steps"] if "checkout" in s.get("uses", "")]
-        for id_, job in grade["jobs"].items()
-    }
+    checkouts = {}
+    for id_, job in grade["jobs"].items():
+        steps = (step for step in job["steps"] if "checkout" in step.get("uses", ""))
+        checkouts[id_] = [step["with"] for step in steps]
     for (checkout,) in (checkouts["cpu"], checkouts["gpu"]):
         assert checkout["repository"] == "${{ vars.COURSE_REPOSITORY }}"
         assert checkout["ref"] == "${{ vars.COURSE_REF }}"
