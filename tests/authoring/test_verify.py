@@ -21,7 +21,7 @@ from manyheads.checks.runner import BrokenReference, Implementation
 from manyheads.course import Course, CourseError, Exercise, load_course
 from manyheads.course_fault import CourseFault
 from manyheads.judge import run_checks
-from manyheads.judge.nontrivial import Asked
+from manyheads.judge.nontrivial import Probe
 from manyheads.judge.run_checks import Catalogue, GraderFault
 from manyheads.lines.search import Bounds
 from manyheads.result import ProvedLine
@@ -947,8 +947,8 @@ def say_nothing_all(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(attempt: Implementation, **keywords: object) -> None:
         raise CheckFailed("says nothing")
 
-    monkeypatch.setattr(run_checks, "expect_something", refuse)
-    monkeypatch.setattr(Asked, "is_right", False)
+    monkeypatch.setattr(run_checks, "require_nontrivial", refuse)
+    monkeypatch.setattr(Probe, "is_right", False)
 
 
 @pytest.mark.parametrize(
@@ -986,7 +986,7 @@ def test_an_attempt_that_is_given_points_for_silence_breaks_the_claim(
 ) -> None:
     """Its check expects an exception alone, and nothing sees to it that it asks for an answer."""
     edit(CHECKS, '    attempt.call("running_mean", draw(3)).must_return()', "    #")(tiny_copy)
-    monkeypatch.setattr(run_checks, "unanswered", lambda *arguments: None)
+    monkeypatch.setattr(run_checks, "missing_reply", lambda *arguments: None)
     say_something_all(monkeypatch)
     says = "an attempt that refuses everything earns 1 with refuses_nothing"
     assert_broken(lines_of(tiny_copy, "silent"), {SILENT: [says]})
