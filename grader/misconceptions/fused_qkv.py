@@ -123,10 +123,6 @@ MUTANTS = (
     *SCORES_WRONG_SOURCE,
     *variants("proj_bias", biases=("on qkv proj", "on proj", "on qkv")),
     *edits.DROPOUT,
-    (
-        "dropout_on_values",
-        edit(edits.WEIGHTS, edits.SOFTMAX, {"weights @ v": "weights @ self.attn_dropout(v)"}),
-    ),
     *Runs.STATE_KEPT,
     *variants("state_kept", kept=("rate", "answers")),
     *edits.UNCHECKED,

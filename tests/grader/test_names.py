@@ -654,13 +654,6 @@ TOLD: dict[str, tuple[str, Changes]] = {
         "scale_multiplied",
         {"/ math.sqrt(self.head_dim)": "* C"},
     ),
-    "fused_qkv: dropout of the values": (
-        "dropout_on_values",
-        {
-            "self.attn_dropout(scores.softmax(dim=-1))": "scores.softmax(dim=-1)",
-            "weights @ v": "weights @ self.attn_dropout(v)",
-        },
-    ),
     "kv_cache: two future tokens": ("mask_peeks_ahead", {"key > query,": "key > query + 2,"}),
     "self_attention: high scores for what is hidden": ("mask_high_fill", {'float("-inf")': "1e9"}),
     "sliding_window: the far past alone": (
