@@ -21,7 +21,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
-from .worker.confine import BIND, NEW_NS, PRIVATE, RECURSIVE, bind, check, libc, mount
 from .worker.limits import MIB, Limits
 
 
@@ -219,6 +218,8 @@ def command(request: Mapping[str, object]) -> list[str]:
 
 def main() -> None:
     """Start the box, and return when it and its cgroup are gone."""
+    from .worker.confine import libc  # needs Linux, and Windows imports this module, too
+
     request = json.loads(sys.argv[1])
     os.setsid()
     # When bubblewrap ends, the processes of the box become children of this process.
@@ -245,6 +246,8 @@ def main() -> None:
 
 
 def _become_box(request: dict[str, Any], parent: int) -> NoReturn:
+    from .worker.confine import libc  # imported by main already, before the uid changes
+
     sources: list[str] = request["sources"]
     if request["uid"] is not None:
         sources = _stage(sources)
@@ -269,6 +272,8 @@ def _become_box(request: dict[str, Any], parent: int) -> NoReturn:
 
 def _stage(sources: list[str]) -> list[str]:
     """Bind-mount every source below one folder that everybody may enter. Returns the new paths."""
+    from .worker.confine import BIND, NEW_NS, PRIVATE, RECURSIVE, bind, check, libc, mount
+
     stage = next(s for s in _STAGES if os.path.isdir(s) and not _holds_a_source(s, sources))
     check(libc.unshare(NEW_NS), "unshare")
     mount("none", "/", None, RECURSIVE | PRIVATE)

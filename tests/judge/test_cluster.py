@@ -278,7 +278,7 @@ def test_what_breaks_inside_dask_is_no_traceback(
     log or asyncio's.
     """
     script = (
-        "import asyncio, sys, threading\nfrom manyheads.judge import cluster\n"
+        "import asyncio, sys, threading\nfrom manyheads.judge import dask_cluster as cluster\n"
         "done = threading.Semaphore(0)\nasync def broken():\n    done.release()\n"
         "    raise OSError('Stream is closed')\ndef leave():\n"
         "    asyncio.ensure_future(broken())\nclient = cluster._connect(sys.argv[1])\n"

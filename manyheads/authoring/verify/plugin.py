@@ -278,7 +278,7 @@ def report(record_property: Callable[[str, object], None]) -> Report:
 
 HERE = Path(__file__).parent
 # in the order in which they run
-CLAIMS = [f"test_{name}.py" for name in ("files", "bank", "answers", "attempts")]
+CLAIMS = [f"test_{name}.py" for name in ("files", "bank", "wrong_attempts", "attempts")]
 SHOWN = 10  # how many failures of a claim are listed
 ShowLine = Callable[["Line"], object]
 NOTHING = "nothing to ask"
@@ -390,6 +390,8 @@ def run_claims(arguments: Sequence[str], show_line: ShowLine) -> list[Line]:
         raise CourseFault(board.fault)
     if status == pytest.ExitCode.INTERRUPTED:
         raise KeyboardInterrupt
+    if status not in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED):
+        raise CourseFault(f"pytest could not run the claims: {status!s}. Next: course verify")
     return list(board.lines.values())
 
 
