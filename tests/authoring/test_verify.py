@@ -1104,3 +1104,12 @@ def test_a_process_that_is_lost_is_told(tiny_copy: Path) -> None:
     course = load_course(tiny_copy)
     with pytest.raises(CourseFault, match=LOST):
         verify_course(course, course.exercises, print, seeds=1, pairs=1, jobs=2)
+
+
+def test_a_file_of_claims_that_is_not_there_is_told(
+    tiny_copy: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("manyheads.authoring.verify.plugin.CLAIMS", ["test_nothing.py"])
+    course = load_course(tiny_copy)
+    with pytest.raises(CourseFault, match="could not run the claims"):
+        verify_course(course, course.exercises, print, seeds=1, pairs=1)
