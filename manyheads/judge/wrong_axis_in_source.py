@@ -10,7 +10,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
+MAX_JOINS = 8  # each is compared with all nodes, so more would take quadratic time
 LONGEST = 40  # characters of the text that a sentence repeats
 JOINS = ("cat", "concat", "concatenate")
 Layout = tuple[str, ...]  # the size of each axis, as the text writes it
@@ -34,7 +36,7 @@ def wrong_length(nodes: Sequence[ast.AST]) -> str:
         nodes: All nodes of one function.
     """
     sizes = list(_sizes_read(nodes))
-    for join in _joins(nodes):
+    for join in islice(_joins(nodes), MAX_JOINS):
         layout = _layout(nodes, join)
         reads = [size for size in sizes if size.tensor == join.tensor]
         if not reads or any(_may_be_equal(size.axis, join.axis, layout) for size in reads):
