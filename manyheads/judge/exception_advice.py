@@ -15,6 +15,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from difflib import get_close_matches
 from functools import cache, cached_property, lru_cache
+from itertools import islice
 from pathlib import Path
 
 import torch
@@ -37,6 +38,8 @@ from ..submission.source import (
     texts_of_cells,
 )
 from .wrong_axis_in_source import wrong_length
+
+MAX_LOOPS = 16  # each is compared with all nodes, so more would take quadratic time
 
 # the most characters that are read from a name, a message, a line, and the lines above it
 LONGEST, MESSAGE, LINE, ABOVE = 40, 400, 400, 4000
@@ -349,7 +352,8 @@ def loop_fault(source: str, raised: Raised) -> str:
     if raised.type != "RuntimeError":
         return ""
     file = _file(source, raised.line or 0)
-    for loop in (node for node in file.inside if isinstance(node, ast.For | ast.While)):
+    loops = (node for node in file.inside if isinstance(node, ast.For | ast.While))
+    for loop in islice(loops, MAX_LOOPS):
         location = f"stands inside the loop that begins on line {loop.lineno}"
         for statement in loop.body:
             if isinstance(statement, ast.Return) and file.covers(statement):
