@@ -47,7 +47,7 @@ from manyheads.judge.judge_process import usable
 from manyheads.lines.search import Bounds
 from manyheads.result import ExerciseResult
 from manyheads.student.check_attempt import check_source
-from manyheads.submission import AttemptSource
+from manyheads.submission import Source
 
 from .one_file import one_file
 
@@ -231,7 +231,7 @@ def written(id_: str, stride: int) -> list[str]:
         lines = []
         for attempt in attempts(course, box, exercise, stride):
             judge, bounds = (searching, BY_COUNT) if attempt.has_lines else (plain, NO_LINES)
-            source = AttemptSource(f"{exercise.stem}.py", attempt.text)
+            source = Source(f"{exercise.stem}.py", attempt.text)
             home = check_source(
                 read(exercise.fingerprints),
                 source,

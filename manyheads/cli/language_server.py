@@ -135,7 +135,7 @@ class Editor:
                 explained(*call, attempt.source) for call in followed.traced_examples
             ]
         line_numbers = range(lines.start.line + 1, lines.end.line + 2)
-        return list(shapes_of(self._traces[attempt], lines_of(attempt.source.source), line_numbers))
+        return list(shapes_of(self._traces[attempt], lines_of(attempt.source.text), line_numbers))
 
     def say(self, text: str, message_type: types.MessageType = types.MessageType.Info) -> None:
         """Show a message."""

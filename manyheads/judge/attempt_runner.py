@@ -24,7 +24,7 @@ from ..box.worker.result_structure import OPAQUE, Form, read_misfit
 from ..checks.explain import is_dtype_fault, is_refusal
 from ..checks.hidden_check import CheckOutcome
 from ..checks.runner import CheckQuestion, Exchange, LocalRunner, Runner, bytes_of, cast, changes_in
-from ..submission import AttemptSource
+from ..submission import Source
 from ..submission.source import is_beside_code
 from .redact_hidden_inputs import (
     builds_in,
@@ -277,7 +277,7 @@ class AttemptRunner:
     """
 
     box: Box
-    source: AttemptSource
+    source: Source
     limits: Limits
     device: str = "cpu"
     dtype: str = "float64"  # the dtype of the next call that states none
@@ -549,11 +549,11 @@ class AttemptRunner:
 
         A NotImplementedError is marked if the function in which it stands has other code, too.
         """
-        reply = within_file(reply, self.source.source.count("\n") + 1)
+        reply = within_file(reply, self.source.text.count("\n") + 1)
         raised = reply.raised
         if raised is None or raised.type != "NotImplementedError" or not raised.line:
             return reply
         return replace(
             reply,
-            raised=replace(raised, in_written=is_beside_code(self.source.source, raised.line)),
+            raised=replace(raised, in_written=is_beside_code(self.source.text, raised.line)),
         )

@@ -25,7 +25,7 @@ from ..box.open_and_load import Stopped
 from ..box.worker.messages import Raised
 from ..checks.explain import explain, is_shape_fault, is_undefined, joined, missing_name, sanitize
 from ..checks.runner import Exchange
-from ..submission import AttemptSource, proved_line
+from ..submission import Source, proved_line
 from ..submission.newer_python import PYTHON, said_of_newer_syntax
 from ..submission.source import (
     DEFINITIONS,
@@ -108,7 +108,7 @@ def _by_type(source: str, file: _File, type_: str, message: str) -> str:
     return suggestion or _init_has_another_name(file, message)
 
 
-def explain_text(source: AttemptSource, raised: Raised) -> str:
+def explain_text(source: Source, raised: Raised) -> str:
     """Return the sentence of `explain`, with Python's message if Python cannot parse the text.
 
     The judge parses the text itself: an attempt that raises a SyntaxError chooses its own message,
@@ -128,13 +128,13 @@ def explain_text(source: AttemptSource, raised: Raised) -> str:
     )
 
 
-def _cell_around(source: AttemptSource, line: int) -> str:
+def _cell_around(source: Source, line: int) -> str:
     """Return the cell around a line, below blank lines, so that line numbers stay the same.
 
     A script has no cells: its whole text is returned.
     """
     if not source.cells:
-        return source.source
+        return source.text
     first_line, text = [cell for cell in texts_of_cells(source) if cell[0] <= line][-1]
     return "\n" * (first_line - 1) + text
 
@@ -541,7 +541,7 @@ def _misspelt(file: _File, message: str) -> str:
 
 
 def stopped_parts(
-    source: AttemptSource, stopped: Sequence[Stopped], describe: Callable[[Raised], str]
+    source: Source, stopped: Sequence[Stopped], describe: Callable[[Raised], str]
 ) -> str:
     """Return a sentence for each of the first parts that did not run to their end.
 
@@ -555,7 +555,7 @@ def stopped_parts(
         name, location = missing_name(stop.raised), proved_line(source, stop.line).place
         reason = f"did not run to its end either: it needs {name}." if name in words else ""
         is_text = stop.raised is not None and stop.raised.type in TEXT_ERRORS
-        text = _cell_around(source, stop.line) if is_text else source.source
+        text = _cell_around(source, stop.line) if is_text else source.text
         sentences.append(
             f"{location[0].upper()}{location[1:]} {reason or _reason(stop, describe, text)}"
         )
@@ -599,7 +599,7 @@ def _reason(stopped: Stopped, describe: Callable[[Raised], str], source: str) ->
 
 
 def are_the_cause(
-    source: AttemptSource, stopped: Sequence[Stopped], transcript: Sequence[Exchange]
+    source: Source, stopped: Sequence[Stopped], transcript: Sequence[Exchange]
 ) -> bool:
     """Return whether the parts that did not run are the reason why no call was answered.
 
@@ -611,7 +611,7 @@ def are_the_cause(
         return False
     words = _words(source, *(stop.line for stop in stopped))
     wanting = [exception for exception in raised if missing_name(exception) in words]
-    statements = statements_of(source.source)  # empty if Python cannot parse the text
+    statements = statements_of(source.text)  # empty if Python cannot parse the text
     defines_nothing = bool(statements) and not any(
         isinstance(statement, DEFINITIONS) for statement in statements
     )
@@ -620,12 +620,12 @@ def are_the_cause(
     )
 
 
-def _words(source: AttemptSource, *begins: int) -> set[str]:
+def _words(source: Source, *begins: int) -> set[str]:
     """Return the words of the parts that begin on these lines.
 
     If a cell cannot be parsed, its part goes from that line to its end.
     """
-    lines, statements = lines_of(source.source), statements_of(source.source)
+    lines, statements = lines_of(source.text), statements_of(source.text)
     first_lines = [statement.lineno for statement in statements]
     last_lines = [statement.end_lineno or 0 for statement in statements]
     words, previous_end = set[str](), 0

@@ -24,7 +24,7 @@ from ..diagnosis.fingerprint import agree, asks_for_a_gpu, is_comparable
 from ..diagnosis.recording_file import current
 from ..lines.search import OutOfTime
 from ..result import ExerciseResult, FunctionResult, Outcome, ProvedLine, Result, total_of
-from ..submission import AttemptSource, Submission, code_digest, proved_line, read_exercise
+from ..submission import Source, Submission, code_digest, proved_line, read_exercise
 from ..submission.source import UNTOUCHED, with_locations
 from .attempt_runner import AttemptRunner, RememberingRunner, ReplayCache
 from .exception_advice import are_the_cause, as_note, explain_text, stopped_parts, suggest
@@ -138,7 +138,7 @@ class Judge:
             return self.grade_attempt(submission.student, exercise, source)
 
     def grade_attempt(
-        self, student: str, exercise: Exercise, source: AttemptSource, seed: int | None = None
+        self, student: str, exercise: Exercise, source: Source, seed: int | None = None
     ) -> ExerciseResult:
         """Grade one attempt.
 
@@ -172,7 +172,7 @@ class Judge:
         ended = [replace(o, outcome=outcome, evidence=sentence) for o in unattempted]
         return result_of(exercise, ended, Attribution(diagnosis=diagnosis))
 
-    def _judge_once(self, exercise: Exercise, source: AttemptSource, seed: int) -> ExerciseResult:
+    def _judge_once(self, exercise: Exercise, source: Source, seed: int) -> ExerciseResult:
         """Return the result of an attempt, without running a text again that ran well before.
 
         Students with the same text have the same result.
@@ -189,9 +189,7 @@ class Judge:
                 del self._results[next(iter(self._results))]
         return result
 
-    def _judge(
-        self, exercise: Exercise, source: AttemptSource, seed: int
-    ) -> tuple[ExerciseResult, bool]:
+    def _judge(self, exercise: Exercise, source: Source, seed: int) -> tuple[ExerciseResult, bool]:
         """Return the result of an attempt, and whether no process ended while it was loaded."""
         if source.missing:
             return self._all_ended(exercise, "missing", f"{source.name} was not handed in."), True
@@ -227,7 +225,7 @@ class Judge:
                 ), True
             if raised is not None:
                 sentence = joined(
-                    f"It {explain_text(source, raised)}", suggest(source.source, raised) or " "
+                    f"It {explain_text(source, raised)}", suggest(source.text, raised) or " "
                 ).rstrip()
                 return self._all_ended(exercise, "error", sentence), True
             outcomes = self._checks.run(exercise.checks, run)
@@ -267,7 +265,7 @@ class Judge:
                 )
             failed_by = recording.failed_by if recording else {}
             attribution = with_hidden_checks(
-                attribution, outcomes, source.source, load_bank(exercise).texts, failed_by
+                attribution, outcomes, source.text, load_bank(exercise).texts, failed_by
             )
         return result_of(exercise, outcomes, attribution, note)
 
@@ -320,7 +318,7 @@ class Judge:
         with closing(attempt), suppress(AttemptEnded):
             if attempt.load() is None:
                 return answer_public_calls(
-                    recording, attempt, source.source, exercise, load_bank(exercise)
+                    recording, attempt, source.text, exercise, load_bank(exercise)
                 )
         return None
 

@@ -68,7 +68,7 @@ class EditedAttempts:
         )
         is_over = any(o.outcome not in _SEARCHED for o in self.outcomes)
         # In these cases one edit is not enough.
-        if not self._failed or is_over or is_unfinished or is_unwritten(source.source):
+        if not self._failed or is_over or is_unfinished or is_unwritten(source.text):
             return ()
         exchanges = [e for e in transcript if e.check in self._failed]
         packed = [(e, self.attempt.memory.pack(e.call, self.attempt.dtype)) for e in exchanges]
@@ -87,7 +87,7 @@ class EditedAttempts:
             for e in exchanges
             if e.reply.raised is not None and e.reply.raised.line
         }
-        edits = candidates(source.source, {target_of(e.call) for e in exchanges}, raised_on)
+        edits = candidates(source.text, {target_of(e.call) for e in exchanges}, raised_on)
         if source.cells:  # the lines at which cells begin must stay
             edits = [e for e in edits if e.after.count("\n") == e.before.count("\n")]
         try:
@@ -120,7 +120,7 @@ class EditedAttempts:
         packed = [
             message
             for text in texts
-            for message in (wire.encode(replace(source, source=text).load()), *packed_calls)
+            for message in (wire.encode(replace(source, text=text).load()), *packed_calls)
         ]
         seconds_left = self._seconds_left()
         try:
@@ -150,7 +150,7 @@ class EditedAttempts:
         per_call = min(seconds_left, original.limits.seconds_per_call)
         per_attempt = min(seconds_left, original.limits.seconds_per_attempt)
         short = replace(original.limits, seconds_per_call=per_call, seconds_per_attempt=per_attempt)
-        source = replace(original.source, source=text)
+        source = replace(original.source, text=text)
         attempt = AttemptRunner(
             original.box, source, short, dtype=original.dtype, memory=original.memory
         )

@@ -171,7 +171,7 @@ def attempt_notebook(submission: Submission, exercise: Exercise, limit_kib: int)
     else:
         for solution_cell in solution_cells:
             is_first = solution_cell is solution_cells[0]
-            solution_cell["source"] = attempt.source if is_first else WHOLE
+            solution_cell["source"] = attempt.text if is_first else WHOLE
     for index, cell in enumerate(cells):
         cell["id"] = f"cell-{index}"
     notebook_fields = {

@@ -163,7 +163,7 @@ def grade_collected(
         folder = submitted / collected.student / exercise.assignment.id
         attempt = read_attempt(folder, exercise.stem, stub, course.limits.source_kib)
         digests[exercise.id] = attempt.digest
-        if not attempt.missing and (attempt.problem or code_digest(attempt.source) != stub):
+        if not attempt.missing and (attempt.problem or code_digest(attempt.text) != stub):
             started[exercise.id] = attempt.name
             assignment_ids.add(exercise.assignment.id)
     earlier = {result.assignment: result for result in previous.results}
@@ -494,13 +494,13 @@ def _line(course: Course, exercise: Exercise, result: ExerciseResult, file: Path
     first failed check names, or the line of a definition.
     """
     source = read_file(file, course.limits.source_kib)
-    lines = lines_of(source.source)
+    lines = lines_of(source.text)
     first_failure = attempt_words(result).first_wrong
     names = asked_of(exercise)
     candidate_lines = [proved.line for proved in result.lines]
     if first_failure:
         candidate_lines.append(named_line(first_failure.evidence, source))
-    statements = statements_of(source.source)
+    statements = statements_of(source.text)
     candidate_lines += [
         statement.lineno
         for statement in statements

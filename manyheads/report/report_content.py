@@ -27,7 +27,7 @@ from ..result import (
 )
 from ..student.hints import which_of
 from ..student.own_attempt import Own
-from ..submission import AttemptSource, is_reserved, lines_of
+from ..submission import Source, is_reserved, lines_of
 from ..submission.roster import folded
 from ..submission.source import DEFINITIONS, UNTOUCHED, named_line, statements_of
 
@@ -575,7 +575,7 @@ class Problem(NamedTuple):
         return " ".join(" ".join((*ended, report.hint and f"Hint: {report.hint}")).split())
 
 
-def problems(result: ExerciseResult, source: AttemptSource) -> Iterator[Problem]:
+def problems(result: ExerciseResult, source: Source) -> Iterator[Problem]:
     """Yield each mistake with its position.
 
     The line is the one that the report names: a proved line, or the line of an exception. If the
@@ -585,8 +585,8 @@ def problems(result: ExerciseResult, source: AttemptSource) -> Iterator[Problem]
         function for function in attempt_words(result).functions if function.mark == WRONG
     ):
         named_in_text = named_line(report.evidence, source) or named_line(report.says, source)
-        line = report.line or named_in_text or defined_on(source.source, report.name) or 1
-        text = next(iter(lines_of(source.source)[line - 1 : line]), "").rstrip()
+        line = report.line or named_in_text or defined_on(source.text, report.name) or 1
+        text = next(iter(lines_of(source.text)[line - 1 : line]), "").rstrip()
         yield Problem(report, line, 1 + len(text) - len(text.lstrip()), 1 + len(text))
 
 

@@ -250,8 +250,8 @@ def to_write(attempt: Own, name: str) -> str:
     For a class with unwritten methods, it is the first of these methods.
     """
     source = attempt.source
-    name = ".".join([name, *unwritten_methods(source.source, name)[:1]])
-    line = defined_on(source.source, name)
+    name = ".".join([name, *unwritten_methods(source.text, name)[:1]])
+    line = defined_on(source.text, name)
     return f"{name}, on {proved_line(source, line).place} of {attempt.path}" if line else name
 
 

@@ -32,7 +32,7 @@ from ..judge.public_checks import (
 )
 from ..lines.search import Bounds, OutOfTime
 from ..result import CheckResult, ExerciseResult, Outcome, ProvedLine
-from ..submission import AttemptSource, proved_line
+from ..submission import Source, proved_line
 from ..submission.source import tree_of, with_locations
 
 WAITED_FOR = Bounds(seconds=5.0)  # a student waits
@@ -209,7 +209,7 @@ def with_endless_line(result: ExerciseResult, attempt: AttemptRunner) -> Exercis
     if not late or not (line := _line(attempt, attempt.ended[late[0].id])):
         return result
     new_evidence = dict.fromkeys(
-        (check.evidence for check in late), _sentence(attempt.source.source, line)
+        (check.evidence for check in late), _sentence(attempt.source.text, line)
     )
     checks = tuple(
         c.model_copy(update={"evidence": new_evidence[c.evidence]}) if c in late else c
@@ -225,9 +225,9 @@ def with_endless_line(result: ExerciseResult, attempt: AttemptRunner) -> Exercis
 def _line(attempt: AttemptRunner, call: Call) -> int:
     """Return the line of the student at which the alarm interrupted the call, or 0."""
     source = attempt.source
-    alarm_line = source.source.count("\n") + 2  # the alarm is the last line
+    alarm_line = source.text.count("\n") + 2  # the alarm is the last line
     cells = (*source.cells, alarm_line) if source.cells else ()
-    armed = replace(source, source=f"{source.source}\n{_PRELUDE}", cells=cells)
+    armed = replace(source, text=f"{source.text}\n{_PRELUDE}", cells=cells)
     connection = attempt.box.attempt(attempt.limits)
     try:
         connection.ask(armed.load(), attempt.limits.seconds_per_call)
@@ -257,7 +257,7 @@ def _sentence(source: str, line: int) -> str:
 
 def check_source(
     recording: FaultDictionary,
-    source: AttemptSource,
+    source: Source,
     box: Box,
     limits: Limits,
     bounds: Bounds = WAITED_FOR,
@@ -286,11 +286,11 @@ def check_source(
         attempt = AttemptRunner(box, source, limits)
         try:
             if (raised := attempt.load()) is not None:
-                suggestion = suggest(source.source, raised) or " "
+                suggestion = suggest(source.text, raised) or " "
                 sentence = f"It {describe_exception(raised, suggestion)}".rstrip()
                 return unloadable(recording, "error", sentence, "load_error")
             note = stopped_parts(loaded := attempt.source, attempt.stopped, describe_exception)
-            result, diagnosis = check_and_diagnose(recording, attempt, loaded.source, exercise)
+            result, diagnosis = check_and_diagnose(recording, attempt, loaded.text, exercise)
             if are_the_cause(loaded, attempt.stopped, attempt.transcript):
                 return unloadable(recording, "error", note, "load_error")
             attempt.close()

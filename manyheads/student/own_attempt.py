@@ -30,7 +30,7 @@ from ..files import write_whole
 from ..result import ExerciseResult
 from ..submission import (
     ENDINGS,
-    AttemptSource,
+    Source,
     Unreadable,
     code_digest,
     largest,
@@ -68,7 +68,7 @@ class Own:
 
     course: Course
     exercise: Exercise
-    source: AttemptSource
+    source: Source
     is_started: bool
 
     @property
@@ -171,7 +171,7 @@ def read_own(course: Course, exercise: Exercise) -> Own:
     """
     script, kib, (stub, _) = exercise.script, course.limits.source_kib, recorded(exercise)
     source = read_attempt(script.parent, exercise.stem, stub, kib)
-    if not source.missing and code_digest(source.source) != stub:
+    if not source.missing and code_digest(source.text) != stub:
         return Own(course, exercise, source, True)
     if misnamed := _other_name(course, exercise):
         expected_path = script.with_suffix(Path(misnamed).suffix)
@@ -185,7 +185,7 @@ def read_own(course: Course, exercise: Exercise) -> Own:
             f"{script.name} {is_here}, and {misnamed} is not read.\n"
             f"Next: {action}, then: course check {exercise.id}"
         )
-        source = AttemptSource(misnamed, missing=True, problem=problem)
+        source = Source(misnamed, missing=True, problem=problem)
     elif source.missing:
         problem = f"{script.name} is not here.\nNext: git checkout {quote(str(from_here(script)))}"
         source = replace(source, problem=problem)
@@ -217,7 +217,7 @@ def _other_name(course: Course, exercise: Exercise) -> str:
     )
     if script.exists():
         near = [
-            name for name in near if not is_unwritten(read_file(script.with_name(name), kib).source)
+            name for name in near if not is_unwritten(read_file(script.with_name(name), kib).text)
         ]
     for name in () if near or script.exists() else names:
         with suppress(NotPlaced, Unreadable):

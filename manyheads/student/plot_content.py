@@ -21,7 +21,7 @@ from ..checks.explain import explain, is_undefined, says_unwritten
 from ..course import Course, Exercise
 from ..diagnosis.recording_file import read
 from ..result import Result
-from ..submission import AttemptSource, code_digest, read_exercise
+from ..submission import Source, code_digest, read_exercise
 from .examples import Addresses, Example, addresses, examples, weights_by_call
 from .trace import follow
 
@@ -348,7 +348,7 @@ def draw_wrong(
         source = read_exercise(
             attempt.folder, attempt.exercise, untouched, course.limits.source_kib
         )
-        if source.missing or source.problem or code_digest(source.source) == untouched:
+        if source.missing or source.problem or code_digest(source.text) == untouched:
             yield attempt.key, ()
             continue
         if (id_, source.digest) not in drawn:
@@ -357,7 +357,7 @@ def draw_wrong(
 
 
 def _draw(
-    box: Box, course: Course, source: AttemptSource, chosen: Sequence[Example]
+    box: Box, course: Course, source: Source, chosen: Sequence[Example]
 ) -> tuple[Picture, ...]:
     followed = follow(box, course.limits.for_worker(), source, chosen, names_sizes=False)
     try:

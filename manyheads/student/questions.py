@@ -33,7 +33,7 @@ from ..diagnosis.fault_dictionary import FaultDictionary
 from ..judge.redact_hidden_inputs import Axes
 from ..lines.edits import LineEdit, name_of
 from ..lines.search import candidates
-from ..submission import AttemptSource, lines_of, proved_line
+from ..submission import Source, lines_of, proved_line
 from ..submission.source import DEFINITIONS, printable, tree_of
 from .examples import Example, examples, with_twin
 from .question import ASKED, Option, Question, question
@@ -49,7 +49,7 @@ class Runs:
     The edits are loaded one after the other.
     """
 
-    def __init__(self, box: Box, limits: Limits, source: AttemptSource) -> None:
+    def __init__(self, box: Box, limits: Limits, source: Source) -> None:
         self._box, self._limits, self._source = box, limits, source
         self._own: Connection | None = None
         self._edited: Connection | None = None
@@ -98,7 +98,7 @@ class Runs:
         packed = [
             p
             for text in texts
-            for p in (wire.encode(replace(self._source, source=text).load()), message)
+            for p in (wire.encode(replace(self._source, text=text).load()), message)
         ]
         connection, self._edited = self._edited, None
         connection = connection or self._box.attempt(self._limits)
@@ -192,7 +192,7 @@ def questions_about(
     limits: Limits,
     exercise: Exercise,
     recording: FaultDictionary,
-    source: AttemptSource,
+    source: Source,
     seed: int,
     count: int = ASKED,
 ) -> list[Question]:
@@ -201,7 +201,7 @@ def questions_about(
     There are fewer if the attempt does not give more. The same code and seed give the same
     questions.
     """
-    rng = random.Random(f"{seed} {exercise.id} {source.source}".encode("utf-8", "surrogatepass"))
+    rng = random.Random(f"{seed} {exercise.id} {source.text}".encode("utf-8", "surrogatepass"))
     by_template: list[list[Question]] = []
     with closing(Runs(box, limits, source)) as runs:
         once = [example for example in examples(exercise, recording) if not example.call.then]
@@ -308,7 +308,7 @@ def shown_code(line: str) -> str:
 
 @dataclass(frozen=True)
 class _QuestionContext:
-    source: AttemptSource
+    source: Source
     small: Small
     runs: Runs
     rng: random.Random
@@ -319,7 +319,7 @@ class _QuestionContext:
 
     def lines(self, traced: Traced) -> dict[int, Step]:
         """Return the lines to ask about, each with its last operation."""
-        plain = _plain_lines(_nodes_of(self.source.source))
+        plain = _plain_lines(_nodes_of(self.source.text))
         return {number: step for number, step in _visited_lines(traced).items() if number in plain}
 
     def ask(
@@ -327,7 +327,7 @@ class _QuestionContext:
     ) -> Question | None:
         code = (
             f"{self.location_of(number).capitalize()}: "
-            f"{shown_code(lines_of(self.source.source)[number - 1])}"
+            f"{shown_code(lines_of(self.source.text)[number - 1])}"
         )
         return question(self.rng, f"{self.small.runs} {text}", code, correct, distractors)
 
@@ -549,7 +549,7 @@ SAME_TO = 1e-5
 
 def edit_outcome(context: _QuestionContext) -> Iterator[Question | None]:
     """Ask what one edit of a line changes."""
-    source, small = context.source.source, context.small
+    source, small = context.source.text, context.small
     edited_lines = [
         line
         for edit in candidates(source, [target_of(small.example.call)])

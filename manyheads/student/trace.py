@@ -37,7 +37,7 @@ from ..diagnosis.fingerprint import tensor_fingerprint
 from ..judge.exception_advice import stopped_parts, suggest
 from ..judge.redact_hidden_inputs import Axes
 from ..result import ExerciseResult
-from ..submission import AttemptSource, lines_of, proved_line
+from ..submission import Source, lines_of, proved_line
 from ..submission.source import in_cells, printable
 from .examples import Example, OriginTable, examples_named, origins, with_twin
 from .own_attempt import Own
@@ -130,7 +130,7 @@ class Followed:
 def follow(
     box: Box,
     limits: Limits,
-    source: AttemptSource,
+    source: Source,
     examples: Sequence[Example],
     crop: tuple[int, ...] = (),
     times: int = 1,
@@ -426,7 +426,7 @@ class Explained:
 
 
 def explained(
-    example: Example, traced: Traced, source: AttemptSource, last: ExerciseResult | None = None
+    example: Example, traced: Traced, source: Source, last: ExerciseResult | None = None
 ) -> Explained:
     """Explain a traced example.
 
@@ -453,7 +453,7 @@ def explained(
     )
     raised = traced.reply.raised
     if raised is not None:
-        message = joined(f"It {describe_exception(raised)}", suggest(source.source, raised))
+        message = joined(f"It {describe_exception(raised)}", suggest(source.text, raised))
         return replace(
             explanation,
             raised=in_cells(message if message.endswith(("?", ".")) else f"{message}.", source),
@@ -525,10 +525,10 @@ def _entries(
     items: Sequence[Item],
     traced: Traced,
     step_operations: Sequence[Operation],
-    source: AttemptSource,
+    source: Source,
     proved: Collection[int],
 ) -> Iterator[TraceLine | Repeated]:
-    previous, texts = tuple[int, ...](), lines_of(source.source)
+    previous, texts = tuple[int, ...](), lines_of(source.text)
 
     def label(number: int) -> str:
         location = proved_line(source, number)

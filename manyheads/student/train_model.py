@@ -40,7 +40,7 @@ from ..course import CourseError, Exercise
 from ..course.course_yaml import Trainable
 from ..course_fault import CourseFault, restore
 from ..judge.redact_hidden_inputs import axes_of
-from ..submission import AttemptSource
+from ..submission import Source
 from .examples import Example
 
 SENTENCE = "The keys to the cabinet were on the table"
@@ -271,7 +271,7 @@ def _told_at(at: str) -> Iterator[None]:
 
 @contextmanager
 def own_training_run(
-    box: Box, limits: Limits, source: AttemptSource, attention: Build
+    box: Box, limits: Limits, source: Source, attention: Build
 ) -> Iterator[TrainingRun]:
     """Open a model that is ready to train, with the attempt's module in each block.
 

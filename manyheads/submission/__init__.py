@@ -6,7 +6,7 @@ The steps, in order:
    (`platforms`), finds the student of each file (`roster`) and its exercise (`which_exercise`), and
    writes OUT/<student>/<assignment>/NN_name.py with a journal (`intake_journal`).
 2. `find` lists the submissions in such a folder.
-3. `read` returns the attempt at one exercise as an `AttemptSource`, and `source` analyses its text.
+3. `read` returns the attempt at one exercise as a `Source`, and `source` analyses its text.
 
 For example, with a roster, lovelaceada_11_22_04_reshape_dance.py in Canvas' zip becomes
 submitted/ada/multi_head_attention/04_reshape_dance.py. All files are read as data. No code of a
@@ -26,12 +26,12 @@ from .find import (
     write_not_graded,
 )
 from .read import largest, read_attempt, read_bytes, read_exercise, read_file, read_text, too_large
-from .source import AttemptSource, Unreadable, code_digest, lines_of, proved_line
+from .source import Source, Unreadable, code_digest, lines_of, proved_line
 
 __all__ = [
     "ENDINGS",
-    "AttemptSource",
     "NotGraded",
+    "Source",
     "Submission",
     "Unreadable",
     "code_digest",

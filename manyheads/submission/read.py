@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any
 
 from .source import (
     CODE_LIMIT,
-    AttemptSource,
     CellNotRun,
+    Source,
     Unreadable,
     code_digest,
     decoded,
@@ -164,7 +164,7 @@ def _needs_engine(statement: ast.stmt) -> bool:
     return False
 
 
-def read_notebook(text: str) -> AttemptSource:
+def read_notebook(text: str) -> Source:
     """Join the code cells of a notebook, in their order.
 
     Lines with a magic or a `!` are replaced, so line numbers do not change.
@@ -198,7 +198,7 @@ def read_notebook(text: str) -> AttemptSource:
         starts += [line] * bool(cell_code.strip())
         cell_codes.append(cell_code)
         line += cell_code.count("\n") + 2
-    return AttemptSource("", "\n\n".join(cell_codes) + "\n", cells=tuple(starts), not_run=not_run)
+    return Source("", "\n\n".join(cell_codes) + "\n", cells=tuple(starts), not_run=not_run)
 
 
 def _text_of(cell: Mapping[str, Any]) -> Any:
@@ -256,7 +256,7 @@ if TYPE_CHECKING:
     from ..course import Exercise
 
 
-def read_attempt(folder: Path, stem: str, untouched: str | None, limit_kib: int) -> AttemptSource:
+def read_attempt(folder: Path, stem: str, untouched: str | None, limit_kib: int) -> Source:
     """Read the attempt `stem` in a submission's folder.
 
     If there are both a .py and a notebook, the .py counts unless its code is the stub's. If both
@@ -270,12 +270,12 @@ def read_attempt(folder: Path, stem: str, untouched: str | None, limit_kib: int)
     worked_on = [attempt for attempt in attempts if _is_worked_on(attempt, untouched)]
     if len(worked_on) == len(paths):
         return replace(worked_on[0], note=BOTH.format(*(path.name for path in paths)))
-    return (worked_on or attempts[::-1] or [AttemptSource(paths[0].name, missing=True)])[0]
+    return (worked_on or attempts[::-1] or [Source(paths[0].name, missing=True)])[0]
 
 
 def read_exercise(
     folder: Path, exercise: Exercise, untouched: str | None, limit_kib: int
-) -> AttemptSource:
+) -> Source:
     """Read the attempt at an exercise.
 
     The exercise's own file counts if the student has worked on it. Otherwise a file with an earlier
@@ -290,7 +290,7 @@ def read_exercise(
     for stem, note in (*((stem, EARLIER) for stem in earlier), (exercise.assignment.id, WHOLE)):
         fallback = read_attempt(folder, stem, None, limit_kib)
         is_of = (
-            note == EARLIER or fallback.problem or defined_in(fallback.source) & asked_of(exercise)
+            note == EARLIER or fallback.problem or defined_in(fallback.text) & asked_of(exercise)
         )
         if is_of and not fallback.missing:
             return replace(
@@ -317,8 +317,8 @@ def asked_of(exercise: Exercise) -> frozenset[str]:
         return frozenset(exercise.shapes)
 
 
-def _is_worked_on(attempt: AttemptSource, untouched: str | None) -> bool:
-    return bool(attempt.problem) or code_digest(attempt.source) != untouched
+def _is_worked_on(attempt: Source, untouched: str | None) -> bool:
+    return bool(attempt.problem) or code_digest(attempt.text) != untouched
 
 
 def largest(name: str, limit_kib: int) -> int:
@@ -336,18 +336,18 @@ def too_large(name: str, limit_kib: int) -> str:
     return f"{name} is larger than {limit_kib} KiB.{clear}"
 
 
-def read_file(path: Path, limit_kib: int) -> AttemptSource:
+def read_file(path: Path, limit_kib: int) -> Source:
     """Read the attempt in this file, a .py or a notebook."""
     try:
         text = read_text(path, largest(path.name, limit_kib))
         _refuse_other_files(path, text)
         is_script = path.suffix != ".ipynb"
         attempt = (
-            AttemptSource(path.name, without_engine(without_magics(text)))
+            Source(path.name, without_engine(without_magics(text)))
             if is_script
             else read_notebook(text)
         )
-        if (lines := attempt.source.count("\n") + 1) > LINE_LIMIT:
+        if (lines := attempt.text.count("\n") + 1) > LINE_LIMIT:
             raise Unreadable(
                 f"{path.name} has {lines:,} lines, and at most {LINE_LIMIT:,} are read: feedback "
                 "tells the line of a mistake, which in a longer file could carry out what is "
@@ -355,7 +355,7 @@ def read_file(path: Path, limit_kib: int) -> AttemptSource:
             )
         return replace(attempt, name=path.name)
     except Unreadable as error:
-        return AttemptSource(path.name, problem=str(error))
+        return Source(path.name, problem=str(error))
 
 
 def _refuse_other_files(path: Path, text: str) -> None:

@@ -58,7 +58,7 @@ class CellNotRun(NamedTuple):
 
 
 @dataclass(frozen=True)
-class AttemptSource:
+class Source:
     """The text of a student's attempt at one exercise.
 
     Attributes:
@@ -74,7 +74,7 @@ class AttemptSource:
     """
 
     name: str
-    source: str = ""
+    text: str = ""
     problem: str = ""
     missing: bool = False
     note: str = ""
@@ -86,12 +86,12 @@ class AttemptSource:
         """Return the message that tells a box to load this text."""
         from ..box.worker.messages import Load  # which imports torch
 
-        return Load(self.source, self.name, self.cells, self.skipped)
+        return Load(self.text, self.name, self.cells, self.skipped)
 
     @property
     def digest(self) -> str:
         """A hash of everything on which the verdict depends."""
-        fields = (self.name, self.source, self.problem, str(self.missing), *map(str, self.cells))
+        fields = (self.name, self.text, self.problem, str(self.missing), *map(str, self.cells))
         return hashlib.sha256("\0".join(fields).encode()).hexdigest()
 
 
@@ -389,7 +389,7 @@ _OR_STANDS = _NAMED.pattern.replace("|written|", "|written|it stands|that begins
 _PLACED = re.compile(rf"{_OR_STANDS}(?: of code cell ([1-9]\d{{0,6}})\b)?")
 
 
-def proved_line(source: AttemptSource, line: int, edit: str = "") -> ProvedLine:
+def proved_line(source: Source, line: int, edit: str = "") -> ProvedLine:
     """Return a line of the attempt's text; for a notebook, with its cell and the line in it.
 
     Only code cells are counted, from 1.
@@ -401,7 +401,7 @@ def proved_line(source: AttemptSource, line: int, edit: str = "") -> ProvedLine:
     return ProvedLine(line=line, cell=cell, line_in_cell=line - first_line + 1, edit=edit)
 
 
-def in_cells(text: str, source: AttemptSource) -> str:
+def in_cells(text: str, source: Source) -> str:
     """Return the sentence with the cell for each line of a notebook that it names.
 
     A student never sees the cells joined into one text. For a script the sentence is unchanged.
@@ -411,7 +411,7 @@ def in_cells(text: str, source: AttemptSource) -> str:
     return _NAMED.sub(lambda match: f"{match[1]} {proved_line(source, int(match[2])).place}", text)
 
 
-def named_line(text: str, source: AttemptSource) -> int:
+def named_line(text: str, source: Source) -> int:
     """Return the line of the attempt's text that a sentence names, with or without cell; or 0."""
     match = _PLACED.search(text)
     if match is None or int(match[3] or 0) > len(source.cells):
@@ -419,7 +419,7 @@ def named_line(text: str, source: AttemptSource) -> int:
     return int(match[2]) + (source.cells[int(match[3]) - 1] - 1 if match[3] else 0)
 
 
-def with_locations(result: ExerciseResult, source: AttemptSource) -> ExerciseResult:
+def with_locations(result: ExerciseResult, source: Source) -> ExerciseResult:
     """Return the result with the location of each undefined function, and the cell of each line."""
     functions = [_with_location(function, source) for function in result.functions]
     stands = {
@@ -447,19 +447,19 @@ def with_locations(result: ExerciseResult, source: AttemptSource) -> ExerciseRes
     return result.model_copy(update=changes)
 
 
-def _with_location(function: FunctionResult, source: AttemptSource) -> FunctionResult:
+def _with_location(function: FunctionResult, source: Source) -> FunctionResult:
     changes = {}
     if function.state == "undefined":
         if stands := location_of(source, function.name):
             changes = {"evidence": f"{function.name} {stands}"}
-        elif all(line.strip()[:1] in ("", "#") for line in lines_of(source.source)):
+        elif all(line.strip()[:1] in ("", "#") for line in lines_of(source.text)):
             changes = {"state": "unwritten", "near": ""}
     elif function.state == "unwritten" and not function.evidence:
         changes = {"evidence": where_it_is_written(source, function.name)}
     return function.model_copy(update=changes)
 
 
-def location_of(source: AttemptSource, name: str) -> str:
+def location_of(source: Source, name: str) -> str:
     """Return the location of a name that is not defined, and the reason, as "stands in …".
 
     Return "" if the name is not in the file.
@@ -479,7 +479,7 @@ def location_of(source: AttemptSource, name: str) -> str:
     return f"stands on {_line(source, node)}, and is no function or class once all has run. {why}"
 
 
-def where_it_is_written(source: AttemptSource, name: str) -> str:
+def where_it_is_written(source: Source, name: str) -> str:
     """Return a sentence with the line of a function's content, if its last definition is a stub.
 
     Return "" if no other definition has content.
@@ -499,9 +499,9 @@ def where_it_is_written(source: AttemptSource, name: str) -> str:
     )
 
 
-def _statements(source: AttemptSource) -> Sequence[ast.stmt]:
+def _statements(source: Source) -> Sequence[ast.stmt]:
     """Return the statements of the file. A cell that is no Python does not hide the other cells."""
-    if (statements := tree_of(source.source)) or not source.cells:
+    if (statements := tree_of(source.text)) or not source.cells:
         return statements
     return [
         ast.increment_lineno(statement, first_line - 1)
@@ -510,14 +510,14 @@ def _statements(source: AttemptSource) -> Sequence[ast.stmt]:
     ]
 
 
-def texts_of_cells(source: AttemptSource) -> list[tuple[int, str]]:
+def texts_of_cells(source: Source) -> list[tuple[int, str]]:
     """Return the first line of each cell, and its text."""
-    lines = lines_of(source.source)
+    lines = lines_of(source.text)
     ends = pairwise((*source.cells, len(lines) + 1))
     return [(first_line, "\n".join(lines[first_line - 1 : end - 1])) for first_line, end in ends]
 
 
-def _definitions(source: AttemptSource, name: str) -> list[tuple[ast.stmt, ast.stmt | None]]:
+def _definitions(source: Source, name: str) -> list[tuple[ast.stmt, ast.stmt | None]]:
     definitions = list[tuple[ast.stmt, ast.stmt | None]]()
     pending: list[tuple[ast.AST, ast.stmt | None]] = [
         (statement, None) for statement in reversed(_statements(source))
@@ -533,10 +533,10 @@ def _definitions(source: AttemptSource, name: str) -> list[tuple[ast.stmt, ast.s
     return definitions
 
 
-def _as_text(source: AttemptSource, name: str) -> str:
+def _as_text(source: Source, name: str) -> str:
     definition = rf"(?:def|class)[ \t]+{re.escape(name)}\b"
     header = re.compile(rf"^[ \t]*(?:async[ \t]+)?{definition}", re.MULTILINE)
-    is_mentioned = re.search(definition, source.source)
+    is_mentioned = re.search(definition, source.text)
     for node in (
         node for statement in _statements(source) if is_mentioned for node in ast.walk(statement)
     ):
@@ -553,14 +553,14 @@ def _as_text(source: AttemptSource, name: str) -> str:
     for number, (_, text) in enumerate(texts_of_cells(source), 1):
         if header.search(text) and not read_statements(text):
             return f"stands in code cell {number}, which Python cannot read. Mend that cell first."
-    for number, text in enumerate(lines_of(source.source), 1):
+    for number, text in enumerate(lines_of(source.text), 1):
         if text.lstrip().startswith("#") and header.search(text.lstrip(" \t#")):
             at = proved_line(source, number).place
             return f"is commented out on {at}: take the # away, there and on the lines below."
     return ""
 
 
-def _in_a_cell_that_is_not_run(source: AttemptSource, name: str) -> str:
+def _in_a_cell_that_is_not_run(source: Source, name: str) -> str:
     """Return a clause if the name is defined in a cell that Jupyter does not run as Python.
 
     The whole cell must be Python, because the text of a lesson may have a definition as an example.
@@ -574,5 +574,5 @@ def _in_a_cell_that_is_not_run(source: AttemptSource, name: str) -> str:
     return ""
 
 
-def _line(source: AttemptSource, node: ast.AST) -> str:
+def _line(source: Source, node: ast.AST) -> str:
     return proved_line(source, getattr(node, "lineno", 1)).place

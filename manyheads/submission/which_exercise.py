@@ -178,9 +178,7 @@ def place_of(target: Exercise | Assignment) -> tuple[Assignment, str]:
 def _source(name: str, content: bytes) -> str:
     try:
         text = decoded(content)
-        return (
-            read_notebook(text).source if name.lower().endswith(".ipynb") else without_magics(text)
-        )
+        return read_notebook(text).text if name.lower().endswith(".ipynb") else without_magics(text)
     except (UnicodeDecodeError, NotebookError):
         return ""
 

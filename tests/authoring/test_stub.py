@@ -165,7 +165,7 @@ def test_the_notebook_has_magics_stub_cells_visible_checks_and_a_cell_per_group_
 
 
 def test_a_grader_reads_the_same_code_from_it_as_from_the_script(stub: str) -> None:
-    source = read_notebook(stub_notebook(stub, "running_mean", CHECKS)).source
+    source = read_notebook(stub_notebook(stub, "running_mean", CHECKS)).text
     assert ast.dump(ast.parse(source)) == ast.dump(ast.parse(stub))
 
 

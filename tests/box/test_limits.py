@@ -23,7 +23,7 @@ from manyheads.box.worker.limits import Limits
 from manyheads.box.worker.messages import Call, Load
 from manyheads.course import Course, Exercise
 from manyheads.judge.grade_submission import Judge, Settings
-from manyheads.submission import AttemptSource
+from manyheads.submission import Source
 from tests.make import BY_SUMS as RIGHT
 from tests.make import replies
 
@@ -474,9 +474,7 @@ def test_the_same_code_has_the_same_points_there(
     limits = tiny.limits.model_copy(update={"seconds_per_call": 0.3, "seconds_per_attempt": 3.0})
     course = replace(tiny, file=tiny.file.model_copy(update={"limits": limits}))
     judge = Judge(course, busy_box, Settings(secret=b"secret", lines=False))
-    result = judge.grade_attempt(
-        "a student", running_mean, AttemptSource("01_running_mean.py", slow)
-    )
+    result = judge.grade_attempt("a student", running_mean, Source("01_running_mean.py", slow))
     assert result.score == result.max_score, result.checks
 
 

@@ -23,7 +23,7 @@ from manyheads.diagnosis.recording_file import read
 from manyheads.student.examples import Example, examples
 from manyheads.student.plot_content import pictures_of
 from manyheads.student.trace import Explained, explained, follow
-from manyheads.submission import AttemptSource
+from manyheads.submission import Source
 from tests.diagnosis.both_sides import Sides, names
 from tests.make import edited
 
@@ -196,7 +196,7 @@ def show(repository: Path, box: Box) -> Show:
         text = edited(
             kv_cache.solution.read_text(encoding="utf-8"), (RETURNED, f"return {returned}")
         )
-        source = AttemptSource(f"{kv_cache.stem}.py", text)
+        source = Source(f"{kv_cache.stem}.py", text)
         outcome = follow(
             box, course.limits.for_worker(), source, examples(kv_cache, read(kv_cache.fingerprints))
         )

@@ -96,7 +96,7 @@ def told_of(course: Course, exercise: Exercise, box: Box) -> list[Any]:
     report += [
         [hint.title, hint.sentence] for hint in hints if not hint.sentence.startswith("Hint 3")
     ]
-    if not source.source.startswith("mutant = "):
+    if not source.text.startswith("mutant = "):
         followed = follow(
             box, course.limits.for_worker(), source, examples(exercise, read(exercise.fingerprints))
         )

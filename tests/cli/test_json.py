@@ -315,7 +315,7 @@ def whole_course(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     shutil.copy(REPOSITORY / "course.yaml", tmp_path)
 
     def outcome(_: Checks, attempt: Own) -> ExerciseResult:
-        outcome = "passed" if "right" in attempt.source.source.splitlines()[-1] else "failed"
+        outcome = "passed" if "right" in attempt.source.text.splitlines()[-1] else "failed"
         return make.exercise(attempt.exercise.id, make.check("values", outcome=outcome))
 
     monkeypatch.setattr(Checks, "_run", outcome)

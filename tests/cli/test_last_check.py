@@ -14,7 +14,7 @@ from manyheads.course import Course, CourseError, load_course
 from manyheads.result import ProvedLine
 from manyheads.student import own_attempt as own
 from manyheads.student.own_attempt import Own, kept_path
-from manyheads.submission import AttemptSource
+from manyheads.submission import Source
 from tests import make
 from tests.conftest import Run
 from tests.make import RIGHT, WRONG
@@ -40,7 +40,7 @@ def course(student_copy: Path) -> Course:
 
 
 def attempt(course: Course, source: str = WRONG, name: str = "01_running_mean.py") -> Own:
-    return Own(course, course.exercises[0], AttemptSource(name, source), True)
+    return Own(course, course.exercises[0], Source(name, source), True)
 
 
 @pytest.fixture
@@ -195,6 +195,6 @@ def test_of_what_was_checked_last_what_is_not_done_comes_first(two_means: Path) 
         (second, passed, second),
         (first, passed, first),
     ):
-        Own(course, exercise, AttemptSource(exercise.script.name, "x = 1\n"), True).keep(result)
+        Own(course, exercise, Source(exercise.script.name, "x = 1\n"), True).keep(result)
         os.utime(kept_path(exercise), ns=(next(TIMES), next(TIMES)))  # a clock may be coarse
         assert own_meant(course, None, "hint").exercise == expected

@@ -22,7 +22,7 @@ from manyheads.course_fault import CourseFault
 from manyheads.diagnosis.recording_file import read
 from manyheads.student.examples import examples
 from manyheads.student.trace import Followed, follow
-from manyheads.submission import AttemptSource
+from manyheads.submission import Source
 from tests.conftest import Run
 from tests.make import COURSE, RIGHT, notebook, run
 from tests.student.real import REPOSITORY, exercise_of, solution
@@ -53,7 +53,7 @@ def followed(tiny: Course, running_mean: Exercise, box: Box) -> Callable[[str], 
         return follow(
             box,
             tiny.limits.for_worker(),
-            AttemptSource("01_running_mean.py", source),
+            Source("01_running_mean.py", source),
             recorded_examples,
         )
 

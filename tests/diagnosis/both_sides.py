@@ -11,12 +11,12 @@ from manyheads.judge.grade_submission import Judge, Settings
 from manyheads.lines.search import Bounds
 from manyheads.result import ExerciseResult
 from manyheads.student.check_attempt import check_source
-from manyheads.submission import AttemptSource
+from manyheads.submission import Source
 from tests.make import REPOSITORY, edited
 
 NO_LINES = Bounds(edits=0)  # searching for them takes longer than all else
 # a mapping: what stands in the solution, and what instead
-Attempt = Mapping[str, str] | str | AttemptSource
+Attempt = Mapping[str, str] | str | Source
 
 
 class Sides:
@@ -40,14 +40,14 @@ class Sides:
         exercises = chain.from_iterable(course.exercises for course in self._courses)
         return next(exercise for exercise in exercises if exercise.id == id_)
 
-    def source(self, id_: str, attempt: Attempt) -> AttemptSource:
+    def source(self, id_: str, attempt: Attempt) -> Source:
         """The attempt at this exercise as it is handed in."""
         if isinstance(attempt, Mapping):
             attempt = edited(
                 self.exercise(id_).solution.read_text(encoding="utf-8"), *attempt.items()
             )
         return (
-            AttemptSource(f"{self.exercise(id_).stem}.py", attempt)
+            Source(f"{self.exercise(id_).stem}.py", attempt)
             if isinstance(attempt, str)
             else attempt
         )

@@ -13,7 +13,7 @@ from manyheads.course import Exercise, load_course
 from manyheads.diagnosis.bank import load_bank
 from manyheads.report.report_content import attempt_words, function_reports, problems
 from manyheads.result import ExerciseResult
-from manyheads.submission import AttemptSource
+from manyheads.submission import Source
 from manyheads.submission.read import read_notebook
 from tests.diagnosis.both_sides import Attempt, Sides, names
 from tests.make import REPOSITORY, notebook
@@ -603,7 +603,7 @@ def test_of_code_that_is_not_seen_or_of_another_kind_that_is_told_with_its_place
 
 def test_an_editor_marks_the_line_that_is_told(sides: Sides) -> None:
     for below, _ in TOLD.values():
-        source = AttemptSource("a.py", ABOVE + below)
+        source = Source("a.py", ABOVE + below)
         for problem in problems(sides.home("attention_scores", source), source):
             match = re.search(r"on line (\d+)", f"{problem.report.evidence} {problem.report.head}")
             assert match is None or problem.line == int(match[1]), problem.sentence
@@ -642,7 +642,7 @@ def test_of_an_answer_whose_cell_is_no_code_it_is_told_to_make_it_code(
 
 def test_in_a_notebook_the_place_is_a_line_of_a_cell(sides: Sides) -> None:
     parsed = read_notebook(notebook(ABOVE, f"async {BELOW}"))
-    for lines in heads(sides, AttemptSource("a.ipynb", parsed.source, cells=parsed.cells)):
+    for lines in heads(sides, Source("a.ipynb", parsed.text, cells=parsed.cells)):
         assert "written on line 1 of code cell 2" in lines[3]
 
 

@@ -155,7 +155,7 @@ def test_a_function_is_told(
     sides: Sides, exercise: str, changes: dict[str, str], function: str, says: str
 ) -> None:
     (new,) = changes.values()
-    lines = sides.source(exercise, changes).source.splitlines()
+    lines = sides.source(exercise, changes).text.splitlines()
     line = next(
         number for number, line_text in enumerate(lines, 1) if new.split("\n")[0] in line_text
     )

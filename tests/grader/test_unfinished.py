@@ -86,7 +86,7 @@ def names_of(result: ExerciseResult) -> list[set[str]]:
 def test_it_is_the_only_name_when_graded_and_at_home(
     sides: Sides, exercise, id_, changes, first, body
 ):
-    attempt = unfinished(sides.source(exercise, changes).source, first, body)
+    attempt = unfinished(sides.source(exercise, changes).text, first, body)
     for names in map(names_of, sides.both_results(exercise, attempt)):
         assert id_ in names[0]
         assert [name for name in names[1:] if name != {"interface"}] == []

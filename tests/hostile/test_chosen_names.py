@@ -9,7 +9,7 @@ import pytest
 from manyheads.course import Exercise, load_course
 from manyheads.judge.grade_submission import Judge, Settings
 from manyheads.result import ExerciseResult
-from manyheads.submission import AttemptSource
+from manyheads.submission import Source
 from tests.make import REPOSITORY
 
 NUMBER = re.compile(r".{,40}\d{4}.{,20}")
@@ -57,7 +57,7 @@ def graded(exercise: Exercise, box, in_init: str) -> ExerciseResult:
         box,
         Settings(secret=b"secret", lines=False, exercises=(exercise.id,)),
     )
-    result = judge.grade_attempt("s", exercise, AttemptSource(f"{exercise.stem}.py", source))
+    result = judge.grade_attempt("s", exercise, Source(f"{exercise.stem}.py", source))
     assert judge.faults == []
     return result
 

@@ -8,7 +8,7 @@ import pytest
 
 from manyheads.judge.grade_submission import Judge, Settings
 from manyheads.lines.search import candidates
-from manyheads.submission import AttemptSource
+from manyheads.submission import Source
 from manyheads.submission.source import DEEPEST, tree_of
 
 from .test_long_texts import ANALYSES
@@ -140,7 +140,7 @@ def test_what_stands_beside_it_is_graded_without_a_fault_of_the_grader(
             if template_name
             else STATEMENTS[kind](depth)
         )
-        result = judge.grade_attempt("s", running_mean, AttemptSource(NAME, WRONG + text))
+        result = judge.grade_attempt("s", running_mean, Source(NAME, WRONG + text))
         assert judge.faults == []
         assert result.score is not None
         assert not any(check.outcome == "skipped" for check in result.checks)
@@ -163,7 +163,7 @@ def test_what_nobody_writes_who_means_well_is_still_read(
 ) -> None:
     source = f"def running_mean(x):\n    {text}\n    return x.cumsum(0) / len(x)\n"
     judge = Judge(tiny, box, Settings(secret=b"secret"))
-    result = judge.grade_attempt("s", running_mean, AttemptSource(NAME, source))
+    result = judge.grade_attempt("s", running_mean, Source(NAME, source))
     assert judge.faults == []
     assert tree_of(source)
     assert {named.id for named in result.diagnosis} == {"counts_all", "empty_unchecked"}

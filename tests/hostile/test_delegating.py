@@ -8,7 +8,7 @@ from manyheads.box.connection import Box
 from manyheads.course import Course, Exercise
 from manyheads.judge.grade_submission import Judge, Settings
 from manyheads.result import ExerciseResult
-from manyheads.submission import AttemptSource
+from manyheads.submission import Source
 from tests.diagnosis.both_sides import Sides
 from tests.make import REPOSITORY
 
@@ -98,7 +98,7 @@ def running_mean(x):
 
 def graded(course: Course, box: Box, exercise: Exercise, secret: bytes) -> ExerciseResult:
     judge = Judge(course, box, Settings(secret, lines=False))
-    return judge.grade_attempt("student", exercise, AttemptSource("01_running_mean.py", KEEPS))
+    return judge.grade_attempt("student", exercise, Source("01_running_mean.py", KEEPS))
 
 
 @pytest.mark.parametrize(

@@ -35,7 +35,7 @@ from manyheads.box.worker.wire import LENGTH, encode
 from manyheads.checks.answer import answers_of
 from manyheads.checks.hidden_check import CheckFailed
 from manyheads.judge.attempt_runner import validate_reply
-from manyheads.submission import AttemptSource, read_attempt
+from manyheads.submission import Source, read_attempt
 from tests.make import edited
 
 CORPUS = sorted((Path(__file__).parent / "corpus").glob("*.bin"))
@@ -404,17 +404,17 @@ ANY_JSON = st.recursive(SINGLE, lambda inner: st.lists(inner, max_size=4), max_l
 PLAIN = st.text(st.characters(codec="utf-8", exclude_characters="\0\r!%?"), max_size=30)
 
 
-def assert_text_or_sentence(attempt: AttemptSource) -> None:
+def assert_text_or_sentence(attempt: Source) -> None:
     """Text that can be written, or one line that says why not; and a digest either way."""
-    attempt.source.encode("utf-8")
-    assert "\0" not in attempt.source
+    attempt.text.encode("utf-8")
+    assert "\0" not in attempt.text
     assert len(attempt.digest) == 64
-    assert not (attempt.problem and attempt.source)
+    assert not (attempt.problem and attempt.text)
     assert len(attempt.problem) <= 300
     assert not any(unicodedata.category(c)[0] == "C" for c in attempt.problem)
 
 
-def read_file(name: str, data: bytes) -> AttemptSource:
+def read_file(name: str, data: bytes) -> Source:
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / name).write_bytes(data)
         return read_attempt(Path(folder), STEM, None, 64)
@@ -451,4 +451,4 @@ def test_a_file_that_is_text_is_read_as_it_is(lines):
     text = "\n".join(lines)
     attempt = read_file(f"{STEM}.py", text.encode("utf-8"))
     assert attempt.problem == ""
-    assert attempt.source == text.removeprefix("\ufeff")
+    assert attempt.text == text.removeprefix("\ufeff")

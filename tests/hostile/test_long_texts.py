@@ -22,7 +22,7 @@ from manyheads.diagnosis.evidence import guards_of
 from manyheads.judge.exception_advice import are_the_cause, suggest
 from manyheads.judge.function_states import FunctionSummary, named_in
 from manyheads.lines.search import LONGEST, LONGEST_LINES, MOST, candidates
-from manyheads.submission import AttemptSource
+from manyheads.submission import Source
 from manyheads.submission.read import LINE_LIMIT, without_engine, without_magics
 from manyheads.submission.source import (
     CODE_LIMIT,
@@ -149,7 +149,7 @@ def cured(text: str) -> None:
 
 
 def stopped(text: str) -> None:
-    source = AttemptSource("a", text, cells=tuple(range(1, text.count("\n") + 2)))
+    source = Source("a", text, cells=tuple(range(1, text.count("\n") + 2)))
     stops = [Stopped(i + 1, UNDEFINED) for i in range(text.count("\n") + 1)]
     are_the_cause(source, stops, [Exchange("", Call("f"), Reply(raised=UNDEFINED))])
 
@@ -212,7 +212,7 @@ def run_analysis(
     function: Callable[..., object], annotation: str, needed: Sequence[str], text: str
 ) -> None:
     cells = tuple(range(1, text.count("\n") + 2))  # of a notebook whose cells are lines
-    source = AttemptSource("a", text, cells=cells) if annotation == "AttemptSource" else text
+    source = Source("a", text, cells=cells) if annotation == "Source" else text
     arguments = {name: GIVEN[name] for name in needed}
     if "names" in needed:
         function(source, "f")

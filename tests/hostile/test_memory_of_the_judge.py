@@ -49,7 +49,7 @@ from pathlib import Path
 from manyheads.box.open_and_load import Level, open_box
 from manyheads.course import load_course
 from manyheads.judge.grade_submission import Judge, Settings
-from manyheads.submission import AttemptSource
+from manyheads.submission import Source
 
 course = load_course(Path(sys.argv[1]))
 (exercise,) = course.exercises
@@ -57,7 +57,7 @@ right = exercise.solution.read_text(encoding="utf-8")
 with open_box(Level.NAMESPACES, course.limits.for_worker(), course.root) as box:
     judge = Judge(course, box, Settings(secret=b"secret"))
     for text in json.load(sys.stdin):
-        judge.grade_attempt("s", exercise, AttemptSource(f"{exercise.stem}.py", right + text))
+        judge.grade_attempt("s", exercise, Source(f"{exercise.stem}.py", right + text))
 assert judge.faults == [], judge.faults
 print(re.search(r"VmHWM:.*", Path("/proc/self/status").read_text())[0])
 """

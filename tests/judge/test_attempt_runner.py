@@ -27,7 +27,7 @@ from manyheads.box.worker.messages import (
 from manyheads.box.worker.result_structure import OPAQUE, Form, misfit
 from manyheads.checks.runner import CheckQuestion
 from manyheads.judge.attempt_runner import AttemptRunner, validate_reply
-from manyheads.submission import AttemptSource
+from manyheads.submission import Source
 
 X = torch.tensor([1.0, 2.0], dtype=torch.float64)
 TWICE = """import os, sys
@@ -38,7 +38,7 @@ GOOD = "def f(x):\n    return x + x\n"
 
 
 def attempt(box: Box, source: str, device: str = "cpu", **limits: float) -> closing[AttemptRunner]:
-    runner = AttemptRunner(box, AttemptSource("a.py", source), Limits(**limits), device=device)
+    runner = AttemptRunner(box, Source("a.py", source), Limits(**limits), device=device)
     runner.load()
     return closing(runner)
 

@@ -8,7 +8,7 @@ from manyheads.box.connection import Box
 from manyheads.course import Course, Exercise, load_course
 from manyheads.judge.grade_submission import Judge, Settings
 from manyheads.result import ExerciseResult
-from manyheads.submission import AttemptSource
+from manyheads.submission import Source
 from tests.make import BY_SUMS as RIGHT
 
 NAME = "01_running_mean.py"
@@ -23,7 +23,7 @@ def judge_and_box(tiny: Course, box: Box) -> tuple[Judge, Mock]:
 
 def graded(judge: Judge, exercise: Exercise, *texts: str) -> list[ExerciseResult]:
     return [
-        judge.grade_attempt(f"student {i}", exercise, AttemptSource(NAME, text))
+        judge.grade_attempt(f"student {i}", exercise, Source(NAME, text))
         for i, text in enumerate(texts)
     ]
 
@@ -66,14 +66,14 @@ def test_who_dies_is_given_another_chance_with_the_next_student(
 def test_another_seed_is_another_question(judge_and_box, running_mean: Exercise) -> None:
     judge, box = judge_and_box
     for seed in (1, 2, 1):
-        judge.grade_attempt("student", running_mean, AttemptSource(NAME, RIGHT), seed)
+        judge.grade_attempt("student", running_mean, Source(NAME, RIGHT), seed)
     assert box.attempt.call_count == 2
 
 
 def test_an_empty_file_is_no_missing_one(judge_and_box, running_mean: Exercise) -> None:
     judge, _ = judge_and_box
     for missing, outcome in ((True, "missing"), (False, "error")):
-        result = judge.grade_attempt("s", running_mean, AttemptSource(NAME, missing=missing))
+        result = judge.grade_attempt("s", running_mean, Source(NAME, missing=missing))
         assert {check.outcome for check in result.checks} == {outcome}
 
 
@@ -81,7 +81,7 @@ def test_a_note_on_a_students_own_folder_stays_that_students(
     judge_and_box, running_mean: Exercise
 ) -> None:
     judge, _ = judge_and_box
-    sources = [AttemptSource(NAME, RIGHT, note=note) for note in ("A notebook lies here, too.", "")]
+    sources = [Source(NAME, RIGHT, note=note) for note in ("A notebook lies here, too.", "")]
     assert [judge.grade_attempt("s", running_mean, source).note for source in sources] == [
         "A notebook lies here, too.",
         "",
@@ -95,8 +95,7 @@ def test_all_exercises_together_are_remembered_up_to_a_limit(repository, box, mo
     course = load_course(repository)
     first, second = course.assignments[0].exercises[:2]
     first_attempt, second_attempt = (
-        AttemptSource(f"{e.stem}.py", e.solution.read_text(encoding="utf-8"))
-        for e in (first, second)
+        Source(f"{e.stem}.py", e.solution.read_text(encoding="utf-8")) for e in (first, second)
     )
     judge = Judge(course, box, Settings(secret=b"secret", lines=False))
     result = judge.grade_attempt("s", first, first_attempt)
@@ -104,7 +103,5 @@ def test_all_exercises_together_are_remembered_up_to_a_limit(repository, box, mo
     monkeypatch.setattr("manyheads.judge.grade_submission.REMEMBERED", 1)
     judge.grade_attempt("s", second, second_attempt)
     assert judge._memories[first.id][1].size == 0 < memory_size
-    again = judge.grade_attempt(
-        "t", first, AttemptSource("a.py", first_attempt.source + "# mine\n")
-    )
+    again = judge.grade_attempt("t", first, Source("a.py", first_attempt.text + "# mine\n"))
     assert again.score == result.score

@@ -9,7 +9,7 @@ from manyheads.course import Course, Exercise
 from manyheads.judge.grade_submission import Judge, Settings
 from manyheads.lines.search import Bounds
 from manyheads.result import ExerciseResult, ProvedLine
-from manyheads.submission import AttemptSource
+from manyheads.submission import Source
 from tests.make import edited
 
 NAME = "01_running_mean.py"
@@ -34,7 +34,7 @@ def judge(tiny: Course, box: Box) -> Judge:
 def graded(
     judge: Judge, exercise: Exercise, text: str, cells: tuple[int, ...] = ()
 ) -> ExerciseResult:
-    return judge.grade_attempt("student", exercise, AttemptSource(NAME, text, cells=cells))
+    return judge.grade_attempt("student", exercise, Source(NAME, text, cells=cells))
 
 
 def proved_lines(judge: Judge, exercise: Exercise, text: str) -> list[tuple[int, str]]:

@@ -98,10 +98,10 @@ def test_no_other_cell_needs_it(path: Path) -> None:
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_a_grader_reads_nothing_of_these_cells_without_their_metadata(path: Path) -> None:
     notebook = json.loads(path.read_text(encoding="utf-8"))
-    original = read_notebook(json.dumps(notebook)).source
+    original = read_notebook(json.dumps(notebook)).text
     for cell in notebook["cells"]:
         cell["metadata"] = {}
-    bare = read_notebook(json.dumps(notebook)).source
+    bare = read_notebook(json.dumps(notebook)).text
     assert "manyheads" not in bare
     assert [line for line in bare.splitlines() if line.strip() and line not in original] == [
         "# What your answers show, before anybody grades them. In a terminal: course check "

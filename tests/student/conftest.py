@@ -13,7 +13,7 @@ from manyheads.checks.runner import cast
 from manyheads.student.examples import Example, with_twin
 from manyheads.student.trace import Explained, explained
 from manyheads.student.train_model import attention_of
-from manyheads.submission import AttemptSource
+from manyheads.submission import Source
 from tests.student.real import Explain, FollowSource, exercise_of, looks_at, solution
 
 
@@ -47,7 +47,7 @@ def explain(follow_source: FollowSource) -> Explain:
     """What there is to say about this source, call by call."""
 
     def explain(id_: str, source: str | None = None, crop: tuple[int, ...] = ()) -> list[Explained]:
-        attempt = AttemptSource("a.py", solution(id_) if source is None else source)
+        attempt = Source("a.py", solution(id_) if source is None else source)
         return [
             explained(example, traced, attempt)
             for example, traced in follow_source(id_, source, crop=crop)

@@ -32,7 +32,7 @@ from manyheads.student.questions import (
     questions_about,
     shown_code,
 )
-from manyheads.submission import AttemptSource
+from manyheads.submission import Source
 from tests.student.real import course, exercise_of, solution
 
 Ask = Callable[..., list[Question]]
@@ -60,7 +60,7 @@ def asked(box: Box) -> Ask:
     ) -> list[Question]:
         exercise, limits = EXERCISES[id_], course().limits.for_worker()
         text = text or exercise.solution.read_text()
-        source = AttemptSource("own.py", text, **fields)  # type: ignore[arg-type]
+        source = Source("own.py", text, **fields)  # type: ignore[arg-type]
         return questions_about(
             box, limits, exercise, read(exercise.fingerprints), source, seed, count
         )

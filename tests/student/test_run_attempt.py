@@ -14,7 +14,7 @@ from manyheads.lines.search import Bounds
 from manyheads.result import ExerciseResult, ProvedLine
 from manyheads.student import check_attempt as endless
 from manyheads.student.check_attempt import check_source
-from manyheads.submission import AttemptSource
+from manyheads.submission import Source
 from manyheads.submission.newer_python import PYTHON
 
 Check = Callable[..., ExerciseResult]
@@ -27,7 +27,7 @@ def check(tiny: Course, running_mean: Exercise, box: Box) -> Check:
 
     def check(source: str, limits: Limits | None = None, **bounds: Bounds) -> ExerciseResult:
         return check_source(
-            recording, AttemptSource("01_running_mean.py", source), box, limits or usual, **bounds
+            recording, Source("01_running_mean.py", source), box, limits or usual, **bounds
         )
 
     return check

@@ -17,7 +17,7 @@ from manyheads.student.train_model import (
     own_training_run,
     read_text,
 )
-from manyheads.submission import AttemptSource
+from manyheads.submission import Source
 from manyheads.submission.newer_python import PYTHON
 from tests.student.conftest import FUSED
 from tests.student.real import exercise_of, solution
@@ -103,7 +103,7 @@ class CausalSelfAttention(nn.Module):
 def learned(box: Box, attention: Build, source: str) -> list[float]:
     """The losses of the first steps."""
     limits = Limits(seconds_per_call=3)
-    attempt = AttemptSource("07_fused_qkv.py", source)
+    attempt = Source("07_fused_qkv.py", source)
     with own_training_run(box, limits, attempt, attention) as run:
         losses = [run.step(number) for number in range(1, STEPS + 1)]
         assert len(run.write("Alice", 7)) == 7
@@ -219,7 +219,7 @@ CAUSAL = "return self.proj(x.cumsum(1))"
 def test_a_module_that_sees_the_future_is_known(
     box: Box, attention: Build, body: str, sees_future: bool
 ) -> None:
-    attempt = AttemptSource("07_fused_qkv.py", HEAD + body)
+    attempt = Source("07_fused_qkv.py", HEAD + body)
     with own_training_run(box, Limits(seconds_per_call=3), attempt, attention) as run:
         assert run.sees_future == sees_future
 
@@ -229,7 +229,7 @@ def test_right_and_unmasked_attention_are_told_apart(box: Box, attention: Build)
     unmasked = masked.replace(".masked_fill(~self.visible[:T, :T], -math.inf)", "")
     assert unmasked != masked
     for source, sees_future in ((masked, False), (unmasked, True)):
-        with own_training_run(box, Limits(), AttemptSource("07.py", source), attention) as run:
+        with own_training_run(box, Limits(), Source("07.py", source), attention) as run:
             assert run.sees_future == sees_future
 
 

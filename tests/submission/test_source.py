@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from manyheads.result import Diagnosed, ExerciseResult, FunctionResult
-from manyheads.submission import AttemptSource, code_digest, largest, read_attempt
+from manyheads.submission import Source, code_digest, largest, read_attempt
 from manyheads.submission import source as source_text
 from manyheads.submission.read import LINE_LIMIT, NotebookError, read_notebook, without_engine
 from manyheads.submission.source import (
@@ -34,12 +34,12 @@ RIGHT = "def running_mean(x):\n    return x.mean()\n"
 KIB = 16
 
 
-def read(folder: Path, stub: str | None = STUB) -> AttemptSource:
+def read(folder: Path, stub: str | None = STUB) -> Source:
     return read_attempt(folder, STEM, None if stub is None else code_digest(stub), KIB)
 
 
 def test_a_file_that_is_not_there_is_missing_and_no_fault(tmp_path):
-    assert read(tmp_path) == AttemptSource(f"{STEM}.py", missing=True)
+    assert read(tmp_path) == Source(f"{STEM}.py", missing=True)
 
 
 SCRIPTS = {
@@ -81,7 +81,7 @@ SCRIPTS = {
 @pytest.mark.parametrize(("data", "source"), SCRIPTS.values(), ids=SCRIPTS)
 def test_a_script_is_read(tmp_path, data, source):
     (tmp_path / f"{STEM}.py").write_bytes(data)
-    assert read(tmp_path) == AttemptSource(f"{STEM}.py", source)
+    assert read(tmp_path) == Source(f"{STEM}.py", source)
 
 
 def test_a_script_is_the_same_attempt_as_the_notebook_that_it_was_made_of(tmp_path):
@@ -91,7 +91,7 @@ def test_a_script_is_the_same_attempt_as_the_notebook_that_it_was_made_of(tmp_pa
     (tmp_path / f"{STEM}.ipynb").unlink()
     (tmp_path / f"{STEM}.py").write_text(text)
     expected = code_digest(f"pass\npass\n{RIGHT}")
-    assert code_digest(read(tmp_path).source) == code_digest(from_notebook.source) == expected
+    assert code_digest(read(tmp_path).text) == code_digest(from_notebook.text) == expected
 
 
 WEB = '<!DOCTYPE html>\n<html lang="en">\n<head><title>01_running_mean.py at main</title></head>\n'
@@ -225,7 +225,7 @@ def test_what_is_not_a_plain_text_file_is_refused_in_one_sentence(tmp_path, make
     path = tmp_path / f"{STEM}{ending}"
     path.write_bytes(make) if isinstance(make, bytes) else make(path)
     attempt = read(tmp_path)
-    assert (attempt.name, attempt.source, attempt.missing) == (path.name, "", False)
+    assert (attempt.name, attempt.text, attempt.missing) == (path.name, "", False)
     assert attempt.problem.startswith(path.name)
     assert re.search(says, attempt.problem), attempt.problem
     assert "\n" not in attempt.problem
@@ -267,7 +267,7 @@ def test_a_notebook_may_be_larger_than_a_script_and_has_bounded_cells(tmp_path):
         {"output_type": "display_data", "data": {"image/png": "A" * 4 * 1024 * KIB}}
     ]
     (tmp_path / f"{STEM}.ipynb").write_text(json.dumps(document))
-    assert (read(tmp_path).problem, read(tmp_path).source) == ("", "x = 1\n")
+    assert (read(tmp_path).problem, read(tmp_path).text) == ("", "x = 1\n")
     cells = '{"cell_type":"code","source":""},' * 30_000
     (tmp_path / f"{STEM}.ipynb").write_text(f'{{"cells":[{cells[:-1]}]}}')
     clear = "Clear its outputs (Edit, Clear Outputs of All Cells), and save it."
@@ -279,17 +279,17 @@ def test_a_notebook_may_be_larger_than_a_script_and_has_bounded_cells(tmp_path):
 
 
 def test_the_digest_tells_attempts_apart_and_nothing_else():
-    attempt = AttemptSource("a.py", "x = 1\n")
-    assert attempt.digest == AttemptSource("a.py", "x = 1\n", note="another note").digest
+    attempt = Source("a.py", "x = 1\n")
+    assert attempt.digest == Source("a.py", "x = 1\n", note="another note").digest
     variants = [
-        AttemptSource("b.py", "x = 1\n"),
-        AttemptSource("a.py", "x = 2\n"),
-        AttemptSource("a.py", problem="x"),
+        Source("b.py", "x = 1\n"),
+        Source("a.py", "x = 2\n"),
+        Source("a.py", problem="x"),
     ]
     variants += [
-        AttemptSource("a.py", "x = 1\n", cells=(1,)),
-        AttemptSource("a.py"),
-        AttemptSource("a.py", missing=True),
+        Source("a.py", "x = 1\n", cells=(1,)),
+        Source("a.py"),
+        Source("a.py", missing=True),
     ]
     assert len({attempt.digest, *(variant.digest for variant in variants)}) == 7
 
@@ -305,7 +305,7 @@ def test_a_line_beyond_any_honest_one_is_not_read_and_the_student_is_told_why(tm
         attempt = read(tmp_path)
         assert attempt.problem.startswith(says)
         assert (
-            bool(attempt.source)
+            bool(attempt.text)
             != bool(says)
             == ("feedback tells the line of a mistake" in attempt.problem)
         )
@@ -355,7 +355,7 @@ def test_code_cells_are_joined_in_their_order_and_text_is_left_out(cells, source
     text = json.dumps(
         {"cells": [{"cell_type": cell_type, "source": text} for cell_type, text in cells]}
     )
-    assert read_notebook(text).source == source
+    assert read_notebook(text).text == source
 
 
 @pytest.mark.parametrize(
@@ -414,20 +414,20 @@ def test_code_cells_are_joined_in_their_order_and_text_is_left_out(cells, source
     ],
 )
 def test_magics_are_skipped_and_python_is_kept(cell, defines):
-    assert names_of(read_notebook(notebook(cell)).source) == defines
+    assert names_of(read_notebook(notebook(cell)).text) == defines
 
 
 @pytest.mark.parametrize(
     "cell", ["%matplotlib inline\n!ls\nx = 1\nraise ValueError", "%%time\n\n\nraise ValueError"]
 )
 def test_line_numbers_stay_what_the_student_sees(cell):
-    tree = ast.parse(read_notebook(notebook(cell)).source)
+    tree = ast.parse(read_notebook(notebook(cell)).text)
     assert tree.body[-1].lineno == 4
 
 
 def test_a_cell_that_is_no_python_spoils_the_source_where_the_student_left_it():
     with pytest.raises(SyntaxError) as error:
-        ast.parse(read_notebook(notebook("x = 1", "def f(:\n    pass")).source)
+        ast.parse(read_notebook(notebook("x = 1", "def f(:\n    pass")).text)
     assert error.value.lineno == 3
 
 
@@ -468,7 +468,7 @@ def test_what_is_no_notebook_is_refused_in_one_sentence(text):
 def test_more_code_than_anybody_writes_is_refused_before_it_is_parsed():
     """A megabyte of names and commas takes the parser a gigabyte."""
     line = "a," * 49 + "a\n"
-    assert line in read_notebook(notebook(line * (CODE_LIMIT // 100 - 1), "%timeit x")).source
+    assert line in read_notebook(notebook(line * (CODE_LIMIT // 100 - 1), "%timeit x")).text
     with pytest.raises(NotebookError, match="has more than 200,000 characters of code"):
         read_notebook(notebook(line * (CODE_LIMIT // 200), line * (CODE_LIMIT // 200), "x"))
 
@@ -486,7 +486,7 @@ def test_more_code_than_anybody_writes_is_refused_before_it_is_parsed():
     ids=["brackets", "signs", "dots", "magics", "a magic that goes on", "a text that never ends"],
 )
 def test_a_hostile_cell_does_not_break_the_reader(cell):
-    assert read_notebook(notebook(cell)).source.endswith("\n")
+    assert read_notebook(notebook(cell)).text.endswith("\n")
 
 
 def test_remarks_however_long_do_not_keep_a_script_from_losing_its_visible_checks():
@@ -540,7 +540,7 @@ def test_of_a_cell_that_is_not_run_it_is_said_what_to_make_of_it(cell, says):
 
 def test_a_cell_of_text_that_has_none_is_no_fault():
     text = cells(("code", "x = 1"), ("markdown", None)).replace(', "source": null', "")
-    assert read_notebook(text).source == "x = 1\n"
+    assert read_notebook(text).text == "x = 1\n"
 
 
 RELEASED = sorted(REPOSITORY.glob("exercises/*/*.py"))
@@ -740,7 +740,7 @@ STANDS = {
 
 @pytest.mark.parametrize(("source", "says"), STANDS.values(), ids=STANDS)
 def test_a_name_stands(source, says):
-    assert location_of(AttemptSource("a.py", source), "mean") == says
+    assert location_of(Source("a.py", source), "mean") == says
 
 
 IN_CELLS = {
@@ -766,7 +766,7 @@ def test_a_name_stands_in_a_cell(cells, says):
     read = read_notebook(
         json.dumps({"cells": [{"cell_type": "code", "source": text} for text in cells]})
     )
-    assert location_of(AttemptSource("a.ipynb", read.source, cells=read.cells), "mean") == says
+    assert location_of(Source("a.ipynb", read.text, cells=read.cells), "mean") == says
 
 
 MEAN_STUB = "def mean(x):\n    raise NotImplementedError()\n"
@@ -792,7 +792,7 @@ WRITTEN = {
 
 @pytest.mark.parametrize(("source", "says"), WRITTEN.values(), ids=WRITTEN)
 def test_what_is_written_beside_a_stub(source, says):
-    assert where_it_is_written(AttemptSource("a.py", source), "mean") == says
+    assert where_it_is_written(Source("a.py", source), "mean") == says
 
 
 def test_a_name_that_is_written_rightly_is_not_said_to_differ():
@@ -803,14 +803,14 @@ def test_a_name_that_is_written_rightly_is_not_said_to_differ():
     result = ExerciseResult(
         id="e", score=0, max_score=1, checks=(), functions=missing, diagnosis=(interface,)
     )
-    located_result = with_locations(result, AttemptSource("a.py", f"class A:\n{INDENTED}"))
+    located_result = with_locations(result, Source("a.py", f"class A:\n{INDENTED}"))
     says = f"mean stands {INSIDE.format('line 2', 'class', 'line 1')}"
     assert [function.evidence for function in located_result.functions] == [says, ""]
     assert (located_result.diagnosis[0].title, located_result.diagnosis[0].hint) == (
         "mean is not there once the file has run.",
         says,
     )
-    elsewhere = with_locations(result, AttemptSource("a.py", "x = 1\n"))
+    elsewhere = with_locations(result, Source("a.py", "x = 1\n"))
     assert elsewhere.diagnosis == (interface,)
 
 
@@ -822,6 +822,4 @@ def test_in_an_empty_file_nothing_is_renamed():
         ("\n# later\n", "unwritten"),
         ("import torch\n", "undefined"),
     ):
-        assert [f.state for f in with_locations(result, AttemptSource("a.py", text)).functions] == [
-            state
-        ]
+        assert [f.state for f in with_locations(result, Source("a.py", text)).functions] == [state]

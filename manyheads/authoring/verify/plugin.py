@@ -31,7 +31,7 @@ from ...diagnosis.recording_file import current
 from ...judge.grade_submission import Judge, Settings
 from ...judge.run_checks import Catalogue, points_fault
 from ...result import ExerciseResult
-from ...submission import AttemptSource
+from ...submission import Source
 from ..release_exercises import texts_of
 from .trials import (
     EMPTY,
@@ -92,7 +92,7 @@ class Verified:
             settings: Settings of the judge, and `is_short` for an attempt that never ends.
         """
         text = attempt if isinstance(attempt, str) else attempt.read_text(encoding="utf-8")
-        source = AttemptSource(f"{exercise.stem}.py", text)
+        source = Source(f"{exercise.stem}.py", text)
         return self.judge(exercise, **settings).grade_attempt("verify", exercise, source)
 
     def _judge(self, exercise: Exercise, is_short: bool = False, **settings: Any) -> Judge:

@@ -26,7 +26,7 @@ from ...judge.run_checks import Catalogue
 from ...lines.edits import LineEdit
 from ...lines.search import Bounds, candidates
 from ...result import ExerciseResult, ProvedLine
-from ...submission import AttemptSource
+from ...submission import Source
 from ..choose_recorded_calls import PUBLIC
 from ..record_answers import differs_for_sure
 from ..templates import filled
@@ -339,5 +339,5 @@ class FaultBench:
 
     def _graded(self, judge: Judge, text: str, seed: int | None = None) -> ExerciseResult:
         return judge.grade_attempt(
-            "fault", self._exercise, AttemptSource(f"{self._exercise.stem}.py", text), seed
+            "fault", self._exercise, Source(f"{self._exercise.stem}.py", text), seed
         )
