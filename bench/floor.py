@@ -18,7 +18,7 @@ import torch
 
 from manyheads.checks.runner import LocalRecordingRunner, namespace_of
 from manyheads.course import load_course
-from manyheads.judge.run_checks import Catalogue
+from manyheads.judge.run_hidden_checks import Catalogue
 from manyheads.submission import Submission, find_submissions
 
 WARM_UP = 3

@@ -33,7 +33,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from manyheads.authoring.stub import stub_of
-from manyheads.authoring.verify.trials import FaultBench
+from manyheads.authoring.verify.wrong_programs import FaultBench
 from manyheads.box.connection import Box
 from manyheads.box.level import Level
 from manyheads.box.open_and_load import open_box

@@ -1,4 +1,4 @@
-"""Run in a student's notebook: the magics, the cell of visible checks, and their reports as HTML.
+"""Magics, the cell of visible checks, and HTML reports, which run in a student's notebook kernel.
 
 The visible checks compare the kernel's functions with the recorded answers beside the notebook.
 The notebook hides nothing and grades nothing: the student's code runs in the student's kernel. A

@@ -11,7 +11,7 @@ from pathlib import Path
 from pydantic import BaseModel
 
 from .course.course_yaml import CourseFile
-from .course.decisions import OverridesFile
+from .course.final_scores import OverridesFile
 from .result import Result
 
 HERE = Path(__file__).parent

@@ -33,7 +33,7 @@ LIBRARIES += ["safetensors.torch", "yaml", "jsonschema"]
 ENGINE = [
     "manyheads.cli.app",
     "manyheads.judge.judge_process",
-    "manyheads.judge.record_results",
+    "manyheads.judge.results_folder",
     "manyheads.box.without_namespaces",
     "manyheads.box.namespaces",
     "manyheads.judge.isolation_proof",

@@ -11,7 +11,7 @@ from itertools import compress
 from manyheads.course import Course, CourseError, Exercise
 from manyheads.diagnosis.bank import Bank, MisconceptionText, load_bank
 from manyheads.diagnosis.recording_file import current
-from manyheads.judge.run_checks import Catalogue
+from manyheads.judge.run_hidden_checks import Catalogue
 from manyheads.report.report_content import points
 
 SHOWN = 4  # how many checks are listed for a misconception

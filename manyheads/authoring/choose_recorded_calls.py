@@ -51,10 +51,10 @@ from ..diagnosis.fingerprint import (
 from ..diagnosis.nondeterminism import are_alike
 from ..diagnosis.observed_reply import Expected, is_of_copies, settled
 from ..diagnosis.pass_fail import sizes_of
-from ..judge.nontrivial import choose_probe
-from ..judge.run_checks import CONDITIONS, Catalogue
+from ..judge.nontrivial_answers import choose_probe
+from ..judge.run_hidden_checks import CONDITIONS, Catalogue
+from .choose_oracles import Groups, groups_of
 from .time_limit import must_end
-from .visible_checks import Groups, groups_of
 
 ELEMENTS_LIMIT = 20_000  # a call with more elements is not recorded
 FEW = 2  # copies that show whether code raises for a batch at all

@@ -35,7 +35,7 @@ from ..course.model import FOLDER, course_secret
 from ..course_fault import CourseFault
 from ..diagnosis.recording_file import read
 from ..files import told_where, write_whole
-from ..judge.run_checks import Catalogue
+from ..judge.run_hidden_checks import Catalogue
 from ..report.report_content import points
 from ..student.check_attempt import check_attempt
 from ..submission import largest

@@ -31,7 +31,7 @@ from ..diagnosis.bank import load_bank
 from ..diagnosis.recording_file import current
 from ..files import write_whole
 from ..judge.judge_process import end_with_parent
-from ..judge.run_checks import Catalogue
+from ..judge.run_hidden_checks import Catalogue
 from ..student.train_model import (
     SENTENCE,
     TrainedBlock,
@@ -43,7 +43,7 @@ from ..student.train_model import (
 )
 from ..submission.source import code_digest
 from .choose_recorded_calls import right_answers
-from .record_answers import recorded_file, shares_of, words_of
+from .record_fault_dictionary import recorded_file, shares_of, words_of
 from .stub import stub_of
 from .stub_notebook import stub_notebook
 

@@ -16,7 +16,7 @@ from difflib import get_close_matches
 from io import BytesIO
 
 from ..course import Course, CourseError, Exercise
-from ..course.decisions import dates_of
+from ..course.final_scores import dates_of
 from ..course.model import FOLDER
 from ..course_fault import CourseFault
 

@@ -31,7 +31,7 @@ from .options import (
 )
 
 if TYPE_CHECKING:
-    from ..judge.run_checks import Catalogue
+    from ..judge.run_hidden_checks import Catalogue
 
 
 def init(
@@ -221,7 +221,7 @@ def release(
         )
     from ..authoring.class_repository import autograder_of, write_autograder
     from ..authoring.release_exercises import write_release
-    from ..judge.run_checks import Catalogue
+    from ..judge.run_hidden_checks import Catalogue
 
     autograder_for = None if gradescope is None else assignment_of(loaded, assignment)
     catalogue = Catalogue(loaded)

@@ -32,11 +32,14 @@ def collect(
 
     Example: `course ci collect --out submitted`
     """
-    from ..platforms import github
+    from ..platforms import read_pull_request
 
-    pull_request = github.pull_request(os.environ)
-    collected = github.collect(
-        course_of(course), pull_request, github.api_of(os.environ, pull_request.repository), out
+    pull_request = read_pull_request.pull_request(os.environ)
+    collected = read_pull_request.collect(
+        course_of(course),
+        pull_request,
+        read_pull_request.api_of(os.environ, pull_request.repository),
+        out,
     )
     files = sum(path.suffix != ".json" for path in out.rglob("*") if path.is_file())
     print(
@@ -60,8 +63,8 @@ def grade(
 
     Example: `course ci grade --submitted submitted --out results`
     """
-    from ..platforms import pull_request as one
-    from ..platforms.github import read_collected, tell
+    from ..platforms import grade_pull_request as one
+    from ..platforms.read_pull_request import read_collected, tell
     from ..report.report_content import labels_of, out_of_all
 
     loaded, collected = course_of(course), read_collected(submitted)
@@ -94,7 +97,7 @@ def report(
 
     Example: `course ci report --cpu results-cpu --gpu results-gpu --submitted submitted`
     """
-    from ..platforms.pull_request import write_report
+    from ..platforms.grade_pull_request import write_report
 
     print(write_report(course_of(course), os.environ, submitted, cpu, gpu))
 

@@ -16,11 +16,11 @@ from rich.table import Table
 from typer import Argument, Exit, Option
 
 from ..box.level import Device, Level
-from ..course.decisions import Decisions, final
+from ..course.final_scores import Decisions, final
 from ..course.model import course_secret
 from ..course_fault import CourseFault
 from ..judge.judge_process import GradePlan, grade_all, usable
-from ..judge.record_results import Keys, Record, alone_in, finish_changed_points, seed_of_run
+from ..judge.results_folder import Keys, Record, alone_in, finish_changed_points, seed_of_run
 from ..report.class_summary import GRAVE, NOBODY, ClassView
 from ..report.report_content import counted, labels_of
 from ..report.terminal import class_table

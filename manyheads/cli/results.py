@@ -21,10 +21,10 @@ from typer import Exit, Option
 from ..box.level import Level
 from ..course import Course, CourseError, find_course, load_course
 from ..course.course_yaml import shown_moment
-from ..course.decisions import NAME, UNKNOWN_TIME, Decision, Decisions, final, of_the_absent
+from ..course.final_scores import NAME, UNKNOWN_TIME, Decision, Decisions, final, of_the_absent
 from ..course_fault import CourseFault
 from ..files import told_where, write_whole
-from ..judge.record_results import ChangedPoints, read_changed_points
+from ..judge.results_folder import ChangedPoints, read_changed_points
 from ..printable_text import visible_line
 from ..report.class_summary import NOBODY, ClassList, ClassView, sentences
 from ..report.exports import (
@@ -54,7 +54,7 @@ from .options import (
 )
 
 if TYPE_CHECKING:
-    from ..student.plot_content import Key, Picture
+    from ..student.pictures import Key, Picture
 
 MOST_NAMED = 40  # the most names or messages of one list on a terminal
 ON_THE_PAGE = "Next: course report, whose class page has them all"
@@ -436,7 +436,7 @@ def _drawn(
         raise CourseError(f"{problem}. Next: course report --submitted FOLDER_GRADED")
     from ..box.open_and_load import open_box
     from ..judge.isolation_proof import prove
-    from ..student.plot_content import draw_wrong, drawable
+    from ..student.pictures import draw_wrong, drawable
 
     attempts, started = drawable(course, results, folders), time.monotonic()
     with open_box(Level.NAMESPACES, course.limits.for_worker(), course.root) as box:

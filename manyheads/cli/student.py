@@ -187,7 +187,7 @@ def plot(
     Example: `course plot 01`
     """
     from ..report.pages import pictures_page
-    from ..student.plot_content import pictures
+    from ..student.pictures import pictures
     from ..student.trace import follow_own
 
     attempt, console = own_meant(course_of(course), exercise, "plot"), open_console()

@@ -139,8 +139,8 @@ class RecordedCondition:
     """A condition on a function: calls with answers that must be right before its checks count.
 
     Attributes:
-        rule: "answers" for the condition of every function (`judge.nontrivial`), or a rule of
-            `checks.conditions`.
+        rule: "answers" for the condition of every function (`judge.nontrivial_answers`), or a rule
+            of `checks.conditions`.
         expected: the first tensor of each of the reference's answers.
     """
 

@@ -24,7 +24,7 @@ from ..course import CourseError, load_course
 from ..course_fault import CourseFault
 from ..submission import Submission
 from .judge_process import JUDGE, Graded, GradePlan, Only, SteadyJudge, WorkerLost, tell_unrecorded
-from .record_results import Keys, files_key
+from .results_folder import Keys, files_key
 
 try:
     import distributed

@@ -37,7 +37,7 @@ from ..submission.source import (
     statements_of,
     texts_of_cells,
 )
-from .wrong_axis_in_source import wrong_length
+from .wrong_length_in_source import wrong_length
 
 MAX_LOOPS = 16  # each is compared with all nodes, so more would take quadratic time
 

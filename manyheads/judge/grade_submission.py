@@ -31,9 +31,9 @@ from .exception_advice import are_the_cause, as_note, explain_text, stopped_part
 from .function_states import FINE, uses
 from .prove_line import EditedAttempts, IsRight
 from .public_checks import Attribution, answer_public_calls, check_result, with_start
-from .record_results import Settings as Settings
-from .record_results import versions_of
-from .run_checks import CheckRun, GraderFault, HiddenChecks, cpu_budget, points_fault
+from .results_folder import Settings as Settings
+from .results_folder import versions_of
+from .run_hidden_checks import CheckRun, GraderFault, HiddenChecks, cpu_budget, points_fault
 
 RECORDED_VERSIONS = ("torch", "numpy", "pytest", "manyheads")
 RESULTS = 1000  # the number of attempts whose results are remembered

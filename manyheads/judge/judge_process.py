@@ -24,8 +24,8 @@ from ..course import Course, load_course
 from ..course_fault import CourseFault
 from ..result import with_total
 from ..submission import Submission
-from .record_results import Graded as Graded
-from .record_results import GradePlan as GradePlan
+from .results_folder import Graded as Graded
+from .results_folder import GradePlan as GradePlan
 
 if TYPE_CHECKING:
     from .grade_submission import Judge

@@ -21,8 +21,8 @@ from ..box.worker.messages import Call, Reply
 from ..checks.explain import is_left_open, says_unwritten
 from ..checks.hidden_check import CheckOutcome
 from ..checks.runner import target_of
-from ..lines.edits import LineEdit
 from ..lines.search import Bounds, OutOfTime, candidates, find_lines
+from ..lines.single_edits import LineEdit
 from ..result import CheckResult
 from ..submission.source import is_unwritten
 from .attempt_runner import AttemptRunner

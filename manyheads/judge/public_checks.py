@@ -49,7 +49,7 @@ from .function_states import (
     states_of,
     uses,
 )
-from .nontrivial import without_unmet_conditions
+from .nontrivial_answers import without_unmet_conditions
 from .redact_hidden_inputs import Axes, Signatures, axes_of, name_sizes
 
 # For each misconception, those that follow from it in the same function. If forward makes a layer,

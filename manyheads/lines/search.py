@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from itertools import combinations, compress, islice, product
 
 from ..result import MOST_LINES
-from .edits import (
+from .single_edits import (
     Changes,
     CodePart,
     LineEdit,

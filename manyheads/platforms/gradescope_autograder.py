@@ -17,7 +17,7 @@ from pydantic import AwareDatetime, BaseModel, ValidationError
 
 from ..box.level import BoxUnavailable, Level
 from ..course import Assignment, Course, load_course
-from ..course.decisions import Decisions, final
+from ..course.final_scores import Decisions, final
 from ..course.model import FOLDER, assignment_named, course_secret
 from ..files import write_whole
 from ..judge.judge_process import Graded, GradePlan, SteadyJudge

@@ -32,12 +32,12 @@ from ..authoring.release_exercises import write_release
 from ..authoring.stub_notebook import stub_notebook
 from ..box.level import Level
 from ..course import Assignment, Course, CourseError
-from ..course.decisions import Decisions, final
+from ..course.final_scores import Decisions, final
 from ..course.model import course_secret
 from ..course_fault import CourseFault
 from ..files import write_whole
 from ..judge.judge_process import GradePlan, SteadyJudge, usable
-from ..judge.run_checks import Catalogue
+from ..judge.run_hidden_checks import Catalogue
 from ..result import Result, with_not_readable
 from ..submission import Unreadable, read_text
 from ..submission.intake_journal import ToGrade, to_grade

@@ -22,7 +22,7 @@ from sqlalchemy import Column, DateTime, MetaData, String, Table, delete, insert
 from sqlalchemy.exc import SAWarning, SQLAlchemyError
 
 from ..course import Assignment, Course, CourseError, Exercise
-from ..course.decisions import Decisions, dates_of, with_excuses
+from ..course.final_scores import Decisions, dates_of, with_excuses
 from ..course_fault import CourseFault
 from ..printable_text import visible
 from ..report.class_summary import NOT_HELD

@@ -15,8 +15,8 @@ from math import ceil
 from statistics import mean, median
 from typing import NamedTuple
 
-from ..course.decisions import SHARE, UNKNOWN_TIME
-from ..judge.record_results import ChangedPoints
+from ..course.final_scores import SHARE, UNKNOWN_TIME
+from ..judge.results_folder import ChangedPoints
 from ..result import Diagnosed, ExerciseResult, Outcome, Result, names_and_reason
 from ..submission.roster import Roster, Student
 from ..submission.source import LOAD_ERROR, UNTOUCHED

@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from html import escape
 
-from ..student.plot_content import HIDDEN, Panel, Picture
+from ..student.pictures import HIDDEN, Panel, Picture
 
 # the style's names; the lessons have the first two
 HEADS = ("--s3", "--bad", "--good", "--grave", "--error", "--s1")

@@ -31,11 +31,11 @@ from ..checks.runner import cast, map_call, target_of
 from ..course import Exercise
 from ..diagnosis.fault_dictionary import FaultDictionary
 from ..judge.redact_hidden_inputs import Axes
-from ..lines.edits import LineEdit, name_of
 from ..lines.search import candidates
+from ..lines.single_edits import LineEdit, name_of
 from ..submission import Source, lines_of, proved_line
 from ..submission.source import DEFINITIONS, printable, tree_of
-from .examples import Example, examples, with_twin
+from .example_calls import Example, examples, with_twin
 from .question import ASKED, Option, Question, question
 
 CROP = (64, 64, 64, 64)  # enough for every number of a tensor in a recorded call

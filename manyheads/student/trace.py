@@ -39,7 +39,7 @@ from ..judge.redact_hidden_inputs import Axes
 from ..result import ExerciseResult
 from ..submission import Source, lines_of, proved_line
 from ..submission.source import in_cells, printable
-from .examples import Example, OriginTable, examples_named, origins, with_twin
+from .example_calls import Example, OriginTable, examples_named, origins, with_twin
 from .own_attempt import Own
 from .train_model import sentence_examples
 

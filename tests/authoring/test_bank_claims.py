@@ -13,11 +13,11 @@ import torch
 
 from manyheads.authoring.verify import test_bank as claims
 from manyheads.authoring.verify.plugin import CASES
-from manyheads.authoring.verify.trials import MutantReport, Trials
+from manyheads.authoring.verify.wrong_programs import MutantReport, Trials
 from manyheads.course import Exercise, load_course
 from manyheads.diagnosis.bank import Diagnosis
 from manyheads.judge.public_checks import Attribution
-from manyheads.judge.run_checks import Catalogue
+from manyheads.judge.run_hidden_checks import Catalogue
 from manyheads.result import Diagnosed
 from tests.make import REPOSITORY
 

@@ -26,7 +26,7 @@ from manyheads.authoring.release_exercises import write_release
 from manyheads.authoring.stub import leaks
 from manyheads.checks.runner import namespace_of
 from manyheads.course import Course, CourseError, load_course
-from manyheads.judge.run_checks import Catalogue
+from manyheads.judge.run_hidden_checks import Catalogue
 from manyheads.submission.newer_python import MANIFEST, PYTHON, judges_python
 from tests.conftest import Run
 from tests.make import REPOSITORY, RIGHT, TINY, WRONG, content

@@ -12,7 +12,7 @@ from manyheads.authoring.release_exercises import write_release
 from manyheads.authoring.stub import leaks
 from manyheads.authoring.stub_notebook import stub_notebook
 from manyheads.course import load_course
-from manyheads.judge.run_checks import Catalogue
+from manyheads.judge.run_hidden_checks import Catalogue
 from manyheads.student.hints import after_done
 from tests.authoring.conftest import LinesOf
 

@@ -13,7 +13,7 @@ from manyheads.authoring.release_exercises import record, stray_files, texts_of,
 from manyheads.course import CourseError, load_course
 from manyheads.course_fault import CourseFault
 from manyheads.diagnosis.recording_file import loaded, read
-from manyheads.judge.run_checks import Catalogue
+from manyheads.judge.run_hidden_checks import Catalogue
 from tests.authoring.same_recordings import differences
 from tests.make import REPOSITORY, content, replace
 

@@ -18,7 +18,7 @@ from manyheads.box.host_processes import has_ended
 from manyheads.checks.runner import namespace_of
 from manyheads.course import CourseError, load_course
 from manyheads.diagnosis import load_bank, recording_file
-from manyheads.judge.run_checks import Catalogue
+from manyheads.judge.run_hidden_checks import Catalogue
 from tests.make import add, content, edit, start
 
 pytestmark = pytest.mark.journey

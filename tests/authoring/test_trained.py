@@ -9,10 +9,10 @@ import torch
 from torch import Tensor, nn
 
 from manyheads.authoring import release_exercises
-from manyheads.authoring.record_answers import shares_of
+from manyheads.authoring.record_fault_dictionary import shares_of
 from manyheads.authoring.release_exercises import record, stray_files, trained_blocks
 from manyheads.course import Course, CourseError, load_course
-from manyheads.judge.run_checks import Catalogue
+from manyheads.judge.run_hidden_checks import Catalogue
 from manyheads.student.train_model import SENTENCE, read_blocks, save_blocks
 
 MODULE = """

@@ -13,16 +13,16 @@ from manyheads.authoring import time_limit
 from manyheads.authoring.release_exercises import write_release
 from manyheads.authoring.verify import plugin, test_bank
 from manyheads.authoring.verify.plugin import LOST, NOTHING, Line, verify_course
-from manyheads.authoring.verify.trials import FaultBench
+from manyheads.authoring.verify.wrong_programs import FaultBench
 from manyheads.box.connection import Box
 from manyheads.box.level import BoxUnavailable
 from manyheads.checks.asserts import CheckFailed
 from manyheads.checks.runner import BrokenReference, Implementation
 from manyheads.course import Course, CourseError, Exercise, load_course
 from manyheads.course_fault import CourseFault
-from manyheads.judge import run_checks
-from manyheads.judge.nontrivial import Probe
-from manyheads.judge.run_checks import Catalogue, GraderFault
+from manyheads.judge import run_hidden_checks
+from manyheads.judge.nontrivial_answers import Probe
+from manyheads.judge.run_hidden_checks import Catalogue, GraderFault
 from manyheads.lines.search import Bounds
 from manyheads.result import ProvedLine
 from tests.authoring.conftest import LinesOf
@@ -940,14 +940,14 @@ def test_a_mutant_that_differs_at_equal_numbers_alone_is_named_or_its_author_is_
 
 
 def say_something_all(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(run_checks, "_demands", lambda *arguments: iter(()))
+    monkeypatch.setattr(run_hidden_checks, "_demands", lambda *arguments: iter(()))
 
 
 def say_nothing_all(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(attempt: Implementation, **keywords: object) -> None:
         raise CheckFailed("says nothing")
 
-    monkeypatch.setattr(run_checks, "require_nontrivial", refuse)
+    monkeypatch.setattr(run_hidden_checks, "require_nontrivial", refuse)
     monkeypatch.setattr(Probe, "is_right", False)
 
 
@@ -986,7 +986,7 @@ def test_an_attempt_that_is_given_points_for_silence_breaks_the_claim(
 ) -> None:
     """Its check expects an exception alone, and nothing sees to it that it asks for an answer."""
     edit(CHECKS, '    attempt.call("running_mean", draw(3)).must_return()', "    #")(tiny_copy)
-    monkeypatch.setattr(run_checks, "missing_reply", lambda *arguments: None)
+    monkeypatch.setattr(run_hidden_checks, "missing_reply", lambda *arguments: None)
     say_something_all(monkeypatch)
     says = "an attempt that refuses everything earns 1 with refuses_nothing"
     assert_broken(lines_of(tiny_copy, "silent"), {SILENT: [says]})

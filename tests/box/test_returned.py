@@ -20,8 +20,8 @@ from manyheads.checks.hidden_check import CheckFailed
 from manyheads.checks.runner import Implementation, LocalRunner
 from manyheads.course import Course, load_course
 from manyheads.diagnosis.recording_file import read
-from manyheads.student.examples import Example, examples
-from manyheads.student.plot_content import pictures_of
+from manyheads.student.example_calls import Example, examples
+from manyheads.student.pictures import pictures_of
 from manyheads.student.trace import Explained, explained, follow
 from manyheads.submission import Source
 from tests.diagnosis.both_sides import Sides, names

@@ -9,7 +9,7 @@ import pytest
 
 from manyheads.course import load_course
 from manyheads.course.course_yaml import moment
-from manyheads.course.decisions import NAME, Decisions
+from manyheads.course.final_scores import NAME, Decisions
 from manyheads.result import ExerciseResult, HandedIn, Result
 from tests import make
 

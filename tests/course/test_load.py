@@ -14,7 +14,7 @@ import yaml
 
 from manyheads.box.worker.result_structure import Form
 from manyheads.course import Course, CourseError, find_course, load_course
-from manyheads.course.decisions import NAME, Decisions
+from manyheads.course.final_scores import NAME, Decisions
 from manyheads.course.model import (
     UnknownAssignment,
     assignment_named,

@@ -25,7 +25,7 @@ from manyheads.checks.runner import (
     namespace_of_source,
 )
 from manyheads.course import Exercise, load_course
-from manyheads.judge.run_checks import CheckRun, HiddenChecks
+from manyheads.judge.run_hidden_checks import CheckRun, HiddenChecks
 from tests.make import REPOSITORY
 
 EXERCISES = {exercise.id: exercise for exercise in load_course(REPOSITORY).assignments[0].exercises}

@@ -8,7 +8,7 @@ import pytest
 
 from manyheads.checks.runner import LocalRecordingRunner
 from manyheads.course import Course
-from manyheads.judge.run_checks import Catalogue
+from manyheads.judge.run_hidden_checks import Catalogue
 
 # what stands in the reference once, and what instead; after "", at its end
 Changes = tuple[tuple[str, str], ...]

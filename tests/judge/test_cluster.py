@@ -28,7 +28,7 @@ from manyheads.course_fault import CourseFault
 from manyheads.judge.dask_cluster import grade_on
 from manyheads.judge.grade_submission import Judge, Settings
 from manyheads.judge.judge_process import GradePlan, WorkerLost
-from manyheads.judge.record_results import JOURNAL as NAME
+from manyheads.judge.results_folder import JOURNAL as NAME
 from manyheads.result import Result
 from manyheads.submission import Submission, find_submissions
 from tests import make

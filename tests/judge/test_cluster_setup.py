@@ -20,7 +20,7 @@ from manyheads.course import load_course
 from manyheads.course_fault import CourseFault
 from manyheads.judge.dask_cluster import JudgeKeeper, RunSetup, _Workers
 from manyheads.judge.judge_process import GradePlan, WorkerLost
-from manyheads.judge.record_results import Keys, files_key
+from manyheads.judge.results_folder import Keys, files_key
 from manyheads.submission import find_submissions
 from tests.conftest import Run
 from tests.judge.test_cluster import CHECKS

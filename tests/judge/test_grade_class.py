@@ -19,7 +19,7 @@ import pytest
 
 from manyheads.course import CourseError, load_course
 from manyheads.judge.judge_process import GradePlan, WorkerLost, grade_all, one_for_each, open_judge
-from manyheads.judge.run_checks import GraderFault
+from manyheads.judge.run_hidden_checks import GraderFault
 from manyheads.result import Result
 from manyheads.submission import Submission, find_submissions
 from tests import make

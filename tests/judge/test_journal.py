@@ -19,7 +19,7 @@ import yaml
 from manyheads.box.host_processes import has_ended, pids
 from manyheads.course import load_course
 from manyheads.judge.judge_process import GradePlan
-from manyheads.judge.record_results import JOURNAL, Keys, Record
+from manyheads.judge.results_folder import JOURNAL, Keys, Record
 from manyheads.submission import find_submissions
 from tests import make
 from tests.conftest import Run

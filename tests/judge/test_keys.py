@@ -11,7 +11,7 @@ import yaml
 from manyheads.box.level import Level
 from manyheads.course import load_course
 from manyheads.judge.judge_process import GradePlan
-from manyheads.judge.record_results import Keys, graded_from
+from manyheads.judge.results_folder import Keys, graded_from
 from manyheads.result import Diagnosed
 from manyheads.submission import Submission
 from tests import make

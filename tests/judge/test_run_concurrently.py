@@ -16,7 +16,7 @@ from manyheads.box.worker.wire import LENGTH, encode
 from manyheads.checks.hidden_check import CheckOutcome, Layer
 from manyheads.checks.runner import CheckQuestion, Exchange, Implementation, LocalRunner
 from manyheads.judge.attempt_runner import LARGE, RememberingRunner, ReplayCache
-from manyheads.judge.run_checks import Check, CheckRun, run_checks, run_concurrently
+from manyheads.judge.run_hidden_checks import Check, CheckRun, run_checks, run_concurrently
 
 
 def reply(number: float) -> Reply:

@@ -25,7 +25,7 @@ from manyheads.checks.hidden_check import CheckFailed, Draw, Layer, check, input
 from manyheads.checks.runner import Exchange, cast
 from manyheads.diagnosis.fingerprint import is_comparable
 from manyheads.judge.redact_hidden_inputs import redact
-from manyheads.judge.run_checks import HiddenChecks
+from manyheads.judge.run_hidden_checks import HiddenChecks
 
 
 def raised(exc_type: str, message: str, line: int | None = 12, base: str = "Exception") -> Raised:

@@ -19,7 +19,7 @@ from nbgrader.api import Gradebook
 from sqlalchemy import inspect, text
 
 from manyheads.course import Course, load_course
-from manyheads.course.decisions import Decisions, final
+from manyheads.course.final_scores import Decisions, final
 from manyheads.course_fault import CourseFault
 from manyheads.platforms.nbgrader_gradebook import (
     GradebookWriter,

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from manyheads.platforms.pull_request import verdict, why_not_on_a_gpu
+from manyheads.platforms.grade_pull_request import verdict, why_not_on_a_gpu
 from manyheads.report.class_summary import (
     NOT_IMPORTED,
     UNEXPLAINED,

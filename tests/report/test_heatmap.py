@@ -10,7 +10,7 @@ import torch
 
 from manyheads.report.heatmap import HEADS, LESS, MORE, NO_HEAD, legend, page_scale, svg
 from manyheads.report.pages import pictures_page
-from manyheads.student.plot_content import Panel, Picture, compared
+from manyheads.student.pictures import Panel, Picture, compared
 from tests.make import REPOSITORY
 
 INF, NAN = float("inf"), float("nan")

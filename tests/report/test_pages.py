@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from manyheads.course.course_yaml import moment
-from manyheads.judge.record_results import ChangedPoints
+from manyheads.judge.results_folder import ChangedPoints
 from manyheads.report.class_summary import ClassList, ClassView
 from manyheads.report.pages import write_pages
 from manyheads.report.report_content import Labels, file_stems
@@ -27,7 +27,7 @@ from manyheads.result import (
     ProvedLine,
     Result,
 )
-from manyheads.student.plot_content import compared
+from manyheads.student.pictures import compared
 from manyheads.submission import NotGraded
 from manyheads.submission.roster import Roster, Student
 from tests import make

@@ -13,7 +13,7 @@ from manyheads.report.class_summary import ClassList, ClassView
 from manyheads.report.pages import write_pages
 from manyheads.report.report_content import file_stems
 from manyheads.result import Adjustment, Result
-from manyheads.student.plot_content import compared
+from manyheads.student.pictures import compared
 from manyheads.submission.roster import Roster, Student
 from tests.axe import SCHEMES, violations
 

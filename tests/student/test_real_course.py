@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from manyheads.diagnosis.recording_file import read
-from manyheads.student.examples import SAME, ambiguity_of, examples
-from manyheads.student.plot_content import pictures
+from manyheads.student.example_calls import SAME, ambiguity_of, examples
+from manyheads.student.pictures import pictures
 from manyheads.student.trace import TABLES, TIMES, Explained, Operation, Repeated
 from tests.student.real import REPOSITORY, Explain, FollowSource, course, exercise_of, looks_at
 

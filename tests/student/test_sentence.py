@@ -11,7 +11,7 @@ import torch
 from manyheads.box.worker.messages import TraceCall
 from manyheads.box.worker.tracing import trace
 from manyheads.checks.runner import cast
-from manyheads.student.plot_content import Picture, pictures
+from manyheads.student.pictures import Picture, pictures
 from manyheads.student.trace import TABLES, TIMES
 from manyheads.student.train_model import sentence_examples
 from tests.student.real import course, exercise_of, looks_at, solution

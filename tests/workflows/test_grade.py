@@ -13,7 +13,7 @@ import torch
 
 from manyheads.authoring.class_repository import bundle, hand_over
 from manyheads.course import load_course
-from manyheads.platforms.pull_request import MARK
+from manyheads.platforms.grade_pull_request import MARK
 from tests.make import REPOSITORY, RIGHT, TINY, WRONG, copy_course, git
 from tests.workflows.hosted.runner import Job, Run, load_workflow
 from tests.workflows.hosted.service import Service

@@ -29,11 +29,11 @@ from ...course_fault import CourseFault
 from ...diagnosis import Mutant, load_bank
 from ...diagnosis.recording_file import current
 from ...judge.grade_submission import Judge, Settings
-from ...judge.run_checks import Catalogue, points_fault
+from ...judge.run_hidden_checks import Catalogue, points_fault
 from ...result import ExerciseResult
 from ...submission import Source
 from ..release_exercises import texts_of
-from .trials import (
+from .wrong_programs import (
     EMPTY,
     FAULTS,
     SECRET,

@@ -17,7 +17,7 @@ from ...result import ExerciseResult
 from ...student.check_attempt import check_attempt
 from ..stub import stub_of
 from .plugin import NOTHING, Report, Verified
-from .trials import SECRET
+from .wrong_programs import SECRET
 
 claim = pytest.mark.claim
 FAIR = "let that check ask for no more than the exercise says, or mend the attempt"

@@ -16,7 +16,7 @@ from torch import nn
 from ...diagnosis import Mutant
 from ...diagnosis.bank import ParametricMutant
 from .plugin import Report
-from .trials import Trials
+from .wrong_programs import Trials
 
 claim = pytest.mark.claim
 PAIR_SHARE = 0.55  # About thirty pairs are drawn, and each new mutant changes the draw.

@@ -22,9 +22,9 @@ from ...course import Exercise
 from ...diagnosis import load_bank
 from ...diagnosis.bank import MisconceptionText
 from ...diagnosis.recording_file import read
-from ...judge.run_checks import points_fault
+from ...judge.run_hidden_checks import points_fault
 from ...report.markdown import LONGEST_LINE
-from ...student.examples import examples
+from ...student.example_calls import examples
 from ..class_repository import linked_pages
 from ..new_course import FILL
 from ..release_exercises import is_current, recorded_files, stray_files

@@ -13,7 +13,7 @@ from ...course import Exercise
 from ...report.report_content import score_words
 from ...result import ExerciseResult
 from .plugin import NOTHING, Verified
-from .trials import BehaviourAndText
+from .wrong_programs import BehaviourAndText
 
 claim = pytest.mark.claim
 LINES = "see docs/diagnosis.md, The line"

@@ -25,7 +25,7 @@ from ..report_content import file_stems
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-    from ...student.plot_content import Key, Picture
+    from ...student.pictures import Key, Picture
 
 CLASS, STUDENTS = "index.html", "students"
 GENERATOR = "manyheads course report"

@@ -18,9 +18,8 @@ from manyheads.box.level import Device, Level
 from manyheads.course import Course
 from manyheads.course_fault import CourseFault
 from manyheads.judge.judge_process import Graded, GradePlan
-from manyheads.platforms import pull_request as grade_room
-from manyheads.platforms.github import CollectedCommits, ServiceError
-from manyheads.platforms.pull_request import (
+from manyheads.platforms import grade_pull_request as grade_room
+from manyheads.platforms.grade_pull_request import (
     ENDED,
     Artifact,
     ArtifactError,
@@ -34,7 +33,8 @@ from manyheads.platforms.pull_request import (
     write_artifact,
     write_report,
 )
-from manyheads.platforms.pull_request import annotate as annotated
+from manyheads.platforms.grade_pull_request import annotate as annotated
+from manyheads.platforms.read_pull_request import CollectedCommits, ServiceError
 from manyheads.report.markdown import LONGEST
 from manyheads.result import ProvedLine, Result
 from manyheads.submission import Submission, proved_line, read_file

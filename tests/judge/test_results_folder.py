@@ -14,9 +14,9 @@ import pytest
 from manyheads.course import Assignment, load_course
 from manyheads.course.course_yaml import AssignmentRow, ExerciseRow
 from manyheads.course_fault import CourseFault
-from manyheads.judge import record_results
+from manyheads.judge import results_folder
 from manyheads.judge.judge_process import tell_unrecorded
-from manyheads.judge.record_results import (
+from manyheads.judge.results_folder import (
     finish_changed_points,
     merged,
     note_points,
@@ -62,7 +62,7 @@ def test_the_next_run_says_its_own(tmp_path: Path) -> None:
 def test_a_run_that_was_stopped_and_goes_on_is_one(tmp_path: Path) -> None:
     note_points(tmp_path, result_of(mask=3), result_of(mask=5))
     note_points(tmp_path, result_of("ben", mask=3), result_of("ben", mask=5))
-    with (tmp_path / record_results.CHANGING).open("a") as file:
+    with (tmp_path / results_folder.CHANGING).open("a") as file:
         file.write('\n["cat", "he')  # the power went
     note_points(tmp_path, result_of(mask=5), result_of(mask=4))
     note_points(tmp_path, result_of("ben", mask=5), result_of("ben", mask=3))
@@ -106,7 +106,7 @@ NEW = 123_456
 @pytest.fixture(autouse=True)
 def drawn(monkeypatch: pytest.MonkeyPatch) -> None:
     """A seed that is drawn is this one."""
-    monkeypatch.setattr(record_results.secrets, "randbelow", lambda below: NEW)
+    monkeypatch.setattr(results_folder.secrets, "randbelow", lambda below: NEW)
 
 
 def results(folder: Path, *seeds: object, assignment: str = "sums") -> Path:
@@ -161,7 +161,7 @@ MEAN = "def running_mean(x):\n    return x\n"
 HOLD = """
 import sys, time
 from pathlib import Path
-from manyheads.judge.record_results import alone_in
+from manyheads.judge.results_folder import alone_in
 with alone_in(Path(sys.argv[1]), []):
     print("held", flush=True)
     time.sleep(600)

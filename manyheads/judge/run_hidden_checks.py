@@ -58,7 +58,7 @@ from ..checks.runner import (
 from ..course import Course, Exercise
 from ..course_fault import CourseFault, described, place_of
 from .attempt_runner import RememberingRunner, ReplayCache, ReplayNode
-from .nontrivial import (
+from .nontrivial_answers import (
     all_right,
     choose_probe,
     compare_with_reference,

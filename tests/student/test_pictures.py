@@ -12,8 +12,8 @@ import torch
 from manyheads.box.connection import Box
 from manyheads.course import Course
 from manyheads.result import Outcome, Result
-from manyheads.student import plot_content
-from manyheads.student.plot_content import (
+from manyheads.student import pictures as pictures_module
+from manyheads.student.pictures import (
     DRAWN,
     Picture,
     compared,
@@ -263,7 +263,7 @@ def test_what_two_handed_in_is_run_once_and_there_is_an_end(
 ) -> None:
     picture = Picture("f(x)", "", (), "", "", differs=True)
     runs = iter([[replace(picture, differs=False), *[picture] * (DRAWN + 1)]])
-    monkeypatch.setattr(plot_content, "pictures", lambda _: next(runs))
+    monkeypatch.setattr(pictures_module, "pictures", lambda _: next(runs))
     assert draw_sources(NO_DIVISION, NO_DIVISION) == [(picture,) * DRAWN] * 2
 
 

@@ -47,8 +47,8 @@ from ..submission import (
 )
 from ..submission.read import LINE_LIMIT, asked_of
 from ..submission.source import DEFINITIONS, named_line, statements_of
-from . import github
-from .github import Api, CollectedCommits, Environment, PullRequest, ServiceError
+from . import read_pull_request
+from .read_pull_request import Api, CollectedCommits, Environment, PullRequest, ServiceError
 
 CLEAN = "clean"
 EXCLUDED = {"crashed": "crashed", "timeout": "ran out of time"}
@@ -296,11 +296,11 @@ def write_report(
         CourseFault: an error of the service or of an artifact is raised last, after everything
             that can be written is written.
     """
-    request = github.pull_request(environment)
+    request = read_pull_request.pull_request(environment)
     faults = list[CourseFault]()
     line_annotations = list[dict[str, Any]]()
     try:
-        collected = github.read_collected(submitted)
+        collected = read_pull_request.read_collected(submitted)
     except CourseFault:  # collecting failed here, so it failed in the grading job too
         conclusion, title, text = "neutral", "Not graded", NOT_COLLECTED
     else:
@@ -308,7 +308,9 @@ def write_report(
             raise CourseFault(
                 f"{submitted} is of another commit. Next: course ci collect --out {submitted}"
             )
-        outcomes = [github.needed(environment, name) for name in ("CPU_RESULT", "GPU_RESULT")]
+        outcomes = [
+            read_pull_request.needed(environment, name) for name in ("CPU_RESULT", "GPU_RESULT")
+        ]
         artifacts: list[Artifact | None] = [None, None]
         for index, folder in enumerate((cpu, gpu)):
             try:
@@ -325,8 +327,8 @@ def write_report(
         conclusion, title = verdict(on_cpu, on_gpu, spared)
         text = body(course, on_cpu, on_gpu, collected.refused, spared, request.head)
         line_annotations = annotate(course, from_cpu, submitted)
-    github.tell(environment, "GITHUB_STEP_SUMMARY", text)
-    api = github.api_of(environment, request.repository)
+    read_pull_request.tell(environment, "GITHUB_STEP_SUMMARY", text)
+    api = read_pull_request.api_of(environment, request.repository)
     output = {"title": title, "summary": text, "annotations": line_annotations}
     check_run = {
         "name": NAME,

@@ -42,8 +42,16 @@ from ..diagnosis.fingerprint import (
 from ..diagnosis.observed_reply import ObservedReply, settled
 from ..diagnosis.recording_file import key_of, save
 from ..judge.attempt_runner import ReplayCache
-from ..judge.run_checks import Catalogue
+from ..judge.run_hidden_checks import Catalogue
 from ..submission.source import code_digest
+from .choose_oracles import (
+    Groups,
+    LabelledProgram,
+    ViolatedOracles,
+    broken_aspects,
+    choose_all,
+    within,
+)
 from .choose_recorded_calls import (
     PUBLIC,
     RecordedCall,
@@ -56,14 +64,6 @@ from .choose_recorded_calls import (
 )
 from .stub import stub_of
 from .time_limit import must_end
-from .visible_checks import (
-    Groups,
-    LabelledProgram,
-    ViolatedOracles,
-    broken_aspects,
-    choose_all,
-    within,
-)
 
 _ROUNDING = 1e-3  # how far the sum of a row may be from one
 

@@ -22,13 +22,13 @@ from ...diagnosis.bank import Namespace
 from ...diagnosis.recording_file import read
 from ...judge.grade_submission import Judge, Settings
 from ...judge.public_checks import Attribution, answer_public_calls
-from ...judge.run_checks import Catalogue
-from ...lines.edits import LineEdit
+from ...judge.run_hidden_checks import Catalogue
 from ...lines.search import Bounds, candidates
+from ...lines.single_edits import LineEdit
 from ...result import ExerciseResult, ProvedLine
 from ...submission import Source
 from ..choose_recorded_calls import PUBLIC
-from ..record_answers import differs_for_sure
+from ..record_fault_dictionary import differs_for_sure
 from ..templates import filled
 
 

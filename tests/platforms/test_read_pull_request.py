@@ -13,8 +13,9 @@ import pytest
 
 from manyheads.course import Course
 from manyheads.course_fault import CourseFault
-from manyheads.platforms import github
-from manyheads.platforms.github import (
+from manyheads.platforms import read_pull_request
+from manyheads.platforms.grade_pull_request import MARK, write_comment
+from manyheads.platforms.read_pull_request import (
     Api,
     CollectedCommits,
     PullRequest,
@@ -23,7 +24,6 @@ from manyheads.platforms.github import (
     pull_request,
     read_collected,
 )
-from manyheads.platforms.pull_request import MARK, write_comment
 from tests.make import content, git
 from tests.workflows.hosted.service import BOT, Service
 
@@ -38,7 +38,9 @@ Change = Callable[[Path], object]
 @pytest.fixture(autouse=True)
 def no_time_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
     """Between one try and the next."""
-    monkeypatch.setattr(github, "TRIED_AGAIN", github.TRIED_AGAIN.new(backoff_factor=0))
+    monkeypatch.setattr(
+        read_pull_request, "TRIED_AGAIN", read_pull_request.TRIED_AGAIN.new(backoff_factor=0)
+    )
 
 
 @pytest.fixture

@@ -7,8 +7,7 @@ import dataclasses
 import pytest
 import torch
 
-from manyheads.authoring.choose_recorded_calls import is_an_edit
-from manyheads.authoring.visible_checks import (
+from manyheads.authoring.choose_oracles import (
     OF_EVERY_CHECK,
     Groups,
     LabelledProgram,
@@ -17,6 +16,7 @@ from manyheads.authoring.visible_checks import (
     groups_of,
     within,
 )
+from manyheads.authoring.choose_recorded_calls import is_an_edit
 from manyheads.box.worker.messages import Build, Call
 from manyheads.diagnosis.oracles import Oracle
 
