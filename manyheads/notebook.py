@@ -46,7 +46,8 @@ from .student.check_attempt import check_attempt
 from .student.hints import after_done, note_shown
 from .student.question import answer_lines, question_lines, read_letters
 from .student.questions import questions_about
-from .submission import read_file
+from .submission import Source, read_file
+from .submission.source import NO_TEXT
 
 
 class VisibleCheckFailed(AssertionError):
@@ -75,7 +76,8 @@ def check_notebook(exercise: str, namespace: Mapping[str, object] | None = None)
             f"{missing}open it where the class repository has it, and run this cell again."
         )
     names = vars(modules["__main__"]) if namespace is None else namespace
-    result = check_attempt(read(recorded[0]), LocalRecordingRunner(names), source_of(names) or None)
+    attempt = LocalRecordingRunner(names)
+    result = check_attempt(read(recorded[0]), attempt, _attempt_source(source_of(names)))
     # The label does not depend on a course, because the notebook may be in any folder.
     view = checked(result, recorded[0].stem.replace("_", " "))
     next_step = attempt_words(result).next
@@ -83,6 +85,10 @@ def check_notebook(exercise: str, namespace: Mapping[str, object] | None = None)
     if any(check.outcome != "passed" for check in result.checks):
         raise VisibleCheckFailed(text)
     print(text)
+
+
+def _attempt_source(text: str) -> Source:
+    return Source("", text) if text else NO_TEXT
 
 
 def source_of(namespace: Mapping[str, object]) -> str:
@@ -248,12 +254,15 @@ class Magics:
             for name in exercise.shapes
             if name not in names
         ]
-        source = "\n".join([self._source_of(names), *stubs])
+        text = "\n".join([self._source_of(names), *stubs])
         # A call sets torch's seed, but the student's random state must stay. A function is called
         # dozens of times, so its output is discarded.
         with torch.random.fork_rng(devices=[]), redirect_stdout(io.StringIO()):
             result = check_attempt(
-                read(exercise.fingerprints), LocalRecordingRunner(names), source or None, exercise
+                read(exercise.fingerprints),
+                LocalRecordingRunner(names),
+                _attempt_source(text),
+                exercise,
             )
         missing = {f.name for f in result.functions if f.state == "undefined" and not f.near}
         functions = tuple(

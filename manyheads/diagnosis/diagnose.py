@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from ..checks.explain import is_dtype_fault, is_unfinished
 from ..checks.runner import target_of
-from ..submission.source import UNTOUCHED, unwritten_names
+from ..submission.source import UNTOUCHED, Source
 from .bank import Bank, Candidate, Diagnosis, in_order
 from .evidence import (
     MUTATED,
@@ -60,7 +60,7 @@ from .pass_fail import (
 def diagnose(
     recording: FaultDictionary,
     observations: Mapping[int, ObservedReply],
-    source: str,
+    source: Source,
     bank: Bank | None = None,
 ) -> Diagnosis:
     """Name the misconceptions that explain an attempt's replies.
@@ -72,7 +72,7 @@ def diagnose(
     Args:
         recording: the exercise's fault dictionary.
         observations: the replies, by the index of the recorded call.
-        source: the attempt's text, "" if it is not at hand.
+        source: the attempt's text; it is empty if it is not at hand.
         bank: the exercise's mutants, of which two can be combined in one. None on a student's
             machine, which has no mutants.
     """
@@ -124,10 +124,10 @@ class _Case:
     """
 
     def __init__(
-        self, recording: FaultDictionary, observations: Mapping[int, ObservedReply], source: str
+        self, recording: FaultDictionary, observations: Mapping[int, ObservedReply], source: Source
     ) -> None:
         self.recording, self.source = recording, source
-        self.empty = unwritten_names(source)
+        self.empty = source.unwritten_names
         self.mutates = any(comparison.reply.mutated for comparison in observations.values())
         unfinished = {
             i for i, e in observations.items() if e.reply.raised and is_unfinished(e.reply.raised)

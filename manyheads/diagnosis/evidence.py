@@ -16,7 +16,7 @@ from typing import TypeVar
 from ..box.worker.messages import Raised, Reply
 from ..checks.explain import is_dtype_fault, is_refusal, kind_of
 from ..checks.runner import target_of
-from ..submission.source import UNTOUCHED, statements_of
+from ..submission.source import UNTOUCHED, Source
 from .fault_dictionary import FaultDictionary, RecordedMutant
 from .fingerprint import ReplyFingerprint
 from .observed_reply import ObservedReply, fault_of_device
@@ -310,7 +310,7 @@ class Guard:
     inverted: bool = False
 
 
-def guards_of(source: str, raised: Mapping[int, tuple[str, Raised]]) -> dict[int, Guard]:
+def guards_of(source: Source, raised: Mapping[int, tuple[str, Raised]]) -> dict[int, Guard]:
     """Return the guard that refused each of these calls. Other calls are left out.
 
     A function that calls another one can meet a guard of the other one.
@@ -333,7 +333,7 @@ def guards_of(source: str, raised: Mapping[int, tuple[str, Raised]]) -> dict[int
     }
 
 
-def guard_of(source: str, target: str, raised: Raised) -> Guard | None:
+def guard_of(source: Source, target: str, raised: Raised) -> Guard | None:
     """Return the guard of this function or class that raised, or None if something else raised.
 
     Guards of helper functions do not count, because their arguments may be computed values.
@@ -355,10 +355,10 @@ def guard_of(source: str, target: str, raised: Raised) -> Guard | None:
     return None
 
 
-def _functions(source: str, target: str) -> Iterator[ast.FunctionDef]:
+def _functions(source: Source, target: str) -> Iterator[ast.FunctionDef]:
     """Yield the function, or the methods of the class and of its base classes in the file."""
     classes, class_names = list[ast.ClassDef](), {target}
-    for statement in reversed(statements_of(source)):
+    for statement in reversed(source.statements):
         if isinstance(statement, ast.FunctionDef) and statement.name == target:
             yield statement
         elif isinstance(statement, ast.ClassDef) and statement.name in class_names:

@@ -19,7 +19,7 @@ from torch import Tensor
 from ..box.worker.messages import Build, Call, StandIn
 from ..checks.explain import is_refusal
 from ..checks.runner import target_of
-from ..submission.source import nodes_of
+from ..submission.source import Source
 from .evidence import learns_more
 from .fault_dictionary import FaultDictionary, RecordedMutant, Response, facets_of
 from .fingerprint import SIZES, ReplyField, ReplyFingerprint
@@ -269,8 +269,8 @@ _END = re.compile(r"index (\d+) is out of bounds for dimension \d+ with size \1\
 MAX_AXIS = 3  # an integer up to this is usually an axis or a number of axes, not a size
 
 
-def _integers(source: str, of_ranges: bool = False) -> Iterator[int]:
-    nodes: Iterable[ast.AST] = nodes_of(source)
+def _integers(source: Source, of_ranges: bool = False) -> Iterator[int]:
+    nodes: Iterable[ast.AST] = source.nodes
     if of_ranges:
         calls = (node for node in nodes if isinstance(node, ast.Call))
         ranges = (
@@ -282,12 +282,12 @@ def _integers(source: str, of_ranges: bool = False) -> Iterator[int]:
     )
 
 
-def has_written_size(source: str) -> bool:
+def has_written_size(source: Source) -> bool:
     """Return whether a text contains an integer that is likely a size, or is not at hand."""
-    return not source or any(n > MAX_AXIS for n in _integers(source))
+    return not source.text or any(n > MAX_AXIS for n in _integers(source))
 
 
-def proven_by_size(row: Response, source: str) -> dict[int, str]:
+def proven_by_size(row: Response, source: Source) -> dict[int, str]:
     """Return the wrong calls of functions with a size that is written into the code.
 
     Each call is mapped to the misconception. A function has it if most of its wrong calls show the
@@ -370,15 +370,13 @@ def _cuts(divisor: int, sizes: Iterable[int], foreign: Collection[int]) -> bool:
     )
 
 
-def lines_that_turn_all_axes(source: str) -> set[int]:
+def lines_that_turn_all_axes(source: Source) -> set[int]:
     """Return the lines with a `.T`.
 
     An exception there is due to a third axis, and not to a fixed size.
     """
     return {
-        node.lineno
-        for node in nodes_of(source)
-        if isinstance(node, ast.Attribute) and node.attr == "T"
+        node.lineno for node in source.nodes if isinstance(node, ast.Attribute) and node.attr == "T"
     }
 
 

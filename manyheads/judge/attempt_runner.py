@@ -25,7 +25,6 @@ from ..checks.explain import is_dtype_fault, is_refusal
 from ..checks.hidden_check import CheckOutcome
 from ..checks.runner import CheckQuestion, Exchange, LocalRunner, Runner, bytes_of, cast, changes_in
 from ..submission import Source
-from ..submission.source import is_beside_code
 from .redact_hidden_inputs import (
     builds_in,
     changeable_arguments,
@@ -555,5 +554,5 @@ class AttemptRunner:
             return reply
         return replace(
             reply,
-            raised=replace(raised, in_written=is_beside_code(self.source.text, raised.line)),
+            raised=replace(raised, in_written=self.source.is_beside_code(raised.line)),
         )

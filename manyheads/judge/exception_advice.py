@@ -32,9 +32,7 @@ from ..submission.source import (
     TEXT_ERRORS,
     has_no_content,
     lines_of,
-    nodes_of,
     pythons_words,
-    statements_of,
     texts_of_cells,
 )
 from .wrong_length_in_source import wrong_length
@@ -70,7 +68,7 @@ def table() -> dict[re.Pattern[str], str]:
     }
 
 
-def suggest(source: str, raised: Raised) -> str:
+def suggest(source: Source, raised: Raised) -> str:
     """Return the usual repair for this exception; "" if there is none."""
     file, message = _file(source, raised.line or 0), raised.message[:MESSAGE].replace("\n", " ")
     if 'required "forward"' in message and (suggestion := _advise_forward(file, message)):
@@ -90,10 +88,10 @@ def suggest(source: str, raised: Raised) -> str:
     return _misspelt(file, message)
 
 
-def _by_type(source: str, file: _File, type_: str, message: str) -> str:
+def _by_type(source: Source, file: _File, type_: str, message: str) -> str:
     """Return what the text suggests for an exception of this type, "" if it suggests nothing."""
     if type_ in TEXT_ERRORS:
-        return said_of_newer_syntax(source)
+        return said_of_newer_syntax(source.text)
     if type_ == "UnboundLocalError":
         return _unbound(file, message)
     if type_ == "ImportError":
@@ -140,13 +138,13 @@ def _cell_around(source: Source, line: int) -> str:
 
 
 class _File:
-    def __init__(self, source: str, line: int) -> None:
-        self.source, self.line, self.nodes = source, line, nodes_of(source)
+    def __init__(self, source: Source, line: int) -> None:
+        self.source, self.line, self.nodes = source, line, source.nodes
         self.here = [n for n in self.nodes if isinstance(n, ast.expr) and self.covers(n)]
         self.functions = [
             n for n in self.nodes if isinstance(n, ast.FunctionDef) and len(n.name) <= LONGEST
         ]
-        lines, statements = lines_of(source), statements_of(source)
+        lines, statements = lines_of(source.text), source.statements
         first_line = next(
             (statement.lineno for statement in statements if self.covers(statement)), line
         )
@@ -240,7 +238,7 @@ def _unbound(file: _File, message: str) -> str:
     earlier_lines = [line for line in lines if line < file.line]
     if earlier_lines:
         return _bound_on_another_way(file, name, earlier_lines[-1])
-    own_names = {getattr(statement, "name", "") for statement in statements_of(file.source)}
+    own_names = {getattr(statement, "name", "") for statement in file.source.statements}
     if name in own_names | file.imported | {*dir(builtins)}:
         return (
             f"A value, written on line {lines[0]}, takes the name of {name}: give the value "
@@ -343,7 +341,7 @@ def _methods(file: _File, name: str) -> list[ast.FunctionDef]:
     return [function for function in file.functions if id(function) in inner]
 
 
-def loop_fault(source: str, raised: Raised) -> str:
+def loop_fault(source: Source, raised: Raised) -> str:
     """Return which statement of a loop keeps all rounds but one from the line that raised.
 
     A `return` may end the loop, or each round may empty a list or replace a value. Returns "" if
@@ -555,9 +553,9 @@ def stopped_parts(
         name, location = missing_name(stop.raised), proved_line(source, stop.line).place
         reason = f"did not run to its end either: it needs {name}." if name in words else ""
         is_text = stop.raised is not None and stop.raised.type in TEXT_ERRORS
-        text = _cell_around(source, stop.line) if is_text else source.text
+        cell = Source(source.name, _cell_around(source, stop.line)) if is_text else source
         sentences.append(
-            f"{location[0].upper()}{location[1:]} {reason or _reason(stop, describe, text)}"
+            f"{location[0].upper()}{location[1:]} {reason or _reason(stop, describe, cell)}"
         )
         words |= _words(source, stop.line)
     if (omitted := len(stopped) - _SHOWN) > 0:
@@ -574,7 +572,7 @@ def as_note(sentences: str) -> str:
     )
 
 
-def _reason(stopped: Stopped, describe: Callable[[Raised], str], source: str) -> str:
+def _reason(stopped: Stopped, describe: Callable[[Raised], str], source: Source) -> str:
     raised = stopped.raised
     if raised is None:
         is_late = stopped.ended is End.TIMEOUT
@@ -611,7 +609,7 @@ def are_the_cause(
         return False
     words = _words(source, *(stop.line for stop in stopped))
     wanting = [exception for exception in raised if missing_name(exception) in words]
-    statements = statements_of(source.text)  # empty if Python cannot parse the text
+    statements = source.statements  # empty if Python cannot parse the text
     defines_nothing = bool(statements) and not any(
         isinstance(statement, DEFINITIONS) for statement in statements
     )
@@ -625,7 +623,7 @@ def _words(source: Source, *begins: int) -> set[str]:
 
     If a cell cannot be parsed, its part goes from that line to its end.
     """
-    lines, statements = lines_of(source.text), statements_of(source.text)
+    lines, statements = lines_of(source.text), source.statements
     first_lines = [statement.lineno for statement in statements]
     last_lines = [statement.end_lineno or 0 for statement in statements]
     words, previous_end = set[str](), 0

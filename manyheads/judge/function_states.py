@@ -7,10 +7,9 @@ wrong. The uses are read from the text, which is never run.
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
-from functools import lru_cache
 
 from ..box.worker.messages import Raised
 from ..box.worker.result_structure import Form
@@ -24,14 +23,8 @@ from ..checks.explain import (
     says_unwritten,
 )
 from ..result import FunctionResult, State
-from ..submission.source import (
-    DEFINITIONS,
-    definitions_of,
-    left_over_raise,
-    statements_of,
-    unwritten_methods,
-    unwritten_names,
-)
+from ..submission import Source
+from ..submission.source import DEFINITIONS
 
 STUB_ENDS = "the stub's raise"  # The evidence about a left-over raise begins with these words.
 FINE = ("right", "unseen", "so_far")
@@ -74,32 +67,32 @@ class FunctionSummary:
 
 
 def states_of(
-    summaries: Sequence[FunctionSummary], source: str, explained: Collection[str]
+    summaries: Sequence[FunctionSummary], source: Source, explained: Collection[str]
 ) -> tuple[FunctionResult, ...]:
     """Return the state of each function, in the order of the file.
 
     Args:
         summaries: The observations about each function, in the order of the file.
-        source: The attempt's text; "" if it is not available.
+        source: The attempt's text.
         explained: The functions with a misconception. Their failures do not follow from other
             functions alone.
     """
     # if all functions are right, the text need not be read
     in_question = any(function.is_wrong or not function.is_asked for function in summaries)
-    unwritten = unwritten_names(source) if in_question else frozenset[str]()
+    unwritten = source.unwritten_names if in_question else frozenset[str]()
     unwritten |= {
         e.name
         for e in summaries
-        if e.is_wrong and is_left_open(e.raised) and left_over_raise(source, e.name)
+        if e.is_wrong and is_left_open(e.raised) and source.left_over_raise(e.name)
     }
     definitions = (
-        [statement for statement in statements_of(source) if isinstance(statement, DEFINITIONS)]
+        [statement for statement in source.statements if isinstance(statement, DEFINITIONS)]
         if in_question
         else []
     )
     functions: dict[str, FunctionResult] = {}
     for summary in summaries:
-        used = uses(source, summary.name) if in_question else frozenset[str]()
+        used = source.uses(summary.name) if in_question else frozenset[str]()
         raised_in = (
             definition.name for definition in definitions if _holds(definition, _line_of(summary))
         )
@@ -142,38 +135,14 @@ def _state(
     return "so_far" if summary.stopped_at else "right"
 
 
-@lru_cache(maxsize=2)  # one text is read several times in a row
-def named_in(source: str) -> Mapping[str, frozenset[str]]:
-    """Return for each function and class at the top of the file the others that it names."""
-    definitions = definitions_of(source)
-    if len(definitions) == 1:  # it can name no other, however long it is
-        return dict.fromkeys(definitions, frozenset())
-    used_names = {}
-    for name, definition in definitions.items():
-        names = {n.id for n in ast.walk(definition) if isinstance(n, ast.Name)}
-        used_names[name] = frozenset(names & definitions.keys())
-    return used_names
-
-
-def uses(source: str, *names: str) -> frozenset[str]:
-    """Return the other functions and classes of the file that these use, directly or not."""
-    used_names = named_in(source)
-    reached, pending = set[str](), [*used_names.keys() & set(names)]
-    while pending:
-        new = used_names[pending.pop()] - reached
-        reached |= new
-        pending += new
-    return frozenset(reached.difference(names))
-
-
-def _stopped_before(summary: FunctionSummary, source: str, blockers: Sequence[str]) -> bool:
+def _stopped_before(summary: FunctionSummary, source: Source, blockers: Sequence[str]) -> bool:
     """Return whether a function raised before it came to use any of these.
 
     Then its exception does not follow from them.
     """
     if summary.raised and (error_kind := kind_of(summary.raised)) and error_kind.at_call:
         return True
-    line, definition = _line_of(summary), definitions_of(source).get(summary.name)
+    line, definition = _line_of(summary), source.definitions.get(summary.name)
     if (
         not isinstance(definition, ast.FunctionDef)
         or missing_name(summary.raised)
@@ -184,7 +153,7 @@ def _stopped_before(summary: FunctionSummary, source: str, blockers: Sequence[st
     if any(isinstance(node, ast.For | ast.While) and _holds(node, line) for node in nodes):
         return False  # it may have used them in an earlier round
     used_names = {n.id for n in nodes if isinstance(n, ast.Name) and n.lineno <= line}
-    return (used_names | uses(source, *used_names)).isdisjoint(blockers)
+    return (used_names | source.uses(*used_names)).isdisjoint(blockers)
 
 
 def _line_of(summary: FunctionSummary) -> int:
@@ -195,25 +164,25 @@ def _holds(node: ast.stmt, line: int) -> bool:
     return node.lineno <= line <= (node.end_lineno or 0)
 
 
-def _near(name: str, source: str, required_names: Sequence[str]) -> str:
+def _near(name: str, source: Source, required_names: Sequence[str]) -> str:
     other_names = [
-        defined_name for defined_name in named_in(source) if defined_name not in required_names
+        defined_name for defined_name in source.names_used if defined_name not in required_names
     ]
     same = [other_name for other_name in other_names if other_name.lower() == name.lower()]
     return next(iter(same or get_close_matches(name, other_names, 1)), "")
 
 
-def _evidence(summary: FunctionSummary, source: str, state: State) -> str:
+def _evidence(summary: FunctionSummary, source: Source, state: State) -> str:
     if state not in ("wrong", "waiting"):
         if state != "unwritten":
             return ""
-        if leftover := left_over_raise(source, summary.name):
+        if leftover := source.left_over_raise(summary.name):
             location = (
                 f"on line {leftover.line} still stands {'below' if leftover.is_below else 'above'} "
                 "code of yours"
             )
             return f"{STUB_ENDS} {location}: take that line out once the rest is written"
-        methods = unwritten_methods(source, summary.name)
+        methods = source.unwritten_methods(summary.name)
         verb = "are" if len(methods) > 1 else "is"
         return f"its {' and '.join(methods)} {verb} not written yet" if methods else ""
     explanation = _no_module(summary, source) or in_another_order(
@@ -227,7 +196,7 @@ def _evidence(summary: FunctionSummary, source: str, state: State) -> str:
     )  # the message of an exception may take one LIMIT
 
 
-def _no_module(summary: FunctionSummary, source: str) -> str:
+def _no_module(summary: FunctionSummary, source: Source) -> str:
     """Return a sentence if the name stands for something else than the exercise asks for, or "".
 
     A function that makes a module is accepted in place of a class, so this speaks only of a
@@ -235,7 +204,7 @@ def _no_module(summary: FunctionSummary, source: str) -> str:
     it in small letters, as functions are named.
     """
     makes_none = summary.raised is not None and "not a torch.nn.Module" in summary.raised.message
-    is_function = isinstance(definitions_of(source).get(summary.name), ast.FunctionDef)
+    is_function = isinstance(source.definitions.get(summary.name), ast.FunctionDef)
     if makes_none and is_function and summary.name.islower():
         return "What it returns is no module"
     return (
@@ -245,7 +214,7 @@ def _no_module(summary: FunctionSummary, source: str) -> str:
     )
 
 
-def wrong_definition_type(source: str, name: str, is_class: bool) -> str:
+def wrong_definition_type(source: Source, name: str, is_class: bool) -> str:
     """Return a sentence if the name stands for no class, or for no plain function, or "".
 
     Args:
@@ -253,7 +222,7 @@ def wrong_definition_type(source: str, name: str, is_class: bool) -> str:
         name: The name.
         is_class: Whether the exercise asks for a class, and not for a function.
     """
-    match definitions_of(source).get(name):
+    match source.definitions.get(name):
         case ast.FunctionDef() | ast.AsyncFunctionDef() as last if is_class:
             return f"It is a function, written on line {last.lineno}, and a class is asked for"
         case ast.ClassDef() as last if not is_class:
@@ -281,7 +250,7 @@ def _yields_in(function: ast.FunctionDef) -> list[int]:
     return lines
 
 
-def in_another_order(source: str, name: str, expected_names: Sequence[str]) -> str:
+def in_another_order(source: Source, name: str, expected_names: Sequence[str]) -> str:
     """Return a sentence if a function takes its arguments in another order, or "".
 
     Args:
@@ -289,7 +258,7 @@ def in_another_order(source: str, name: str, expected_names: Sequence[str]) -> s
         name: The function.
         expected_names: The names of the arguments in the expected order.
     """
-    function = definitions_of(source).get(name)
+    function = source.definitions.get(name)
     arguments = (
         [*function.args.posonlyargs, *function.args.args]
         if isinstance(function, ast.FunctionDef)
@@ -304,7 +273,7 @@ def in_another_order(source: str, name: str, expected_names: Sequence[str]) -> s
     )
 
 
-def returned_in_another_order(source: str, name: str, form: Form | None) -> str:
+def returned_in_another_order(source: Source, name: str, form: Form | None) -> str:
     """Return a sentence if a `return` gives a pair in the other order; "" otherwise.
 
     Args:
@@ -315,7 +284,7 @@ def returned_in_another_order(source: str, name: str, form: Form | None) -> str:
     part_kinds = [part_form.kind for part_form in form.parts] if form and form.names else []
     if form is None or part_kinds != ["tensor", "opaque"]:
         return ""
-    nodes = [*ast.walk(definitions_of(source).get(name, ast.Pass()))]
+    nodes = [*ast.walk(source.definition(name))]
     collections = {form.names[1]}
     for node in nodes:
         match node:
@@ -336,9 +305,9 @@ def returned_in_another_order(source: str, name: str, form: Form | None) -> str:
     return ""
 
 
-def without_device(source: str, name: str) -> str:
+def without_device(source: Source, name: str) -> str:
     """Return a sentence if a function gets a device and makes a tensor without it, or ""."""
-    function = definitions_of(source).get(name)
+    function = source.definitions.get(name)
     arguments = function.args if isinstance(function, ast.FunctionDef) else None
     names = [a.arg for a in (*arguments.args, *arguments.kwonlyargs)] if arguments else []
     if function is None or "device" not in names:
@@ -353,12 +322,12 @@ def without_device(source: str, name: str) -> str:
     return ""
 
 
-def refuses_nothing(source: str, name: str) -> str:
+def refuses_nothing(source: Source, name: str) -> str:
     """Return a sentence if a refusal of a function or class has no effect; "" otherwise.
 
     An assert of a pair in brackets is always true. An exception may be made and not raised.
     """
-    for node in ast.walk(definitions_of(source).get(name, ast.Pass())):
+    for node in ast.walk(source.definition(name)):
         match node:
             case ast.Assert(ast.Tuple([_, *_])):
                 return (

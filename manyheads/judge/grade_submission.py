@@ -28,7 +28,7 @@ from ..submission import Source, Submission, code_digest, proved_line, read_exer
 from ..submission.source import UNTOUCHED, with_locations
 from .attempt_runner import AttemptRunner, RememberingRunner, ReplayCache
 from .exception_advice import are_the_cause, as_note, explain_text, stopped_parts, suggest
-from .function_states import FINE, uses
+from .function_states import FINE
 from .prove_line import EditedAttempts, IsRight
 from .public_checks import Attribution, answer_public_calls, check_result, with_start
 from .results_folder import Settings as Settings
@@ -225,7 +225,7 @@ class Judge:
                 ), True
             if raised is not None:
                 sentence = joined(
-                    f"It {explain_text(source, raised)}", suggest(source.text, raised) or " "
+                    f"It {explain_text(source, raised)}", suggest(source, raised) or " "
                 ).rstrip()
                 return self._all_ended(exercise, "error", sentence), True
             outcomes = self._checks.run(exercise.checks, run)
@@ -265,7 +265,7 @@ class Judge:
                 )
             failed_by = recording.failed_by if recording else {}
             attribution = with_hidden_checks(
-                attribution, outcomes, source.text, load_bank(exercise).texts, failed_by
+                attribution, outcomes, source, load_bank(exercise).texts, failed_by
             )
         return result_of(exercise, outcomes, attribution, note)
 
@@ -318,7 +318,7 @@ class Judge:
         with closing(attempt), suppress(AttemptEnded):
             if attempt.load() is None:
                 return answer_public_calls(
-                    recording, attempt, source.text, exercise, load_bank(exercise)
+                    recording, attempt, source, exercise, load_bank(exercise)
                 )
         return None
 
@@ -397,7 +397,7 @@ def with_functions(
 def with_hidden_checks(
     attribution: Attribution,
     outcomes: Sequence[CheckOutcome],
-    source: str,
+    source: Source,
     words: AllWords,
     failed_by: Mapping[str, list[frozenset[str]]],
 ) -> Attribution:
@@ -422,7 +422,7 @@ def with_hidden_checks(
             blockers = [
                 o.name
                 for o in functions.values()
-                if o.state not in FINE and o.name in uses(source, function.name)
+                if o.state not in FINE and o.name in source.uses(function.name)
             ]
             function = FunctionResult(
                 name=function.name,

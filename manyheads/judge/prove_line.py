@@ -24,7 +24,6 @@ from ..checks.runner import target_of
 from ..lines.search import Bounds, OutOfTime, candidates, find_lines
 from ..lines.single_edits import LineEdit
 from ..result import CheckResult
-from ..submission.source import is_unwritten
 from .attempt_runner import AttemptRunner
 
 ASKED = 8  # the most wrong calls that are repeated with an edited attempt at a look
@@ -68,7 +67,7 @@ class EditedAttempts:
         )
         is_over = any(o.outcome not in _SEARCHED for o in self.outcomes)
         # In these cases one edit is not enough.
-        if not self._failed or is_over or is_unfinished or is_unwritten(source.text):
+        if not self._failed or is_over or is_unfinished or source.is_unwritten:
             return ()
         exchanges = [e for e in transcript if e.check in self._failed]
         packed = [(e, self.attempt.memory.pack(e.call, self.attempt.dtype)) for e in exchanges]
@@ -87,7 +86,7 @@ class EditedAttempts:
             for e in exchanges
             if e.reply.raised is not None and e.reply.raised.line
         }
-        edits = candidates(source.text, {target_of(e.call) for e in exchanges}, raised_on)
+        edits = candidates(source, {target_of(e.call) for e in exchanges}, raised_on)
         if source.cells:  # the lines at which cells begin must stay
             edits = [e for e in edits if e.after.count("\n") == e.before.count("\n")]
         try:

@@ -38,7 +38,7 @@ from ..diagnosis.nondeterminism import proven_by_chance
 from ..diagnosis.observed_reply import ObservedReply, first_of, observed, settled
 from ..diagnosis.oracles import first_broken, groups_of
 from ..result import CheckResult, Diagnosed, FunctionResult, Outcome, ProvedLine
-from ..submission.source import INTERFACE, UNTOUCHED, is_unwritten, unwritten_names
+from ..submission.source import INTERFACE, UNTOUCHED, Source
 from .attempt_runner import AttemptRunner
 from .describe_wrong_numbers import what_stands_out
 from .exception_advice import loop_fault, suggest
@@ -47,7 +47,6 @@ from .function_states import (
     in_another_order,
     returned_in_another_order,
     states_of,
-    uses,
 )
 from .nontrivial_answers import without_unmet_conditions
 from .redact_hidden_inputs import Axes, Signatures, axes_of, name_sizes
@@ -78,7 +77,7 @@ class Answers:
     recording: FaultDictionary
     observations: Mapping[int, ObservedReply]
     in_single: Set[int]
-    source: str
+    source: Source
     signatures: Signatures
     is_graded: bool
     unsteady: Set[int] = frozenset()
@@ -226,9 +225,9 @@ def attribute_to_functions(
     independent = [
         name
         for name in wrong_functions
-        if len(wrong_functions) == 1 or not {*wrong_functions} & uses(source, name)
+        if len(wrong_functions) == 1 or not {*wrong_functions} & source.uses(name)
     ]
-    empty = unwritten_names(source)
+    empty = source.unwritten_names
 
     def attributed(misconceptions: tuple[Diagnosed, ...]) -> tuple[Diagnosed, ...]:
         functions = [
@@ -273,7 +272,7 @@ def attribute_to_functions(
         return (
             not answers.proven[misconception.id]
             and bool(misconception.function)
-            and not unexplained.isdisjoint(uses(source, misconception.function))
+            and not unexplained.isdisjoint(source.uses(misconception.function))
         )
 
     def follows(misconception: Diagnosed) -> bool:
@@ -375,7 +374,7 @@ def functions_of(
         _summary_of(answers, name, name in bad, bad[0] if bad and name in later else "")
         for name in names
     ]
-    empty = unwritten_names(source)
+    empty = source.unwritten_names
     wrong_functions = [
         summary.name
         for summary in summaries
@@ -447,7 +446,7 @@ def _failures(answers: Answers, checks: Sequence[CheckResult], name: str) -> Ite
             yield _Failure(check, evidence, raised, mends, broken.calls, broken.ask.means, besides)
 
 
-def _has_loop_fault(failures: Sequence[_Failure], source: str) -> bool:
+def _has_loop_fault(failures: Sequence[_Failure], source: Source) -> bool:
     """Return whether the text shows that only one round of a loop reaches a line that raised."""
     exceptions = [failure.raised for failure in failures if failure.raised]
     return any(loop_fault(source, raised) for raised in exceptions)
@@ -615,7 +614,7 @@ Attempt = AttemptRunner | LocalRecordingRunner
 def answer_public_calls(
     recording: FaultDictionary,
     attempt: Attempt,
-    source: str | None,
+    source: Source,
     exercise: Exercise | None = None,
     bank: Bank | None = None,
 ) -> Attribution:
@@ -626,12 +625,12 @@ def answer_public_calls(
     Args:
         recording: The fault dictionary of the exercise.
         attempt: The attempt.
-        source: The attempt's text, if it is available.
+        source: The attempt's text; it is missing if it is not available.
         exercise: The exercise, if it is available.
         bank: The mutants, if a hidden check has failed in grading. Then a mistake is looked for
             even if every visible check passes, and messages of exceptions are not shown.
     """
-    text, is_graded = source or "", bank is not None
+    is_graded = bank is not None
     if isinstance(attempt, AttemptRunner):
         early = [
             i
@@ -646,7 +645,7 @@ def answer_public_calls(
     checks = list(visible_results(recording, attempt, observations))
     outcomes = {check.outcome for check in checks}
     diagnosis = Diagnosis()
-    if source is not None and "passed" not in outcomes and is_unwritten(source):
+    if not source.missing and "passed" not in outcomes and source.is_unwritten:
         diagnosis = naming(recording.words, UNTOUCHED)
     elif is_graded or outcomes - {"passed"}:
         # Calls that decide no visible check give the diagnosis more evidence.
@@ -655,8 +654,8 @@ def answer_public_calls(
                 i for check in recording.checks for i in check.calls if i not in observations
             ):
                 observations[index] = see(recording, index, attempt)
-        by_name = _right_by_name(attempt, observations, text, signatures)
-        diagnosis = diagnose(recording, {**observations, **by_name}, text, bank)
+        by_name = _right_by_name(attempt, observations, source, signatures)
+        diagnosis = diagnose(recording, {**observations, **by_name}, source, bank)
         if by_name:
             diagnosis = replace(
                 diagnosis, named=(named(recording.words, INTERFACE), *diagnosis.named)
@@ -673,7 +672,7 @@ def answer_public_calls(
     in_single = {i for i in observations if id(recording.calls[i]) in attempt.in_single}
     results = sorted(checks, key=lambda check: check.outcome == "passed")
     return functions_of(
-        Answers(recording, observations, in_single, text, signatures, is_graded, unsteady),
+        Answers(recording, observations, in_single, source, signatures, is_graded, unsteady),
         results,
         diagnosis,
     )
@@ -758,7 +757,10 @@ def _check(
 
 
 def _right_by_name(
-    attempt: Attempt, observations: Mapping[int, ObservedReply], source: str, signatures: Signatures
+    attempt: Attempt,
+    observations: Mapping[int, ObservedReply],
+    source: Source,
+    signatures: Signatures,
 ) -> dict[int, ObservedReply]:
     """Return the calls of functions that are right if their arguments are passed by name.
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from itertools import combinations, compress, islice, product
 
 from ..result import MOST_LINES
+from ..submission.source import Source
 from .single_edits import (
     Changes,
     CodePart,
@@ -113,7 +114,7 @@ RULES: Sequence[Callable[[CodePart, ast.AST], Changes]] = (
 
 
 def candidates(
-    source: str, targets: Collection[str], raised_on: Collection[int] = ()
+    source: Source, targets: Collection[str], raised_on: Collection[int] = ()
 ) -> list[LineEdit]:
     """Return the edits of the code that calls of these targets reach, likely ones first.
 
@@ -124,18 +125,20 @@ def candidates(
         targets: The names of functions and classes.
         raised_on: The lines of exceptions that ended failed calls.
     """
-    code = [line for line in source.split("\n") if not line.lstrip().startswith("#")]
+    code = [line for line in source.text.split("\n") if not line.lstrip().startswith("#")]
     if len(code) > LONGEST_LINES or (length := sum(map(len, code))) > LONGEST:
         return []
     edits: dict[str, LineEdit] = {}
-    for edit in islice(_edits(source, targets), min(MOST, MOST_BYTES // sys.getsizeof(source))):
+    for edit in islice(
+        _edits(source, targets), min(MOST, MOST_BYTES // sys.getsizeof(source.text))
+    ):
         if edit.line and (edit.after not in edits or edit.tier < edits[edit.after].tier):
             edits[edit.after] = edit
     likely = sorted(edits.values(), key=lambda e: (e.tier - NEAR * (e.line in raised_on), e.line))
     return likely if len(likely) * length <= MOST_LOADED else []
 
 
-def _edits(source: str, targets: Collection[str]) -> Iterator[LineEdit]:
+def _edits(source: Source, targets: Collection[str]) -> Iterator[LineEdit]:
     for code in parts_of(source, targets):
         for rule, node in product(RULES, code.nodes):
             yield from (code.edit(*change) for change in rule(code, node))

@@ -16,7 +16,7 @@ from itertools import accumulate, permutations
 from operator import ne
 from typing import Any
 
-from ..submission.source import printable, statements_of
+from ..submission.source import Source, printable
 
 NAMES = 40  # the most names of a part, and attributes of a class, that replace others
 SHOWN = 160  # the most characters of a line in an edit's description
@@ -80,7 +80,7 @@ class CodePart:
             or "" if its value is not a call.
     """
 
-    source: str
+    source: Source
     data: bytes
     starts: Sequence[int]
     root: ast.stmt
@@ -109,7 +109,7 @@ class CodePart:
                 lines = (text.splitlines(keepends=True) for text in (old, written))
                 first_difference = [*map(ne, *lines), True].index(True)
                 line = node.lineno + first_difference  # type: ignore[attr-defined]
-        return LineEdit(category, tier, line, self.source, data.decode())
+        return LineEdit(category, tier, line, self.source.text, data.decode())
 
     @cached_property
     def parents(self) -> dict[ast.AST, ast.AST]:
@@ -184,12 +184,12 @@ def is_docstring(node: ast.AST) -> bool:
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
 
 
-def parts_of(source: str, targets: Collection[str]) -> Iterator[CodePart]:
+def parts_of(source: Source, targets: Collection[str]) -> Iterator[CodePart]:
     """Yield the parts that calls of these functions and classes reach.
 
     If the text defines no target, yield all parts.
     """
-    data, statements = source.encode(), statements_of(source)
+    data, statements = source.text.encode(), source.statements
     starts = list(accumulate((len(line) + 1 for line in data.split(b"\n")), initial=0))
     reached = _reached(statements, targets)
     for statement in statements:

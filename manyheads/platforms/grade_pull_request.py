@@ -46,7 +46,7 @@ from ..submission import (
     read_file,
 )
 from ..submission.read import LINE_LIMIT, asked_of
-from ..submission.source import DEFINITIONS, named_line, statements_of
+from ..submission.source import DEFINITIONS, named_line
 from . import read_pull_request
 from .read_pull_request import Api, CollectedCommits, Environment, PullRequest, ServiceError
 
@@ -502,7 +502,7 @@ def _line(course: Course, exercise: Exercise, result: ExerciseResult, file: Path
     candidate_lines = [proved.line for proved in result.lines]
     if first_failure:
         candidate_lines.append(named_line(first_failure.evidence, source))
-    statements = statements_of(source.text)
+    statements = source.statements
     candidate_lines += [
         statement.lineno
         for statement in statements

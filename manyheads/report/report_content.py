@@ -29,7 +29,7 @@ from ..student.hints import which_of
 from ..student.own_attempt import Own
 from ..submission import Source, is_reserved, lines_of
 from ..submission.roster import folded
-from ..submission.source import DEFINITIONS, UNTOUCHED, named_line, statements_of
+from ..submission.source import DEFINITIONS, UNTOUCHED, named_line
 
 
 @dataclass(frozen=True)
@@ -585,17 +585,17 @@ def problems(result: ExerciseResult, source: Source) -> Iterator[Problem]:
         function for function in attempt_words(result).functions if function.mark == WRONG
     ):
         named_in_text = named_line(report.evidence, source) or named_line(report.says, source)
-        line = report.line or named_in_text or defined_on(source.text, report.name) or 1
+        line = report.line or named_in_text or defined_on(source, report.name) or 1
         text = next(iter(lines_of(source.text)[line - 1 : line]), "").rstrip()
         yield Problem(report, line, 1 + len(text) - len(text.lstrip()), 1 + len(text))
 
 
-def defined_on(source: str, path: str) -> int:
+def defined_on(source: Source, path: str) -> int:
     """Return the line on which a function, class or `Class.method` begins; 0 if there is none.
 
     If there are several definitions, the last one counts.
     """
-    line, statements = 0, statements_of(source)
+    line, statements = 0, source.statements
     for name in path.split("."):
         defined = [
             statement

@@ -17,7 +17,6 @@ from ..result import CheckResult, ExerciseResult
 from ..student.hints import Rung
 from ..student.own_attempt import Own, from_here
 from ..submission import proved_line
-from ..submission.source import unwritten_methods
 from .class_summary import GRAVE, SHARES, AssignmentView, Cell, ClassView, Column
 from .report_content import (
     DECIDED,
@@ -250,8 +249,8 @@ def to_write(attempt: Own, name: str) -> str:
     For a class with unwritten methods, it is the first of these methods.
     """
     source = attempt.source
-    name = ".".join([name, *unwritten_methods(source.text, name)[:1]])
-    line = defined_on(source.text, name)
+    name = ".".join([name, *source.unwritten_methods(name)[:1]])
+    line = defined_on(source, name)
     return f"{name}, on {proved_line(source, line).place} of {attempt.path}" if line else name
 
 

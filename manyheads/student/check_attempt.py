@@ -33,7 +33,7 @@ from ..judge.public_checks import (
 from ..lines.search import Bounds, OutOfTime
 from ..result import CheckResult, ExerciseResult, Outcome, ProvedLine
 from ..submission import Source, proved_line
-from ..submission.source import tree_of, with_locations
+from ..submission.source import NO_TEXT, with_locations
 
 WAITED_FOR = Bounds(seconds=5.0)  # a student waits
 ALARM = 1.0  # seconds: a call needs a few milliseconds
@@ -54,7 +54,7 @@ _PRELUDE = f'exec(compile({_ALARM!r}, "<alarm>", "exec"), {{}})\n'
 def check_attempt(
     recording: FaultDictionary,
     attempt: Attempt,
-    source: str | None = None,
+    source: Source = NO_TEXT,
     exercise: Exercise | None = None,
 ) -> ExerciseResult:
     """Return the result of an attempt's visible checks, with its misconceptions.
@@ -62,7 +62,7 @@ def check_attempt(
     Args:
         recording: The fault dictionary of the exercise.
         attempt: The attempt to call.
-        source: Its text, or None if the text is not available.
+        source: Its text; it is missing if it is not available.
         exercise: Its row of course.yaml, or None if only the fault dictionary is known.
     """
     result, _ = check_and_diagnose(recording, attempt, source, exercise)
@@ -72,7 +72,7 @@ def check_attempt(
 def check_and_diagnose(
     recording: FaultDictionary,
     attempt: Attempt,
-    source: str | None = None,
+    source: Source = NO_TEXT,
     exercise: Exercise | None = None,
 ) -> tuple[ExerciseResult, Diagnosis]:
     """Return the result, before `told_of` completes it, and the diagnosis."""
@@ -209,7 +209,7 @@ def with_endless_line(result: ExerciseResult, attempt: AttemptRunner) -> Exercis
     if not late or not (line := _line(attempt, attempt.ended[late[0].id])):
         return result
     new_evidence = dict.fromkeys(
-        (check.evidence for check in late), _sentence(attempt.source.text, line)
+        (check.evidence for check in late), _sentence(attempt.source, line)
     )
     checks = tuple(
         c.model_copy(update={"evidence": new_evidence[c.evidence]}) if c in late else c
@@ -239,8 +239,8 @@ def _line(attempt: AttemptRunner, call: Call) -> int:
     return raised.line or 0 if raised is not None and raised.type == _NAME else 0
 
 
-def _sentence(source: str, line: int) -> str:
-    nodes = (node for statement in tree_of(source) for node in ast.walk(statement))
+def _sentence(source: Source, line: int) -> str:
+    nodes = (node for statement in source.tree for node in ast.walk(statement))
     loops = [
         n
         for n in nodes
@@ -286,11 +286,11 @@ def check_source(
         attempt = AttemptRunner(box, source, limits)
         try:
             if (raised := attempt.load()) is not None:
-                suggestion = suggest(source.text, raised) or " "
+                suggestion = suggest(source, raised) or " "
                 sentence = f"It {describe_exception(raised, suggestion)}".rstrip()
                 return unloadable(recording, "error", sentence, "load_error")
             note = stopped_parts(loaded := attempt.source, attempt.stopped, describe_exception)
-            result, diagnosis = check_and_diagnose(recording, attempt, loaded.text, exercise)
+            result, diagnosis = check_and_diagnose(recording, attempt, loaded, exercise)
             if are_the_cause(loaded, attempt.stopped, attempt.transcript):
                 return unloadable(recording, "error", note, "load_error")
             attempt.close()

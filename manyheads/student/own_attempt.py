@@ -38,7 +38,6 @@ from ..submission import (
     read_bytes,
     read_file,
 )
-from ..submission.source import is_unwritten
 from ..submission.which_exercise import Exercises, NotPlaced
 
 if TYPE_CHECKING:
@@ -216,9 +215,7 @@ def _other_name(course: Course, exercise: Exercise) -> str:
         script.name, names, n=1, cutoff=0.85
     )
     if script.exists():
-        near = [
-            name for name in near if not is_unwritten(read_file(script.with_name(name), kib).text)
-        ]
+        near = [name for name in near if not read_file(script.with_name(name), kib).is_unwritten]
     for name in () if near or script.exists() else names:
         with suppress(NotPlaced, Unreadable):
             if (

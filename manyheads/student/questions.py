@@ -34,7 +34,7 @@ from ..judge.redact_hidden_inputs import Axes
 from ..lines.search import candidates
 from ..lines.single_edits import LineEdit, name_of
 from ..submission import Source, lines_of, proved_line
-from ..submission.source import DEFINITIONS, printable, tree_of
+from ..submission.source import DEFINITIONS, printable
 from .example_calls import Example, examples, with_twin
 from .question import ASKED, Option, Question, question
 
@@ -233,10 +233,10 @@ class _ChangedLine:
     line: str
 
 
-def _nodes_of(text: str) -> list[ast.AST]:
+def _nodes_of(source: Source) -> list[ast.AST]:
     return [
         node
-        for statement in tree_of(text)
+        for statement in source.tree
         if isinstance(statement, DEFINITIONS)
         for node in ast.walk(statement)
     ]
@@ -319,7 +319,7 @@ class _QuestionContext:
 
     def lines(self, traced: Traced) -> dict[int, Step]:
         """Return the lines to ask about, each with its last operation."""
-        plain = _plain_lines(_nodes_of(self.source.text))
+        plain = _plain_lines(_nodes_of(self.source))
         return {number: step for number, step in _visited_lines(traced).items() if number in plain}
 
     def ask(
@@ -549,7 +549,7 @@ SAME_TO = 1e-5
 
 def edit_outcome(context: _QuestionContext) -> Iterator[Question | None]:
     """Ask what one edit of a line changes."""
-    source, small = context.source.text, context.small
+    source, small = context.source, context.small
     edited_lines = [
         line
         for edit in candidates(source, [target_of(small.example.call)])

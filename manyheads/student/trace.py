@@ -453,7 +453,7 @@ def explained(
     )
     raised = traced.reply.raised
     if raised is not None:
-        message = joined(f"It {describe_exception(raised)}", suggest(source.text, raised))
+        message = joined(f"It {describe_exception(raised)}", suggest(source, raised))
         return replace(
             explanation,
             raised=in_cells(message if message.endswith(("?", ".")) else f"{message}.", source),

@@ -25,8 +25,6 @@ from .source import (
     code_digest,
     decoded,
     read_statements,
-    statements_of,
-    tree_of,
     with_newlines,
 )
 
@@ -304,7 +302,7 @@ def defined_in(source: str) -> frozenset[str]:
     """Return the names of functions and classes at the top level of a text, if it is Python."""
     return frozenset(
         statement.name
-        for statement in statements_of(source)
+        for statement in Source("", source).statements
         if isinstance(statement, ast.FunctionDef | ast.ClassDef)
     )
 
@@ -369,7 +367,7 @@ def _refuse_other_files(path: Path, text: str) -> None:
         # expression.
         if mark and (
             path.suffix == ".ipynb"
-            or all(isinstance(statement, ast.Expr) for statement in tree_of(text))
+            or all(isinstance(statement, ast.Expr) for statement in read_statements(text))
         ):
             line = code.count("\n", 0, mark.end()) + 1
             raise Unreadable(f"{path.name} {sentence.format(stem=path.stem, line=line)}")

@@ -16,10 +16,10 @@ import re
 import tokenize
 import warnings
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property
 from itertools import chain, pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -57,9 +57,26 @@ class CellNotRun(NamedTuple):
     why: str
 
 
+class LeftOver(NamedTuple):
+    """A stub's `raise` in a function that has other code, and whether it is below that code."""
+
+    line: int
+    is_below: bool
+
+
+class _FunctionSpan(NamedTuple):
+    """The lines of a function. `content_line` is infinity if the function has no content."""
+
+    first_line: int
+    last_line: int
+    content_line: float
+
+
 @dataclass(frozen=True)
 class Source:
-    """The text of a student's attempt at one exercise.
+    """The text of a student's attempt at one exercise, and what can be read from it.
+
+    The text is parsed once, when it is first needed.
 
     Attributes:
         name: the name of the file.
@@ -93,6 +110,128 @@ class Source:
         """A hash of everything on which the verdict depends."""
         fields = (self.name, self.text, self.problem, str(self.missing), *map(str, self.cells))
         return hashlib.sha256("\0".join(fields).encode()).hexdigest()
+
+    @cached_property
+    def tree(self) -> tuple[ast.stmt, ...]:
+        """All statements of the file, read within bounds; () if Python cannot read it.
+
+        All readers share the nodes, so none may change them.
+        """
+        return read_statements(self.text)
+
+    @cached_property
+    def statements(self) -> tuple[ast.stmt, ...]:
+        """The statements of the file, without those below `if __name__ == "__main__"`."""
+        return tuple(statement for statement in self.tree if not _is_main_guard(statement))
+
+    @cached_property
+    def nodes(self) -> tuple[ast.AST, ...]:
+        """All nodes of `statements`."""
+        return tuple(node for statement in self.statements for node in ast.walk(statement))
+
+    @cached_property
+    def definitions(self) -> Mapping[str, ast.stmt]:
+        """The functions and classes at the top level, by name; the last definition counts."""
+        return {
+            statement.name: statement
+            for statement in self.statements
+            if isinstance(statement, DEFINITIONS)
+        }
+
+    def definition(self, name: str) -> ast.stmt:
+        """Return the function or class with this name; an empty statement if there is none."""
+        return self.definitions.get(name, ast.Pass())
+
+    @cached_property
+    def is_unwritten(self) -> bool:
+        """Whether no function or class has any content, or the text has only comments.
+
+        `pass`, a docstring, `...`, `return None`, `raise NotImplementedError` and
+        `super().__init__()` are no content. Statements below `if __name__ == "__main__"` do not
+        count. A text without any function or class is not unwritten, and neither is one that Python
+        cannot parse.
+        """
+        lines = self.text.splitlines(keepends=True)
+        if all(line.isspace() or line.lstrip().startswith("#") for line in lines):
+            return True
+        stores = any(
+            isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)
+            for node in self.nodes
+        )
+        return (
+            any(isinstance(node, DEFINITIONS) for node in self.nodes)
+            and not stores
+            and all(map(_is_empty, self.nodes))
+        )
+
+    @cached_property
+    def unwritten_names(self) -> frozenset[str]:
+        """The names of functions and classes at the top level that have no content."""
+        return frozenset(
+            name for name, definition in self.definitions.items() if has_no_content(definition)
+        )
+
+    def unwritten_methods(self, name: str) -> list[str]:
+        """Return the methods of this class that have no content, if other methods have some."""
+        definition = self.definition(name)
+        methods = (
+            [n for n in definition.body if isinstance(n, ast.FunctionDef)]
+            if isinstance(definition, ast.ClassDef)
+            else []
+        )
+        empty = [method.name for method in methods if has_no_content(method)]
+        return empty if len(empty) < len(methods) else []
+
+    def left_over_raise(self, name: str) -> LeftOver | None:
+        """Return the stub's `raise` if the function, or a method of the class, has other code."""
+        nodes = ast.walk(self.definition(name))
+        for body in (node.body for node in nodes if isinstance(node, ast.FunctionDef)):
+            stub = next((i for i, statement in enumerate(body) if _is_stub(statement)), None)
+            if stub is not None and not all(map(_does_nothing, body)):
+                is_below = not all(map(_does_nothing, body[:stub]))
+                return LeftOver(body[stub].lineno, is_below)
+        return None
+
+    def is_beside_code(self, line: int) -> bool:
+        """Return whether the innermost function around a line has content that begins above it."""
+        around = [
+            span for span in self._function_spans if span.first_line <= line <= span.last_line
+        ]
+        return bool(around) and line > max(around).content_line
+
+    @cached_property
+    def _function_spans(self) -> tuple[_FunctionSpan, ...]:
+        spans = list[_FunctionSpan]()
+        for node in self.nodes:
+            if isinstance(node, ast.FunctionDef):
+                written = (stmt.lineno for stmt in node.body if not _does_nothing(stmt))
+                content = math.inf if has_no_content(node) else min(written, default=node.lineno)
+                spans.append(_FunctionSpan(node.lineno, node.end_lineno or 0, content))
+        return tuple(spans)
+
+    @cached_property
+    def names_used(self) -> Mapping[str, frozenset[str]]:
+        """For each function and class at the top level, the others that it names."""
+        definitions = self.definitions
+        if len(definitions) == 1:  # it can name no other, however long it is
+            return dict.fromkeys(definitions, frozenset())
+        used_names = {}
+        for name, definition in definitions.items():
+            names = {n.id for n in ast.walk(definition) if isinstance(n, ast.Name)}
+            used_names[name] = frozenset(names & definitions.keys())
+        return used_names
+
+    def uses(self, *names: str) -> frozenset[str]:
+        """Return the other functions and classes of the file that these use, directly or not."""
+        reached, pending = set[str](), [*self.names_used.keys() & set(names)]
+        while pending:
+            new = self.names_used[pending.pop()] - reached
+            reached |= new
+            pending += new
+        return frozenset(reached.difference(names))
+
+
+NO_TEXT = Source("", missing=True)  # for an attempt whose text is not available
 
 
 class Unreadable(Exception):
@@ -212,19 +351,6 @@ def _is_too_deep(statements: list[ast.stmt]) -> bool:
     return True
 
 
-# the last two texts, because half a dozen analyses read each text one after the other
-tree_of = lru_cache(maxsize=2)(read_statements)
-
-
-@lru_cache(maxsize=2)
-def statements_of(source: str) -> tuple[ast.stmt, ...]:
-    """Return the statements of the module, without those below `if __name__ == "__main__"`.
-
-    The nodes are shared between all callers, so a caller must not change them.
-    """
-    return tuple(statement for statement in tree_of(source) if not _is_main_guard(statement))
-
-
 def _is_main_guard(statement: ast.stmt) -> bool:
     if not isinstance(statement, ast.If):
         return False
@@ -232,102 +358,7 @@ def _is_main_guard(statement: ast.stmt) -> bool:
     return any(isinstance(node, ast.Name) and node.id == "__name__" for node in nodes)
 
 
-@lru_cache(maxsize=2)
-def nodes_of(source: str) -> tuple[ast.AST, ...]:
-    """Return all nodes of `statements_of`."""
-    return tuple(node for statement in statements_of(source) for node in ast.walk(statement))
-
-
 UNTOUCHED = "stub_untouched"  # the misconception's id
-
-
-class LeftOver(NamedTuple):
-    """A stub's `raise` in a function that has other code, and whether it is below that code."""
-
-    line: int
-    is_below: bool
-
-
-def is_unwritten(source: str) -> bool:
-    """Return whether no function or class has any content, or the text has only comments.
-
-    `pass`, a docstring, `...`, `return None`, `raise NotImplementedError` and `super().__init__()`
-    are no content. Statements below `if __name__ == "__main__"` do not count. A text without any
-    function or class is not unwritten, and neither is one that Python cannot parse.
-    """
-    if all(
-        line.isspace() or line.lstrip().startswith("#") for line in source.splitlines(keepends=True)
-    ):
-        return True
-    nodes = nodes_of(source)
-    stores = any(
-        isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) for node in nodes
-    )
-    return (
-        any(isinstance(node, DEFINITIONS) for node in nodes)
-        and not stores
-        and all(map(_is_empty, nodes))
-    )
-
-
-def definitions_of(source: str) -> dict[str, ast.stmt]:
-    """Return the functions and classes at the top level, by name; the last definition counts."""
-    return {
-        statement.name: statement
-        for statement in statements_of(source)
-        if isinstance(statement, DEFINITIONS)
-    }
-
-
-@lru_cache(maxsize=2)  # several analyses read each text, one after the other
-def unwritten_names(source: str) -> frozenset[str]:
-    """Return the names of functions and classes at the top level that have no content."""
-    return frozenset(
-        name for name, definition in definitions_of(source).items() if has_no_content(definition)
-    )
-
-
-def left_over_raise(source: str, name: str) -> LeftOver | None:
-    """Return the stub's `raise` if the function, or a method of the class, has other code."""
-    nodes = ast.walk(definitions_of(source).get(name, ast.Pass()))
-    for body in (node.body for node in nodes if isinstance(node, ast.FunctionDef)):
-        stub = next((i for i, statement in enumerate(body) if _is_stub(statement)), None)
-        if stub is not None and not all(map(_does_nothing, body)):
-            return LeftOver(body[stub].lineno, is_below=not all(map(_does_nothing, body[:stub])))
-    return None
-
-
-def unwritten_methods(source: str, name: str) -> list[str]:
-    """Return the methods of this class that have no content, if other methods have some."""
-    definition = definitions_of(source).get(name)
-    methods = (
-        [n for n in definition.body if isinstance(n, ast.FunctionDef)]
-        if isinstance(definition, ast.ClassDef)
-        else []
-    )
-    empty = [method.name for method in methods if has_no_content(method)]
-    return empty if len(empty) < len(methods) else []
-
-
-def is_beside_code(source: str, line: int) -> bool:
-    """Return whether the innermost function around this line has content that begins above it."""
-    around = [function for function in _functions(source) if function[0] <= line <= function[1]]
-    return bool(around) and line > max(around)[2]
-
-
-@lru_cache(maxsize=2)  # hundreds of calls may end at lines of one text
-def _functions(source: str) -> tuple[tuple[int, int, float], ...]:
-    """Return the first and last line of each function, and the first line of its content.
-
-    The third number is infinity if the function has no content.
-    """
-    functions = list[tuple[int, int, float]]()
-    for node in nodes_of(source):
-        if isinstance(node, ast.FunctionDef):
-            written = (stmt.lineno for stmt in node.body if not _does_nothing(stmt))
-            content = math.inf if has_no_content(node) else min(written, default=node.lineno)
-            functions.append((node.lineno, node.end_lineno or 0, content))
-    return tuple(functions)
 
 
 def has_no_content(definition: ast.AST) -> bool:
@@ -501,7 +532,7 @@ def where_it_is_written(source: Source, name: str) -> str:
 
 def _statements(source: Source) -> Sequence[ast.stmt]:
     """Return the statements of the file. A cell that is no Python does not hide the other cells."""
-    if (statements := tree_of(source.text)) or not source.cells:
+    if (statements := source.tree) or not source.cells:
         return statements
     return [
         ast.increment_lineno(statement, first_line - 1)

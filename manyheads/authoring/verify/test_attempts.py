@@ -15,6 +15,7 @@ from ...diagnosis.recording_file import current, read
 from ...report.report_content import out_of
 from ...result import ExerciseResult
 from ...student.check_attempt import check_attempt
+from ...submission import Source
 from ..stub import stub_of
 from .plugin import NOTHING, Report, Verified
 from .wrong_programs import SECRET
@@ -86,7 +87,8 @@ def test_right_at_home(exercise: Exercise, right: Path) -> None:
 
 
 def _at_home(exercise: Exercise, path: Path) -> ExerciseResult:
-    recording, source = read(exercise.fingerprints), path.read_text(encoding="utf-8")
+    recording = read(exercise.fingerprints)
+    source = Source(path.name, path.read_text(encoding="utf-8"))
     return check_attempt(recording, LocalRecordingRunner(namespace_of(path)), source, exercise)
 
 

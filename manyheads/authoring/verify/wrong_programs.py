@@ -71,7 +71,7 @@ class Trials:
         self.recording = read(exercise.fingerprints)
         self._catalogue, self._reference = catalogue, catalogue.remembering(exercise)
         # the file that contains the mutants' numbers
-        self._text = exercise.misconceptions.read_text(encoding="utf-8")
+        self._source = Source("", exercise.misconceptions.read_text(encoding="utf-8"))
         rows = zip(self.recording.kills, self.recording.mutants, strict=True)
         self._rows = dict(zip(map(id, self.bank.mutants), rows, strict=True))
         self._alone: dict[object, MutantReport] = {}
@@ -117,7 +117,7 @@ class Trials:
         attempt = LocalRecordingRunner(namespace)
         with redirect_stdout(StringIO()), redirect_stderr(StringIO()):
             findings = answer_public_calls(
-                self.recording, attempt, self._text, self.exercise, self.bank
+                self.recording, attempt, self._source, self.exercise, self.bank
             )
         return MutantReport(findings, attempt.transcript)
 
@@ -287,7 +287,7 @@ class FaultBench:
         texts = {path.stem: path.read_text(encoding="utf-8") for path in paths}
         by_kind: dict[str, dict[str, list[LineEdit]]] = {name: {} for name in texts}
         for name, text in texts.items():
-            for edit in candidates(text, ()):
+            for edit in _edits_of(text):
                 by_kind[name].setdefault(edit.category, []).append(edit)
         tried: set[str] = set()
         for _ in range(_SAMPLED):
@@ -298,7 +298,7 @@ class FaultBench:
             is_new = edit.after not in tried
             tried.add(edit.after)
             is_wanted = is_new and (
-                not only_undone or texts[name] in (e.after for e in candidates(edit.after, ()))
+                not only_undone or texts[name] in (e.after for e in _edits_of(edit.after))
             )
             if is_wanted and self._fails(edit.after):
                 yield SampledFault(name, edit)
@@ -327,7 +327,7 @@ class FaultBench:
 
     def _mends(self, text: str, line: ProvedLine) -> bool:
         """Return whether the edit passes every check on inputs that the search did not use."""
-        edits = [e for e in candidates(text, ()) if (e.line, e.described) == (line.line, line.edit)]
+        edits = [e for e in _edits_of(text) if (e.line, e.described) == (line.line, line.edit)]
         return any(self._graded(self._judge, e.after, ANOTHER_SEED).is_done for e in edits)
 
     def _fails(self, text: str) -> bool:
@@ -341,3 +341,7 @@ class FaultBench:
         return judge.grade_attempt(
             "fault", self._exercise, Source(f"{self._exercise.stem}.py", text), seed
         )
+
+
+def _edits_of(text: str) -> list[LineEdit]:
+    return candidates(Source("", text), ())
