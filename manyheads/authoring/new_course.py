@@ -10,6 +10,7 @@ import keyword
 import re
 import shutil
 import symtable
+import unicodedata
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from shlex import quote
@@ -100,8 +101,10 @@ def new_exercise(
 
 
 def _as_id(name: str) -> str:
-    """Return the id that is most similar to a name."""
-    return re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_").lstrip("0123456789_") or "median"
+    """Return the id that is most similar to a name: "Über uns" gives "uber_uns"."""
+    letters = unicodedata.normalize("NFKD", name.casefold())
+    plain = "".join(letter for letter in letters if not unicodedata.combining(letter))
+    return re.sub(r"[^a-z0-9]+", "_", plain).strip("_").lstrip("0123456789_") or "median"
 
 
 def _names_taken(library: str) -> set[str]:

@@ -96,6 +96,11 @@ def test_a_new_exercise_says_what_to_fill_and_then_keeps_every_promise(run_cours
             id="blanks and dashes",
         ),
         pytest.param(
+            "averages/Übergröße",
+            "Next: course new averages/ubergrosse",
+            id="letters that English does not have",
+        ),
+        pytest.param(
             "averages/2",
             (
                 "'2' is not an id: use lower case letters, digits and underscores. Next: course "
