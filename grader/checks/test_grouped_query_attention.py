@@ -4,7 +4,7 @@ from math import prod
 
 from manyheads.checks import assert_finite, assert_same, assert_shape, expect
 
-from . import _modules
+from . import _again, _modules
 from ._conditions import of_module
 from ._modules import Layers, Sizes, asked_of, changed, joined
 
@@ -182,7 +182,15 @@ test_moves = asked_of(
     hint="A tensor that must move with the module and is not learned: a buffer.",
 )
 test_dtype_and_argument = asked_of(GQA, _modules.dtype_and_argument)
-test_again = asked_of(GQA, _modules.again)
+
+
+@layer.hygiene(0.25, _again.HINT)
+def test_again(attempt, draw):
+    """answers every call as a fresh instance would"""
+    # of two sequences: with seven, the calls are too large to be recorded
+    _modules.again(GQA, attempt, draw, SIZES(draw, B=2))
+
+
 test_steady = asked_of(GQA, _modules.steady)
 
 
