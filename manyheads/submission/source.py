@@ -23,7 +23,7 @@ from functools import cached_property
 from itertools import chain, pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
-from ..result import ExerciseResult, FunctionResult, ProvedLine
+from ..result import ProvedLine
 
 if TYPE_CHECKING:
     from ..box.worker.messages import Load
@@ -448,46 +448,6 @@ def named_line(text: str, source: Source) -> int:
     if match is None or int(match[3] or 0) > len(source.cells):
         return 0
     return int(match[2]) + (source.cells[int(match[3]) - 1] - 1 if match[3] else 0)
-
-
-def with_locations(result: ExerciseResult, source: Source) -> ExerciseResult:
-    """Return the result with the location of each undefined function, and the cell of each line."""
-    functions = [_with_location(function, source) for function in result.functions]
-    stands = {
-        function.name: function.evidence
-        for function in functions
-        if function.state == "undefined" and function.evidence
-    }
-    diagnosis = list(result.diagnosis)
-    for index, diagnosed in enumerate(diagnosis):
-        if (
-            diagnosed.id == INTERFACE and diagnosed.function in stands
-        ):  # its name differs in nothing
-            title = f"{diagnosed.function} is not there once the file has run."
-            diagnosis[index] = diagnosed.model_copy(
-                update={"title": title, "hint": stands[diagnosed.function]}
-            )
-    changes: dict[str, object] = {
-        "diagnosis": tuple(diagnosis),
-        "note": in_cells(result.note, source),
-    }
-    for key, rows in (("functions", functions), ("checks", result.checks)):
-        changes[key] = tuple(
-            r.model_copy(update={"evidence": in_cells(r.evidence, source)}) for r in rows
-        )
-    return result.model_copy(update=changes)
-
-
-def _with_location(function: FunctionResult, source: Source) -> FunctionResult:
-    changes = {}
-    if function.state == "undefined":
-        if stands := location_of(source, function.name):
-            changes = {"evidence": f"{function.name} {stands}"}
-        elif all(line.strip()[:1] in ("", "#") for line in lines_of(source.text)):
-            changes = {"state": "unwritten", "near": ""}
-    elif function.state == "unwritten" and not function.evidence:
-        changes = {"evidence": where_it_is_written(source, function.name)}
-    return function.model_copy(update=changes)
 
 
 def location_of(source: Source, name: str) -> str:
