@@ -74,17 +74,17 @@ class _FunctionSpan(NamedTuple):
 
 @dataclass(frozen=True)
 class Source:
-    """The text of a student's attempt at one exercise, and what can be read from it.
+    """The text of a student's attempt at one exercise, with its statements and definitions.
 
     The text is parsed once, when it is first needed.
 
     Attributes:
         name: the name of the file.
-        source: the text; empty if there is a problem.
+        text: the text; empty if there is a problem.
         problem: one sentence with the reason why the file cannot be an attempt, or "".
         missing: whether there is no file.
         note: a message to the student about the choice of the file.
-        cells: for a notebook, the first line of each cell in `source`.
+        cells: for a notebook, the first line of each cell in `text`.
         skipped: the numbers of the parts that ended the process in which they ran, and are
             therefore not run again.
         not_run: for a notebook, the cells with definitions that Jupyter does not run as Python.

@@ -8,12 +8,11 @@ from manyheads.checks.hidden_check import CheckOutcome, Layer
 from manyheads.checks.runner import Exchange
 from manyheads.judge.function_states import (
     FunctionSummary,
-    named_in,
     returned_in_another_order,
     states_of,
-    uses,
 )
 from manyheads.judge.grade_submission import with_functions
+from manyheads.submission import Source
 
 RIGHT, WRONG = Reply((Output("right"),)), Reply((Output("wrong"),))
 UNWRITTEN = Raised("NotImplementedError", ("NotImplementedError", "Exception"), "", "call", 3)
@@ -102,7 +101,8 @@ def test_what_raises_before_it_uses_another_waits_for_none(
         FunctionSummary("layer", is_asked=True, is_wrong=True),
         FunctionSummary("make", is_asked=True, is_wrong=True, raised=raised),
     ]
-    assert [f.state for f in states_of(summaries, text, ["layer"])] == ["wrong", state]
+    source = Source("attempt.py", text)
+    assert [f.state for f in states_of(summaries, source, ["layer"])] == ["wrong", state]
 
 
 TEXT = """
@@ -112,8 +112,11 @@ def attend(q): return weights(scores(q))
 """
 
 
+SOURCE = Source("attempt.py", TEXT)
+
+
 def states(*summaries: FunctionSummary, explained: tuple[str, ...] = ()) -> list[str]:
-    return [f"{f.state} {f.waits_for}".strip() for f in states_of(summaries, TEXT, explained)]
+    return [f"{f.state} {f.waits_for}".strip() for f in states_of(summaries, SOURCE, explained)]
 
 
 def test_what_uses_an_unwritten_function_waits_for_it_unless_it_has_a_mistake_of_its_own() -> None:
@@ -143,7 +146,7 @@ def test_of_what_is_written_beside_the_stubs_exception_that_is_told() -> None:
         FunctionSummary("weights", True, is_wrong=True),
     ]
     begun = TEXT.replace("return q\n", "\n    raise NotImplementedError()\n    return q\n", 1)
-    results = states_of(summaries, begun, ())
+    results = states_of(summaries, Source("attempt.py", begun), ())
     says = (
         "the stub's raise on line 3 still stands above code of yours: take that line out once "
         "the rest is written"
@@ -155,9 +158,10 @@ def test_of_what_is_written_beside_the_stubs_exception_that_is_told() -> None:
 
 
 def test_a_class_of_which_one_method_is_written_is_not_wrong_and_the_other_is_named() -> None:
-    half = (
+    half = Source(
+        "attempt.py",
         "class Head:\n    def __init__(self, n):\n        self.n = n\n\n"
-        "    def forward(self, x):\n        raise NotImplementedError\n"
+        "    def forward(self, x):\n        raise NotImplementedError\n",
     )
     summaries = [FunctionSummary("Head", True, is_wrong=True, raised=UNWRITTEN)]
     (result,) = states_of(summaries, half, ())
@@ -168,7 +172,7 @@ def test_a_class_of_which_one_method_is_written_is_not_wrong_and_the_other_is_na
 
 def test_a_name_that_is_not_there_is_told_with_one_that_may_be_meant() -> None:
     (result,) = states_of(
-        [FunctionSummary("score", True, is_undefined=True, is_wrong=True)], TEXT, ()
+        [FunctionSummary("score", True, is_undefined=True, is_wrong=True)], SOURCE, ()
     )
     assert (result.state, result.near) == ("undefined", "scores")
 
@@ -182,7 +186,9 @@ def test_a_function_is_right_so_far_if_its_check_was_stopped_and_unseen_if_never
     ]
 
 
-USING = """
+USING = Source(
+    "attempt.py",
+    """
 def scores(q, k): return q @ k.mT
 def helper(q, k): return scores(q, k)
 def attend(q, k, v): return helper(q, k) @ v
@@ -190,11 +196,12 @@ class Head(Module):
     def forward(self, x): return attend(x, x, x) + Head.size
 if __name__ == "__main__":
     def scores(): return attend
-"""
+""",
+)
 
 
 def test_what_is_used_by_way_of_another_is_used() -> None:
-    assert {name: uses(USING, name) for name in named_in(USING)} == {
+    assert {name: USING.uses(name) for name in USING.names_used} == {
         "scores": frozenset(),
         "helper": {"scores"},
         "attend": {"helper", "scores"},
@@ -203,7 +210,8 @@ def test_what_is_used_by_way_of_another_is_used() -> None:
 
 
 def test_of_a_text_that_is_no_python_nothing_is_known() -> None:
-    assert (named_in("def f(:"), uses("def f(:", "f")) == ({}, frozenset())
+    source = Source("attempt.py", "def f(:")
+    assert (source.names_used, source.uses("f")) == ({}, frozenset())
 
 
 PAIR = Form("tuple", ("y", "cache"), (Form(), Form("opaque")))
@@ -228,7 +236,7 @@ TWO = Form("tuple", ("y", "lse"), (Form(), Form()))
 def test_a_pair_in_the_other_order_is_seen_in_the_text(
     returned: str, form: Form | None, is_exchanged: bool
 ) -> None:
-    source = f"class M:\n    def forward(self):\n        kept = (k, v)\n        return {returned}\n"
-    sentence = returned_in_another_order(source, "M", form)
+    text = f"class M:\n    def forward(self):\n        kept = (k, v)\n        return {returned}\n"
+    sentence = returned_in_another_order(Source("attempt.py", text), "M", form)
     assert sentence.startswith("The `return` on line 4") == is_exchanged
     assert bool(sentence) == is_exchanged

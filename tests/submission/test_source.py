@@ -19,10 +19,7 @@ from manyheads.submission.read import LINE_LIMIT, NotebookError, read_notebook, 
 from manyheads.submission.source import (
     CODE_LIMIT,
     LeftOver,
-    is_unwritten,
-    left_over_raise,
     location_of,
-    unwritten_names,
     where_it_is_written,
     with_locations,
 )
@@ -599,26 +596,27 @@ SOMETHING = {
 
 
 @pytest.mark.parametrize(
-    "source",
+    "text",
     [*(f"def mean(x):\n    {body}\n" for body in NOTHING), *EMPTY.values()],
     ids=[*NOTHING, *EMPTY],
 )
-def test_a_file_without_content_is_nothing(source):
-    assert is_unwritten(source)
+def test_a_file_without_content_is_nothing(text):
+    assert Source("attempt.py", text).is_unwritten
 
 
-@pytest.mark.parametrize("source", SOMETHING.values(), ids=SOMETHING)
-def test_whoever_has_begun_has_written_something(source):
-    assert not is_unwritten(source)
+@pytest.mark.parametrize("text", SOMETHING.values(), ids=SOMETHING)
+def test_whoever_has_begun_has_written_something(text):
+    assert not Source("attempt.py", text).is_unwritten
 
 
 @pytest.mark.parametrize("stub", RELEASED, ids=lambda path: path.stem)
 def test_every_stub_is_nothing(stub):
-    assert is_unwritten(stub.read_text(encoding="utf-8"))
+    assert Source(stub.name, stub.read_text(encoding="utf-8")).is_unwritten
 
 
 def test_no_attempt_of_the_graders_is_nothing():
-    assert [path.name for path in WHOLE if is_unwritten(path.read_text(encoding="utf-8"))] == []
+    attempts = [Source(path.name, path.read_text(encoding="utf-8")) for path in WHOLE]
+    assert [attempt.name for attempt in attempts if attempt.is_unwritten] == []
 
 
 def test_what_is_not_written_is_told_apart_from_what_is():
@@ -630,16 +628,16 @@ def test_what_is_not_written_is_told_apart_from_what_is():
         "def mean(x):\n    return x.mean()\n\ndef again(x):\n    pass\n\ndef again(x):\n"
         "    return x\n"
     )
-    source = (
+    text = (
         f"{written}def total(x):\n    pass\n"
         f"{of_two.format('Head', 'raise NotImplementedError')}"
         f"{of_two.format('Body', 'return x')}"
     )
-    assert unwritten_names(source) == {"total", "Head"}
+    assert Source("attempt.py", text).unwritten_names == {"total", "Head"}
 
 
 @pytest.mark.parametrize(
-    ("source", "left"),
+    ("text", "left"),
     [
         pytest.param(
             "def mean(x):\n    raise NotImplementedError()\n    return x.mean()\n",
@@ -685,8 +683,8 @@ def test_what_is_not_written_is_told_apart_from_what_is():
         ),
     ],
 )
-def test_a_stub_that_still_ends_what_is_written_is_told_apart(source, left):
-    assert left_over_raise(source, "mean") == left
+def test_a_stub_that_still_ends_what_is_written_is_told_apart(text, left):
+    assert Source("attempt.py", text).left_over_raise("mean") == left
 
 
 DEF = "def mean(x):\n    return x.mean()\n"
