@@ -52,28 +52,29 @@ def origin_of_numbers(observation: ObservedReply) -> str:
     expected = first_of(observation.expected_outputs)
     if actual is None or expected is None or actual.shape != expected.shape or not expected.dim():
         return ""
-    wrong = (actual.double() - expected.double()).abs() > SAME
-    if not wrong.any():
+    if actual.is_complex() or expected.is_complex():
         return ""
+    is_wrong = (actual.double() - expected.double()).abs() > SAME
+    if not is_wrong.any():
+        return ""
+    position = int(is_wrong.flatten().nonzero()[0])
     for name, argument in observation.call.arguments.items():
         if not isinstance(argument, Tensor) or not argument.is_floating_point():
             continue
-        due, taken = _positions_in(argument, expected), _positions_in(argument, actual)
-        if due is not None and taken is not None:
-            first = int(wrong.flatten().nonzero()[0])
-            at, right, yours = (
-                [int(axis) for axis in torch.unravel_index(torch.tensor(index), shape)]
-                for index, shape in (
-                    (first, expected.shape),
-                    (int(due[first]), argument.shape),
-                    (int(taken[first]), argument.shape),
-                )
-            )
+        expected_origins = _positions_in(argument, expected)
+        actual_origins = _positions_in(argument, actual)
+        if expected_origins is not None and actual_origins is not None:
             return (
-                f"At {at} should be the number that {label(name)} has at {right}; yours is the one "
-                f"at {yours}"
+                f"At {_index_in(expected, position)} should be the number that {label(name)} has "
+                f"at {_index_in(argument, int(expected_origins[position]))}; yours is the one at "
+                f"{_index_in(argument, int(actual_origins[position]))}"
             )
     return ""
+
+
+def _index_in(tensor: Tensor, position: int) -> list[int]:
+    """Return the index of the number that has this position in the flat tensor."""
+    return [int(index) for index in torch.unravel_index(torch.tensor(position), tensor.shape)]
 
 
 def _positions_in(argument: Tensor, answer: Tensor) -> Tensor | None:
@@ -84,11 +85,11 @@ def _positions_in(argument: Tensor, answer: Tensor) -> Tensor | None:
     numbers, order = argument.double().flatten().sort()
     if len(numbers) < 2:
         return None
-    wanted = answer.double().flatten()
-    after = torch.searchsorted(numbers, wanted).clamp(1, len(numbers) - 1)
-    is_nearer_before = wanted - numbers[after - 1] < numbers[after] - wanted
+    answers = answer.double().flatten()
+    after = torch.searchsorted(numbers, answers).clamp(1, len(numbers) - 1)
+    is_nearer_before = answers - numbers[after - 1] < numbers[after] - answers
     nearest = torch.where(is_nearer_before, after - 1, after)
-    if not bool(((numbers[nearest] - wanted).abs() <= SAME).all()):
+    if not bool(((numbers[nearest] - answers).abs() <= SAME).all()):
         return None
     return order[nearest]
 
