@@ -11,7 +11,8 @@ Steps of `assemble`, each a function below:
 1. `_public_findings`: which function fails which visible check, and why (`_failures_of`).
 2. `locate_misconceptions`: the function that has each misconception.
 3. `_summaries`, with `_choose_failure`: of several failures of a function, the one to show.
-4. `_verdicts`: the state of each function. A function that uses a wrong one may only wait for it.
+4. `verdicts_of`: the state of each function. A function that uses a wrong one may only wait for
+   it.
 5. `_verdicts_with_hidden`: a function that passes everything public and fails a hidden check is
    wrong, too.
 6. `_misconceptions_with_hidden`: the misconceptions that only a hidden check proves.

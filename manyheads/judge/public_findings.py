@@ -118,7 +118,7 @@ def attribute(replies: PublicReplies, diagnosis: Diagnosis) -> Attribution:
         if failures[name]
     }
     return Attribution(
-        verdicts=_verdicts(summaries, chosen, explained, replies.source),
+        verdicts=verdicts_of(summaries, chosen, explained, replies.source),
         named=explaining,
         also=proved_only,
         failures=failures,
@@ -432,7 +432,7 @@ def _axes_of_call(observation: ObservedReply, signatures: Signatures) -> Axes | 
     return next(filter(None, fitting), None)
 
 
-def _verdicts(
+def verdicts_of(
     summaries: Sequence[FunctionSummary],
     chosen: Mapping[str, ChosenFailure],
     explained: Collection[str],

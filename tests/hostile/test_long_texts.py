@@ -18,11 +18,12 @@ import pytest
 import manyheads
 from manyheads.box.open_and_load import Stopped
 from manyheads.box.worker.messages import Call, Raised, Reply
+from manyheads.checks.hidden_check import CheckOutcome, Layer
 from manyheads.checks.runner import Exchange
 from manyheads.diagnosis.evidence import guards_of
 from manyheads.judge import exception_advice
 from manyheads.judge.exception_advice import are_the_cause, suggest
-from manyheads.judge.function_states import FunctionSummary
+from manyheads.judge.public_findings import ChosenFailure, FunctionSummary, FunctionVerdict
 from manyheads.lines.search import LONGEST, LONGEST_LINES, MOST, candidates
 from manyheads.submission import Source
 from manyheads.submission.read import LINE_LIMIT, without_engine, without_magics
@@ -177,9 +178,12 @@ GIVEN = {
     "describe": str,
     "transcript": (),
     "stopped": (),
-    "summaries": [
-        FunctionSummary(name, is_asked=True, is_wrong=True, raised=NONE) for name in ("f", "f0")
-    ],
+    "summaries": [FunctionSummary(name, is_asked=True, is_wrong=True) for name in ("f", "f0")],
+    "chosen": {name: ChosenFailure("a check", "its evidence", NONE) for name in ("f", "f0")},
+    "arguments": ("x", "y"),
+    "verdict": FunctionVerdict("f", "undefined"),
+    "outcome": CheckOutcome("check", "a check", Layer.VALUES, 1, "", "failed"),
+    "function": "f",
 }
 KINDS_OF_TEXT: Mapping[str, Callable[[str], str]] = {"": str}
 KINDS_OF_SOURCE: Mapping[str, Callable[[str], Source]] = {
@@ -211,7 +215,9 @@ def takes_a_source() -> Iterator[tuple[str, Callable[[str], object]]]:
                 if parameter.default is parameter.empty and parameter.name != "source"
             ]
             is_more = any(
-                str(parameter.annotation).startswith("Mapping") for parameter in parameters.values()
+                str(parameter.annotation).startswith("Mapping")
+                and not isinstance(GIVEN.get(parameter.name), Mapping)
+                for parameter in parameters.values()
             )  # as guards_of takes
             if "source" in parameters and GIVEN.keys() >= set(needed) and not is_more:
                 arguments = {name: GIVEN[name] for name in needed}
