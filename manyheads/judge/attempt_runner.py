@@ -323,7 +323,7 @@ class AttemptRunner:
         self._connection = loaded.connection
         if not self.source.skipped:  # otherwise an earlier process has reported the skipped parts
             self.stopped = loaded.stopped
-            if loaded.skipped:  # otherwise the Source stays, with what was read from it
+            if loaded.skipped:  # otherwise the same Source stays, and keeps its syntax tree
                 self.source = replace(self.source, skipped=loaded.skipped)
         return loaded.raised
 

@@ -1,4 +1,4 @@
-"""Decide the state, the evidence, the misconceptions and the place of each function: `assemble`.
+"""Decide the state, the evidence, the misconceptions and the location of each function: `assemble`.
 
 Theory of operation
 -------------------
@@ -6,19 +6,18 @@ Input: the attempt's text; the outcomes of the hidden checks (`HiddenRun`), or n
 machine; the replies to the public calls; the misconceptions that they show; the proved lines. None
 of these is changed here. Output: the result of the attempt.
 
-Steps of `assemble`, each a function below:
+Steps of `assemble`:
 
-1. `_public_findings`: which function fails which visible check, and why (`_failures_of`).
-2. `locate_misconceptions`: the function that has each misconception.
-3. `_summaries`, with `_choose_failure`: of several failures of a function, the one to show.
-4. `verdicts_of`: the state of each function. A function that uses a wrong one may only wait for
-   it.
-5. `_verdicts_with_hidden`: a function that passes everything public and fails a hidden check is
+1. `attribute`, in `public_findings`: the failures of each function, the function that has each
+   misconception, the failure to show, and the state of each function. A function that uses a wrong
+   one may only wait for it.
+2. `_verdicts_with_hidden`: a function that passes everything public and fails a hidden check is
    wrong, too.
-6. `_misconceptions_with_hidden`: the misconceptions that only a hidden check proves.
-7. `result_parts`: the parts of the result, with lines and cells.
+3. `_misconceptions_with_hidden`: the misconceptions that only a hidden check proves.
+4. `result_parts`: the parts of the result, with lines and cells.
 
-On a student's machine there are no hidden checks: steps 5 and 6 are left out.
+On a student's machine there are no hidden checks. Then `_home_checks` stands in place of steps 2
+and 3: it attributes each visible check to a function.
 """
 
 from __future__ import annotations
@@ -27,10 +26,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ..box.worker.messages import Call
-from ..checks.explain import (
-    joined,
-    sanitize,
-)
+from ..checks.explain import joined, sanitize
 from ..checks.hidden_check import CheckOutcome
 from ..checks.runner import Exchange, namespace_of, target_of
 from ..course import Exercise
@@ -40,13 +36,8 @@ from ..diagnosis.evidence import REFUSES, UNDIVIDED, can_cause
 from ..diagnosis.fault_dictionary import FaultDictionary
 from ..diagnosis.fingerprint import asks_for_a_gpu, is_comparable
 from ..result import CheckResult, ExerciseResult, ProvedLine
-from ..submission.source import (
-    UNTOUCHED,
-    Source,
-)
-from .locate_misconceptions import (
-    LocatedMisconception,
-)
+from ..submission.source import UNTOUCHED, Source
+from .locate_misconceptions import LocatedMisconception
 from .public_calls import PublicReplies
 from .public_findings import FINE, Attribution, FunctionVerdict, attribute
 from .result_parts import (
@@ -111,9 +102,9 @@ def assemble(
         note: A message to the student about parts of the file that did not run.
     """
     findings = attribute(replies, diagnosis) if replies is not None else Attribution()
-    named, also = findings.named, findings.also
+    explaining, proved_only = findings.explaining, findings.proved_only
     if lines:  # one mistake explains everything
-        named, also = [m for m in named if not m.needs_another], []
+        explaining, proved_only = [m for m in explaining if not m.needs_another], []
     verdicts = findings.verdicts
     if hidden is None:
         assert replies is not None
@@ -123,23 +114,23 @@ def assemble(
         verdicts = verdicts or _all_right(exercise, hidden)
         verdicts = _verdicts_with_hidden(verdicts, hidden, functions, source)
         if not hidden.passed:
-            named, also = _misconceptions_with_hidden(
-                exercise, named, also, hidden, functions, verdicts, dictionary
+            explaining, proved_only = _misconceptions_with_hidden(
+                exercise, explaining, proved_only, hidden, functions, verdicts, dictionary
             )
         checks = tuple(
             check_result(outcome, functions[outcome.id], source) for outcome in hidden.outcomes
         )
-    functions_told = tuple(function_result(verdict, source) for verdict in verdicts)
-    parts = ResultParts(
-        functions=functions_told,
-        diagnosis=tuple(diagnosed_result(m, functions_told, exercise) for m in named),
-        also=tuple(diagnosed_result(m, functions_told, exercise) for m in also),
+    function_results = tuple(function_result(verdict, source) for verdict in verdicts)
+    result_parts = ResultParts(
+        functions=function_results,
+        diagnosis=tuple(diagnosed_result(m, function_results, exercise) for m in explaining),
+        also=tuple(diagnosed_result(m, function_results, exercise) for m in proved_only),
         lines=lines,
     )
     if hidden is None:
         assert replies is not None
-        return home_result(exercise, source, replies.dictionary, checks, parts, note)
-    return graded_result(exercise, source, checks, parts, note, diagnosis.answers)
+        return home_result(exercise, source, replies.dictionary, checks, result_parts, note)
+    return graded_result(exercise, source, checks, result_parts, note, diagnosis.answers)
 
 
 def assemble_uncalled(
@@ -157,15 +148,15 @@ def assemble_uncalled(
         source: The attempt.
         outcomes: The outcomes of all hidden checks, or of all visible ones on a student's machine.
         misconception: The id of the misconception that says why, or "".
-        dictionary: The fault dictionary on a student's machine, None in grading.
+        dictionary: The fault dictionary on a student's machine. In grading it is None.
     """
     checks = tuple(check_result(outcome, outcome.function, source) for outcome in outcomes)
     words = load_bank(exercise).texts if dictionary is None else dictionary.words
     located = [LocatedMisconception(named(words, misconception))] if misconception else []
-    parts = ResultParts(diagnosis=tuple(diagnosed_result(m, (), exercise) for m in located))
+    result_parts = ResultParts(diagnosis=tuple(diagnosed_result(m, (), exercise) for m in located))
     if dictionary is None:
-        return graded_result(exercise, source, checks, parts)
-    return home_result(exercise, source, dictionary, checks, parts)
+        return graded_result(exercise, source, checks, result_parts)
+    return home_result(exercise, source, dictionary, checks, result_parts)
 
 
 def _all_right(exercise: Exercise | None, hidden: HiddenRun) -> list[FunctionVerdict]:
@@ -192,8 +183,8 @@ def _function_to_blame(outcome: CheckOutcome, hidden: HiddenRun) -> str:
         return target_of(hidden.ended[outcome.id])
     if not exchanges:
         return ""
-    wrong = [target_of(e.call) for e in exchanges if _is_wrong_exchange(e, hidden)]
-    return wrong[0] if wrong and targets[-1] not in wrong else targets[-1]
+    wrong_targets = [target_of(e.call) for e in exchanges if _is_wrong_exchange(e, hidden)]
+    return wrong_targets[0] if wrong_targets and targets[-1] not in wrong_targets else targets[-1]
 
 
 def _is_wrong_exchange(exchange: Exchange, hidden: HiddenRun) -> bool:

@@ -24,7 +24,7 @@ COLLECTIONS = (ast.Tuple, ast.List, ast.Dict)
 def definition_fault(
     source: Source, name: str, raised: Raised | None, arguments: Sequence[str], *, is_class: bool
 ) -> str:
-    """Return what is wrong with the definition of a function that fails; "" if nothing is seen.
+    """Return the fault in the definition of a function that fails; "" if the text shows none.
 
     Args:
         source: The attempt's text.

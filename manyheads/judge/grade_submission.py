@@ -41,7 +41,7 @@ RESULTS = 1000  # the number of attempts whose results are remembered
 REMEMBERED = 192 * MIB
 # outcomes for which this machine may be the cause
 UNCERTAIN = ("timeout", "crashed", "skipped")
-# an exercise, a seed, and what tells an attempt from others
+# an exercise and a seed, then the digest, the note and the cells not run of an attempt
 ResultKey = tuple[str, int, str, str, tuple[CellNotRun, ...]]
 
 

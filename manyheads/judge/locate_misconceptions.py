@@ -36,7 +36,7 @@ class LocatedMisconception:
         diagnosed: The misconception, as the diagnosis names it.
         function: The function, or "" if the misconception concerns the whole file.
         also_in: Other functions that have it and nothing else.
-        alternative_titles: The titles of its alternatives that a student is told of.
+        alternative_titles: The titles of the alternatives that a student reads.
         needs_another: Whether it explains the replies only together with another one.
     """
 
@@ -196,12 +196,12 @@ def locate_misconceptions(
         by_function: The attempt's replies.
         settled: Functions whose text shows the mistake, so that no alternative is left.
     """
-    groups = [
+    explaining, proved_only = (
         _located(group, diagnosis.together, wrong_functions, by_function, settled)
         for group in (diagnosis.named, diagnosis.also)
-    ]
-    misconceptions = [misconception for group in groups for misconception in group]
-    explained = {function for found in misconceptions for function in found.functions}
+    )
+    misconceptions = [*explaining, *proved_only]
+    explained = {function for m in misconceptions for function in m.functions}
     unexplained = {*wrong_functions} - explained
     source = by_function.replies.source
 
@@ -217,10 +217,13 @@ def locate_misconceptions(
         siblings = (m.id for m in misconceptions if m.function == misconception.function)
         return any(misconception.id in CONSEQUENCES.get(id_, ()) for id_ in siblings)
 
-    explaining, proved_only = (
-        [m for m in group if not may_be_a_consequence(m) and not follows(m)] for group in groups
+    def is_left_out(misconception: LocatedMisconception) -> bool:
+        return may_be_a_consequence(misconception) or follows(misconception)
+
+    return (
+        [m for m in explaining if not is_left_out(m)],
+        [m for m in proved_only if not is_left_out(m)],
     )
-    return explaining, proved_only
 
 
 def _located(

@@ -40,7 +40,7 @@ class VisibleCheck:
     Attributes:
         check: The check.
         violation: The first violated oracle, or None.
-        ended: What ended the attempt's process during a call of the check, or None.
+        ended: The end of the attempt's process during a call of the check, or None.
         ended_in: The function whose call ended it, or "".
         evidence_of_end: The sentence about it.
     """
@@ -171,7 +171,7 @@ def ask_public_calls(
     is_graded: bool = False,
     explain_timeout: Callable[[Call], str] | None = None,
 ) -> PublicReplies:
-    """Make the public calls. If a visible check fails, or in grading, all of them.
+    """Make the calls of the visible checks. In grading, or if one fails, make all public calls.
 
     Args:
         dictionary: The fault dictionary of the exercise.

@@ -1,4 +1,4 @@
-"""Find out from the public replies which function is wrong, and what to show of it: `attribute`.
+"""Find the wrong functions from the public replies, and choose the evidence: `attribute`.
 
 `attribution` adds what only the hidden checks show. On a student's machine nothing is added.
 """
@@ -28,11 +28,7 @@ from ..diagnosis.fault_dictionary import PublicCheck
 from ..diagnosis.observed_reply import ObservedReply, first_of
 from ..diagnosis.oracles import Violation, first_broken, groups_of
 from ..result import State
-from ..submission.source import (
-    DEFINITIONS,
-    NO_TEXT,
-    Source,
-)
+from ..submission.source import DEFINITIONS, NO_TEXT, Source
 from .definition_faults import (
     definition_fault,
     refuses_nothing,
@@ -41,11 +37,7 @@ from .definition_faults import (
 )
 from .describe_wrong_numbers import origin_of_numbers, what_stands_out
 from .exception_advice import loop_fault, suggest
-from .locate_misconceptions import (
-    LocatedMisconception,
-    RepliesByFunction,
-    locate_misconceptions,
-)
+from .locate_misconceptions import LocatedMisconception, RepliesByFunction, locate_misconceptions
 from .public_calls import PublicReplies, arguments_due, evidence_of
 from .redact_hidden_inputs import Axes, Signatures, axes_of, name_sizes
 
@@ -58,7 +50,7 @@ UNSTEADY = (
 
 @dataclass(frozen=True)
 class FunctionVerdict:
-    """What was decided about one function. The fields are those of `FunctionResult`."""
+    """The decisions about one function. The fields are those of `FunctionResult`."""
 
     name: str
     state: State
@@ -74,14 +66,14 @@ class Attribution:
 
     Attributes:
         verdicts: The verdict on each function.
-        named: The misconceptions that explain the replies.
-        also: Misconceptions that are proved and do not explain the wrong values.
+        explaining: The misconceptions that explain the replies.
+        proved_only: Misconceptions that are proved and do not explain the wrong values.
         failures: For each function, its failures of visible checks.
     """
 
     verdicts: Sequence[FunctionVerdict] = ()
-    named: Sequence[LocatedMisconception] = ()
-    also: Sequence[LocatedMisconception] = ()
+    explaining: Sequence[LocatedMisconception] = ()
+    proved_only: Sequence[LocatedMisconception] = ()
     failures: Mapping[str, Sequence[Failure]] = field(default_factory=dict)
 
 
@@ -95,10 +87,15 @@ def attribute(replies: PublicReplies, diagnosis: Diagnosis) -> Attribution:
     by_function = RepliesByFunction(replies)
     names = list(dict.fromkeys(map(target_of, replies.dictionary.calls)))  # as they are defined
     failures = {name: _failures_of(name, replies, by_function) for name in names}
-    wrong = _wrong_functions(names, failures, diagnosis, by_function)
-    stopped_at = {name: wrong[0] for name in _not_yet_checked(replies) if wrong}
+    wrong_functions = _wrong_functions(names, failures, diagnosis, by_function)
+    first_wrong, not_yet_checked = next(iter(wrong_functions), ""), _not_yet_checked(replies)
     summaries = [
-        _summary_of(name, by_function, is_wrong=name in wrong, stopped_at=stopped_at.get(name, ""))
+        _summary_of(
+            name,
+            by_function,
+            is_wrong=name in wrong_functions,
+            stopped_at=first_wrong if name in not_yet_checked else "",
+        )
         for name in names
     ]
     empty = replies.source.unwritten_names
@@ -119,8 +116,8 @@ def attribute(replies: PublicReplies, diagnosis: Diagnosis) -> Attribution:
     }
     return Attribution(
         verdicts=verdicts_of(summaries, chosen, explained, replies.source),
-        named=explaining,
-        also=proved_only,
+        explaining=explaining,
+        proved_only=proved_only,
         failures=failures,
     )
 
@@ -138,7 +135,7 @@ class Failure:
         means: The misconception that the violation implies; "" if it implies none.
         is_beside: Whether the values differ, in a check that is about an edit of the input (oracle
             "moves").
-        origin: Where the wrong numbers came from; "" if that cannot be seen.
+        origin: The sentence of `origin_of_numbers` about a wrong call; "" if there is none.
     """
 
     check: PublicCheck
@@ -296,7 +293,7 @@ class ChosenFailure:
 
     Attributes:
         check: The title of the check.
-        evidence: What was observed, with what stands out and the usual repair.
+        evidence: The observation, with a sentence about wrong numbers and the usual repair.
         raised: The exception, if there was one.
     """
 
@@ -317,7 +314,7 @@ def _choose_failure(
     """Return the failure to show between a misconception's title and its hint.
 
     The first of this list: the one that ended the process; one that shows the first misconception
-    of the function; one that shows no misconception; any other. Of those that show the first
+    of the function; one that shows no misconception; any other. If several show the first
     misconception, one that shows where the wrong numbers came from is preferred.
 
     Args:

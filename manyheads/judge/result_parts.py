@@ -1,7 +1,7 @@
-"""Build the parts of a result: checks, functions and misconceptions, with their places in the file.
+"""Build the parts of a result: checks, functions and misconceptions, with their locations.
 
-Everything is decided before (`attribution`). Here it gets its final words, and the cells of a
-notebook.
+Everything is decided before (`attribution`). These functions add the final words, and the cells of
+a notebook.
 """
 
 from __future__ import annotations
@@ -9,9 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ..checks.explain import (
-    sanitize,
-)
+from ..checks.explain import sanitize
 from ..checks.hidden_check import CheckOutcome
 from ..course import Exercise
 from ..diagnosis.fault_dictionary import FaultDictionary
@@ -25,9 +23,7 @@ from ..submission.source import (
     location_of,
     where_it_is_written,
 )
-from .locate_misconceptions import (
-    LocatedMisconception,
-)
+from .locate_misconceptions import LocatedMisconception
 from .public_calls import public_outcome
 from .public_findings import FunctionVerdict
 
@@ -53,11 +49,11 @@ def check_result(
 
 
 def function_result(verdict: FunctionVerdict, source: Source) -> FunctionResult:
-    """Return the result of a function, with its place in the file."""
+    """Return the result of a function, with its location in the file."""
     state, evidence, near = verdict.state, verdict.evidence, verdict.near
     if source.name and state == "undefined":
-        if place := location_of(source, verdict.name):
-            evidence = f"{verdict.name} {place}"
+        if location := location_of(source, verdict.name):
+            evidence = f"{verdict.name} {location}"
         elif all(line.strip()[:1] in ("", "#") for line in lines_of(source.text)):
             state, near = "unwritten", ""
     elif source.name and state == "unwritten" and not evidence:
@@ -115,7 +111,7 @@ def graded_result(
     exercise: Exercise | None,
     source: Source,
     checks: tuple[CheckResult, ...],
-    parts: ResultParts,
+    result_parts: ResultParts,
     note: str = "",
     answers: str = "",
 ) -> ExerciseResult:
@@ -124,19 +120,20 @@ def graded_result(
     If a check with points could not be run, the result has no points and no diagnosis.
     """
     assert exercise is not None
-    is_graded = not any(check.outcome == "skipped" and check.max_score for check in checks)
-    parts = parts if is_graded else ResultParts()
+    score: float | None = sum(check.score for check in checks)
+    if any(check.outcome == "skipped" and check.max_score for check in checks):
+        score, result_parts, answers = None, ResultParts(), ""
     return ExerciseResult(
         id=exercise.id,
-        score=sum(check.score for check in checks) if is_graded else None,
+        score=score,
         max_score=sum(check.max_score for check in checks),
         checks=checks,
-        diagnosis=parts.diagnosis,
-        also=parts.also,
-        answers=answers if is_graded else "",
-        lines=parts.lines,
+        diagnosis=result_parts.diagnosis,
+        also=result_parts.also,
+        answers=answers,
+        lines=result_parts.lines,
         note=_note(source, note),
-        functions=parts.functions,
+        functions=result_parts.functions,
         digest="" if source.missing else source.digest[:DIGITS],
     )
 
@@ -146,7 +143,7 @@ def home_result(
     source: Source,
     dictionary: FaultDictionary,
     checks: tuple[CheckResult, ...],
-    parts: ResultParts,
+    result_parts: ResultParts,
     note: str = "",
 ) -> ExerciseResult:
     """Return the result on a student's machine: visible checks, and all points of the exercise.
@@ -162,7 +159,7 @@ def home_result(
     visible_points = sum(check.max_score for check in all_checks)
     points = sum(c.points for c in dictionary.checks) if exercise is None else exercise.points
     max_score = max(visible_points, points)
-    diagnosed_ids = [diagnosed.id for diagnosed in parts.diagnosis]
+    diagnosed_ids = [diagnosed.id for diagnosed in result_parts.diagnosis]
     unseen = [
         check.title
         for check in dictionary.checks
@@ -173,11 +170,11 @@ def home_result(
         score=sum(check.score for check in all_checks),
         max_score=max_score,
         checks=all_checks,
-        diagnosis=parts.diagnosis,
-        also=parts.also,
-        lines=parts.lines,
+        diagnosis=result_parts.diagnosis,
+        also=result_parts.also,
+        lines=result_parts.lines,
         note=_note(source, note),
-        functions=parts.functions,
+        functions=result_parts.functions,
         unseen=round(max_score - visible_points, 9),
         unseen_checks=tuple(unseen),
     )

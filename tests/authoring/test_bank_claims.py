@@ -90,7 +90,7 @@ def reads_the_weights(namespace: Mapping[str, Any]) -> MutantReport:
     except (NotImplementedError, AttributeError):  # a mutant of which nothing is written, or kept
         weight = "none"
     diagnosed = Diagnosed(id=weight, title=weight, hint="")
-    return MutantReport(Attribution(named=[LocatedMisconception(diagnosed)]))
+    return MutantReport(Attribution(explaining=[LocatedMisconception(diagnosed)]))
 
 
 def test_initial_weights_decide_no_name_and_a_diagnosis_that_reads_them_breaks_the_claim(

@@ -44,7 +44,7 @@ class MutantReport:
         answers: str = "",
         transcript: Sequence[Exchange] = (),
     ) -> None:
-        self.checks, self.named = checks, [m.diagnosed for m in findings.named]
+        self.checks, self.named = checks, [m.diagnosed for m in findings.explaining]
         self.names = [diagnosed.id for diagnosed in self.named]
         # equal for two attempts with the same replies
         self.behaviour = (answers, sorted((check.id, check.outcome) for check in checks))
