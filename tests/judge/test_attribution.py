@@ -23,7 +23,14 @@ def failed_in(
     ended: Call | None = None,
     **fields: str,
 ) -> str:
-    """The function at which a check failed that asked this. fields: of the first call."""
+    """Return the function at which a check with these calls failed.
+
+    Args:
+        exercise: Any exercise.
+        named_replies: The functions that the check called, with their replies.
+        ended: The call that ended the process, or None.
+        fields: Fields of the first call.
+    """
     outcome = CheckOutcome("check", "check", Layer.VALUES, 1, "", "failed")
     calls = [Call(name, **(fields if not i else {})) for i, (name, _) in enumerate(named_replies)]
     exchanges = [

@@ -1,4 +1,4 @@
-"""What a function's text shows of its faults: a pair that is returned in the other order."""
+"""Faults that the text of a function shows: a pair that is returned in the other order."""
 
 import pytest
 

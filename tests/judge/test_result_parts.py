@@ -1,4 +1,4 @@
-"""The parts of a result get the location of what is not defined or not written, and its cell."""
+"""Functions that are not defined or not written get a location, in a notebook with its cell."""
 
 import pytest
 

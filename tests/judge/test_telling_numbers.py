@@ -1,4 +1,4 @@
-"""What stands out in wrong numbers, and where they came from."""
+"""Sentences about wrong numbers: one that stands out, and where the numbers came from."""
 
 import math
 
@@ -84,11 +84,11 @@ STREAM = torch.arange(24.0, dtype=torch.float64).sqrt().reshape(2, 3, 4)
 HEADS = STREAM.view(2, 3, 2, 2).transpose(1, 2)
 
 
-def origin(mine: Tensor | None, right: Tensor | None, *arguments: object) -> str:
+def origin(actual: Tensor | None, expected: Tensor | None, *arguments: object) -> str:
     """Return where the numbers of an answer to a call with these arguments came from."""
-    call, reply = Call("split_heads", arguments), Reply((Output("tensor", mine),))
+    call, reply = Call("split_heads", arguments), Reply((Output("tensor", actual),))
     return origin_of_numbers(
-        ObservedReply(call, ReplyFingerprint(), (right,), reply, ReplyFingerprint())
+        ObservedReply(call, ReplyFingerprint(), (expected,), reply, ReplyFingerprint())
     )
 
 
@@ -96,7 +96,7 @@ FROM = "should be the number that the {} has at {}; yours is the one at {}"
 
 
 @pytest.mark.parametrize(
-    ("mine", "right", "arguments", "says"),
+    ("actual", "expected", "arguments", "says"),
     [
         pytest.param(
             STREAM.view(2, 2, 3, 2),
@@ -151,6 +151,6 @@ FROM = "should be the number that the {} has at {}; yours is the one at {}"
     ],
 )
 def test_where_wrong_numbers_came_from(
-    mine: Tensor | None, right: Tensor | None, arguments: tuple[object, ...], says: str
+    actual: Tensor | None, expected: Tensor | None, arguments: tuple[object, ...], says: str
 ) -> None:
-    assert origin(mine, right, *arguments) == says
+    assert origin(actual, expected, *arguments) == says
