@@ -322,7 +322,9 @@ class AttemptRunner:
             raise
         self._connection = loaded.connection
         if not self.source.skipped:  # otherwise an earlier process has reported the skipped parts
-            self.stopped, self.source = loaded.stopped, replace(self.source, skipped=loaded.skipped)
+            self.stopped = loaded.stopped
+            if loaded.skipped:  # otherwise the same Source stays, and keeps its syntax tree
+                self.source = replace(self.source, skipped=loaded.skipped)
         return loaded.raised
 
     def load_into(self, connection: Connection) -> Raised | None:

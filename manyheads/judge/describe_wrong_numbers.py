@@ -12,9 +12,13 @@ import math
 import torch
 from torch import Tensor
 
+from ..checks.asserts import label
+from ..diagnosis.observed_reply import ObservedReply, first_of
+
 ROUNDING = 1e-6  # relative to the larger number
 MOST_TIMES = 64  # a larger factor does not show which numbers were counted twice or left out
 SUM_ROUNDING = 1e-3  # a row of shares in float32 sums to 1 as nearly as this
+SAME = 1e-6  # two numbers that are this close count as the same
 VERY_LOW = -1e4  # a score this low counts as −∞
 
 
@@ -37,6 +41,57 @@ def what_stands_out(actual: Tensor, expected: Tensor) -> str:
             or _shares_for_scores(actual, expected)
         )
     return ""
+
+
+def origin_of_numbers(observation: ObservedReply) -> str:
+    """Return where the first wrong number of an answer came from; "" if that cannot be seen.
+
+    It can be seen if the reference only moves the numbers of an argument, and the attempt, too.
+    """
+    actual = next((output.tensor for output in observation.reply.outputs), None)
+    expected = first_of(observation.expected_outputs)
+    if actual is None or expected is None or actual.shape != expected.shape or not expected.dim():
+        return ""
+    if actual.is_complex() or expected.is_complex():
+        return ""
+    is_wrong = (actual.double() - expected.double()).abs() > SAME
+    if not is_wrong.any():
+        return ""
+    position = int(is_wrong.flatten().nonzero()[0])
+    for name, argument in observation.call.arguments.items():
+        if not isinstance(argument, Tensor) or not argument.is_floating_point():
+            continue
+        expected_origins = _positions_in(argument, expected)
+        actual_origins = _positions_in(argument, actual)
+        if expected_origins is not None and actual_origins is not None:
+            return (
+                f"At {_index_in(expected, position)} should be the number that {label(name)} has "
+                f"at {_index_in(argument, int(expected_origins[position]))}; yours is the one at "
+                f"{_index_in(argument, int(actual_origins[position]))}"
+            )
+    return ""
+
+
+def _index_in(tensor: Tensor, position: int) -> list[int]:
+    """Return the index of the number that has this position in the flat tensor."""
+    return [int(index) for index in torch.unravel_index(torch.tensor(position), tensor.shape)]
+
+
+def _positions_in(argument: Tensor, answer: Tensor) -> Tensor | None:
+    """Return the index in the flat argument of each number of the flat answer.
+
+    Returns None if the argument has not all of these numbers.
+    """
+    numbers, order = argument.double().flatten().sort()
+    if len(numbers) < 2:
+        return None
+    answers = answer.double().flatten()
+    after = torch.searchsorted(numbers, answers).clamp(1, len(numbers) - 1)
+    is_nearer_before = answers - numbers[after - 1] < numbers[after] - answers
+    nearest = torch.where(is_nearer_before, after - 1, after)
+    if not bool(((numbers[nearest] - answers).abs() <= SAME).all()):
+        return None
+    return order[nearest]
 
 
 def _times(actual: float, expected: float) -> str:

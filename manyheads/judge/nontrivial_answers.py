@@ -8,7 +8,7 @@ recorded preconditions are tested on a student's machine, too.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import cycle, product
@@ -28,7 +28,6 @@ from ..checks.hidden_check import AttemptRaised, CheckFailed
 from ..checks.runner import Exchange, Implementation, Runner, target_of
 from ..diagnosis.fault_dictionary import FaultDictionary, RecordedCondition
 from ..diagnosis.observed_reply import ObservedReply
-from ..result import CheckResult
 
 # The least difference, as a fraction of the largest number, at which two answers of the reference
 # count as different, or four as not adding up.
@@ -583,58 +582,7 @@ def _copied(reply: Reply, call: Call) -> tuple[str, str]:
     return "", ""
 
 
-def without_unmet_conditions(
-    recording: FaultDictionary,
-    attempt: Runner,
-    checks: Sequence[CheckResult],
-    observations: Mapping[int, ObservedReply],
-    wrong_functions: Collection[str],
-) -> list[CheckResult]:
-    """Return the results, without passes that involve a function with unmet preconditions.
-
-    Args:
-        recording: The fault dictionary of the exercise.
-        attempt: The attempt.
-        checks: The results of the visible checks.
-        observations: The answers to recorded calls.
-        wrong_functions: Functions with a wrong answer. The preconditions of others are not tested.
-    """
-    targets = {}
-    for check in recording.visible:
-        # in the order of the calls: the first unmet function is the one that is told
-        targets[check.id] = list(
-            dict.fromkeys(target_of(recording.calls[i]) for i in check.all_calls)
-        )
-    passed = [check for check in checks if check.outcome == "passed"]
-    needed = {
-        function
-        for check in passed
-        for function in targets[check.id]
-        if function in wrong_functions
-    }
-    unmet = {
-        function: why
-        for function in sorted(needed)
-        if (why := _unmet(recording, attempt, function, observations))
-    }
-
-    def held_to(check: CheckResult) -> CheckResult:
-        function = next((name for name in targets[check.id] if name in unmet), "")
-        if check.outcome != "passed" or not function:
-            return check
-        return check.model_copy(
-            update={
-                "outcome": "failed",
-                "score": 0.0,
-                "evidence": unmet[function],
-                "function": function,
-            }
-        )
-
-    return [held_to(check) for check in checks]
-
-
-def _unmet(
+def unmet_condition(
     recording: FaultDictionary,
     attempt: Runner,
     function: str,

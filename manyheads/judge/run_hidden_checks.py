@@ -17,7 +17,6 @@ import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from itertools import chain
 from math import isclose
 from pathlib import Path
 from typing import Any
@@ -423,8 +422,9 @@ def run_checks(checks: Sequence[Check], run: CheckRun) -> list[CheckOutcome]:
     A check passes only if it got answers, and if the answers of its functions are not trivial. The
     attempt's transcript is brought into the order of the checks.
     """
-    outcomes = run_concurrently(checks, run)
-    outcomes = _without_trivial_passes(outcomes, checks[0].conditions if checks else {}, run)
+    ends = run_concurrently(checks, run)
+    unmet = _unmet_requirements(ends, checks[0].conditions if checks else {}, run)
+    outcomes = [_decided(check, end, unmet, run) for check, end in zip(checks, ends, strict=True)]
     order = {check.id: position for position, check in enumerate(checks)}
     run.attempt.transcript.sort(key=lambda exchange: order.get(exchange.check, -1))
     return outcomes
@@ -477,51 +477,57 @@ def _is_of_checks(file: Path) -> bool:
     return file.parts[-3:-1] == ("grader", "checks")
 
 
-def _without_trivial_passes(
-    outcomes: Sequence[CheckOutcome], conditions: Mapping[str, Callable[..., Any]], run: CheckRun
-) -> list[CheckOutcome]:
-    """Return the outcomes, without passes of checks that involve a function with trivial answers.
+def _unmet_requirements(
+    ends: Sequence[CheckOutcome], conditions: Mapping[str, Callable[..., Any]], run: CheckRun
+) -> Mapping[str, CheckOutcome]:
+    """Return for each function with trivial answers the first requirement that it does not meet.
 
     The additional calls for this are left out of the attempt's transcript.
+
+    Args:
+        ends: The outcomes of the checks themselves.
+        conditions: For each function, the generator of its preconditions.
+        run: The data that the checks share.
     """
     transcript = [*run.attempt.transcript]
-    passed = [outcome.id for outcome in outcomes if outcome.outcome == "passed"]
-    check_targets = {}
-    for check in passed:
-        check_targets[check] = [target_of(exchange.call) for exchange in run.asked_by(check)]
-    targets = dict.fromkeys(chain.from_iterable(check_targets.values()))
-    passes = len(passed) == len(outcomes)
+    passed = [end.id for end in ends if end.outcome == "passed"]
+    targets = dict.fromkeys(
+        target_of(exchange.call) for check in passed for exchange in run.asked_by(check)
+    )
+    all_passed = len(passed) == len(ends)
     demands = [
         (name, demand)
         for name in targets
-        for demand in _demands(name, conditions.get(name), passes, run)
+        for demand in _demands(name, conditions.get(name), all_passed, run)
     ]
-    ends = run_concurrently([demand for _, demand in demands], run)
+    outcomes = run_concurrently([demand for _, demand in demands], run)
     run.attempt.transcript[:] = transcript
-    # For each function, the first requirement that it does not meet.
-    unmet = {
-        name: end
-        for (name, _), end in reversed([*zip(demands, ends, strict=True)])
-        if end.outcome != "passed"
-    }
+    unmet: dict[str, CheckOutcome] = {}
+    for (name, _), outcome in zip(demands, outcomes, strict=True):
+        if outcome.outcome != "passed":
+            unmet.setdefault(name, outcome)
+    return unmet
 
-    def held_to(check: CheckOutcome) -> CheckOutcome:
-        function = next(
-            (target for target in check_targets.get(check.id, ()) if target in unmet), ""
-        )
-        if not function:
-            return check
-        end = unmet[function]
-        return replace(
-            check,
-            outcome=end.outcome,
-            evidence=end.evidence,
-            fault=end.fault,
-            function=function,
-            trivial_answer=end.trivial_answer,
-        )
 
-    return list(map(held_to, outcomes))
+def _decided(
+    check: Check, end: CheckOutcome, unmet: Mapping[str, CheckOutcome], run: CheckRun
+) -> CheckOutcome:
+    """Return a check's outcome: as it ended, unless it passed with trivial answers."""
+    if end.outcome != "passed" or not unmet:
+        return end
+    targets = (target_of(exchange.call) for exchange in run.asked_by(check.id))
+    function = next((target for target in targets if target in unmet), "")
+    if not function:
+        return end
+    requirement = unmet[function]
+    return replace(
+        check.unattempted,
+        outcome=requirement.outcome,
+        evidence=requirement.evidence,
+        fault=requirement.fault,
+        function=function,
+        trivial_answer=requirement.trivial_answer,
+    )
 
 
 def expect_conditions(

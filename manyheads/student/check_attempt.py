@@ -7,33 +7,35 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import replace
 
 from ..box.connection import AttemptEnded, Box, End
 from ..box.worker.limits import Limits
 from ..box.worker.messages import Call
 from ..checks.explain import describe_exception
+from ..checks.hidden_check import CheckOutcome
 from ..checks.runner import cast
 from ..course import Exercise
-from ..diagnosis.bank import Diagnosis, named
 from ..diagnosis.fault_dictionary import FaultDictionary, differs
 from ..diagnosis.fingerprint import fingerprint_beside
 from ..diagnosis.observed_reply import ObservedReply, settled
 from ..judge.attempt_runner import AttemptRunner
+from ..judge.attribution import assemble, assemble_uncalled
 from ..judge.exception_advice import are_the_cause, as_note, stopped_parts, suggest
 from ..judge.prove_line import EditedAttempts, IsRight
-from ..judge.public_checks import (
+from ..judge.public_calls import (
     Attempt,
-    answer_public_calls,
-    check_result,
+    ask_public_calls,
+    name_misconceptions,
+    public_outcome,
+    run_visible_checks,
     see,
-    visible_results,
-    with_start,
 )
 from ..lines.search import Bounds, OutOfTime
-from ..result import CheckResult, ExerciseResult, Outcome, ProvedLine
+from ..result import ExerciseResult, Outcome, ProvedLine
 from ..submission import Source, proved_line
-from ..submission.source import NO_TEXT, with_locations
+from ..submission.source import LOAD_ERROR, NO_TEXT
 
 WAITED_FOR = Bounds(seconds=5.0)  # a student waits
 ALARM = 1.0  # seconds: a call needs a few milliseconds
@@ -52,7 +54,7 @@ _PRELUDE = f'exec(compile({_ALARM!r}, "<alarm>", "exec"), {{}})\n'
 
 
 def check_attempt(
-    recording: FaultDictionary,
+    dictionary: FaultDictionary,
     attempt: Attempt,
     source: Source = NO_TEXT,
     exercise: Exercise | None = None,
@@ -60,166 +62,81 @@ def check_attempt(
     """Return the result of an attempt's visible checks, with its misconceptions.
 
     Args:
-        recording: The fault dictionary of the exercise.
+        dictionary: The fault dictionary of the exercise.
         attempt: The attempt to call.
         source: Its text; it is missing if it is not available.
         exercise: Its row of course.yaml, or None if only the fault dictionary is known.
     """
-    result, _ = check_and_diagnose(recording, attempt, source, exercise)
-    return told_of(recording, result, exercise)
-
-
-def check_and_diagnose(
-    recording: FaultDictionary,
-    attempt: Attempt,
-    source: Source = NO_TEXT,
-    exercise: Exercise | None = None,
-) -> tuple[ExerciseResult, Diagnosis]:
-    """Return the result, before `told_of` completes it, and the diagnosis."""
-    findings = answer_public_calls(recording, attempt, source, exercise)
-    result = ExerciseResult(
-        id=recording.exercise,
-        score=0,
-        max_score=0,
-        checks=findings.checks,
-        diagnosis=findings.diagnosis.named,
-        also=findings.diagnosis.also,
-        functions=findings.functions,
-    )
-    return result, findings.diagnosis
-
-
-def told_of(
-    recording: FaultDictionary, result: ExerciseResult, exercise: Exercise | None = None
-) -> ExerciseResult:
-    """Complete a result: all points of the exercise, checks that only grading runs, the first hint.
-
-    A visible check that did not run because an earlier one failed is "skipped" and keeps its
-    points.
-    """
-    checks = recording.checks
-    checked_ids = {check.id for check in result.checks}
-    waiting = (
-        check_result(check, "skipped", "")
-        for check in recording.visible
-        if check.id not in checked_ids
-    )
-    all_checks = (*result.checks, *waiting)
-    visible_ids = {check.id for check in all_checks}
-    visible = sum(check.max_score for check in all_checks)
-    max_score = max(
-        visible, sum(check.points for check in checks) if exercise is None else exercise.points
-    )
-    unseen = (
-        c
-        for c in checks
-        if c.id not in visible_ids and not _is_seen_otherwise(recording, c.id, result)
-    )
-    return result.model_copy(
-        update={
-            "checks": all_checks,
-            "score": sum(check.score for check in result.checks),
-            "max_score": max_score,
-            "unseen": round(max_score - visible, 9),
-            "unseen_checks": tuple(check.title for check in unseen),
-            "diagnosis": with_start(result.diagnosis, exercise.hint if exercise else ""),
-        }
-    )
-
-
-def _is_seen_otherwise(recording: FaultDictionary, check: str, result: ExerciseResult) -> bool:
-    """Return whether a diagnosed misconception certainly fails this hidden check.
-
-    That is so if every mutant of the misconception fails it. The check's result is then no news to
-    a student.
-    """
-    if check not in recording.hidden:
-        return False
-    column = recording.hidden.index(check)
-    rows = list(zip(recording.mutants, recording.kills, strict=True))
-    for diagnosed in result.diagnosis:
-        kills = {row[column] for mutant, row in rows if mutant.id == diagnosed.id}
-        if kills and "0" not in kills:
-            return True
-    return False
-
-
-def unloadable(
-    recording: FaultDictionary, outcome: Outcome, sentence: str, misconception: str = ""
-) -> ExerciseResult:
-    """Return the result of an attempt that cannot be imported, before `told_of` completes it."""
-    checks = tuple(check_result(check, outcome, sentence) for check in recording.visible)
-    diagnosis = (named(recording.words, misconception),) if misconception else ()
-    return ExerciseResult(
-        id=recording.exercise, score=0, max_score=0, checks=checks, diagnosis=diagnosis
-    )
+    replies = ask_public_calls(dictionary, attempt, source, exercise)
+    return assemble(exercise, source, dictionary, replies, name_misconceptions(replies))
 
 
 def prove_own_lines(
-    recording: FaultDictionary,
+    dictionary: FaultDictionary,
     attempt: AttemptRunner,
-    checks: Sequence[CheckResult],
+    outcomes: Sequence[CheckOutcome],
     bounds: Bounds,
 ) -> tuple[ProvedLine, ...]:
     """Return the proved lines, without their edits.
 
     A student learns the location of the mistake, not the text that would repair it.
     """
-    index_of_call = {id(call): index for index, call in enumerate(recording.calls)}
+    index_of_call = {id(call): index for index, call in enumerate(dictionary.calls)}
 
     def is_right(call: Call) -> IsRight | None:
         if id(call) not in index_of_call:
             return None
-        index, expected = index_of_call[id(call)], recording.expected_reply(index_of_call[id(call)])
+        index, expected = (
+            index_of_call[id(call)],
+            dictionary.expected_reply(index_of_call[id(call)]),
+        )
         return lambda reply: (
-            not differs(recording, index, fingerprint_beside(expected, call, settled(call, reply)))
+            not differs(dictionary, index, fingerprint_beside(expected, call, settled(call, reply)))
         )
 
     def do_pass(edited: AttemptRunner, ids: Sequence[str]) -> bool:
         observed: dict[int, ObservedReply] = {}
-        for check in visible_results(recording, edited, observed, ids):
-            if check.outcome == "timeout":
+        for visible in run_visible_checks(dictionary, edited, observed, ids):
+            if visible.ended is End.TIMEOUT:
                 raise OutOfTime
-            if check.outcome != "passed":
+            if not visible.passed:
                 return False
         # One edit is enough only if the replies that decide no visible check are right, too.
         remaining_calls = (
             ()
             if ids
-            else (i for check in recording.checks for i in check.calls if i not in observed)
+            else (i for check in dictionary.checks for i in check.calls if i not in observed)
         )
         return not any(
-            differs(recording, i, see(recording, i, edited).actual) for i in remaining_calls
+            differs(dictionary, i, see(dictionary, i, edited).actual) for i in remaining_calls
         )
 
-    edits = EditedAttempts(attempt, checks, is_right, do_pass).mended(bounds)
+    edits = EditedAttempts(attempt, outcomes, is_right, do_pass).mended(bounds)
     return tuple(proved_line(attempt.source, edit.line) for edit in edits)
 
 
-def with_endless_line(result: ExerciseResult, attempt: AttemptRunner) -> ExerciseResult:
-    """Return the result, with the line of the loop in the evidence of a call that timed out.
+class EndlessLoops:
+    """Says in which loop a call of an attempt was when its time was up.
 
-    If the line cannot be found, the evidence stays. The call is made once more, with an alarm in
-    the attempt's own process. This happens only on a student's own machine, where nothing is hidden
-    from the attempt and no points depend on it.
+    The first call is made once more, with an alarm in the attempt's own process. This happens only
+    on a student's own machine, where nothing is hidden from the attempt and no points depend on it.
     """
-    late = [
-        check for check in result.checks if check.outcome == "timeout" and check.id in attempt.ended
-    ]
-    if not late or not (line := _line(attempt, attempt.ended[late[0].id])):
-        return result
-    new_evidence = dict.fromkeys(
-        (check.evidence for check in late), _sentence(attempt.source, line)
-    )
-    checks = tuple(
-        c.model_copy(update={"evidence": new_evidence[c.evidence]}) if c in late else c
-        for c in result.checks
-    )
-    functions = tuple(
-        f.model_copy(update={"evidence": new_evidence.get(f.evidence, f.evidence)})
-        for f in result.functions
-    )
-    return result.model_copy(update={"checks": checks, "functions": functions})
+
+    def __init__(self, attempt: AttemptRunner) -> None:
+        """Take the attempt whose calls may time out."""
+        self._attempt = attempt
+        self._sentence: str | None = None
+
+    def explain(self, call: Call) -> str:
+        """Return a sentence with the line of the loop; "" if it cannot be found.
+
+        All later calls get the sentence about the first one.
+        """
+        if self._sentence is None:
+            self._attempt.close()  # a box runs one process at a time
+            line = _line(self._attempt, call)
+            self._sentence = _sentence(self._attempt.source, line) if line else ""
+        return self._sentence
 
 
 def _line(attempt: AttemptRunner, call: Call) -> int:
@@ -256,7 +173,7 @@ def _sentence(source: Source, line: int) -> str:
 
 
 def check_source(
-    recording: FaultDictionary,
+    dictionary: FaultDictionary,
     source: Source,
     box: Box,
     limits: Limits,
@@ -266,7 +183,7 @@ def check_source(
     """Return the result of the visible checks. Nothing that the attempt does makes this raise.
 
     Args:
-        recording: The fault dictionary of the exercise.
+        dictionary: The fault dictionary of the exercise.
         source: The attempt.
         box: The box that runs it.
         limits: The limits of a call and of the attempt.
@@ -274,42 +191,40 @@ def check_source(
         exercise: Its row of course.yaml, or None if only the fault dictionary is known.
     """
 
-    def checked() -> ExerciseResult:
-        if source.missing:
-            return unloadable(
-                recording,
-                "missing",
-                source.problem.partition("\n")[0] or f"{source.name} is not here.",
-            )
-        if source.problem:
-            return unloadable(recording, "error", source.problem, "load_error")
-        attempt = AttemptRunner(box, source, limits)
+    def uncalled(outcome: Outcome, sentence: str) -> ExerciseResult:
+        outcomes = [public_outcome(check, outcome, sentence) for check in dictionary.visible]
+        misconception = LOAD_ERROR if outcome == "error" else ""
+        return assemble_uncalled(exercise, source, outcomes, misconception, dictionary=dictionary)
+
+    if source.missing:
+        reason = source.problem.partition("\n")[0]
+        return uncalled("missing", reason or f"{source.name} is not here.")
+    if source.problem:
+        return uncalled("error", source.problem)
+    attempt = AttemptRunner(box, source, limits)
+    with closing(attempt):
         try:
-            if (raised := attempt.load()) is not None:
-                suggestion = suggest(source, raised) or " "
-                sentence = f"It {describe_exception(raised, suggestion)}".rstrip()
-                return unloadable(recording, "error", sentence, "load_error")
-            note = stopped_parts(loaded := attempt.source, attempt.stopped, describe_exception)
-            result, diagnosis = check_and_diagnose(recording, attempt, loaded, exercise)
-            if are_the_cause(loaded, attempt.stopped, attempt.transcript):
-                return unloadable(recording, "error", note, "load_error")
-            attempt.close()
-            result = with_endless_line(result, attempt)
-            lines = prove_own_lines(recording, attempt, result.checks, bounds)
-            final_diagnosis = diagnosis.of_one_mistake() if lines else diagnosis
-            note = " ".join(filter(None, (as_note(note), result.note)))
-            return result.model_copy(
-                update={
-                    "lines": lines,
-                    "diagnosis": final_diagnosis.named,
-                    "also": final_diagnosis.also,
-                    "note": note,
-                }
-            )
+            raised = attempt.load()
         except AttemptEnded as ended:
             outcome: Outcome = "timeout" if ended.end is End.TIMEOUT else "crashed"
-            return unloadable(recording, outcome, f"While the file was imported: {ended}")
-        finally:
-            attempt.close()
-
-    return with_locations(told_of(recording, checked(), exercise), source)
+            return uncalled(outcome, f"While the file was imported: {ended}")
+        if raised is not None:
+            advice = suggest(source, raised) or " "
+            return uncalled("error", f"It {describe_exception(raised, advice)}".rstrip())
+        loaded = attempt.source  # with the parts that are not run again
+        stopped = stopped_parts(loaded, attempt.stopped, describe_exception)
+        replies = ask_public_calls(
+            dictionary,
+            attempt,
+            loaded,
+            exercise,
+            explain_timeout=EndlessLoops(attempt).explain,
+        )
+        if are_the_cause(loaded, attempt.stopped, attempt.transcript):
+            return uncalled("error", stopped)
+        attempt.close()
+        diagnosis = name_misconceptions(replies)
+        lines = prove_own_lines(dictionary, attempt, replies.outcomes(), bounds)
+        return assemble(
+            exercise, loaded, dictionary, replies, diagnosis, lines, note=as_note(stopped)
+        )

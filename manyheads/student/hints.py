@@ -180,7 +180,7 @@ def _steps(words: AllWords, result: ExerciseResult, start: str) -> tuple[str, st
             *((failed_check.title, failed_check.evidence) if failed_check else ("", "")),
         )
     if begun:
-        from ..judge.function_states import STUB_ENDS
+        from ..judge.public_findings import STUB_ENDS
 
         stub = begun.evidence.startswith(STUB_ENDS)
         key = f"{begun.name}: {begun.evidence}"

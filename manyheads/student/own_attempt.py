@@ -403,9 +403,6 @@ class Checks(ExitStack):
             for key in ("seconds_per_call", "seconds_per_attempt")
         }
         with self.waiting(attempt.exercise):  # an endless loop takes until its limit
-            result = check_source(
+            return check_source(
                 recording, attempt.source, box, replace(limits, **longer), exercise=attempt.exercise
             )
-        return result.model_copy(
-            update={"note": " ".join(filter(None, (attempt.source.note, result.note)))}
-        )

@@ -23,7 +23,7 @@ from functools import cached_property
 from itertools import chain, pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
-from ..result import ExerciseResult, FunctionResult, ProvedLine
+from ..result import ProvedLine
 
 if TYPE_CHECKING:
     from ..box.worker.messages import Load
@@ -74,17 +74,17 @@ class _FunctionSpan(NamedTuple):
 
 @dataclass(frozen=True)
 class Source:
-    """The text of a student's attempt at one exercise, and what can be read from it.
+    """The text of a student's attempt at one exercise, with its statements and definitions.
 
     The text is parsed once, when it is first needed.
 
     Attributes:
         name: the name of the file.
-        source: the text; empty if there is a problem.
+        text: the text; empty if there is a problem.
         problem: one sentence with the reason why the file cannot be an attempt, or "".
         missing: whether there is no file.
         note: a message to the student about the choice of the file.
-        cells: for a notebook, the first line of each cell in `source`.
+        cells: for a notebook, the first line of each cell in `text`.
         skipped: the numbers of the parts that ended the process in which they ran, and are
             therefore not run again.
         not_run: for a notebook, the cells with definitions that Jupyter does not run as Python.
@@ -448,46 +448,6 @@ def named_line(text: str, source: Source) -> int:
     if match is None or int(match[3] or 0) > len(source.cells):
         return 0
     return int(match[2]) + (source.cells[int(match[3]) - 1] - 1 if match[3] else 0)
-
-
-def with_locations(result: ExerciseResult, source: Source) -> ExerciseResult:
-    """Return the result with the location of each undefined function, and the cell of each line."""
-    functions = [_with_location(function, source) for function in result.functions]
-    stands = {
-        function.name: function.evidence
-        for function in functions
-        if function.state == "undefined" and function.evidence
-    }
-    diagnosis = list(result.diagnosis)
-    for index, diagnosed in enumerate(diagnosis):
-        if (
-            diagnosed.id == INTERFACE and diagnosed.function in stands
-        ):  # its name differs in nothing
-            title = f"{diagnosed.function} is not there once the file has run."
-            diagnosis[index] = diagnosed.model_copy(
-                update={"title": title, "hint": stands[diagnosed.function]}
-            )
-    changes: dict[str, object] = {
-        "diagnosis": tuple(diagnosis),
-        "note": in_cells(result.note, source),
-    }
-    for key, rows in (("functions", functions), ("checks", result.checks)):
-        changes[key] = tuple(
-            r.model_copy(update={"evidence": in_cells(r.evidence, source)}) for r in rows
-        )
-    return result.model_copy(update=changes)
-
-
-def _with_location(function: FunctionResult, source: Source) -> FunctionResult:
-    changes = {}
-    if function.state == "undefined":
-        if stands := location_of(source, function.name):
-            changes = {"evidence": f"{function.name} {stands}"}
-        elif all(line.strip()[:1] in ("", "#") for line in lines_of(source.text)):
-            changes = {"state": "unwritten", "near": ""}
-    elif function.state == "unwritten" and not function.evidence:
-        changes = {"evidence": where_it_is_written(source, function.name)}
-    return function.model_copy(update=changes)
 
 
 def location_of(source: Source, name: str) -> str:

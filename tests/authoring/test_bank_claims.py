@@ -15,8 +15,8 @@ from manyheads.authoring.verify import test_bank as claims
 from manyheads.authoring.verify.plugin import CASES
 from manyheads.authoring.verify.wrong_programs import MutantReport, Trials
 from manyheads.course import Exercise, load_course
-from manyheads.diagnosis.bank import Diagnosis
-from manyheads.judge.public_checks import Attribution
+from manyheads.judge.locate_misconceptions import LocatedMisconception
+from manyheads.judge.public_findings import Attribution
 from manyheads.judge.run_hidden_checks import Catalogue
 from manyheads.result import Diagnosed
 from tests.make import REPOSITORY
@@ -89,9 +89,8 @@ def reads_the_weights(namespace: Mapping[str, Any]) -> MutantReport:
         weight = f"{namespace['CausalAttention'](4, 4, 8).W_query.weight[0, 0]:.6f}"
     except (NotImplementedError, AttributeError):  # a mutant of which nothing is written, or kept
         weight = "none"
-    return MutantReport(
-        Attribution(diagnosis=Diagnosis(named=(Diagnosed(id=weight, title=weight, hint=""),)))
-    )
+    diagnosed = Diagnosed(id=weight, title=weight, hint="")
+    return MutantReport(Attribution(explaining=[LocatedMisconception(diagnosed)]))
 
 
 def test_initial_weights_decide_no_name_and_a_diagnosis_that_reads_them_breaks_the_claim(

@@ -6,17 +6,20 @@ import pytest
 
 from manyheads.box.worker.messages import Raised
 from manyheads.diagnosis.evidence import guard_of, guards_of
+from manyheads.submission import Source
 
 REFUSED = ("ValueError", "Exception", "BaseException", "object")
 
 
-def raised_on(source: str, mark: str = "# here", bases: tuple[str, ...] = REFUSED) -> Raised:
+def raised_on(source: Source, mark: str = "# here", bases: tuple[str, ...] = REFUSED) -> Raised:
     """What the marked line raises."""
-    line = next(i for i, text in enumerate(source.splitlines(), 1) if mark in text)
+    line = next(i for i, text in enumerate(source.text.splitlines(), 1) if mark in text)
     return Raised(bases[0], bases, "8, 8", "call", line)
 
 
-MODULE = """
+MODULE = Source(
+    "attempt.py",
+    """
 class Base:
     def __init__(self, width):
         if width < 1:
@@ -55,7 +58,8 @@ def rotate(x, base=2):
     x = x.flip(-1)
     if len(x) == 3:
         raise ValueError  # turned
-"""
+""",
+)
 
 
 @pytest.mark.parametrize(
@@ -107,10 +111,11 @@ def test_a_guard_says_whether_it_divides(mark: str, target: str, divides: bool) 
     ],
 )
 def test_a_guard_the_wrong_way_round_is_seen(guard: str, is_inverted: bool) -> None:
-    text = f"def f(C, n):\n    {guard}\n"
+    source = Source("attempt.py", f"def f(C, n):\n    {guard}\n")
     line = 3 if "else" in guard else 2
     exc_type = "AssertionError" if "assert" in guard else "ValueError"
-    parsed_guard = guard_of(text, "f", Raised(exc_type, (exc_type, "Exception"), "", "call", line))
+    raised = Raised(exc_type, (exc_type, "Exception"), "", "call", line)
+    parsed_guard = guard_of(source, "f", raised)
     assert parsed_guard.inverted is is_inverted
 
 

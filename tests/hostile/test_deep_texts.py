@@ -9,7 +9,7 @@ import pytest
 from manyheads.judge.grade_submission import Judge, Settings
 from manyheads.lines.search import candidates
 from manyheads.submission import Source
-from manyheads.submission.source import DEEPEST, tree_of
+from manyheads.submission.source import DEEPEST, read_statements
 
 from .test_long_texts import ANALYSES
 
@@ -102,7 +102,7 @@ def deepest_that_is_read(construct: str) -> int:
     least, most = 1, DEEPEST
     while least < most:
         middle = (least + most + 1) // 2
-        is_read = all(tree_of(text) for text in texts_of(construct, middle))
+        is_read = all(map(read_statements, texts_of(construct, middle)))
         least, most = (middle, most) if is_read else (least, middle - 1)
     return least
 
@@ -121,7 +121,8 @@ def test_no_analysis_meets_a_text_that_it_cannot_walk(kind: str) -> None:
         for text in texts_of(kind, depth):
             for _, ask in ANALYSES.values():
                 below(STACK, lambda ask=ask, text=text: ask(text))
-            below(STACK, lambda text=text: candidates(text, ["g"], [1]))
+            source = Source(NAME, text)
+            below(STACK, lambda source=source: candidates(source, ["g"], [1]))
 
 
 WRONG = "def running_mean(x):\n    return x.cumsum(0) / 7\n\n\n"
@@ -161,11 +162,12 @@ def test_what_stands_beside_it_is_graded_without_a_fault_of_the_grader(
 def test_what_nobody_writes_who_means_well_is_still_read(
     tiny, box, running_mean, text: str
 ) -> None:
-    source = f"def running_mean(x):\n    {text}\n    return x.cumsum(0) / len(x)\n"
+    attempt = f"def running_mean(x):\n    {text}\n    return x.cumsum(0) / len(x)\n"
+    source = Source(NAME, attempt)
     judge = Judge(tiny, box, Settings(secret=b"secret"))
-    result = judge.grade_attempt("s", running_mean, Source(NAME, source))
+    result = judge.grade_attempt("s", running_mean, source)
     assert judge.faults == []
-    assert tree_of(source)
+    assert source.tree
     assert {named.id for named in result.diagnosis} == {"counts_all", "empty_unchecked"}
 
 

@@ -5,10 +5,11 @@ Work is counted, not timed.
 import inspect
 import sys
 import tracemalloc
-from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from collections.abc import Callable, Iterator, Mapping
+from functools import cached_property, lru_cache, partial
 from importlib import import_module
 from itertools import count
+from operator import attrgetter, methodcaller
 from pathlib import Path
 from pkgutil import iter_modules
 
@@ -17,21 +18,16 @@ import pytest
 import manyheads
 from manyheads.box.open_and_load import Stopped
 from manyheads.box.worker.messages import Call, Raised, Reply
+from manyheads.checks.hidden_check import CheckOutcome, Layer
 from manyheads.checks.runner import Exchange
 from manyheads.diagnosis.evidence import guards_of
+from manyheads.judge import exception_advice
 from manyheads.judge.exception_advice import are_the_cause, suggest
-from manyheads.judge.function_states import FunctionSummary, named_in
+from manyheads.judge.public_findings import ChosenFailure, FunctionSummary, FunctionVerdict
 from manyheads.lines.search import LONGEST, LONGEST_LINES, MOST, candidates
 from manyheads.submission import Source
 from manyheads.submission.read import LINE_LIMIT, without_engine, without_magics
-from manyheads.submission.source import (
-    CODE_LIMIT,
-    DEEPEST,
-    nodes_of,
-    statements_of,
-    tree_of,
-    unwritten_names,
-)
+from manyheads.submission.source import CODE_LIMIT, DEEPEST
 
 ENGINE = Path(manyheads.__file__).parent
 WORK = 120  # calls of Python for each character of a text, or of one of 20,000
@@ -138,20 +134,32 @@ def refused(line: int, message: str = "") -> Raised:
     return Raised("ValueError", ("ValueError", "Exception"), message, "call", line)
 
 
+# All analyses of a text share a Source, as they do in a judge.
+@lru_cache(maxsize=1)
+def script(text: str) -> Source:
+    return Source("a.py", text)
+
+
+@lru_cache(maxsize=1)
+def notebook(text: str) -> Source:
+    """A notebook whose cells are the lines of the text."""
+    return Source("a.ipynb", text, cells=tuple(range(1, text.count("\n") + 2)))
+
+
 def guards(text: str) -> None:
     lines = text.count("\n") + 1
-    guards_of(text, {i: ("f", refused(1 + i * 37 % lines)) for i in range(CALLS)})
+    guards_of(script(text), {i: ("f", refused(1 + i * 37 % lines)) for i in range(CALLS)})
 
 
 def cured(text: str) -> None:
+    source = script(text)
     for raised in (UNDEFINED, LACKS, UNBOUND, NONE, NO_CALL, refused(1)):
-        suggest(text, raised)
+        suggest(source, raised)
 
 
 def stopped(text: str) -> None:
-    source = Source("a", text, cells=tuple(range(1, text.count("\n") + 2)))
     stops = [Stopped(i + 1, UNDEFINED) for i in range(text.count("\n") + 1)]
-    are_the_cause(source, stops, [Exchange("", Call("f"), Reply(raised=UNDEFINED))])
+    are_the_cause(notebook(text), stops, [Exchange("", Call("f"), Reply(raised=UNDEFINED))])
 
 
 # What else a function is given that takes a source, by the name of its argument.
@@ -170,9 +178,17 @@ GIVEN = {
     "describe": str,
     "transcript": (),
     "stopped": (),
-    "summaries": [
-        FunctionSummary(name, is_asked=True, is_wrong=True, raised=NONE) for name in ("f", "f0")
-    ],
+    "summaries": [FunctionSummary(name, is_asked=True, is_wrong=True) for name in ("f", "f0")],
+    "chosen": {name: ChosenFailure("a check", "its evidence", NONE) for name in ("f", "f0")},
+    "arguments": ("x", "y"),
+    "verdict": FunctionVerdict("f", "undefined"),
+    "outcome": CheckOutcome("check", "a check", Layer.VALUES, 1, "", "failed"),
+    "function": "f",
+}
+KINDS_OF_TEXT: Mapping[str, Callable[[str], str]] = {"": str}
+KINDS_OF_SOURCE: Mapping[str, Callable[[str], Source]] = {
+    " of a script": script,
+    " of a notebook": notebook,
 }
 # candidates of lines are edits, and have a limit of their own
 ROOMS = ("judge", "submission", "diagnosis")
@@ -199,30 +215,53 @@ def takes_a_source() -> Iterator[tuple[str, Callable[[str], object]]]:
                 if parameter.default is parameter.empty and parameter.name != "source"
             ]
             is_more = any(
-                str(parameter.annotation).startswith("Mapping") for parameter in parameters.values()
+                str(parameter.annotation).startswith("Mapping")
+                and not isinstance(GIVEN.get(parameter.name), Mapping)
+                for parameter in parameters.values()
             )  # as guards_of takes
             if "source" in parameters and GIVEN.keys() >= set(needed) and not is_more:
-                yield (
-                    f"{info.name}.{name}",
-                    partial(run_analysis, function, str(parameters["source"].annotation), needed),
-                )
+                arguments = {name: GIVEN[name] for name in needed}
+                is_text = parameters["source"].annotation in ("str", str)
+                for ending, source_of in (KINDS_OF_TEXT if is_text else KINDS_OF_SOURCE).items():
+                    ask = partial(run_analysis, function, source_of, arguments)
+                    yield f"{info.name}.{name}{ending}", ask
 
 
 def run_analysis(
-    function: Callable[..., object], annotation: str, needed: Sequence[str], text: str
+    function: Callable[..., object],
+    source_of: Callable[[str], object],
+    arguments: Mapping[str, object],
+    text: str,
 ) -> None:
-    cells = tuple(range(1, text.count("\n") + 2))  # of a notebook whose cells are lines
-    source = Source("a", text, cells=cells) if annotation == "Source" else text
-    arguments = {name: GIVEN[name] for name in needed}
-    if "names" in needed:
-        function(source, "f")
-    else:
-        function(source=source, **arguments)
+    function(source=source_of(text), **arguments)
+
+
+def members_of_source() -> Iterator[tuple[str, Callable[[str], object]]]:
+    """Every public property and method of Source, in their order: each adds to those above it."""
+    for name, member in vars(Source).items():
+        if name.startswith("_"):
+            continue
+        if isinstance(member, property | cached_property):
+            read: Callable[[Source], object] = attrgetter(name)
+        elif inspect.isfunction(member):
+            _, *needed = inspect.signature(member).parameters
+            read = methodcaller(name, *(GIVEN[argument] for argument in needed))
+        else:  # the default of a field
+            continue
+        for ending, source_of in KINDS_OF_SOURCE.items():
+            ask = partial(read_member, read, source_of)
+            yield f"{Source.__module__}.Source.{name}{ending}", ask
+
+
+def read_member(
+    read: Callable[[Source], object], source_of: Callable[[str], Source], text: str
+) -> None:
+    read(source_of(text))
 
 
 # With the calls that Python may make for a character of the text.
 ANALYSES: dict[str, tuple[int, Callable[[str], object]]] = {
-    **{name: (WORK, ask) for name, ask in takes_a_source()},
+    **{name: (WORK, ask) for name, ask in (*members_of_source(), *takes_a_source())},
     "cures": (2 * WORK, cured),
     "guards": (WORK, guards),
     "parts that did not run": (WORK, stopped),
@@ -268,7 +307,7 @@ def calls_of(ask: Callable[[], object], most: int) -> int:
 @pytest.fixture(autouse=True)
 def forgets() -> None:
     """Nothing is remembered of a text that was looked at before."""
-    for function in (tree_of, statements_of, named_in, unwritten_names, nodes_of):
+    for function in (script, notebook, exception_advice._file):
         function.cache_clear()
 
 
@@ -286,7 +325,8 @@ def test_every_analysis_grows_with_the_text_and_no_faster(text: str) -> None:
 
 @pytest.mark.parametrize("text", EACH)
 def test_edits_of_a_text_take_bounded_work_each(text: str) -> None:
-    assert calls_of(lambda: candidates(text, ["f"], [1]), MOST * EDITS) <= MOST * EDITS
+    source = script(text)
+    assert calls_of(lambda: candidates(source, ["f"], [1]), MOST * EDITS) <= MOST * EDITS
 
 
 def test_no_analysis_of_a_ring_takes_more_memory_than_parsing_it() -> None:

@@ -15,6 +15,7 @@ from manyheads.box.worker.execute import raised_by
 from manyheads.box.worker.messages import Raised
 from manyheads.judge import exception_advice
 from manyheads.judge.exception_advice import LONGEST, suggest
+from manyheads.submission import Source
 
 GIVEN = {
     "torch": torch,
@@ -34,11 +35,15 @@ GIVEN = {
 TABLE = yaml.safe_load(Path(__file__).with_name("cures.yaml").read_text(encoding="utf-8"))
 
 
-def raised(source: str) -> Raised:
+def source_of(text: str) -> Source:
+    return Source("attempt.py", text)
+
+
+def raised(text: str) -> Raised:
     """What the file raises, or its f."""
     with pytest.raises(Exception) as caught:  # noqa: PT012
         names = dict(GIVEN)
-        exec(compile(source, "attempt.py", "exec"), names)
+        exec(compile(text, "attempt.py", "exec"), names)
         names["f"]()
     return raised_by(caught.value, "call", "attempt.py")
 
@@ -54,28 +59,26 @@ ROWS = [
     for suggestion, examples in TABLE["lines"].items()
     for lines in examples
 ]
-ROWS += [
-    (suggestion, source) for suggestion, examples in TABLE["files"].items() for source in examples
-]
+ROWS += [(suggestion, text) for suggestion, examples in TABLE["files"].items() for text in examples]
 
 
 @pytest.mark.parametrize(
-    ("said", "source"), ROWS, ids=[f"{suggestion}: {source[-40:]}" for suggestion, source in ROWS]
+    ("said", "text"), ROWS, ids=[f"{suggestion}: {text[-40:]}" for suggestion, text in ROWS]
 )
-def test_what_is_raised_has_its_usual_cure(said: str, source: str) -> None:
-    assert said in suggest(source, raised(source))
+def test_what_is_raised_has_its_usual_cure(said: str, text: str) -> None:
+    assert said in suggest(source_of(text), raised(text))
 
 
 @pytest.mark.parametrize(
-    "source", [pytest.param(source, id=name) for name, source in TABLE["nothing"].items()]
+    "text", [pytest.param(text, id=name) for name, text in TABLE["nothing"].items()]
 )
-def test_of_what_is_only_like_it_nothing_is_said(source: str) -> None:
-    assert suggest(source, raised(source)) == ""
+def test_of_what_is_only_like_it_nothing_is_said(text: str) -> None:
+    assert suggest(source_of(text), raised(text)) == ""
 
 
 def test_every_row_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
     full_table = exception_advice.table()
-    cases = [(suggestion, source, raised(source)) for suggestion, source in ROWS]
+    cases = [(suggestion, source_of(text), raised(text)) for suggestion, text in ROWS]
     for row in full_table:
         monkeypatch.setattr(
             exception_advice,
@@ -92,28 +95,20 @@ def lacks(name: str, line: int | None) -> Raised:
 
 
 def test_another_line_or_none_shows_nothing() -> None:
+    source = source_of("def f(q, k):\n    k = k.trasnpose(0, 1)\n    return q @ k\n")
     for line in (None, 3, 9):
-        assert (
-            suggest(
-                "def f(q, k):\n    k = k.trasnpose(0, 1)\n    return q @ k\n",
-                lacks("trasnpose", line),
-            )
-            == ""
-        )
+        assert suggest(source, lacks("trasnpose", line)) == ""
 
 
 def test_an_attempt_does_not_choose_the_word() -> None:
     """It may raise what it likes: only a name that stands on the line is looked up, or repeated."""
+    source = source_of("def f(): g()\n")
     for word in ("arange", "softmaxx", "secret_0123", "x" * 10_000):
-        assert suggest("def f(): g()\n", lacks(word, 1)) == ""
-        assert (
-            suggest(
-                "def f(): g()\n",
-                Raised("NameError", (), f"name '{word}' is not defined", "call", 1),
-            )
-            == ""
-        )
-    assert suggest(f"def f(): x.{'x' * LONGEST}xe\n", lacks("x" * LONGEST + "x", 1)) == ""
+        undefined = Raised("NameError", (), f"name '{word}' is not defined", "call", 1)
+        assert suggest(source, lacks(word, 1)) == ""
+        assert suggest(source, undefined) == ""
+    longer = source_of(f"def f(): x.{'x' * LONGEST}xe\n")
+    assert suggest(longer, lacks("x" * LONGEST + "x", 1)) == ""
 
 
 LONG = [
@@ -135,7 +130,8 @@ LONG += ["self.m = ", "register_buffer((", "B, "]
 
 @pytest.mark.parametrize("repeated", LONG)
 def test_a_long_text_takes_no_long_time(repeated: str) -> None:
-    source = f'def f(x):\n    """{repeated * 2000}\n{repeated * 9000}\n{repeated * 9000}"""\n'
+    text = f'def f(x):\n    """{repeated * 2000}\n{repeated * 9000}\n{repeated * 9000}"""\n'
+    source, line = source_of(text), text.count("\n") - 1
     started = time.process_time()
     for type_ in ("RuntimeError", "TypeError", "ValueError", "IndexError"):
         for prefix in (
@@ -145,12 +141,8 @@ def test_a_long_text_takes_no_long_time(repeated: str) -> None:
             "mat1 and mat2 sh",
             "only integers, ",
         ):
-            suggest(
-                source,
-                Raised(
-                    type_, (type_,), f"{prefix}{repeated * 2000}", "call", source.count("\n") - 1
-                ),
-            )
+            message = f"{prefix}{repeated * 2000}"
+            suggest(source, Raised(type_, (type_,), message, "call", line))
     assert time.process_time() - started < 4
 
 
@@ -171,15 +163,11 @@ BOUNDS = {
 }
 
 
-@pytest.mark.parametrize(("source", "line", "said"), BOUNDS.values(), ids=BOUNDS)
+@pytest.mark.parametrize(("text", "line", "said"), BOUNDS.values(), ids=BOUNDS)
 def test_a_file_within_its_limit_takes_no_long_time_or_sentence(
-    source: str, line: int, said: str
+    text: str, line: int, said: str
 ) -> None:
+    source, error = source_of(text), Raised("AttributeError", (), said, "call", line)
     started = time.process_time()
-    assert (
-        max(
-            len(suggest(source, Raised("AttributeError", (), said, "call", line))) for _ in range(9)
-        )
-        < 200
-    )
+    assert max(len(suggest(source, error)) for _ in range(9)) < 200
     assert time.process_time() - started < 2

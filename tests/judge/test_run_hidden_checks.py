@@ -290,12 +290,12 @@ import torch
 from pathlib import Path
 from manyheads.checks.runner import LocalRunner
 from manyheads.checks.runner import LocalRecordingRunner
-from manyheads.judge import run_checks
+from manyheads.judge import run_hidden_checks
 from manyheads.judge.run_hidden_checks import CheckRun, HiddenChecks
 
 right = {"f": lambda: torch.tensor(7.0)}
 file = Path("test_hangs.py").resolve()
-run_checks.CPU_SECONDS = 0.5
+run_hidden_checks.CPU_SECONDS = 0.5
 checks = HiddenChecks([file])
 checks.run(file, CheckRun(LocalRecordingRunner(right), LocalRunner(right), b"s", ()))
 """

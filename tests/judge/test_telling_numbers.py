@@ -1,4 +1,4 @@
-"""What stands out in wrong numbers."""
+"""Sentences about wrong numbers: one that stands out, and where the numbers came from."""
 
 import math
 
@@ -6,7 +6,10 @@ import pytest
 import torch
 from torch import Tensor, tensor
 
-from manyheads.judge.describe_wrong_numbers import what_stands_out
+from manyheads.box.worker.messages import Call, Output, Reply
+from manyheads.diagnosis.fingerprint import ReplyFingerprint
+from manyheads.diagnosis.observed_reply import ObservedReply
+from manyheads.judge.describe_wrong_numbers import origin_of_numbers, what_stands_out
 
 SCORES = tensor([[0.5, 2.0, -1.0], [1.0, 0.0, 3.0]])
 SHARES = SCORES.softmax(-1)
@@ -74,3 +77,80 @@ def test_what_stands_out(mine: Tensor, right: Tensor, says: str) -> None:
     message = what_stands_out(mine, right)
     assert message.startswith(says)
     assert bool(message) == bool(says)
+
+
+# two sequences, three positions, four channels: two heads of two
+STREAM = torch.arange(24.0, dtype=torch.float64).sqrt().reshape(2, 3, 4)
+HEADS = STREAM.view(2, 3, 2, 2).transpose(1, 2)
+
+
+def origin(actual: Tensor | None, expected: Tensor | None, *arguments: object) -> str:
+    """Return where the numbers of an answer to a call with these arguments came from."""
+    call, reply = Call("split_heads", arguments), Reply((Output("tensor", actual),))
+    return origin_of_numbers(
+        ObservedReply(call, ReplyFingerprint(), (expected,), reply, ReplyFingerprint())
+    )
+
+
+FROM = "should be the number that the {} has at {}; yours is the one at {}"
+
+
+@pytest.mark.parametrize(
+    ("actual", "expected", "arguments", "says"),
+    [
+        pytest.param(
+            STREAM.view(2, 2, 3, 2),
+            HEADS,
+            (STREAM, 2),
+            "At [0, 0, 1, 0] " + FROM.format("first argument", "[0, 1, 0]", "[0, 0, 2]"),
+            id="a wrong view",
+        ),
+        pytest.param(
+            HEADS.reshape(2, 3, 4),
+            STREAM,
+            (HEADS,),
+            "At [0, 0, 2] " + FROM.format("first argument", "[0, 1, 0, 0]", "[0, 0, 1, 0]"),
+            id="a transpose that is missing",
+        ),
+        pytest.param(
+            STREAM.flip(1),
+            STREAM,
+            (2, torch.ones(3), STREAM),
+            "At [0, 0, 0] " + FROM.format("third argument", "[0, 0, 0]", "[0, 2, 0]"),
+            id="another argument than the first",
+        ),
+        pytest.param(
+            STREAM.float().view(2, 2, 3, 2),
+            HEADS,
+            (STREAM, 2),
+            "At [0, 0, 1, 0] " + FROM.format("first argument", "[0, 1, 0]", "[0, 0, 2]"),
+            id="an answer in float32",
+        ),
+        pytest.param(
+            STREAM.view(2, 2, 3, 2),
+            HEADS,
+            (STREAM.float(), 2),
+            "At [0, 0, 1, 0] " + FROM.format("first argument", "[0, 1, 0]", "[0, 0, 2]"),
+            id="an argument in float32",
+        ),
+        pytest.param(HEADS, HEADS, (STREAM, 2), "", id="the right numbers"),
+        pytest.param(HEADS.float(), HEADS, (STREAM, 2), "", id="the right numbers in float32"),
+        pytest.param(HEADS.mT, HEADS, (STREAM, 2), "", id="another shape"),
+        pytest.param(2 * STREAM.view(2, 2, 3, 2), HEADS, (STREAM, 2), "", id="other numbers"),
+        pytest.param(STREAM.view(2, 2, 3, 2), 2 * HEADS, (STREAM, 2), "", id="no numbers of it"),
+        pytest.param(HEADS * math.nan, HEADS, (STREAM, 2), "", id="NaN"),
+        pytest.param(STREAM.view(2, 2, 3, 2) + 1j, HEADS, (STREAM, 2), "", id="complex numbers"),
+        pytest.param(STREAM[0, 0, 1], STREAM[0, 0, 2], (STREAM,), "", id="a single number"),
+        pytest.param(None, HEADS, (STREAM, 2), "", id="no tensor"),
+        pytest.param(STREAM.view(2, 2, 3, 2), None, (STREAM, 2), "", id="no tensor is due"),
+        pytest.param(torch.zeros(3), torch.ones(3), (torch.ones(0),), "", id="an empty argument"),
+        pytest.param(torch.zeros(3), torch.ones(3), (torch.ones(1),), "", id="one number alone"),
+        pytest.param(
+            torch.zeros(3), torch.ones(3), (torch.arange(3),), "", id="an argument of integers"
+        ),
+    ],
+)
+def test_where_wrong_numbers_came_from(
+    actual: Tensor | None, expected: Tensor | None, arguments: tuple[object, ...], says: str
+) -> None:
+    assert origin(actual, expected, *arguments) == says

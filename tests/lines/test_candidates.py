@@ -10,6 +10,7 @@ import pytest
 
 from manyheads.lines.search import MOST, Bounds, OutOfTime, candidates, find_lines
 from manyheads.lines.single_edits import LineEdit
+from manyheads.submission import Source
 
 MODULE = """\
 import torch
@@ -29,19 +30,19 @@ class Attention(nn.Module):
 """
 
 
-def edits(source: str, *targets: str) -> list[LineEdit]:
+def edits(text: str, *targets: str) -> list[LineEdit]:
     """What is tried, each a text that Python can parse."""
-    result = candidates(source, targets)
+    result = candidates(Source("attempt.py", text), targets)
     for edit in result:
         ast.parse(edit.after)
     return result
 
 
-def changed_to(source: str, *targets: str) -> set[str]:
+def changed_to(text: str, *targets: str) -> set[str]:
     """The lines that edits put in place of others."""
     return {
         new
-        for edit in edits(source, *targets)
+        for edit in edits(text, *targets)
         for new in edit.after.split("\n")
         if new not in edit.before.split("\n")
     }
@@ -191,14 +192,14 @@ def test_what_is_not_seen_does_not_turn_the_line_that_the_instructor_reads() -> 
 
 
 def test_likely_edits_come_first_and_those_on_the_line_of_an_exception_before_them() -> None:
-    source = "def f(q, k):\n    q = q.sum(0)\n    return q / k\n"
+    source = Source("attempt.py", "def f(q, k):\n    q = q.sum(0)\n    return q / k\n")
     assert [e.line for e in candidates(source, (), {3})][:3] == [3, 3, 3]
     tiers = [edit.tier for edit in candidates(source, ())]
     assert tiers == sorted(tiers)
 
 
 @pytest.mark.parametrize(
-    "source",
+    "text",
     [
         pytest.param("def f(x):\n    return x + 1\n" + "\n" * 400, id="too many lines"),
         pytest.param("def f(x):\n    return x + 1\n" + "x" * 20_000, id="too many characters"),
@@ -213,12 +214,13 @@ def test_likely_edits_come_first_and_those_on_the_line_of_an_exception_before_th
         pytest.param("", id="nothing"),
     ],
 )
-def test_what_is_too_long_or_no_code_is_not_edited(source: str) -> None:
-    assert candidates(source, ()) == []
+def test_what_is_too_long_or_no_code_is_not_edited(text: str) -> None:
+    assert candidates(Source("attempt.py", text), ()) == []
 
 
 def test_an_integer_that_cannot_be_written_down_again_is_left_alone() -> None:
-    result = candidates(f"def f(x):\n    return x + 1 + 0x{'f' * 5000}\n", ())
+    text = f"def f(x):\n    return x + 1 + 0x{'f' * 5000}\n"
+    result = candidates(Source("attempt.py", text), ())
     assert result
     assert all("f" * 5000 in edit.after for edit in result if edit.category == "number")
 
@@ -231,7 +233,7 @@ LONG = (
 
 
 @pytest.mark.parametrize(
-    "source",
+    "text",
     [
         pytest.param(LONG, id="names alone"),
         pytest.param(
@@ -240,8 +242,8 @@ LONG = (
         ),
     ],
 )
-def test_a_long_text_has_bounded_edits(source: str) -> None:
-    result = candidates(source, ())
+def test_a_long_text_has_bounded_edits(text: str) -> None:
+    result = candidates(Source("attempt.py", text), ())
     assert 0 < len(result) <= MOST
     assert sum(sys.getsizeof(edit.after) for edit in result) <= 80_000_000
 

@@ -1,5 +1,5 @@
 """One attempt's file as text: what is read and refused, a notebook's cells, what is not written,
-and where a name stands.
+where a name stands, and which functions a function uses.
 """
 
 import ast
@@ -12,19 +12,14 @@ from typing import Any
 
 import pytest
 
-from manyheads.result import Diagnosed, ExerciseResult, FunctionResult
 from manyheads.submission import Source, code_digest, largest, read_attempt
 from manyheads.submission import source as source_text
 from manyheads.submission.read import LINE_LIMIT, NotebookError, read_notebook, without_engine
 from manyheads.submission.source import (
     CODE_LIMIT,
     LeftOver,
-    is_unwritten,
-    left_over_raise,
     location_of,
-    unwritten_names,
     where_it_is_written,
-    with_locations,
 )
 from tests.make import REPOSITORY, notebook
 
@@ -599,26 +594,27 @@ SOMETHING = {
 
 
 @pytest.mark.parametrize(
-    "source",
+    "text",
     [*(f"def mean(x):\n    {body}\n" for body in NOTHING), *EMPTY.values()],
     ids=[*NOTHING, *EMPTY],
 )
-def test_a_file_without_content_is_nothing(source):
-    assert is_unwritten(source)
+def test_a_file_without_content_is_nothing(text):
+    assert Source("attempt.py", text).is_unwritten
 
 
-@pytest.mark.parametrize("source", SOMETHING.values(), ids=SOMETHING)
-def test_whoever_has_begun_has_written_something(source):
-    assert not is_unwritten(source)
+@pytest.mark.parametrize("text", SOMETHING.values(), ids=SOMETHING)
+def test_whoever_has_begun_has_written_something(text):
+    assert not Source("attempt.py", text).is_unwritten
 
 
 @pytest.mark.parametrize("stub", RELEASED, ids=lambda path: path.stem)
 def test_every_stub_is_nothing(stub):
-    assert is_unwritten(stub.read_text(encoding="utf-8"))
+    assert Source(stub.name, stub.read_text(encoding="utf-8")).is_unwritten
 
 
 def test_no_attempt_of_the_graders_is_nothing():
-    assert [path.name for path in WHOLE if is_unwritten(path.read_text(encoding="utf-8"))] == []
+    attempts = [Source(path.name, path.read_text(encoding="utf-8")) for path in WHOLE]
+    assert [attempt.name for attempt in attempts if attempt.is_unwritten] == []
 
 
 def test_what_is_not_written_is_told_apart_from_what_is():
@@ -630,16 +626,16 @@ def test_what_is_not_written_is_told_apart_from_what_is():
         "def mean(x):\n    return x.mean()\n\ndef again(x):\n    pass\n\ndef again(x):\n"
         "    return x\n"
     )
-    source = (
+    text = (
         f"{written}def total(x):\n    pass\n"
         f"{of_two.format('Head', 'raise NotImplementedError')}"
         f"{of_two.format('Body', 'return x')}"
     )
-    assert unwritten_names(source) == {"total", "Head"}
+    assert Source("attempt.py", text).unwritten_names == {"total", "Head"}
 
 
 @pytest.mark.parametrize(
-    ("source", "left"),
+    ("text", "left"),
     [
         pytest.param(
             "def mean(x):\n    raise NotImplementedError()\n    return x.mean()\n",
@@ -685,8 +681,8 @@ def test_what_is_not_written_is_told_apart_from_what_is():
         ),
     ],
 )
-def test_a_stub_that_still_ends_what_is_written_is_told_apart(source, left):
-    assert left_over_raise(source, "mean") == left
+def test_a_stub_that_still_ends_what_is_written_is_told_apart(text, left):
+    assert Source("attempt.py", text).left_over_raise("mean") == left
 
 
 DEF = "def mean(x):\n    return x.mean()\n"
@@ -795,31 +791,29 @@ def test_what_is_written_beside_a_stub(source, says):
     assert where_it_is_written(Source("a.py", source), "mean") == says
 
 
-def test_a_name_that_is_written_rightly_is_not_said_to_differ():
-    interface = Diagnosed(
-        id="interface", title="A name differs.", hint="Letter by letter?", function="mean"
-    )
-    missing = tuple(FunctionResult(name=name, state="undefined") for name in ("mean", "total"))
-    result = ExerciseResult(
-        id="e", score=0, max_score=1, checks=(), functions=missing, diagnosis=(interface,)
-    )
-    located_result = with_locations(result, Source("a.py", f"class A:\n{INDENTED}"))
-    says = f"mean stands {INSIDE.format('line 2', 'class', 'line 1')}"
-    assert [function.evidence for function in located_result.functions] == [says, ""]
-    assert (located_result.diagnosis[0].title, located_result.diagnosis[0].hint) == (
-        "mean is not there once the file has run.",
-        says,
-    )
-    elsewhere = with_locations(result, Source("a.py", "x = 1\n"))
-    assert elsewhere.diagnosis == (interface,)
+USING = Source(
+    "attempt.py",
+    """
+def scores(q, k): return q @ k.mT
+def helper(q, k): return scores(q, k)
+def attend(q, k, v): return helper(q, k) @ v
+class Head(Module):
+    def forward(self, x): return attend(x, x, x) + Head.size
+if __name__ == "__main__":
+    def scores(): return attend
+""",
+)
 
 
-def test_in_an_empty_file_nothing_is_renamed():
-    functions = (FunctionResult(name="attend", state="undefined"),)
-    result = ExerciseResult(id="one", score=0, max_score=1, checks=(), functions=functions)
-    for text, state in (
-        ("", "unwritten"),
-        ("\n# later\n", "unwritten"),
-        ("import torch\n", "undefined"),
-    ):
-        assert [f.state for f in with_locations(result, Source("a.py", text)).functions] == [state]
+def test_what_is_used_by_way_of_another_is_used() -> None:
+    assert {name: USING.uses(name) for name in USING.names_used} == {
+        "scores": frozenset(),
+        "helper": {"scores"},
+        "attend": {"helper", "scores"},
+        "Head": {"attend", "helper", "scores"},
+    }
+
+
+def test_of_a_text_that_is_no_python_nothing_is_known() -> None:
+    source = Source("attempt.py", "def f(:")
+    assert (source.names_used, source.uses("f")) == ({}, frozenset())

@@ -15,13 +15,15 @@ from io import StringIO
 from itertools import islice
 
 from ...box.connection import Box
+from ...checks.hidden_check import CheckOutcome
 from ...checks.runner import Exchange, LocalRecordingRunner, target_of
 from ...course import Course, Exercise
 from ...diagnosis import Mutant, load_bank
 from ...diagnosis.bank import Namespace
 from ...diagnosis.recording_file import read
 from ...judge.grade_submission import Judge, Settings
-from ...judge.public_checks import Attribution, answer_public_calls
+from ...judge.public_calls import ask_public_calls, name_misconceptions
+from ...judge.public_findings import Attribution, attribute
 from ...judge.run_hidden_checks import Catalogue
 from ...lines.search import Bounds, candidates
 from ...lines.single_edits import LineEdit
@@ -35,16 +37,19 @@ from ..templates import filled
 class MutantReport:
     """The diagnosis of a wrong attempt, from its replies to the public calls."""
 
-    def __init__(self, findings: Attribution, transcript: Sequence[Exchange] = ()) -> None:
-        self.checks, self.named = findings.checks, findings.diagnosis.named
+    def __init__(
+        self,
+        findings: Attribution,
+        checks: Sequence[CheckOutcome] = (),
+        answers: str = "",
+        transcript: Sequence[Exchange] = (),
+    ) -> None:
+        self.checks, self.named = checks, [m.diagnosed for m in findings.explaining]
         self.names = [diagnosed.id for diagnosed in self.named]
         # equal for two attempts with the same replies
-        self.behaviour = (
-            findings.diagnosis.answers,
-            sorted((check.id, check.outcome) for check in findings.checks),
-        )
+        self.behaviour = (answers, sorted((check.id, check.outcome) for check in checks))
         wrong_functions = {
-            function.name for function in findings.functions if function.state != "right"
+            verdict.name for verdict in findings.verdicts if verdict.state != "right"
         }
         raised = [
             exchange.reply.raised
@@ -116,10 +121,13 @@ class Trials:
         """
         attempt = LocalRecordingRunner(namespace)
         with redirect_stdout(StringIO()), redirect_stderr(StringIO()):
-            findings = answer_public_calls(
-                self.recording, attempt, self._source, self.exercise, self.bank
+            replies = ask_public_calls(
+                self.recording, attempt, self._source, self.exercise, is_graded=True
             )
-        return MutantReport(findings, attempt.transcript)
+        diagnosis = name_misconceptions(replies, self.bank)
+        findings = attribute(replies, diagnosis)
+        outcomes = replies.outcomes()
+        return MutantReport(findings, outcomes, diagnosis.answers, attempt.transcript)
 
     def suspects(self, mutant: Mutant) -> Iterator[str]:
         """Yield for each check that a mutant fails the misconception that it shows, or ""."""

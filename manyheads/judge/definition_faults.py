@@ -1,0 +1,181 @@
+"""Find faults in the definition of a function that fails: its text is read, and never run.
+
+Examples: a function where a class is asked for, arguments in another order, a tensor that is made
+without the device, an assert that refuses nothing.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+
+from ..box.worker.messages import Raised
+from ..box.worker.result_structure import Form
+from ..submission import Source
+from ..submission.source import DEFINITIONS
+
+MAKES_A_TENSOR = frozenset(
+    "arange empty eye full linspace ones rand randn tensor tril_indices triu_indices zeros".split()
+)
+REFUSALS = ("ValueError", "AssertionError", "Exception", "RuntimeError", "TypeError")
+COLLECTIONS = (ast.Tuple, ast.List, ast.Dict)
+
+
+def definition_fault(
+    source: Source, name: str, raised: Raised | None, arguments: Sequence[str], *, is_class: bool
+) -> str:
+    """Return the fault in the definition of a function that fails; "" if the text shows none.
+
+    Args:
+        source: The attempt's text.
+        name: The function or class.
+        raised: Its exception, if there was one.
+        arguments: The names of its arguments in the exercise, if they are known.
+        is_class: Whether the exercise asks for a class.
+    """
+    wrong_type = _no_module(source, name, raised, is_class=is_class)
+    return wrong_type or in_another_order(source, name, arguments)
+
+
+def _no_module(source: Source, name: str, raised: Raised | None, *, is_class: bool) -> str:
+    """Return a sentence if the name stands for something else than the exercise asks for, or "".
+
+    A function that makes a module is accepted in place of a class, so this speaks only of a
+    function that makes none. An exercise that asks for such a function, and not for a class, names
+    it in small letters, as functions are named.
+    """
+    makes_none = raised is not None and "not a torch.nn.Module" in raised.message
+    is_function = isinstance(source.definitions.get(name), ast.FunctionDef)
+    if makes_none and is_function and name.islower():
+        return "What it returns is no module"
+    return wrong_definition_type(source, name, is_class) if makes_none or not is_class else ""
+
+
+def wrong_definition_type(source: Source, name: str, is_class: bool) -> str:
+    """Return a sentence if the name stands for no class, or for no plain function, or "".
+
+    Args:
+        source: The attempt's text.
+        name: The name.
+        is_class: Whether the exercise asks for a class, and not for a function.
+    """
+    match source.definitions.get(name):
+        case ast.FunctionDef() | ast.AsyncFunctionDef() as last if is_class:
+            return f"It is a function, written on line {last.lineno}, and a class is asked for"
+        case ast.ClassDef() as last if not is_class:
+            return f"It is a class, written on line {last.lineno}, and a function is asked for"
+        case ast.AsyncFunctionDef() as last if not is_class:
+            return (
+                f"It is an `async def`, written on line {last.lineno}, so that a call gives a "
+                "coroutine: take `async` away"
+            )
+        case ast.FunctionDef() as last if yields := _yields_in(last):
+            return (
+                f"A `yield` makes it a generator, written on line {min(yields)}: return the answer"
+            )
+    return ""
+
+
+def _yields_in(function: ast.FunctionDef) -> list[int]:
+    pending, lines = list[ast.AST](function.body), []
+    while pending:
+        node = pending.pop()
+        if isinstance(node, ast.Yield | ast.YieldFrom):
+            lines.append(node.lineno)
+        if not isinstance(node, (*DEFINITIONS, ast.Lambda, ast.GeneratorExp)):
+            pending += ast.iter_child_nodes(node)
+    return lines
+
+
+def in_another_order(source: Source, name: str, expected_names: Sequence[str]) -> str:
+    """Return a sentence if a function takes its arguments in another order, or "".
+
+    Args:
+        source: The attempt's text.
+        name: The function.
+        expected_names: The names of the arguments in the expected order.
+    """
+    function = source.definitions.get(name)
+    arguments = (
+        [*function.args.posonlyargs, *function.args.args]
+        if isinstance(function, ast.FunctionDef)
+        else []
+    )
+    actual_names = [argument.arg for argument in arguments]
+    if actual_names == list(expected_names) or sorted(actual_names) != sorted(expected_names):
+        return ""
+    return (
+        f"It is written as {name}({', '.join(actual_names)}), and called as"
+        f" {name}({', '.join(expected_names)})"
+    )
+
+
+def returned_in_another_order(source: Source, name: str, form: Form | None) -> str:
+    """Return a sentence if a `return` gives a pair in the other order; "" otherwise.
+
+    Args:
+        source: The attempt's text.
+        name: A function, or a class whose forward returns the pair.
+        form: The form that course.yaml asks for, such as (y, cache): a tensor and an opaque part.
+    """
+    part_kinds = [part_form.kind for part_form in form.parts] if form and form.names else []
+    if form is None or part_kinds != ["tensor", "opaque"]:
+        return ""
+    nodes = [*ast.walk(source.definition(name))]
+    collections = {form.names[1]}
+    for node in nodes:
+        match node:
+            case ast.Assign([ast.Name(variable)], ast.Tuple() | ast.List() | ast.Dict()):
+                collections.add(variable)
+
+    def is_collection(value: ast.expr) -> bool:
+        return isinstance(value, COLLECTIONS) or getattr(value, "id", "") in collections
+
+    for node in nodes:
+        match node:
+            case ast.Return(ast.Tuple([tensor, opaque])) if is_collection(tensor):
+                if not is_collection(opaque):
+                    return (
+                        f"The `return` on line {node.lineno} gives the pair in the other order: "
+                        f"({', '.join(form.names)}) is asked."
+                    )
+    return ""
+
+
+def without_device(source: Source, name: str) -> str:
+    """Return a sentence if a function gets a device and makes a tensor without it, or ""."""
+    function = source.definitions.get(name)
+    arguments = function.args if isinstance(function, ast.FunctionDef) else None
+    names = [a.arg for a in (*arguments.args, *arguments.kwonlyargs)] if arguments else []
+    if function is None or "device" not in names:
+        return ""
+    for node in ast.walk(function):
+        match node:
+            case ast.Call(ast.Attribute(ast.Name("torch"), made), _, keywords) if (
+                made in MAKES_A_TENSOR
+            ):
+                if "device" not in [keyword.arg for keyword in keywords]:
+                    return f"torch.{made}, written on line {node.lineno}, is given no device"
+    return ""
+
+
+def refuses_nothing(source: Source, name: str) -> str:
+    """Return a sentence if a refusal of a function or class has no effect; "" otherwise.
+
+    An assert of a pair in brackets is always true. An exception may be made and not raised.
+    """
+    for node in ast.walk(source.definition(name)):
+        match node:
+            case ast.Assert(ast.Tuple([_, *_])):
+                return (
+                    f"The assert on line {node.lineno} refuses nothing: condition and message in "
+                    "one pair of brackets are always true"
+                )
+            case ast.Return(ast.Call(ast.Name(exception))) | ast.Expr(
+                ast.Call(ast.Name(exception))
+            ) if exception in REFUSALS:
+                return (
+                    f"The {exception} on line {node.lineno} is made and not raised: write `raise` "
+                    "before it"
+                )
+    return ""

@@ -1,0 +1,270 @@
+"""Find the function that has a misconception, from the replies to public calls.
+
+A misconception is *seen* in a function if one of its mutants answers a wrong call of the function
+as the attempt does. It is *proved* there if one reply shows it by itself.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Container, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import chain
+
+from ..checks.explain import kind_of
+from ..checks.runner import target_of
+from ..diagnosis.bank import Diagnosis
+from ..diagnosis.evidence import UNREGISTERED, proven_by_answer
+from ..diagnosis.fault_dictionary import Response, differs
+from ..diagnosis.nondeterminism import proven_by_chance
+from ..diagnosis.observed_reply import ObservedReply
+from ..result import Diagnosed
+from ..submission.source import INTERFACE, UNTOUCHED, Source
+from .public_calls import PublicReplies
+
+# For each misconception, those that follow from it in the same function. If forward makes a layer,
+# or the module does not own it, the layer stays float32 and on the CPU when the module is moved.
+CONSEQUENCES: Mapping[str, Set[str]] = {UNREGISTERED: {"hard_coded_dtype", "hard_coded_device"}}
+
+
+@dataclass(frozen=True)
+class LocatedMisconception:
+    """A misconception with the function that has it.
+
+    Attributes:
+        diagnosed: The misconception, as the diagnosis names it.
+        function: The function, or "" if the misconception concerns the whole file.
+        also_in: Other functions that have it and nothing else.
+        alternative_titles: The titles of the alternatives that a student reads.
+        needs_another: Whether it explains the replies only together with another one.
+    """
+
+    diagnosed: Diagnosed
+    function: str = ""
+    also_in: tuple[str, ...] = ()
+    alternative_titles: tuple[str, ...] = ()
+    needs_another: bool = False
+
+    @property
+    def id(self) -> str:
+        """The id of the misconception."""
+        return self.diagnosed.id
+
+    @property
+    def functions(self) -> tuple[str, ...]:
+        """All functions that have it."""
+        return (self.function, *self.also_in)
+
+
+class RepliesByFunction:
+    """The public replies of an attempt, function by function, beside those of the mutants."""
+
+    def __init__(self, replies: PublicReplies) -> None:
+        """Compare each reply with the reference's."""
+        dictionary, observations = replies.dictionary, replies.observations
+        self.replies = replies
+        self._dictionary = dictionary
+        retyped = {
+            i: replace(e, actual=replace(e.actual, dtype=e.expected.dtype))
+            for i, e in observations.items()
+            if i in replies.in_single
+        }
+        # Mutants are compared only on calls for which reply fields are recorded.
+        compared = {i: e for i, e in {**observations, **retyped}.items() if i in dictionary.facets}
+        self._response = Response(dictionary, compared, compared, {*compared})
+        self._compared: Mapping[int, ObservedReply] = compared
+        # the wrong and the right calls of each function
+        self.wrong = defaultdict[str, list[int]](list)
+        self._right = defaultdict[str, list[int]](list)
+        for i, observation in compared.items():
+            is_wrong = differs(dictionary, i, observation.actual)
+            calls = self.wrong if is_wrong else self._right
+            calls[target_of(observation.call)].append(i)
+
+    @cached_property
+    def proven(self) -> Mapping[str, Set[str]]:
+        """For each misconception, the functions whose replies prove it."""
+        proven = defaultdict[str, set[str]](set)
+        for i, observation in self.replies.observations.items():
+            for id_ in self.proven_by(i):
+                proven[id_].add(target_of(observation.call))
+        different = {i: self._compared[i] for calls in self.wrong.values() for i in calls}
+        response = Response(self._dictionary, self._compared, different, {*self._compared})
+        for i, id_ in proven_by_chance(response).items():
+            proven[id_].add(target_of(self._compared[i].call))
+        return proven
+
+    def proven_by(self, call: int) -> Iterator[str]:
+        """Yield the misconceptions that an exception or an answer proves by itself."""
+        observation = self.replies.observations[call]
+        raised = observation.reply.raised
+        error_kind = kind_of(raised) if raised and observation.expected.raised is None else None
+        if error_kind and error_kind.misconception:
+            yield error_kind.misconception
+        if id_ := proven_by_answer(self._dictionary, call, observation):
+            yield id_
+
+    def observations_of(self, function: str) -> list[ObservedReply]:
+        """Return the observed replies of a function."""
+        observations = self.replies.observations.values()
+        return [e for e in observations if target_of(e.call) == function]
+
+    def is_seen(self, id_: str, calls: Sequence[int]) -> bool:
+        """Return whether a mutant answers one of these calls as the attempt did."""
+        compared = [i for i in calls if i in self._response.calls]
+        return any(self._is_alike(m, i) for m in self._mutants(id_) for i in compared)
+
+    def is_also_in(self, id_: str, function: str) -> bool:
+        """Return whether a second function has a misconception, too.
+
+        That is so if evidence proves it there, or if one mutant answers every call of the function
+        as the attempt did.
+        """
+        if function in self.proven.get(id_, ()):
+            return True
+        mutants = self._mutants(id_) if self.wrong[function] else ()
+        return any(self._matches(m, function) for m in mutants)
+
+    def answer_alike(self, id_: str, other_id: str, functions: Container[str]) -> bool:
+        """Return whether mutants of both misconceptions answer the calls of these functions alike.
+
+        Only mutants that explain a wrong answer of the attempt are compared.
+        """
+        recorded_calls = enumerate(self._dictionary.calls)
+        calls = [i for i, call in recorded_calls if target_of(call) in functions]
+        if not calls:
+            return True
+        return not self._answers_of(id_, calls).isdisjoint(self._answers_of(other_id, calls))
+
+    def function_of(self, id_: str, wrong_functions: Sequence[str]) -> str:
+        """Return the wrong function that has a misconception; "" if it concerns the whole file."""
+        if id_ == UNTOUCHED:
+            return ""
+        proven = self.proven.get(id_, frozenset[str]())
+        evident = [
+            name
+            for name in wrong_functions
+            if name in proven or self.is_seen(id_, self.wrong[name])
+        ]
+        # The file may lack a proven function. If one function has two faults, a mutant with one
+        # fault does not answer as the attempt does. Then a mutant is enough that fails one of the
+        # same calls.
+        detecting = (name for name in wrong_functions if self._detects(name, id_))
+        return next(chain(evident, sorted(proven), detecting, wrong_functions), "")
+
+    def _mutants(self, id_: str) -> list[int]:
+        return [m for m, mutant in enumerate(self._dictionary.mutants) if mutant.id == id_]
+
+    def _matches(self, mutant: int, function: str) -> bool:
+        """Return whether the mutant answers each call of the function as the attempt did."""
+        return all(self._is_alike(mutant, i) for i in self.wrong[function]) and all(
+            self._response.survives(mutant, i) for i in self._right[function]
+        )
+
+    def _detects(self, function: str, id_: str) -> bool:
+        """Return whether a mutant of this misconception fails a call that the attempt fails."""
+        mutants, calls = self._mutants(id_), self.wrong[function]
+        return any(not self._response.survives(m, i) for m in mutants for i in calls)
+
+    def _answers_of(self, id_: str, calls: Sequence[int]) -> set[tuple[int | None, ...]]:
+        """Return the answers to these calls by each mutant that explains a wrong call."""
+        answers = set[tuple[int | None, ...]]()
+        for m in self._mutants(id_):
+            if any(self._is_alike(m, i) for i in self._response.syndrome):
+                answers.add(tuple(self._dictionary.mutants[m].answers[i] for i in calls))
+        return answers
+
+    def _is_alike(self, mutant: int, call: int) -> bool:
+        return not self._response.survives(mutant, call) and self._response.explains(mutant, call)
+
+
+def locate_misconceptions(
+    diagnosis: Diagnosis,
+    wrong_functions: Sequence[str],
+    by_function: RepliesByFunction,
+    settled: Container[str] = (),
+) -> tuple[list[LocatedMisconception], list[LocatedMisconception]]:
+    """Return the misconceptions that explain the replies, and those that are only proved.
+
+    A misconception is left out if it may be a consequence of another wrong function, or if it
+    follows from another misconception of the same function.
+
+    Args:
+        diagnosis: The misconceptions, without functions.
+        wrong_functions: The wrong functions, without those that are not written or not defined.
+        by_function: The attempt's replies.
+        settled: Functions whose text shows the mistake, so that no alternative is left.
+    """
+    explaining, proved_only = (
+        _located(group, diagnosis.together, wrong_functions, by_function, settled)
+        for group in (diagnosis.named, diagnosis.also)
+    )
+    misconceptions = [*explaining, *proved_only]
+    explained = {function for m in misconceptions for function in m.functions}
+    unexplained = {*wrong_functions} - explained
+    source = by_function.replies.source
+
+    def may_be_a_consequence(misconception: LocatedMisconception) -> bool:
+        """Return whether another wrong function, which nothing explains, may be the cause."""
+        return (
+            not by_function.proven.get(misconception.id)
+            and bool(misconception.function)
+            and not unexplained.isdisjoint(source.uses(misconception.function))
+        )
+
+    def follows(misconception: LocatedMisconception) -> bool:
+        siblings = (m.id for m in misconceptions if m.function == misconception.function)
+        return any(misconception.id in CONSEQUENCES.get(id_, ()) for id_ in siblings)
+
+    def is_left_out(misconception: LocatedMisconception) -> bool:
+        return may_be_a_consequence(misconception) or follows(misconception)
+
+    return (
+        [m for m in explaining if not is_left_out(m)],
+        [m for m in proved_only if not is_left_out(m)],
+    )
+
+
+def _located(
+    group: Sequence[Diagnosed],
+    together: Container[str],
+    wrong_functions: Sequence[str],
+    by_function: RepliesByFunction,
+    settled: Container[str],
+) -> list[LocatedMisconception]:
+    """Return these misconceptions with their functions."""
+    source, words = by_function.replies.source, by_function.replies.dictionary.words
+    functions = [by_function.function_of(m.id, wrong_functions) for m in group]
+    unnamed = [name for name in wrong_functions if name not in functions]
+    independent = _independent(wrong_functions, source)
+    located = []
+    for misconception, function in zip(group, functions, strict=True):
+        id_ = misconception.id
+        candidates = unnamed if id_ == INTERFACE else [n for n in unnamed if n in independent]
+        if id_ == UNTOUCHED:
+            candidates = []
+        alike = [
+            alternative
+            for alternative in misconception.alternatives
+            if alternative in words
+            and function not in settled
+            and by_function.answer_alike(id_, alternative, source.unwritten_names)
+        ]
+        located.append(
+            LocatedMisconception(
+                misconception,
+                function=function,
+                also_in=tuple(n for n in candidates if by_function.is_also_in(id_, n)),
+                alternative_titles=tuple(words[alternative].title for alternative in alike),
+                needs_another=id_ in together,
+            )
+        )
+    return located
+
+
+def _independent(wrong_functions: Sequence[str], source: Source) -> Collection[str]:
+    """Return the wrong functions that use no other wrong function."""
+    if len(wrong_functions) == 1:
+        return wrong_functions
+    return [name for name in wrong_functions if not {*wrong_functions} & source.uses(name)]

@@ -1,0 +1,406 @@
+"""Put the public calls of an exercise to an attempt, and keep its replies.
+
+`course check` and `course grade` make the same calls in the same order. Nothing is concluded here:
+`diagnosis` names the mistakes, and `attribution` says which function has them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, field, replace
+
+from ..box.connection import AttemptEnded, End
+from ..box.worker.messages import Call, Raised, Reply
+from ..checks.explain import describe_exception
+from ..checks.hidden_check import AttemptRaised, CheckFailed, CheckOutcome, Layer
+from ..checks.runner import LocalRecordingRunner, target_of
+from ..course import Exercise
+from ..course.signatures import Signature
+from ..diagnosis.bank import NOTHING, Bank, Diagnosis, named, naming
+from ..diagnosis.diagnose import diagnose
+from ..diagnosis.fault_dictionary import FaultDictionary, PublicCheck, differs
+from ..diagnosis.observed_reply import ObservedReply, observed, settled
+from ..diagnosis.oracles import Violation, first_broken, groups_of
+from ..result import Outcome
+from ..submission.source import INTERFACE, UNTOUCHED, Source
+from .attempt_runner import AttemptRunner
+from .definition_faults import in_another_order
+from .nontrivial_answers import unmet_condition
+from .redact_hidden_inputs import Signatures
+
+Attempt = AttemptRunner | LocalRecordingRunner
+
+
+@dataclass(frozen=True)
+class VisibleCheck:
+    """A visible check whose calls were made.
+
+    Attributes:
+        check: The check.
+        violation: The first violated oracle, or None.
+        ended: The end of the attempt's process during a call of the check, or None.
+        ended_in: The function whose call ended it, or "".
+        evidence_of_end: The sentence about it.
+    """
+
+    check: PublicCheck
+    violation: Violation | None = None
+    ended: End | None = None
+    ended_in: str = ""
+    evidence_of_end: str = ""
+
+    @property
+    def passed(self) -> bool:
+        """Whether the replies violate no oracle. A precondition may still be unmet."""
+        return self.violation is None and self.ended is None
+
+
+@dataclass(frozen=True)
+class PublicReplies:
+    """An attempt's replies to the public calls of an exercise.
+
+    Attributes:
+        dictionary: The fault dictionary of the exercise.
+        source: The attempt's text.
+        observations: The replies, by the index of the call.
+        visible: The visible checks whose calls were made, in the order of the calls.
+        is_graded: Whether this is grading. Then messages of exceptions are not shown.
+        is_complete: Whether all public calls were made, unless the process ended. If everything
+            visible passes at home, only the visible checks' calls are.
+        right_by_name: Replies of functions that take their arguments in another order, and are
+            right if the arguments are passed by name.
+        unmet: For each function that does not meet its preconditions, the reason.
+        in_single: Calls that were made in float32 although any dtype would do. Their dtype shows
+            nothing.
+        unsteady: Calls that return another number when they are repeated.
+        signatures: The signatures of each function, if they are known.
+    """
+
+    dictionary: FaultDictionary
+    source: Source
+    observations: Mapping[int, ObservedReply]
+    visible: tuple[VisibleCheck, ...] = ()
+    is_graded: bool = False
+    is_complete: bool = False
+    right_by_name: Mapping[int, ObservedReply] = field(default_factory=dict)
+    unmet: Mapping[str, str] = field(default_factory=dict)
+    in_single: Set[int] = frozenset()
+    unsteady: Set[int] = frozenset()
+    signatures: Signatures = field(default_factory=dict)
+
+    @property
+    def is_untouched(self) -> bool:
+        """Whether nothing is written, and so no visible check passes."""
+        return _is_untouched(self.source, self.visible)
+
+    def _functions_of(self, calls: Sequence[int]) -> list[str]:
+        return list(dict.fromkeys(target_of(self.dictionary.calls[i]) for i in calls))
+
+    def is_wrong(self, index: int) -> bool:
+        """Return whether the reply to a call differs from the reference's."""
+        return differs(self.dictionary, index, self.observations[index].actual)
+
+    def outcomes(self) -> list[CheckOutcome]:
+        """Return the outcomes of the visible checks, those that failed first."""
+        outcomes = [self._outcome(visible) for visible in self.visible]
+        return sorted(outcomes, key=lambda outcome: outcome.outcome == "passed")
+
+    def _outcome(self, visible: VisibleCheck) -> CheckOutcome:
+        if visible.ended is not None:
+            outcome: Outcome = "timeout" if visible.ended is End.TIMEOUT else "crashed"
+            return public_outcome(visible.check, outcome, visible.evidence_of_end, visible.ended_in)
+        if visible.violation is not None:
+            evidence, raised = evidence_of(visible.violation.error)
+            # The last call is the one at fault. The others only give the values to compare with.
+            function = target_of(self.dictionary.calls[visible.violation.calls[-1]])
+            outcome = "failed" if raised is None else "error"
+            return public_outcome(visible.check, outcome, evidence, function)
+        unmet = next(
+            (name for name in self._functions_of(visible.check.all_calls) if name in self.unmet), ""
+        )
+        if unmet:
+            return public_outcome(visible.check, "failed", self.unmet[unmet], unmet)
+        functions = self._functions_of(visible.check.calls)
+        function = functions[0] if len(functions) == 1 else ""
+        return public_outcome(visible.check, "passed", "", function)
+
+
+def _is_untouched(source: Source, visible: Sequence[VisibleCheck]) -> bool:
+    nothing_passed = not any(check.passed for check in visible)
+    return not source.missing and nothing_passed and source.is_unwritten
+
+
+def public_outcome(
+    check: PublicCheck, outcome: Outcome, evidence: str, function: str = ""
+) -> CheckOutcome:
+    """Return the outcome of a visible check, or of a check that was not run."""
+    return CheckOutcome(
+        check.id,
+        check.title,
+        Layer(check.layer),
+        check.points,
+        check.hint,
+        outcome=outcome,
+        evidence=evidence,
+        function=function,
+    )
+
+
+def evidence_of(error: CheckFailed, *, is_shown: bool = True) -> tuple[str, Raised | None]:
+    """Return the evidence of a failed check, and its exception.
+
+    The exception is None if the check did not fail because of one.
+
+    Args:
+        error: The failure.
+        is_shown: Whether the message of an exception may be shown.
+    """
+    if isinstance(error, AttemptRaised):
+        return describe_exception(error.raised, error.due, is_shown=is_shown), error.raised
+    return str(error), None
+
+
+def ask_public_calls(
+    dictionary: FaultDictionary,
+    attempt: Attempt,
+    source: Source,
+    exercise: Exercise | None = None,
+    *,
+    is_graded: bool = False,
+    explain_timeout: Callable[[Call], str] | None = None,
+) -> PublicReplies:
+    """Make the calls of the visible checks. In grading, or if one fails, make all public calls.
+
+    Args:
+        dictionary: The fault dictionary of the exercise.
+        attempt: The attempt.
+        source: The attempt's text; it is missing if it is not available.
+        exercise: The exercise, if it is available.
+        is_graded: Whether a hidden check has failed in grading. Then a mistake is looked for even
+            if every visible check passes.
+        explain_timeout: Returns a sentence about a call that took too long; "" if there is none.
+    """
+    if isinstance(attempt, AttemptRunner):
+        attempt.ask_ahead(_calls_to_come(dictionary, is_graded=is_graded))
+    signatures = {name: exercise.signatures(name) for name in exercise.shapes} if exercise else {}
+    observations: dict[int, ObservedReply] = {}
+    visible = tuple(run_visible_checks(dictionary, attempt, observations, (), explain_timeout))
+    is_complete = not _is_untouched(source, visible) and (
+        is_graded or not all(check.passed for check in visible)
+    )
+    right_by_name: dict[int, ObservedReply] = {}
+    if is_complete:
+        # Calls that decide no visible check give the diagnosis more evidence.
+        with contextlib.suppress(AttemptEnded):
+            for index in (i for check in dictionary.checks for i in check.calls):
+                if index not in observations:
+                    observations[index] = see(dictionary, index, attempt)
+        right_by_name = _right_by_name(attempt, observations, source, signatures)
+    unmet: dict[str, str] = {}
+    if not is_graded:  # in grading, hidden checks test the preconditions
+        unmet = _unmet_conditions(dictionary, attempt, visible, observations)
+    return PublicReplies(
+        dictionary=dictionary,
+        source=source,
+        observations=observations,
+        visible=visible,
+        is_graded=is_graded,
+        is_complete=is_complete,
+        right_by_name=right_by_name,
+        unmet=unmet,
+        in_single={i for i in observations if id(dictionary.calls[i]) in attempt.in_single},
+        unsteady=_unsteady_calls(dictionary, attempt, visible, observations, unmet),
+        signatures=signatures,
+    )
+
+
+def name_misconceptions(replies: PublicReplies, bank: Bank | None = None) -> Diagnosis:
+    """Return the misconceptions that the replies show, not yet with their functions.
+
+    Args:
+        replies: The replies to the public calls.
+        bank: The mutants of the exercise, of which two can be combined in one. None on a student's
+            machine, which has no mutants.
+    """
+    if replies.is_untouched:
+        return naming(replies.dictionary.words, UNTOUCHED)
+    if not replies.is_complete:
+        return NOTHING
+    observations = {**replies.observations, **replies.right_by_name}
+    diagnosis = diagnose(replies.dictionary, observations, replies.source, bank)
+    if not replies.right_by_name:
+        return diagnosis
+    another_order = named(replies.dictionary.words, INTERFACE)
+    return replace(diagnosis, named=(another_order, *diagnosis.named))
+
+
+def run_visible_checks(
+    dictionary: FaultDictionary,
+    attempt: Attempt,
+    observations: dict[int, ObservedReply],
+    ids: Sequence[str] = (),
+    explain_timeout: Callable[[Call], str] | None = None,
+) -> Iterator[VisibleCheck]:
+    """Yield each visible check after its calls; the late ones only if all before them pass.
+
+    Args:
+        dictionary: The fault dictionary of the exercise.
+        attempt: The attempt.
+        observations: Every observed reply is added to it.
+        ids: The ids of the checks to run; empty for all.
+        explain_timeout: Returns a sentence about a call that took too long; "" if there is none.
+    """
+    checks = [check for check in dictionary.visible if not ids or check.id in ids]
+    early_checks = sorted((c for c in checks if not c.is_last), key=lambda c: c.layer)
+    late_checks = [c for c in checks if c.is_last]
+    all_passed = True
+    for check in (*early_checks, *late_checks):
+        if all_passed or not check.is_last:
+            visible = _run_visible_check(dictionary, check, attempt, observations, explain_timeout)
+            all_passed = all_passed and visible.passed
+            yield visible
+
+
+def _run_visible_check(
+    dictionary: FaultDictionary,
+    check: PublicCheck,
+    attempt: Attempt,
+    observations: dict[int, ObservedReply],
+    explain_timeout: Callable[[Call], str] | None,
+) -> VisibleCheck:
+    attempt.check = check.id
+    check_observations = {}
+    try:
+        for index in check.all_calls:
+            check_observations[index] = observations[index] = see(dictionary, index, attempt)
+    except AttemptEnded as ended:
+        call = attempt.ended.get(check.id)
+        sentence = ""
+        if call is not None and ended.end is End.TIMEOUT and explain_timeout is not None:
+            sentence = explain_timeout(call)
+        ended_in = target_of(call) if call is not None else ""
+        return VisibleCheck(
+            check, ended=ended.end, ended_in=ended_in, evidence_of_end=sentence or str(ended)
+        )
+    groups = groups_of(check, check_observations)
+    return VisibleCheck(check, first_broken(groups, check_observations))
+
+
+def see(dictionary: FaultDictionary, index: int, attempt: Attempt) -> ObservedReply:
+    """Make a recorded call, and return the observed reply. Raises AttemptEnded."""
+    call, fingerprint = dictionary.calls[index], dictionary.expected_reply(index)
+    reply = settled(call, attempt.execute(call))
+    return observed(call, fingerprint, dictionary.expected[index], reply)
+
+
+def _calls_to_come(dictionary: FaultDictionary, *, is_graded: bool) -> list[Call]:
+    """Return the calls that `ask_public_calls` is going to make first, in this order."""
+    early_checks = sorted((c for c in dictionary.visible if not c.is_last), key=lambda c: c.layer)
+    indices = [i for check in early_checks for i in check.all_calls]
+    if is_graded:
+        indices += [i for check in dictionary.checks for i in check.calls]
+    return [dictionary.calls[i] for i in dict.fromkeys(indices)]
+
+
+def _unmet_conditions(
+    dictionary: FaultDictionary,
+    attempt: Attempt,
+    visible: Sequence[VisibleCheck],
+    observations: Mapping[int, ObservedReply],
+) -> dict[str, str]:
+    """Return for each function that does not meet its preconditions the reason.
+
+    Only functions with a wrong reply are tested, and only if a check that calls them passes.
+    """
+    wrong_functions = {
+        target_of(observation.call)
+        for i, observation in observations.items()
+        if differs(dictionary, i, observation.actual)
+    }
+    passed = [check.check for check in visible if check.passed]
+    called = {target_of(dictionary.calls[i]) for check in passed for i in check.all_calls}
+    reasons = {
+        function: unmet_condition(dictionary, attempt, function, observations)
+        for function in sorted(called & wrong_functions)
+    }
+    return {function: reason for function, reason in reasons.items() if reason}
+
+
+def _unsteady_calls(
+    dictionary: FaultDictionary,
+    attempt: Attempt,
+    visible: Sequence[VisibleCheck],
+    observations: Mapping[int, ObservedReply],
+    unmet: Container[str],
+) -> frozenset[int]:
+    """Return the calls of failed checks that return another number with another seed."""
+    calls = set[int]()
+    for check in visible:
+        functions = (target_of(dictionary.calls[i]) for i in check.check.all_calls)
+        is_unmet = check.passed and any(function in unmet for function in functions)
+        error = None if check.violation is None else check.violation.error
+        is_violated = error is not None and not isinstance(error, AttemptRaised)
+        if is_unmet or is_violated:
+            calls.update(check.check.all_calls)
+    unsteady = set[int]()
+    for i in calls & observations.keys():
+        call, number = observations[i].call, _plain_number(observations[i].reply)
+        with contextlib.suppress(AttemptEnded):
+            if number is not None:
+                reply = attempt.execute(replace(call, seed=call.seed + 1))
+                if _plain_number(reply) not in (None, number):
+                    unsteady.add(i)
+    return frozenset(unsteady)
+
+
+def _plain_number(reply: Reply) -> float | None:
+    """Return the only number of a reply. Anything else, or NaN, gives None."""
+    tensors = [output.tensor for output in reply.outputs]
+    if len(tensors) != 1 or tensors[0] is None or tensors[0].dim() or tensors[0].is_complex():
+        return None
+    number = float(tensors[0])
+    return None if math.isnan(number) else number
+
+
+def arguments_due(signatures: Sequence[Signature]) -> tuple[str, ...]:
+    """Return the names of a function's arguments; () for a class."""
+    return tuple(parameter.name for s in signatures[:1] if s.build is None for parameter in s.call)
+
+
+def _right_by_name(
+    attempt: Attempt,
+    observations: Mapping[int, ObservedReply],
+    source: Source,
+    signatures: Signatures,
+) -> dict[int, ObservedReply]:
+    """Return the calls of functions that are right if their arguments are passed by name.
+
+    Such a function takes its arguments in another order.
+    """
+    corrected: dict[int, ObservedReply] = {}
+    for function, listed in signatures.items():
+        names = arguments_due(listed)
+        if not in_another_order(source, function, names):
+            continue
+        calls = {
+            i: observation
+            for i, observation in observations.items()
+            if target_of(observation.call) == function and observation.expected.raised is None
+        }
+        again: dict[int, ObservedReply] = {}
+        with contextlib.suppress(AttemptEnded):
+            again = {i: _by_name(attempt, calls[i], names) for i in calls}
+        if all(reply.actual.agrees(reply.expected, ("outputs",)) for reply in again.values()):
+            for i, reply in again.items():
+                corrected[i] = replace(reply, call=calls[i].call, actual=reply.expected)
+    return corrected
+
+
+def _by_name(attempt: Attempt, observation: ObservedReply, names: Sequence[str]) -> ObservedReply:
+    kwargs = {**dict(zip(names, observation.call.args, strict=False)), **observation.call.kwargs}
+    # gradients are requested by the position of an argument
+    call = replace(observation.call, args=(), kwargs=kwargs, cotangent=None, second=False)
+    reply = settled(call, attempt.execute(call))
+    return observed(call, observation.expected, observation.expected_outputs, reply)
