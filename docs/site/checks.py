@@ -28,7 +28,7 @@ and `draw`.
 # Fields of a call that the methods of an implementation set.
 NOT_ASKED = {"subject", "args", "kwargs", "only_build", "arrays", "returns", "then"}
 ASSERTS = [name for name in checks.__all__ if name.startswith(("assert_", "expect"))]
-OTHERS = ["check", "edit", "moved"]
+OTHERS = ["Evidence", "Number", "check", "edit", "moved"]
 
 
 def checks_page() -> str:
@@ -145,7 +145,7 @@ def _text(documented: object) -> str:
     text, section = list[str](), ""
     for line in lines:
         item = re.match(r"( {4})?(\*?[a-z]\w*|[A-Z]\w*Error): (.*)", line)
-        if line in ("Args:", "Raises:"):
+        if line in ("Args:", "Attributes:", "Raises:"):
             section = line
         elif item and bool(item[1]) == bool(section):
             if text and text[-1] and not text[-1].startswith(("- ", "  ")):

@@ -19,6 +19,7 @@ from .asserts import (
     expect,
     moved,
 )
+from .check_evidence import Evidence, Number
 from .conditions import Condition
 from .hidden_check import Layer, check, edit
 from .runner import ImplementationModule
@@ -27,8 +28,10 @@ __all__ = [
     "HALF_PRECISION",
     "CheckFailed",
     "Condition",
+    "Evidence",
     "ImplementationModule",
     "Layer",
+    "Number",
     "StandIn",
     "assert_finite",
     "assert_gradients_match",

@@ -10,9 +10,9 @@ from torch import Tensor
 
 from ..box.worker.execute import output_of
 from .answer import Answer, answers_of, wide
+from .check_evidence import Evidence
 from .hidden_check import REFUSAL_DUE, AttemptRaised, CheckFailed
 
-_SIZE_SHOWN, _AXES_SHOWN = 100_000, 8
 # A fraction of the largest expected value. It leaves room for rounding in any order of operations.
 TOLERANCE = 1e-5
 SLIGHT = 1e-3  # a smaller difference may come from a wrong constant or dtype
@@ -22,13 +22,13 @@ NONE = "NoneType"  # the kind of a part that is None
 __all__ = ["CheckFailed"]
 
 
-def expect(condition: object, evidence: str, suspect: str = "") -> None:
+def expect(condition: object, evidence: Evidence | str, suspect: str = "") -> None:
     """Fail with this evidence unless the condition holds.
 
     Args:
         condition: any value; its truth value counts.
         evidence: the sentence that the student reads. It says where and what kind, never an
-            expected value.
+            expected value. If it contains numbers that depend on the answer, pass an `Evidence`.
         suspect: the id of a misconception for which this failure alone is proof.
     """
     if not condition:
@@ -58,12 +58,19 @@ def assert_matches(got: Answer | Tensor, want: object, name: str = "") -> None:
     error = difference(actual, expected)
     if error > TOLERANCE:
         position, count = _worst_position_and_count(actual, expected)
-        evidence = (
-            f"{name} {_shape(actual.shape)}: {count} of {actual.numel()} values differ, the most "
-            f"at {position}{_by(error)}"
+        evidence = Evidence(
+            "{} {}: {} of {} values differ, the most at {}{}",
+            name,
+            actual.shape,
+            count,
+            actual.numel(),
+            position,
+            _by(error),
         )
         if not actual.dim():
-            evidence = f"{name} is a single number, and not the one that is due{_by(error)}"
+            evidence = Evidence(
+                "{} is a single number, and not the one that is due{}", name, _by(error)
+            )
         raise CheckFailed(evidence, expected=(*expected.shape, expected.numel()))
 
 
@@ -79,7 +86,7 @@ def _assert_leaf(actual: Answer, expected: Answer) -> None:
     assert_matches(actual, expected)
 
 
-def assert_same(got: Answer | Tensor, second: Answer | Tensor, evidence: str) -> None:
+def assert_same(got: Answer | Tensor, second: Answer | Tensor, evidence: Evidence | str) -> None:
     """Assert that two answers of the attempt agree with each other. If not, `evidence` is shown."""
     a, b = _tensor(got), _tensor(second)
     if a.shape != b.shape or difference(a.double(), b.double()) > TOLERANCE:
@@ -94,11 +101,10 @@ def assert_shape(got: Answer | Tensor, shape: torch.Size | tuple[int, ...], name
         shape: as Python writes it: `(B, T, C)`.
         name: the name of the answer in messages; by default "the output", or the name of the part.
     """
-    actual = _tensor(got)
+    actual, shape = _tensor(got), tuple(shape)
     name = name or _label_of(got)
-    if tuple(actual.shape) != tuple(shape):
-        evidence = f"{name} should have shape {_shape(shape)}; yours has {_shape(actual.shape)}"
-        # In grading, sizes that a student chose are redacted in the evidence.
+    if actual.shape != shape:
+        evidence = Evidence("{} should have shape {}; yours has {}", name, shape, actual.shape)
         raise CheckFailed(evidence, expected=shape)
 
 
@@ -115,10 +121,15 @@ def assert_finite(got: Answer | Tensor, name: str = "") -> None:
     if bad.any():
         anomaly = "NaN" if actual.isnan().any() else "infinite"
         first_index = tuple(int(i) for i in bad.nonzero()[0])
-        raise CheckFailed(
-            f"{name}: {int(bad.sum())} of {actual.numel()} values are {anomaly}, the first at"
-            f" {first_index}"
+        evidence = Evidence(
+            "{}: {} of {} values are {}, the first at {}",
+            name,
+            int(bad.sum()),
+            actual.numel(),
+            anomaly,
+            first_index,
         )
+        raise CheckFailed(evidence)
 
 
 def assert_gradients_match(
@@ -293,18 +304,6 @@ def _worst_position_and_count(got: Tensor, want: Tensor) -> tuple[tuple[int, ...
 def _by(error: float) -> str:
     """Return the size of an error for a message, or "" if it is not slight."""
     return f", all by less than {SLIGHT:.1%} of the largest" if error < SLIGHT else ""
-
-
-def _shape(shape: torch.Size | tuple[int, ...]) -> str:
-    """Return the shape as Python writes it.
-
-    Sizes and numbers of axes that are larger than in any check are cut, because a student chose
-    them.
-    """
-    sizes = [str(s) if s <= _SIZE_SHOWN else "…" for s in shape[:_AXES_SHOWN]] + ["…"] * (
-        len(shape) > _AXES_SHOWN
-    )
-    return f"({', '.join(sizes)}{',' if len(shape) == 1 else ''})"
 
 
 def label(name: str) -> str:

@@ -33,6 +33,7 @@ from typing import Literal
 from torch import Tensor
 
 from .answer import Answer
+from .check_evidence import Evidence
 from .hidden_check import CheckFailed
 
 Rule = Literal["interaction", "weighing", "limit"]
@@ -113,9 +114,10 @@ def judged_beside_numbers(condition: Condition, expected: Tensor) -> Judged:
     """Return the same as `judged_beside`, if the numbers of the reference are known."""
     actual = _numbers(condition.answer)
     if actual.dim() == 0 or len(actual) != len(expected) or not actual.numel():
-        raise CheckFailed(
-            f"the output should have shape {tuple(expected.shape)}; yours has {tuple(actual.shape)}"
+        evidence = Evidence(
+            "the output should have shape {}; yours has {}", expected.shape, actual.shape
         )
+        raise CheckFailed(evidence)
     return Judged(
         condition.rule, actual, expected, condition.message, condition.left_out, condition.least
     )

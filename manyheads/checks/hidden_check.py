@@ -25,6 +25,7 @@ from torch import Tensor
 
 from ..box.worker.messages import Raised
 from ..result import Outcome
+from .check_evidence import Evidence
 from .explain import is_unfinished
 
 
@@ -120,9 +121,11 @@ class CheckOutcome:
 
 
 class CheckFailed(AssertionError):
-    """The attempt does not meet the requirement of the check. `str()` is the evidence.
+    """The attempt does not meet the requirement of the check. `str()` is the evidence in full.
 
     Attributes:
+        evidence: the sentence that says how. A text is its only value, because it may quote numbers
+            that the attempt chose.
         suspect: the misconception that this failure proves by itself, even if the attempt has other
             mistakes.
         expected: sizes that the evidence states as right.
@@ -130,8 +133,11 @@ class CheckFailed(AssertionError):
         unmet: whether the check itself passed, but its function gives trivial answers.
     """
 
-    def __init__(self, evidence: str, suspect: str = "", expected: Sequence[int] = ()) -> None:
-        super().__init__(evidence)
+    def __init__(
+        self, evidence: Evidence | str, suspect: str = "", expected: Sequence[int] = ()
+    ) -> None:
+        super().__init__(str(evidence))
+        self.evidence = Evidence("{}", evidence) if isinstance(evidence, str) else evidence
         self.suspect = suspect
         self.expected = tuple(expected)
         self.place = ""

@@ -22,6 +22,7 @@ from ..box.worker.messages import Build, Call, Output, Reply
 from ..box.worker.result_structure import OPAQUE
 from ..checks.answer import TABLES, Answer, answers_of, has_numbers, numbers_of
 from ..checks.asserts import NONE, TOLERANCE, assert_finite, assert_shape, difference, expect, label
+from ..checks.check_evidence import Evidence, Number
 from ..checks.conditions import Condition, Judged, Rule, first_unmet, judged_beside_numbers
 from ..checks.explain import describe_exception, kind_name
 from ..checks.hidden_check import AttemptRaised, CheckFailed
@@ -394,7 +395,7 @@ def _expect_to_go_by_numbers(
     )  # otherwise it selects numbers by their size
     expect(not is_copy or copy_kind == probe.copy_kind, f"{target} {copied}")
     is_same = difference(rows[0], rows[1], max(1e-30, float(rows[0].abs().max()))) <= TOLERANCE
-    expect(not is_same, f"{target} gives {_in_words(rows[0])}, whatever it is given")
+    expect(not is_same, _gives_always(target, rows[0]))
     has_nan = any(
         out.tensor is not None and bool(out.tensor.isnan().any()) for out in first_reply.outputs
     )
@@ -432,10 +433,8 @@ def _expect_to_go_by_sizes(target: str, probe: Probe) -> None:
     )
     varied = [i for i, (_, expected) in enumerate(pairs) if expected.unique().numel() > 1]
     constant = [_is_constant(pairs[i][0], probe.answers[i][0]) for i in varied]
-    problem = (
-        f"{target} gives {_in_words(pairs[varied[0]][0]) if varied else ''}, whatever it is given"
-    )
-    expect(not varied or not all(constant), problem)
+    if varied:
+        expect(not all(constant), _gives_always(target, pairs[varied[0]][0]))
     large = [
         i for i in varied if len(pairs[i][1]) >= FEW and pairs[i][0].shape == pairs[i][1].shape
     ]
@@ -547,9 +546,11 @@ def _add_up(answers: Sequence[Tensor], tolerance: float) -> bool:
     return difference(a + b, c + d, scale) <= tolerance
 
 
-def _in_words(numbers: Tensor) -> str:
-    is_one = numbers.numel() > 1 and bool((numbers == numbers[0]).all())
-    return f"{float(numbers[0]):.4g} in every place" if is_one else "the same answer"
+def _gives_always(target: str, numbers: Tensor) -> Evidence:
+    if numbers.numel() > 1 and bool((numbers == numbers[0]).all()):
+        number = Number(float(numbers[0]))
+        return Evidence("{} gives {} in every place, whatever it is given", target, number)
+    return Evidence("{} gives the same answer, whatever it is given", target)
 
 
 def _is_constant(numbers: Tensor, reply: Reply) -> bool:

@@ -11,13 +11,16 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass, replace
-from itertools import chain, combinations_with_replacement, pairwise
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import chain, count, pairwise
 
 from torch import Tensor
 
 from ..box.worker.messages import Build, Call, Reply, StandIn
 from ..box.worker.result_structure import PartPath
+from ..checks.check_evidence import Evidence, Number, Value, shape_text
+from ..checks.exchange_sizes import leaves_of, shapes_in_calls, shapes_in_reply
 from ..checks.runner import Exchange
 from ..course.signatures import Axis, Parameter, Signature
 
@@ -88,14 +91,16 @@ def with_known_names(reply: Reply, allowed_names: Collection[str]) -> Reply:
 
 
 Signatures = Mapping[str, Sequence[Signature]]
+# The numbers in a message of PyTorch: "mat1 and mat2 shapes cannot be multiplied (2x3 and 4x5)".
+# PyTorch gives no other access to these sizes. Only messages that public calls cause are read.
 _NUMBERS = re.compile(r"(?<![\w.])\d{1,6}(?=\b|x)|(?<=x)\d{1,6}\b")
-# numbers that are not sizes
+# numbers in such a message that are not sizes
 _PLACES = re.compile(r"\b(?:dimension|dim|axis|tensor number|argument|position) \d+")
-ANOTHER_SIZE = "another size"
-_WHOLE_NUMBER = re.compile(r"(?<![\w.])\d+(?![\w%]|\.\d)")
-_SHAPE = re.compile(r"([(\[])(\d+(?:, (?:\d+|…))*),?([)\]])")
-_FACTOR = re.compile(r"(?<![\w.])(\d+(?:\.\d+)?(?:e[+-]?\d+)?) times\b")
-ANOTHER_MULTIPLE = "another multiple of"
+ANOTHER_SIZE, ANOTHER_NUMBER, SOME_NUMBER = "another size", "another number", "…"
+# A number in a text, its exponent, and whether it is a percentage. Text is searched only because
+# checks still build sentences with an f-string. In an `Evidence`, numbers are values.
+_NUMBER_IN_TEXT = re.compile(r"(?<![\w.])(\d+(?:\.\d+)?)((?:e[+-]?\d+)?)(%?)(?!\w|\.\d)")
+_MOST_PERCENT = 1000
 NEAR = 0.006  # the relative error of a factor that is written with three digits
 # so many more axes than the call's tensors or the expected one are shown: one axis too many is a
 # mistake, ten may be a message
@@ -328,19 +333,8 @@ def _product(axis: Axis, sizes: Mapping[str, int]) -> int:
     )
 
 
-def redact(evidence: str, exchanges: Sequence[Exchange], expected: Sequence[int] = ()) -> str:
+def redact(evidence: Evidence, exchanges: Sequence[Exchange], expected: Sequence[int] = ()) -> str:
     """Return the evidence of a failed check without sizes and numbers that may be a message.
-
-    An attempt knows its hidden inputs, and chooses the shape of its answer. A report that repeats
-    "(3, 7, 12345)" carries digits of those inputs out. So a number is shown only if one of these
-    holds: the call or the expected shape contains it; it is no larger than their sizes; it is a
-    product of two such sizes, or of a size and 2, 3 or 4. Any other size is "another size". If the
-    attempt returns such a size, no larger number is shown either, because it may be derived from
-    it.
-
-    A factor ("1.253e+45 times") is shown if mistakes make such factors: powers of ten or two,
-    quotients of small numbers, the call's sizes, and roots of their quotients. Any other is
-    "another multiple of".
 
     A student's own machine has no hidden inputs: `course check` shows every number.
 
@@ -349,88 +343,96 @@ def redact(evidence: str, exchanges: Sequence[Exchange], expected: Sequence[int]
         exchanges: The calls of this check, with their replies.
         expected: Sizes that the evidence states as right.
     """
-    calls = [shape for exchange in exchanges for shape in _input_shapes(exchange.call)]
-    allowed_sizes = {size for shape in calls for size in shape} | set(expected)
-    largest = max(allowed_sizes, default=0)
-    axes = max([len(expected), *map(len, calls)]) + _MORE_AXES
-    sizes = sorted(size for size in allowed_sizes if 1 < size < 1 << 20)
-    products = {a * b for a, b in combinations_with_replacement(sizes, 2)} | {
-        n * a for n in _SMALL for a in sizes
-    }
-    returned = [shape for exchange in exchanges for shape in _returned(exchange.reply)]
-    chosen = {size for shape in returned for size in shape if size > largest}
-    strange = bool(chosen - products)
-    too_many = any(len(shape) > axes for shape in returned)
-
-    def number(match: re.Match[str]) -> str:
-        size = int(match[0])
-        if size <= largest or size in allowed_sizes | products or not (size in chosen or strange):
-            return match[0]
-        return ANOTHER_SIZE if size in chosen else "…"
-
-    def shape(match: re.Match[str]) -> str:
-        sizes = match[2].split(", ")
-        return (
-            match[0]
-            if len(sizes) <= axes or not too_many
-            else f"{match[1]}{', '.join(sizes[:axes])}, …{match[3]}"
-        )
-
-    factors = _factors(sizes)
-
-    def factor(match: re.Match[str]) -> str:
-        stated_factor = float(match[1])
-        near = min(factors, key=lambda candidate: abs(candidate - stated_factor))
-        return (
-            f"{near:.4g} times"
-            if abs(near - stated_factor) <= NEAR * stated_factor
-            else ANOTHER_MULTIPLE
-        )
-
-    return _WHOLE_NUMBER.sub(number, _SHAPE.sub(shape, _FACTOR.sub(factor, evidence)))
+    return evidence.render(_Policy(exchanges, expected).show)
 
 
-def _factors(sizes: Sequence[int]) -> set[float]:
-    """Return the factors that mistakes make of these sizes.
+class _Policy:
+    """Decides which numbers the evidence of a check may show.
+
+    An attempt knows its hidden inputs, and chooses the shape of its answer. A report that repeats
+    "(3, 7, 12345)" carries digits of those inputs out. So a number is shown only if one of these
+    holds: the call or the expected shape contains it; it is no larger than their sizes; it is a
+    product of two such sizes, or of a size and 2, 3 or 4. Any other size is "another size". If the
+    attempt returns such a size, no larger number is shown either, because it may be derived from
+    it.
+
+    A factor (1.253e+45) is shown if mistakes make such factors: powers of ten or two, quotients of
+    small numbers, the call's sizes, roots of their quotients, and the scales of its dropout. Any
+    other is "another number".
+    """
+
+    def __init__(self, exchanges: Sequence[Exchange], expected: Sequence[int]) -> None:
+        calls = [exchange.call for exchange in exchanges]
+        shapes = [tuple(expected), *shapes_in_calls(calls)]
+        returned = [shape for exchange in exchanges for shape in shapes_in_reply(exchange.reply)]
+        self._largest = max(chain.from_iterable(shapes), default=0)
+        self._max_axes = max(map(len, shapes)) + _MORE_AXES
+        self._has_many_axes = any(len(shape) > self._max_axes for shape in returned)
+        sizes = sorted({size for size in chain.from_iterable(shapes) if 1 < size < 1 << 20})
+        self._products = {a * b for a in sizes for b in (*sizes, *_SMALL)}
+        chosen = {size for size in chain.from_iterable(returned) if size > self._largest}
+        self._withheld = chosen - self._products
+        self._factors = _factors(sizes, calls)
+
+    def show(self, value: Value) -> str:
+        """Return the value as the report shows it."""
+        match value:
+            case Number():
+                return self._factor(value)
+            case int():
+                return self._size(value)
+            case tuple():
+                return shape_text(value, self._size, self._max_axes)
+        # If the attempt returned too many axes, a text may list them.
+        budget = range(self._max_axes) if self._has_many_axes else count()
+        return _NUMBER_IN_TEXT.sub(partial(self._number_in_text, iter(budget)), value)
+
+    def _size(self, size: int) -> str:
+        if abs(size) in self._withheld:
+            return ANOTHER_SIZE
+        is_known = abs(size) <= self._largest or size in self._products
+        return str(size) if is_known or not self._withheld else SOME_NUMBER
+
+    def _factor(self, number: Number) -> str:
+        factor = abs(number.value)
+        near = min(self._factors, key=lambda candidate: abs(candidate - factor))
+        is_near = math.isclose(near, factor, rel_tol=NEAR * min(1.0, 10.0 ** (3 - number.digits)))
+        return f"{math.copysign(near, number.value):.4g}" if is_near else ANOTHER_NUMBER
+
+    def _number_in_text(self, budget: Iterator[int], match: re.Match[str]) -> str:
+        """Return what replaces a number in a text, which a check may have put together.
+
+        A whole number counts as a size, any other number as a factor.
+
+        Args:
+            budget: Ends when the text may show no more whole numbers.
+            match: The number.
+        """
+        digits, exponent, percent = match.groups()
+        number = float(digits + exponent)
+        if percent:
+            return match[0] if number < _MOST_PERCENT else ANOTHER_NUMBER
+        if exponent or "." in digits:
+            return self._factor(Number(number, len(digits.replace(".", "").lstrip("0"))))
+        size = SOME_NUMBER if next(budget, None) is None else self._size(int(digits))
+        return digits if size.isdigit() else size  # with its zeros, as in 2,007
+
+
+def _factors(sizes: Sequence[int], calls: Sequence[Call]) -> set[float]:
+    """Return the factors that mistakes make of these sizes, and of the rates of dropout.
 
     They are few, so that a chosen one carries a few bits at most.
     """
     sizes = [1, *sizes][:MOST_SIZES]
-    quotients = {factor for size in sizes for factor in (float(size), 1 / size)}
-    roots = {math.sqrt(a / b) for a in sizes for b in sizes}
-    simple = {a / b for a in range(1, 7) for b in range(1, 7)}
-    powers = {float(base) ** power for base in (2, 10) for power in range(-9, 10)}
-    return quotients | roots | simple | powers
-
-
-def _input_shapes(value: object) -> Iterator[tuple[int, ...]]:
-    match value:
-        case Tensor():
-            yield tuple(value.shape)
-        case int() if not isinstance(value, bool):
-            yield (value,)
-        case Call():
-            yield from _input_shapes((*value.inputs, *value.cotangents))
-        case Mapping():
-            yield from _input_shapes((*value.values(),))
-        case list() | tuple():
-            for element in value:
-                yield from _input_shapes(element)
-        case _ if is_dataclass(value):
-            yield from _input_shapes([getattr(value, field.name) for field in fields(value)])
-
-
-def _returned(reply: Reply) -> Iterator[tuple[int, ...]]:
-    yield from (output.shape for output in reply.outputs if output.shape is not None)
-    yield from (
-        tuple(gradient.shape) for gradient in reply.gradients.values() if gradient is not None
-    )
-    for facts in reply.modules:
-        for entries in (facts.parameters, facts.buffers, facts.plain):
-            yield from (entry.shape for entry in entries.values())
-        yield from ((value,) for value in facts.attributes.values() if isinstance(value, int))
-    if reply.operations is not None:
-        yield from ((size,) for size in reply.operations.made)
-        yield from reply.operations.shapes
-    if reply.peak is not None:
-        yield (reply.peak,)
+    small = range(1, 7)
+    rates = {leaf for leaf in leaves_of(calls) if isinstance(leaf, float) and 0 < leaf < 1}
+    return {
+        0.0,
+        *rates,
+        *sizes,
+        *(1 / size for size in sizes),
+        *(math.sqrt(a / b) for a in sizes for b in sizes),
+        *(a / b for a in small for b in small),
+        *(base**power for base in (2, 10) for power in range(-9, 10)),
+        *((1 - rate) ** power for rate in rates for power in range(-3, 4)),
+    }

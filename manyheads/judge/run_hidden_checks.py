@@ -443,7 +443,7 @@ def outcome_of(check: CheckOutcome, error: BaseException | None, run: CheckRun) 
             check, outcome="error", evidence=evidence, raised=error.raised, function=error.place
         )
     if isinstance(error, CheckFailed):
-        evidence = redact(str(error), run.asked_by(check.id), error.expected)
+        evidence = redact(error.evidence, run.asked_by(check.id), error.expected)
         check = replace(
             check,
             suspect=error.suspect,

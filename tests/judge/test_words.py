@@ -14,12 +14,14 @@ from manyheads.box.worker.messages import (
     DeviceArgument,
     Entry,
     ModuleFacts,
+    Operations,
     Output,
     Raised,
     Reply,
     StandIn,
 )
 from manyheads.checks.asserts import assert_finite, assert_shape
+from manyheads.checks.check_evidence import Evidence, Number, Value
 from manyheads.checks.explain import explain, is_dtype_fault, kind_of, sanitize, says_unwritten
 from manyheads.checks.hidden_check import CheckFailed, Draw, Layer, check, input_seed
 from manyheads.checks.runner import Exchange, cast
@@ -286,6 +288,11 @@ X = torch.zeros(5, 7, 66)  # B, T, C = nh · hd = 6 · 11
 EXPECTED = (5, 6, 7, 11)
 
 
+def in_a_text(evidence: Evidence) -> Evidence:
+    """The same, where a check has put its numbers into a text."""
+    return CheckFailed(str(evidence)).evidence
+
+
 def shape_message(
     *shape: int, call: Call | None = None, expected: tuple[int, ...] = EXPECTED
 ) -> str:
@@ -295,7 +302,9 @@ def shape_message(
     with pytest.raises(CheckFailed) as failed:
         assert_shape(tensor, expected)
     sent_call = call or Call("split_heads", (X,), {"n_head": 6})
-    text = redact(str(failed.value), [Exchange("check", sent_call, reply)], failed.value.expected)
+    text = redact(
+        failed.value.evidence, [Exchange("check", sent_call, reply)], failed.value.expected
+    )
     return text.partition("yours has ")[2]
 
 
@@ -365,17 +374,22 @@ def test_a_factor_is_told_where_a_mistake_makes_it(factor: str, says: str) -> No
             "check", Call("attention_scores", (torch.zeros(5, 7, 66), torch.zeros(6, 11))), Reply()
         )
     ]
-    message = redact(f"every score is {factor} times what it should be", exchanges)
-    assert (
-        message
-        == f"every score is {f'{says} times' if says else 'another multiple of'} what it should be"
-    )
+    digits = 4 if factor.startswith("1.253") else 3
+    evidence = Evidence("every score is {} times what it should be", Number(float(factor), digits))
+    assert str(evidence) == f"every score is {factor} times what it should be"
+    expected = f"every score is {says or 'another number'} times what it should be"
+    assert redact(evidence, exchanges) == expected
+    assert redact(in_a_text(evidence), exchanges) == expected
 
 
-def test_so_few_factors_are_told_that_a_chosen_one_carries_a_few_bits() -> None:
-    exchanges = [Exchange("check", Call("attention_scores", tuple(range(2, 40))), Reply())]
-    chosen = (f"{10 ** (n / 5000):.3g} times" for n in range(-50_000, 50_000))
-    assert len({redact(phrase, exchanges) for phrase in chosen}) < 300
+@pytest.mark.parametrize("is_in_a_text", [False, True])
+def test_so_few_factors_are_told_that_a_chosen_one_carries_a_few_bits(is_in_a_text: bool) -> None:
+    call = Call("attention_scores", tuple(range(2, 40)), {"dropout": 0.3})
+    exchanges = [Exchange("check", call, Reply())]
+    chosen = [Evidence("{} times", Number(10 ** (n / 500), 3)) for n in range(-5000, 5000)]
+    if is_in_a_text:  # a whole number in a text may also be a count, which is shown
+        chosen = [in_a_text(factor) for factor in chosen if {".", "e"} & {*str(factor)[:-5]}]
+    assert len({redact(evidence, exchanges) for evidence in chosen}) < 300
 
 
 @pytest.mark.parametrize(
@@ -396,8 +410,10 @@ def test_how_many_values_there_are_is_told(given, shape, more, counts) -> None:
     with pytest.raises(CheckFailed) as failed:
         assert_finite(tensor, "the output")
     reply = Reply((Output("tensor", tensor, "float64", "cpu", shape), *more))
-    text = redact(str(failed.value), [Exchange("check", Call("f", (given,)), reply)])
-    assert text == f"the output: {counts} values are NaN, the first at (0, 0)"
+    exchanges = [Exchange("check", Call("f", (given,)), reply)]
+    expected = f"the output: {counts} values are NaN, the first at (0, 0)"
+    assert redact(failed.value.evidence, exchanges) == expected
+    assert redact(in_a_text(failed.value.evidence), exchanges) == expected
 
 
 def test_a_parameters_size_is_withheld_from_the_words_of_any_check() -> None:
@@ -406,14 +422,68 @@ def test_a_parameters_size_is_withheld_from_the_words_of_any_check() -> None:
         entries, {}, training=False, changed=False, unloaded=(), attributes={"block_size": 27182}
     )
     exchange = Exchange("check", Call(Build("M", (66,)), (X,)), Reply(modules=(facts,)))
-    text = redact(
-        "W_query.weight should have shape (66, 66); yours has (31415, 66), block_size is 27182",
-        [exchange],
+    failed = CheckFailed(
+        "W_query.weight should have shape (66, 66); yours has (31415, 66), block_size is 27182"
     )
+    text = redact(failed.evidence, [exchange])
     assert text == (
         "W_query.weight should have shape (66, 66); yours has (another size, 66), "
         "block_size is another size"
     )
+
+
+@pytest.mark.parametrize(
+    ("evidence", "says"),
+    [
+        pytest.param("a tensor of shape (1, 2, 1, 2, 1)", "(1, 2, 1, 2, 1)", id="few axes"),
+        pytest.param(
+            "a tensor of shape (1, 2, 1, 2, 1, 2, 1)", " (1, 2, 1, 2, 1, …, …)", id="many axes"
+        ),
+        pytest.param(
+            "a tensor of shape (1, 12345)", "(1, another size)", id="a size of such a tensor"
+        ),
+        pytest.param("yours is scaled by 1.333", "by 1.333", id="a scale of dropout"),
+        pytest.param("yours is scaled by 1.338", "by another number", id="one that is near"),
+        pytest.param("yours is scaled by 1.33", "by 1.333", id="with as many digits as it has"),
+        pytest.param("yours is scaled by 1.2345e-67", "by another number", id="any other scale"),
+        pytest.param("yours is -0.137", "is -another number", id="a negative number"),
+        pytest.param("with dropout = 0.25", "dropout = 0.25", id="a number of the call"),
+        pytest.param("with a base of 2,007", "of 2,007", id="thousands"),
+        pytest.param("it differs by 13.9%", "by 13.9%", id="a percentage"),
+        pytest.param("it differs by 1234567.8%", "by another number", id="a great percentage"),
+        pytest.param("in float32, c_attn.0 and 2×3", "float32, c_attn.0 and 2×3", id="names"),
+    ],
+)
+def test_of_a_text_that_a_check_has_put_together(evidence: str, says: str) -> None:
+    """The check's own numbers in a text look like those that the attempt chose."""
+    operations = Operations(fused=False, shapes=((1, 2, 1, 2, 1, 2, 1), (1, 12345)))
+    call = Call(Build("M", (66,), {"dropout": 0.25}), (X,))
+    exchanges = [Exchange("check", call, Reply(operations=operations))]
+    assert redact(CheckFailed(evidence).evidence, exchanges).endswith(says)
+
+
+@pytest.mark.parametrize(
+    ("value", "says"),
+    [
+        pytest.param(12345, "another size", id="a size that the attempt returned"),
+        pytest.param(54321, "…", id="a larger number than that, which it may be made from"),
+        pytest.param(-12345, "another size", id="minus such a size"),
+        pytest.param(-54321, "…", id="minus a larger number"),
+        pytest.param(66, "66", id="a size of the call"),
+        pytest.param((3, 12345), "(3, another size)", id="a shape"),
+        pytest.param((1, 2) * 4, "(1, 2, 1, 2, 1, …)", id="a shape of many axes"),
+        pytest.param(Number(1.2345e67), "another number", id="a factor"),
+        pytest.param(Number(-0.137), "another number", id="a negative factor"),
+        pytest.param(Number(float("inf")), "another number", id="an infinite factor"),
+        pytest.param(Number(0.0), "0", id="zero"),
+        pytest.param(Number(-0.5), "-0.5", id="minus a half"),
+        pytest.param("row 12345", "row another size", id="a text that quotes one"),
+    ],
+)
+def test_of_a_value(value: Value, says: str) -> None:
+    exchanges = [Exchange("check", Call("f", (X,)), Reply((Output("tensor", shape=(12345,)),)))]
+    evidence = Evidence("of 31415 and 2.718, it is {}.", value)
+    assert redact(evidence, exchanges) == f"of 31415 and 2.718, it is {says}."
 
 
 def test_numbers_of_the_check_itself_stay_where_the_attempt_returns_what_it_should() -> None:
@@ -422,4 +492,5 @@ def test_numbers_of_the_check_itself_stay_where_the_attempt_returns_what_it_shou
         "2310 of 2310 values differ, by 13.9% of the largest; T = 4096, 1e-05, channels [0, "
         "1, 2, 3, 4, 5, 6]"
     )
-    assert redact(evidence, [Exchange("check", Call("f", (X,)), reply)], EXPECTED) == evidence
+    exchanges = [Exchange("check", Call("f", (X,)), reply)]
+    assert redact(CheckFailed(evidence).evidence, exchanges, EXPECTED) == evidence

@@ -1,0 +1,43 @@
+"""Evidence: a sentence and the values in it, which can be shown in two ways."""
+
+import pytest
+
+from manyheads.checks import CheckFailed, Evidence, Number, expect
+from manyheads.checks.check_evidence import Value
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        pytest.param(7, "7", id="a number"),
+        pytest.param("head 3 of 4", "head 3 of 4", id="a text"),
+        pytest.param("{} {0} {name}", "{} {0} {name}", id="a text with braces"),
+        pytest.param((2, 5), "(2, 5)", id="a shape"),
+        pytest.param((5,), "(5,)", id="a shape of one axis"),
+        pytest.param((), "()", id="the shape of a number"),
+        pytest.param((2, 100_001), "(2, …)", id="a shape with a size that is in no check"),
+        pytest.param((1,) * 9, "(1, 1, 1, 1, 1, 1, 1, 1, …)", id="a shape of too many axes"),
+        pytest.param(Number(1 / 3), "0.3333", id="a factor"),
+        pytest.param(Number(1 / 3, digits=2), "0.33", id="a factor with two digits"),
+        pytest.param(Number(-1.5e40), "-1.5e+40", id="an enormous factor"),
+    ],
+)
+def test_in_full(value: Value, text: str) -> None:
+    assert str(Evidence("yours has {}, by 0.5%", value)) == f"yours has {text}, by 0.5%"
+
+
+def test_each_value_is_shown_apart_from_the_sentence() -> None:
+    evidence = Evidence("{} of {} heads are right", 2, 3)
+    assert evidence.render(lambda value: f"<{value}>") == "<2> of <3> heads are right"
+
+
+def test_a_failure_has_its_evidence() -> None:
+    evidence = Evidence("{} of {} heads are right", 2, 3)
+    with pytest.raises(CheckFailed, match=r"^2 of 3 heads are right$") as failed:
+        expect(False, evidence)
+    assert failed.value.evidence is evidence
+
+
+def test_a_text_is_a_value_because_it_may_quote_numbers() -> None:
+    failed = CheckFailed("2 of 3 heads are right")
+    assert failed.evidence.render(lambda value: f"<{value}>") == "<2 of 3 heads are right>"
