@@ -32,7 +32,7 @@ CALLS_PER_MISS, WRONG_PER_MISS = 12, 6
 
 
 def explain(
-    row: Response, proofs: Iterable[Set[int]], *, is_little: bool = False
+    response: Response, proofs: Iterable[Set[int]], *, is_little: bool = False
 ) -> Sequence[Candidate]:
     """Return the candidates that explain the whole response, or none.
 
@@ -40,17 +40,17 @@ def explain(
     parametric mutant with a number that is not listed, a recorded pair of mutants.
 
     Args:
-        row: the response.
+        response: the response.
         proofs: sets of calls with direct evidence, which no mutant need explain. The response is
             looked up with all calls, and without each of these sets.
         is_little: whether the calls are too few to tell a pair of mutants from a mistake that is
             not in the bank.
     """
-    rows = reduced_rows(row, proofs)
+    rows = reduced_rows(response, proofs)
     if faults := _first_explanation(smallest_cover, rows):
         return faults
-    calls, names = due_to_chance(row)
-    remainder = row.without(calls)
+    calls, names = due_to_chance(response)
+    remainder = response.without(calls)
     if names and ((faults := smallest_cover(remainder)) or not remainder.syndrome):
         return [*(fault for fault in faults if fault.id not in names), *map(Candidate, names)]
     faults = _first_explanation(on_a_curve, rows)
@@ -60,61 +60,61 @@ def explain(
     return _first_explanation(partial(explaining_pair, cover=smallest_cover), rows)
 
 
-def reduced_rows(row: Response, proofs: Iterable[Set[int]]) -> list[Response]:
+def reduced_rows(response: Response, proofs: Iterable[Set[int]]) -> list[Response]:
     """Return the response, and the response without each of these sets of calls.
 
     Responses without a syndrome are left out.
     """
-    excluded = dict.fromkeys(frozenset(calls & row.calls) for calls in proofs)
-    rows = [row, *(row.without(calls) for calls in excluded if calls)]
+    excluded = dict.fromkeys(frozenset(calls & response.calls) for calls in proofs)
+    rows = [response, *(response.without(calls) for calls in excluded if calls)]
     return [response for response in rows if response.syndrome]
 
 
-def explain_functions(row: Response, proofs: Iterable[Set[int]]) -> Sequence[Candidate]:
+def explain_functions(response: Response, proofs: Iterable[Set[int]]) -> Sequence[Candidate]:
     """Return candidates for each function alone, for a response that nothing explains as a whole.
 
     A candidate must be consistent with the calls of the functions before it, too.
     """
     explained: dict[str, Candidate] = {}
-    for calls, earlier in _functions(row):
-        if len(calls & row.syndrome.keys()) < 2:  # one wrong call is too little evidence
+    for calls, earlier in _functions(response):
+        if len(calls & response.syndrome.keys()) < 2:  # one wrong call is too little evidence
             continue
-        alone = row.subset(calls | (earlier - row.syndrome.keys()))
-        faults = smallest_cover(row.subset(calls | earlier), calls) or explain(
+        alone = response.subset(calls | (earlier - response.syndrome.keys()))
+        faults = smallest_cover(response.subset(calls | earlier), calls) or explain(
             alone, proofs, is_little=len(alone.syndrome) < MIN_WRONG_IN_FUNCTION
         )
         for fault in faults:
             # If all calls have the same head_dim, some number imitates many mistakes.
-            if of_one_number(row.recording).isdisjoint(fault.ids) or on_a_curve(
-                row.subset(calls), listed=True
+            if of_one_number(response.recording).isdisjoint(fault.ids) or on_a_curve(
+                response.subset(calls), listed=True
             ):
                 explained.setdefault(fault.id, fault)
     return tuple(explained.values())
 
 
-def explain_behind(row: Response, proofs: Iterable[Set[int]]) -> Sequence[Candidate]:
+def explain_behind(response: Response, proofs: Iterable[Set[int]]) -> Sequence[Candidate]:
     """Return one candidate for all calls that raise, and another for all wrong answers."""
-    return _first_explanation(_behind, reduced_rows(row, proofs))
+    return _first_explanation(_behind, reduced_rows(response, proofs))
 
 
-def _behind(row: Response) -> Sequence[Candidate]:
-    stopped = {i for i, e in row.syndrome.items() if e.actual.raised is not None}
-    answered = row.syndrome.keys() - stopped
+def _behind(response: Response) -> Sequence[Candidate]:
+    stopped = {i for i, e in response.syndrome.items() if e.actual.raised is not None}
+    answered = response.syndrome.keys() - stopped
     if stopped and len(answered) > 1:  # one wrong answer is too little evidence
-        match [smallest_cover(row.without(calls)) for calls in (answered, stopped)]:
+        match [smallest_cover(response.without(calls)) for calls in (answered, stopped)]:
             case [[stops], [behind]] if {*stops.ids}.isdisjoint(behind.ids):
                 return [stops, behind]
     return ()
 
 
-def explain_two(row: Response, proofs: Iterable[Set[int]], bank: Bank) -> Sequence[Candidate]:
+def explain_two(response: Response, proofs: Iterable[Set[int]], bank: Bank) -> Sequence[Candidate]:
     """Return two mutants that, combined in one program, reply as the attempt does.
 
     If no pair fits all functions, return a pair that fits one function.
     """
-    rows = reduced_rows(row, proofs)
-    for calls, earlier in _functions(row):
-        alone = row.subset(calls | (earlier - row.syndrome.keys()))
+    rows = reduced_rows(response, proofs)
+    for calls, earlier in _functions(response):
+        alone = response.subset(calls | (earlier - response.syndrome.keys()))
         if len(alone.syndrome) >= MIN_WRONG_IN_FUNCTION:
             rows += reduced_rows(alone, proofs)
     return _first_explanation(partial(made_pair, bank=bank), rows)
@@ -126,85 +126,97 @@ def _first_explanation(
     return next(filter(None, map(explains, rows)), ())
 
 
-def _functions(row: Response) -> Iterator[tuple[Set[int], Set[int]]]:
+def _functions(response: Response) -> Iterator[tuple[Set[int], Set[int]]]:
     """Yield for each function its calls, and the answered calls of the functions before it.
 
     A function may call those before it. The functions have the order of the recorded calls, which
     is the order of their definitions. If there is only one function, nothing is yielded.
     """
-    targets = [target_of(call) for call in row.recording.calls]
+    targets = [target_of(call) for call in response.recording.calls]
     functions = list(dict.fromkeys(targets))
-    answered = {i for i, e in row.written.items() if e.reply.outputs and e.reply.raised is None}
+    answered = {
+        i for i, e in response.written.items() if e.reply.outputs and e.reply.raised is None
+    }
     for position, function in enumerate(functions if len(functions) > 1 else ()):
-        calls = {i for i in row.calls if targets[i] == function}
-        yield calls, {i for i in row.calls & answered if targets[i] in functions[:position]}
+        calls = {i for i in response.calls if targets[i] == function}
+        yield calls, {i for i in response.calls & answered if targets[i] in functions[:position]}
 
 
-def explain_nearly(row: Response) -> Sequence[Candidate]:
+def explain_nearly(response: Response) -> Sequence[Candidate]:
     """Return the only misconception that matches all but a few calls, or none.
 
     One mistake written in two ways differs in edge cases, such as a size of 1 or a sum close to 0.
     Exceptions alone are too little evidence.
     """
-    calls = sorted(row.calls & row.written.keys())
-    wrong_answers = sum(observation.reply.raised is None for observation in row.syndrome.values())
+    calls = sorted(response.calls & response.written.keys())
+    wrong_answers = sum(
+        observation.reply.raised is None for observation in response.syndrome.values()
+    )
     allowed = min(len(calls) // CALLS_PER_MISS, wrong_answers // WRONG_PER_MISS)
     near = set[str]()
-    for m in range(len(row.recording.mutants) if allowed else 0):
-        missed = (i for i in calls if not row.matches(m, i))
-        if row.id(m) not in near and len([*islice(missed, allowed + 1)]) <= allowed:
-            near.add(row.id(m))
+    for m in range(len(response.recording.mutants) if allowed else 0):
+        missed = (i for i in calls if not response.matches(m, i))
+        if response.id(m) not in near and len([*islice(missed, allowed + 1)]) <= allowed:
+            near.add(response.id(m))
     # If few calls have another head_dim, many fixed numbers are nearly right. Only the sweep tells.
     return (
         [Candidate(next(iter(near)))]
-        if len(near) == 1 and near.isdisjoint(of_one_number(row.recording))
+        if len(near) == 1 and near.isdisjoint(of_one_number(response.recording))
         else []
     )
 
 
-def explain_by_kind(row: Response) -> Sequence[Candidate]:
+def explain_by_kind(response: Response) -> Sequence[Candidate]:
     """Return the only misconception that explains the response if sizes in messages may differ.
 
     One mistake written in two ways raises with two messages. Exceptions alone are too little
     evidence.
     """
-    is_answered = any(observation.reply.raised is None for observation in row.syndrome.values())
-    faults = smallest_cover(replace(row, by_kind=True)) if is_answered else ()
+    is_answered = any(
+        observation.reply.raised is None for observation in response.syndrome.values()
+    )
+    faults = smallest_cover(replace(response, by_kind=True)) if is_answered else ()
     return faults if len(faults) == 1 and not faults[0].alternatives else ()
 
 
-def smallest_cover(row: Response, calls: Set[int] | None = None) -> Sequence[Candidate]:
+def smallest_cover(response: Response, calls: Set[int] | None = None) -> Sequence[Candidate]:
     """Return mutants that together explain the syndrome, or its part in `calls`, or none.
 
     This is a greedy set cover: the mutant that explains most calls comes first. Only mutants that
     are consistent with the response take part. If some call remains unexplained, return none.
     """
-    syndrome = {i: e for i, e in row.syndrome.items() if calls is None or i in calls}
+    syndrome = {i: e for i, e in response.syndrome.items() if calls is None or i in calls}
     impossible = {WRONG_AXIS} if has_foreign_size(syndrome.values()) else set[str]()
     explains, unknown = dict[int, frozenset[int]](), dict[int, int]()
-    for m in range(len(row.recording.mutants)):
-        if row.id(m) not in impossible and row.is_consistent(m):
-            explained = frozenset(i for i in syndrome if row.explains(m, i))
-            if not all(row.is_nondeterministic(m, i) for i in explained):
+    for m in range(len(response.recording.mutants)):
+        if response.id(m) not in impossible and response.is_consistent(m):
+            explained = frozenset(i for i in syndrome if response.explains(m, i))
+            if not all(response.is_nondeterministic(m, i) for i in explained):
                 explains[m] = explained
-                unknown[m] = sum(row.is_nondeterministic(m, i) for i in row.calls)
+                unknown[m] = sum(response.is_nondeterministic(m, i) for i in response.calls)
     # a parametric mutant can imitate a mutant of another misconception, which is preferred
-    by_number = {curve.id for curve in row.recording.sweeps}
+    by_number = {curve.id for curve in response.recording.sweeps}
     unexplained, faults = set(syndrome), list[Candidate]()
     while unexplained:
         best = max(
             explains,
-            key=lambda m: (len(explains[m] & unexplained), -unknown[m], row.id(m) not in by_number),
+            key=lambda m: (
+                len(explains[m] & unexplained),
+                -unknown[m],
+                response.id(m) not in by_number,
+            ),
             default=None,
         )
         if best is None or not explains[best] & unexplained:
             return []
-        same = dict.fromkeys(row.id(m) for m in explains if explains[m] == explains[best])
-        faults.append(Candidate(row.id(best), tuple(id_ for id_ in same if id_ != row.id(best))))
+        same = dict.fromkeys(response.id(m) for m in explains if explains[m] == explains[best])
+        faults.append(
+            Candidate(response.id(best), tuple(id_ for id_ in same if id_ != response.id(best)))
+        )
         unexplained -= explains[best]
     only_raises = all(comparison.reply.raised for comparison in syndrome.values())
     functions = {target_of(observation.call) for observation in syndrome.values()}
-    answers = (row.written[i] for i in row.calls & row.written.keys())
+    answers = (response.written[i] for i in response.calls & response.written.keys())
     is_answered = any(e.actual.raised is None and target_of(e.call) in functions for e in answers)
     if only_raises and (
         not is_answered or any(len(fault.alternatives) > MAX_ALTERNATIVES for fault in faults)
@@ -223,7 +235,7 @@ VISIBLE = 0.05  # a call determines the number if such a change of its logarithm
 APART = 0.05  # the right numbers of two calls vary if their logarithms differ by more than this
 
 
-def on_a_curve(row: Response, *, listed: bool = False) -> list[Candidate]:
+def on_a_curve(response: Response, *, listed: bool = False) -> list[Candidate]:
     """Return the first parametric mutant that explains the whole syndrome, or none.
 
     One number must explain it, and several calls must determine that number. If each call has a
@@ -231,24 +243,24 @@ def on_a_curve(row: Response, *, listed: bool = False) -> list[Candidate]:
     attempt's number may depend on a property that they share.
 
     Args:
-        row: the response.
+        response: the response.
         listed: whether a number that a mutant of the bank has is accepted as well. By default it is
             not, because the replies of that mutant to all other calls are known. If it is accepted,
             the right number must be known to vary: if every call has the same head_dim, all large
             numbers give the same replies.
     """
-    for curve in row.recording.sweeps:
-        if not _explains(curve, row, must_vary=listed):
+    for curve in response.recording.sweeps:
+        if not _explains(curve, response, must_vary=listed):
             continue
-        calls = [i for i in curve.calls if i in row.calls and i in row.written]
-        mutants = range(len(row.recording.mutants))
-        if listed or not any(_matches_all(row, m, calls) for m in mutants):
+        calls = [i for i in curve.calls if i in response.calls and i in response.written]
+        mutants = range(len(response.recording.mutants))
+        if listed or not any(_matches_all(response, m, calls) for m in mutants):
             return [Candidate(curve.id)]
     return []
 
 
-def _matches_all(row: Response, mutant: int, calls: Iterable[int]) -> bool:
-    return all(row.matches(mutant, i) for i in calls)
+def _matches_all(response: Response, mutant: int, calls: Iterable[int]) -> bool:
+    return all(response.matches(mutant, i) for i in calls)
 
 
 @lru_cache(maxsize=16)
@@ -265,13 +277,16 @@ def of_one_number(recording: FaultDictionary) -> Set[str]:
     return ids
 
 
-def _explains(curve: Sweep, row: Response, *, must_vary: bool) -> bool:
-    syndrome, calls = row.syndrome.keys(), row.calls & row.written.keys()
+def _explains(curve: Sweep, response: Response, *, must_vary: bool) -> bool:
+    syndrome, calls = response.syndrome.keys(), response.calls & response.written.keys()
     observations = {
-        position: row.written[i] for position, i in enumerate(curve.calls) if i in calls
+        position: response.written[i] for position, i in enumerate(curve.calls) if i in calls
     }
     structures = (
-        (row.structure(curve.calls[k], e.actual), row.structure(curve.calls[k], e.expected))
+        (
+            response.structure(curve.calls[k], e.actual),
+            response.structure(curve.calls[k], e.expected),
+        )
         for k, e in observations.items()
     )
     if (
@@ -281,8 +296,10 @@ def _explains(curve: Sweep, row: Response, *, must_vary: bool) -> bool:
     ):
         return False
     observed_calls = [curve.calls[position] for position in observations]
-    other_mutants = (m for m in range(len(row.recording.mutants)) if row.id(m) != curve.id)
-    if any(_matches_all(row, m, observed_calls) for m in other_mutants):
+    other_mutants = (
+        m for m in range(len(response.recording.mutants)) if response.id(m) != curve.id
+    )
+    if any(_matches_all(response, m, observed_calls) for m in other_mutants):
         return False  # the attempt has another misconception
     paths = {
         position: _path(curve, position, observation.actual)

@@ -22,7 +22,7 @@ SAME = 1e-6  # relative to the largest number: two answers are equal
 WIDTH = 1e-3  # relative range of a ratio that is the same for all numbers
 
 
-def proven_by_chance(row: Response) -> dict[int, str]:
+def proven_by_chance(response: Response) -> dict[int, str]:
     """Return the nondeterministic calls, mapped to the misconception that explains them.
 
     It is the misconception of all mutants that are wrong in the same calls as the attempt, and
@@ -34,19 +34,23 @@ def proven_by_chance(row: Response) -> dict[int, str]:
     """
     calls = {
         i: observation
-        for i, observation in row.written.items()
-        if i in row.calls and not _is_of_dropout(observation)
+        for i, observation in response.written.items()
+        if i in response.calls and not _is_of_dropout(observation)
     }
     random_calls = _nondeterministic_calls(calls)
-    wrong_calls = random_calls | (row.syndrome.keys() & calls.keys())
+    wrong_calls = random_calls | (response.syndrome.keys() & calls.keys())
     if not random_calls or 2 * len(wrong_calls) > len(calls):
         return {}
-    mutants = range(len(row.recording.mutants))
-    names = {row.id(m) for m in mutants if _fails_alike(row, m, calls, wrong_calls, random_calls)}
+    mutants = range(len(response.recording.mutants))
+    names = {
+        response.id(m)
+        for m in mutants
+        if _fails_alike(response, m, calls, wrong_calls, random_calls)
+    }
     return dict.fromkeys(sorted(random_calls), names.pop()) if len(names) == 1 else {}
 
 
-def due_to_chance(row: Response) -> tuple[Set[int], Sequence[str]]:
+def due_to_chance(response: Response) -> tuple[Set[int], Sequence[str]]:
     """Return calls to leave out, and the misconceptions of nondeterminism that explain them.
 
     The attempt is nondeterministic in a call that has one right answer. A mutant fits if it is
@@ -60,19 +64,19 @@ def due_to_chance(row: Response) -> tuple[Set[int], Sequence[str]]:
 
     A second mistake may explain all other calls.
     """
-    calls = {i: observation for i, observation in row.written.items() if i in row.calls}
+    calls = {i: observation for i, observation in response.written.items() if i in response.calls}
     random_calls = _nondeterministic_calls(
         {i: observation for i, observation in calls.items() if not _is_of_dropout(observation)}
     )
     plain = [i for i, observation in calls.items() if not is_of_copies(observation.call)]
     functions = {target_of(calls[i].call) for i in random_calls}
     fitting = dict[tuple[frozenset[int], str], None]()
-    for m in range(len(row.recording.mutants) if random_calls else 0):
-        varying = frozenset(i for i in plain if row.recording.mutants[m].answers[i] is None)
+    for m in range(len(response.recording.mutants) if random_calls else 0):
+        varying = frozenset(i for i in plain if response.recording.mutants[m].answers[i] is None)
         if any(target_of(calls[i].call) in functions for i in varying) and all(
-            row.survives(m, i) for i in plain
+            response.survives(m, i) for i in plain
         ):
-            fitting[varying, row.id(m)] = None
+            fitting[varying, response.id(m)] = None
     sufficient = [(varying, name) for varying, name in fitting if random_calls <= varying]
     if sufficient:
         names = dict.fromkeys(name for _, name in sufficient)
@@ -80,8 +84,8 @@ def due_to_chance(row: Response) -> tuple[Set[int], Sequence[str]]:
         return fewest, [*names] if len(names) == 1 else []
     numbers = {
         i
-        for i, e in row.syndrome.items()
-        if row.structure(i, e.actual) == row.structure(i, e.expected)
+        for i, e in response.syndrome.items()
+        if response.structure(i, e.actual) == response.structure(i, e.expected)
     }
     names = dict.fromkeys(name for varying, name in fitting if varying <= numbers)
     is_dropout = any(map(_drops, calls.values()))
@@ -120,7 +124,7 @@ def _is_constant(numbers: Tensor) -> Tensor:
 
 
 def _fails_alike(
-    row: Response,
+    response: Response,
     mutant: int,
     calls: Mapping[int, ObservedReply],
     wrong_calls: Set[int],
@@ -128,10 +132,10 @@ def _fails_alike(
 ) -> bool:
     functions = {target_of(calls[index].call) for index in random_calls}
     for index, observation in calls.items():
-        varies = row.recording.mutants[mutant].answers[index] is None
+        varies = response.recording.mutants[mutant].answers[index] is None
         if varies and index not in wrong_calls and target_of(observation.call) not in functions:
             continue
-        passes = not varies and row.survives(mutant, index)
+        passes = not varies and response.survives(mutant, index)
         if passes is (index in wrong_calls) or (
             index in random_calls and not varies and not is_of_copies(observation.call)
         ):

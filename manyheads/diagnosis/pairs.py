@@ -27,7 +27,7 @@ Pair = tuple[int, int]
 
 
 def explaining_pair(
-    row: Response, cover: Callable[[Response], Sequence[Candidate]]
+    response: Response, cover: Callable[[Response], Sequence[Candidate]]
 ) -> Sequence[Candidate]:
     """Return the two misconceptions that together explain the whole syndrome, or none.
 
@@ -39,73 +39,80 @@ def explaining_pair(
     the other one. Calls that detect neither may show a third mistake, which `cover` has to explain.
     """
     candidates = dict[Set[int], list[tuple[int, Pair]]]()
-    for pair in _that_agree(row):
-        doubts, unexplained = _doubts(row, pair)
+    for pair in _that_agree(response):
+        doubts, unexplained = _doubts(response, pair)
         if doubts is None or doubts > MAX_DOUBTS:
             continue
-        if 2 * len(unexplained) <= len(row.syndrome):
+        if 2 * len(unexplained) <= len(response.syndrome):
             candidates.setdefault(unexplained, []).append((doubts, pair))
     for unexplained in sorted(candidates, key=len):
         third = (
-            cover(row.subset(unexplained | (row.calls - row.syndrome.keys())))
+            cover(response.subset(unexplained | (response.calls - response.syndrome.keys())))
             if unexplained
             else ()
         )
         if third or not unexplained:
             fewest = min(candidates[unexplained])[0]
             likely = [pair for n, pair in sorted(candidates[unexplained]) if n <= fewest + 1]
-            two = _common(row, likely)
+            two = _common(response, likely)
             ids = {fault.id for fault in two}
             return [*two, *(fault for fault in third if fault.id not in ids)]
-    is_answered = any(observation.actual.raised is None for observation in row.syndrome.values())
+    is_answered = any(
+        observation.actual.raised is None for observation in response.syndrome.values()
+    )
     return [
-        Candidate(row.id(m), _alternatives(row, m)) for m in (_apart(row) if is_answered else ())
+        Candidate(response.id(m), _alternatives(response, m))
+        for m in (_apart(response) if is_answered else ())
     ]
 
 
-def made_pair(row: Response, bank: Bank) -> Sequence[Candidate]:
+def made_pair(response: Response, bank: Bank) -> Sequence[Candidate]:
     """Return two misconceptions whose mutants, combined in one program, reply as the attempt does.
 
     The combinations are made and run here. On calls that detect only one of the two mutants, that
     mutant must match the attempt. At least one call must detect both; otherwise two single
     candidates are enough.
     """
-    for first, second in _candidates(row):
+    for first, second in _candidates(response):
         namespace = bank.combine(bank.mutants[first], bank.mutants[second])
-        if namespace is not None and _answers_alike(row, LocalRunner(namespace), (first, second)):
-            return [Candidate(row.id(m), _alternatives(row, m)) for m in (first, second)]
+        if namespace is not None and _answers_alike(
+            response, LocalRunner(namespace), (first, second)
+        ):
+            return [Candidate(response.id(m), _alternatives(response, m)) for m in (first, second)]
     return []
 
 
-def _candidates(row: Response) -> list[Pair]:
+def _candidates(response: Response) -> list[Pair]:
     """Return the pairs of mutants that may explain the syndrome together, the likeliest first.
 
     A pair is likely if its mutants alone explain many calls. Among equally likely pairs, those come
     first in which the attempt seldom replies as one mutant alone on calls that detect both.
     """
-    calls, distinct = sorted(row.calls), dict[tuple[str, tuple[int | None, ...]], int]()
-    for m, mutant in enumerate(row.recording.mutants):
+    calls, distinct = sorted(response.calls), dict[tuple[str, tuple[int | None, ...]], int]()
+    for m, mutant in enumerate(response.recording.mutants):
         distinct.setdefault((mutant.id, tuple(mutant.answers[i] for i in calls)), m)
-    wrong_bits, call_bits = _bits(row.syndrome), _bits(calls)
+    wrong_bits, call_bits = _bits(response.syndrome), _bits(calls)
     detections = dict[int, int]()  # sets of calls as bits
     for m in distinct.values():
-        bits = row.recording.detected_in[m] & call_bits
+        bits = response.recording.detected_in[m] & call_bits
         if bits and not bits & ~wrong_bits:
             detections[m] = bits
 
     @cache
     def explains(mutant: int) -> int:
-        return _bits(i for i in calls if detections[mutant] >> i & 1 and row.explains(mutant, i))
+        return _bits(
+            i for i in calls if detections[mutant] >> i & 1 and response.explains(mutant, i)
+        )
 
     # Many mistakes end in the same exception, so a call that detects both must be answered.
-    answered_bits = _bits(i for i, e in row.syndrome.items() if e.actual.raised is None)
+    answered_bits = _bits(i for i, e in response.syndrome.items() if e.actual.raised is None)
     candidates = []
     for a, b in combinations(detections, 2):
         both = detections[a] & detections[b]
         if (
             (detections[a] | detections[b]) != wrong_bits
             or not both & answered_bits
-            or row.id(a) == row.id(b)
+            or response.id(a) == response.id(b)
         ):
             continue
         if not detections[a] & ~both & ~explains(a) and not detections[b] & ~both & ~explains(b):
@@ -118,57 +125,64 @@ def _bits(calls: Iterable[int]) -> int:
     return sum(1 << i for i in calls)
 
 
-def _answers_alike(row: Response, runner: LocalRunner, pair: Pair) -> bool:
-    for i in sorted(row.calls & row.written.keys(), key=lambda i: (i not in row.syndrome, i)):
-        if any(row.is_nondeterministic(m, i) for m in pair):
+def _answers_alike(response: Response, runner: LocalRunner, pair: Pair) -> bool:
+    for i in sorted(
+        response.calls & response.written.keys(), key=lambda i: (i not in response.syndrome, i)
+    ):
+        if any(response.is_nondeterministic(m, i) for m in pair):
             continue
-        call, expected = row.recording.calls[i], row.recording.expected_reply(i)
-        actual = row.written[i].actual
+        call, expected = response.recording.calls[i], response.recording.expected_reply(i)
+        actual = response.written[i].actual
         reply = reply_in_default_dtype(runner, call, runner.execute(call))
         if not fingerprint_beside(expected, call, settled(call, reply)).agrees(
-            actual, facets_of(row.recording, i)
+            actual, facets_of(response.recording, i)
         ):
             return False
     return True
 
 
-def _common(row: Response, pairs: Sequence[Pair]) -> list[Candidate]:
+def _common(response: Response, pairs: Sequence[Pair]) -> list[Candidate]:
     """Return the misconceptions of the first pair that are certain enough to be named.
 
     One that all pairs share is certain. The other one is named if it has few alternatives, which
     are the misconceptions of the other pairs. If the pairs share none, return none.
     """
-    id_sets = list(dict.fromkeys(frozenset(map(row.id, pair)) for pair in pairs))
+    id_sets = list(dict.fromkeys(frozenset(map(response.id, pair)) for pair in pairs))
     shared = frozenset[str].intersection(*id_sets)
     unshared = list(dict.fromkeys(id_ for ids in id_sets for id_ in sorted(ids - shared)))
     faults = list[Candidate]()
     for m in pairs[0] if shared else ():
-        alternatives = [] if row.id(m) in shared else [id_ for id_ in unshared if id_ != row.id(m)]
+        alternatives = (
+            [] if response.id(m) in shared else [id_ for id_ in unshared if id_ != response.id(m)]
+        )
         if len(alternatives) <= MAX_ALTERNATIVES:
             faults.append(
-                Candidate(row.id(m), tuple(dict.fromkeys([*alternatives, *_alternatives(row, m)])))
+                Candidate(
+                    response.id(m),
+                    tuple(dict.fromkeys([*alternatives, *_alternatives(response, m)])),
+                )
             )
     return faults
 
 
-def _alternatives(row: Response, mutant: int) -> tuple[str, ...]:
-    recorded_mutant = row.recording.mutants[mutant]
+def _alternatives(response: Response, mutant: int) -> tuple[str, ...]:
+    recorded_mutant = response.recording.mutants[mutant]
     return tuple(
         dict.fromkeys(
             o.id
-            for o in row.recording.mutants
+            for o in response.recording.mutants
             if o.answers == recorded_mutant.answers and o.id != recorded_mutant.id
         )
     )
 
 
-def _that_agree(row: Response) -> Iterator[Pair]:
+def _that_agree(response: Response) -> Iterator[Pair]:
     """Yield pairs whose recorded reply is the attempt's, if no mutant alone gives that reply."""
-    pairs = row.recording.pairs
+    pairs = response.recording.pairs
     # replies without numbers are left out: many pairs end in the same exception
     pairs = pairs.at(pairs.answers.numbers.abs().sum(1) > 0)
     for index in pairs.probe.unique().tolist():
-        observation = row.syndrome.get(index)
+        observation = response.syndrome.get(index)
         if (
             observation is None
             or not _has_weights(observation.actual, observation.expected)
@@ -178,16 +192,18 @@ def _that_agree(row: Response) -> Iterator[Pair]:
         probed = pairs.at(pairs.probe == index)
         agree = _agree(probed.answers, observation)
         if not agree.any() or any(
-            _return_alike(reply, observation.actual) for reply in row.recording.replies[index]
+            _return_alike(reply, observation.actual) for reply in response.recording.replies[index]
         ):
             continue
         for pair in zip(probed.first[agree].tolist(), probed.second[agree].tolist(), strict=True):
-            answers = [row.recording.answer(row.recording.mutants[m], index) for m in pair]
+            answers = [
+                response.recording.answer(response.recording.mutants[m], index) for m in pair
+            ]
             has_weights = all(
                 answer is not None and _has_weights(answer, observation.expected)
                 for answer in answers
             )
-            if has_weights and row.id(pair[0]) != row.id(pair[1]):
+            if has_weights and response.id(pair[0]) != response.id(pair[1]):
                 yield pair
 
 
@@ -224,7 +240,7 @@ def _has_weights(fingerprint: ReplyFingerprint, expected: ReplyFingerprint) -> b
     return 2 * len(keys & fingerprint.parameters.keys()) >= len(keys)
 
 
-def _doubts(row: Response, pair: Pair) -> tuple[int | None, Set[int]]:
+def _doubts(response: Response, pair: Pair) -> tuple[int | None, Set[int]]:
     """Count the calls that speak against a pair, and return the unexplained wrong calls.
 
     A call speaks against the pair if only one of the two mutants changes it, and the attempt
@@ -233,37 +249,39 @@ def _doubts(row: Response, pair: Pair) -> tuple[int | None, Set[int]]:
     seen, and a mistake that is not in the bank explains the replies as well.
     """
     doubts, unexplained = 0, set[int]()
-    for index in row.calls:
-        if any(row.is_nondeterministic(m, index) for m in pair):
+    for index in response.calls:
+        if any(response.is_nondeterministic(m, index) for m in pair):
             continue
-        detected = [m for m in pair if not row.survives(m, index)]
-        if detected and index not in row.syndrome:
+        detected = [m for m in pair if not response.survives(m, index)]
+        if detected and index not in response.syndrome:
             return None, unexplained
-        if not detected and index in row.syndrome:
+        if not detected and index in response.syndrome:
             unexplained.add(index)
-        doubts += len(detected) == 1 and not row.explains(detected[0], index)
+        doubts += len(detected) == 1 and not response.explains(detected[0], index)
     return doubts, frozenset(unexplained)
 
 
-def _apart(row: Response) -> Sequence[int]:
+def _apart(response: Response) -> Sequence[int]:
     """Return two mutants, one with the attempt's numbers, the other with the remaining fields.
 
     The second one has the reference's numbers. In each remaining field the first one is as the
     attempt or as the reference. An example is a wrong scale together with a cut gradient, a changed
     argument or a fixed dtype. Return an empty tuple if there are no such mutants.
     """
-    recording, calls = row.recording, sorted(row.calls)
+    recording, calls = response.recording, sorted(response.calls)
     expected_replies = {i: recording.expected_reply(i) for i in calls}
     actual_replies = expected_replies | {
-        i: observation.actual for i, observation in row.syndrome.items() if i in expected_replies
+        i: observation.actual
+        for i, observation in response.syndrome.items()
+        if i in expected_replies
     }
     with_right_numbers = _with_numbers_of(recording, expected_replies)
-    expected_structures = {i: row.structure(i, reply) for i, reply in expected_replies.items()}
-    actual_structures = {i: row.structure(i, reply) for i, reply in actual_replies.items()}
+    expected_structures = {i: response.structure(i, reply) for i, reply in expected_replies.items()}
+    actual_structures = {i: response.structure(i, reply) for i, reply in actual_replies.items()}
 
     def structures(mutant: int) -> Mapping[int, tuple[object, ...]]:
         answers = ((i, recording.answer(recording.mutants[mutant], i)) for i in calls)
-        return {i: row.structure(i, answer) for i, answer in answers if answer is not None}
+        return {i: response.structure(i, answer) for i, answer in answers if answer is not None}
 
     def is_consistent(mutant: int) -> bool:
         return all(
@@ -281,7 +299,7 @@ def _apart(row: Response) -> Sequence[int]:
         if all(structure == actual_structures[i] for i, structure in theirs.items()) and any(
             actual_structures[i] != expected_structures[i] for i in theirs
         ):
-            candidates = (m for m in with_wrong_numbers if row.id(m) != row.id(second))
+            candidates = (m for m in with_wrong_numbers if response.id(m) != response.id(second))
             first_mutant = next(candidates, None)
             return () if first_mutant is None else (first_mutant, second)
     return ()

@@ -287,7 +287,7 @@ def has_written_size(source: Source) -> bool:
     return not source.text or any(n > MAX_AXIS for n in _integers(source))
 
 
-def proven_by_size(row: Response, source: Source) -> dict[int, str]:
+def proven_by_size(response: Response, source: Source) -> dict[int, str]:
     """Return the wrong calls of functions with a size that is written into the code.
 
     Each call is mapped to the misconception. A function has it if most of its wrong calls show the
@@ -298,7 +298,7 @@ def proven_by_size(row: Response, source: Source) -> dict[int, str]:
     written = {n for n in _integers(source) if n > MAX_AXIS}
     loops = {n for n in _integers(source, of_ranges=True) if n > MAX_AXIS}
     functions: dict[str, list[ObservedReply]] = {}
-    for observation in row.syndrome.values() if written else ():
+    for observation in response.syndrome.values() if written else ():
         if observation.expected.raised is None:
             functions.setdefault(target_of(observation.call), []).append(observation)
     hard_coded = set[str]()
@@ -313,7 +313,7 @@ def proven_by_size(row: Response, source: Source) -> dict[int, str]:
             hard_coded.add(name)
     return {
         i: HARD_CODED
-        for i, observation in row.syndrome.items()
+        for i, observation in response.syndrome.items()
         if observation.expected.raised is None and target_of(observation.call) in hard_coded
     }
 
