@@ -63,10 +63,10 @@ def test_the_page_names_the_functions_in_the_order_in_which_they_are_called(call
     start, end = ("Judge.grade_attempt", "assemble")
     names = [name for _, name in path]
     steps = path[names.index(start) : names.index(end) + 1]
-    taken = [function for function in calls if function in steps]
-    assert taken == [step for step in steps if step in calls]
+    called_steps = [function for function in calls if function in steps]
+    assert called_steps == [step for step in steps if step in calls]
     assert {start, "HiddenChecks.run", "ask_public_calls", "name_misconceptions", end} <= {
-        name for _, name in taken
+        name for _, name in called_steps
     }
 
 
