@@ -1,13 +1,13 @@
 """The bank of an exercise: mutants, families of mutants with a number, and texts of misconceptions.
 
 A family has one mutant for each number, for example a constant in place of a scale. A `Diagnosis`
-holds the faults that explain an attempt's values, and the misconceptions to report.
+holds the misconceptions to report.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from pathlib import Path
@@ -261,10 +261,10 @@ def _row_of(
     Raises CourseError, with the row's number in the table, if it has another form.
     """
     form = {"MUTANTS": "an id and an edit", "FAMILIES": "an id, a function, and two limits"}[table]
-    is_row = isinstance(row, tuple) and len(row) == length and isinstance(row[0], str)
     if (
         isinstance(row, tuple)
-        and is_row
+        and len(row) == length
+        and isinstance(row[0], str)
         and (table == "FAMILIES" or isinstance(row[1], Edit | Mapping))
     ):
         return row
@@ -448,23 +448,6 @@ AllWords = Mapping[str, MisconceptionText]  # the texts of each misconception, b
 
 
 @dataclass(frozen=True)
-class Candidate:
-    """A misconception that explains an attempt's values, alone or together with others.
-
-    Attributes:
-        alternatives: the misconceptions that explain the same values.
-    """
-
-    id: str
-    alternatives: tuple[str, ...] = ()
-
-    @property
-    def ids(self) -> tuple[str, ...]:
-        """The id of the misconception, then those of the alternatives."""
-        return (self.id, *self.alternatives)
-
-
-@dataclass(frozen=True)
 class Diagnosis:
     """The misconceptions that the replies of an attempt show.
 
@@ -519,40 +502,3 @@ def named(words: AllWords, id_: str, alternatives: tuple[str, ...] = ()) -> Diag
 def naming(words: AllWords, id_: str) -> Diagnosis:
     """Return the diagnosis with one misconception that no check is needed for."""
     return Diagnosis((named(words, id_),))
-
-
-def in_order(
-    words: AllWords,
-    exceptions: Iterable[str],
-    faults: Iterable[Candidate],
-    suspects: Iterable[str],
-    unwritten: Iterable[str],
-    is_cause: bool,
-) -> Diagnosis:
-    """Return the diagnosis with its misconceptions in order.
-
-    Args:
-        words: the texts of each misconception.
-        exceptions: misconceptions that exceptions prove. They come first.
-        faults: candidates that explain the values. They come second.
-        suspects: misconceptions that replies prove. They come third.
-        unwritten: names for functions that are not written. They come last, because they show
-            nothing about the functions that are.
-        is_cause: whether a proven misconception, or a candidate, may be why the values are wrong.
-            If not, the proven ones go to `Diagnosis.also`.
-    """
-    alternatives: dict[str, tuple[str, ...]] = {}
-    for fault in faults:  # two mutants of one misconception may explain two calls
-        alternatives.setdefault(fault.id, fault.alternatives)
-    together = tuple(alternatives) if len(alternatives) > 1 else ()
-    if not is_cause:
-        proven = dict.fromkeys([*exceptions, *suspects])
-        return Diagnosis(
-            tuple(named(words, id_, alternatives.get(id_, ())) for id_ in dict.fromkeys(unwritten)),
-            tuple(named(words, id_) for id_ in proven),
-            together,
-        )
-    order = dict.fromkeys([*exceptions, *alternatives, *suspects, *unwritten])
-    return Diagnosis(
-        tuple(named(words, id_, alternatives.get(id_, ())) for id_ in order), together=together
-    )

@@ -10,14 +10,14 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
-from itertools import islice
+from itertools import chain, islice
 from typing import TypeVar
 
 from ..box.worker.messages import Raised, Reply
 from ..checks.explain import is_dtype_fault, is_refusal, kind_of
 from ..checks.runner import target_of
 from ..submission.source import UNTOUCHED, Source
-from .fault_dictionary import FaultDictionary, RecordedMutant
+from .fault_dictionary import FaultDictionary, RecordedMutant, Response
 from .fingerprint import ReplyFingerprint
 from .observed_reply import ObservedReply, fault_of_device
 
@@ -27,7 +27,7 @@ MIN_NUMBERS = 12  # so many numbers must be rounded
 ROUNDING = 1e-6  # the relative rounding error of a number in float32
 UNREGISTERED = "params_not_registered"
 # the names of extra parameters, and those of missing parameters
-Names = tuple[frozenset[str], frozenset[str]]
+Names = tuple[set[str], set[str]]
 
 
 def proven_by(raised: Raised | None, mutates: bool) -> str:
@@ -43,6 +43,17 @@ def proven_by(raised: Raised | None, mutates: bool) -> str:
     return "" if name == MUTATED and not mutates else name
 
 
+def proven_by_exceptions(
+    observations: Mapping[int, ObservedReply], mutates: bool
+) -> dict[int, str]:
+    """Return the calls with an exception that proves a misconception, mapped to it."""
+    return {
+        i: name
+        for i, e in observations.items()
+        if e.is_allowed and (name := proven_by(e.reply.raised, mutates))
+    }
+
+
 def proven_by_answer(recording: FaultDictionary, index: int, observation: ObservedReply) -> str:
     """Return the id of the misconception that an answer proves by itself, or "".
 
@@ -54,25 +65,26 @@ def proven_by_answer(recording: FaultDictionary, index: int, observation: Observ
     call), and only misconceptions in this exercise's bank.
     """
     oracles, name = recording.aspects[index], ""
+    actual, expected = observation.actual, observation.expected
     if (
         observation.reply.mutated
-        and not observation.expected.mutated
+        and not expected.mutated
         and any("mutated" in aspects for aspects in recording.aspects)
     ):
         name = MUTATED
-    elif "refused" in oracles and _is_no_refusal(observation.expected, observation.actual):
+    elif "refused" in oracles and _is_no_refusal(expected, actual):
         name = _name_of_all(recording, index, recording.mutants, _is_no_refusal)
     elif (
         "attributes" in oracles
-        and observation.actual.raised is None
-        and observation.actual.attributes != observation.expected.attributes
+        and actual.raised is None
+        and actual.attributes != expected.attributes
     ):
-        name = _of_the_same_attributes(recording, index, observation.actual)
-    elif "parameters" in oracles and _has_other_sizes(observation.expected, observation.actual):
+        name = _of_the_same_attributes(recording, index, actual)
+    elif "parameters" in oracles and _has_other_sizes(expected, actual):
         name = _name_of_all(recording, index, recording.mutants, _has_other_sizes)
     elif "device" in oracles:
         name = fault_of_device(observation)
-    return name if name and any(name == mutant.id for mutant in recording.mutants) else ""
+    return name if name in recording.ids else ""
 
 
 def are_rounded(replies: Iterable[Reply]) -> bool:
@@ -180,53 +192,46 @@ def can_cause(
     return not failures_by_name or reached.issuperset(unexplained)
 
 
-def learns_more(answers: Iterable[tuple[Reply, Collection[str]]]) -> bool:
+def learns_more(observations: Iterable[ObservedReply]) -> bool:
     """Return whether the outputs depend on parameters that the reference does not have.
 
     A gradient that is not zero proves it. Then no mutant need have the same values.
-
-    Args:
-        answers: replies, each with the names of the gradients that the reference has.
     """
     return any(
-        gradient is not None and bool(gradient.any()) and name not in expected_names
-        for reply, expected_names in answers
-        for name, gradient in reply.gradients.items()
+        gradient is not None and bool(gradient.any()) and name not in e.expected.gradients
+        for e in observations
+        for name, gradient in e.reply.gradients.items()
     )
 
 
-def proven_by_parameters(
-    recording: FaultDictionary, observations: Mapping[int, ObservedReply]
-) -> dict[int, str]:
+def proven_by_parameters(response: Response) -> dict[int, str]:
     """Return the calls with other parameters, mapped to the misconception that these prove.
 
     It is the misconception of all mutants with the same extra and missing parameters in all calls.
     Return none if these mutants have several misconceptions, or if there are no such mutants.
     """
-    asks = [ask for check in recording.visible for ask in check.asks if ask.oracle == "parameters"]
-    calls = sorted({i for ask in asks for group in ask.calls for i in group})
+    recording, observations = response.recording, response.written
+    calls = [i for i, oracles in enumerate(recording.aspects) if "parameters" in oracles]
     if any(i not in observations or observations[i].actual.raised for i in calls):
         return {}
-    differences = {
-        i: _parameter_difference(recording.expected_reply(i), observations[i].actual) for i in calls
-    }
-    wrong_calls = [i for i, names in differences.items() if any(names)]
 
-    def has(answer: ReplyFingerprint | None, i: int) -> bool:
-        return (
-            answer is not None
-            and not answer.raised
-            and _parameter_difference(recording.expected_reply(i), answer) == differences[i]
-        )
+    def difference(i: int, reply: ReplyFingerprint) -> Names:
+        expected, actual = recording.expected_reply(i).parameters.keys(), reply.parameters.keys()
+        return actual - expected, expected - actual
 
+    differences = {i: difference(i, observations[i].actual) for i in calls}
+    wrong_calls = [i for i in calls if any(differences[i])]
+    if not wrong_calls:
+        return {}
     names = set[str]()
-    if wrong_calls:
-        for mutant in recording.mutants:
-            if all(has(recording.answer(mutant, i), i) for i in calls):
-                names.add(mutant.id)
-        names.discard(UNTOUCHED)  # an attempt that answers is not an untouched stub
+    for m in response.mutants:
+        replies = recording.answers(m, calls)
+        alike = [not r.raised and difference(i, r) == differences[i] for i, r in replies.items()]
+        if len(alike) == len(calls) and all(alike):
+            names.add(response.id(m))
+    names.discard(UNTOUCHED)  # an attempt that answers is not an untouched stub
     are_fewer = all(missing and not extra for extra, missing in differences.values())
-    if wrong_calls and are_fewer and UNREGISTERED in {mutant.id for mutant in recording.mutants}:
+    if are_fewer and UNREGISTERED in recording.ids:
         # `.to` does not reach parameters that are not registered: two dtypes meet
         raised = (observation.reply.raised for observation in observations.values())
         names = {UNREGISTERED} if any(r and is_dtype_fault(r) for r in raised) else names
@@ -250,25 +255,12 @@ def without_more(
     ):
         return {}
     fewer = dict[int, ObservedReply]()
-    for i, observation in observations.items():
-        gradients = {
-            name: g
-            for name, g in observation.actual.gradients.items()
-            if name in observation.expected.gradients
-        }
-        parameters = {
-            name: observation.actual.parameters[name] for name in observation.expected.parameters
-        }
-        fewer[i] = replace(
-            observation,
-            actual=replace(observation.actual, gradients=gradients, parameters=parameters),
-        )
+    for i, e in observations.items():
+        gradients = {n: g for n, g in e.actual.gradients.items() if n in e.expected.gradients}
+        parameters = {name: e.actual.parameters[name] for name in e.expected.parameters}
+        actual = replace(e.actual, gradients=gradients, parameters=parameters)
+        fewer[i] = replace(e, actual=actual)
     return fewer
-
-
-def _parameter_difference(expected: ReplyFingerprint, fingerprint: ReplyFingerprint) -> Names:
-    expected_names, actual_names = expected.parameters.keys(), fingerprint.parameters.keys()
-    return frozenset(actual_names - expected_names), frozenset(expected_names - actual_names)
 
 
 REFUSES = "refuses_allowed"
@@ -343,13 +335,10 @@ def guard_of(source: Source, target: str, raised: Raised) -> Guard | None:
         tests = _tests(function.body, line)
         if tests and all(map(_Sizes(function, line).decide, tests)):
             inverted = any(map(_asks_for_no_rest, tests))
-            nodes = [
-                (getattr(n, "op", None), getattr(n, "id", ""))
-                for test in tests
-                for n in ast.walk(test)
-            ]
+            nodes = chain.from_iterable(map(ast.walk, tests))
             divides = any(
-                isinstance(op, ast.Mod | ast.FloorDiv) or name == "divmod" for op, name in nodes
+                isinstance(node, ast.Mod | ast.FloorDiv) or getattr(node, "id", "") == "divmod"
+                for node in nodes
             )
             return Guard(line, divides and not inverted, inverted)
     return None

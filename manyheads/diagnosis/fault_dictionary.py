@@ -1,17 +1,17 @@
-"""The recording of an exercise, and one attempt as a row of it.
+"""The fault dictionary of an exercise, and the response of one attempt.
 
-The recording has public calls, and the replies of the reference, of mutants and of pairs. A row
-holds an attempt's answers to these calls, beside the answers of the recorded mutants.
+The dictionary has public calls, and the replies of the reference, of mutants and of pairs. A
+response has the replies of an attempt to these calls, and the candidates that rules have named.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Mapping, Sequence, Set
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain, compress
-from typing import Literal
+from typing import Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field
 from torch import Tensor
@@ -19,7 +19,8 @@ from torch import Tensor
 from ..box.worker.messages import Call
 from ..checks.conditions import LEAST, NOTHING_LEFT_OUT, LeftOut, Rule
 from ..checks.hidden_check import Drawn
-from .bank import MisconceptionText, Sweep
+from ..submission.source import NO_TEXT, Source
+from .bank import Bank, MisconceptionText, Sweep
 from .compact_storage import Pairs, no_pairs
 from .fingerprint import PLAIN, ReplyField, ReplyFingerprint, has_own_weights
 from .observed_reply import Expected, ObservedReply
@@ -108,14 +109,8 @@ class PublicCheck(_Model):
 
         A relation can hold although the replies differ from the reference's.
         """
-        return tuple(
-            sorted(
-                {
-                    *self.calls,
-                    *(index for ask in self.asks for group in ask.calls for index in group),
-                }
-            )
-        )
+        groups = chain.from_iterable(ask.calls for ask in self.asks)
+        return tuple(sorted({*self.calls, *chain.from_iterable(groups)}))
 
 
 @dataclass(frozen=True)
@@ -204,6 +199,16 @@ class FaultDictionary:
         index = mutant.answers[call]
         return None if index is None else self.replies[call][index]
 
+    def answers(self, mutant: int, calls: Iterable[int]) -> dict[int, ReplyFingerprint]:
+        """Return a mutant's replies to these calls, without nondeterministic ones."""
+        indices = {i: self.mutants[mutant].answers[i] for i in calls}
+        return {i: self.replies[i][n] for i, n in indices.items() if n is not None}
+
+    @cached_property
+    def ids(self) -> frozenset[str]:
+        """The misconceptions of all mutants."""
+        return frozenset(mutant.id for mutant in self.mutants)
+
     @cached_property
     def facets(self) -> dict[int, tuple[ReplyField, ...]]:
         """For each call the reply fields that are compared with those of mutants.
@@ -258,6 +263,13 @@ def differs(recording: FaultDictionary, index: int, fingerprint: ReplyFingerprin
     return not fingerprint.agrees(recording.expected_reply(index), facets_of(recording, index))
 
 
+def wrong_replies(
+    recording: FaultDictionary, observations: Mapping[int, ObservedReply]
+) -> dict[int, ObservedReply]:
+    """Return the replies that differ from the reference's."""
+    return {i: e for i, e in observations.items() if differs(recording, i, e.actual)}
+
+
 def facets_of(recording: FaultDictionary, index: int) -> tuple[ReplyField, ...]:
     """Return the fields of the replies to a call that are compared with those of mutants.
 
@@ -285,6 +297,49 @@ class _Names(frozenset[str]):
         return f"frozenset({{{str(sorted(self))[1:-1]}}})" if self else "frozenset()"
 
 
+# The reason why a rule names a misconception. If several candidates are evidence from the same
+# call, the one whose basis comes last here counts.
+Basis = Literal[
+    "parameters alone",  # other parameters, while no mutant explains the values beside them
+    "weak",  # symptoms that many mistakes share
+    "parameters",  # other parameters; mutants explain the values beside them
+    "nondeterminism",  # several replies to one call
+    "exception",  # an exception that only this misconception raises
+    "reply",  # an answer that only this misconception gives
+    "guard",  # a test of sizes that raises. It sets aside the explanations before it
+    "oracle",  # a violated oracle, beside an explanation
+    "explanation",  # mutants with the replies of the syndrome
+]
+BASES: tuple[Basis, ...] = get_args(Basis)
+# Evidence that needs no other call.
+DIRECT: tuple[Basis, ...] = ("parameters", "nondeterminism", "exception", "reply", "guard")
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A misconception that a rule names.
+
+    Attributes:
+        alternatives: the misconceptions that explain the same values.
+        calls: the calls that are the evidence; empty for an explanation.
+    """
+
+    id: str
+    alternatives: tuple[str, ...] = ()
+    basis: Basis = "explanation"
+    calls: tuple[int, ...] = ()
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """The id of the misconception, then those of the alternatives."""
+        return (self.id, *self.alternatives)
+
+
+def evidence(basis: Basis, names: Mapping[int, str]) -> list[Candidate]:
+    """Return a candidate for each call that shows a misconception."""
+    return [Candidate(name, (), basis, (i,)) for i, name in names.items()]
+
+
 @dataclass(frozen=True)
 class Response:
     """An attempt's replies to recorded calls. Calls and mutants are given by their index.
@@ -295,6 +350,12 @@ class Response:
         syndrome: the replies among them that differ from the reference's and are to be explained.
         calls: the calls to which a mutant must reply as the attempt or as the reference does.
         by_kind: whether exceptions of one kind match even if their messages name different sizes.
+        source: the attempt's text; it is empty if it is not at hand.
+        bank: the exercise's mutants, which can be combined in pairs. None on a student's machine.
+        unfinished: the replies that reach a function which is not written.
+        mutates: whether an argument was seen to change.
+        unmatched_dropout: calls with dropout at work to which no mutant replies as the attempt.
+        candidates: the candidates of the rules that have been applied, in their order.
     """
 
     recording: FaultDictionary
@@ -302,7 +363,68 @@ class Response:
     syndrome: Mapping[int, ObservedReply]
     calls: Set[int]
     by_kind: bool = False
+    source: Source = NO_TEXT
+    bank: Bank | None = None
+    unfinished: Mapping[int, ObservedReply] = field(default_factory=dict)
+    mutates: bool = False
+    unmatched_dropout: Set[int] = frozenset()
+    candidates: tuple[Candidate, ...] = ()
     _alike: dict[tuple[int, int], bool] = field(default_factory=dict, repr=False, compare=False)
+
+    @cached_property
+    def explanations(self) -> list[Candidate]:
+        """The candidates that explain the syndrome, or the calls behind a guard."""
+        explanations = list[Candidate]()
+        for candidate in self.candidates:
+            if candidate.basis == "guard":
+                explanations.clear()
+            elif candidate.basis == "explanation":
+                explanations.append(candidate)
+        return explanations
+
+    def shown_by(self, *bases: Basis) -> dict[int, str]:
+        """Return the calls with evidence on these bases, mapped to the misconception."""
+        candidates = [c for c in self.candidates if c.basis in bases]
+        candidates.sort(key=lambda candidate: BASES.index(candidate.basis))
+        return {i: candidate.id for candidate in candidates for i in candidate.calls}
+
+    @cached_property
+    def answering(self) -> frozenset[str]:
+        """The functions that return a tensor in some call."""
+        names = set[str]()
+        for observation in self.written.values():
+            if any(output.tensor is not None for output in observation.reply.outputs):
+                names.add(observation.function)
+        return frozenset(names)
+
+    @cached_property
+    def odd_refusals(self) -> set[int]:
+        """The wrong calls that must be refused and that raise an unexpected exception.
+
+        Calls of a function that never returns a tensor are included: it cannot be said to accept an
+        invalid input.
+        """
+        return {
+            i
+            for i, e in self.syndrome.items()
+            if e.expected.raised == "refused"
+            and (e.actual.raised or e.function not in self.answering)
+        }
+
+    @property
+    def reductions(self) -> list[Response]:
+        """The response, and the response without calls that no mutant need explain.
+
+        Three nested sets of calls are left out: (1) dropout that no mutant reproduces, and refusals
+        with an unexpected exception type; (2) also calls with an exception that is direct evidence;
+        (3) also calls with any other direct evidence. Responses without a syndrome are left out.
+        """
+        excluded = self.unmatched_dropout | self.odd_refusals
+        raised = excluded | self.shown_by("exception", "guard").keys()
+        direct = excluded | self.shown_by(*DIRECT).keys()
+        sets = dict.fromkeys(frozenset(calls & self.calls) for calls in (excluded, raised, direct))
+        responses = [self, *(self.without(calls) for calls in sets if calls)]
+        return [response for response in responses if response.syndrome]
 
     def without(self, calls: Collection[int]) -> Response:
         """Return the response without these calls."""
@@ -312,6 +434,11 @@ class Response:
     def subset(self, calls: Set[int]) -> Response:
         """Return the response to these calls alone."""
         return self.without(self.calls - calls)
+
+    @property
+    def mutants(self) -> range:
+        """All recorded mutants."""
+        return range(len(self.recording.mutants))
 
     def id(self, mutant: int) -> str:
         """Return the misconception of a mutant."""
@@ -338,9 +465,9 @@ class Response:
 
         A nondeterministic reply of the mutant explains any reply.
         """
-        if call not in self.syndrome:
-            return False
-        return self.is_nondeterministic(mutant, call) or self.matches(mutant, call)
+        return call in self.syndrome and (
+            self.is_nondeterministic(mutant, call) or self.matches(mutant, call)
+        )
 
     def matches(self, mutant: int, call: int) -> bool:
         """Return whether a mutant's recorded reply to a call is the attempt's."""
@@ -391,12 +518,6 @@ class Response:
             alike = self._alike[call, index] = reply.agrees(actual, facets_of(self.recording, call))
         if alike or not self.by_kind:
             return alike
-        actual_exception, recorded_exception = (
-            self.written[call].actual.raised,
-            self.recording.replies[call][index].raised,
-        )
-        return bool(
-            actual_exception
-            and recorded_exception
-            and actual_exception.split()[:2] == recorded_exception.split()[:2]
-        )
+        replies = self.written[call].actual, self.recording.replies[call][index]
+        actual_kind, recorded_kind = ((reply.raised or "").split()[:2] for reply in replies)
+        return actual_kind == recorded_kind != []

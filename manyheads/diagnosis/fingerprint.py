@@ -154,11 +154,8 @@ def _is_near(a: float, b: float, bound: float) -> bool:
 
 
 def _parameters(reply: Reply) -> dict[str, tuple[int, ...]]:
-    return (
-        {name: entry.shape for name, entry in reply.modules[0].parameters.items()}
-        if reply.modules
-        else {}
-    )
+    parameters = (facts.parameters for facts in reply.modules[:1])
+    return {name: entry.shape for entries in parameters for name, entry in entries.items()}
 
 
 def _attributes(reply: Reply) -> dict[str, str]:
@@ -265,6 +262,11 @@ class ReplyFingerprint:
         False,
         "on the way a tensor is made in which two axes are as long as the sequence",
     )
+
+    @property
+    def output_kinds(self) -> list[str]:
+        """The kinds of all outputs, for example a tensor and a number."""
+        return [output.kind for output in self.outputs]
 
     def agrees(self, other: ReplyFingerprint, facets: tuple[ReplyField, ...]) -> bool:
         """Return whether both agree in these fields.

@@ -1,4 +1,4 @@
-"""Find the mutants, pairs of mutants or numbers of a family that answer as an attempt does.
+"""The rules that explain a syndrome by mutants, pairs of mutants, or numbers of a family.
 
 The answers of a family to a few calls are a curve through the space of all projections, along the
 logarithm of its number. An attempt is a point there. It has the mistake of the family if the point
@@ -7,9 +7,9 @@ lies on the curve.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
-from functools import cache, lru_cache, partial
+from functools import cache, lru_cache
 from itertools import islice
 from typing import NamedTuple
 
@@ -17,10 +17,12 @@ import torch
 from torch import Tensor
 
 from ..checks.runner import target_of
-from .bank import Bank, Candidate, Sweep, form_of, numbers_of
-from .fault_dictionary import FaultDictionary, Response
+from .bank import Sweep, form_of, numbers_of
+from .evidence import proven_by_parameters, without_more
+from .fault_dictionary import Candidate, FaultDictionary, Response, evidence, wrong_replies
 from .fingerprint import SMALLEST, ReplyFingerprint
 from .nondeterminism import due_to_chance
+from .observed_reply import ObservedReply
 from .pairs import explaining_pair, made_pair
 from .pass_fail import WRONG_AXIS, has_foreign_size
 
@@ -31,105 +33,154 @@ MAX_ALTERNATIVES = 1  # for a candidate that only exceptions support
 CALLS_PER_MISS, WRONG_PER_MISS = 12, 6
 
 
-def explain(
-    response: Response, proofs: Iterable[Set[int]], *, is_little: bool = False
-) -> Sequence[Candidate]:
-    """Return the candidates that explain the whole response, or none.
+def mutants(response: Response) -> list[Candidate]:
+    """Return mutants that together explain the whole syndrome."""
+    return _of_first(smallest_cover, response.reductions)
 
-    They are looked up in this order: single mutants, mutants that explain nondeterminism, a
-    parametric mutant with a number that is not listed, a recorded pair of mutants.
+
+def nondeterministic_mutants(response: Response) -> list[Candidate]:
+    """Return mutants that explain nondeterminism, and those that explain all other calls."""
+    calls, names = due_to_chance(response)
+    if not names:
+        return []
+    remainder = response.without(calls)
+    candidates = smallest_cover(remainder)
+    if remainder.syndrome and not candidates:
+        return []
+    return [*(c for c in candidates if c.id not in names), *map(Candidate, names)]
+
+
+def parametric_mutants(response: Response) -> list[Candidate]:
+    """Return a parametric mutant that explains the whole syndrome with one number."""
+    return _of_first(on_a_curve, response.reductions)
+
+
+def recorded_pairs(response: Response) -> list[Candidate]:
+    """Return two mutants whose recorded replies, together, are the attempt's."""
+    responses = (r for r in response.reductions if len(r.syndrome) >= MIN_WRONG)
+    return _of_first(lambda r: explaining_pair(r, smallest_cover), responses)
+
+
+def explain(response: Response, *, tries_pairs: bool = True) -> list[Candidate]:
+    """Return the candidates of the first of these rules that explains a part of a response.
 
     Args:
-        response: the response.
-        proofs: sets of calls with direct evidence, which no mutant need explain. The response is
-            looked up with all calls, and without each of these sets.
-        is_little: whether the calls are too few to tell a pair of mutants from a mistake that is
+        response: the part of the response.
+        tries_pairs: whether the calls are enough to tell a pair of mutants from a mistake that is
             not in the bank.
     """
-    rows = reduced_rows(response, proofs)
-    if faults := _first_explanation(smallest_cover, rows):
-        return faults
-    calls, names = due_to_chance(response)
-    remainder = response.without(calls)
-    if names and ((faults := smallest_cover(remainder)) or not remainder.syndrome):
-        return [*(fault for fault in faults if fault.id not in names), *map(Candidate, names)]
-    faults = _first_explanation(on_a_curve, rows)
-    if faults or is_little:
-        return faults
-    rows = [response for response in rows if len(response.syndrome) >= MIN_WRONG]
-    return _first_explanation(partial(explaining_pair, cover=smallest_cover), rows)
+    rules = mutants, nondeterministic_mutants, parametric_mutants, recorded_pairs
+    tried = rules if tries_pairs else rules[:-1]
+    return next(filter(None, (rule(response) for rule in tried)), [])
 
 
-def reduced_rows(response: Response, proofs: Iterable[Set[int]]) -> list[Response]:
-    """Return the response, and the response without each of these sets of calls.
+def near_matches(response: Response) -> list[Candidate]:
+    """Return the only misconception that matches all but a few calls, or none.
 
-    Responses without a syndrome are left out.
+    One mistake written in two ways differs in edge cases, such as a size of 1 or a sum close to 0.
+    Exceptions alone are too little evidence.
     """
-    excluded = dict.fromkeys(frozenset(calls & response.calls) for calls in proofs)
-    rows = [response, *(response.without(calls) for calls in excluded if calls)]
-    return [response for response in rows if response.syndrome]
+    calls = sorted(response.calls & response.written.keys())
+    wrong_answers = sum(e.reply.raised is None for e in response.syndrome.values())
+    allowed = min(len(calls) // CALLS_PER_MISS, wrong_answers // WRONG_PER_MISS)
+    near = set[str]()
+    for m in response.mutants if allowed else ():
+        missed = (i for i in calls if not response.matches(m, i))
+        if response.id(m) not in near and len([*islice(missed, allowed + 1)]) <= allowed:
+            near.add(response.id(m))
+    # If few calls have another head_dim, many fixed numbers are nearly right. Only the sweep tells.
+    if len(near) != 1 or not near.isdisjoint(of_one_number(response.recording)):
+        return []
+    return [*map(Candidate, near)]
 
 
-def explain_functions(response: Response, proofs: Iterable[Set[int]]) -> Sequence[Candidate]:
+def exceptions_of_one_kind(response: Response) -> list[Candidate]:
+    """Return the only misconception that explains the response if sizes in messages may differ.
+
+    One mistake written in two ways raises with two messages. Exceptions alone are too little
+    evidence.
+    """
+    if all(observation.reply.raised for observation in response.syndrome.values()):
+        return []
+    candidates = smallest_cover(replace(response, by_kind=True))
+    return candidates if len(candidates) == 1 and not candidates[0].alternatives else []
+
+
+def other_parameters(response: Response) -> list[Candidate]:
+    """Return the misconception that other parameters show, and candidates for the values alone.
+
+    The values are compared as though the extra parameters were not there.
+    """
+    names = proven_by_parameters(response)
+    observations = without_more(response.written, names)
+    syndrome = wrong_replies(response.recording, observations)
+    values = explain(replace(response, written=observations, syndrome=syndrome, _alike={}))
+    return [*evidence("parameters" if values else "parameters alone", names), *values]
+
+
+def single_functions(response: Response) -> list[Candidate]:
     """Return candidates for each function alone, for a response that nothing explains as a whole.
 
     A candidate must be consistent with the calls of the functions before it, too.
     """
     explained: dict[str, Candidate] = {}
-    for calls, earlier in _functions(response):
+    for calls, earlier, alone in _functions(response):
         if len(calls & response.syndrome.keys()) < 2:  # one wrong call is too little evidence
             continue
-        alone = response.subset(calls | (earlier - response.syndrome.keys()))
-        faults = smallest_cover(response.subset(calls | earlier), calls) or explain(
-            alone, proofs, is_little=len(alone.syndrome) < MIN_WRONG_IN_FUNCTION
+        candidates = smallest_cover(response.subset(calls | earlier), calls) or explain(
+            alone, tries_pairs=len(alone.syndrome) >= MIN_WRONG_IN_FUNCTION
         )
-        for fault in faults:
+        for candidate in candidates:
             # If all calls have the same head_dim, some number imitates many mistakes.
-            if of_one_number(response.recording).isdisjoint(fault.ids) or on_a_curve(
+            if of_one_number(response.recording).isdisjoint(candidate.ids) or on_a_curve(
                 response.subset(calls), listed=True
             ):
-                explained.setdefault(fault.id, fault)
-    return tuple(explained.values())
+                explained.setdefault(candidate.id, candidate)
+    return [*explained.values()]
 
 
-def explain_behind(response: Response, proofs: Iterable[Set[int]]) -> Sequence[Candidate]:
+def exceptions_before_answers(response: Response) -> list[Candidate]:
     """Return one candidate for all calls that raise, and another for all wrong answers."""
-    return _first_explanation(_behind, reduced_rows(response, proofs))
+    return _of_first(_exceptions_and_answers, response.reductions)
 
 
-def _behind(response: Response) -> Sequence[Candidate]:
+def _exceptions_and_answers(response: Response) -> list[Candidate]:
     stopped = {i for i, e in response.syndrome.items() if e.actual.raised is not None}
     answered = response.syndrome.keys() - stopped
     if stopped and len(answered) > 1:  # one wrong answer is too little evidence
         match [smallest_cover(response.without(calls)) for calls in (answered, stopped)]:
             case [[stops], [behind]] if {*stops.ids}.isdisjoint(behind.ids):
                 return [stops, behind]
-    return ()
+    return []
 
 
-def explain_two(response: Response, proofs: Iterable[Set[int]], bank: Bank) -> Sequence[Candidate]:
+def combined_pairs(response: Response) -> list[Candidate]:
     """Return two mutants that, combined in one program, reply as the attempt does.
 
-    If no pair fits all functions, return a pair that fits one function.
+    If no pair fits all functions, return a pair that fits one function. With other parameters, no
+    replies of a pair would be the attempt's.
     """
-    rows = reduced_rows(response, proofs)
-    for calls, earlier in _functions(response):
-        alone = response.subset(calls | (earlier - response.syndrome.keys()))
+    bank = response.bank
+    if bank is None or response.shown_by("parameters alone"):
+        return []
+    responses = response.reductions
+    for _, _, alone in _functions(response):
         if len(alone.syndrome) >= MIN_WRONG_IN_FUNCTION:
-            rows += reduced_rows(alone, proofs)
-    return _first_explanation(partial(made_pair, bank=bank), rows)
+            responses = responses + alone.reductions
+    return _of_first(lambda r: made_pair(r, bank), responses)
 
 
-def _first_explanation(
-    explains: Callable[[Response], Sequence[Candidate]], rows: Iterable[Response]
-) -> Sequence[Candidate]:
-    return next(filter(None, map(explains, rows)), ())
+def _of_first(
+    explains: Callable[[Response], list[Candidate]], responses: Iterable[Response]
+) -> list[Candidate]:
+    return next(filter(None, map(explains, responses)), [])
 
 
-def _functions(response: Response) -> Iterator[tuple[Set[int], Set[int]]]:
-    """Yield for each function its calls, and the answered calls of the functions before it.
+def _functions(response: Response) -> Iterator[tuple[Set[int], Set[int], Response]]:
+    """Yield for each function its calls, the answered calls of the functions before it, and a part.
 
-    A function may call those before it. The functions have the order of the recorded calls, which
+    The part of the response has the first calls, and the right ones of the second. A function may
+    call those before it. The functions have the order of the recorded calls, which
     is the order of their definitions. If there is only one function, nothing is yielded.
     """
     targets = [target_of(call) for call in response.recording.calls]
@@ -139,90 +190,66 @@ def _functions(response: Response) -> Iterator[tuple[Set[int], Set[int]]]:
     }
     for position, function in enumerate(functions if len(functions) > 1 else ()):
         calls = {i for i in response.calls if targets[i] == function}
-        yield calls, {i for i in response.calls & answered if targets[i] in functions[:position]}
+        earlier = {i for i in response.calls & answered if targets[i] in functions[:position]}
+        yield calls, earlier, response.subset(calls | (earlier - response.syndrome.keys()))
 
 
-def explain_nearly(response: Response) -> Sequence[Candidate]:
-    """Return the only misconception that matches all but a few calls, or none.
-
-    One mistake written in two ways differs in edge cases, such as a size of 1 or a sum close to 0.
-    Exceptions alone are too little evidence.
-    """
-    calls = sorted(response.calls & response.written.keys())
-    wrong_answers = sum(
-        observation.reply.raised is None for observation in response.syndrome.values()
-    )
-    allowed = min(len(calls) // CALLS_PER_MISS, wrong_answers // WRONG_PER_MISS)
-    near = set[str]()
-    for m in range(len(response.recording.mutants) if allowed else 0):
-        missed = (i for i in calls if not response.matches(m, i))
-        if response.id(m) not in near and len([*islice(missed, allowed + 1)]) <= allowed:
-            near.add(response.id(m))
-    # If few calls have another head_dim, many fixed numbers are nearly right. Only the sweep tells.
-    return (
-        [Candidate(next(iter(near)))]
-        if len(near) == 1 and near.isdisjoint(of_one_number(response.recording))
-        else []
-    )
-
-
-def explain_by_kind(response: Response) -> Sequence[Candidate]:
-    """Return the only misconception that explains the response if sizes in messages may differ.
-
-    One mistake written in two ways raises with two messages. Exceptions alone are too little
-    evidence.
-    """
-    is_answered = any(
-        observation.reply.raised is None for observation in response.syndrome.values()
-    )
-    faults = smallest_cover(replace(response, by_kind=True)) if is_answered else ()
-    return faults if len(faults) == 1 and not faults[0].alternatives else ()
-
-
-def smallest_cover(response: Response, calls: Set[int] | None = None) -> Sequence[Candidate]:
+def smallest_cover(response: Response, calls: Set[int] | None = None) -> list[Candidate]:
     """Return mutants that together explain the syndrome, or its part in `calls`, or none.
 
     This is a greedy set cover: the mutant that explains most calls comes first. Only mutants that
     are consistent with the response take part. If some call remains unexplained, return none.
     """
     syndrome = {i: e for i, e in response.syndrome.items() if calls is None or i in calls}
-    impossible = {WRONG_AXIS} if has_foreign_size(syndrome.values()) else set[str]()
-    explains, unknown = dict[int, frozenset[int]](), dict[int, int]()
-    for m in range(len(response.recording.mutants)):
-        if response.id(m) not in impossible and response.is_consistent(m):
-            explained = frozenset(i for i in syndrome if response.explains(m, i))
-            if not all(response.is_nondeterministic(m, i) for i in explained):
-                explains[m] = explained
-                unknown[m] = sum(response.is_nondeterministic(m, i) for i in response.calls)
+    explained = _calls_by_mutant(response, syndrome)
     # a parametric mutant can imitate a mutant of another misconception, which is preferred
     by_number = {curve.id for curve in response.recording.sweeps}
-    unexplained, faults = set(syndrome), list[Candidate]()
+
+    def rank(mutant: int) -> tuple[int, int, bool]:
+        count = len(explained[mutant] & unexplained)
+        unknown = sum(response.is_nondeterministic(mutant, i) for i in response.calls)
+        return count, -unknown, response.id(mutant) not in by_number
+
+    unexplained, candidates = set(syndrome), list[Candidate]()
     while unexplained:
-        best = max(
-            explains,
-            key=lambda m: (
-                len(explains[m] & unexplained),
-                -unknown[m],
-                response.id(m) not in by_number,
-            ),
-            default=None,
-        )
-        if best is None or not explains[best] & unexplained:
+        best = max(explained, key=rank, default=None)
+        if best is None or not explained[best] & unexplained:
             return []
-        same = dict.fromkeys(response.id(m) for m in explains if explains[m] == explains[best])
-        faults.append(
-            Candidate(response.id(best), tuple(id_ for id_ in same if id_ != response.id(best)))
-        )
-        unexplained -= explains[best]
-    only_raises = all(comparison.reply.raised for comparison in syndrome.values())
-    functions = {target_of(observation.call) for observation in syndrome.values()}
+        same = dict.fromkeys(response.id(m) for m in explained if explained[m] == explained[best])
+        del same[response.id(best)]
+        candidates.append(Candidate(response.id(best), tuple(same)))
+        unexplained -= explained[best]
+    return candidates if _is_enough_evidence(response, syndrome, candidates) else []
+
+
+def _calls_by_mutant(
+    response: Response, syndrome: Mapping[int, ObservedReply]
+) -> dict[int, frozenset[int]]:
+    """Return the calls that each consistent mutant explains, some by a reply that is not random."""
+    impossible = {WRONG_AXIS} if has_foreign_size(syndrome.values()) else set[str]()
+    explained = dict[int, frozenset[int]]()
+    for m in response.mutants:
+        if response.id(m) not in impossible and response.is_consistent(m):
+            calls = frozenset(i for i in syndrome if response.explains(m, i))
+            if not all(response.is_nondeterministic(m, i) for i in calls):
+                explained[m] = calls
+    return explained
+
+
+def _is_enough_evidence(
+    response: Response, syndrome: Mapping[int, ObservedReply], candidates: Iterable[Candidate]
+) -> bool:
+    """Return whether the calls show more than where the code stops.
+
+    If every call raises, the functions must answer other calls, and each candidate must have few
+    alternatives.
+    """
+    if not all(observation.reply.raised for observation in syndrome.values()):
+        return True
+    functions = {observation.function for observation in syndrome.values()}
     answers = (response.written[i] for i in response.calls & response.written.keys())
-    is_answered = any(e.actual.raised is None and target_of(e.call) in functions for e in answers)
-    if only_raises and (
-        not is_answered or any(len(fault.alternatives) > MAX_ALTERNATIVES for fault in faults)
-    ):
-        return []  # if every call raises, the exception shows where the code stops, not why
-    return faults
+    is_answered = any(e.actual.raised is None and e.function in functions for e in answers)
+    return is_answered and all(len(c.alternatives) <= MAX_ALTERNATIVES for c in candidates)
 
 
 # A polynomial through so many recorded points interpolates the step between the middle two.
@@ -250,11 +277,7 @@ def on_a_curve(response: Response, *, listed: bool = False) -> list[Candidate]:
             numbers give the same replies.
     """
     for curve in response.recording.sweeps:
-        if not _explains(curve, response, must_vary=listed):
-            continue
-        calls = [i for i in curve.calls if i in response.calls and i in response.written]
-        mutants = range(len(response.recording.mutants))
-        if listed or not any(_matches_all(response, m, calls) for m in mutants):
+        if _explains(curve, response, listed):
             return [Candidate(curve.id)]
     return []
 
@@ -277,42 +300,26 @@ def of_one_number(recording: FaultDictionary) -> Set[str]:
     return ids
 
 
-def _explains(curve: Sweep, response: Response, *, must_vary: bool) -> bool:
-    syndrome, calls = response.syndrome.keys(), response.calls & response.written.keys()
-    observations = {
-        position: response.written[i] for position, i in enumerate(curve.calls) if i in calls
-    }
-    structures = (
-        (
-            response.structure(curve.calls[k], e.actual),
-            response.structure(curve.calls[k], e.expected),
-        )
-        for k, e in observations.items()
-    )
-    if (
-        not syndrome <= curve.detected_in
-        or syndrome.isdisjoint(curve.calls)
-        or any(actual != expected for actual, expected in structures)
-    ):
+def _explains(curve: Sweep, response: Response, listed: bool) -> bool:
+    syndrome, counted = response.syndrome.keys(), response.calls & response.written.keys()
+    if not syndrome <= curve.detected_in or syndrome.isdisjoint(curve.calls):
         return False
-    observed_calls = [curve.calls[position] for position in observations]
-    other_mutants = (
-        m for m in range(len(response.recording.mutants)) if response.id(m) != curve.id
-    )
-    if any(_matches_all(response, m, observed_calls) for m in other_mutants):
-        return False  # the attempt has another misconception
-    paths = {
-        position: _path(curve, position, observation.actual)
-        for position, observation in observations.items()
-    }
+    calls = {k: i for k, i in enumerate(curve.calls) if i in counted}
+    observations = {k: response.written[i] for k, i in calls.items()}
+    for k, e in observations.items():
+        structures = {response.structure(calls[k], reply) for reply in (e.actual, e.expected)}
+        if len(structures) > 1:
+            return False
+    # Another mutant with these replies shows that the attempt has another misconception.
+    ids = {response.id(m) for m in response.mutants if _matches_all(response, m, calls.values())}
+    if not ids <= ({curve.id} if listed else set()):
+        return False
+    paths = {k: _path(curve, k, e.actual) for k, e in observations.items()}
     distance, segment, _ = _nearest([*paths.values()])
     telling = [k for k, path in paths.items() if path.determines_number(curve, segment)]
     varies = _vary([_number(curve, k, observations[k].expected) for k in telling])
-    return (
-        distance <= CLOSE
-        and len(telling) > 1
-        and (varies is True or (varies is None and not must_vary))
-    )
+    is_determined = distance <= CLOSE and len(telling) > 1
+    return is_determined and (varies is True or (varies is None and not listed))
 
 
 def _vary(numbers: Sequence[float | None]) -> bool | None:

@@ -14,7 +14,6 @@ from torch import Tensor
 
 from ..box.worker.messages import Build
 from ..box.worker.result_structure import OPAQUE
-from ..checks.runner import target_of
 from .fault_dictionary import Response
 from .observed_reply import ObservedReply, first_of, is_of_copies
 
@@ -41,10 +40,9 @@ def proven_by_chance(response: Response) -> dict[int, str]:
     wrong_calls = random_calls | (response.syndrome.keys() & calls.keys())
     if not random_calls or 2 * len(wrong_calls) > len(calls):
         return {}
-    mutants = range(len(response.recording.mutants))
     names = {
         response.id(m)
-        for m in mutants
+        for m in response.mutants
         if _fails_alike(response, m, calls, wrong_calls, random_calls)
     }
     return dict.fromkeys(sorted(random_calls), names.pop()) if len(names) == 1 else {}
@@ -69,11 +67,13 @@ def due_to_chance(response: Response) -> tuple[Set[int], Sequence[str]]:
         {i: observation for i, observation in calls.items() if not _is_of_dropout(observation)}
     )
     plain = [i for i, observation in calls.items() if not is_of_copies(observation.call)]
-    functions = {target_of(calls[i].call) for i in random_calls}
+    if not random_calls:
+        return frozenset(), []
+    functions = {calls[i].function for i in random_calls}
     fitting = dict[tuple[frozenset[int], str], None]()
-    for m in range(len(response.recording.mutants) if random_calls else 0):
+    for m in response.mutants:
         varying = frozenset(i for i in plain if response.recording.mutants[m].answers[i] is None)
-        if any(target_of(calls[i].call) in functions for i in varying) and all(
+        if any(calls[i].function in functions for i in varying) and all(
             response.survives(m, i) for i in plain
         ):
             fitting[varying, response.id(m)] = None
@@ -101,22 +101,24 @@ def _drops(observation: ObservedReply) -> bool:
     rate this holds for a position that attends to a single other one. It does not hold for noise or
     for other weights.
     """
-    expected, outputs = first_of(observation.expected_outputs), _outputs(observation)
-    if (
-        not _is_of_dropout(observation)
-        or expected is None
-        or not outputs
-        or outputs[0].shape != expected.shape
-    ):
+    tensors = _first_outputs(observation)
+    if tensors is None or not _is_of_dropout(observation):
         return False
-    return bool(_is_constant((outputs[0][1] - outputs[0][0]) / (expected[1] - expected[0])).any())
+    actual, expected = tensors
+    return bool(_is_constant((actual[1] - actual[0]) / (expected[1] - expected[0])).any())
 
 
 def _is_multiple(observation: ObservedReply) -> bool:
+    tensors = _first_outputs(observation)
+    return tensors is not None and bool(_is_constant((tensors[0] / tensors[1]).flatten()))
+
+
+def _first_outputs(observation: ObservedReply) -> tuple[Tensor, Tensor] | None:
+    """Return the attempt's first output and the reference's, or None if their shapes differ."""
     expected, outputs = first_of(observation.expected_outputs), _outputs(observation)
     if expected is None or not outputs or outputs[0].shape != expected.shape:
-        return False
-    return bool(_is_constant((outputs[0] / expected).flatten()))
+        return None
+    return outputs[0], expected
 
 
 def _is_constant(numbers: Tensor) -> Tensor:
@@ -130,10 +132,10 @@ def _fails_alike(
     wrong_calls: Set[int],
     random_calls: Set[int],
 ) -> bool:
-    functions = {target_of(calls[index].call) for index in random_calls}
+    functions = {calls[index].function for index in random_calls}
     for index, observation in calls.items():
         varies = response.recording.mutants[mutant].answers[index] is None
-        if varies and index not in wrong_calls and target_of(observation.call) not in functions:
+        if varies and index not in wrong_calls and observation.function not in functions:
             continue
         passes = not varies and response.survives(mutant, index)
         if passes is (index in wrong_calls) or (
@@ -208,15 +210,10 @@ def _are_apart(outputs: list[Tensor], other_outputs: list[Tensor]) -> bool:
 
 def are_alike(a: object, b: object) -> bool:
     """Return whether two arguments of calls are the same."""
-    if isinstance(a, Tensor) and isinstance(b, Tensor) and a.is_meta and b.is_meta:
-        return a.shape == b.shape and a.dtype == b.dtype  # there are no numbers
-    if isinstance(a, Tensor) or isinstance(b, Tensor):
-        return (
-            isinstance(a, Tensor)
-            and isinstance(b, Tensor)
-            and a.device == b.device
-            and torch.equal(a, b)
-        )
+    if isinstance(a, Tensor) and isinstance(b, Tensor):
+        if a.is_meta and b.is_meta:  # there are no numbers
+            return a.shape == b.shape and a.dtype == b.dtype
+        return a.device == b.device and torch.equal(a, b)
     if isinstance(a, Build) and isinstance(b, Build):
         state_a, state_b = a.state or {}, b.state or {}
         names = ("target", "args", "kwargs", "training", "attributes")

@@ -19,6 +19,7 @@ from torch import Tensor
 
 from ..box.worker.messages import Build, Call, Output, Reply
 from ..checks.explain import kind_of
+from ..checks.runner import target_of
 from .fingerprint import ReplyFingerprint, fingerprint_beside, has_no_numbers
 
 Expected = tuple[Tensor | None, ...]
@@ -41,6 +42,16 @@ class ObservedReply:
     expected_outputs: Expected
     reply: Reply
     actual: ReplyFingerprint
+
+    @property
+    def function(self) -> str:
+        """The function that is called, or the class that is built."""
+        return target_of(self.call)
+
+    @property
+    def is_allowed(self) -> bool:
+        """Whether the reference accepts the arguments."""
+        return self.expected.raised is None
 
 
 def observed(
@@ -228,7 +239,8 @@ def _rows_are_moved(observed: ObservedReply) -> bool:
 
 def _something_is_missing(observed: ObservedReply) -> bool:
     """Return whether some numbers are missing or 0, or some sums too small and none too large."""
-    for actual, expected in _tables(observed):
+    tables = _tables(observed)
+    for actual, expected in tables:
         if actual.numel() < expected.numel():
             return True
         if actual.shape != expected.shape:
@@ -237,7 +249,6 @@ def _something_is_missing(observed: ObservedReply) -> bool:
         if bool(((actual.abs() <= SAME * scale) & (expected.abs() > SAME * scale)).any()):
             return True
     # The last of several outputs may be the logarithm of a sum, too small if a term is missing.
-    tables = _tables(observed)
     if len(tables) < 2 or tables[-1][0].shape != tables[-1][1].shape:
         return False
     change = tables[-1][0] - tables[-1][1]

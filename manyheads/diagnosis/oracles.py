@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import cycle, islice, zip_longest
+from itertools import chain, cycle, islice, zip_longest
 
 from torch import Tensor
 
@@ -17,7 +17,15 @@ from ..box.worker.messages import Output
 from ..checks.answer import Answer, answers_of
 from ..checks.asserts import NONE, assert_finite, assert_matches, assert_shape, label
 from ..checks.hidden_check import REFUSAL_DUE, AttemptRaised, CheckFailed
-from .fault_dictionary import FaultDictionary, Oracle, OracleUse, PublicCheck
+from .fault_dictionary import (
+    Candidate,
+    FaultDictionary,
+    Oracle,
+    OracleUse,
+    PublicCheck,
+    Response,
+    evidence,
+)
 from .fingerprint import EVIDENCE, Evidence, ReplyField, has_no_numbers, is_argument, with_extremes
 from .metamorphic import (
     EDIT,
@@ -126,9 +134,7 @@ def compare(aspect: Oracle, calls: Sequence[ObservedReply]) -> None:
         _relation(aspect, calls)
         return
     for call in calls:
-        if aspect in _FOR_EXCEPTIONS or (
-            call.expected.raised is None and call.reply.raised is None
-        ):
+        if aspect in _FOR_EXCEPTIONS or (call.is_allowed and call.reply.raised is None):
             _OF_ONE_CALL[aspect](call)
 
 
@@ -147,7 +153,7 @@ def is_broken(aspect: Oracle, calls: Sequence[ObservedReply]) -> bool:
 
 def _has_other_values(aspect: Oracle, call: ObservedReply) -> bool:
     if (
-        call.expected.raised is not None
+        not call.is_allowed
         or call.reply.raised is not None
         or call.actual.agrees(call.expected, ("outputs",))
     ):
@@ -157,11 +163,7 @@ def _has_other_values(aspect: Oracle, call: ObservedReply) -> bool:
 
 def _answered(comparison: ObservedReply) -> None:
     raised = comparison.reply.raised
-    if (
-        comparison.expected.raised is None
-        and raised is not None
-        and not looks_at_no_numbers(comparison)
-    ):
+    if comparison.is_allowed and raised is not None and not looks_at_no_numbers(comparison):
         raise AttemptRaised(raised)
 
 
@@ -178,7 +180,7 @@ def _refused(comparison: ObservedReply) -> None:
 
 
 def _compare_kinds(comparison: ObservedReply) -> None:
-    if [o.kind for o in comparison.actual.outputs] == [o.kind for o in comparison.expected.outputs]:
+    if comparison.actual.output_kinds == comparison.expected.output_kinds:
         return
     Answer(comparison.call, comparison.reply).must_return()
     for actual, expected in zip(
@@ -433,7 +435,6 @@ def proven_by_aspect(
     the one that all violating mutants share, or the one that the numbers show. A check that runs
     last shows nothing if another one fails.
     """
-    ids = {mutant.id for mutant in recording.mutants}
     names: dict[int, str] = {}
     for check in sorted(recording.visible, key=lambda c: c.is_last):
         broken = first_broken(groups_of(check, observations), observations)
@@ -441,17 +442,15 @@ def proven_by_aspect(
             continue
         ask, calls = broken.ask, [observations[i] for i in broken.calls]
         name = ask.means or _by_numbers(ask.oracle, calls)
-        by_count = "" if name else _of_plain_numbers(recording, ask, calls)
+        by_count = "" if name else _of_plain_numbers(recording, ask, calls[-1])
         name = name or by_count
-        if ask.oracle != "kind" and not all(map(_has_expected_kinds, calls)):
+        if ask.oracle != "kind" and any(
+            e.actual.output_kinds != e.expected.output_kinds for e in calls
+        ):
             name = ""
-        names[broken.calls[-1]] = name if name in ids else ""
+        names[broken.calls[-1]] = name if name in recording.ids else ""
         if by_count:
-            names |= {
-                i: name
-                for (i,) in ask.calls
-                if i in observations and is_broken(ask.oracle, [observations[i]])
-            }
+            names |= dict.fromkeys(_broken_calls(ask, observations), name)
     return {i: name for i, name in names.items() if name}
 
 
@@ -464,57 +463,45 @@ def _by_numbers(oracle: Oracle, calls: Sequence[ObservedReply]) -> str:
     return name if have_numbers and is_shown(calls) else ""
 
 
-def _has_expected_kinds(observation: ObservedReply) -> bool:
-    return [o.kind for o in observation.actual.outputs] == [
-        o.kind for o in observation.expected.outputs
-    ]
-
-
-def proven_by_plain_numbers(
-    recording: FaultDictionary, observations: Mapping[int, ObservedReply]
-) -> dict[int, str]:
-    """Return the calls with a wrong count, mapped to the only misconception that miscounts there.
+def plain_numbers(response: Response) -> list[Candidate]:
+    """Return for each wrong count the only misconception that miscounts there.
 
     A count is a plain number, so no wrong tensor elsewhere in the file is its cause.
     """
     names: dict[int, str] = {}
-    for check in recording.visible:
-        for ask in (ask for ask in check.asks if ask.oracle == "values"):
-            calls = [
-                i
-                for group in ask.calls
-                for i in group
-                if i in observations and is_broken(ask.oracle, [observations[i]])
-            ]
-            name = (
-                _of_plain_numbers(recording, ask, [observations[i] for i in calls]) if calls else ""
-            )
-            if name:
+    for ask in chain.from_iterable(check.asks for check in response.recording.visible):
+        calls = _broken_calls(ask, response.written) if ask.oracle == "values" else []
+        for i in calls[-1:]:
+            if name := _of_plain_numbers(response.recording, ask, response.written[i]):
                 names |= dict.fromkeys(calls, name)
-    return names
+    return evidence("oracle", names)
+
+
+def _broken_calls(ask: OracleUse, observations: Mapping[int, ObservedReply]) -> list[int]:
+    """Return the calls that violate an oracle on their own."""
+    calls = [i for i in chain.from_iterable(ask.calls) if i in observations]
+    return [i for i in calls if is_broken(ask.oracle, [observations[i]])]
 
 
 def _of_plain_numbers(
-    recording: FaultDictionary, ask: OracleUse, calls: Sequence[ObservedReply]
+    recording: FaultDictionary, ask: OracleUse, observation: ObservedReply
 ) -> str:
     """Return the misconception of all mutants that return wrong plain numbers here.
 
-    Return "" if they have several misconceptions, or if the calls return tensors.
+    Return "" if they have several misconceptions, or if the call returns tensors.
     """
-    output_kinds = [output.kind for output in calls[-1].expected.outputs]
+    output_kinds = observation.expected.output_kinds
     if ask.oracle != "values" or "tensor" in output_kinds:
         return ""
-    indices, ids = {i for group in ask.calls for i in group}, set[str]()
-    for mutant in recording.mutants:
-        for i in indices:
-            answer = recording.answer(mutant, i)
-            if (
-                answer is not None
-                and not answer.agrees(recording.expected_reply(i), ("outputs",))
-                and [output.kind for output in answer.outputs] == output_kinds
-            ):
-                ids.add(mutant.id)
-                break
+    indices, ids = {*chain.from_iterable(ask.calls)}, set[str]()
+    for m, mutant in enumerate(recording.mutants):
+        replies = recording.answers(m, indices)
+        if any(
+            reply.output_kinds == output_kinds
+            and not reply.agrees(recording.expected_reply(i), ("outputs",))
+            for i, reply in replies.items()
+        ):
+            ids.add(mutant.id)
     return ids.pop() if len(ids) == 1 else ""
 
 

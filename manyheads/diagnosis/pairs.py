@@ -9,9 +9,9 @@ from itertools import combinations
 from torch import Tensor
 
 from ..checks.runner import LocalRunner, reply_in_default_dtype
-from .bank import Bank, Candidate
+from .bank import Bank
 from .compact_storage import ReplySketch, brief_numbers, sketch_reply
-from .fault_dictionary import FaultDictionary, RecordedMutant, Response, facets_of
+from .fault_dictionary import Candidate, FaultDictionary, Response, facets_of
 from .fingerprint import ReplyFingerprint, as_due, fingerprint_beside
 from .observed_reply import ObservedReply, settled
 
@@ -27,8 +27,8 @@ Pair = tuple[int, int]
 
 
 def explaining_pair(
-    response: Response, cover: Callable[[Response], Sequence[Candidate]]
-) -> Sequence[Candidate]:
+    response: Response, cover: Callable[[Response], list[Candidate]]
+) -> list[Candidate]:
     """Return the two misconceptions that together explain the whole syndrome, or none.
 
     If too many misconceptions fit as one of the two, only the other one is returned.
@@ -46,27 +46,20 @@ def explaining_pair(
         if 2 * len(unexplained) <= len(response.syndrome):
             candidates.setdefault(unexplained, []).append((doubts, pair))
     for unexplained in sorted(candidates, key=len):
-        third = (
-            cover(response.subset(unexplained | (response.calls - response.syndrome.keys())))
-            if unexplained
-            else ()
-        )
+        right_calls = response.calls - response.syndrome.keys()
+        third = cover(response.subset(unexplained | right_calls)) if unexplained else []
         if third or not unexplained:
-            fewest = min(candidates[unexplained])[0]
-            likely = [pair for n, pair in sorted(candidates[unexplained]) if n <= fewest + 1]
-            two = _common(response, likely)
+            ranked = sorted(candidates[unexplained])
+            two = _common(response, [pair for n, pair in ranked if n <= ranked[0][0] + 1])
             ids = {fault.id for fault in two}
             return [*two, *(fault for fault in third if fault.id not in ids)]
     is_answered = any(
         observation.actual.raised is None for observation in response.syndrome.values()
     )
-    return [
-        Candidate(response.id(m), _alternatives(response, m))
-        for m in (_apart(response) if is_answered else ())
-    ]
+    return [_candidate(response, m) for m in (_apart(response) if is_answered else ())]
 
 
-def made_pair(response: Response, bank: Bank) -> Sequence[Candidate]:
+def made_pair(response: Response, bank: Bank) -> list[Candidate]:
     """Return two misconceptions whose mutants, combined in one program, reply as the attempt does.
 
     The combinations are made and run here. On calls that detect only one of the two mutants, that
@@ -78,7 +71,7 @@ def made_pair(response: Response, bank: Bank) -> Sequence[Candidate]:
         if namespace is not None and _answers_alike(
             response, LocalRunner(namespace), (first, second)
         ):
-            return [Candidate(response.id(m), _alternatives(response, m)) for m in (first, second)]
+            return [_candidate(response, first), _candidate(response, second)]
     return []
 
 
@@ -150,30 +143,21 @@ def _common(response: Response, pairs: Sequence[Pair]) -> list[Candidate]:
     id_sets = list(dict.fromkeys(frozenset(map(response.id, pair)) for pair in pairs))
     shared = frozenset[str].intersection(*id_sets)
     unshared = list(dict.fromkeys(id_ for ids in id_sets for id_ in sorted(ids - shared)))
-    faults = list[Candidate]()
+    candidates = list[Candidate]()
     for m in pairs[0] if shared else ():
-        alternatives = (
-            [] if response.id(m) in shared else [id_ for id_ in unshared if id_ != response.id(m)]
-        )
-        if len(alternatives) <= MAX_ALTERNATIVES:
-            faults.append(
-                Candidate(
-                    response.id(m),
-                    tuple(dict.fromkeys([*alternatives, *_alternatives(response, m)])),
-                )
-            )
-    return faults
+        alternatives = [] if response.id(m) in shared else [*unshared]
+        if len(alternatives) <= MAX_ALTERNATIVES + 1:
+            candidates.append(_candidate(response, m, alternatives))
+    return candidates
 
 
-def _alternatives(response: Response, mutant: int) -> tuple[str, ...]:
-    recorded_mutant = response.recording.mutants[mutant]
-    return tuple(
-        dict.fromkeys(
-            o.id
-            for o in response.recording.mutants
-            if o.answers == recorded_mutant.answers and o.id != recorded_mutant.id
-        )
-    )
+def _candidate(response: Response, mutant: int, ids: Iterable[str] = ()) -> Candidate:
+    """Return a mutant's misconception; alternatives are these and those with the same replies."""
+    recorded = response.recording.mutants[mutant]
+    same = [m.id for m in response.recording.mutants if m.answers == recorded.answers]
+    alternatives = dict.fromkeys([*ids, *same])
+    del alternatives[recorded.id]
+    return Candidate(recorded.id, tuple(alternatives))
 
 
 def _that_agree(response: Response) -> Iterator[Pair]:
@@ -268,36 +252,29 @@ def _apart(response: Response) -> Sequence[int]:
     attempt or as the reference. An example is a wrong scale together with a cut gradient, a changed
     argument or a fixed dtype. Return an empty tuple if there are no such mutants.
     """
-    recording, calls = response.recording, sorted(response.calls)
-    expected_replies = {i: recording.expected_reply(i) for i in calls}
-    actual_replies = expected_replies | {
-        i: observation.actual
-        for i, observation in response.syndrome.items()
-        if i in expected_replies
-    }
-    with_right_numbers = _with_numbers_of(recording, expected_replies)
-    expected_structures = {i: response.structure(i, reply) for i, reply in expected_replies.items()}
-    actual_structures = {i: response.structure(i, reply) for i, reply in actual_replies.items()}
+    recording = response.recording
+    expected_replies = {i: recording.expected_reply(i) for i in sorted(response.calls)}
+    actual_replies = expected_replies | {i: e.actual for i, e in response.syndrome.items()}
 
-    def structures(mutant: int) -> Mapping[int, tuple[object, ...]]:
-        answers = ((i, recording.answer(recording.mutants[mutant], i)) for i in calls)
-        return {i: response.structure(i, answer) for i, answer in answers if answer is not None}
+    def structures(replies: Mapping[int, ReplyFingerprint]) -> dict[int, tuple[object, ...]]:
+        return {i: response.structure(i, reply) for i, reply in replies.items()}
+
+    expected, actual = structures(expected_replies), structures(actual_replies)
+    by_mutant = cache(lambda m: structures(recording.answers(m, expected_replies)))
 
     def is_consistent(mutant: int) -> bool:
-        return all(
-            structure in (actual_structures[i], expected_structures[i])
-            for i, structure in structures(mutant).items()
-        )
+        return all(s in (actual[i], expected[i]) for i, s in by_mutant(mutant).items())
 
+    with_right_numbers = _with_numbers_of(recording, expected_replies)
     with_wrong_numbers = [
         m
         for m in _with_numbers_of(recording, actual_replies)
         if m not in with_right_numbers and is_consistent(m)
     ]
     for second in with_right_numbers if with_wrong_numbers else ():
-        theirs = structures(second)
-        if all(structure == actual_structures[i] for i, structure in theirs.items()) and any(
-            actual_structures[i] != expected_structures[i] for i in theirs
+        theirs = by_mutant(second)
+        if all(s == actual[i] for i, s in theirs.items()) and any(
+            actual[i] != expected[i] for i in theirs
         ):
             candidates = (m for m in with_wrong_numbers if response.id(m) != response.id(second))
             first_mutant = next(candidates, None)
@@ -318,16 +295,11 @@ def _with_numbers_of(
         reply = recording.replies[call][index]
         return bool(reply.raised) or reply.agrees(replies[call], ("outputs",))
 
-    def returns(mutant: RecordedMutant) -> int:
-        answer_pairs = ((recording.answer(mutant, i), replies[i]) for i in replies)
-        return sum(
-            answer is not None and not answer.raised and not reply.raised
-            for answer, reply in answer_pairs
-        )
-
     answered, matches = [i for i, reply in replies.items() if not reply.raised], list[int]()
     for m, mutant in enumerate(recording.mutants):
-        answers = ((i, index) for i in answered if (index := mutant.answers[i]) is not None)
-        if all(agrees(i, index) for i, index in answers) and 2 * returns(mutant) > len(replies):
-            matches.append(m)
+        indices = ((i, index) for i in answered if (index := mutant.answers[i]) is not None)
+        if all(agrees(i, index) for i, index in indices):
+            answers = recording.answers(m, answered).values()
+            if 2 * sum(not answer.raised for answer in answers) > len(replies):
+                matches.append(m)
     return matches

@@ -18,10 +18,16 @@ from torch import Tensor
 
 from ..box.worker.messages import Build, Call, StandIn
 from ..checks.explain import is_refusal
-from ..checks.runner import target_of
 from ..submission.source import Source
 from .evidence import learns_more
-from .fault_dictionary import FaultDictionary, RecordedMutant, Response, facets_of
+from .fault_dictionary import (
+    Candidate,
+    FaultDictionary,
+    RecordedMutant,
+    Response,
+    evidence,
+    facets_of,
+)
 from .fingerprint import SIZES, ReplyField, ReplyFingerprint
 from .observed_reply import ObservedReply, is_of_copies
 
@@ -71,52 +77,37 @@ Symptom = tuple[str, ...]  # how a reply differs from the reference's, without n
 NOT_REFUSED: Symptom = ("not refused",)
 
 
-def pass_fail_match(
-    recording: FaultDictionary, observations: Mapping[int, ObservedReply], visible_calls: Set[int]
-) -> dict[int, str]:
+def pass_fail_match(response: Response) -> dict[int, str]:
     """Return the wrong calls, mapped to the misconception of all mutants with the same symptoms.
 
     Return none if these mutants have several misconceptions, if there are no such mutants, or if
     too many calls are wrong.
-
-    Args:
-        recording: the fault dictionary.
-        observations: the replies, by call.
-        visible_calls: the calls of visible checks that show something about the attempt.
     """
-    calls = [i for i in sorted(visible_calls) if not is_of_copies(recording.calls[i])]
+    recording, observations = response.recording, response.written
+    calls = [i for i in sorted(response.calls) if not is_of_copies(recording.calls[i])]
     if any(i not in observations for i in calls):
         return {}
-    expected = {i: recording.expected_reply(i) for i in calls}
-    facets = {i: facets_of(recording, i) for i in calls}
-    sizes = {i: {1, *sizes_of(recording.calls[i])} for i in calls}
-    symptoms = {
-        i: symptom
-        for i in calls
-        if (symptom := _symptom(expected[i], observations[i].actual, facets[i], sizes[i]))
-    }
+    symptoms = {i: s for i in calls if (s := _symptom(recording, i, observations[i].actual))}
     if not symptoms or _are_ambiguous(symptoms, observations, len(calls)):
         return {}
     # If parameters differ in each wrong call, all numbers may differ, so only parameters count.
     only_parameters = all(map(_of_parameters, symptoms.values()))
-    squares = _squares(expected, {i: observations[i].actual for i in symptoms})
+    squares = _squares(recording, {i: observations[i].actual for i in symptoms})
 
     def has_same_symptoms(mutant: RecordedMutant) -> bool:
-        answers = dict[int, ReplyFingerprint]()
+        failing = dict[int, ReplyFingerprint]()
         for i in calls:
             answer = recording.answer(mutant, i)
             if answer is None:
                 return False
-            answers[i] = answer
-            symptom, actual_symptom = (
-                _symptom(expected[i], answer, facets[i], sizes[i]),
-                symptoms.get(i, ()),
-            )
+            symptom, actual_symptom = _symptom(recording, i, answer), symptoms.get(i, ())
             if only_parameters:
                 symptom, actual_symptom = _of_parameters(symptom), _of_parameters(actual_symptom)
             if symptom != actual_symptom:
                 return False
-        return _squares(expected, {i: answers[i] for i in symptoms}) == squares
+            if i in symptoms:
+                failing[i] = answer
+        return _squares(recording, failing) == squares
 
     names = {mutant.id for mutant in recording.mutants if has_same_symptoms(mutant)}
     # Calls in which the attempt raises another exception than the expected refusal: it does not
@@ -141,7 +132,7 @@ def _are_ambiguous(
     if not all(map(_of_parameters, symptoms.values())):
         return len(symptoms) > MAX_WRONG * call_count
     moved = any(symptom != _of_parameters(symptom) for symptom in symptoms.values())
-    return moved and not learns_more((e.reply, e.expected.gradients) for e in observations.values())
+    return moved and not learns_more(observations.values())
 
 
 def _is_about(recording: FaultDictionary, id_: str, calls: Sequence[int]) -> bool:
@@ -151,11 +142,11 @@ def _is_about(recording: FaultDictionary, id_: str, calls: Sequence[int]) -> boo
     """
     bits = sum(1 << i for i in calls)
     raises, failing, count = False, 0, 0
-    for mutant, detections in zip(recording.mutants, recording.detected_in, strict=True):
+    for m, mutant in enumerate(recording.mutants):
         if mutant.id == id_:
-            answers = (recording.answer(mutant, i) for i in calls)
-            raises = raises or any(answer is not None and answer.raised for answer in answers)
-            failing += detections & bits == bits
+            replies = recording.answers(m, calls).values()
+            raises = raises or any(reply.raised for reply in replies)
+            failing += recording.detected_in[m] & bits == bits
             count += 1
     return raises and failing > MIN_MUTANTS * count
 
@@ -165,29 +156,16 @@ def _of_parameters(symptom: Symptom) -> Symptom:
     return tuple(phrase for phrase in symptom if phrase.startswith("parameters"))
 
 
-def _symptom(
-    expected: ReplyFingerprint,
-    fingerprint: ReplyFingerprint,
-    facets: tuple[ReplyField, ...],
-    sizes: Set[int],
-) -> Symptom:
-    """Return how a reply differs from the reference's, or an empty tuple if it agrees.
-
-    Args:
-        expected: the reference's reply.
-        fingerprint: the reply.
-        facets: the fields to compare.
-        sizes: the sizes in the call.
-    """
+def _symptom(recording: FaultDictionary, call: int, fingerprint: ReplyFingerprint) -> Symptom:
+    """Return how a reply differs from the reference's, or an empty tuple if it agrees."""
+    expected, facets = recording.expected_reply(call), facets_of(recording, call)
     if expected.raised == "refused":
         return () if fingerprint.raised == "refused" else NOT_REFUSED
     if expected.raised or fingerprint.raised:
         return () if expected.raised == fingerprint.raised else (f"raised {fingerprint.raised}",)
-    differences = (
-        []
-        if fingerprint.agrees(expected, ("outputs",))
-        else [_symptom_of_outputs(expected, fingerprint, sizes)]
-    )
+    differences = list[str]()
+    if not fingerprint.agrees(expected, ("outputs",)):
+        differences.append(_symptom_of_outputs(expected, fingerprint, recording.calls[call]))
     if "parameters" in facets and expected.parameters != fingerprint.parameters:
         differences.append(f"parameters {_symptom_of_parameters(expected, fingerprint)}")
     for facet in facets:
@@ -196,26 +174,19 @@ def _symptom(
         if facet not in GRADIENTS:
             differences.append(facet)
         elif not differences:  # wrong numbers or other parameters have wrong gradients anyway
-            gradient_names = (
-                name
-                for name, gradient in expected.gradients.items()
-                if gradient is not None and gradient.norm
-            )
-            is_cut = any(
-                (actual_gradient := fingerprint.gradients.get(name)) is None
-                or not actual_gradient.norm
-                for name in gradient_names
-            )
+            is_cut = bool(_gradients_that_arrive(expected) - _gradients_that_arrive(fingerprint))
             differences.append(f"{facet}{' cut' if is_cut else ''}")
     return tuple(differences)
 
 
+def _gradients_that_arrive(fingerprint: ReplyFingerprint) -> set[str]:
+    return {name for name, g in fingerprint.gradients.items() if g is not None and g.norm}
+
+
 def _symptom_of_outputs(
-    expected: ReplyFingerprint, fingerprint: ReplyFingerprint, sizes: Set[int]
+    expected: ReplyFingerprint, fingerprint: ReplyFingerprint, call: Call
 ) -> str:
-    if [output.kind for output in fingerprint.outputs] != [
-        output.kind for output in expected.outputs
-    ]:
+    if fingerprint.output_kinds != expected.output_kinds:
         return "kind"
     expected_shapes = [output.shape or () for output in expected.outputs]
     shapes = [output.shape or () for output in fingerprint.outputs]
@@ -223,12 +194,10 @@ def _symptom_of_outputs(
         if [*map(len, shapes)] != [*map(len, expected_shapes)]:
             return "axes"
         # a size that no input has is written into the code, and can be any number
-        return f"shape {shapes}" if {*chain.from_iterable(shapes)} <= sizes else "shape"
-    return (
-        "numbers"
-        if all(math.isfinite(output.norm) for output in fingerprint.outputs)
-        else "not finite"
-    )
+        is_of_inputs = {*chain.from_iterable(shapes)} <= {1, *sizes_of(call)}
+        return f"shape {shapes}" if is_of_inputs else "shape"
+    is_finite = all(math.isfinite(output.norm) for output in fingerprint.outputs)
+    return "numbers" if is_finite else "not finite"
 
 
 def _symptom_of_parameters(expected: ReplyFingerprint, fingerprint: ReplyFingerprint) -> str:
@@ -242,7 +211,7 @@ def _symptom_of_parameters(expected: ReplyFingerprint, fingerprint: ReplyFingerp
 
 
 def _squares(
-    expected: Mapping[int, ReplyFingerprint], replies: Mapping[int, ReplyFingerprint]
+    recording: FaultDictionary, replies: Mapping[int, ReplyFingerprint]
 ) -> Mapping[int, int]:
     """Return for each call the size of the extra parameter, if it is one square matrix in all.
 
@@ -252,7 +221,7 @@ def _squares(
         (i, name, shape)
         for i, reply in replies.items()
         for name, shape in reply.parameters.items()
-        if name not in expected[i].parameters
+        if name not in recording.expected_reply(i).parameters
     ]
     square = all(len(shape) > 1 and shape[-1] == shape[-2] for _, _, shape in extra)
     return (
@@ -287,35 +256,28 @@ def has_written_size(source: Source) -> bool:
     return not source.text or any(n > MAX_AXIS for n in _integers(source))
 
 
-def proven_by_size(response: Response, source: Source) -> dict[int, str]:
-    """Return the wrong calls of functions with a size that is written into the code.
+def written_sizes(response: Response) -> list[Candidate]:
+    """Return the misconception of functions with a size that is written into the code.
 
-    Each call is mapped to the misconception. A function has it if most of its wrong calls show the
-    same integer of the text: in the exception's message, as the length of a loop that runs past the
-    end of an axis, or as a size of the output. At least two calls must show it although none of
-    their inputs has an axis of that size.
+    A function has it if most of its wrong calls show the same integer of the text: in the
+    exception's message, as the length of a loop that runs past the end of an axis, or as a size of
+    the output. At least two calls must show it although none of their inputs has an axis of that
+    size.
     """
-    written = {n for n in _integers(source) if n > MAX_AXIS}
-    loops = {n for n in _integers(source, of_ranges=True) if n > MAX_AXIS}
-    functions: dict[str, list[ObservedReply]] = {}
-    for observation in response.syndrome.values() if written else ():
-        if observation.expected.raised is None:
-            functions.setdefault(target_of(observation.call), []).append(observation)
-    hard_coded = set[str]()
-    for name, calls in functions.items():
+    written = {n for n in _integers(response.source) if n > MAX_AXIS}
+    loops = {n for n in _integers(response.source, of_ranges=True) if n > MAX_AXIS}
+    allowed = {i: e for i, e in response.syndrome.items() if written and e.is_allowed}
+    hard_coded = set[int]()
+    for calls in _by_function(allowed):
         foreign, in_messages = Counter[int](), Counter[int]()
-        for observation in calls:
+        for observation in calls.values():
             foreign.update(_foreign(observation, written, loops))
             in_messages.update(written & {*_message_sizes(observation)})
         counts = foreign | in_messages
         least = MIN_SHARE * len(calls)
         if any(foreign[size] > 1 and count >= least for size, count in counts.items()):
-            hard_coded.add(name)
-    return {
-        i: HARD_CODED
-        for i, observation in response.syndrome.items()
-        if observation.expected.raised is None and target_of(observation.call) in hard_coded
-    }
+            hard_coded |= calls.keys()
+    return evidence("weak", {i: HARD_CODED for i in response.syndrome if i in hard_coded})
 
 
 def _message_sizes(observation: ObservedReply) -> list[int]:
@@ -347,19 +309,12 @@ def _foreign(observation: ObservedReply, written: Set[int], loops: Set[int]) -> 
         # a size that one axis of the inputs has, but that the message contains twice, counts
         foreign = Counter(_message_sizes(observation)) - Counter(sizes)
         return {n for n in written if n in foreign or _cuts(n, sizes, foreign)}
-    pairs = zip(observation.actual.outputs, observation.expected.outputs, strict=False)
-    shapes = [
-        (actual.shape, expected.shape)
-        for actual, expected in pairs
-        if actual.shape and expected.shape
-    ]
-    changed_sizes = {
-        a
-        for actual, expected in shapes
-        if len(actual) == len(expected)
-        for a, b in zip(actual, expected, strict=True)
-        if a != b
-    }
+    changed_sizes = set[int]()
+    outputs = zip(observation.actual.outputs, observation.expected.outputs, strict=False)
+    for output, expected_output in outputs:
+        shape, expected_shape = output.shape or (), expected_output.shape or ()
+        if len(shape) == len(expected_shape):
+            changed_sizes |= {a for a, b in zip(shape, expected_shape, strict=True) if a != b}
     return changed_sizes & written
 
 
@@ -370,59 +325,50 @@ def _cuts(divisor: int, sizes: Iterable[int], foreign: Collection[int]) -> bool:
     )
 
 
-def lines_that_turn_all_axes(source: Source) -> set[int]:
-    """Return the lines with a `.T`.
-
-    An exception there is due to a third axis, and not to a fixed size.
-    """
-    return {
-        node.lineno for node in source.nodes if isinstance(node, ast.Attribute) and node.attr == "T"
-    }
-
-
 def rank_of(call: Call) -> int:
     """Return the largest number of axes of the call's tensors."""
     return max((value.dim() for value in call.inputs if isinstance(value, Tensor)), default=0)
 
 
-def proven_by_rank(
-    written: Mapping[int, ObservedReply], unexplained: Collection[int]
-) -> dict[int, str]:
-    """Return the calls that fail because of their number of axes, mapped to the misconception.
+def number_of_axes(response: Response) -> list[Candidate]:
+    """Return the misconception of functions that accept only some numbers of axes.
 
-    A function accepts some numbers of axes, and raises or returns another number of axes for all
-    others.
-
-    Args:
-        written: the replies, by call.
-        unexplained: the wrong calls.
+    Such a function raises or returns another number of axes for all others. Modules are left out,
+    because they take one number of axes. So is an exception in a line with a `.T`: it is due to a
+    third axis.
     """
-    functions: dict[str, dict[int, ObservedReply]] = {}
-    for i, observation in written.items():
-        # modules are left out: they take one number of axes
-        if isinstance(observation.call.subject, str) and rank_of(observation.call):
-            functions.setdefault(target_of(observation.call), {})[i] = observation
-    names: dict[int, str] = {}
-    for calls in functions.values():
-        syndrome = {i: observation for i, observation in calls.items() if i in unexplained}
-        accepted_ranks = {
-            rank_of(e.call)
-            for i, e in calls.items()
-            if i not in syndrome and e.reply.raised is None
-        }
-        ranks = {rank_of(comparison.call) for comparison in syndrome.values()}
+    nodes = response.source.nodes
+    turned = {n.lineno for n in nodes if isinstance(n, ast.Attribute) and n.attr == "T"}
+    observations = dict[int, ObservedReply]()
+    for i, e in response.written.items():
+        is_turned = e.reply.raised is not None and e.reply.raised.line in turned
+        if isinstance(e.call.subject, str) and rank_of(e.call) and not is_turned:
+            observations[i] = e
+    names = dict[int, str]()
+    for calls in _by_function(observations):
+        failing = {i: observation for i, observation in calls.items() if i in response.syndrome}
+        accepted = [e for i, e in calls.items() if i not in failing and e.reply.raised is None]
+        accepted_ranks = {rank_of(e.call) for e in accepted}
+        ranks = {rank_of(e.call) for e in failing.values()}
         if (
             accepted_ranks
             and accepted_ranks.isdisjoint(ranks)
-            and all(map(_has_no_answer, syndrome.values()))
+            and all(map(_has_no_answer, failing.values()))
         ):
-            names |= dict.fromkeys(syndrome, HARD_CODED)
-    return names
+            names |= dict.fromkeys(failing, HARD_CODED)
+    return evidence("weak", names)
+
+
+def _by_function(observations: Mapping[int, ObservedReply]) -> Iterable[dict[int, ObservedReply]]:
+    functions: dict[str, dict[int, ObservedReply]] = {}
+    for i, observation in observations.items():
+        functions.setdefault(observation.function, {})[i] = observation
+    return functions.values()
 
 
 def _has_no_answer(observation: ObservedReply) -> bool:
     if observation.reply.raised is not None:
-        return observation.expected.raised is None and not is_refusal(observation.reply.raised)
+        return observation.is_allowed and not is_refusal(observation.reply.raised)
     return any(
         actual.tensor is not None and expected is not None and actual.tensor.dim() != expected.dim()
         for actual, expected in zip(
