@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import LiteralString
 
-_SIZE_SHOWN, _AXES_SHOWN = 100_000, 8
+_MAX_SIZE_SHOWN, _MAX_AXES_SHOWN = 100_000, 8  # no check has larger sizes, or more axes
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class Number:
 
     Attributes:
         value: the number.
-        digits: as many significant digits are shown.
+        digits: the number of significant digits that are shown.
     """
 
     value: float
@@ -31,8 +31,8 @@ class Number:
         return f"{self.value:.{self.digits}g}"
 
 
-# A size, count or position; a shape or a position in a tensor; a factor; or a text, in which
-# numbers are looked for, because it may quote some.
+# A size, count or position; a shape, or an index in a tensor; a factor; or a text, which may quote
+# numbers.
 Value = int | tuple[int, ...] | Number | str
 
 
@@ -50,7 +50,7 @@ class Evidence:
         return self.render(in_full)
 
     def render(self, show: Callable[[Value], str]) -> str:
-        """Return the sentence with each value as `show` writes it."""
+        """Return the sentence with the text that `show` returns for each value."""
         return self._sentence.format(*map(show, self._values))
 
 
@@ -60,19 +60,20 @@ def in_full(value: Value) -> str:
 
 
 def shape_text(
-    shape: Sequence[int], show: Callable[[int], str] = str, max_axes: int = _AXES_SHOWN
+    shape: Sequence[int], show: Callable[[int], str] = str, max_axes: int = _MAX_AXES_SHOWN
 ) -> str:
-    """Return the shape as Python writes it.
+    """Return the shape as Python writes it, with "…" for too large sizes and for too many axes.
 
-    Sizes and numbers of axes that are larger than in any check are cut, because a student chose
-    them.
+    A student may have chosen them.
 
     Args:
         shape: the shape.
-        show: writes a size that is not cut.
+        show: returns the text of a size that is not too large.
         max_axes: the most axes that are shown.
     """
-    max_axes = min(max_axes, _AXES_SHOWN)
-    sizes = [show(size) if size <= _SIZE_SHOWN else "…" for size in shape[:max_axes]]
-    sizes += ["…"] * (len(shape) > max_axes)
-    return f"({', '.join(sizes)}{',' if len(shape) == 1 else ''})"
+    max_axes = min(max_axes, _MAX_AXES_SHOWN)
+    sizes = [show(size) if size <= _MAX_SIZE_SHOWN else "…" for size in shape[:max_axes]]
+    if len(shape) > max_axes:
+        sizes.append("…")
+    comma = "," if len(shape) == 1 else ""
+    return f"({', '.join(sizes)}{comma})"

@@ -23,7 +23,7 @@ def shapes_in_calls(calls: Sequence[Call]) -> Iterator[tuple[int, ...]]:
 
 
 def leaves_of(value: object) -> Iterator[object]:
-    """Yield everything in a call that is no collection."""
+    """Yield all tensors, numbers and other single values in calls, collections and dataclasses."""
     match value:
         case Call():
             yield from leaves_of((*value.inputs, *value.cotangents))
@@ -39,7 +39,10 @@ def leaves_of(value: object) -> Iterator[object]:
 
 
 def shapes_in_reply(reply: Reply) -> Iterator[tuple[int, ...]]:
-    """Yield the shapes that the attempt chose. Another whole number is the shape of one axis."""
+    """Yield the shapes and sizes in a reply, all of which the attempt chose.
+
+    A whole number that is no shape, such as an attribute, counts as the shape of one axis.
+    """
     yield from (output.shape for output in reply.outputs if output.shape is not None)
     yield from (
         tuple(gradient.shape) for gradient in reply.gradients.values() if gradient is not None

@@ -20,7 +20,7 @@ from ..course.final_scores import Decisions, final
 from ..course.model import course_secret
 from ..course_fault import CourseFault
 from ..judge.judge_process import GradePlan, grade_all, usable
-from ..judge.results_folder import Keys, Record, alone_in, finish_changed_points, seed_of_run
+from ..judge.results_folder import Keys, Record, finish_changed_points, lock_results, seed_of_run
 from ..report.class_summary import GRAVE, NOBODY, ClassView
 from ..report.report_content import counted, labels_of
 from ..report.terminal import class_table
@@ -142,7 +142,7 @@ def grade(
     jobs = 1 if cluster is not None else _at_once(console, device, jobs or usable())
     started, count = time.monotonic(), partial(final, decisions=decisions)
     with ExitStack() as stack:
-        stack.enter_context(alone_in(out, work.submissions))
+        stack.enter_context(lock_results(out, work.submissions))
         writer = None if gradebook is None else gradebooks().GradebookWriter(loaded, gradebook)
         enter = writer and stack.enter_context(writer).write
         record = Record(
@@ -202,7 +202,7 @@ def grade(
         )
     less = ", ".join(
         f"{n} {label}"
-        for n, label in ((earlier_count, "as before"), (record.in_part, "in part"))
+        for n, label in ((earlier_count, "as before"), (record.partly_graded_count, "in part"))
         if n
     )
     summary = counted(len(by_submission), "submission", "submissions") + (

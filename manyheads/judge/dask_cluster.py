@@ -37,9 +37,8 @@ except ImportError:
 # the dask resource that a worker must have for each device
 RESOURCES = {Device.CPU: "CPU", Device.CUDA: "GPU"}
 CONNECT_SECONDS = 15.0  # a scheduler on a busy machine has been seen to need more than 5
-# submissions sent to each worker: few, because dask gives up on one when four workers with it are
-# lost
-AHEAD = 4
+# Few, because dask gives up on a submission after four workers that had it are lost.
+SUBMISSIONS_PER_WORKER = 4
 PATIENCE_SECONDS = 60.0  # how long a run waits if no worker is left
 POLL_SECONDS = 1.0  # between two looks at the list of workers
 GOES_ON = "run the same command again, which goes on from there"
@@ -64,7 +63,7 @@ class RunSetup:
 def grade_on(
     address: str, plan: GradePlan, submissions: Sequence[Submission], only: Only
 ) -> Iterator[Graded]:
-    """Yield results as they come.
+    """Grade submissions on the workers of a cluster, and yield results as they come.
 
     Raises CourseFault if there is no cluster or a worker cannot judge.
 
@@ -93,14 +92,16 @@ def grade_on(
 
 
 class _Workers:
+    """The workers of a scheduler that have a resource, as seen by one run."""
+
     def __init__(self, client: distributed.Client, address: str, resource: str) -> None:
         self._client, self._address, self._resource = client, address, resource
         self._gone = (
             f"the dask scheduler at {address} is gone. Next: start it again, with workers, "
             f"and {GOES_ON}"
         )
-        # the number of workers, when it was counted, and when there last was one
-        self._count, self._counted, self._seen = 0, 0.0, time.monotonic()
+        self._worker_count, self._counted_at = 0, 0.0
+        self._last_worker_at = time.monotonic()  # when there last was a worker
 
     def prepare(self, setup: RunSetup) -> None:
         """Have every worker prove its box. Raises CourseFault if one cannot."""
@@ -120,10 +121,14 @@ class _Workers:
             if isinstance(answer, Exception) and not is_lost:
                 problem = f"the worker {worker} cannot judge ({answer!r})"
                 raise CourseFault(f"{problem}. Next: pip install 'manyheads[cluster]' there")
-        self._seen = time.monotonic()
+        self._last_worker_at = time.monotonic()
 
     def results(self, calls: Iterable[Callable[[], Graded]]) -> Iterator[Graded]:
-        """Yield the results of the calls as they come. Raises their exceptions, and WorkerLost."""
+        """Make the calls on the workers, and yield their results as they come.
+
+        Each worker gets few calls at a time, because workers may come and go. Raises the exceptions
+        of the calls, and WorkerLost.
+        """
         waiting, pending = iter(calls), set[distributed.Future[Graded]]()
         while True:
             room = self._room() - len(pending)
@@ -135,19 +140,17 @@ class _Workers:
                 if not pending:
                     return
                 with self._client.as_current():
-                    task = next(
-                        iter(distributed.wait(pending, POLL_SECONDS, "FIRST_COMPLETED").done)
-                    )
+                    finished = distributed.wait(pending, POLL_SECONDS, "FIRST_COMPLETED").done
+                task = next(iter(finished))
                 error = task.exception(POLL_SECONDS)
                 # The limit is needed because a result is lost if the scheduler ends while it is on
                 # its way.
                 results = [] if error else [task.result(CONNECT_SECONDS)]
             except TimeoutError:
                 continue
-            except Exception as broken:
-                if self._client.status == "closed" or isinstance(
-                    broken, OSError | distributed.CancelledError
-                ):
+            except Exception as client_error:
+                is_disconnected = isinstance(client_error, OSError | distributed.CancelledError)
+                if is_disconnected or self._client.status == "closed":
                     raise WorkerLost(self._gone) from None
                 raise
             if isinstance(error, distributed.KilledWorker):
@@ -161,22 +164,23 @@ class _Workers:
     def _room(self) -> int:
         """Return how many submissions the workers should have now.
 
-        Raises WorkerLost if there has been none for long.
+        Raises WorkerLost if the scheduler is gone, or if there has been no worker for long.
         """
         if self._client.status == "closed":
             raise WorkerLost(self._gone)
         time_now = time.monotonic()
-        if time_now - self._counted > POLL_SECONDS:
-            self._count, self._counted = len(self._addresses()), time_now
-        if self._count:
-            self._seen = time_now
-        elif time_now - self._seen > PATIENCE_SECONDS:
+        if time_now - self._counted_at > POLL_SECONDS:
+            self._worker_count, self._counted_at = len(self._addresses()), time_now
+        if self._worker_count:
+            self._last_worker_at = time_now
+        elif time_now - self._last_worker_at > PATIENCE_SECONDS:
             raise WorkerLost(
                 f"no worker is left at {self._address}. Next: start some, and {GOES_ON}"
             )
-        return max(1, AHEAD * self._count)
+        return max(1, SUBMISSIONS_PER_WORKER * self._worker_count)
 
     def _addresses(self) -> list[str]:
+        """Return the addresses of the workers that have the resource."""
         workers = self._client.scheduler_info(n_workers=-1).get("workers", {})
         return [
             address
@@ -186,6 +190,7 @@ class _Workers:
 
 
 def _connect(address: str) -> distributed.Client:
+    """Return a client of this scheduler. Raises CourseFault if none answers."""
     # errors are reported by our own messages
     for log in "distributed", "tornado.application", "asyncio":
         logging.getLogger(log).setLevel(logging.CRITICAL)
@@ -209,7 +214,7 @@ async def prepare(setup: RunSetup, dask_worker: distributed.Worker) -> None:
 
 
 def grade_here(setup: RunSetup, submission: Submission, key: str, only: Collection[str]) -> Graded:
-    """Grade a submission in this worker.
+    """Grade a submission in this worker, to which dask sent this call.
 
     Args:
         setup: The options of the run.
@@ -223,6 +228,7 @@ def grade_here(setup: RunSetup, submission: Submission, key: str, only: Collecti
 
 
 async def _keeper_of(worker: distributed.Worker) -> JudgeKeeper:
+    """Return the worker's keeper of its judge, which is added if there is none yet."""
     if JudgeKeeper.name not in worker.plugins:
         await worker.plugin_add(JudgeKeeper())
     keeper: JudgeKeeper = worker.plugins[JudgeKeeper.name]  # type: ignore[assignment]
@@ -230,7 +236,7 @@ async def _keeper_of(worker: distributed.Worker) -> JudgeKeeper:
 
 
 class JudgeKeeper(distributed.WorkerPlugin):
-    """The judge of a worker. It ends when the worker begins to close.
+    """Keeps the judge of a worker, and ends it when the worker begins to close.
 
     Otherwise the worker would wait half a minute for a result that can no longer be sent.
     """
@@ -255,20 +261,21 @@ class JudgeKeeper(distributed.WorkerPlugin):
     ) -> Graded:
         """Grade a submission.
 
-        Raises CourseFault, or Reschedule if the worker ends: dask then gives it to another.
+        Raises CourseFault, also if the key does not fit the files here. Raises Reschedule if the
+        worker ends: dask then gives the submission to another.
         """
         with self._judge_for(setup) as judge:
-            if files_key(submission, setup.limit_kib) == key:
-                return judge.grade(submission, only)
-            problem = (
-                f"the files in {submission.folder} differ from those on the machine that runs "
-                "course grade"
-            )
-            next_step = (
-                "share that folder with every worker; or the same command again, if it has "
-                "just been changed"
-            )
-            raise CourseFault(f"{problem}. Next: {next_step}")
+            if files_key(submission, setup.limit_kib) != key:
+                problem = (
+                    f"the files in {submission.folder} differ from those on the machine that runs "
+                    "course grade"
+                )
+                next_step = (
+                    "share that folder with every worker; or the same command again, if it has "
+                    "just been changed"
+                )
+                raise CourseFault(f"{problem}. Next: {next_step}")
+            return judge.grade(submission, only)
 
     def teardown(self, worker: distributed.Worker) -> None:
         """End every judge of this process, also one that is still starting.
@@ -286,7 +293,7 @@ class JudgeKeeper(distributed.WorkerPlugin):
     def _judge_for(self, setup: RunSetup) -> Iterator[SteadyJudge]:
         """Hold a judge that is ready: the current one if it has this setup, or a new one.
 
-        A fault names this machine.
+        Raises CourseFault with the name of this machine, or Reschedule if the worker ends.
         """
         try:
             with self._lock:
@@ -297,8 +304,8 @@ class JudgeKeeper(distributed.WorkerPlugin):
                 if self._judge is None or self._setup != setup:
                     if self._judge is not None:
                         self._judge.close()
-                    self._setup = None  # until it can grade
-                    _check(setup)
+                    self._setup = None  # until the new judge can grade
+                    _demand_same_course(setup)
                     self._judge = SteadyJudge(setup.plan)
                     self._judge.wait()
                     self._setup = setup
@@ -309,7 +316,7 @@ class JudgeKeeper(distributed.WorkerPlugin):
             raise CourseFault(f"on the worker at {socket.gethostname()}, {fault}") from None
 
 
-def _check(setup: RunSetup) -> None:
+def _demand_same_course(setup: RunSetup) -> None:
     """Raise CourseFault if this worker would grade differently from `course grade`'s machine."""
     if multiprocessing.current_process().daemon:
         raise CourseFault(

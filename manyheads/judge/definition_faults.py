@@ -18,13 +18,15 @@ MAKES_A_TENSOR = frozenset(
     "arange empty eye full linspace ones rand randn tensor tril_indices triu_indices zeros".split()
 )
 REFUSALS = ("ValueError", "AssertionError", "Exception", "RuntimeError", "TypeError")
-COLLECTIONS = (ast.Tuple, ast.List, ast.Dict)
+COLLECTIONS = (ast.Tuple, ast.List, ast.Dict)  # what an opaque part, such as a cache, is made of
 
 
 def definition_fault(
     source: Source, name: str, raised: Raised | None, arguments: Sequence[str], *, is_class: bool
 ) -> str:
     """Return the fault in the definition of a function that fails; "" if the text shows none.
+
+    The name may be defined as something else, or its arguments may be in another order.
 
     Args:
         source: The attempt's text.
@@ -33,26 +35,30 @@ def definition_fault(
         arguments: The names of its arguments in the exercise, if they are known.
         is_class: Whether the exercise asks for a class.
     """
-    wrong_type = _no_module(source, name, raised, is_class=is_class)
+    wrong_type = _wrong_type(source, name, raised, is_class=is_class)
     return wrong_type or in_another_order(source, name, arguments)
 
 
-def _no_module(source: Source, name: str, raised: Raised | None, *, is_class: bool) -> str:
+def _wrong_type(source: Source, name: str, raised: Raised | None, *, is_class: bool) -> str:
     """Return a sentence if the name stands for something else than the exercise asks for, or "".
 
-    A function that makes a module is accepted in place of a class, so this speaks only of a
-    function that makes none. An exercise that asks for such a function, and not for a class, names
+    If a class is asked for, a function that makes a module is accepted. So the sentence requires
+    that the call made none. An exercise that asks for such a function, and not for a class, names
     it in small letters, as functions are named.
     """
-    makes_none = raised is not None and "not a torch.nn.Module" in raised.message
+    makes_no_module = raised is not None and "not a torch.nn.Module" in raised.message
     is_function = isinstance(source.definitions.get(name), ast.FunctionDef)
-    if makes_none and is_function and name.islower():
+    if makes_no_module and is_function and name.islower():
         return "What it returns is no module"
-    return wrong_definition_type(source, name, is_class) if makes_none or not is_class else ""
+    if is_class and not makes_no_module:
+        return ""
+    return wrong_definition_type(source, name, is_class)
 
 
 def wrong_definition_type(source: Source, name: str, is_class: bool) -> str:
     """Return a sentence if the name stands for no class, or for no plain function, or "".
+
+    A generator, whose function has a `yield`, is no plain function.
 
     Args:
         source: The attempt's text.
@@ -60,23 +66,27 @@ def wrong_definition_type(source: Source, name: str, is_class: bool) -> str:
         is_class: Whether the exercise asks for a class, and not for a function.
     """
     match source.definitions.get(name):
-        case ast.FunctionDef() | ast.AsyncFunctionDef() as last if is_class:
-            return f"It is a function, written on line {last.lineno}, and a class is asked for"
-        case ast.ClassDef() as last if not is_class:
-            return f"It is a class, written on line {last.lineno}, and a function is asked for"
-        case ast.AsyncFunctionDef() as last if not is_class:
+        case ast.FunctionDef() | ast.AsyncFunctionDef() as function if is_class:
+            return f"It is a function, written on line {function.lineno}, and a class is asked for"
+        case ast.ClassDef() as class_ if not is_class:
+            return f"It is a class, written on line {class_.lineno}, and a function is asked for"
+        case ast.AsyncFunctionDef() as function if not is_class:
             return (
-                f"It is an `async def`, written on line {last.lineno}, so that a call gives a "
+                f"It is an `async def`, written on line {function.lineno}, so that a call gives a "
                 "coroutine: take `async` away"
             )
-        case ast.FunctionDef() as last if yields := _yields_in(last):
+        case ast.FunctionDef() as function if lines := _lines_with_yield(function):
             return (
-                f"A `yield` makes it a generator, written on line {min(yields)}: return the answer"
+                f"A `yield` makes it a generator, written on line {min(lines)}: return the answer"
             )
     return ""
 
 
-def _yields_in(function: ast.FunctionDef) -> list[int]:
+def _lines_with_yield(function: ast.FunctionDef) -> list[int]:
+    """Return the lines of the `yield`s that make this function a generator.
+
+    Those of functions inside it do not count.
+    """
     pending, lines = list[ast.AST](function.body), []
     while pending:
         node = pending.pop()
@@ -90,18 +100,18 @@ def _yields_in(function: ast.FunctionDef) -> list[int]:
 def in_another_order(source: Source, name: str, expected_names: Sequence[str]) -> str:
     """Return a sentence if a function takes its arguments in another order, or "".
 
+    It must have exactly the expected names, and no others.
+
     Args:
         source: The attempt's text.
         name: The function.
         expected_names: The names of the arguments in the expected order.
     """
     function = source.definitions.get(name)
-    arguments = (
-        [*function.args.posonlyargs, *function.args.args]
-        if isinstance(function, ast.FunctionDef)
-        else []
-    )
-    actual_names = [argument.arg for argument in arguments]
+    actual_names: list[str] = []
+    if isinstance(function, ast.FunctionDef):
+        arguments = (*function.args.posonlyargs, *function.args.args)
+        actual_names = [argument.arg for argument in arguments]
     if actual_names == list(expected_names) or sorted(actual_names) != sorted(expected_names):
         return ""
     return (
@@ -122,6 +132,7 @@ def returned_in_another_order(source: Source, name: str, form: Form | None) -> s
     if form is None or part_kinds != ["tensor", "opaque"]:
         return ""
     nodes = [*ast.walk(source.definition(name))]
+    # variables that hold the opaque part: the name in the form, and names of collections
     collections = {form.names[1]}
     for node in nodes:
         match node:
@@ -145,24 +156,26 @@ def returned_in_another_order(source: Source, name: str, form: Form | None) -> s
 def without_device(source: Source, name: str) -> str:
     """Return a sentence if a function gets a device and makes a tensor without it, or ""."""
     function = source.definitions.get(name)
-    arguments = function.args if isinstance(function, ast.FunctionDef) else None
-    names = [a.arg for a in (*arguments.args, *arguments.kwonlyargs)] if arguments else []
-    if function is None or "device" not in names:
+    if not isinstance(function, ast.FunctionDef):
+        return ""
+    arguments = (*function.args.args, *function.args.kwonlyargs)
+    if "device" not in [argument.arg for argument in arguments]:
         return ""
     for node in ast.walk(function):
         match node:
-            case ast.Call(ast.Attribute(ast.Name("torch"), made), _, keywords) if (
-                made in MAKES_A_TENSOR
+            case ast.Call(ast.Attribute(ast.Name("torch"), maker), _, keywords) if (
+                maker in MAKES_A_TENSOR
             ):
                 if "device" not in [keyword.arg for keyword in keywords]:
-                    return f"torch.{made}, written on line {node.lineno}, is given no device"
+                    return f"torch.{maker}, written on line {node.lineno}, is given no device"
     return ""
 
 
 def refuses_nothing(source: Source, name: str) -> str:
     """Return a sentence if a refusal of a function or class has no effect; "" otherwise.
 
-    An assert of a pair in brackets is always true. An exception may be made and not raised.
+    Either an assert has condition and message in brackets, which make a tuple and are always true.
+    Or an exception is made and not raised.
     """
     for node in ast.walk(source.definition(name)):
         match node:

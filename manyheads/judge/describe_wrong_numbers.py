@@ -1,8 +1,8 @@
 """Describe wrong numbers: they are not shares, the mask is inverted, or one is twice as large.
 
-The sentence stands beside "550 of 550 values differ" if no named misconception explains the
-numbers, and beside any single wrong number. Only answers to recorded, public calls are compared. A
-student reads no digit of an expected number.
+The sentence is added to "550 of 550 values differ" if no named misconception explains the numbers,
+and to any single wrong number. Only answers to recorded, public calls are compared. A student reads
+no digit of an expected number.
 """
 
 from __future__ import annotations
@@ -23,7 +23,10 @@ VERY_LOW = -1e4  # a score this low counts as −∞
 
 
 def what_stands_out(actual: Tensor, expected: Tensor) -> str:
-    """Return a sentence about wrong numbers beside the expected ones; "" if nothing stands out.
+    """Return a sentence about wrong numbers, compared with the expected ones, or "".
+
+    A single number may be a multiple of the expected one, or its negative. A tensor may hold no
+    shares where shares are expected, hide the wrong scores, or hold shares instead of scores.
 
     Args:
         actual: The numbers that the attempt returned.
@@ -33,20 +36,21 @@ def what_stands_out(actual: Tensor, expected: Tensor) -> str:
         return ""
     actual, expected = actual.double(), expected.double()
     if not expected.dim():
-        return _times(float(actual), float(expected))
-    if not actual.isnan().any():
-        return (
-            _no_shares(actual, expected)
-            or _hides_the_others(actual, expected)
-            or _shares_for_scores(actual, expected)
-        )
-    return ""
+        return _describe_ratio(float(actual), float(expected))
+    if actual.isnan().any():
+        return ""
+    return (
+        _describe_broken_shares(actual, expected)
+        or _describe_inverted_mask(actual, expected)
+        or _describe_shares_for_scores(actual, expected)
+    )
 
 
 def origin_of_numbers(observation: ObservedReply) -> str:
     """Return where the first wrong number of an answer came from; "" if that cannot be seen.
 
-    It can be seen if the reference only moves the numbers of an argument, and the attempt, too.
+    It can be seen if both the expected and the actual answer consist of numbers of one argument,
+    moved to other positions.
     """
     actual = next((output.tensor for output in observation.reply.outputs), None)
     expected = first_of(observation.expected_outputs)
@@ -64,10 +68,11 @@ def origin_of_numbers(observation: ObservedReply) -> str:
         expected_origins = _positions_in(argument, expected)
         actual_origins = _positions_in(argument, actual)
         if expected_origins is not None and actual_origins is not None:
+            expected_origin = _index_in(argument, int(expected_origins[position]))
+            actual_origin = _index_in(argument, int(actual_origins[position]))
             return (
                 f"At {_index_in(expected, position)} should be the number that {label(name)} has "
-                f"at {_index_in(argument, int(expected_origins[position]))}; yours is the one at "
-                f"{_index_in(argument, int(actual_origins[position]))}"
+                f"at {expected_origin}; yours is the one at {actual_origin}"
             )
     return ""
 
@@ -80,39 +85,39 @@ def _index_in(tensor: Tensor, position: int) -> list[int]:
 def _positions_in(argument: Tensor, answer: Tensor) -> Tensor | None:
     """Return the index in the flat argument of each number of the flat answer.
 
-    Returns None if the argument has not all of these numbers.
+    Returns None if the argument lacks one of these numbers, or has less than two numbers.
     """
-    numbers, order = argument.double().flatten().sort()
-    if len(numbers) < 2:
+    sorted_numbers, positions = argument.double().flatten().sort()
+    if len(sorted_numbers) < 2:
         return None
     answers = answer.double().flatten()
-    after = torch.searchsorted(numbers, answers).clamp(1, len(numbers) - 1)
-    is_nearer_before = answers - numbers[after - 1] < numbers[after] - answers
-    nearest = torch.where(is_nearer_before, after - 1, after)
-    if not bool(((numbers[nearest] - answers).abs() <= SAME).all()):
+    # each answer lies between the numbers at `above - 1` and `above`, and the nearer one counts
+    above = torch.searchsorted(sorted_numbers, answers).clamp(1, len(sorted_numbers) - 1)
+    distance_below = answers - sorted_numbers[above - 1]
+    distance_above = sorted_numbers[above] - answers
+    nearest = torch.where(distance_below < distance_above, above - 1, above)
+    if not bool(((sorted_numbers[nearest] - answers).abs() <= SAME).all()):
         return None
-    return order[nearest]
+    return positions[nearest]
 
 
-def _times(actual: float, expected: float) -> str:
+def _describe_ratio(actual: float, expected: float) -> str:
+    """Return that the number has the wrong sign or is a whole multiple, or a fraction; or ""."""
     if not expected or not math.isfinite(actual):
         return ""
     if abs(actual + expected) <= ROUNDING * abs(expected):
         return "Its sign is the wrong one"
     larger, smaller = max(abs(actual), abs(expected)), min(abs(actual), abs(expected))
     times = round(larger / smaller) if smaller else 0
-    if (
-        actual * expected < 0
-        or not 1 < times <= MOST_TIMES
-        or abs(larger - times * smaller) > ROUNDING * larger
-    ):
+    is_multiple = abs(larger - times * smaller) <= ROUNDING * larger
+    if actual * expected < 0 or not 1 < times <= MOST_TIMES or not is_multiple:
         return ""
     if abs(actual) > abs(expected):
         return f"It is {times} times the number that is due"
     return f"The number that is due is {times} times as large"
 
 
-def _no_shares(actual: Tensor, expected: Tensor) -> str:
+def _describe_broken_shares(actual: Tensor, expected: Tensor) -> str:
     """Return why the numbers are not shares, if shares are expected; "" otherwise.
 
     Shares are in [0, 1], and each row has the sum 1.
@@ -122,36 +127,34 @@ def _no_shares(actual: Tensor, expected: Tensor) -> str:
     if bool((actual < -SUM_ROUNDING).any()):
         return "Shares are due, and some of these numbers are below 0"
     sums = actual.sum(-1)
-    apart = (sums - 1).abs()
-    if bool((apart > SUM_ROUNDING).any()):
-        return (
-            "Shares are due, and a row of these sums to "
-            f"{float(sums.flatten()[apart.argmax()]):.3g}, not to 1"
-        )
+    errors = (sums - 1).abs()
+    if bool((errors > SUM_ROUNDING).any()):
+        worst_sum = float(sums.flatten()[errors.argmax()])
+        return f"Shares are due, and a row of these sums to {worst_sum:.3g}, not to 1"
     return ""
 
 
-def _shares_for_scores(returned: Tensor, expected: Tensor) -> str:
-    """Return that rows of shares stand in place of scores with hidden ones; "" if not."""
-    if not bool((expected == -math.inf).any()) or not _are_shares(returned):
+def _describe_shares_for_scores(actual: Tensor, expected: Tensor) -> str:
+    """Return that shares are returned, if scores with some of −∞ are expected; "" otherwise."""
+    if not bool((expected == -math.inf).any()) or not _are_shares(actual):
         return ""
     return "Scores are due, and these are shares already: each row of them sums to 1"
 
 
 def _are_shares(numbers: Tensor) -> bool:
+    """Return whether no number is negative and each row of at least two has the sum 1."""
     if numbers.shape[-1] < 2 or bool((numbers < 0).any()):
         return False
     sums = numbers.sum(-1)
     return bool(((sums - 1).abs() <= SUM_ROUNDING).all())
 
 
-def _hides_the_others(actual: Tensor, expected: Tensor) -> str:
-    """Return that very low numbers stand in place of scores, and scores in place of −∞."""
-    hidden = expected == -math.inf
-    if not hidden.any() or hidden.all():
+def _describe_inverted_mask(actual: Tensor, expected: Tensor) -> str:
+    """Return that exactly the scores that should be kept are hidden; "" if that is not so."""
+    is_hidden = expected == -math.inf
+    if not is_hidden.any() or is_hidden.all():
         return ""
-    low = actual < VERY_LOW
-    is_exchanged = torch.equal(low, ~hidden) and bool((actual[hidden].abs() < -VERY_LOW).all())
-    return (
-        "What should be hidden is kept, and what should be kept is hidden" if is_exchanged else ""
-    )
+    hides_the_others = torch.equal(actual < VERY_LOW, ~is_hidden)
+    if hides_the_others and bool((actual[is_hidden].abs() < -VERY_LOW).all()):
+        return "What should be hidden is kept, and what should be kept is hidden"
+    return ""

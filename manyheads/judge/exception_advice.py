@@ -38,10 +38,13 @@ from ..submission.source import (
 from .wrong_length_in_source import wrong_length
 
 MAX_LOOPS = 16  # each is compared with all nodes, so more would take quadratic time
+MAX_OPTIONAL_NAMES = 50  # each is looked up in all conditions, for the same reason
+MAX_SIMILAR_NAMES = 300  # each is compared with the misspelt one, letter by letter
 
-# the most characters that are read from a name, a message, a line, and the lines above it
-LONGEST, MESSAGE, LINE, ABOVE = 40, 400, 400, 4000
-_NAME = rf"'(\w{{1,{LONGEST}}})'"
+# The most characters that are read of a name, of a message, of the code of the line that raised,
+# and of the code above it. An attempt chooses them all, and some patterns are slow on long texts.
+MAX_NAME, MAX_MESSAGE, MAX_CODE, MAX_CODE_ABOVE = 40, 400, 400, 4000
+_NAME = rf"'(\w{{1,{MAX_NAME}}})'"
 _LACKS = re.compile(
     rf".*?(?:'(\w+)' object|module '([\w.]+)'|type object '\w+') has no attribute {_NAME}"
 )
@@ -53,57 +56,76 @@ _OWNERS: dict[str, object] = {
     "torch.nn.functional": torch.nn.functional,
 }
 _OWNERS |= {"Tensor": torch.Tensor, "Parameter": torch.nn.Parameter}
-_SHOWN = 3  # the most parts that are reported
+_MAX_PARTS_SHOWN = 3
 _MODULE = re.compile(r"No module named '([A-Za-z_][\w.]{0,80})'")
 
 
 @cache
 def table() -> dict[re.Pattern[str], str]:
     """Return the suggestion for each pattern of cures.txt, in its order."""
-    _, *rows = Path(__file__).with_name("cures.txt").read_text(encoding="utf-8").split("\n\n")
-    return {
-        re.compile(pattern): suggestion.strip()
-        for *patterns, suggestion in map(str.splitlines, rows)
-        for pattern in patterns
-    }
+    text = Path(__file__).with_name("cures.txt").read_text(encoding="utf-8")
+    _, *rows = text.split("\n\n")  # the first paragraph explains the format
+    suggestions = {}
+    for row in rows:
+        *patterns, suggestion = row.splitlines()
+        for pattern in patterns:
+            suggestions[re.compile(pattern)] = suggestion.strip()
+    return suggestions
 
 
 def suggest(source: Source, raised: Raised) -> str:
-    """Return the usual repair for this exception; "" if there is none."""
-    file, message = _file(source, raised.line or 0), raised.message[:MESSAGE].replace("\n", " ")
-    if 'required "forward"' in message and (suggestion := _advise_forward(file, message)):
-        return suggestion
-    from_text = _exchanged(file) or loop_fault(source, raised)
-    if not from_text and is_shape_fault(raised):
-        from_text = wrong_length(file.inside)
-    from_text = from_text or _by_type(source, file, raised.type, message)
-    if from_text:
-        return from_text
-    text = f"{raised.type}: {message}\n{file.code}\n{file.around}"
-    for pattern, sentence in table().items():
-        if match := pattern.match(text):
-            names = {"name": "", "method": None, **match.groupdict()}
-            if names["name"] not in file.defined and names["method"] in {None, *file.selfless}:
-                return sentence.replace("{name}", names["name"] or "")
-    return _misspelt(file, message)
+    """Return the usual repair for this exception; "" if there is none.
+
+    A repair that the attempt's own text suggests comes before the table, and a similar name last.
+    """
+    file = _file(source, raised.line or 0)
+    message = raised.message[:MAX_MESSAGE].replace("\n", " ")
+    suggestion = ""
+    if 'required "forward"' in message:
+        suggestion = _advise_forward(file, message)
+    suggestion = suggestion or _exchanged_arguments(file) or loop_fault(source, raised)
+    if not suggestion and is_shape_fault(raised):
+        suggestion = wrong_length(file.function_nodes)
+    return (
+        suggestion
+        or _advice_for_type(source, file, raised.type, message)
+        or _advice_from_table(file, raised.type, message)
+        or _misspelt(file, message)
+    )
 
 
-def _by_type(source: Source, file: _File, type_: str, message: str) -> str:
+def _advice_for_type(source: Source, file: _File, type_: str, message: str) -> str:
     """Return what the text suggests for an exception of this type, "" if it suggests nothing."""
     if type_ in TEXT_ERRORS:
         return said_of_newer_syntax(source.text)
     if type_ == "UnboundLocalError":
-        return _unbound(file, message)
+        return _unbound_variable(file, message)
     if type_ == "ImportError":
         return _not_in_this_python(file, message)
     if type_ not in ("TypeError", "AttributeError"):
         return ""
-    suggestion = (
-        _without_return(file) or _not_given(file)
-        if "NoneType" in message
-        else _not_called(file, message)
-    )
+    if "NoneType" in message:
+        suggestion = _function_without_return(file) or _unchecked_none(file)
+    else:
+        suggestion = _function_not_called(file, message)
     return suggestion or _init_has_another_name(file, message)
+
+
+def _advice_from_table(file: _File, type_: str, message: str) -> str:
+    """Return the suggestion of the first row of cures.txt that fits; "" if none does.
+
+    A name in the pattern must not be defined in the file, and a method must lack `self` there.
+    """
+    text = f"{type_}: {message}\n{file.code}\n{file.code_above}"
+    for pattern, suggestion in table().items():
+        match = pattern.match(text)
+        if match is None:
+            continue
+        groups = {"name": "", "method": None, **match.groupdict()}
+        name, method = groups["name"], groups["method"]
+        if name not in file.defined and method in {None, *file.methods_without_self}:
+            return suggestion.replace("{name}", name or "")
+    return ""
 
 
 def explain_text(source: Source, raised: Raised) -> str:
@@ -112,18 +134,14 @@ def explain_text(source: Source, raised: Raised) -> str:
     The judge parses the text itself: an attempt that raises a SyntaxError chooses its own message,
     which is not shown.
     """
-    python_message = ""
-    if raised.type in TEXT_ERRORS:
-        python_message = sanitize(
-            pythons_words(_cell_around(source, raised.line or raised.part or 1), raised.line or 0)
-        )
-    return (
-        joined(
-            explain(raised), python_message and f"Python says: {python_message}".removesuffix(".")
-        )
-        if python_message
-        else explain(raised)
-    )
+    sentence = explain(raised)
+    if raised.type not in TEXT_ERRORS:
+        return sentence
+    cell = _cell_around(source, raised.line or raised.part or 1)
+    python_message = sanitize(pythons_words(cell, raised.line or 0))
+    if not python_message:
+        return sentence
+    return joined(sentence, f"Python says: {python_message}".removesuffix("."))
 
 
 def _cell_around(source: Source, line: int) -> str:
@@ -133,44 +151,57 @@ def _cell_around(source: Source, line: int) -> str:
     """
     if not source.cells:
         return source.text
-    first_line, text = [cell for cell in texts_of_cells(source) if cell[0] <= line][-1]
+    begun_cells = [cell for cell in texts_of_cells(source) if cell[0] <= line]
+    first_line, text = begun_cells[-1]
     return "\n" * (first_line - 1) + text
 
 
 class _File:
+    """The text of an attempt, as seen from one line, on which an exception was raised.
+
+    Attributes:
+        expressions: The expressions that contain the line.
+        functions: All functions of the file. Functions with a long name are left out.
+        code: The code from the line to the end of its expressions, in one line.
+        code_above: The lines above it, from the beginning of its class or function.
+    """
+
     def __init__(self, source: Source, line: int) -> None:
         self.source, self.line, self.nodes = source, line, source.nodes
-        self.here = [n for n in self.nodes if isinstance(n, ast.expr) and self.covers(n)]
+        self.expressions = [n for n in self.nodes if isinstance(n, ast.expr) and self.covers(n)]
         self.functions = [
-            n for n in self.nodes if isinstance(n, ast.FunctionDef) and len(n.name) <= LONGEST
+            n for n in self.nodes if isinstance(n, ast.FunctionDef) and len(n.name) <= MAX_NAME
         ]
-        lines, statements = lines_of(source.text), source.statements
-        first_line = next(
-            (statement.lineno for statement in statements if self.covers(statement)), line
-        )
-        ends = max([line, *(node.end_lineno or 0 for node in self.here)])
-        self.code = " ".join(text.strip() for text in lines[max(line - 1, 0) : ends])[:LINE]
-        self.around = "\n".join(lines[max(first_line - 1, 0) : max(line - 1, 0)])[-ABOVE:]
+        statements = (statement for statement in source.statements if self.covers(statement))
+        first_line = next((statement.lineno for statement in statements), line)
+        last_line = max([line, *(node.end_lineno or 0 for node in self.expressions)])
+        lines, start = lines_of(source.text), max(line - 1, 0)
+        self.code = " ".join(text.strip() for text in lines[start:last_line])[:MAX_CODE]
+        self.code_above = "\n".join(lines[max(first_line - 1, 0) : start])[-MAX_CODE_ABOVE:]
 
     @cached_property
-    def selfless(self) -> set[str]:
-        inner = {
+    def methods_without_self(self) -> set[str]:
+        """The names of methods whose first parameter is not self."""
+        member_ids = {
             id(statement)
             for node in self.nodes
             if isinstance(node, ast.ClassDef)
             for statement in node.body
         }
-        methods = [n for n in self.functions if id(n) in inner and not n.decorator_list]
-        return {method.name for method in methods if _first_parameter(method) != "self"}
+        # a decorator such as staticmethod changes the first parameter
+        methods = [n for n in self.functions if id(n) in member_ids and not n.decorator_list]
+        return {method.name for method in methods if _parameters(method)[:1] != ["self"]}
 
     @cached_property
     def imported(self) -> set[str]:
+        """The names that imports define."""
         return {
             (n.asname or n.name).partition(".")[0] for n in self.nodes if isinstance(n, ast.alias)
         }
 
     @cached_property
     def defined(self) -> set[str]:
+        """All names that the file defines anywhere, also as parameters."""
         declared_names = {
             getattr(n, "arg", getattr(n, "name", ""))
             for n in self.nodes
@@ -179,24 +210,37 @@ class _File:
         return self.imported | _names(self.nodes, ast.Store) | declared_names
 
     @cached_property
-    def inside(self) -> list[ast.AST]:
-        """All nodes of the innermost function around the line."""
-        around = [function for function in self.functions if self.covers(function)][-1:]
-        return [node for function in around for node in ast.walk(function)]
+    def stored_attributes(self) -> set[str]:
+        """The attributes that the file sets, of any object."""
+        attributes = (n for n in self.nodes if isinstance(n, ast.Attribute))
+        return {n.attr for n in attributes if isinstance(n.ctx, ast.Store)}
+
+    @cached_property
+    def function(self) -> ast.FunctionDef | None:
+        """The innermost function around the line."""
+        functions = [function for function in self.functions if self.covers(function)]
+        return functions[-1] if functions else None
+
+    @cached_property
+    def function_nodes(self) -> list[ast.AST]:
+        """All nodes of that function."""
+        return list(ast.walk(self.function)) if self.function is not None else []
 
     def covers(self, node: ast.stmt | ast.expr, line: int = 0) -> bool:
+        """Return whether a node contains this line of the file; 0 is the line that raised."""
         return node.lineno <= (line or self.line) <= (node.end_lineno or 0)
 
 
 _file = lru_cache(maxsize=8)(_File)  # most exceptions of a text are raised on few lines
 
 
-def _first_parameter(function: ast.FunctionDef) -> str:
-    parameters = [*function.args.posonlyargs, *function.args.args]
-    return parameters[0].arg if parameters else ""
+def _parameters(function: ast.FunctionDef) -> list[str]:
+    """Return the names of the parameters that can be passed by position."""
+    return [parameter.arg for parameter in (*function.args.posonlyargs, *function.args.args)]
 
 
 def _names(nodes: Iterable[ast.AST], context: type[ast.expr_context] = ast.Load) -> set[str]:
+    """Return the names that these nodes read, or store."""
     return {
         node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, context)
     }
@@ -207,98 +251,93 @@ def _not_in_this_python(file: _File, message: str) -> str:
 
     The sentence suggests a similar name. If there is none, the name may belong to a newer Python.
     """
-    match = re.match(rf"cannot import name {_NAME} from '([\w.]{{1,{LONGEST}}})'", message)
-    module = (
-        sys.modules.get(match[2])
-        if match and match[2].partition(".")[0] in sys.stdlib_module_names
-        else None
-    )
-    if match is None or module is None or hasattr(module, match[1]) or match[1] not in file.code:
+    match = re.match(rf"cannot import name {_NAME} from '([\w.]{{1,{MAX_NAME}}})'", message)
+    if match is None or match[2].partition(".")[0] not in sys.stdlib_module_names:
         return ""
-    if near := get_close_matches(match[1], dir(module), 1, 0.75):
-        return f"Did you mean {near[0]}, where it says {match[1]}?"
+    name, module_name = match.groups()
+    module = sys.modules.get(module_name)
+    if module is None or hasattr(module, name) or name not in file.code:
+        return ""
+    if near := get_close_matches(name, dir(module), 1, 0.75):
+        return f"Did you mean {near[0]}, where it says {name}?"
     return (
-        f"Attempts are run with Python {PYTHON} here, whose {match[2]} has no {match[1]}: do "
+        f"Attempts are run with Python {PYTHON} here, whose {module_name} has no {name}: do "
         "without it."
     )
 
 
-def _unbound(file: _File, message: str) -> str:
+def _unbound_variable(file: _File, message: str) -> str:
+    """Return where a local variable without a value gets one; "" if the text does not show it."""
     match = re.match(rf"cannot access local variable {_NAME} where", message)
-    name_nodes = [n for n in file.inside if match and isinstance(n, ast.Name) and n.id == match[1]]
-    lines = sorted(node.lineno for node in name_nodes if isinstance(node.ctx, ast.Store))
-    if (
-        not match
-        or not lines
-        or not any(map(file.covers, name_nodes))
-        or any(isinstance(n.ctx, ast.Del) for n in name_nodes)
-    ):
+    if match is None:
         return ""
     name = match[1]
-    earlier_lines = [line for line in lines if line < file.line]
+    uses = [n for n in file.function_nodes if isinstance(n, ast.Name) and n.id == name]
+    bound_lines = sorted(node.lineno for node in uses if isinstance(node.ctx, ast.Store))
+    is_deleted = any(isinstance(node.ctx, ast.Del) for node in uses)
+    if not bound_lines or is_deleted or not any(map(file.covers, uses)):
+        return ""
+    earlier_lines = [line for line in bound_lines if line < file.line]
     if earlier_lines:
-        return _bound_on_another_way(file, name, earlier_lines[-1])
-    own_names = {getattr(statement, "name", "") for statement in file.source.statements}
-    if name in own_names | file.imported | {*dir(builtins)}:
+        return _bound_on_another_path(file, name, earlier_lines[-1])
+    top_level_names = {getattr(statement, "name", "") for statement in file.source.statements}
+    if name in top_level_names | file.imported | {*dir(builtins)}:
         return (
-            f"A value, written on line {lines[0]}, takes the name of {name}: give the value "
+            f"A value, written on line {bound_lines[0]}, takes the name of {name}: give the value "
             "another."
         )
     return (
-        f"Its first value is written on line {lines[0]}: is a line missing above, or another "
+        f"Its first value is written on line {bound_lines[0]}: is a line missing above, or another "
         "name meant?"
     )
 
 
-def _bound_on_another_way(file: _File, name: str, line: int) -> str:
-    holds = [
-        n
-        for n in file.inside
-        if hasattr(n, "body") and isinstance(n, ast.stmt) and file.covers(n, line)
+def _bound_on_another_path(file: _File, name: str, line: int) -> str:
+    """Return which branch or loop binds a variable, on a line that was not run; "" if none does."""
+    blocks = [n for n in file.function_nodes if hasattr(n, "body") and isinstance(n, ast.stmt)]
+    # The line that raised may be in another branch of the same `if`, but not in the same loop.
+    skipped_blocks = [
+        block
+        for block in blocks
+        if file.covers(block, line) and (isinstance(block, ast.If) or not file.covers(block))
     ]
-    match [
-        statement
-        for statement in holds
-        if not file.covers(statement) or isinstance(statement, ast.If)
-    ]:
-        case [*_, ast.If()]:
-            return (
-                f"`{name}` is bound in another branch, written on line {line}: on this way it "
-                "needs a value, too."
-            )
-        case [*_, ast.For() | ast.While()]:
-            return (
-                f"`{name}` is bound in a loop that did not run, written on line {line}: bind "
-                "it before the loop."
-            )
+    innermost = skipped_blocks[-1] if skipped_blocks else None
+    if isinstance(innermost, ast.If):
+        return (
+            f"`{name}` is bound in another branch, written on line {line}: on this way it needs a "
+            "value, too."
+        )
+    if isinstance(innermost, ast.For | ast.While):
+        return (
+            f"`{name}` is bound in a loop that did not run, written on line {line}: bind it before "
+            "the loop."
+        )
     return ""
 
 
-def _exchanged(file: _File) -> str:
+def _exchanged_arguments(file: _File) -> str:
     """Return which call gives the arguments of the function around the line in another order.
 
     Only the names show it: `f(mask, scores)` of `def f(scores, mask)`. Returns "" if there is none.
     """
-    around = [function for function in file.functions if file.covers(function)][-1:]
-    for function in around:
-        parameters = [
-            argument.arg for argument in (*function.args.posonlyargs, *function.args.args)
-        ]
-        for call in (node for node in file.nodes if isinstance(node, ast.Call)):
-            arguments = [argument.id for argument in call.args if isinstance(argument, ast.Name)]
-            is_of_it = isinstance(call.func, ast.Name) and call.func.id == function.name
-            are_exchanged = arguments != parameters[: len(arguments)] and sorted(
-                arguments
-            ) == sorted(parameters[: len(arguments)])
-            if is_of_it and len(arguments) == len(call.args) and are_exchanged:
-                written, signature = (
-                    f"{function.name}({', '.join(names)})" for names in (arguments, parameters)
-                )
-                if len(signature) <= 2 * LONGEST:
-                    return (
-                        f"`{written}`, written on line {call.lineno}, exchanges the arguments "
-                        f"of {signature}."
-                    )
+    function = file.function
+    if function is None:
+        return ""
+    parameters = _parameters(function)
+    for call in (node for node in file.nodes if isinstance(node, ast.Call)):
+        is_of_function = isinstance(call.func, ast.Name) and call.func.id == function.name
+        arguments = [argument.id for argument in call.args if isinstance(argument, ast.Name)]
+        if not is_of_function or len(arguments) != len(call.args):
+            continue
+        expected = parameters[: len(arguments)]
+        are_exchanged = arguments != expected and sorted(arguments) == sorted(expected)
+        written = f"{function.name}({', '.join(arguments)})"
+        signature = f"{function.name}({', '.join(parameters)})"
+        if are_exchanged and len(signature) <= 2 * MAX_NAME:
+            return (
+                f"`{written}`, written on line {call.lineno}, exchanges the arguments of "
+                f"{signature}."
+            )
     return ""
 
 
@@ -307,11 +346,10 @@ def _advise_forward(file: _File, message: str) -> str:
 
     If the module's class is not in the file, its functions are searched.
     """
-    match = re.match(rf"Module \[(\w{{1,{LONGEST}}})\]", message)
+    match = re.match(rf"Module \[(\w{{1,{MAX_NAME}}})\]", message)
     methods = _methods(file, match[1]) if match else []
-    if near := get_close_matches(
-        "forward", [method.name for method in methods or file.functions], 1
-    ):
+    names = [function.name for function in methods or file.functions]
+    if near := get_close_matches("forward", names, 1):
         return f"Did you mean forward, where it says {near[0]}?"
     other_methods = [method for method in methods if method.name != "__init__"]
     if len(other_methods) != 1:
@@ -323,22 +361,23 @@ def _advise_forward(file: _File, message: str) -> str:
 
 
 def _init_has_another_name(file: _File, message: str) -> str:
-    match = re.match(rf"(\w{{1,{LONGEST}}})(\.__init__)?\(\) (takes|got)", message)
-    methods = {method.name: method.lineno for method in (_methods(file, match[1]) if match else [])}
-    near = [] if "__init__" in methods else get_close_matches("__init__", methods, 1)
-    return next(
-        (f"Did you mean __init__, where it says {name} on line {methods[name]}?" for name in near),
-        "",
-    )
+    """Return which method of the class is meant to be __init__; "" if none looks like it."""
+    match = re.match(rf"(\w{{1,{MAX_NAME}}})(\.__init__)?\(\) (takes|got)", message)
+    methods = _methods(file, match[1]) if match else []
+    lines = {method.name: method.lineno for method in methods}
+    near = get_close_matches("__init__", lines, 1)
+    if not near or "__init__" in lines:
+        return ""
+    return f"Did you mean __init__, where it says {near[0]} on line {lines[near[0]]}?"
 
 
 def _methods(file: _File, name: str) -> list[ast.FunctionDef]:
-    """Return the methods of the file's class of this name."""
-    classes = [node for node in file.nodes if isinstance(node, ast.ClassDef) and node.name == name][
-        -1:
-    ]
-    inner = {id(statement) for class_node in classes for statement in class_node.body}
-    return [function for function in file.functions if id(function) in inner]
+    """Return the methods of the file's class of this name. Of several, the last one counts."""
+    classes = [node for node in file.nodes if isinstance(node, ast.ClassDef) and node.name == name]
+    if not classes:
+        return []
+    member_ids = {id(statement) for statement in classes[-1].body}
+    return [function for function in file.functions if id(function) in member_ids]
 
 
 def loop_fault(source: Source, raised: Raised) -> str:
@@ -350,43 +389,59 @@ def loop_fault(source: Source, raised: Raised) -> str:
     if raised.type != "RuntimeError":
         return ""
     file = _file(source, raised.line or 0)
-    loops = (node for node in file.inside if isinstance(node, ast.For | ast.While))
+    loops = (node for node in file.function_nodes if isinstance(node, ast.For | ast.While))
     for loop in islice(loops, MAX_LOOPS):
-        location = f"stands inside the loop that begins on line {loop.lineno}"
-        for statement in loop.body:
-            if isinstance(statement, ast.Return) and file.covers(statement):
-                return (
-                    f"The `return` on line {statement.lineno} {location}, and ends it at its first "
-                    "turn."
-                )
-        if file.line <= (loop.end_lineno or 0):
-            continue
-        after = (
-            node for node in file.inside if getattr(node, "lineno", 0) > (loop.end_lineno or 0)
-        )
-        # lists that are used after the loop, with the values of all rounds
-        grown = {*map(_grown, ast.walk(loop))} & _names(after)
-        for statement in loop.body:
-            match statement:
-                case ast.Assign([ast.Name(name)], ast.List([])) if (
-                    name in grown and len(name) <= LONGEST
-                ):
-                    return (
-                        f"`{name} = []` on line {statement.lineno} {location}: each turn empties "
-                        "the list."
-                    )
-        if replaced := _replaced(file, loop):
-            return replaced
+        fault = _early_return(file, loop)
+        if not fault and file.line > (loop.end_lineno or 0):
+            fault = _emptied_list(file, loop) or _replaced_value(file, loop)
+        if fault:
+            return fault
     return ""
 
 
-def _replaced(file: _File, loop: ast.For | ast.While) -> str:
-    """Return which value each round replaces, though the line uses it; "" if there is none."""
-    used = {*_names(ast.walk(loop))} | {_grown(node) for node in ast.walk(loop)}
+def _early_return(file: _File, loop: ast.For | ast.While) -> str:
+    """Return which `return` on the line that raised ends the loop in its first round, or ""."""
+    for statement in loop.body:
+        if isinstance(statement, ast.Return) and file.covers(statement):
+            return (
+                f"The `return` on line {statement.lineno} stands inside the loop that begins on "
+                f"line {loop.lineno}, and ends it at its first turn."
+            )
+    return ""
+
+
+def _emptied_list(file: _File, loop: ast.For | ast.While) -> str:
+    """Return which list each round empties, though it is appended to and used below; "" if none."""
+    end = loop.end_lineno or 0
+    nodes_below = (node for node in file.function_nodes if getattr(node, "lineno", 0) > end)
+    collected = {*map(_list_appended_to, ast.walk(loop))} & _names(nodes_below)
     for statement in loop.body:
         match statement:
-            case ast.Assign([ast.Name(name)]) if len(name) <= LONGEST:
-                if name in _names(file.here) and name not in used:
+            case ast.Assign([ast.Name(name)], ast.List([])) if (
+                name in collected and len(name) <= MAX_NAME
+            ):
+                return (
+                    f"`{name} = []` on line {statement.lineno} stands inside the loop that begins "
+                    f"on line {loop.lineno}: each turn empties the list."
+                )
+    return ""
+
+
+def _list_appended_to(node: ast.AST) -> str:
+    """Return the name of the list to which this call appends; "" if it is no such call."""
+    match node:
+        case ast.Call(ast.Attribute(ast.Name(name), "append")):
+            return name
+    return ""
+
+
+def _replaced_value(file: _File, loop: ast.For | ast.While) -> str:
+    """Return which value each round replaces, though the line uses it; "" if there is none."""
+    read_in_loop = _names(ast.walk(loop))
+    for statement in loop.body:
+        match statement:
+            case ast.Assign([ast.Name(name)]) if len(name) <= MAX_NAME:
+                if name in _names(file.expressions) and name not in read_in_loop:
                     return (
                         f"`{name}` on line {statement.lineno} is replaced in each turn "
                         f"of the loop that begins on line {loop.lineno}: only the last turn's is "
@@ -395,25 +450,20 @@ def _replaced(file: _File, loop: ast.For | ast.While) -> str:
     return ""
 
 
-def _grown(node: ast.AST) -> str:
-    """Return the name of the list to which this call appends; "" if it is no such call."""
-    match node:
-        case ast.Call(ast.Attribute(ast.Name(name), "append")):
-            return name
-    return ""
+def _function_without_return(file: _File) -> str:
+    """Return a sentence about the first function that gives None though its result is used.
 
-
-def _without_return(file: _File) -> str:
-    alone = {id(node.value) for node in file.nodes if isinstance(node, ast.Expr)}
-    calls = [
-        node.func for node in file.nodes if isinstance(node, ast.Call) and id(node) not in alone
-    ]
-    used = {getattr(called, "id", getattr(called, "attr", "")) for called in calls}
-    for function in (
-        function
-        for function in file.functions
-        if function.name in used and not has_no_content(function)
-    ):
+    Such a function has code, and its last statement can run without a `return`. Returns "" if there
+    is none.
+    """
+    discarded_ids = {id(node.value) for node in file.nodes if isinstance(node, ast.Expr)}
+    calls = (node for node in file.nodes if isinstance(node, ast.Call))
+    callees = [call.func for call in calls if id(call) not in discarded_ids]
+    # a function is called by its name, a method by the name of an attribute
+    used_names = {getattr(callee, "id", getattr(callee, "attr", "")) for callee in callees}
+    for function in file.functions:
+        if function.name not in used_names or has_no_content(function):
+            continue
         match function.body[-1]:
             case ast.Assign() | ast.AugAssign() | ast.Expr() | ast.If(orelse=[]):
                 return (
@@ -423,70 +473,78 @@ def _without_return(file: _File) -> str:
     return ""
 
 
-def _not_given(file: _File) -> str:
-    conditions = [
-        (n, _names(ast.walk(n.test))) for n in file.inside if isinstance(n, ast.If | ast.IfExp)
-    ]
-    earlier_nodes = [n for n in file.inside if getattr(n, "lineno", file.line) < file.line]
-    written = _names(file.here) - _names(earlier_nodes, ast.Store)
-    lists = (
-        zip(n.args[::-1], n.defaults[::-1], strict=False)
-        for n in file.inside
-        if isinstance(n, ast.arguments)
-    )
-    names = [
-        a.arg
-        for pairs in lists
-        for a, value in pairs
-        if getattr(value, "value", 0) is None and a.arg in written
-    ]
-    for name in [name for name in names if len(name) <= LONGEST][:50]:
-        asking = [node for node, words in conditions if name in words]
-        for node in (
-            node for node in asking if isinstance(node, ast.If) and any(map(file.covers, node.body))
-        ):
-            match node.test:
-                case ast.Compare(
-                    ast.Name(left), [ast.Is() | ast.Eq()], [ast.Constant(None)]
-                ) | ast.UnaryOp(ast.Not(), ast.Name(left)) if left == name:
-                    return (
-                        f"The condition written on line {node.lineno} is the wrong way round: "
-                        f"`{name} is not None` is meant."
-                    )
+def _unchecked_none(file: _File) -> str:
+    """Return which optional argument the line uses before it is compared with None, or ""."""
+    conditions = [n for n in file.function_nodes if isinstance(n, ast.If | ast.IfExp)]
+    names_in_conditions = [_names(ast.walk(condition.test)) for condition in conditions]
+    for name in _optional_names(file):
+        asking = [
+            condition
+            for condition, names in zip(conditions, names_in_conditions, strict=True)
+            if name in names
+        ]
+        if inverted := _inverted_condition(file, name, asking):
+            return inverted
         if not asking:
             return f"`{name}` is None where it is not given: ask `if {name} is not None` first."
-        if (first_line := min(node.lineno for node in asking)) > file.line:
+        first_line = min(node.lineno for node in asking)
+        if first_line > file.line:
             asked_below = f"`if {name} is not None` stands only below, on line {first_line}"
             return f"`{name}` is None where it is not given, and {asked_below}: ask first."
     return ""
 
 
-def _not_called(file: _File, message: str) -> str:
-    names = {n.name for n in file.functions}
-    called = {id(n.func) for n in file.nodes if isinstance(n, ast.Call)}
-    arguments = [
-        a
-        for n in file.nodes
-        if isinstance(n, ast.Call) and getattr(n.func, "id", "") in names
-        for a in n.args
-    ]
-    assigned = [n.value for n in file.nodes if isinstance(n, ast.Assign)]
-    name_nodes = [n for n in (*assigned, *arguments) if isinstance(n, ast.Name)]
-    mentions_function = "__index__" not in message and re.search(
-        r"\b(function|method|builtin_function_or_method)\b", message
-    )
-    for node in (
-        node for node in (*file.here, *name_nodes) if mentions_function and id(node) not in called
-    ):
-        attr = getattr(node, "attr", "")
-        method = (
-            None
-            if isinstance(getattr(torch, attr, 0), torch.dtype)
-            else getattr(torch.Tensor, attr, None)
-        )
-        callee = f".{attr}" if callable(method) else ""
+def _optional_names(file: _File) -> list[str]:
+    """Return the parameters with default None that the line uses, unless they got a value above."""
+    nodes_above = [n for n in file.function_nodes if getattr(n, "lineno", file.line) < file.line]
+    used_names = _names(file.expressions) - _names(nodes_above, ast.Store)
+    names = []
+    for node in file.function_nodes:
+        if isinstance(node, ast.arguments):
+            # the defaults belong to the last parameters
+            pairs = zip(reversed(node.args), reversed(node.defaults), strict=False)
+            names += [a.arg for a, default in pairs if getattr(default, "value", 0) is None]
+    short_names = [name for name in names if name in used_names and len(name) <= MAX_NAME]
+    return short_names[:MAX_OPTIONAL_NAMES]
+
+
+def _inverted_condition(file: _File, name: str, conditions: Iterable[ast.If | ast.IfExp]) -> str:
+    """Return which `if` runs the line just when this argument is None; "" if there is none."""
+    for node in conditions:
+        if not isinstance(node, ast.If) or not any(map(file.covers, node.body)):
+            continue
+        match node.test:
+            case ast.Compare(
+                ast.Name(left), [ast.Is() | ast.Eq()], [ast.Constant(None)]
+            ) | ast.UnaryOp(ast.Not(), ast.Name(left)) if left == name:
+                return (
+                    f"The condition written on line {node.lineno} is the wrong way round: "
+                    f"`{name} is not None` is meant."
+                )
+    return ""
+
+
+def _function_not_called(file: _File, message: str) -> str:
+    """Return which function or method is not called, if the message mentions one; "" if none."""
+    mentioned = re.search(r"\b(function|method|builtin_function_or_method)\b", message)
+    if not mentioned or "__index__" in message:
+        return ""
+    names = {function.name for function in file.functions}
+    calls = [node for node in file.nodes if isinstance(node, ast.Call)]
+    assigned = [node.value for node in file.nodes if isinstance(node, ast.Assign)]
+    calls_of_functions = [call for call in calls if getattr(call.func, "id", "") in names]
+    arguments = [argument for call in calls_of_functions for argument in call.args]
+    # The exception may be raised far from the line that forgets the call.
+    passed_on = [node for node in (*assigned, *arguments) if isinstance(node, ast.Name)]
+    called_ids = {id(call.func) for call in calls}
+    for node in (*file.expressions, *passed_on):
+        if id(node) in called_ids:
+            continue
+        callee = ""
         if isinstance(node, ast.Name) and node.id in names:
             callee = node.id
+        elif isinstance(node, ast.Attribute) and _is_tensor_method(node.attr):
+            callee = f".{node.attr}"
         if callee:
             return (
                 f"`{callee}`, written on line {node.lineno}, is not called there: write"
@@ -495,47 +553,76 @@ def _not_called(file: _File, message: str) -> str:
     return ""
 
 
+def _is_tensor_method(name: str) -> bool:
+    """Return whether tensors have this method, and torch has no dtype of the same name."""
+    is_dtype = isinstance(getattr(torch, name, None), torch.dtype)
+    return not is_dtype and callable(getattr(torch.Tensor, name, None))
+
+
 def _misspelt(file: _File, message: str) -> str:
     """Return which name is meant, or a question about an attribute that is never set.
 
     The name is looked up in the text and in torch, so an attempt cannot compute the word.
     """
-    written, near = {getattr(node, "attr", "") for node in file.here}, ""
-    stored = {
-        n.attr for n in file.nodes if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Store)
-    }
     if match := _LACKS.match(message):
-        type_name, module, word = match.groups()
-        owner = module or type_name
-        # The names in a module that is not part of torch are not known here.
-        vocabulary = set() if module else stored
-        if owner in _OWNERS:
-            vocabulary = {*dir(_OWNERS[owner])}
-    elif match := re.match(rf"name {_NAME} is not defined", message):
-        word, vocabulary, written = match[1], {*file.defined, *dir(builtins)}, _names(file.here)
-        is_no_function = len(word) < 2 or isinstance(
-            getattr(torch, word, torch), type | type(torch)
-        )
-        near = "" if is_no_function else f"torch.{word}"
-        if word in stored:
-            near = f"self.{word}"
-    if not match or word not in written or (word in file.defined and match.re is not _LACKS):
+        return _misspelt_attribute(file, *match.groups())
+    if match := re.match(rf"name {_NAME} is not defined", message):
+        return _misspelt_name(file, match[1])
+    return ""
+
+
+def _misspelt_attribute(file: _File, type_name: str | None, module: str | None, word: str) -> str:
+    """Return which attribute is meant, or a question if the file's class never sets it, or ""."""
+    if word not in {getattr(node, "attr", "") for node in file.expressions}:
         return ""
-    vocabulary = {
-        n
-        for n in vocabulary
-        if abs(len(n) - len(word)) < 3 and n.translate(_ALIKE) != word.translate(_ALIKE)
-    }
-    names = sorted(vocabulary, key=lambda name: (name[0] != word[0], name))[:300]
-    same = [near] if near else [name for name in names if name.lower() == word.lower()]
-    near = next(iter(same or get_close_matches(word, names, 1, 0.75 if len(word) > 4 else 1)), "_")
-    is_own_class = match.re is _LACKS and any(
-        isinstance(n, ast.ClassDef) and n.name == type_name for n in file.nodes
-    )
-    unset = f"Is self.{word} set in __init__, before it is used?" * (
-        is_own_class and word not in {*stored, *file.defined}
-    )
-    return unset if near.startswith("_") else f"Did you mean {near}, where it says {word}?"
+    owner = module or type_name or ""
+    vocabulary = file.stored_attributes
+    if owner in _OWNERS:
+        vocabulary = {*dir(_OWNERS[owner])}
+    elif module:  # not part of torch, so its names are not known here
+        vocabulary = set()
+    near = _similar_name(word, vocabulary)
+    if near and not near.startswith("_"):
+        return f"Did you mean {near}, where it says {word}?"
+    classes = {node.name for node in file.nodes if isinstance(node, ast.ClassDef)}
+    if type_name in classes and word not in file.stored_attributes | file.defined:
+        return f"Is self.{word} set in __init__, before it is used?"
+    return ""
+
+
+def _misspelt_name(file: _File, word: str) -> str:
+    """Return which name is meant by an undefined one, perhaps an attribute of self or torch."""
+    if word not in _names(file.expressions) or word in file.defined:
+        return ""
+    in_torch = getattr(torch, word, torch)
+    is_function = len(word) > 1 and not isinstance(in_torch, type | type(torch))
+    if word in file.stored_attributes:
+        near = f"self.{word}"
+    elif is_function:
+        near = f"torch.{word}"
+    else:
+        near = _similar_name(word, file.defined | {*dir(builtins)})
+    if not near or near.startswith("_"):
+        return ""
+    return f"Did you mean {near}, where it says {word}?"
+
+
+def _similar_name(word: str, vocabulary: Iterable[str]) -> str:
+    """Return the name of the vocabulary that is most similar to a word; "" if none is.
+
+    A name that differs only in upper and lower case comes first. To a short word, no other name is
+    similar enough.
+    """
+    candidates = [
+        name
+        for name in vocabulary
+        if abs(len(name) - len(word)) < 3 and name.translate(_ALIKE) != word.translate(_ALIKE)
+    ]
+    candidates.sort(key=lambda name: (name[0] != word[0], name))
+    names = candidates[:MAX_SIMILAR_NAMES]
+    same = [name for name in names if name.lower() == word.lower()]
+    similarity = 0.75 if len(word) > 4 else 1
+    return next(iter(same or get_close_matches(word, names, 1, similarity)), "")
 
 
 def stopped_parts(
@@ -548,17 +635,17 @@ def stopped_parts(
         stopped: The parts that did not run to their end.
         describe: Returns the description of an exception that may be shown.
     """
-    sentences, words = [], set[str]()
-    for stop in stopped[:_SHOWN]:
-        name, location = missing_name(stop.raised), proved_line(source, stop.line).place
-        reason = f"did not run to its end either: it needs {name}." if name in words else ""
-        is_text = stop.raised is not None and stop.raised.type in TEXT_ERRORS
-        cell = Source(source.name, _cell_around(source, stop.line)) if is_text else source
-        sentences.append(
-            f"{location[0].upper()}{location[1:]} {reason or _reason(stop, describe, cell)}"
-        )
-        words |= _words(source, stop.line)
-    if (omitted := len(stopped) - _SHOWN) > 0:
+    sentences, words_of_stopped = [], set[str]()
+    for stop in stopped[:_MAX_PARTS_SHOWN]:
+        location = proved_line(source, stop.line).place
+        needed_name = missing_name(stop.raised)
+        if needed_name in words_of_stopped:
+            reason = f"did not run to its end either: it needs {needed_name}."
+        else:
+            reason = _reason(stop, describe, source)
+        sentences.append(f"{location[0].upper()}{location[1:]} {reason}")
+        words_of_stopped |= _words_of_parts(source, [stop.line])
+    if (omitted := len(stopped) - _MAX_PARTS_SHOWN) > 0:
         sentences.append(f"{omitted} more did not run to their end.")
     return " ".join(sentences)
 
@@ -573,6 +660,7 @@ def as_note(sentences: str) -> str:
 
 
 def _reason(stopped: Stopped, describe: Callable[[Raised], str], source: Source) -> str:
+    """Return why a part did not run to its end: a predicate without its subject."""
     raised = stopped.raised
     if raised is None:
         is_late = stopped.ended is End.TIMEOUT
@@ -591,6 +679,8 @@ def _reason(stopped: Stopped, describe: Callable[[Raised], str], source: Source)
             f"did not run to its end: there is no module {module[1]} where attempts are "
             f"judged.{suggestion}"
         )
+    if raised.type in TEXT_ERRORS:  # the other cells may be correct
+        source = Source(source.name, _cell_around(source, stopped.line))
     return joined(
         f"did not run to its end: it {describe(raised)}", suggest(source, raised) or " "
     ).rstrip()
@@ -604,38 +694,36 @@ def are_the_cause(
     That is so if more than half of the calls lacked a name from such a part, or if the file defines
     nothing else and all names were undefined.
     """
-    raised = [exchange.reply.raised for exchange in transcript]
-    if not stopped or None in raised:
+    exceptions = [exchange.reply.raised for exchange in transcript]
+    if not stopped or None in exceptions:
         return False
-    words = _words(source, *(stop.line for stop in stopped))
-    wanting = [exception for exception in raised if missing_name(exception) in words]
+    words = _words_of_parts(source, [stop.line for stop in stopped])
+    lacking = [exception for exception in exceptions if missing_name(exception) in words]
+    if len(lacking) > len(exceptions) / 2:
+        return True
     statements = source.statements  # empty if Python cannot parse the text
-    defines_nothing = bool(statements) and not any(
-        isinstance(statement, DEFINITIONS) for statement in statements
-    )
-    return len(wanting) > len(raised) / 2 or (
-        defines_nothing and all(map(is_undefined, filter(None, raised)))
-    )
+    if not statements or any(isinstance(statement, DEFINITIONS) for statement in statements):
+        return False
+    return all(map(is_undefined, filter(None, exceptions)))
 
 
-def _words(source: Source, *begins: int) -> set[str]:
-    """Return the words of the parts that begin on these lines.
+def _words_of_parts(source: Source, part_lines: Iterable[int]) -> set[str]:
+    """Return all words in the text of the parts that begin on these lines.
 
-    If a cell cannot be parsed, its part goes from that line to its end.
+    A part is a statement. If a cell cannot be parsed, its part goes from that line to its end.
     """
     lines, statements = lines_of(source.text), source.statements
     first_lines = [statement.lineno for statement in statements]
     last_lines = [statement.end_lineno or 0 for statement in statements]
     words, previous_end = set[str](), 0
-    for line in sorted(set(begins)):
+    for line in sorted(set(part_lines)):
         index = bisect_right(first_lines, line) - 1
         if index >= 0 and last_lines[index] >= line:
             end = last_lines[index]
         else:
-            after = bisect_right(source.cells, line)
-            end = source.cells[after] - 1 if after < len(source.cells) else len(lines)
-        words.update(
-            *(re.findall(r"\w+", text) for text in lines[max(line - 1, previous_end) : end])
-        )
+            next_cell = bisect_right(source.cells, line)
+            end = source.cells[next_cell] - 1 if next_cell < len(source.cells) else len(lines)
+        start = max(line - 1, previous_end)  # so that no line is read twice
+        words.update(*(re.findall(r"\w+", text) for text in lines[start:end]))
         previous_end = max(previous_end, end)
     return words

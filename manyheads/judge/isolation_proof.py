@@ -14,9 +14,9 @@ from ..box.worker.limits import Limits
 from ..box.worker.messages import Call, Load
 from ..course import Course
 
-# For level `user`. This attempt tries to read files of the course and of the judge, and to write
-# beside them. `reached` answers 1 for each path that it can read, then 1 for each folder that it
-# can write to.
+# The canary of level `user`. It tries to read files of the course and of the judge, and to write
+# into their folders. Files and folders are passed one a line. `reached` returns a number for each
+# file, then for each folder: 1 if it can be read, or written to.
 _SOURCE = """
 import os
 import torch
@@ -38,31 +38,36 @@ def can(act, path):
         return False
 
 def reached(paths, folders):
-    asked = [(readable, path) for path in paths.split(chr(10))] + [(writable, path) for path in \
-folders.split(chr(10))]
-    return torch.tensor([can(*each) for each in asked], dtype=torch.float64)
+    flags = [can(readable, path) for path in paths.split(chr(10))]
+    flags += [can(writable, folder) for folder in folders.split(chr(10))]
+    return torch.tensor(flags, dtype=torch.float64)
 """
 
 
 def prove(box: Box, course: Course, device: str = "cpu") -> None:
-    """Run the canary if the level promises isolation.
+    """Prove that this box isolates attempts as its level promises, by running a canary in it.
 
     Raises BoxUnavailable if anything leaks, or if the canary does not answer.
     """
     if box.level is Level.PROCESS:  # this level promises limits and a deadline only
         return
-    run = _find_reached if box.level is Level.USER else run_canary
+    run = _run_user_canary if box.level is Level.USER else run_canary
     report = run(box, course.limits.for_worker(device), course.root, course.hidden_files())
-    leaks = f"leaks here: a canary {'; '.join(report.leaks)}. Nothing was graded"
-    problem = leaks if report.leaks else f"cannot be proved here ({report.error})"
-    # the machine is not the cause
+    if report.leaks:
+        problem = f"leaks here: a canary {'; '.join(report.leaks)}. Nothing was graded"
+    elif report.error:
+        problem = f"cannot be proved here ({report.error})"
+    else:
+        return
+    # a reply that cannot be read shows a fault of the engine, and not of the machine
     next_step = "make check" if report.end is End.BAD_REPLY else "course doctor"
-    if report.leaks or report.error:
-        raise BoxUnavailable(f"level {box.level} {problem}. Next: {next_step}")
+    raise BoxUnavailable(f"level {box.level} {problem}. Next: {next_step}")
 
 
-def _find_reached(box: Box, limits: Limits, root: Path, hidden: Sequence[Path]) -> CanaryReport:
-    """Return which files and folders of the course an attempt in this box can reach.
+def _run_user_canary(box: Box, limits: Limits, root: Path, hidden: Sequence[Path]) -> CanaryReport:
+    """Return which files and folders an attempt in a box of level `user` can reach.
+
+    These are the hidden files of the course, its folder .course, and the judge's environment.
 
     Args:
         box: The box.
@@ -76,9 +81,8 @@ def _find_reached(box: Box, limits: Limits, root: Path, hidden: Sequence[Path]) 
     call = Call("reached", ("\n".join(map(str, paths)), "\n".join(map(str, folders))))
     try:
         with closing(box.attempt(limits)) as connection:
-            loaded, reply = (
-                connection.ask(message, SECONDS) for message in (Load(_SOURCE, "reach.py"), call)
-            )
+            loaded = connection.ask(Load(_SOURCE, "reach.py"), SECONDS)
+            reply = connection.ask(call, SECONDS)
     except AttemptEnded as ended:
         return CanaryReport((), f"the attempt that proves it ended early: {ended}", ended.end)
     raised = loaded.raised or next(iter(loaded.stopped), None) or reply.raised

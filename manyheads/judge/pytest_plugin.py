@@ -32,7 +32,7 @@ __all__ = ["attempt", "draw", "hidden_box", "pytest_addoption", "pytest_collecti
 __all__ += ["pytest_configure", "pytest_pyfunc_call", "reference"]
 
 HANG_SECONDS = 300.0  # for one check
-_run = secrets.token_bytes(16)
+_run_secret = secrets.token_bytes(16)  # in place of the course's, so that inputs are drawn anew
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -61,7 +61,10 @@ def hidden_box() -> Iterator[Box]:
 
 @pytest.fixture(scope="module")
 def attempt(request: pytest.FixtureRequest, hidden_box: Box) -> Iterator[CheckRun]:
-    """Yield the attempt at the exercise of this file of checks, and the reference."""
+    """Yield the attempt of --attempt and the reference, as the checks of this file get them.
+
+    The checks are skipped if the attempt is at another exercise, or cannot be graded.
+    """
     option = request.config.getoption("--attempt")
     if option is None:
         pytest.exit(
@@ -88,7 +91,7 @@ def attempt(request: pytest.FixtureRequest, hidden_box: Box) -> Iterator[CheckRu
     yield CheckRun(
         runner,
         LocalRunner(namespace_of(exercise.solution)),
-        _run,
+        _run_secret,
         (exercise.id,),
         forms=exercise.forms,
     )

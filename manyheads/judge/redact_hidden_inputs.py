@@ -33,7 +33,7 @@ def builds_in(call: Call) -> list[Build]:
 
 
 def names_in(reply: Reply) -> frozenset[str]:
-    """Return the names of parameters, and of all tensors with a gradient."""
+    """Return the names in a reply: of parameters, and of all tensors with a gradient."""
     return frozenset(reply.gradients).union(*(facts.parameters for facts in reply.modules))
 
 
@@ -59,9 +59,9 @@ def changeable_arguments(call: Call) -> set[str]:
 
 
 def without_tensors(call: Call) -> Call | None:
-    """Return a call that builds the same module without tensors.
+    """Return a call that builds the same module without its weights and without a report on it.
 
-    Returns None if the call does more than build one module.
+    Returns None if the call does more than build one module, or if a tensor is among its arguments.
     """
     build = call.subject
     if not isinstance(build, Build) or not call.only_build or call.arguments:
@@ -94,19 +94,20 @@ Signatures = Mapping[str, Sequence[Signature]]
 # The numbers in a message of PyTorch: "mat1 and mat2 shapes cannot be multiplied (2x3 and 4x5)".
 # PyTorch gives no other access to these sizes. Only messages that public calls cause are read.
 _NUMBERS = re.compile(r"(?<![\w.])\d{1,6}(?=\b|x)|(?<=x)\d{1,6}\b")
-# numbers in such a message that are not sizes
-_PLACES = re.compile(r"\b(?:dimension|dim|axis|tensor number|argument|position) \d+")
+# In such a message, these numbers are not sizes.
+_POSITIONS = re.compile(r"\b(?:dimension|dim|axis|tensor number|argument|position) \d+")
 ANOTHER_SIZE, ANOTHER_NUMBER, SOME_NUMBER = "another size", "another number", "…"
-# A number in a text, its exponent, and whether it is a percentage. Text is searched only because
-# checks still build sentences with an f-string. In an `Evidence`, numbers are values.
+# A number in a text, its exponent, and its percent sign. Text is searched because some checks build
+# sentences with an f-string. In an `Evidence`, numbers are values.
 _NUMBER_IN_TEXT = re.compile(r"(?<![\w.])(\d+(?:\.\d+)?)((?:e[+-]?\d+)?)(%?)(?!\w|\.\d)")
-_MOST_PERCENT = 1000
+_MOST_PERCENT = 1000  # a larger percentage may be a message
 NEAR = 0.006  # the relative error of a factor that is written with three digits
-# so many more axes than the call's tensors or the expected one are shown: one axis too many is a
-# mistake, ten may be a message
+# A shape may have so many more axes than the call's tensors and the expected one. One axis too many
+# is a mistake, ten may be a message.
 _MORE_AXES = 2
-MOST_SIZES = 12  # the most sizes of a call from which factors are made
-_SMALL = (2, 3, 4)  # layers that may be packed into one weight
+MOST_SIZES = 12  # The most sizes of a call from which factors are made: more would allow a message.
+_MAX_SIZE_IN_PRODUCT = 1 << 20  # exclusive; a larger number in a call is no size
+_PACKED_LAYERS = (2, 3, 4)  # so many layers may be packed into one weight
 
 
 @dataclass(frozen=True)
@@ -126,7 +127,7 @@ class Axes:
     def name(self, size: int, twin_axes: Axes | None = None, twin: int = 0) -> str:
         """Return the name of the axis with this size, or the number if it has no name.
 
-        The name may be a product, such as nh·hd or 3·C.
+        The name may be a product, such as nh·hd or 3·C. A size that fits several axes has no name.
 
         Args:
             size: The size.
@@ -134,12 +135,10 @@ class Axes:
             twin: The size in the same position of that call. In one call, the size 2 may be equal
                 to B by chance; in both, it is B.
         """
-        for sizes in (list(self.sizes.items()), self.packings, self.joined):
-            names = [
-                n
-                for n, axis_size in sizes
-                if axis_size == size > 1 and (twin_axes is None or twin_axes.size(n) == twin)
-            ]
+        for named_sizes in (list(self.sizes.items()), self.packings, self.joined):
+            names = [name for name, axis_size in named_sizes if axis_size == size > 1]
+            if twin_axes is not None:
+                names = [name for name in names if twin_axes.size(name) == twin]
             if names:
                 return names[0] if len(names) == 1 else str(size)
         return str(size)
@@ -147,19 +146,18 @@ class Axes:
     def shape(
         self, shape: Sequence[int], twin_axes: Axes | None = None, twin: Sequence[int] = ()
     ) -> str:
-        """Return (B, T, C) for (2, 5, 12).
+        """Return a shape with the names of its axes: (B, T, C) for (2, 5, 12).
 
         Args:
             shape: The shape.
             twin_axes: The axes of another call with other sizes, if there is one.
             twin: The shape in the same position of that call.
         """
-        is_alike = twin_axes is not None and len(twin) == len(shape)
-        names = (
-            map(self.name, shape, [twin_axes] * len(shape), twin)
-            if is_alike
-            else map(self.name, shape)
-        )
+        if twin_axes is not None and len(twin) == len(shape):
+            pairs = zip(shape, twin, strict=True)
+            names = [self.name(size, twin_axes, twin_size) for size, twin_size in pairs]
+        else:
+            names = [self.name(size) for size in shape]
         return f"({', '.join(names)})"
 
     def size(self, name: str) -> int:
@@ -170,17 +168,20 @@ class Axes:
 
     @property
     def packings(self) -> list[tuple[str, int]]:
-        """Axes in which q, k and v are packed: 3·C."""
+        """The names and sizes of axes in which q, k and v are packed: 3·C."""
         return [(f"3·{name}", 3 * self.sizes[name]) for name in sorted(self.packed)]
 
     @property
     def joined(self) -> list[tuple[str, int]]:
-        """Adjacent axes that a view may join: B·T, B·nh, nh·hd, T·hd."""
+        """The names and sizes of axes that a view may join: B·T, B·nh, nh·hd, T·hd.
+
+        They are adjacent in some tensor of the call, or after the split into heads.
+        """
         pairs = {*self.neighbours, *pairwise(name for name in _HEADS if name in self.sizes)}
         return [(f"{a}·{b}", self.sizes[a] * self.sizes[b]) for a, b in sorted(pairs)]
 
 
-_HEADS = ("B", "nh", "T", "hd")
+_HEADS = ("B", "nh", "T", "hd")  # the axes of a tensor that is split into heads
 
 
 def name_sizes(calls: Sequence[tuple[Axes, str]]) -> str:
@@ -188,25 +189,36 @@ def name_sizes(calls: Sequence[tuple[Axes, str]]) -> str:
 
     A number may be equal to a size by chance. So the messages of calls with other sizes must have
     the same axis in the same position.
+
+    Args:
+        calls: The axes of each call, and the message of its exception.
     """
-    (axes, first_numbers), *other_calls = (
-        (a, [*map(int, _NUMBERS.findall(_PLACES.sub("", message)))]) for a, message in calls
+    (axes, numbers), *other_calls = (
+        (call_axes, _numbers_in(message)) for call_axes, message in calls
     )
-    other_calls = [
-        (a, numbers)
-        for a, numbers in other_calls
-        if len(numbers) == len(first_numbers) and a.sizes.keys() == axes.sizes.keys()
+    # Only messages with as many numbers can be compared, number by number.
+    comparable_calls = [
+        (other_axes, other_numbers)
+        for other_axes, other_numbers in other_calls
+        if len(other_numbers) == len(numbers) and other_axes.sizes.keys() == axes.sizes.keys()
     ]
-    equations = dict[str, None]()
-    for position, size in enumerate(
-        first_numbers if any(a.sizes != axes.sizes for a, _ in other_calls) else ()
-    ):
+    if all(other_axes.sizes == axes.sizes for other_axes, _ in comparable_calls):
+        return ""
+    equations = []
+    for position, size in enumerate(numbers):
         name = axes.name(size)
         if name != str(size) and all(
-            other_axes.size(name) == numbers[position] for other_axes, numbers in other_calls
+            other_axes.size(name) == other_numbers[position]
+            for other_axes, other_numbers in comparable_calls
         ):
-            equations[f"{size} is {name}"] = None
-    return f"Here {', '.join(equations)}" if equations else ""
+            equations.append(f"{size} is {name}")
+    # a message may repeat a size
+    return f"Here {', '.join(dict.fromkeys(equations))}" if equations else ""
+
+
+def _numbers_in(message: str) -> list[int]:
+    """Return the numbers in a message of PyTorch that may be sizes."""
+    return [int(number) for number in _NUMBERS.findall(_POSITIONS.sub("", message))]
 
 
 def axes_of(
@@ -240,18 +252,19 @@ def axes_of(
     sizes = _solved(rows)
     if sizes is None:
         return None
-    tensors = (row.axes for row in rows if not row.is_number or len(row.axes[0].factors) > 1)
+    # A number that is a product, such as nh·hd, shows which axes are adjacent, too.
+    axes_of_rows = (row.axes for row in rows if not row.is_number or len(row.axes[0].factors) > 1)
     axis_names = []
-    for axes in tensors:
+    for axes in axes_of_rows:
         factors = chain.from_iterable(axis.factors for axis in axes)
         axis_names.append([factor for factor in factors if isinstance(factor, str)])
     neighbours = frozenset(
         pair for names in axis_names for pair in pairwise(names) if pair[0] != pair[1]
     )
+    # A layer computes along the last axis, and only a layer packs q, k and v.
     has_weights = any(isinstance(value, Build | StandIn) for value in call.inputs)
-    return Axes(
-        sizes, neighbours, frozenset(names[-1] for names in axis_names if names and has_weights)
-    )
+    last_axes = frozenset(names[-1] for names in axis_names if names)
+    return Axes(sizes, neighbours, packed=last_axes if has_weights else frozenset())
 
 
 @dataclass(frozen=True)
@@ -272,10 +285,17 @@ def _rows(
     by_name: Mapping[str, object],
     signatures: Signatures,
 ) -> Iterator[_Row]:
-    arguments = {
-        **by_name,
-        **dict(zip((parameter.name for parameter in parameters), args, strict=False)),
-    }
+    """Yield the equations between the axes of these parameters and the sizes of their arguments.
+
+    Args:
+        parameters: The parameters of a function, a constructor or a method.
+        args: The arguments that are passed by position.
+        by_name: The arguments that are passed by name.
+        signatures: The signatures of all functions and classes. They are needed if an argument is
+            a module that the call builds.
+    """
+    names = (parameter.name for parameter in parameters)
+    arguments = {**by_name, **dict(zip(names, args, strict=False))}
     for parameter in parameters:
         value = arguments.get(parameter.name)
         if value is None and parameter.may_lack:
@@ -286,27 +306,28 @@ def _rows(
             yield _Row(parameter.shape, value.shape if isinstance(value, Tensor) else ())
         elif parameter.attributes:
             attributes = value.attributes if isinstance(value, StandIn) else {}
-            yield from (_number(axis, attributes.get(name)) for name, axis in parameter.attributes)
+            for name, axis in parameter.attributes:
+                yield _row_of_number(axis, attributes.get(name))
         elif isinstance(value, Build):
-            class_signatures = signatures.get(
-                str(parameter.axis.factors[0]) if parameter.axis else "", ()
-            )[:1]
-            for build in (
-                signature.build for signature in class_signatures if signature.build is not None
-            ):
-                yield from _rows(build, value.args, value.kwargs, signatures)
+            # in place of an axis, the signature has the name of the class
+            class_name = str(parameter.axis.factors[0]) if parameter.axis else ""
+            signature = next(iter(signatures.get(class_name, ())), None)
+            if signature is not None and signature.build is not None:
+                yield from _rows(signature.build, value.args, value.kwargs, signatures)
         elif parameter.axis is not None:
-            yield _number(parameter.axis, value)
+            yield _row_of_number(parameter.axis, value)
 
 
-def _number(axis: Axis, value: object) -> _Row:
+def _row_of_number(axis: Axis, value: object) -> _Row:
+    """Return the equation of an argument that is a number, such as n_head."""
     return _Row((axis,), (value,) if isinstance(value, int) else None, is_number=True)
 
 
 def _solved(rows: Sequence[_Row]) -> dict[str, int] | None:
     """Return the size of each axis, solving for one unknown at a time.
 
-    Returns None if an equation does not hold, or if some sizes stay unknown.
+    An equation such as 20 = nh·hd is solved when all but one of its axes are known. Returns None if
+    an equation does not hold, or if some sizes stay unknown.
     """
     if any(row.sizes is None or len(row.sizes) != len(row.axes) for row in rows):
         return None
@@ -328,6 +349,7 @@ def _solved(rows: Sequence[_Row]) -> dict[str, int] | None:
 
 
 def _product(axis: Axis, sizes: Mapping[str, int]) -> int:
+    """Return the product of an axis' factors. Unknown sizes count as 1."""
     return math.prod(
         sizes.get(factor, 1) if isinstance(factor, str) else factor for factor in axis.factors
     )
@@ -368,10 +390,12 @@ class _Policy:
         self._largest = max(chain.from_iterable(shapes), default=0)
         self._max_axes = max(map(len, shapes)) + _MORE_AXES
         self._has_many_axes = any(len(shape) > self._max_axes for shape in returned)
-        sizes = sorted({size for size in chain.from_iterable(shapes) if 1 < size < 1 << 20})
-        self._products = {a * b for a in sizes for b in (*sizes, *_SMALL)}
-        chosen = {size for size in chain.from_iterable(returned) if size > self._largest}
-        self._withheld = chosen - self._products
+        known_sizes = {*chain.from_iterable(shapes)}
+        sizes = sorted(size for size in known_sizes if 1 < size < _MAX_SIZE_IN_PRODUCT)
+        self._products = {a * b for a in sizes for b in (*sizes, *_PACKED_LAYERS)}
+        larger_sizes = {size for size in chain.from_iterable(returned) if size > self._largest}
+        # sizes that the attempt returned and that follow from none of the call's sizes
+        self._withheld = larger_sizes - self._products
         self._factors = _factors(sizes, calls)
 
     def show(self, value: Value) -> str:
@@ -383,21 +407,30 @@ class _Policy:
                 return self._size(value)
             case tuple():
                 return shape_text(value, self._size, self._max_axes)
-        # If the attempt returned too many axes, a text may list them.
+        # If the attempt returned too many axes, a text may list them. So it shows no more whole
+        # numbers than a shape.
         budget = range(self._max_axes) if self._has_many_axes else count()
         return _NUMBER_IN_TEXT.sub(partial(self._number_in_text, iter(budget)), value)
 
     def _size(self, size: int) -> str:
+        """Return a size, count or position as the report shows it."""
         if abs(size) in self._withheld:
             return ANOTHER_SIZE
         is_known = abs(size) <= self._largest or size in self._products
         return str(size) if is_known or not self._withheld else SOME_NUMBER
 
     def _factor(self, number: Number) -> str:
+        """Return the nearest factor that mistakes make, or ANOTHER_NUMBER if none is near.
+
+        The attempt's own number is never shown, because its last digits could be a message.
+        """
         factor = abs(number.value)
-        near = min(self._factors, key=lambda candidate: abs(candidate - factor))
-        is_near = math.isclose(near, factor, rel_tol=NEAR * min(1.0, 10.0 ** (3 - number.digits)))
-        return f"{math.copysign(near, number.value):.4g}" if is_near else ANOTHER_NUMBER
+        nearest = min(self._factors, key=lambda candidate: abs(candidate - factor))
+        # each digit beyond the third makes the tolerance ten times smaller
+        tolerance = NEAR * min(1.0, 10.0 ** (3 - number.digits))
+        if not math.isclose(nearest, factor, rel_tol=tolerance):
+            return ANOTHER_NUMBER
+        return f"{math.copysign(nearest, number.value):.4g}"
 
     def _number_in_text(self, budget: Iterator[int], match: re.Match[str]) -> str:
         """Return what replaces a number in a text, which a check may have put together.
@@ -413,9 +446,13 @@ class _Policy:
         if percent:
             return match[0] if number < _MOST_PERCENT else ANOTHER_NUMBER
         if exponent or "." in digits:
-            return self._factor(Number(number, len(digits.replace(".", "").lstrip("0"))))
-        size = SOME_NUMBER if next(budget, None) is None else self._size(int(digits))
-        return digits if size.isdigit() else size  # with its zeros, as in 2,007
+            significant_digits = digits.replace(".", "").lstrip("0")
+            return self._factor(Number(number, len(significant_digits)))
+        if next(budget, None) is None:
+            return SOME_NUMBER
+        size = self._size(int(digits))
+        # a number that is shown keeps its zeros: 2,007 consists of 2 and 007
+        return digits if size.isdigit() else size
 
 
 def _factors(sizes: Sequence[int], calls: Sequence[Call]) -> set[float]:
@@ -424,7 +461,7 @@ def _factors(sizes: Sequence[int], calls: Sequence[Call]) -> set[float]:
     They are few, so that a chosen one carries a few bits at most.
     """
     sizes = [1, *sizes][:MOST_SIZES]
-    small = range(1, 7)
+    small_numbers = range(1, 7)
     rates = {leaf for leaf in leaves_of(calls) if isinstance(leaf, float) and 0 < leaf < 1}
     return {
         0.0,
@@ -432,7 +469,7 @@ def _factors(sizes: Sequence[int], calls: Sequence[Call]) -> set[float]:
         *sizes,
         *(1 / size for size in sizes),
         *(math.sqrt(a / b) for a in sizes for b in sizes),
-        *(a / b for a in small for b in small),
+        *(a / b for a in small_numbers for b in small_numbers),
         *(base**power for base in (2, 10) for power in range(-9, 10)),
         *((1 - rate) ** power for rate in rates for power in range(-3, 4)),
     }

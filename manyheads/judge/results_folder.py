@@ -48,8 +48,9 @@ SUFFIXES = (".py", ".yaml", ".json", ".txt")
 ENGINE = Path(__file__).parents[1]
 # folders with sources, and with data that these may read
 DATA = ("solutions", "grader/checks", "grader/misconceptions")
-NO_DATA = (*ENDS, ".md", ".svg")
-# No student's folder begins with a dot. A stopped run leaves the last one to the next run.
+NO_DATA = (*ENDS, ".md", ".svg")  # the suffixes of files there that no source reads as data
+# These names cannot be a student's folder, because none begins with a dot. A stopped run leaves
+# CHANGING to the next run.
 LOCK, JOURNAL, CHANGED, CHANGING = ".lock", ".journal", ".points-changed", ".points-changing"
 # small enough to type; the inputs of a run depend on the course's secret as well
 SEEDS = 1_000_000
@@ -103,13 +104,13 @@ class Graded:
 def graded_from(exercise: Exercise) -> list[Path]:
     """Return every file that grading an attempt reads, without grader/texts.yaml.
 
-    These are sources with their imports, and all data beside solutions and checks, because any
-    source may read it. Some of the files may be missing.
+    These are sources with their imports, and all data in the folders of solutions, checks and
+    misconceptions, because any source may read it. Some of the files may be missing.
     """
-    packages = (
+    init_files = (
         path.with_name("__init__.py") for path in (exercise.checks, exercise.misconceptions)
     )
-    sources = {path for package in packages for path in with_neighbours(package)}
+    sources = {path for init_file in init_files for path in with_neighbours(init_file)}
     data = (
         path
         for name in DATA
@@ -122,11 +123,12 @@ def graded_from(exercise: Exercise) -> list[Path]:
 
 
 def _files_below(root: Path) -> Iterator[Path]:
+    """Return all files in a folder and its subfolders, without compiled ones."""
     return (path for path in root.rglob("*") if path.is_file() and "__pycache__" not in path.parts)
 
 
 class Keys:
-    """Computes keys for a course and these options.
+    """Computes keys: hashes of everything that a result depends on, for a course and a plan.
 
     The course's files are read once, when they are first needed.
 
@@ -145,7 +147,7 @@ class Keys:
         engine = _file_hashes(
             ENGINE, (path for path in sorted(_files_below(ENGINE)) if path.suffix in SUFFIXES)
         )
-        # The part that all attempts share.
+        # the part of the key that all attempts of the run share
         self._run = _hash_of(
             [secret, course.limits.model_dump_json(), *options, python, *versions, *engine]
         )
@@ -165,7 +167,7 @@ class Keys:
         return self._exercises[exercise.id]
 
     def of_result(self, key: str, exercise: Exercise, result: ExerciseResult) -> str:
-        """Return the key of an attempt, its result, and the course's texts about the result.
+        """Return a hash of an attempt's key, its result, and the course's texts about the result.
 
         So an entry of the journal holds for this very result, and not for one that another run has
         written in its place.
@@ -185,6 +187,10 @@ class Keys:
         return _hash_of([*map(self.of_exercise, self._course.exercises), repr(self._texts)])
 
     def _words(self, id_: str, exercise: str) -> object:
+        """Return the course's texts about a misconception that concern this exercise.
+
+        Texts that are not written as they should be are returned as they are.
+        """
         row = self._texts.get(id_) if isinstance(self._texts, Mapping) else self._texts
         if not isinstance(row, Mapping):
             return row
@@ -202,30 +208,31 @@ def files_key(submission: Submission, limit_kib: int) -> str:
     """
     files = [
         digest
-        for e in submission.assignment.exercises
-        for digest in _handed_in(submission, e, limit_kib)
+        for exercise in submission.assignment.exercises
+        for digest in _handed_in(submission, exercise, limit_kib)
     ]
     return _hash_of([submission.student, submission.assignment.id, *files])
 
 
 def _hash_of(texts: Iterable[str]) -> str:
+    """Return a hash of these texts and their order."""
     return hashlib.sha256("\0".join(texts).encode("utf-8", "surrogateescape")).hexdigest()
 
 
 def _handed_in(submission: Submission, exercise: Exercise, limit_kib: int) -> Iterator[str]:
-    """Yield a hash of each file that may be the attempt, or the reason why it cannot be read."""
+    """Yield for each file that may be the attempt a hash, "missing", or why it cannot be read."""
     # the exercise's own files, and those of the whole assignment
     stems = (exercise.stem, exercise.assignment.id)
     for path in (submission.folder / f"{stem}{end}" for stem in stems for end in ENDS):
+        if not os.path.lexists(path):
+            yield "missing"
+            continue
         try:
-            exists = os.path.lexists(path)
-            yield (
-                hashlib.sha256(read_bytes(path, largest(path.name, limit_kib))).hexdigest()
-                if exists
-                else "missing"
-            )
+            content = read_bytes(path, largest(path.name, limit_kib))
         except Unreadable as error:
             yield str(error)
+        else:
+            yield hashlib.sha256(content).hexdigest()
 
 
 def _read_texts(path: Path) -> object:
@@ -243,6 +250,7 @@ def _read_texts(path: Path) -> object:
 
 
 def _file_hashes(root: Path, files: Iterable[Path]) -> Iterator[str]:
+    """Yield the path of each file below the root, and a hash of its content or "missing"."""
     for path in files:
         digest = hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else "missing"
         yield f"{path.relative_to(root).as_posix()} {digest}"
@@ -257,12 +265,12 @@ def versions_of(packages: Iterable[str]) -> dict[str, str]:
     return versions
 
 
-def alone_in(folder: Path, submissions: Sequence[Submission]) -> AbstractContextManager[None]:
+def lock_results(folder: Path, submissions: Sequence[Submission]) -> AbstractContextManager[None]:
     """Lock a folder of results for one run, until the process ends in any way.
 
     On systems without such locks, for example Windows, nothing is locked. Raises CourseFault if
-    another run has the lock, or if a link or a folder stands in the place of a file that the run
-    writes.
+    another run has the lock. Also raises CourseFault if the run would write through a link, to a
+    folder instead of a file, or to a file instead of a folder.
     """
     file_names = (LOCK, JOURNAL, not_graded.NAME, CHANGED, CHANGING)
     results = [
@@ -270,22 +278,29 @@ def alone_in(folder: Path, submissions: Sequence[Submission]) -> AbstractContext
         for submission in submissions
     ]
     for path in [*(folder / name for name in file_names), *results]:
-        for target, is_folder in ((path.parent, True), (path, False)):
-            if target != folder and target.is_symlink():
-                raise CourseFault(
-                    f"{target} is a link, and nothing is written through it. Next: remove it"
-                )
-            if target != folder and target.exists() and target.is_dir() != is_folder:
-                actual, expected = ("a file", "a folder") if is_folder else ("a folder", "a file")
-                message = f"{target} is {actual}, where {expected} is to be written"
-                raise CourseFault(
-                    f"{message}. Next: move it elsewhere, or give --out another folder"
-                )
+        if path.parent != folder:  # the folder itself may be a link
+            _demand_no_link(path.parent)
+            if path.parent.exists() and not path.parent.is_dir():
+                raise _wrong_type(path.parent, "a file", "a folder")
+        _demand_no_link(path)
+        if path.is_dir():
+            raise _wrong_type(path, "a folder", "a file")
+    # `folder_lock` puts the other process in place of {}
     message = (
         f"another course grade ({{}}) is writing to {folder}. Next: wait for its end, or give "
         "--out another folder"
     )
     return folder_lock(folder / LOCK, message)
+
+
+def _demand_no_link(path: Path) -> None:
+    if path.is_symlink():
+        raise CourseFault(f"{path} is a link, and nothing is written through it. Next: remove it")
+
+
+def _wrong_type(path: Path, actual: str, expected: str) -> CourseFault:
+    message = f"{path} is {actual}, where {expected} is to be written"
+    return CourseFault(f"{message}. Next: move it elsewhere, or give --out another folder")
 
 
 def seed_of_run(
@@ -303,12 +318,13 @@ def seed_of_run(
             result states one seed.
     """
     seeds = Counter[int]()
-    for path in (
-        path for assignment in assignments for path in sorted(folder.glob(f"*/{assignment}.json"))
-    ):
-        with suppress(OSError, ValueError, TypeError, LookupError):  # the file is not a result
-            seeds[int(json.loads(path.read_bytes())["seed"])] += 1
-    chosen = seeds.most_common(1)[0][0] if seeds and requested_seed is None else requested_seed
+    for assignment in assignments:
+        for path in sorted(folder.glob(f"*/{assignment}.json")):
+            with suppress(OSError, ValueError, TypeError, LookupError):  # the file is not a result
+                seeds[int(json.loads(path.read_bytes())["seed"])] += 1
+    chosen = requested_seed
+    if seeds and requested_seed is None:
+        ((chosen, _),) = seeds.most_common(1)
     if in_part and seeds and set(seeds) != {chosen}:
         raise CourseFault(
             f"what {folder} holds of the other exercises has the seed "
@@ -335,10 +351,10 @@ def merged(
         assignment: The assignment.
         kept_ids: The exercises that may be taken. None means all exercises of the course.
     """
-    stated, stated_before = (
-        (compared.device, compared.isolation, compared.seed) for compared in (result, old or result)
-    )
-    if old is None or stated != stated_before:
+    if old is None:
+        return result
+    stated = (result.device, result.isolation, result.seed)
+    if stated != (old.device, old.isolation, old.seed):
         return result
     earlier = [e for e in old.exercises if kept_ids is None or e.id in kept_ids]
     exercises = {e.id: e for e in (*earlier, *result.exercises)}
@@ -373,7 +389,7 @@ class Record:
     todo: dict[Submission, dict[str, str]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        # "student/assignment" -> exercise -> key of the result
+        # "student/assignment" -> exercise -> key of the result (`Keys.of_result`)
         self.noted: dict[str, dict[str, str]] = {}
         for row in rows_of(self.folder / JOURNAL):
             match row:
@@ -381,7 +397,7 @@ class Record:
                     self.noted.setdefault(name, {}).update(noted)
 
     @property
-    def in_part(self) -> int:
+    def partly_graded_count(self) -> int:
         """How many submissions are graded in part, because some exercises have not changed."""
         return sum(
             len(todo) < len(self._chosen(submission)) for submission, todo in self.todo.items()
@@ -392,8 +408,8 @@ class Record:
     ) -> Iterator[tuple[Submission, Result]]:
         """Yield the results that are graded already and have not changed.
 
-        Go through all results before calling `add`. Raises CourseFault if results of other
-        exercises would be lost.
+        All other submissions are added to `todo`, so go through all results before calling `add`.
+        Raises CourseFault if results of other exercises would be lost.
 
         Args:
             submissions: The submissions.
@@ -408,31 +424,31 @@ class Record:
                 raise CourseFault(
                     f"{problem}: {lost}. Next: course grade without --exercise or --only"
                 )
-            old_exercises = (
-                {} if again or old_result is None else {e.id: e for e in old_result.exercises}
-            )
+            old_exercises: dict[str, ExerciseResult] = {}
+            if old_result is not None and not again:
+                old_exercises = {e.id: e for e in old_result.exercises}
             # Keys are computed before grading, because files may change meanwhile.
             keys = {e.id: self.keys.of_attempt(submission, e) for e in chosen}
-            good = {
+            unchanged_ids = {
                 e.id
                 for e in chosen
                 if self.holds(submission, e, keys[e.id], old_exercises.get(e.id))
             }
-            todo = {id_: key for id_, key in keys.items() if id_ not in good}
+            todo = {id_: key for id_, key in keys.items() if id_ not in unchanged_ids}
             if todo or old_result is None:
                 self.todo[submission] = todo
             else:
                 yield submission, self._write(submission, old_result, old_result)
 
     def add(self, graded: Graded) -> Result:
-        """Write a result, and return it as written.
+        """Write a result, and return it as written, with the exercises that keep their results.
 
         The journal comes last, so that an interrupted run grades the submission again.
         """
         submission, todo = graded.submission, self.todo[graded.submission]
-        kept_ids = (
-            None if self.chosen else {e.id for e in self._chosen(submission)}.difference(todo)
-        )
+        kept_ids: set[str] | None = None
+        if not self.chosen:
+            kept_ids = {e.id for e in submission.assignment.exercises}.difference(todo)
         result = self._write(submission, graded.result, self._on_disk(submission), kept_ids)
         self.note(submission, todo, result)
         self.faults += graded.faults
@@ -442,14 +458,11 @@ class Record:
         self, submission: Submission, exercise: Exercise, key: str, result: ExerciseResult | None
     ) -> bool:
         """Return whether the journal has this result for the attempt with this key."""
-        noted = self.noted.get(f"{submission.student}/{submission.assignment.id}", {}).get(
-            exercise.id
-        )
-        return (
-            noted is not None
-            and result is not None
-            and noted == self.keys.of_result(key, exercise, result)
-        )
+        noted = self.noted.get(f"{submission.student}/{submission.assignment.id}", {})
+        result_key = noted.get(exercise.id)
+        if result_key is None or result is None:
+            return False
+        return result_key == self.keys.of_result(key, exercise, result)
 
     def note(self, submission: Submission, keys: Mapping[str, str], result: Result) -> None:
         """Note in the journal that these exercises of the result are on disk.
@@ -479,6 +492,14 @@ class Record:
         old_result: Result | None,
         kept_ids: Collection[str] | None = None,
     ) -> Result:
+        """Write a result to its file and the gradebook, and return it with everything kept.
+
+        Args:
+            submission: The submission.
+            result: The new result.
+            old_result: The result on disk, if there is one.
+            kept_ids: The exercises that may keep their old results; None for all.
+        """
         result = merged(result, old_result, submission.assignment, kept_ids)
         result = result.model_copy(update={"handed_in": self.handed_in.get(submission)})
         result = with_not_readable(result, self.not_readable.get(submission, ()))
@@ -492,11 +513,13 @@ class Record:
         return result
 
     def _chosen(self, submission: Submission) -> list[Exercise]:
+        """Return the exercises of the submission that were chosen."""
         return [
             e for e in submission.assignment.exercises if not self.chosen or e.id in self.chosen
         ]
 
     def _on_disk(self, submission: Submission) -> Result | None:
+        """Return the result in the folder; None if the file is missing or no valid result."""
         with suppress(OSError, ValidationError):
             return Result.model_validate_json(self._path(submission).read_bytes())
         return None
@@ -515,23 +538,23 @@ class ChangedPoints(NamedTuple):
 
 
 def note_points(folder: Path, before: Result, after: Result) -> None:
-    """Note a new result that changes the points of exercises that the old one has, too."""
-    both = {exercise.id for exercise in before.exercises}.intersection(
-        exercise.id for exercise in after.exercises
-    )
-    old, new = _score_in(before, both), _score_in(after, both)
-    # a decision sets the total, which no run changes
+    """Note a student whose points for the exercises in both results have changed."""
+    ids_before = {exercise.id for exercise in before.exercises}
+    ids_in_both = ids_before.intersection(exercise.id for exercise in after.exercises)
+    old, new = _score_in(before, ids_in_both), _score_in(after, ids_in_both)
+    # if a decision sets the total, no run changes it
     is_by_hand = any(adjustment.rule == "score" for adjustment in after.adjustments)
     if old != new and not is_by_hand:
         append(folder / CHANGING, [after.student, after.assignment, old, new])
 
 
 def _score_in(result: Result, ids: set[str]) -> float | None:
+    """Return the total of a result, counted from these exercises only."""
     return with_total(result, (e for e in result.exercises if e.id in ids)).score
 
 
 def finish_changed_points(folder: Path) -> list[ChangedPoints]:
-    """Replace the changes that the last run noted by those of this run, and return them."""
+    """Replace the changes that the last run noted by those of this run, and return the new ones."""
     if (folder / CHANGING).exists():
         (folder / CHANGING).replace(folder / CHANGED)
     else:
@@ -550,9 +573,12 @@ def read_changed_points(folder: Path) -> list[ChangedPoints]:
                 float() | int() | None as before,
                 float() | int() | None as after,
             ]:
-                # noted twice if the run was stopped
+                # A stopped run and the one that goes on may both note a student. Then the points
+                # before the first change count.
                 before, _ = points.get((student, assignment), (before, after))
                 points[student, assignment] = before, after
     return [
-        ChangedPoints(*key, *pair) for key, pair in sorted(points.items()) if pair[0] != pair[1]
+        ChangedPoints(student, assignment, before, after)
+        for (student, assignment), (before, after) in sorted(points.items())
+        if before != after
     ]

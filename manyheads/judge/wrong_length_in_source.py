@@ -20,17 +20,28 @@ Layout = tuple[str, ...]  # the size of each axis, as the text writes it
 
 @dataclass(frozen=True)
 class AxisUse:
-    """A line that uses one axis of a tensor: it reads its size, or joins tensors along it."""
+    """A line that uses one axis of a tensor: it reads its size, or joins tensors along it.
+
+    Attributes:
+        tensor: The tensor, as the text writes it.
+        axis: The axis; a negative one counts from the end.
+        line: The line.
+        text: The expression that reads the size, or the name of the function that joins.
+        added: The tensor that is joined to it, as the text writes it; "" if the size is read.
+    """
 
     tensor: str
     axis: int
     line: int
     text: str
-    added: str = ""  # the tensor that is joined to it
+    added: str = ""
 
 
 def wrong_length(nodes: Sequence[ast.AST]) -> str:
     """Return a sentence if the text reads the size of another axis than the growing one, or "".
+
+    The sentence is about the first tensor that grows and of which no size that is read can be the
+    length.
 
     Args:
         nodes: All nodes of one function.
@@ -44,8 +55,10 @@ def wrong_length(nodes: Sequence[ast.AST]) -> str:
         size = reads[0]
         if max(len(size.text), len(join.tensor)) > LONGEST:
             continue
-        name = layout[size.axis] if -len(layout) <= size.axis < len(layout) else ""
-        meaning = f", which is {name}" if 0 < len(name) <= LONGEST else ""
+        is_in_layout = -len(layout) <= size.axis < len(layout)
+        meaning = ""
+        if is_in_layout and 0 < len(layout[size.axis]) <= LONGEST:
+            meaning = f", which is {layout[size.axis]}"
         return (
             f"`{size.text}`, written on line {size.line}, is the size of axis {size.axis}{meaning}."
             f" The torch.{join.text} on line {join.line} makes axis {join.axis} longer, so the "
@@ -55,6 +68,7 @@ def wrong_length(nodes: Sequence[ast.AST]) -> str:
 
 
 def _sizes_read(nodes: Sequence[ast.AST]) -> Iterator[AxisUse]:
+    """Yield each `x.shape[axis]` and `x.size(axis)` whose axis is written as a number."""
     for node in nodes:
         match node:
             case ast.Subscript(ast.Attribute(tensor, "shape"), index) | ast.Call(
@@ -66,6 +80,7 @@ def _sizes_read(nodes: Sequence[ast.AST]) -> Iterator[AxisUse]:
 
 
 def _joins(nodes: Sequence[ast.AST]) -> Iterator[AxisUse]:
+    """Yield each `torch.cat` of a pair of tensors along an axis that is written as a number."""
     for node in nodes:
         match node:
             case ast.Call(
@@ -79,31 +94,40 @@ def _joins(nodes: Sequence[ast.AST]) -> Iterator[AxisUse]:
                     yield AxisUse(ast.unparse(tensor), axis, node.lineno, name, ast.unparse(added))
 
 
-def _may_be_equal(size: int, joined: int, layout: Layout) -> bool:
-    """Return whether both may be the same axis: -2 is axis 2 only if there are four axes."""
-    if (size < 0) == (joined < 0):
-        return size == joined
-    return not layout or size % len(layout) == joined % len(layout)
+def _may_be_equal(axis: int, other_axis: int, layout: Layout) -> bool:
+    """Return whether both may be the same axis: -2 is axis 2 only if there are four axes.
+
+    If the layout is not known, a negative and a positive number may be the same axis.
+    """
+    if (axis < 0) == (other_axis < 0):
+        return axis == other_axis
+    return not layout or axis % len(layout) == other_axis % len(layout)
 
 
 def _layout(nodes: Sequence[ast.AST], join: AxisUse) -> Layout:
-    """Return the layout of the tensor that is joined; () if its text shows no view."""
+    """Return the layout of the tensor that is added, by its last value above the join.
+
+    Returns () if that value is no view.
+    """
     layout: Layout = ()
     for node in nodes:
         match node:
             case ast.Assign([target], value) if ast.unparse(target) == join.added:
-                layout = _layout_of_value(value) if node.lineno < join.line else layout
+                if node.lineno < join.line:
+                    layout = _layout_of_value(value)
     return layout
 
 
 def _layout_of_value(value: ast.expr) -> Layout:
+    """Return the sizes of a view, also after transpositions; () for any other expression."""
     match value:
         case ast.Call(ast.Attribute(tensor, "transpose" | "swapaxes"), [first, second]):
             layout = [*_layout_of_value(tensor)]
-            axes = [axis for axis in map(_integer, (first, second)) if axis is not None]
-            if len(axes) < 2 or not all(-len(layout) <= axis < len(layout) for axis in axes):
+            a, b = _integer(first), _integer(second)
+            valid_axes = range(-len(layout), len(layout))
+            if a is None or b is None or not {a, b}.issubset(valid_axes):
                 return ()
-            layout[axes[0]], layout[axes[1]] = layout[axes[1]], layout[axes[0]]
+            layout[a], layout[b] = layout[b], layout[a]
             return tuple(layout)
         case ast.Call(ast.Attribute(_, "view" | "reshape"), [ast.Tuple(sizes)]) | ast.Call(
             ast.Attribute(_, "view" | "reshape"), sizes
@@ -113,6 +137,7 @@ def _layout_of_value(value: ast.expr) -> Layout:
 
 
 def _integer(node: ast.expr) -> int | None:
+    """Return the whole number that an expression writes, or None if it is another expression."""
     match node:
         case ast.Constant(int(number)) if type(number) is int:
             return number

@@ -14,7 +14,7 @@ from torch import nn
 from manyheads.box.worker.execute import raised_by
 from manyheads.box.worker.messages import Raised
 from manyheads.judge import exception_advice
-from manyheads.judge.exception_advice import LONGEST, suggest
+from manyheads.judge.exception_advice import MAX_NAME, suggest
 from manyheads.submission import Source
 
 GIVEN = {
@@ -107,8 +107,8 @@ def test_an_attempt_does_not_choose_the_word() -> None:
         undefined = Raised("NameError", (), f"name '{word}' is not defined", "call", 1)
         assert suggest(source, lacks(word, 1)) == ""
         assert suggest(source, undefined) == ""
-    longer = source_of(f"def f(): x.{'x' * LONGEST}xe\n")
-    assert suggest(longer, lacks("x" * LONGEST + "x", 1)) == ""
+    longer = source_of(f"def f(): x.{'x' * MAX_NAME}xe\n")
+    assert suggest(longer, lacks("x" * MAX_NAME + "x", 1)) == ""
 
 
 LONG = [

@@ -161,8 +161,8 @@ MEAN = "def running_mean(x):\n    return x\n"
 HOLD = """
 import sys, time
 from pathlib import Path
-from manyheads.judge.results_folder import alone_in
-with alone_in(Path(sys.argv[1]), []):
+from manyheads.judge.results_folder import lock_results
+with lock_results(Path(sys.argv[1]), []):
     print("held", flush=True)
     time.sleep(600)
 """
