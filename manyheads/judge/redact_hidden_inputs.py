@@ -96,7 +96,7 @@ Signatures = Mapping[str, Sequence[Signature]]
 _NUMBERS = re.compile(r"(?<![\w.])\d{1,6}(?=\b|x)|(?<=x)\d{1,6}\b")
 # In such a message, these numbers are not sizes.
 _POSITIONS = re.compile(r"\b(?:dimension|dim|axis|tensor number|argument|position) \d+")
-ANOTHER_SIZE, ANOTHER_NUMBER, SOME_NUMBER = "another size", "another number", "…"
+ANOTHER_SIZE, WITHHELD_NUMBER, CUT = "another size", "some number", "…"
 # A number in a text, its exponent, and its percent sign. Text is searched because some checks build
 # sentences with an f-string. In an `Evidence`, numbers are values.
 _NUMBER_IN_TEXT = re.compile(r"(?<![\w.])(\d+(?:\.\d+)?)((?:e[+-]?\d+)?)(%?)(?!\w|\.\d)")
@@ -380,7 +380,7 @@ class _Policy:
 
     A factor (1.253e+45) is shown if mistakes make such factors: powers of ten or two, quotients of
     small numbers, the call's sizes, roots of their quotients, and the scales of its dropout. Any
-    other is "another number".
+    other is "some number".
     """
 
     def __init__(self, exchanges: Sequence[Exchange], expected: Sequence[int]) -> None:
@@ -417,10 +417,10 @@ class _Policy:
         if abs(size) in self._withheld:
             return ANOTHER_SIZE
         is_known = abs(size) <= self._largest or size in self._products
-        return str(size) if is_known or not self._withheld else SOME_NUMBER
+        return str(size) if is_known or not self._withheld else CUT
 
     def _factor(self, number: Number) -> str:
-        """Return the nearest factor that mistakes make, or ANOTHER_NUMBER if none is near.
+        """Return the nearest factor that mistakes make, or WITHHELD_NUMBER if none is near.
 
         The attempt's own number is never shown, because its last digits could be a message.
         """
@@ -429,7 +429,7 @@ class _Policy:
         # each digit beyond the third makes the tolerance ten times smaller
         tolerance = NEAR * min(1.0, 10.0 ** (3 - number.digits))
         if not math.isclose(nearest, factor, rel_tol=tolerance):
-            return ANOTHER_NUMBER
+            return WITHHELD_NUMBER
         return f"{math.copysign(nearest, number.value):.4g}"
 
     def _number_in_text(self, budget: Iterator[int], match: re.Match[str]) -> str:
@@ -444,12 +444,12 @@ class _Policy:
         digits, exponent, percent = match.groups()
         number = float(digits + exponent)
         if percent:
-            return match[0] if number < _MOST_PERCENT else ANOTHER_NUMBER
+            return match[0] if number < _MOST_PERCENT else WITHHELD_NUMBER
         if exponent or "." in digits:
             significant_digits = digits.replace(".", "").lstrip("0")
             return self._factor(Number(number, len(significant_digits)))
         if next(budget, None) is None:
-            return SOME_NUMBER
+            return CUT
         size = self._size(int(digits))
         # a number that is shown keeps its zeros: 2,007 consists of 2 and 007
         return digits if size.isdigit() else size

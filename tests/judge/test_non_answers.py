@@ -101,7 +101,7 @@ GIVEN = "f gives back numbers of the first argument, and has computed nothing"
         ),
         pytest.param(
             lambda x: x * 0 + 1.2345,
-            "f gives another number in every place, whatever it is given",
+            "f gives some number in every place, whatever it is given",
             id="a constant that may be a message",
         ),
         pytest.param(lambda x: torch.arange(x.numel()).view(x.shape).to(x), SAME, id="a ramp"),

@@ -377,7 +377,7 @@ def test_a_factor_is_told_where_a_mistake_makes_it(factor: str, says: str) -> No
     digits = 4 if factor.startswith("1.253") else 3
     evidence = Evidence("every score is {} times what it should be", Number(float(factor), digits))
     assert str(evidence) == f"every score is {factor} times what it should be"
-    expected = f"every score is {says or 'another number'} times what it should be"
+    expected = f"every score is {says or 'some number'} times what it should be"
     assert redact(evidence, exchanges) == expected
     assert redact(in_a_text(evidence), exchanges) == expected
 
@@ -443,14 +443,14 @@ def test_a_parameters_size_is_withheld_from_the_words_of_any_check() -> None:
             "a tensor of shape (1, 12345)", "(1, another size)", id="a size of such a tensor"
         ),
         pytest.param("yours is scaled by 1.333", "by 1.333", id="a scale of dropout"),
-        pytest.param("yours is scaled by 1.338", "by another number", id="one that is near"),
+        pytest.param("yours is scaled by 1.338", "by some number", id="one that is near"),
         pytest.param("yours is scaled by 1.33", "by 1.333", id="with as many digits as it has"),
-        pytest.param("yours is scaled by 1.2345e-67", "by another number", id="any other scale"),
-        pytest.param("yours is -0.137", "is -another number", id="a negative number"),
+        pytest.param("yours is scaled by 1.2345e-67", "by some number", id="any other scale"),
+        pytest.param("yours is -0.137", "is -some number", id="a negative number"),
         pytest.param("with dropout = 0.25", "dropout = 0.25", id="a number of the call"),
         pytest.param("with a base of 2,007", "of 2,007", id="thousands"),
         pytest.param("it differs by 13.9%", "by 13.9%", id="a percentage"),
-        pytest.param("it differs by 1234567.8%", "by another number", id="a great percentage"),
+        pytest.param("it differs by 1234567.8%", "by some number", id="a great percentage"),
         pytest.param("in float32, c_attn.0 and 2×3", "float32, c_attn.0 and 2×3", id="names"),
     ],
 )
@@ -472,9 +472,9 @@ def test_of_a_text_that_a_check_has_put_together(evidence: str, says: str) -> No
         pytest.param(66, "66", id="a size of the call"),
         pytest.param((3, 12345), "(3, another size)", id="a shape"),
         pytest.param((1, 2) * 4, "(1, 2, 1, 2, 1, …)", id="a shape of many axes"),
-        pytest.param(Number(1.2345e67), "another number", id="a factor"),
-        pytest.param(Number(-0.137), "another number", id="a negative factor"),
-        pytest.param(Number(float("inf")), "another number", id="an infinite factor"),
+        pytest.param(Number(1.2345e67), "some number", id="a factor"),
+        pytest.param(Number(-0.137), "some number", id="a negative factor"),
+        pytest.param(Number(float("inf")), "some number", id="an infinite factor"),
         pytest.param(Number(0.0), "0", id="zero"),
         pytest.param(Number(-0.5), "-0.5", id="minus a half"),
         pytest.param("row 12345", "row another size", id="a text that quotes one"),
