@@ -19,7 +19,7 @@ from ..box.open_and_load import Stopped, load, start_again
 from ..box.replies import read_reply, within_file
 from ..box.worker import wire
 from ..box.worker.limits import MIB, Limits
-from ..box.worker.messages import Build, Call, Load, Output, Raised, Reply
+from ..box.worker.messages import Call, Load, Output, Raised, Reply
 from ..box.worker.result_structure import OPAQUE, Form, read_misfit
 from ..checks.explain import is_dtype_fault, is_refusal
 from ..checks.hidden_check import CheckOutcome
@@ -50,9 +50,9 @@ CUDA_IS_BROKEN = "CUDA error"
 
 @dataclass
 class ReplayNode:
-    """The next action of a check after certain replies: a call, or its outcome.
+    """A step of a check: its next action after certain replies, a call or its outcome.
 
-    None stands for a place that no attempt has reached yet.
+    The action is None if no attempt has reached the step yet.
     """
 
     next_action: Call | CheckOutcome | None = None
@@ -74,16 +74,17 @@ class ReplayCache:
         self.forget()
 
     def forget(self) -> None:
-        """Clear the cache. Only between attempts: a step stands for the replies before it."""
+        """Clear the cache. Call it only between attempts: a check refers to steps of the cache."""
         self.size = 0  # how many bytes are remembered
-        self._replies: dict[bytes, Reply] = {}  # keyed by the digest of their bytes
+        self._replies_by_digest: dict[bytes, Reply] = {}  # keyed by the digest of their bytes
         # the same replies by their ids, and replies that a check has changed
-        self._read: dict[int, Reply] = {}
-        self._first: dict[str, ReplayNode] = {}  # by check
-        self._calls: dict[bytes, Call] = {}  # keyed by the digest of their bytes
-        self._held: dict[int, Call] = {}  # the same calls by their ids, and calls that live longer
+        self._replies_by_id: dict[int, Reply] = {}
+        self._first_steps: dict[str, ReplayNode] = {}  # by check
+        self._calls_by_digest: dict[bytes, Call] = {}  # keyed by the digest of their bytes
+        # the same calls by their ids, and calls that outlive this cache
+        self._calls_by_id: dict[int, Call] = {}
         # the calls made from a call, by the id of that call
-        self._made: dict[int, Sequence[Call]] = {}
+        self._derived_calls: dict[int, Sequence[Call]] = {}
         self._packed: dict[tuple[int, str], bytes] = {}  # keyed by the id of the call and its dtype
         # replies of trusted code, with the versions of their tensors, by the call's id
         self.answers: dict[int, tuple[Reply, int]] = {}
@@ -100,20 +101,22 @@ class ReplayCache:
 
     def first_step(self, check: str) -> ReplayNode:
         """Return the first step of the check with this id."""
-        return self._first.setdefault(check, ReplayNode())
+        return self._first_steps.setdefault(check, ReplayNode())
 
     def after(self, step: ReplayNode, reply: Reply) -> ReplayNode:
-        """Return the step of the check that follows when its call gets this reply."""
-        return (
-            step.after.setdefault(id(reply), ReplayNode())
-            if id(reply) in self._read
-            else ReplayNode()
-        )
+        """Return the step of the check that follows when its call gets this reply.
+
+        The step is new, and not kept, if the cache does not keep the reply.
+        """
+        if id(reply) not in self._replies_by_id:
+            return ReplayNode()
+        return step.after.setdefault(id(reply), ReplayNode())
 
     def note(self, step: ReplayNode, action: Call | CheckOutcome) -> ReplayNode:
         """Note the action of the check at this step, and return the step.
 
-        If the check itself broke, its outcome is not remembered: this machine may be the cause.
+        If the check itself broke, the step is a new one, and its outcome is not remembered: this
+        machine may be the cause.
         """
         if isinstance(action, CheckOutcome) and action.fault:
             return ReplayNode(action)
@@ -125,34 +128,34 @@ class ReplayCache:
 
         Its id is the key under which its message and the answers of trusted code are remembered.
         """
-        if id(call) in self._held:
+        if id(call) in self._calls_by_id:
             return call
         data = wire.encode(call)
         digest = hashlib.sha256(data).digest()
-        if digest not in self._calls:
+        if digest not in self._calls_by_digest:
             # A copy does not change if a check changes its call in place afterwards.
             call_copy = wire.decode(data)
             assert isinstance(call_copy, Call)
-            self._calls[digest] = self._held[id(call_copy)] = call_copy
+            self._calls_by_digest[digest] = self._calls_by_id[id(call_copy)] = call_copy
             self.size += len(data)
-        return self._calls[digest]
+        return self._calls_by_digest[digest]
 
     def memoised(self, call: Call, make: Callable[[Call], Sequence[Call]]) -> Sequence[Call]:
-        """Return the calls that `make` returns for this one, made once.
+        """Return the calls that `make` returns for this one, and call `make` once for equal calls.
 
-        Use it with one `make` only.
+        The results are not kept by `make`, so use the cache with one `make` only.
         """
         call = self.hold(call)
-        if id(call) not in self._made:
-            self._made[id(call)] = [*map(self.hold, make(call))]
-        return self._made[id(call)]
+        if id(call) not in self._derived_calls:
+            self._derived_calls[id(call)] = [*map(self.hold, make(call))]
+        return self._derived_calls[id(call)]
 
     def hold_as_it_is(self, call: Call) -> None:
         """Hold a call that outlives this cache and does not change."""
-        self._held[id(call)] = call
+        self._calls_by_id[id(call)] = call
 
     def names_in(self, call: Call, reference: Runner) -> frozenset[str]:
-        """Return the names of the reference's parameters in what the call builds."""
+        """Return the names of the reference's parameters in the modules that the call builds."""
         call = self.hold(call)
         if id(call) not in self._names:
             builds = [
@@ -165,27 +168,34 @@ class ReplayCache:
     def pack(self, call: Call, dtype: str) -> bytes:
         """Return the message that asks for this call, in this dtype unless the call has one."""
         key = (id(call), dtype)
-        packed = self._packed.get(key) or wire.encode(cast(call, call.dtype or dtype))
-        if key not in self._packed and id(call) in self._held:
+        if key in self._packed:
+            return self._packed[key]
+        packed = wire.encode(cast(call, call.dtype or dtype))
+        if id(call) in self._calls_by_id:
             self._packed[key] = packed
             self.size += len(packed)
         return packed
 
     def read(self, payload: bytes) -> Reply:
-        """Return the reply in these bytes, one object for equal bytes. Raises BadReply."""
+        """Return the reply in these bytes: the same object for equal bytes, up to LARGE bytes.
+
+        Raises BadReply.
+        """
         if len(payload) > LARGE:
             return read_reply(payload)
         digest = hashlib.sha256(payload).digest()
-        reply = self._replies.get(digest)
-        if reply is None or changes_in(reply):
-            reply = read_reply(payload)
-            # A reply with stopped parts answers no call. In few bytes it may stand for sixty long
-            # messages.
-            if not reply.stopped:
-                self._replies[digest] = self._read[id(reply)] = reply
-                self.size += len(payload) + sys.getsizeof(
-                    reply.raised.message if reply.raised else ""
-                )
+        kept_reply = self._replies_by_digest.get(digest)
+        # A check may have changed the tensors of the kept reply in place.
+        if kept_reply is not None and not changes_in(kept_reply):
+            return kept_reply
+        reply = read_reply(payload)
+        # Only loading a file stops parts, so no call is answered by such a reply. It is not kept:
+        # its few bytes may unpack to sixty long messages, which `size` would not count.
+        if not reply.stopped:
+            self._replies_by_digest[digest] = reply
+            self._replies_by_id[id(reply)] = reply
+            message = reply.raised.message if reply.raised else ""
+            self.size += len(payload) + sys.getsizeof(message)
         return reply
 
 
@@ -198,12 +208,14 @@ class RememberingRunner(LocalRunner):
     def execute(self, call: Call) -> Reply:
         """Return the reply, computed once for all equal calls."""
         memory, call = self.memory, self.memory.hold(call)
-        reply, changes = memory.answers.get(id(call), (None, 0))
-        if reply is None or changes != changes_in(reply):
-            reply = super().execute(call)
-            if bytes_of(reply) <= LARGE:
-                memory.answers[id(call)] = (reply, changes_in(reply))
-                memory.size += bytes_of(reply)
+        kept_reply, changes = memory.answers.get(id(call), (None, 0))
+        # A check may have changed the tensors of the kept reply in place.
+        if kept_reply is not None and changes == changes_in(kept_reply):
+            return kept_reply
+        reply = super().execute(call)
+        if bytes_of(reply) <= LARGE:
+            memory.answers[id(call)] = (reply, changes_in(reply))
+            memory.size += bytes_of(reply)
         return reply
 
 
@@ -212,24 +224,23 @@ def validate_reply(call: Call, reply: Reply) -> str:
 
     The parser has checked its form; its content is the attempt's claim.
     """
-    builds = [value for value in call.inputs if isinstance(value, Build)]
+    builds = builds_in(call)
     attributes = zip((facts.attributes.keys() for facts in reply.modules), builds, strict=False)
     states = (frozenset(build.state or ()) for build in builds)
     unloaded = zip((facts.unloaded for facts in reply.modules), states, strict=False)
     leaves = cycle(form for _, form in call.form.leaves())
 
-    # After an exception, some entries may be missing.
     def differs(entries: Sequence[object], expected_count: int) -> bool:
-        return len(entries) > expected_count or (
-            reply.raised is None and len(entries) != expected_count
-        )
+        if reply.raised is not None:  # then some entries may be missing
+            return len(entries) > expected_count
+        return len(entries) != expected_count
 
     problems = {
         "it has another number of outputs than the call asks for": differs(
             reply.outputs, call.outputs
         ),
         "it describes a part that is opaque, or parts that were not asked": not all(
-            map(_is_of, reply.outputs, leaves)
+            map(_is_possible, reply.outputs, leaves)
         ),
         "it reports on modules that were not built": differs(reply.modules, len(builds)),
         "it names weights that were not given": any(
@@ -251,21 +262,29 @@ def validate_reply(call: Call, reply: Reply) -> str:
     return next((problem for problem, is_so in problems.items() if is_so), "")
 
 
-def _is_of(output: Output, form: Form) -> bool:
+def _is_possible(output: Output, leaf: Form) -> bool:
     """Return whether the output is possible at this leaf of a form.
 
-    An opaque output says nothing, and a misfit has no numbers.
+    An opaque leaf has an opaque output. At any leaf, the worker may report a misfit: the result has
+    another structure than the form. Neither output has anything but its kind.
     """
     is_misfit = read_misfit(output.kind) is not None
-    if is_misfit or output.kind == OPAQUE:
-        return (is_misfit or form.kind == "opaque") and output == Output(output.kind)
-    return form.kind != "opaque"
+    if is_misfit:
+        return output == Output(output.kind)
+    if output.kind == OPAQUE:
+        return leaf.kind == "opaque" and output == Output(output.kind)
+    return leaf.kind != "opaque"
 
 
 def _cause(reply: Reply) -> object:
-    """Return the part of an exception that does not depend on sizes."""
+    """Return what two exceptions with the same cause have in common, or None without an exception.
+
+    Digits are left out of the message, because they may be sizes.
+    """
     raised = reply.raised
-    return raised and (raised.type, raised.line, re.sub(r"\d+", "", raised.message))
+    if raised is None:
+        return None
+    return raised.type, raised.line, re.sub(r"\d+", "", raised.message)
 
 
 @dataclass(eq=False)
@@ -290,7 +309,7 @@ class AttemptRunner:
     # ids of calls answered in float32, though any dtype would do
     in_single: set[int] = field(default_factory=set)
     # the causes of exceptions that occurred in float64 and in float32 alike
-    in_both: set[object] = field(default_factory=set)
+    causes_in_both_dtypes: set[object] = field(default_factory=set)
     # Given if inputs are hidden. Then names that they may have chosen are removed from replies
     # (`with_known_names`).
     reference: Runner | None = None
@@ -300,8 +319,8 @@ class AttemptRunner:
     _ahead: dict[int, dict[str, Reply]] = field(default_factory=dict)
     _one_by_one: bool = False  # whether calls are no longer sent in batches
     _spent: Spent = field(default_factory=Spent)
-    # names in the reply of a process without any other call, by the call's id
-    _named_alone: dict[int, frozenset[str]] = field(default_factory=dict)
+    # names in the reply of a process that met no hidden input, by the call's id
+    _usual_names: dict[int, frozenset[str]] = field(default_factory=dict)
 
     def load(self) -> Raised | None:
         """Import the attempt in a fresh process.
@@ -313,7 +332,7 @@ class AttemptRunner:
             self._connection = start_again(self.box, self.limits, self._spent)
         else:
             self._connection = self.box.attempt(self.limits)
-        self._allowed()
+        self._seconds_allowed()
         try:
             loaded = load(self.box, self.limits, self.source.load(), self._connection, self._spent)
         except AttemptEnded:
@@ -330,7 +349,8 @@ class AttemptRunner:
     def load_into(self, connection: Connection) -> Raised | None:
         """Load the attempt in a process that has loaded another text, and return its exception.
 
-        This serves a first look, and never a verdict.
+        Replies from there may screen an attempt, and decide no verdict: the other text may have
+        left data in the process.
         """
         self._connection, connection.spent = connection, self._spent
         return self._ask(self.source.load()).raised
@@ -345,9 +365,9 @@ class AttemptRunner:
         return self._final_reply(CheckQuestion(self.check, call), self._ahead.pop(id(call), {}))
 
     def ask_ahead(self, calls: Sequence[Call]) -> None:
-        """Send these calls in one message.
+        """Send these calls in one message, and keep the replies for `execute`.
 
-        `execute` returns the replies. A call without a reply is then sent alone.
+        If a call has no reply then, `execute` sends it alone.
         """
         self._ahead = dict(zip(map(id, calls), self._replies(calls), strict=True))
 
@@ -370,102 +390,109 @@ class AttemptRunner:
     def _replies(self, calls: Sequence[Call]) -> list[dict[str, Reply]]:
         """Return the replies to each call by their dtype, as far as a batch gives them.
 
-        A call that raised in float64 is sent in float32, too.
+        A call that raised in float64, and may not in float32, is sent in a second batch.
         """
-        replies = self._ask_batch(calls, self.dtype)
-        ready_replies = [
-            {c.dtype or self.dtype: r} if r else {} for c, r in zip(calls, replies, strict=True)
-        ]
-        doubtful = [
-            i for i, reply in enumerate(replies) if reply and self._is_doubtful(calls[i], reply)
-        ]
-        for i, reply in zip(
-            doubtful, self._ask_batch([calls[i] for i in doubtful], "float32"), strict=True
-        ):
-            ready_replies[i] |= {"float32": reply} if reply else {}
+        ready_replies: list[dict[str, Reply]] = []
+        again = []
+        for call, reply in zip(calls, self._ask_batch(calls, self.dtype), strict=True):
+            ready_replies.append({call.dtype or self.dtype: reply} if reply else {})
+            if reply and self._may_work_in_float32(call, reply):
+                again.append((call, ready_replies[-1]))
+        replies = self._ask_batch([call for call, _ in again], "float32")
+        for (_, replies_of_call), reply in zip(again, replies, strict=True):
+            if reply:
+                replies_of_call["float32"] = reply
         return ready_replies
 
     def _final_reply(self, question: CheckQuestion, ready_replies: Mapping[str, Reply]) -> Reply:
-        """Choose and record the reply.
+        """Return the reply that counts, and record it.
+
+        It is in float32 if the attempt raises in float64 only, or because of its dtype. Raises
+        AttemptEnded.
 
         Args:
             question: The call, and the check that makes it.
             ready_replies: The replies that a batch has given already, by their dtype.
         """
-        call, ends = question.call, self._ends
+        call, ends_before = question.call, self._ends
         dtype = call.dtype or self.dtype
         try:
             reply = ready_replies.get(dtype) or self._execute_as(call, dtype)
         except AttemptEnded as ended:
-            if self._ends > ends:  # otherwise an earlier call has used up the time
-                # a later call has less time: it may be the first one's fault
-                is_late = ended.end is End.TIMEOUT
-                self.ended[question.check] = (
-                    next(iter(self.ended.values()), call) if is_late else call
-                )
+            if self._ends > ends_before:  # otherwise an earlier call has used up the time
+                # Calls have less time after the first end of the process. So the call that caused
+                # it may be to blame for a later timeout, too.
+                culprit = next(iter(self.ended.values()), call)
+                self.ended[question.check] = culprit if ended.end is End.TIMEOUT else call
             raise
-        if self._is_doubtful(call, reply):
-            in_single = ready_replies.get("float32") or self._execute_as(call, "float32")
-            if in_single.raised is None:
-                self.dtype, reply = "float32", in_single
-            elif _cause(in_single) == _cause(reply):
-                self.in_both.add(_cause(reply))
+        if self._may_work_in_float32(call, reply):
+            reply_in_float32 = ready_replies.get("float32") or self._execute_as(call, "float32")
+            if reply_in_float32.raised is None:
+                self.dtype, reply = "float32", reply_in_float32
+            elif _cause(reply_in_float32) == _cause(reply):
+                self.causes_in_both_dtypes.add(_cause(reply))
             elif reply.raised is not None and is_dtype_fault(reply.raised):
-                reply = in_single
+                reply = reply_in_float32
         if call.dtype is None and self.dtype == "float32":
             self.in_single.add(id(call))
-        reply = self._with_known_names(call, reply)
+        reply = self._without_chosen_names(call, reply)
         self.transcript.append(Exchange(question.check, call, reply))
         return reply
 
-    def _is_doubtful(self, call: Call, reply: Reply) -> bool:
-        """Return whether the attempt raised in float64, and may answer in float32."""
-        if (
-            call.dtype
-            or self.dtype != "float64"
-            or reply.raised is None
-            or is_refusal(reply.raised)
-        ):
-            return False
-        return _cause(reply) not in self.in_both
+    def _may_work_in_float32(self, call: Call, reply: Reply) -> bool:
+        """Return whether the attempt raised in float64, and may answer the call in float32.
 
-    def _with_known_names(self, call: Call, reply: Reply) -> Reply:
-        """Return the reply without the names that a hidden input may have chosen."""
+        It may not if it refused the input, or if an exception of the same cause has occurred in
+        both dtypes. A call that states its dtype is not repeated.
+        """
+        if call.dtype or self.dtype != "float64":
+            return False
+        if reply.raised is None or is_refusal(reply.raised):
+            return False
+        return _cause(reply) not in self.causes_in_both_dtypes
+
+    def _without_chosen_names(self, call: Call, reply: Reply) -> Reply:
+        """Return the reply without names through which an attempt could report a hidden input.
+
+        They are names of parameters and of tensors with a gradient. A name is harmless if the call
+        or the reference has it. The attempt's own names are kept if they are exactly those that it
+        also gives without a hidden input. A part of these names could encode the
+        input by its choice, so then all are replaced.
+        """
         names, allowed_names = names_in(reply), names_given(call)
         if self.reference is None or names <= allowed_names:
             return reply
         allowed_names |= self.memory.names_in(call, self.reference)
-        # The remaining names stay together, or all go: a selection could be a message, too.
-        if (
-            names <= allowed_names
-            or names - allowed_names == self._names_alone(call) - allowed_names
-        ):
+        own_names = names - allowed_names
+        if not own_names:
+            return reply
+        if own_names == self._names_without_hidden_input(call) - allowed_names:
             return reply
         return with_known_names(reply, allowed_names)
 
-    def _names_alone(self, call: Call) -> frozenset[str]:
-        """Return the names of the parts that the attempt builds if nothing hidden can choose them.
+    def _names_without_hidden_input(self, call: Call) -> frozenset[str]:
+        """Return the names in the attempt's reply if it builds the call's module without tensors.
 
-        The process has met no other call, and no tensor.
+        Its process has met no other call. Returns no names if the call does more than build a
+        module, or after MOST_ASKED_FOR_NAMES such processes.
         """
         only_built = without_tensors(call)
         if only_built is None:
             return frozenset()
         only_built = self.memory.hold(only_built)
-        if (
-            id(only_built) not in self._named_alone
-            and len(self._named_alone) < MOST_ASKED_FOR_NAMES
-        ):
+        is_asked = id(only_built) in self._usual_names
+        if not is_asked and len(self._usual_names) < MOST_ASKED_FOR_NAMES:
             self.close()  # a box runs one process at a time
-            alone = AttemptRunner(
+            fresh = AttemptRunner(
                 self.box, self.source, self.limits, self.device, self.dtype, self.memory
             )
-            alone._spent = self._spent
+            fresh._spent = self._spent
             reply = Reply()
-            with closing(alone), suppress(AttemptEnded):
-                reply = reply if alone.load() else alone.execute(only_built)
-            self._named_alone[id(only_built)] = names_in(reply)
-        return self._named_alone.get(id(only_built), frozenset())
+            with closing(fresh), suppress(AttemptEnded):
+                if not fresh.load():
+                    reply = fresh.execute(only_built)
+            self._usual_names[id(only_built)] = names_in(reply)
+        return self._usual_names.get(id(only_built), frozenset())
 
     def close(self) -> None:
         """End the attempt's process."""
@@ -473,31 +500,40 @@ class AttemptRunner:
             connection.close()
 
     def _ask_batch(self, calls: Sequence[Call], dtype: str) -> list[Reply | None]:
-        """Return a reply to each call in one batch.
+        """Send the calls in one batch, and return the reply to each.
 
-        If the batch fails, the process has been ended, and each reply is None.
+        Each reply is None if no batch is sent, or if the batch fails. After a failure the process
+        is ended, and no other batch is sent.
         """
         none: list[Reply | None] = [None] * len(calls)
         connection = self._connection
         if not calls or connection is None or self._one_by_one or self.device != "cpu":
             return none
-        spent = self._spent.seconds
-        patience = min(BATCH_SECONDS, self.limits.seconds_per_call, max(0.0, self._seconds_left))
+        spent_before = self._spent.seconds
+        seconds = min(BATCH_SECONDS, self.limits.seconds_per_call, max(0.0, self._seconds_left))
         try:
             packed = [self.memory.pack(call, dtype) for call in calls]
-            replies = connection.ask_all(packed, self.memory.read, patience)
+            replies = connection.ask_all(packed, self.memory.read, seconds)
         except AttemptEnded:
-            self._connection, self._one_by_one, self._spent.seconds = None, True, spent
+            self._connection = None
+            self._one_by_one = True
+            self._spent.seconds = spent_before  # the calls are sent again, one by one
             return none
         if any(validate_reply(call, reply) for call, reply in zip(calls, replies, strict=True)):
             self.close()
             self._one_by_one = True
             return none
-        return [self._read(reply) for reply in replies]
+        return [self._with_lines_of_file(reply) for reply in replies]
 
     def _execute_as(self, call: Call, dtype: str) -> Reply:
-        if self._connection is None and (raised := self.load()) is not None:
-            return Reply(raised=raised)
+        """Return the attempt's reply to the call in this dtype.
+
+        If the attempt has no process, it is loaded into a new one. Raises AttemptEnded.
+        """
+        if self._connection is None:
+            raised = self.load()
+            if raised is not None:
+                return Reply(raised=raised)
         reply = self._ask(cast(call, dtype, self.device))
         if problem := validate_reply(call, reply):
             self.close()
@@ -505,11 +541,8 @@ class AttemptRunner:
             raise AttemptEnded(
                 End.BAD_REPLY, f"The attempt sent something that is not an answer: {problem}."
             )
-        if (
-            self.device != "cpu"
-            and reply.raised is not None
-            and CUDA_IS_BROKEN in reply.raised.message
-        ):
+        message = reply.raised.message if reply.raised is not None else ""
+        if self.device != "cpu" and CUDA_IS_BROKEN in message:
             self.close()  # otherwise every later check would fail like this one
             self._ends += 1
         return reply
@@ -518,8 +551,11 @@ class AttemptRunner:
     def _seconds_left(self) -> float:
         return self.limits.seconds_per_attempt - self._spent.seconds
 
-    def _allowed(self) -> float:
-        """Return the seconds for the next message. Raises AttemptEnded if none are left."""
+    def _seconds_allowed(self) -> float:
+        """Return the seconds for the next message, fewer after each end of the process.
+
+        Raises AttemptEnded if the attempt has no time left.
+        """
         if self._seconds_left <= 0:
             self.close()
             time_limit = (
@@ -527,28 +563,24 @@ class AttemptRunner:
             )
             raise AttemptEnded(End.TIMEOUT, f"This attempt has used up {time_limit}.")
         per_call = self.limits.seconds_per_call
-        return float(
-            min(
-                self._seconds_left,
-                per_call,
-                max(SHORTEST, per_call / SHORTER_AFTER_END**self._ends),
-            )
-        )
+        shortened = max(SHORTEST, per_call / SHORTER_AFTER_END**self._ends)
+        return float(min(self._seconds_left, per_call, shortened))
 
     def _ask(self, message: Load | Call) -> Reply:
-        allowed, connection = self._allowed(), self._connection
+        """Send the message to the attempt's process, and return the reply. Raises AttemptEnded."""
+        allowed, connection = self._seconds_allowed(), self._connection
         assert connection is not None
         try:
-            return self._read(connection.ask(message, allowed))
+            return self._with_lines_of_file(connection.ask(message, allowed))
         except AttemptEnded:
             self._connection = None
             self._ends += 1
             raise
 
-    def _read(self, reply: Reply) -> Reply:
-        """Return the reply without lines that the file does not have.
+    def _with_lines_of_file(self, reply: Reply) -> Reply:
+        """Return the reply without line numbers that the file does not have.
 
-        A NotImplementedError is marked if the function in which it stands has other code, too.
+        A NotImplementedError is marked if its function has other code, too.
         """
         reply = within_file(reply, self.source.text.count("\n") + 1)
         raised = reply.raised

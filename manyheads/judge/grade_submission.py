@@ -261,7 +261,7 @@ class Judge:
             expected = run.reference.execute(call) if is_comparable(call) else None
             return (lambda reply: agree(reply, expected)) if expected else None
 
-        def do_pass(edited: AttemptRunner, ids: Sequence[str]) -> bool:
+        def checks_pass(edited: AttemptRunner, ids: Sequence[str]) -> bool:
             edited_outcomes = self._checks.run(exercise.checks, replace(run, attempt=edited), ids)
             if any(o.outcome == "timeout" for o in edited_outcomes):
                 raise OutOfTime
@@ -270,7 +270,7 @@ class Judge:
         if not self._settings.lines or self._settings.device != "cpu":
             return ()
         with self._noting(f"{attempt.source.name}: a search for its line"):
-            edits = EditedAttempts(attempt, outcomes, is_right, do_pass)
+            edits = EditedAttempts(attempt, outcomes, is_right, checks_pass)
             mended = edits.mended(self._settings.bounds)
             return tuple(proved_line(attempt.source, edit.line, edit.described) for edit in mended)
         return ()
@@ -287,7 +287,11 @@ class Judge:
         for call in dictionary.calls:
             judged.memory.hold_as_it_is(call)
         attempt = AttemptRunner(
-            self._box, judged.source, self._limits, memory=judged.memory, in_both=judged.in_both
+            self._box,
+            judged.source,
+            self._limits,
+            memory=judged.memory,
+            causes_in_both_dtypes=judged.causes_in_both_dtypes,
         )
         with closing(attempt), suppress(AttemptEnded):
             if attempt.load() is None:

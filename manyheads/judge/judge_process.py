@@ -45,7 +45,7 @@ class WorkerLost(CourseFault):
 def grade_all(
     plan: GradePlan, submissions: Sequence[Submission], jobs: int, only: Only
 ) -> Iterator[Graded]:
-    """Yield results as they come. Without submissions, no judge is started.
+    """Grade the submissions with `jobs` judges, and yield each result when it is there.
 
     Raises the exceptions of a judge's start (BoxUnavailable, CourseError, GraderFault).
 
@@ -59,8 +59,8 @@ def grade_all(
     if not jobs:
         return
     judges = [
-        SteadyJudge(replace(plan, reports_unrecorded=not i), cpu)
-        for i, cpu in enumerate(one_for_each(jobs))
+        SteadyJudge(replace(plan, reports_unrecorded=index == 0), cpu)
+        for index, cpu in enumerate(cpu_for_each_judge(jobs))
     ]
     free = SimpleQueue[SteadyJudge]()
     for judge in judges:
@@ -89,8 +89,8 @@ def grade_all(
 class SteadyJudge:
     """A judge in another process, which ends with the caller, and is replaced if it dies.
 
-    Then its submission is tried once more in a fresh process, exercise by exercise. If that process
-    dies too, the exercise that it graded is not graded.
+    If it dies, its submission is tried once more in a fresh process, exercise by exercise. An
+    exercise that ends this process, too, is not graded.
     """
 
     def __init__(self, plan: GradePlan, cpu: int | None = None) -> None:
@@ -126,12 +126,10 @@ class SteadyJudge:
             return self._grade(submission, only)
         except WorkerLost:
             self._replace()
-        exercise_ids, gradings = only or self._plan.exercises, []
-        for id_ in (
-            e.id
-            for e in submission.assignment.exercises
-            if not exercise_ids or e.id in exercise_ids
-        ):
+        selected, gradings = only or self._plan.exercises, []
+        for id_ in (exercise.id for exercise in submission.assignment.exercises):
+            if selected and id_ not in selected:
+                continue
             try:
                 gradings.append(self._grade(submission, (id_,)))
             except WorkerLost:
@@ -148,20 +146,22 @@ class SteadyJudge:
             self._end()
 
     def _start(self) -> None:
+        """Start the process, with a pipe to it."""
         context = multiprocessing.get_context("spawn")
-        self._line, theirs = context.Pipe()
+        self._pipe, pipe_of_process = context.Pipe()
         self._process = context.Process(
-            target=_serve, args=(theirs, self._plan, self._cpu), name=JUDGE, daemon=True
+            target=_serve, args=(pipe_of_process, self._plan, self._cpu), name=JUDGE, daemon=True
         )
-        with theirs:
+        with pipe_of_process:
             self._process.start()
 
     def _end(self) -> None:
+        """End the process, by force if it has not ended after CLOSE_SECONDS."""
         self._process.terminate()
         self._process.join(CLOSE_SECONDS)
         self._process.kill()
         self._process.join()
-        self._line.close()  # only now, because another thread may read from it
+        self._pipe.close()  # only now, because another thread may read from it
 
     def _replace(self) -> None:
         """Start another process in place of one that died.
@@ -178,6 +178,7 @@ class SteadyJudge:
     def _grade(
         self, submission: Submission, only: Collection[str], given_up: Collection[str] = ()
     ) -> Graded:
+        """Have the process grade these exercises, except those that are given up."""
         self.wait()
         graded = self._ask(submission, tuple(only), tuple(given_up))
         assert isinstance(graded, Graded)
@@ -190,8 +191,8 @@ class SteadyJudge:
         """
         try:
             if message:
-                self._line.send(message)
-            answer = self._line.recv()
+                self._pipe.send(message)
+            answer = self._pipe.recv()
         except (EOFError, OSError):
             raise WorkerLost(LOST) from None
         if isinstance(answer, Exception):
@@ -199,46 +200,54 @@ class SteadyJudge:
         return answer
 
 
-def _serve(line: Connection, plan: GradePlan, cpu: int | None) -> None:
+def _serve(pipe: Connection, plan: GradePlan, cpu: int | None) -> None:
+    """Grade the submissions that come through the pipe, until it is closed.
+
+    The first answer is None when the judge is ready, or the exception of its start.
+    """
     if cpu is not None:
         os.sched_setaffinity(0, {cpu})
-    box = ExitStack()
+    stack = ExitStack()  # closes the box
 
     # This also ends a running attempt, which ends with its box.
     def terminate(number: int, frame: object) -> None:
-        box.close()
+        stack.close()
         os._exit(0)
 
     signal.signal(signal.SIGTERM, terminate)
     # Ctrl-C reaches the whole group, but only the caller should react
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     end_with_parent()  # before the slow imports
-    with suppress(EOFError, OSError), box:
+    with suppress(EOFError, OSError), stack:
         try:
-            judge = open_judge(plan, box)
+            judge = open_judge(plan, stack)
         except Exception as error:
-            line.send(error)
+            pipe.send(error)
             return
-        line.send(None)
+        pipe.send(None)
         gc.set_threshold(10_000, 10, 1_000_000)  # no full collection while a submission is graded
         while True:
-            submission, only, given_up = line.recv()
+            submission, only, given_up = pipe.recv()
             judge.faults.clear()
             try:
                 result = judge.grade(submission, only, given_up)
-                line.send(Graded(submission, result, tuple(judge.faults)))
+                pipe.send(Graded(submission, result, tuple(judge.faults)))
             except Exception as error:
-                line.send(error)
+                pipe.send(error)
             # Banks, tables and the growing replay caches stay alive. The garbage collector would
             # visit them again and again, for an eighth of a judge's CPU time.
             gc.collect()
             gc.freeze()
 
 
-def open_judge(plan: GradePlan, box: ExitStack) -> Judge:
+def open_judge(plan: GradePlan, stack: ExitStack) -> Judge:
     """Open a box, prove its isolation, and return the judge of this process.
 
     Raises BoxUnavailable, CourseError, GraderFault.
+
+    Args:
+        plan: The options of the run.
+        stack: Closes the box when it is closed.
     """
     # While modules are imported, a garbage collection finds nothing and takes a fifth of the time.
     gc.disable()
@@ -254,29 +263,35 @@ def open_judge(plan: GradePlan, box: ExitStack) -> Judge:
             problem = "this machine has no CUDA device that torch can use"
             raise BoxUnavailable(f"{problem}. Next: course grade … --device cpu")
         course = load_course(plan.course)
-        opened = box.enter_context(
+        box = stack.enter_context(
             open_box(plan.level, course.limits.for_worker(plan.device), course.root)
         )
-        prove(opened, course, plan.device)
+        prove(box, course, plan.device)
         make_meta_ready()  # references are called on the meta device
-        judge = Judge(course, opened, plan)
+        judge = Judge(course, box, plan)
         judge.demand_points()  # here, because all grading begins here
         if plan.reports_unrecorded:
             tell_unrecorded(course, plan.exercises)
-        # A submitted text cannot make this process use up the machine's memory: the allocation
-        # fails, one exercise is not graded, and the run goes on. Boxes inherit the limit, which is
-        # above theirs.
-        with suppress(ImportError):  # Windows, where nobody grades
-            import resource
-
-            data_limit = (MEMORY_MIB + course.limits.memory_mib) * 1024 * 1024
-            resource.setrlimit(
-                resource.RLIMIT_DATA, (data_limit, resource.getrlimit(resource.RLIMIT_DATA)[1])
-            )
+        _limit_memory(course)
         return judge
     finally:
         gc.freeze()  # imported modules stay until the end
         gc.enable()
+
+
+def _limit_memory(course: Course) -> None:
+    """Limit the memory of this process and of the processes that it starts.
+
+    Without a limit, a submitted text could make the judge use up the machine's memory. With it, an
+    allocation fails, one exercise is not graded, and the run goes on. Boxes inherit the limit,
+    which is above theirs.
+    """
+    with suppress(ImportError):  # Windows, where nobody grades
+        import resource
+
+        data_limit = (MEMORY_MIB + course.limits.memory_mib) * 1024 * 1024
+        _, hard_limit = resource.getrlimit(resource.RLIMIT_DATA)
+        resource.setrlimit(resource.RLIMIT_DATA, (data_limit, hard_limit))
 
 
 def tell_unrecorded(course: Course, exercises: Collection[str]) -> None:
@@ -284,21 +299,22 @@ def tell_unrecorded(course: Course, exercises: Collection[str]) -> None:
 
     Args:
         course: The course.
-        exercises: The ids of the exercises to look at; empty for all.
+        exercises: The ids of the exercises that may be listed; empty for all.
     """
     from ..diagnosis.recording_file import current
 
-    ids = [
-        e.id
-        for e in course.exercises
-        if (not exercises or e.id in exercises) and current(e) is None
+    selected = [
+        exercise for exercise in course.exercises if not exercises or exercise.id in exercises
     ]
+    ids = [exercise.id for exercise in selected if current(exercise) is None]
     if ids:
-        says = (
+        problem = (
             f"no current recording of {', '.join(ids)}: points are given, and no "
             "misconception is named"
         )
-        print(f"course: {says}. Next: course release {' '.join(ids)}", file=sys.stderr, flush=True)
+        print(
+            f"course: {problem}. Next: course release {' '.join(ids)}", file=sys.stderr, flush=True
+        )
 
 
 def end_with_parent() -> None:
@@ -318,16 +334,16 @@ def end_with_parent() -> None:
     threading.Thread(target=end, name="orphan", daemon=True).start()
 
 
-def one_for_each(jobs: int) -> Sequence[int | None]:
-    """Return a CPU for each judge if this process may use exactly `jobs` CPUs, and otherwise None.
+def cpu_for_each_judge(judge_count: int) -> Sequence[int | None]:
+    """Return one CPU for each judge if there are as many CPUs as judges, otherwise None for each.
 
-    Without a fixed CPU, the kernel schedules better. A judge and its box alternate: one computes
-    while the other waits. On one CPU, each finds in the cache the data that the other has just
-    written, and no other CPU has to wake up. That saves a sixteenth of the CPU time of a correct
-    submission.
+    A judge and its box alternate: one computes while the other waits. On one CPU, each finds in the
+    cache the data that the other has just written, and no other CPU has to wake up. That saves a
+    sixteenth of the CPU time of a correct submission. With more CPUs or fewer, the kernel places
+    processes better than we do.
     """
     cpus = _cpus()
-    return cpus if len(cpus) == jobs else [None] * jobs
+    return cpus if len(cpus) == judge_count else [None] * judge_count
 
 
 def usable() -> int:
@@ -336,5 +352,6 @@ def usable() -> int:
 
 
 def _cpus() -> list[int]:
-    # only Linux has this call
+    """Return the CPUs that this process may use; [] if the system does not tell."""
+    # Only Linux has this call.
     return sorted(os.sched_getaffinity(0)) if sys.platform == "linux" else []

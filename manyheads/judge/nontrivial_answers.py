@@ -32,26 +32,27 @@ from ..diagnosis.observed_reply import ObservedReply
 
 # The least difference, as a fraction of the largest number, at which two answers of the reference
 # count as different, or four as not adding up.
-MUCH = 1e-2
+CLEAR_DIFFERENCE = 1e-2
 ROUNDING = 1e-5  # numbers up to this size may be the remains of rounding, and show nothing
 # Relative tolerance. A wrong answer is not this close by chance, not even if one weight of a
 # softmax is nearly 1.
 RIGHT = 1e-6
-# If an answer has fewer numbers, one that changes by chance makes it noise, and all may resemble
-# the right ones by chance.
-FEW = 100
+# With fewer numbers, an answer that changes by chance is noise, and noise may resemble the right
+# answer by chance.
+MIN_NUMBERS = 100
 # `_relation` of noise to the right answer exceeds this once in a million times, at any length.
-RELATED = 25.0
+LEAST_RELATION = 25.0
 # An answer is noise if repeating a call changes it by more than this fraction of the change that
 # other inputs cause.
-BY_CHANCE = 0.7
+MOST_CHANGE_BY_CHANCE = 0.7
 INFINITE = 1e3  # replaces infinite numbers: an infinity hides a score, and its size shows nothing
 # The other inputs are the first ones, shuffled and scaled by this factor, so that they stay within
 # the range that a check draws.
 SMALLER = 0.75
 # the most calls of a function that are tried, until the reference's answers show something
-TRIED = 8
-# The answer is an argument unchanged; or numbers of one argument, rearranged or selected.
+MOST_TRIED = 8
+LEAST_SCALE = 1e-30  # in place of 0, if an answer has nothing but zeros
+# Kinds of copies: an argument unchanged; or numbers of one argument, rearranged or selected.
 COPY, MOVED = "copy", "moved"
 # For each leaf of what a function returns, the types that occur there ("tensor", "float").
 Kinds = tuple[frozenset[str], ...]
@@ -64,15 +65,18 @@ class AsksNothingError(Exception):
 def missing_reply(
     exchanges: Sequence[Exchange], reference: Runner
 ) -> CheckFailed | AsksNothingError | None:
-    """Return why a check that passed does not count, or None if it does."""
+    """Return why a check that passed does not count, or None if it does.
+
+    Each of its functions needs an answer of the right type and without NaN. An AsksNothingError
+    says that the check itself is at fault.
+    """
     if not exchanges:
         return AsksNothingError("it asks the attempt nothing")
     expected_kinds: dict[str, Kinds] = {}
     answered = {target_of(exchange.call) for exchange in exchanges if exchange.reply.outputs}
     for target in dict.fromkeys(target_of(exchange.call) for exchange in exchanges):
-        target_kinds = kinds_of(
-            (e.call for e in exchanges if target_of(e.call) == target), reference
-        )
+        calls = (exchange.call for exchange in exchanges if target_of(exchange.call) == target)
+        target_kinds = kinds_of(calls, reference)
         # If the attempt answered, its own sizes may have made the reference refuse the call.
         if target_kinds is None and target not in answered:
             problem = f"it asks {target} for nothing that the reference answers"
@@ -99,9 +103,9 @@ def missing_reply(
 
 
 def kinds_of(calls: Iterable[Call], reference: Runner) -> Kinds | None:
-    """Return the types that the reference returns to these calls of one function.
+    """Return for each output of a function the types that the reference returns to these calls.
 
-    A part may be None in one call and a tensor in another. If the function has one output, its
+    An output may be None in one call and a tensor in another. If the function has one output, its
     first answer decides. Returns None if the reference answers none of the calls.
     """
     kind_sets: list[set[str]] = []
@@ -117,54 +121,68 @@ def kinds_of(calls: Iterable[Call], reference: Runner) -> Kinds | None:
 
 
 def _demand_kind(exchange: Exchange, expected_kinds: Kinds) -> None:
+    """Raise CheckFailed if an output has a type that the reference's output never has.
+
+    If the reference returns a number of some type, a number of any type is accepted.
+    """
     call, outputs = exchange.call, exchange.reply.outputs
     if outputs:
         Answer(call, exchange.reply).must_return()
     for out, allowed_kinds, answer in zip(
         outputs, cycle(expected_kinds), answers_of(call, exchange.reply), strict=False
     ):
-        # A part may be None, or opaque.
-        may_be = not call.form.is_leaf or out.kind in ("tensor", OPAQUE)
-        is_due = out.kind in allowed_kinds and (
-            may_be or (out.kind in TABLES and out.tensor is not None)
+        # A part may be None or opaque. A function's only output is a tensor, opaque, or a table of
+        # numbers.
+        is_answer = (
+            not call.form.is_leaf
+            or out.kind in ("tensor", OPAQUE)
+            or (out.kind in TABLES and out.tensor is not None)
         )
+        if is_answer and out.kind in allowed_kinds:
+            continue
         is_number = out.tensor is not None and out.tensor.dim() == 0
-        if not is_due and (allowed_kinds <= {"tensor", NONE, OPAQUE} or not is_number):
+        if not is_number or allowed_kinds <= {"tensor", NONE, OPAQUE}:
             raise answer.wrong_type(min(allowed_kinds - {NONE}, default=NONE), out.kind)
 
 
 def _demand_numbers(exchange: Exchange, reference: Runner) -> None:
-    """Demand that no answer is NaN or infinite if the reference's answer is finite.
+    """Raise CheckFailed if an output has a NaN and the reference's output has none.
 
-    In training mode, an infinite number may be a matter of chance.
+    An infinity is a failure, too, unless the reference's output has infinities, or is of booleans
+    or integers. In training mode nothing is demanded: dropout may cause such numbers by chance.
     """
     call, reply = exchange.call, exchange.reply
-    in_training = isinstance(call.subject, Build) and call.subject.training
-    if in_training or all(
-        out.tensor is None or bool(out.tensor.isfinite().all()) for out in reply.outputs
-    ):
+    if _is_in_training(call) or all(out.tensor is None or _is_finite(out) for out in reply.outputs):
         return
     for actual, expected, name in _paired_outputs(call, reply, reference.execute(call)):
-        if (
-            actual.tensor is not None
-            and expected.tensor is not None
-            and not bool(expected.tensor.isnan().any())
-        ):
-            # If the reference masks with infinities, the attempt may mask other places. It may also
-            # use infinities where the reference has booleans.
-            masks = not expected.tensor.is_floating_point() or not bool(
-                expected.tensor.isfinite().all()
-            )
-            assert_finite(
-                actual.tensor.masked_fill(actual.tensor.isinf(), 0.0) if masks else actual.tensor,
-                name,
-            )
+        if actual.tensor is None or expected.tensor is None:
+            continue
+        if bool(expected.tensor.isnan().any()):
+            continue
+        # If the reference masks with infinities, the attempt may mask other places. It may also use
+        # infinities in place of the reference's booleans.
+        may_be_infinite = not expected.tensor.is_floating_point() or not _is_finite(expected)
+        numbers = actual.tensor
+        if may_be_infinite:
+            numbers = numbers.masked_fill(numbers.isinf(), 0.0)
+        assert_finite(numbers, name)
+
+
+def _is_in_training(call: Call) -> bool:
+    """Return whether the call's subject is a module in training mode."""
+    return isinstance(call.subject, Build) and call.subject.training
+
+
+def _is_finite(output: Output) -> bool:
+    """Return whether the output's tensor has neither NaN nor infinities."""
+    return output.tensor is not None and bool(output.tensor.isfinite().all())
 
 
 def wrong_type(exchanges: Sequence[Exchange], reference: Runner) -> CheckFailed | None:
-    """Return why a check failed, if an ndarray, a list or a text came, or was expected, as numbers.
+    """Return the wrong type that explains why a check failed, or None.
 
-    Returns None if the check failed for any other reason.
+    Only calls are compared in which the attempt or the reference returned numbers as an ndarray, a
+    list or a text.
     """
     for exchange in exchanges:
         expected_kinds = kinds_of([exchange.call], reference) or ()
@@ -180,6 +198,7 @@ def wrong_type(exchanges: Sequence[Exchange], reference: Runner) -> CheckFailed 
 def _paired_outputs(
     call: Call, actual: Reply, expected: Reply
 ) -> Iterator[tuple[Output, Output, str]]:
+    """Return each output of the attempt with the reference's and its name in messages."""
     labels = (answer.label for answer in answers_of(call, actual))
     return zip(actual.outputs, expected.outputs, labels, strict=False)
 
@@ -201,37 +220,41 @@ def compare_with_reference(exchanges: Sequence[Exchange], reference: Runner) -> 
 
 
 def _compare(call: Call, actual_reply: Reply, expected_reply: Reply) -> None:
+    """Raise CheckFailed if the attempt's reply differs from the reference's in type or shape.
+
+    Nothing is compared if the reference raised an exception.
+    """
     if expected_reply.raised is not None:
         return
     Answer(call, actual_reply).must_return()
-    for got, expected_output, name in _paired_outputs(call, actual_reply, expected_reply):
-        if got.kind != expected_output.kind:
+    for actual, expected, name in _paired_outputs(call, actual_reply, expected_reply):
+        if actual.kind != expected.kind:
             raise CheckFailed(
-                f"{kind_name(expected_output.kind)} was expected; yours returned"
-                f" {kind_name(got.kind)}"
+                f"{kind_name(expected.kind)} was expected; yours returned {kind_name(actual.kind)}"
             )
-        if got.tensor is None or expected_output.tensor is None:
+        if actual.tensor is None or expected.tensor is None:
             continue
-        assert_shape(got.tensor, expected_output.tensor.shape, name)
-        if got.tensor.is_floating_point() != expected_output.tensor.is_floating_point():
-            expected, yours = (
-                str(t.dtype).removeprefix("torch.") for t in (expected_output.tensor, got.tensor)
+        assert_shape(actual.tensor, expected.tensor.shape, name)
+        if actual.tensor.is_floating_point() != expected.tensor.is_floating_point():
+            expected_dtype, actual_dtype = (
+                str(tensor.dtype).removeprefix("torch.")
+                for tensor in (expected.tensor, actual.tensor)
             )
-            raise CheckFailed(f"a tensor of {expected} was expected; yours is of {yours}")
-    for name, gradient in expected_reply.gradients.items():
-        if (
-            gradient is not None
-            and (actual_gradient := actual_reply.gradients.get(name)) is not None
-        ):
-            assert_shape(actual_gradient, gradient.shape, "a gradient")
+            raise CheckFailed(
+                f"a tensor of {expected_dtype} was expected; yours is of {actual_dtype}"
+            )
+    for name, expected_gradient in expected_reply.gradients.items():
+        gradient = actual_reply.gradients.get(name)
+        if gradient is not None and expected_gradient is not None:
+            assert_shape(gradient, expected_gradient.shape, "a gradient")
 
 
 @dataclass(frozen=True)
 class Probe:
-    """Four calls with the reference's replies, or one call if a function is given no numbers.
+    """Calls of one function that show whether its answers depend on its input.
 
     Attributes:
-        calls: The calls.
+        calls: Four calls as from `four_like`, or one if the function is given no numbers.
         expected: The reference's replies to them.
         answers: Pairs of a reply of the attempt and the reference's reply: to the first of four
             calls, or, if there is one call, to all calls of the checks.
@@ -253,23 +276,23 @@ class Probe:
 
     @cached_property
     def compares(self) -> bool:
-        """Whether the reference compares numbers, so that its answers do not add up."""
-        return self.has_numbers and not _add_up(self.rows, MUCH)
+        """Whether the reference's answers do not add up: it compares numbers, as a softmax does."""
+        return self.has_numbers and not _add_up(self.rows, CLEAR_DIFFERENCE)
 
     @cached_property
     def depends_on_numbers(self) -> bool:
-        """Whether the reference's answer changes with the numbers, and is not a copy."""
+        """Whether the reference's answer changes with the numbers, and is no unchanged argument."""
         return (
             self.has_numbers
-            and difference(self.rows[1], self.rows[0]) > MUCH
+            and difference(self.rows[1], self.rows[0]) > CLEAR_DIFFERENCE
             and self.copy_kind != COPY
         )
 
     @property
-    def is_drawn(self) -> bool:
-        """Whether more than half of the numbers of each argument are different.
+    def has_varied_numbers(self) -> bool:
+        """Whether each argument has more than half as many different numbers as numbers.
 
-        If few numbers are repeated, a weighted sum may be a plain sum by chance.
+        If an argument repeats few numbers, a weighted sum may be a plain sum by chance.
         """
         return all(
             2 * value.unique().numel() > value.numel() for value in _numbers_given(self.calls[0])
@@ -278,7 +301,8 @@ class Probe:
     @property
     def copy_kind(self) -> str:
         """COPY or MOVED if the reference's answer is a copy of an argument, or ""."""
-        return _copied(self.expected[0], self.calls[0])[0]
+        copy_kind, _ = _copy_of_argument(self.expected[0], self.calls[0])
+        return copy_kind
 
     @cached_property
     def is_right(self) -> bool:
@@ -306,30 +330,29 @@ def choose_probe(
         made_of: Returns the calls that `four_like` makes of a call.
     """
     tried: list[Probe] = []
-    for exchange in (exchange for exchange in exchanges if has_numbers(exchange.reply)):
+    for exchange in exchanges:
+        if not has_numbers(exchange.reply):
+            continue
         calls = tuple(made_of(exchange.call, four_like))
         expected = tuple(map(reference.execute, calls))
-        if (
-            all(map(has_numbers, expected))
-            and len({numbers_of(reply).shape for reply in expected}) == 1
-        ):
-            tried.append(Probe(calls, expected, ((exchange.reply, expected[0]),)))
-            if (tried[-1].compares and tried[-1].is_right) or len(tried) == TRIED:
-                break
-    best = max(
-        tried,
-        key=lambda probe: (
-            probe.compares,
-            probe.is_right,
-            probe.depends_on_numbers,
-            len(probe.calls),
-        ),
-        default=None,
-    )
+        if not all(map(has_numbers, expected)):
+            continue
+        if len({numbers_of(reply).shape for reply in expected}) > 1:
+            continue
+        probe = Probe(calls, expected, ((exchange.reply, expected[0]),))
+        tried.append(probe)
+        if (probe.compares and probe.is_right) or len(tried) == MOST_TRIED:
+            break
+    best = max(tried, key=_informativeness, default=None)
     if best is None or len(best.calls) > 1:
         return best
     both = [(exchange.reply, reference.execute(exchange.call)) for exchange in exchanges]
     return replace(best, answers=tuple(pair for pair in both if all(map(has_numbers, pair))))
+
+
+def _informativeness(probe: Probe) -> tuple[bool, bool, bool, int]:
+    """Return a key by which probes are sorted: the most informative one has the largest."""
+    return probe.compares, probe.is_right, probe.depends_on_numbers, len(probe.calls)
 
 
 def all_right(exchanges: Sequence[Exchange], reference: Runner) -> bool:
@@ -338,22 +361,24 @@ def all_right(exchanges: Sequence[Exchange], reference: Runner) -> bool:
     An answer is comparable if the reference's has equally many numbers. Calls in training mode are
     left out, because their numbers may be random.
     """
-    plain = (
-        e for e in exchanges if not (isinstance(e.call.subject, Build) and e.call.subject.training)
-    )
-    pairs = [(e.reply, reference.execute(e.call)) for e in plain]
+    pairs = [
+        (exchange.reply, reference.execute(exchange.call))
+        for exchange in exchanges
+        if not _is_in_training(exchange.call)
+    ]
     comparable = [pair for pair in pairs if _are_comparable(*pair)]
     return bool(comparable) and all(_are_near(*pair) for pair in comparable)
 
 
 def _are_comparable(actual: Reply, expected: Reply) -> bool:
+    """Return whether both replies have numbers, and equally many."""
     if not has_numbers(actual) or not has_numbers(expected):
         return False
     return len(numbers_of(actual)) == len(numbers_of(expected))
 
 
 def require_nontrivial(attempt: Implementation, target: str, probe: Probe | None) -> None:
-    """Fail if the answers of the function of this name are trivial.
+    """Raise CheckFailed if the function's answers are not numbers, or do not depend on its input.
 
     Args:
         attempt: The attempt.
@@ -370,41 +395,49 @@ def require_nontrivial(attempt: Implementation, target: str, probe: Probe | None
     expect(
         len({row.shape for row in (*rows, again)}) == 1, f"{target} gives another shape each time"
     )
-    by_chance, by_input = (float((rows[0] - row).norm()) for row in (again, rows[-1]))
-    if by_chance > TOLERANCE * float(again.norm()):
-        is_noise = again.numel() < FEW or by_chance > BY_CHANCE * by_input
+    change_by_chance = float((rows[0] - again).norm())
+    change_by_input = float((rows[0] - rows[-1]).norm())
+    if change_by_chance > TOLERANCE * float(again.norm()):
+        is_noise = (
+            again.numel() < MIN_NUMBERS
+            or change_by_chance > MOST_CHANGE_BY_CHANCE * change_by_input
+        )
         expect(not is_noise, f"{target} gives another answer each time, whatever it is given")
     if len(rows) == 1:
-        _expect_to_go_by_sizes(target, probe)
+        _expect_dependence_on_sizes(target, probe)
     elif probe.compares or probe.depends_on_numbers:
-        _expect_to_go_by_numbers(attempt, target, probe, answers[0].reply, rows)
+        _expect_dependence_on_numbers(attempt, target, probe, answers[0].reply, rows)
 
 
-def _expect_to_go_by_numbers(
+def _expect_dependence_on_numbers(
     attempt: Implementation, target: str, probe: Probe, first_reply: Reply, rows: Sequence[Tensor]
 ) -> None:
-    """Fail if a function of numbers ignores them, copies them, or adds them up.
+    """Raise CheckFailed if a function of numbers ignores them, copies them, or adds them up.
 
     The answers must change with the numbers. They may be a copy, or add up, only if the reference's
     do.
+
+    Args:
+        attempt: The attempt.
+        target: The name of the function.
+        probe: The four calls.
+        first_reply: The attempt's reply to the first call.
+        rows: The numbers of the attempt's replies to all four.
     """
-    copy_kind, copied = _copied(first_reply, probe.calls[0])
-    adds_up = _add_up(rows, TOLERANCE) and (probe.is_drawn or not probe.compares)
-    is_copy = copy_kind == COPY or (
-        copy_kind == MOVED and adds_up
-    )  # otherwise it selects numbers by their size
-    expect(not is_copy or copy_kind == probe.copy_kind, f"{target} {copied}")
-    is_same = difference(rows[0], rows[1], max(1e-30, float(rows[0].abs().max()))) <= TOLERANCE
-    expect(not is_same, _gives_always(target, rows[0]))
+    copy_kind, description = _copy_of_argument(first_reply, probe.calls[0])
+    adds_up = _add_up(rows, TOLERANCE) and (probe.has_varied_numbers or not probe.compares)
+    # Moved numbers that do not add up are no copy: the function selects them by their size.
+    is_copy = copy_kind == COPY or (copy_kind == MOVED and adds_up)
+    expect(not is_copy or copy_kind == probe.copy_kind, f"{target} {description}")
+    scale = max(LEAST_SCALE, float(rows[0].abs().max()))
+    is_same = difference(rows[0], rows[1], scale) <= TOLERANCE
+    expect(not is_same, _unchanging_answer(target, rows[0]))
     has_nan = any(
         out.tensor is not None and bool(out.tensor.isnan().any()) for out in first_reply.outputs
     )
-    if (
-        probe.compares
-        and adds_up
-        and not has_nan
-        and not _goes_number_by_number(attempt, probe.calls[0], rows[0])
-    ):
+    if not probe.compares or not adds_up or has_nan:
+        return
+    if not _changes_number_by_number(attempt, probe.calls[0], rows[0]):
         problem = (
             "compares nothing: each number that it is given adds the same to its answer, "
             "whatever the others are"
@@ -414,8 +447,11 @@ def _expect_to_go_by_numbers(
         raise failed
 
 
-def _expect_to_go_by_sizes(target: str, probe: Probe) -> None:
-    """Fail if a function that is given no numbers always answers alike, or unlike the reference."""
+def _expect_dependence_on_sizes(target: str, probe: Probe) -> None:
+    """Raise CheckFailed if the answers of a function without numbers ignore the sizes it is given.
+
+    They must differ if the reference's do. Large ones must also resemble the reference's.
+    """
     pairs = [
         (numbers_of(actual, INFINITE), numbers_of(expected, INFINITE))
         for actual, expected in probe.answers
@@ -431,58 +467,71 @@ def _expect_to_go_by_sizes(target: str, probe: Probe) -> None:
         len(values) != 1 or len(expected_values) == 1,
         f"{target} gives the same answer, whatever it is given",
     )
-    varied = [i for i, (_, expected) in enumerate(pairs) if expected.unique().numel() > 1]
-    constant = [_is_constant(pairs[i][0], probe.answers[i][0]) for i in varied]
+    varied = [
+        (actual, expected, replies)
+        for (actual, expected), replies in zip(pairs, probe.answers, strict=True)
+        if expected.unique().numel() > 1
+    ]
+    constant = [_is_constant(actual, reply) for actual, _, (reply, _) in varied]
     if varied:
-        expect(not all(constant), _gives_always(target, pairs[varied[0]][0]))
-    large = [
-        i for i in varied if len(pairs[i][1]) >= FEW and pairs[i][0].shape == pairs[i][1].shape
-    ]
+        expect(not all(constant), _unchanging_answer(target, varied[0][0]))
+    relations: list[float] = []
+    for actual, expected, (_, expected_reply) in varied:
+        if len(expected) >= MIN_NUMBERS and actual.shape == expected.shape:
+            relations += [_relation(actual, mirror) for mirror in _mirror_images(expected_reply)]
     problem = f"what {target} gives has nothing to do with what it is given"
-    related = [
-        _relation(pairs[i][0], mirror) for i in large for mirror in _turned(probe.answers[i][1])
-    ]
-    expect(not large or max(related) >= RELATED, problem)
+    expect(not relations or max(relations) >= LEAST_RELATION, problem)
 
 
-def _turned(reply: Reply) -> Iterator[Tensor]:
+def _mirror_images(reply: Reply) -> Iterator[Tensor]:
     """Yield the numbers of an answer, and those of its mirror images.
 
     A table that is the wrong way round still depends on its sizes.
     """
     tensor = next(out.tensor for out in reply.outputs if out.tensor is not None)
     table = numbers_of(reply, INFINITE)
-    table = table.view(tensor.shape) if table.numel() == tensor.numel() else table
-    for axes in ((), *((axis,) for axis in range(table.dim())), tuple(range(table.dim()))):
-        yield table.flip(axes).flatten()
+    if table.numel() == tensor.numel():
+        table = table.view(tensor.shape)
+    all_axes = range(table.dim())
+    single_axes = [(axis,) for axis in all_axes]
+    for flipped_axes in ((), *single_axes, tuple(all_axes)):
+        yield table.flip(flipped_axes).flatten()
 
 
 def _relation(actual: Tensor, expected: Tensor) -> float:
-    """Return how closely one answer follows the other: about 1 for noise of any length."""
-    return (
-        len(actual) * float(torch.corrcoef(torch.stack([actual, expected]))[0, 1].nan_to_num()) ** 2
-    )
+    """Return the squared correlation of two answers, times their length.
+
+    For noise of any length it is about 1.
+    """
+    correlation = torch.corrcoef(torch.stack([actual, expected]))[0, 1]
+    return len(actual) * float(correlation.nan_to_num()) ** 2
 
 
-def _goes_number_by_number(attempt: Implementation, call: Call, answer: Tensor) -> bool:
-    """Return whether one changed number in each argument changes no more numbers of the answer.
+def _changes_number_by_number(attempt: Implementation, call: Call, answer: Tensor) -> bool:
+    """Return whether a change of one number per argument changes as many numbers of the answer.
 
-    Masked scores behave like that if the softmax is missing.
+    Fewer may change, but not none. Masked scores behave like that if the softmax is missing.
+
+    Args:
+        attempt: The attempt.
+        call: The call before the change.
+        answer: The numbers of the answer to it.
     """
 
     def change(value: Any) -> object:
         if not _is_of_numbers(value):
             return value
-        return torch.where(
-            torch.arange(value.numel()).view(value.shape) == value.numel() // 2, value + 1, value
-        )
+        indices = torch.arange(value.numel()).view(value.shape)
+        return torch.where(indices == value.numel() // 2, value + 1, value)
 
     changed = attempt.ask(call.map(change))
     changed.must_return()
-    return 0 < int((numbers_of(changed.reply) != answer).sum()) <= len(_numbers_given(call))
+    changed_count = int((numbers_of(changed.reply) != answer).sum())
+    return 0 < changed_count <= len(_numbers_given(call))
 
 
 def _are_near(actual: Reply, expected: Reply) -> bool:
+    """Return whether two replies have the same shapes, and equal numbers up to rounding."""
     if _tensor_shapes(actual) != _tensor_shapes(expected):
         return False
     return difference(numbers_of(actual), numbers_of(expected)) <= RIGHT
@@ -493,35 +542,33 @@ def _tensor_shapes(reply: Reply) -> list[torch.Size]:
 
 
 def four_like(call: Call) -> tuple[Call, ...]:
-    """Return the plain call and three like it, with a + b = c + d.
+    """Return four calls a, b, c, d with other numbers in each, so that a + b = c + d.
 
-    If the call is given no numbers, return it alone.
+    The first is the call itself, without gradients and everything else that is measured. If it is
+    given no numbers, it is the only one.
     """
-    alone: dict[str, Any] = dict.fromkeys(("second", "watch", "memory"), False)
-    call = replace(call, **alone, cotangent=None, runs=1)
+    unmeasured: dict[str, Any] = dict.fromkeys(("second", "watch", "memory"), False)
+    call = replace(call, **unmeasured, cotangent=None, runs=1)
     generator = torch.Generator().manual_seed(0)
 
     def shuffled(tensor: Tensor) -> Tensor:
-        return tensor.flatten()[torch.randperm(tensor.numel(), generator=generator)].view(
-            tensor.shape
-        )
+        order = torch.randperm(tensor.numel(), generator=generator)
+        return tensor.flatten()[order].view(tensor.shape)
 
+    # For each argument: the one of b, and how far those of c and d are from the mean of a and b.
     pairs = [(SMALLER * shuffled(value), shuffled(value) / 2) for value in _numbers_given(call)]
     if not pairs:
         return (call,)
 
     def changed(index: int) -> Call:
-        drawn = iter(pairs)
+        remaining = iter(pairs)
 
         def change(value: Any) -> object:
             if not _is_of_numbers(value):
                 return value
-            counterpart, apart = next(drawn)
-            return (
-                counterpart,
-                (value + counterpart) / 2 + apart,
-                (value + counterpart) / 2 - apart,
-            )[index]
+            argument_b, distance = next(remaining)
+            mean = (value + argument_b) / 2
+            return (argument_b, mean + distance, mean - distance)[index]
 
         return call.map(change)
 
@@ -529,6 +576,7 @@ def four_like(call: Call) -> tuple[Call, ...]:
 
 
 def _numbers_given(call: Call) -> list[Tensor]:
+    """Return the call's arguments that are tensors of floating-point numbers."""
     return [
         value
         for value in call.arguments.values()
@@ -541,12 +589,14 @@ def _is_of_numbers(value: object) -> bool:
 
 
 def _add_up(answers: Sequence[Tensor], tolerance: float) -> bool:
+    """Return whether a + b = c + d for these four answers."""
     a, b, c, d = answers
     scale = max(float(answer.abs().max()) if answer.numel() else 0.0 for answer in answers)
     return difference(a + b, c + d, scale) <= tolerance
 
 
-def _gives_always(target: str, numbers: Tensor) -> Evidence:
+def _unchanging_answer(target: str, numbers: Tensor) -> Evidence:
+    """Return the evidence that a function always answers with these numbers."""
     if numbers.numel() > 1 and bool((numbers == numbers[0]).all()):
         number = Number(float(numbers[0]))
         return Evidence("{} gives {} in every place, whatever it is given", target, number)
@@ -556,31 +606,43 @@ def _gives_always(target: str, numbers: Tensor) -> Evidence:
 def _is_constant(numbers: Tensor, reply: Reply) -> bool:
     """Return whether the answer repeats one number, or is an identity matrix."""
     shape = next(out.tensor.shape for out in reply.outputs if out.tensor is not None)
-    is_table = len(shape) > 1 and numbers.numel() == shape.numel()
-    identity = torch.eye(*shape[-2:]).double().expand(shape).flatten() if is_table else None
-    return bool((numbers == numbers[0]).all()) or (
-        identity is not None and torch.equal(numbers, identity)
-    )
+    if bool((numbers == numbers[0]).all()):
+        return True
+    if len(shape) < 2 or numbers.numel() != shape.numel():
+        return False
+    identity = torch.eye(*shape[-2:]).double().expand(shape)
+    return torch.equal(numbers, identity.flatten())
 
 
-def _copied(reply: Reply, call: Call) -> tuple[str, str]:
-    """Return whether an answer is a COPY of an argument or MOVED, and the words that say so.
+def _copy_of_argument(reply: Reply, call: Call) -> tuple[str, str]:
+    """Return COPY or MOVED and a description if an answer consists of numbers of one argument.
 
-    Returns two empty strings if it is neither.
+    Returns two empty strings if it does not.
     """
     tensor = next(out.tensor for out in reply.outputs if out.tensor is not None)
     row = tensor.flatten().float()  # the attempt may have answered in float32
+    if row.numel() < 2:
+        return "", ""
     for name, argument in call.arguments.items():
-        if isinstance(argument, Tensor) and _is_of_numbers(argument) and row.numel() > 1:
-            theirs = argument.flatten().float()
-            if argument.shape == tensor.shape and torch.equal(row, theirs):
-                return COPY, f"gives back {label(name)}, unchanged"
-            is_whole = row.numel() == theirs.numel() and torch.equal(
-                row.sort().values, theirs.sort().values
-            )
-            if is_whole or (bool((theirs == row[0]).any()) and bool(torch.isin(row, theirs).all())):
-                return MOVED, f"gives back numbers of {label(name)}, and has computed nothing"
+        if not isinstance(argument, Tensor) or not _is_of_numbers(argument):
+            continue
+        argument_row = argument.flatten().float()
+        if argument.shape == tensor.shape and torch.equal(row, argument_row):
+            return COPY, f"gives back {label(name)}, unchanged"
+        if _is_rearranged(row, argument_row) or _is_selected(row, argument_row):
+            return MOVED, f"gives back numbers of {label(name)}, and has computed nothing"
     return "", ""
+
+
+def _is_rearranged(row: Tensor, source: Tensor) -> bool:
+    """Return whether a row has the numbers of the source in any order."""
+    return row.numel() == source.numel() and torch.equal(row.sort().values, source.sort().values)
+
+
+def _is_selected(row: Tensor, source: Tensor) -> bool:
+    """Return whether each number of a row is one of the source's."""
+    # The first number decides in most cases, and is compared much faster than all.
+    return bool((source == row[0]).any()) and bool(torch.isin(row, source).all())
 
 
 def unmet_condition(
@@ -589,17 +651,23 @@ def unmet_condition(
     function: str,
     observations: Mapping[int, ObservedReply],
 ) -> str:
-    """Return why a function does not meet its preconditions, "" if it does."""
+    """Return why a function does not meet its recorded preconditions; "" if it does.
+
+    Args:
+        recording: The fault dictionary, with the preconditions.
+        attempt: The attempt.
+        function: The name of the function.
+        observations: The attempt's replies to the recorded calls, by the number of the call.
+    """
     conditions = [condition for condition in recording.conditions if condition.function == function]
+    judgements: list[Judged] = []
     try:
         for condition in conditions:
             if condition.rule == "answers":
                 _expect_answers(condition, attempt, observations)
-        judgements = [
-            _judged(condition, rule, attempt)
-            for condition in conditions
-            if (rule := condition.rule) != "answers"
-        ]
+        for condition in conditions:
+            if condition.rule != "answers":
+                judgements.append(_judged(condition, condition.rule, attempt))
         return first_unmet(judgements)
     except AttemptRaised as error:
         return describe_exception(error.raised, error.due)
@@ -608,6 +676,7 @@ def unmet_condition(
 
 
 def _judged(condition: RecordedCondition, rule: Rule, attempt: Runner) -> Judged:
+    """Return the attempt's answer to a condition's call, beside the recorded numbers."""
     answer = Implementation(attempt).ask(condition.calls[0])
     actual = Condition(rule, answer, condition.message, condition.left_out, condition.least)
     return judged_beside_numbers(actual, condition.expected[0])
@@ -616,13 +685,13 @@ def _judged(condition: RecordedCondition, rule: Rule, attempt: Runner) -> Judged
 def _expect_answers(
     condition: RecordedCondition, attempt: Runner, observations: Mapping[int, ObservedReply]
 ) -> None:
-    """Fail if a function's answers are trivial, as `require_nontrivial` does in grading."""
-    rights = tuple(_reply_with(tensor) for tensor in condition.expected)
+    """Raise CheckFailed if a function's answers are trivial, as in grading."""
+    expected = tuple(_reply_with(tensor) for tensor in condition.expected)
     if len(condition.calls) > 1:
-        answers = [(attempt.execute(condition.calls[0]), rights[0])]
+        answers = [(attempt.execute(condition.calls[0]), expected[0])]
     else:  # a function of sizes only: its answers to several sizes are compared
         answers = list(_replies_with_expected(condition.function, observations))
-    probe = Probe(condition.calls, rights, tuple(answers))
+    probe = Probe(condition.calls, expected, tuple(answers))
     if not all(has_numbers(actual) for actual, _ in answers) or not probe.is_right:
         require_nontrivial(Implementation(attempt), condition.function, probe)
 
@@ -632,14 +701,13 @@ def _replies_with_expected(
 ) -> Iterator[tuple[Reply, Reply]]:
     """Yield the attempt's reply and the reference's, for each call of the function with numbers."""
     for observed in observations.values():
-        expected = observed.expected_outputs[0] if observed.expected_outputs else None
-        if (
-            target_of(observed.call) == function
-            and expected is not None
-            and has_numbers(observed.reply)
-        ):
+        if target_of(observed.call) != function or not observed.expected_outputs:
+            continue
+        expected = observed.expected_outputs[0]
+        if expected is not None and has_numbers(observed.reply):
             yield observed.reply, _reply_with(expected)
 
 
 def _reply_with(tensor: Tensor) -> Reply:
+    """Return a reply whose only output is this tensor."""
     return Reply(outputs=(Output("tensor", tensor, shape=tuple(tensor.shape)),))

@@ -1,15 +1,15 @@
 """Prove the line at which an attempt goes wrong. Every check passes after one edit of that line.
 
-Edited attempts run in the box. A quick look tries many edits in one process, one after the other,
-which takes a tenth of the time. Then each promising edit is proved in a process that has run
-nothing else, as any attempt is. If one text leaves data for the next in the first process, it can
-only waste the look.
+Edited attempts run in the box. First, a quick test screens many edits in one process, one after the
+other, which takes a tenth of the time. Then each promising edit is proved in a process that has run
+nothing else, as any attempt is. If one text leaves data for the next in the process of the screen,
+that can only make a test useless.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice
@@ -20,107 +20,122 @@ from ..box.worker import wire
 from ..box.worker.messages import Call, Reply
 from ..checks.explain import is_left_open, says_unwritten
 from ..checks.hidden_check import CheckOutcome
-from ..checks.runner import target_of
+from ..checks.runner import Exchange, target_of
 from ..lines.search import Bounds, OutOfTime, candidates, find_lines
 from ..lines.single_edits import LineEdit
 from ..result import CheckResult
 from .attempt_runner import AttemptRunner
 
-ASKED = 8  # the most wrong calls that are repeated with an edited attempt at a look
-# the outcomes of checks with which a search makes sense
+SCREEN_CALLS = 8  # the most wrongly answered calls that the screen repeats with an edited attempt
+# The outcomes with which a search makes sense: a crash or a timeout may have other causes.
 _SEARCHED = ("passed", "failed", "error", "skipped")
 IsRight = Callable[[Reply], bool]
 
 
 @dataclass
 class EditedAttempts:
-    """Edits of an attempt that failed. Their process is kept between looks.
+    """Edits of an attempt that failed. The process of the screen is kept for the next texts.
 
     Attributes:
         attempt: The attempt.
         outcomes: The outcomes of the checks.
-        is_right: Returns for a call a function that tells whether a reply is right, or None if a
-            reply to the call shows nothing alone.
-        do_pass: Returns whether an attempt passes these checks, or all checks if none are given.
-            Raises OutOfTime and AttemptEnded.
+        is_right: Returns for a call a function that tells whether a reply is right. Returns None
+            if a single reply to the call does not show it.
+        checks_pass: Returns whether an attempt passes the checks with these ids, or all checks if
+            none are given. Raises OutOfTime and AttemptEnded.
     """
 
     attempt: AttemptRunner
     outcomes: Sequence[CheckOutcome | CheckResult]
     is_right: Callable[[Call], IsRight | None]
-    do_pass: Callable[[AttemptRunner, Sequence[str]], bool]
-    _connection: Connection | None = None
+    checks_pass: Callable[[AttemptRunner, Sequence[str]], bool]
+    _connection: Connection | None = None  # to the process of the screen
 
     @cached_property
     def _failed(self) -> list[str]:
-        return [o.id for o in self.outcomes if o.outcome not in ("passed", "skipped")]
+        """The ids of the failed checks."""
+        return [
+            outcome.id for outcome in self.outcomes if outcome.outcome not in ("passed", "skipped")
+        ]
 
     def mended(self, bounds: Bounds) -> tuple[LineEdit, ...]:
         """Return an edit for each line at which one edit makes every check pass.
 
         Returns () if there are no such lines, or too many.
         """
-        source, transcript = self.attempt.source, self.attempt.transcript
-        raised = [e.reply.raised for e in transcript]
-        is_unfinished = any(
-            says_unwritten(exception) or is_left_open(exception) for exception in raised
-        )
-        is_over = any(o.outcome not in _SEARCHED for o in self.outcomes)
-        # In these cases one edit is not enough.
-        if not self._failed or is_over or is_unfinished or source.is_unwritten:
+        if self._is_hopeless():
             return ()
-        exchanges = [e for e in transcript if e.check in self._failed]
-        packed = [(e, self.attempt.memory.pack(e.call, self.attempt.dtype)) for e in exchanges]
-        # Small calls are asked first, and those that ask for gradients last.
-        packed.sort(key=lambda pair: (pair[0].call.cotangent is not None, len(pair[1])))
-        judged = ((e, data, self.is_right(e.call)) for e, data in packed)
-        wrong_calls = (
-            (data, is_right)
-            for e, data, is_right in judged
-            if is_right is not None and not is_right(e.reply)
-        )
-        self._wrong = list(islice(wrong_calls, ASKED))
+        source = self.attempt.source
+        exchanges = [
+            exchange for exchange in self.attempt.transcript if exchange.check in self._failed
+        ]
+        self._wrong_calls = list(islice(self._wrongly_answered(exchanges), SCREEN_CALLS))
         self._deadline = time.monotonic() + bounds.seconds
-        raised_on = {
-            e.reply.raised.line
-            for e in exchanges
-            if e.reply.raised is not None and e.reply.raised.line
-        }
-        edits = candidates(source, {target_of(e.call) for e in exchanges}, raised_on)
+        raised = [exchange.reply.raised for exchange in exchanges]
+        raised_on = {exception.line for exception in raised if exception and exception.line}
+        targets = {target_of(exchange.call) for exchange in exchanges}
+        edits = candidates(source, targets, raised_on)
         if source.cells:  # the lines at which cells begin must stay
-            edits = [e for e in edits if e.after.count("\n") == e.before.count("\n")]
+            edits = [edit for edit in edits if edit.after.count("\n") == edit.before.count("\n")]
         try:
-            return find_lines(edits, self._look, self._passes, bounds)
+            return find_lines(edits, self._screen, self._passes, bounds)
         except (OutOfTime, AttemptEnded):  # raised if an edited attempt does not return
             return ()
         finally:
             if self._connection is not None:
                 self._connection.close()
 
-    def _look(self, texts: Sequence[str]) -> list[bool]:
-        """Return for each text whether it answers the wrong calls of the attempt rightly.
+    def _is_hopeless(self) -> bool:
+        """Return whether there is nothing to mend, or one edit cannot be enough."""
+        if not self._failed or self.attempt.source.is_unwritten:
+            return True
+        if any(outcome.outcome not in _SEARCHED for outcome in self.outcomes):
+            return True
+        raised = (exchange.reply.raised for exchange in self.attempt.transcript)
+        return any(says_unwritten(exception) or is_left_open(exception) for exception in raised)
 
-        If the attempt has no such calls, return whether the text passes the failed checks.
+    def _wrongly_answered(self, exchanges: Sequence[Exchange]) -> Iterator[tuple[bytes, IsRight]]:
+        """Yield each wrongly answered call, packed, with the function that judges a reply to it.
+
+        Small calls come first, and calls that ask for gradients last.
         """
-        if not self._wrong:
+        memory, dtype = self.attempt.memory, self.attempt.dtype
+        packed = [(exchange, memory.pack(exchange.call, dtype)) for exchange in exchanges]
+        packed.sort(key=lambda pair: (pair[0].call.cotangent is not None, len(pair[1])))
+        for exchange, message in packed:
+            is_right = self.is_right(exchange.call)
+            if is_right is not None and not is_right(exchange.reply):
+                yield message, is_right
+
+    def _screen(self, texts: Sequence[str]) -> list[bool]:
+        """Return for each text whether it is right in the calls that the attempt answers wrongly.
+
+        If there are no such calls, return whether the text passes the failed checks.
+        """
+        if not self._wrong_calls:
             return [self._passes(text, self._failed) for text in texts]
-        first_results = self._answer(texts, self._wrong[:1])
+        # The first call rules out most texts, and all texts answer it in one batch.
+        first_results = self._answer_rightly(texts, self._wrong_calls[:1])
         return [
-            ok and all(self._answer([text], self._wrong))
-            for ok, text in zip(first_results, texts, strict=True)
+            is_promising and all(self._answer_rightly([text], self._wrong_calls))
+            for is_promising, text in zip(first_results, texts, strict=True)
         ]
 
-    def _answer(self, texts: Sequence[str], calls: Sequence[tuple[bytes, IsRight]]) -> list[bool]:
-        """Return for each text whether it answers these calls rightly.
+    def _answer_rightly(
+        self, texts: Sequence[str], calls: Sequence[tuple[bytes, IsRight]]
+    ) -> list[bool]:
+        """Return for each text whether it answers all these calls rightly.
 
         The calls to all texts are sent together. If that fails, they are sent text by text.
+
+        Args:
+            texts: The edited texts.
+            calls: Packed calls, each with the function that judges a reply to it.
         """
-        packed_calls, source = [packed for packed, _ in calls], self.attempt.source
-        packed = [
-            message
-            for text in texts
-            for message in (wire.encode(replace(source, text=text).load()), *packed_calls)
-        ]
+        packed_calls, source = [message for message, _ in calls], self.attempt.source
+        packed = []
+        for text in texts:
+            packed += [wire.encode(replace(source, text=text).load()), *packed_calls]
         seconds_left = self._seconds_left()
         try:
             connection = self._connection or self.attempt.box.attempt(self.attempt.limits)
@@ -129,46 +144,56 @@ class EditedAttempts:
         except AttemptEnded as ended:
             if ended.end is End.TIMEOUT:
                 raise
-            return [len(texts) > 1 and all(self._answer([text], calls)) for text in texts]
+            if len(texts) == 1:
+                return [False]
+            return [all(self._answer_rightly([text], calls)) for text in texts]
         self._connection, connection.spent = connection, Spent()
-        answers = []
+        results = []
         for _ in texts:
             loaded, call_replies = next(replies), [next(replies) for _ in calls]
             verdicts = (
                 is_right(reply) for (_, is_right), reply in zip(calls, call_replies, strict=True)
             )
-            answers.append(loaded.raised is None and all(verdicts))
-        return answers
+            results.append(loaded.raised is None and all(verdicts))
+        return results
 
-    def _passes(self, text: str, look_at: Sequence[str] = ()) -> bool:
+    def _passes(self, text: str, only: Sequence[str] = ()) -> bool:
         """Return whether the text passes every check, in a new process.
 
-        If `look_at` has ids, only these checks are run, in the process of the looks.
+        Args:
+            text: The edited text.
+            only: If not empty, only the checks with these ids are run, in the process of the
+                screen.
         """
         seconds_left, original = self._seconds_left(), self.attempt
         per_call = min(seconds_left, original.limits.seconds_per_call)
         per_attempt = min(seconds_left, original.limits.seconds_per_attempt)
-        short = replace(original.limits, seconds_per_call=per_call, seconds_per_attempt=per_attempt)
+        limits = replace(
+            original.limits, seconds_per_call=per_call, seconds_per_attempt=per_attempt
+        )
         source = replace(original.source, text=text)
         attempt = AttemptRunner(
-            original.box, source, short, dtype=original.dtype, memory=original.memory
+            original.box, source, limits, dtype=original.dtype, memory=original.memory
         )
         try:
-            connection = (
-                self._connection or original.box.attempt(original.limits) if look_at else None
-            )
-            raised = attempt.load_into(connection) if connection else attempt.load()
-            return raised is None and self.do_pass(attempt, look_at)
+            if only:
+                connection = self._connection or original.box.attempt(original.limits)
+                raised = attempt.load_into(connection)
+            else:
+                raised = attempt.load()
+            return raised is None and self.checks_pass(attempt, only)
         except AttemptEnded as ended:
             if ended.end is End.TIMEOUT:
                 raise
             return False
         finally:
-            if look_at:
+            if only:
                 self._connection = attempt.release()
             attempt.close()
 
     def _seconds_left(self) -> float:
-        if (seconds_left := self._deadline - time.monotonic()) <= 0:
+        """Return the seconds until the deadline. Raises OutOfTime if it has passed."""
+        seconds_left = self._deadline - time.monotonic()
+        if seconds_left <= 0:
             raise OutOfTime
         return seconds_left

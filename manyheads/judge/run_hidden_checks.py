@@ -108,8 +108,8 @@ class CheckRun:
     forms: Mapping[str, Form] = field(default_factory=dict)
     drawn: list[Drawn] | None = None
 
-    def asked_by(self, check: str) -> list[Exchange]:
-        """Return the calls that the check with this id has made, with the attempt's replies."""
+    def exchanges_of(self, check: str) -> list[Exchange]:
+        """Return the calls that the check with this id has made, each with the attempt's reply."""
         return [exchange for exchange in self.attempt.transcript if exchange.check == check]
 
 
@@ -149,22 +149,23 @@ class Check:
             "draw": Draw(input_seed(run.secret, *run.seed_parts, self.name), run.drawn),
         }
         try:
-            arguments = {
-                name: fixtures[name]
-                for name in inspect.signature(self.function).parameters
-                if name in fixtures
-            }
+            parameter_names = inspect.signature(self.function).parameters
+            arguments = {name: fixtures[name] for name in parameter_names if name in fixtures}
             self.function(**{**arguments, **self.parameters})
         except (Exception, SystemExit, pytest.skip.Exception) as error:
             return error
         return None
 
     def judged(self, error: BaseException | None, run: CheckRun) -> CheckOutcome:
-        """Return the outcome of the check that ended with this exception, or with none."""
+        """Return the outcome of the check that ended with this exception, or with none.
+
+        A check that passed fails if a function that it calls has not answered. If the attempt
+        returned a wrong type, that is given as the reason for a failure.
+        """
         if self.needs_answers and error is None:
-            error = missing_reply(run.asked_by(self.id), run.reference)
+            error = missing_reply(run.exchanges_of(self.id), run.reference)
         elif self.needs_answers and type(error) is CheckFailed:
-            error = wrong_type(run.asked_by(self.id), run.reference) or error
+            error = wrong_type(run.exchanges_of(self.id), run.reference) or error
         return outcome_of(self.unattempted, error, run)
 
 
@@ -179,9 +180,10 @@ def collect_checks(files: Sequence[Path], device: str = "cpu") -> dict[Path, lis
             f"{missing[0]} is missing, which course.yaml requires. Next: write it, or mend "
             "course.yaml"
         )
-    folders = {file.parent.name for file in files}
-    for name in list(sys.modules):  # they may be from another course, or older than the files
-        if name in {file.stem for file in files} or name.partition(".")[0] in folders:
+    # Modules of these names may be from another course, or older than the files.
+    stems, folders = {file.stem for file in files}, {file.parent.name for file in files}
+    for name in list(sys.modules):
+        if name in stems or name.partition(".")[0] in folders:
             del sys.modules[name]
     collector, folder = _Collector(device), str(files[0].parent)
     arguments = [
@@ -229,21 +231,22 @@ class _Collector:
         """
         if call.excinfo is None or self.problem:
             return
-        errors = (call.excinfo.value, call.excinfo.value.__cause__)
-        locations = ((error, place_of(error, _is_of_checks)) for error in errors)
-        for error, location in locations:
+        for error in (call.excinfo.value, call.excinfo.value.__cause__):
+            location = place_of(error, _is_of_checks)
             if location is not None:
                 file, line = location
                 self.problem = f"{'/'.join(file.parts[-3:])}:{line}: {described(error)}"
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        """Note the last line of pytest's report if a file cannot be collected."""
         if report.failed and not self.problem:
             self.problem = str(report.longreprtext).strip().splitlines()[-1]
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        for item in (
-            collected for collected in items if not is_for_another_device(collected, self._device)
-        ):
+        """Convert the items that run on this device, and note the first that is not a check."""
+        for item in items:
+            if is_for_another_device(item, self._device):
+                continue
             try:
                 self.found.setdefault(item.path, []).append(check_of(item))
             except pytest.UsageError as error:
@@ -269,11 +272,8 @@ def check_of(item: pytest.Item) -> Check:
             f"{item.nodeid} needs to be a function with @check(points=…, layer=…) and a docstring"
         )
     parameters = dict(item.callspec.params) if hasattr(item, "callspec") else {}
-    if unknown := [
-        name
-        for name in inspect.signature(item.obj).parameters
-        if name not in {*parameters, *FIXTURES}
-    ]:
+    allowed = {*parameters, *FIXTURES}
+    if unknown := [name for name in inspect.signature(item.obj).parameters if name not in allowed]:
         raise pytest.UsageError(
             f"{item.nodeid} asks for {unknown[0]}: a check is given {', '.join(FIXTURES)} only"
         )
@@ -333,10 +333,9 @@ class HiddenChecks:
             run: The data that the checks share.
             only: The ids of the checks to run; empty for all.
         """
+        selected = [check for check in self._checks[file] if not only or check.id in only]
         with cpu_budget():
-            return run_checks(
-                [check for check in self._checks[file] if not only or check.id in only], run
-            )
+            return run_checks(selected, run)
 
 
 @contextmanager
@@ -350,9 +349,10 @@ def cpu_budget() -> Iterator[None]:
     if not hasattr(signal, "setitimer") or signal.getitimer(signal.ITIMER_PROF)[0]:
         yield
         return
-    # To standard error by its number, because sys.stderr may have been replaced; then the signal
-    # ends the process.
-    faulthandler.register(signal.SIGPROF, 2, chain=True)
+    # The traceback goes to the file descriptor, because sys.stderr may have been replaced. Then the
+    # handler passes the signal on, which ends the process.
+    standard_error = 2
+    faulthandler.register(signal.SIGPROF, standard_error, chain=True)
     signal.setitimer(signal.ITIMER_PROF, CPU_SECONDS)
     try:
         yield
@@ -368,7 +368,7 @@ class Catalogue:
 
     def __init__(self, course: Course) -> None:
         """Collect every check. Raises GraderFault."""
-        self._checks = HiddenChecks([e.checks for e in course.exercises])
+        self._checks = HiddenChecks([exercise.checks for exercise in course.exercises])
 
     def checks(self, exercise: Exercise) -> list[CheckOutcome]:
         """Return the checks of an exercise, as outcomes without an attempt."""
@@ -422,18 +422,22 @@ def run_checks(checks: Sequence[Check], run: CheckRun) -> list[CheckOutcome]:
     A check passes only if it got answers, and if the answers of its functions are not trivial. The
     attempt's transcript is brought into the order of the checks.
     """
-    ends = run_concurrently(checks, run)
-    unmet = _unmet_requirements(ends, checks[0].conditions if checks else {}, run)
-    outcomes = [_decided(check, end, unmet, run) for check, end in zip(checks, ends, strict=True)]
+    outcomes = run_concurrently(checks, run)
+    unmet = _unmet_requirements(outcomes, checks[0].conditions if checks else {}, run)
+    decided = [
+        _decided(check, outcome, unmet, run)
+        for check, outcome in zip(checks, outcomes, strict=True)
+    ]
     order = {check.id: position for position, check in enumerate(checks)}
     run.attempt.transcript.sort(key=lambda exchange: order.get(exchange.check, -1))
-    return outcomes
+    return decided
 
 
 def outcome_of(check: CheckOutcome, error: BaseException | None, run: CheckRun) -> CheckOutcome:
-    """Return the outcome of a check that ended with this exception or none, for a student.
+    """Return the outcome of a check that ended with this exception, or passed with none.
 
-    If the check itself broke, a wrong answer of the attempt may be the cause.
+    If the check itself broke, and the attempt's answers have another shape or type than the
+    reference's, that difference is the outcome. Otherwise the outcome has a fault of the grader.
     """
     if error is None:
         return replace(check, outcome="passed")
@@ -443,7 +447,7 @@ def outcome_of(check: CheckOutcome, error: BaseException | None, run: CheckRun) 
             check, outcome="error", evidence=evidence, raised=error.raised, function=error.place
         )
     if isinstance(error, CheckFailed):
-        evidence = redact(error.evidence, run.asked_by(check.id), error.expected)
+        evidence = redact(error.evidence, run.exchanges_of(check.id), error.expected)
         check = replace(
             check,
             suspect=error.suspect,
@@ -452,12 +456,11 @@ def outcome_of(check: CheckOutcome, error: BaseException | None, run: CheckRun) 
         )
         return replace(check, outcome="failed", evidence=evidence)
     if isinstance(error, AttemptEnded):
-        return replace(
-            check, outcome="timeout" if error.end is End.TIMEOUT else "crashed", evidence=str(error)
-        )
+        is_timeout = error.end is End.TIMEOUT
+        return replace(check, outcome="timeout" if is_timeout else "crashed", evidence=str(error))
     if isinstance(error, pytest.skip.Exception):
         return replace(check, outcome="skipped", evidence=str(error))
-    if differs := compare_with_reference(run.asked_by(check.id), run.reference):
+    if differs := compare_with_reference(run.exchanges_of(check.id), run.reference):
         return outcome_of(check, differs, run)
     fault = f"{check.id}: {type(error).__name__}: {error}{_line_in_checks(error)}"
     return replace(check, outcome="skipped", evidence=FAILED_ITSELF, fault=fault)
@@ -470,36 +473,43 @@ def _line_in_checks(error: BaseException) -> str:
     must stay hidden.
     """
     location = place_of(error, _is_of_checks)
-    return f" ({location[0].name}, line {location[1]})" if location else ""
+    if location is None:
+        return ""
+    file, line = location
+    return f" ({file.name}, line {line})"
 
 
 def _is_of_checks(file: Path) -> bool:
+    """Return whether a file belongs to a course's hidden checks."""
     return file.parts[-3:-1] == ("grader", "checks")
 
 
 def _unmet_requirements(
-    ends: Sequence[CheckOutcome], conditions: Mapping[str, Callable[..., Any]], run: CheckRun
+    check_outcomes: Sequence[CheckOutcome],
+    conditions: Mapping[str, Callable[..., Any]],
+    run: CheckRun,
 ) -> Mapping[str, CheckOutcome]:
     """Return for each function with trivial answers the first requirement that it does not meet.
 
-    The additional calls for this are left out of the attempt's transcript.
+    Only functions that a passed check calls are tested. The additional calls for this are left out
+    of the attempt's transcript.
 
     Args:
-        ends: The outcomes of the checks themselves.
+        check_outcomes: The outcomes of the checks themselves.
         conditions: For each function, the generator of its preconditions.
         run: The data that the checks share.
     """
     transcript = [*run.attempt.transcript]
-    passed = [end.id for end in ends if end.outcome == "passed"]
+    passed = [outcome.id for outcome in check_outcomes if outcome.outcome == "passed"]
     targets = dict.fromkeys(
-        target_of(exchange.call) for check in passed for exchange in run.asked_by(check)
+        target_of(exchange.call) for check in passed for exchange in run.exchanges_of(check)
     )
-    all_passed = len(passed) == len(ends)
-    demands = [
-        (name, demand)
-        for name in targets
-        for demand in _demands(name, conditions.get(name), all_passed, run)
-    ]
+    all_passed = len(passed) == len(check_outcomes)
+    demands: list[tuple[str, Check]] = []
+    for name in targets:
+        demands += [
+            (name, demand) for demand in _demands(name, conditions.get(name), all_passed, run)
+        ]
     outcomes = run_concurrently([demand for _, demand in demands], run)
     run.attempt.transcript[:] = transcript
     unmet: dict[str, CheckOutcome] = {}
@@ -510,15 +520,22 @@ def _unmet_requirements(
 
 
 def _decided(
-    check: Check, end: CheckOutcome, unmet: Mapping[str, CheckOutcome], run: CheckRun
+    check: Check, outcome: CheckOutcome, unmet: Mapping[str, CheckOutcome], run: CheckRun
 ) -> CheckOutcome:
-    """Return a check's outcome: as it ended, unless it passed with trivial answers."""
-    if end.outcome != "passed" or not unmet:
-        return end
-    targets = (target_of(exchange.call) for exchange in run.asked_by(check.id))
+    """Return the check's final outcome: a pass counts only if no function's answers are trivial.
+
+    Args:
+        check: The check.
+        outcome: Its outcome without requirements.
+        unmet: For each function with trivial answers, the requirement that it does not meet.
+        run: The data that the checks share.
+    """
+    if outcome.outcome != "passed" or not unmet:
+        return outcome
+    targets = (target_of(exchange.call) for exchange in run.exchanges_of(check.id))
     function = next((target for target in targets if target in unmet), "")
     if not function:
-        return end
+        return outcome
     requirement = unmet[function]
     return replace(
         check.unattempted,
@@ -536,7 +553,7 @@ def expect_conditions(
     draw: Draw,
     conditions: Callable[..., Iterable[Condition]],
 ) -> None:
-    """Fail if the attempt does not meet the preconditions of a function."""
+    """Raise CheckFailed if the attempt does not meet the preconditions of a function."""
     condition_list = list(conditions(attempt, draw))
     judged = [
         judged_beside(condition, reference.ask(condition.answer.call))
@@ -547,14 +564,17 @@ def expect_conditions(
 
 
 def _demands(
-    target: str, condition: Callable[..., Any] | None, passes: bool, run: CheckRun
+    target: str, conditions: Callable[..., Any] | None, all_passed: bool, run: CheckRun
 ) -> Iterator[Check]:
-    """Yield the requirements for a function as checks, unless it is known to be right.
+    """Yield the requirements for a function as checks.
+
+    If the function is right in a telling probe, it need not be tested for trivial answers. Its
+    preconditions are then tested only if a check failed and some of its answers are not right.
 
     Args:
         target: The name of the function.
-        condition: The generator of its preconditions, if it has some.
-        passes: Whether all checks passed.
+        conditions: The generator of its preconditions, if it has some.
+        all_passed: Whether all checks passed.
         run: The data that the checks share.
     """
     exchanges = [
@@ -570,8 +590,10 @@ def _demands(
     if not is_right:
         parameters, name = {"target": target, "probe": probe}, f"{target} says something"
         yield Check(name, require_nontrivial, unattempted, parameters, needs_answers=False)
-    if condition and probe and not (is_right and (passes or all_right(exchanges, run.reference))):
-        makers = {"conditions": condition}
+    if conditions is None or probe is None:
+        return
+    if not (is_right and (all_passed or all_right(exchanges, run.reference))):
+        makers = {"conditions": conditions}
         yield Check(
             f"{target} counts",
             expect_conditions,
@@ -582,25 +604,32 @@ def _demands(
 
 
 def run_concurrently(checks: Sequence[Check], run: CheckRun) -> list[CheckOutcome]:
-    """Return the outcome of each check, in the order of the checks."""
-    started = [_Running(check, run) for check in checks]
-    while asking := [
-        (running, call) for running in started if isinstance(call := running.next_action(), Call)
-    ]:
-        answers = run.attempt.execute_all(
-            [CheckQuestion(running.check.id, call) for running, call in asking]
-        )
-        for (running, _), answer in zip(asking, answers, strict=True):
-            running.take(answer)
-    return [
-        outcome for running in started if isinstance(outcome := running.next_action(), CheckOutcome)
-    ]
+    """Run the checks, and return the outcome of each, in the order of the checks.
+
+    In each round, the next calls of all checks that have not ended are sent together.
+    """
+    running = [_RunningCheck(check, run) for check in checks]
+    while True:
+        waiting: list[_RunningCheck] = []
+        questions: list[CheckQuestion] = []
+        outcomes: list[CheckOutcome] = []
+        for running_check in running:
+            action = running_check.next_action()
+            if isinstance(action, Call):
+                waiting.append(running_check)
+                questions.append(CheckQuestion(running_check.check.id, action))
+            else:
+                outcomes.append(action)
+        if not questions:
+            return outcomes
+        for running_check, answer in zip(waiting, run.attempt.execute_all(questions), strict=True):
+            running_check.take(answer)
 
 
-class _Running:
+class _RunningCheck:
     """One check and its current step.
 
-    Its function is run only if the replay cache does not know the next step.
+    The check's function is run only if the replay cache does not know the next action.
     """
 
     def __init__(self, check: Check, run: CheckRun) -> None:
@@ -608,20 +637,20 @@ class _Running:
         # The calls of a requirement depend on the attempt's answers, so its steps are not
         # remembered.
         self._step = run.memory.first_step(check.id) if check.needs_answers else ReplayNode()
-        self._unseen: list[Reply] = []  # replies that the function has not received
+        self._unseen_replies: list[Reply] = []  # replies that the function has not received
         self._function = greenlet(check.call)
 
     def next_action(self) -> Call | CheckOutcome:
-        """Return the call that the check makes now, or its outcome."""
+        """Return the next call of the check, or its outcome if it has ended."""
         if self._step.next_action is None:
             self._note(self._catch_up())
             assert self._step.next_action is not None
         return self._step.next_action
 
     def take(self, answer: Reply | AttemptEnded) -> None:
-        """Take the answer to its call."""
+        """Go on to the step after this answer to the check's call."""
         if isinstance(answer, Reply):
-            self._unseen.append(answer)
+            self._unseen_replies.append(answer)
             self._step = self._run.memory.after(self._step, answer)
         else:
             self._catch_up()
@@ -629,36 +658,36 @@ class _Running:
             self._note(self._function.throw(answer))
 
     def _catch_up(self) -> Call | BaseException | None:
-        """Give the function all replies that it has not received.
+        """Start the function if need be, and give it all replies that it has not received.
 
-        Returns its next call, or the exception that ended it.
+        Returns its next call, or the exception that ended it, or None if it passed.
         """
         action = None
-        if not self._function:
-            action = self._function.switch(
-                self._run, _Waiting(self._run.attempt.device, getcurrent())
-            )
-        while self._unseen:
-            action = self._function.switch(self._unseen.pop(0))
+        if not self._function:  # not started
+            runner = _SuspendingRunner(self._run.attempt.device, getcurrent())
+            action = self._function.switch(self._run, runner)
+        while self._unseen_replies:
+            action = self._function.switch(self._unseen_replies.pop(0))
         return action
 
     def _note(self, action: Call | BaseException | None) -> None:
+        """Note the call, or the outcome of the check that ended so, as the action of this step."""
         noted = action if isinstance(action, Call) else self.check.judged(action, self._run)
         self._step = self._run.memory.note(self._step, noted)
 
 
 @dataclass
-class _Waiting:
-    """The runner that checks see here.
+class _SuspendingRunner:
+    """The runner that checks are given when they run concurrently.
 
     A call suspends its check until all other checks have made a call or ended.
     """
 
     device: str
-    hub: greenlet
+    hub: greenlet  # which sends the calls of all checks together
 
     def execute(self, call: Call) -> Reply:
-        """Return the reply. Raises AttemptEnded."""
+        """Suspend the check, and return the reply when it is there. Raises AttemptEnded."""
         reply = self.hub.switch(call)
         assert isinstance(reply, Reply)
         return reply

@@ -31,7 +31,7 @@ from .single_edits import (
 
 # the longest code that is edited, in lines and in characters, not counting lines of comments
 LONGEST_LINES, LONGEST = 400, 20_000
-# characters of code in all edits: a look loads every edited text, and there is no time for more
+# characters of code in all edited texts together: each is loaded, and there is no time for more
 MOST_LOADED = 20_000_000
 MOST = 4000  # the most edits of one text
 # bytes of all edited texts: in a text with an emoji, each character takes four bytes
@@ -41,9 +41,9 @@ SWAPPED = 6  # the most items of which all pairs are swapped
 
 
 def gates(code: CodePart, node: ast.AST) -> Changes:
-    """Yield edits of code that only training should run: the gate is added or removed.
+    """Yield edits that add or remove a condition on training mode, such as around a dropout.
 
-    A forgotten super().__init__() is added, too.
+    Forgotten arguments and a forgotten super().__init__() are added, too.
     """
     match node:
         case ast.IfExp(body=body, orelse=orelse):
@@ -57,10 +57,12 @@ def gates(code: CodePart, node: ast.AST) -> Changes:
             yield "gate", 2, {test: "True"}
             yield "gate", 3, {test: f"({code.text(test)}) and self.training"}
         case ast.FunctionDef(name="__init__", body=body) if "super()" not in code.text(node):
-            statement = next((s for s in body if not is_docstring(s)), body[-1])
-            is_compound = isinstance(statement, ast.If | ast.For | ast.With | ast.While | ast.Try)
-            between = f"\n{' ' * statement.col_offset}" if is_compound else "; "
-            yield "super", 0, {statement: f"super().__init__(){between}{code.text(statement)}"}
+            code_statements = (statement for statement in body if not is_docstring(statement))
+            start = next(code_statements, body[-1])
+            # Python allows no compound statement after a semicolon.
+            is_compound = isinstance(start, ast.If | ast.For | ast.With | ast.While | ast.Try)
+            separator = f"\n{' ' * start.col_offset}" if is_compound else "; "
+            yield "super", 0, {start: f"super().__init__(){separator}{code.text(start)}"}
 
 
 def orders(code: CodePart, node: ast.AST) -> Changes:
@@ -80,26 +82,25 @@ def orders(code: CodePart, node: ast.AST) -> Changes:
     # an argument needs no parentheses
     text_of = code.atom if isinstance(node, ast.BinOp | ast.IfExp) else code.text
     for group in groups:
-        for a, b in combinations(
-            [expression for expression in group if not isinstance(expression, ast.Starred)][
-                :SWAPPED
-            ],
-            2,
-        ):
-            if code.text(a) != code.text(b):
-                yield "swap", 1, {a: text_of(b), b: text_of(a)}
+        items = [item for item in group if not isinstance(item, ast.Starred)]
+        for item, partner in combinations(items[:SWAPPED], 2):
+            if code.text(item) != code.text(partner):
+                yield "swap", 1, {item: text_of(partner), partner: text_of(item)}
 
 
 def statements(code: CodePart, node: ast.AST) -> Changes:
-    """Yield edits that replace a statement by `pass`, or return what a function ends with."""
+    """Yield edits that replace a statement by `pass`, or return a function's last value."""
     match node:
         case ast.Expr() | ast.AugAssign() | ast.Assign() | ast.If() if node is not code.root:
             yield "statement", 3, {node: "pass"}
         case ast.FunctionDef(
-            body=[*_, ast.Expr(value=x) | ast.Assign(targets=[ast.Name(), *_], value=x) as last]
+            body=[
+                *_,
+                ast.Expr(value=value) | ast.Assign(targets=[ast.Name(), *_], value=value) as last,
+            ]
         ):
             if not is_docstring(last):
-                yield "return", 1, {last: f"return {code.text(x)}"}
+                yield "return", 1, {last: f"return {code.text(value)}"}
 
 
 RULES: Sequence[Callable[[CodePart, ast.AST], Changes]] = (
@@ -118,7 +119,8 @@ def candidates(
 ) -> list[LineEdit]:
     """Return the edits of the code that calls of these targets reach, likely ones first.
 
-    Each edited text occurs once. The list is empty if the text is too long or cannot be parsed.
+    Each edited text occurs once. The list is empty if the text cannot be parsed, or if the code or
+    all edited texts together are too long.
 
     Args:
         source: The attempt's text.
@@ -126,25 +128,33 @@ def candidates(
         raised_on: The lines of exceptions that ended failed calls.
     """
     code = [line for line in source.text.split("\n") if not line.lstrip().startswith("#")]
-    if len(code) > LONGEST_LINES or (length := sum(map(len, code))) > LONGEST:
+    length = sum(map(len, code))
+    if len(code) > LONGEST_LINES or length > LONGEST:
         return []
-    edits: dict[str, LineEdit] = {}
-    for edit in islice(
-        _edits(source, targets), min(MOST, MOST_BYTES // sys.getsizeof(source.text))
-    ):
-        if edit.line and (edit.after not in edits or edit.tier < edits[edit.after].tier):
+    most_edits = min(MOST, MOST_BYTES // sys.getsizeof(source.text))
+    edits: dict[str, LineEdit] = {}  # by the edited text
+    for edit in islice(_edits(source, targets), most_edits):
+        if not edit.line:  # it changes nothing
+            continue
+        if edit.after not in edits or edit.tier < edits[edit.after].tier:
             edits[edit.after] = edit
-    likely = sorted(edits.values(), key=lambda e: (e.tier - NEAR * (e.line in raised_on), e.line))
+
+    def tier_and_line(edit: LineEdit) -> tuple[int, int]:
+        tier = edit.tier - NEAR if edit.line in raised_on else edit.tier
+        return tier, edit.line
+
+    likely = sorted(edits.values(), key=tier_and_line)
     return likely if len(likely) * length <= MOST_LOADED else []
 
 
 def _edits(source: Source, targets: Collection[str]) -> Iterator[LineEdit]:
+    """Yield the edits of all rules, part by part."""
     for code in parts_of(source, targets):
         for rule, node in product(RULES, code.nodes):
             yield from (code.edit(*change) for change in rule(code, node))
 
 
-TOGETHER = 16  # the number of edits in one look
+BATCH = 16  # the edits that are screened together
 
 
 class OutOfTime(Exception):
@@ -168,7 +178,7 @@ class Bounds:
 
 def find_lines(
     edits: Sequence[LineEdit],
-    look: Callable[[Sequence[str]], list[bool]],
+    screen: Callable[[Sequence[str]], list[bool]],
     passes: Callable[[str], bool],
     bounds: Bounds,
 ) -> tuple[LineEdit, ...]:
@@ -179,22 +189,24 @@ def find_lines(
 
     Args:
         edits: The edits, likely ones first.
-        look: Returns for each text whether it is worth a proof, after a quick look at the failed
-            calls.
+        screen: Returns for each text whether it is worth a proof: a quick test with some of the
+            failed calls.
         passes: Returns whether a text passes every check, in a process that has run nothing else.
-        bounds: The limits. `look` and `passes` watch the time, and raise OutOfTime.
+        bounds: The limits. `screen` and `passes` watch the time, and raise OutOfTime.
     """
-    proved: dict[int, LineEdit] = {}
+    proved: dict[int, LineEdit] = {}  # by line
     proofs = 0
 
-    def is_open(edit: LineEdit) -> bool:
-        return edit.line not in proved and all(
-            edit.category == proved_edit.category for proved_edit in proved.values()
-        )
+    def may_be_proved(edit: LineEdit) -> bool:
+        categories = {proved_edit.category for proved_edit in proved.values()}
+        return edit.line not in proved and categories <= {edit.category}
 
-    for start in range(0, min(len(edits), bounds.edits), TOGETHER):
-        batch = [e for e in edits[start : min(start + TOGETHER, bounds.edits)] if is_open(e)]
-        for edit in filter(is_open, compress(batch, look([e.after for e in batch]))):
+    edits = edits[: bounds.edits]
+    for start in range(0, len(edits), BATCH):
+        batch = [*filter(may_be_proved, edits[start : start + BATCH])]
+        promising = compress(batch, screen([edit.after for edit in batch]))
+        # Tested once more for each edit, because a proof may rule out the rest of its batch.
+        for edit in filter(may_be_proved, promising):
             proofs += 1
             if proofs > bounds.proofs:
                 return ()

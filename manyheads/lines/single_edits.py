@@ -12,19 +12,21 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import accumulate, permutations
-from operator import ne
+from itertools import accumulate, combinations, permutations, product
 from typing import Any
 
 from ..submission.source import Source, printable
 
 NAMES = 40  # the most names of a part, and attributes of a class, that replace others
 SHOWN = 160  # the most characters of a line in an edit's description
+# expressions that need no parentheses as an operand or a receiver
 _ATOMS = (ast.Name, ast.Attribute, ast.Call, ast.Subscript, ast.Constant, ast.List, ast.Dict)
+# nodes and fields that are not edited: they compute nothing
 _LEFT_OUT = (ast.JoinedStr, ast.Raise, ast.Import, ast.ImportFrom, ast.Global, ast.Nonlocal)
 _NO_CODE = ("annotation", "returns", "decorator_list", "type_params", "msg")
 
-# The category and tier of an edit, and the new text of each changed node. The key type is Any
+# The category and tier of an edit, and the new text of each changed node. A tier says how late an
+# edit is tried: from 0, a mistake that most attempts make, to 4, a rare one. The key type is Any
 # because a mapping is invariant in its keys.
 Change = tuple[str, int, Mapping[Any, str]]
 Changes = Iterator[Change]
@@ -36,7 +38,7 @@ class LineEdit:
 
     Attributes:
         category: The group of similar edits to which it belongs.
-        tier: How late it is tried.
+        tier: How late it is tried: edits of tier 0 come first.
         line: The first line of the text that it changes, or 0 if it changes nothing.
         before: The text before the edit.
         after: The text after it.
@@ -51,25 +53,37 @@ class LineEdit:
     @property
     def described(self) -> str:
         """The changed lines before and after the edit, for the instructor."""
-        return f"{_changed(self.before, self.after)} → {_changed(self.after, self.before)}"
+        old_lines = _changed_lines(self.before, self.after)
+        return f"{old_lines} → {_changed_lines(self.after, self.before)}"
 
 
-def _changed(text: str, other_text: str) -> str:
-    """Return the lines in which a text differs from another one, as one line.
+def _changed_lines(text: str, other_text: str) -> str:
+    """Return the lines of `text` from its first to its last difference from the other text.
 
-    They begin with the first difference and end with the last one.
+    The lines are joined to one, which is cut after SHOWN characters.
     """
     lines, other_lines = text.split("\n"), other_text.split("\n")
-    start = [*map(ne, lines, other_lines), True].index(True)
-    alike_at_end = [*map(ne, lines[:start:-1], other_lines[:start:-1]), True].index(True)
-    changed_lines = lines[start : len(lines) - alike_at_end]
+    start = _equal_at_start(lines, other_lines)
+    # The line at `start` differs: only the lines after it may be equal at the end.
+    equal_at_end = _equal_at_start(lines[start + 1 :][::-1], other_lines[start + 1 :][::-1])
+    changed_lines = lines[start : len(lines) - equal_at_end]
     summary = printable(" ".join(line.strip() for line in changed_lines))
     return summary if len(summary) <= SHOWN else f"{summary[: SHOWN - 1]}…"
 
 
+def _equal_at_start(lines: Sequence[object], other_lines: Sequence[object]) -> int:
+    """Return with how many equal lines both lists begin."""
+    count = 0
+    for line, other_line in zip(lines, other_lines, strict=False):
+        if line != other_line:
+            break
+        count += 1
+    return count
+
+
 @dataclass(frozen=True, eq=False)
 class CodePart:
-    """A function, or a statement outside of all functions.
+    """A part of the text whose nodes may be edited: a function, or a statement outside of all.
 
     Attributes:
         source: The whole text.
@@ -87,34 +101,35 @@ class CodePart:
     attributes: Mapping[str, str]
 
     def span(self, node: ast.AST) -> tuple[int, int]:
-        """Return where a node begins and ends, in bytes."""
+        """Return the indices in `data` at which a node begins and ends."""
         return _span(node, self.starts)
 
     def text(self, node: ast.AST) -> str:
         """Return the text of a node."""
-        return self.data[slice(*self.span(node))].decode()
+        start, end = self.span(node)
+        return self.data[start:end].decode()
 
     def atom(self, node: ast.AST) -> str:
         """Return the text of a node, in parentheses if a neighbour could split it."""
         return self.text(node) if isinstance(node, _ATOMS) else f"({self.text(node)})"
 
-    def edit(self, category: str, tier: int, new: Mapping[ast.AST, str]) -> LineEdit:
+    def edit(self, category: str, tier: int, new_texts: Mapping[ast.AST, str]) -> LineEdit:
         """Return the edit of the whole text that replaces these nodes by new texts."""
         data, line = self.data, 0
-        for node in sorted(new, key=self.span, reverse=True):
+        # From the last node to the first: a replacement moves only the text behind it.
+        for node in sorted(new_texts, key=self.span, reverse=True):
             start, end = self.span(node)
-            old, written = self.data[start:end], new[node].encode()
-            if written != old:
-                data = data[:start] + written + data[end:]
-                lines = (text.splitlines(keepends=True) for text in (old, written))
-                first_difference = [*map(ne, *lines), True].index(True)
-                line = node.lineno + first_difference  # type: ignore[attr-defined]
+            old, new = self.data[start:end], new_texts[node].encode()
+            if new != old:
+                data = data[:start] + new + data[end:]
+                unchanged = _equal_at_start(old.splitlines(True), new.splitlines(True))
+                line = node.lineno + unchanged  # type: ignore[attr-defined]
         return LineEdit(category, tier, line, self.source.text, data.decode())
 
     @cached_property
     def parents(self) -> dict[ast.AST, ast.AST]:
         """The nodes that may be edited, each with its parent."""
-        return dict(_inner(self.root, self.root))
+        return dict(_nodes_with_parents(self.root, self.root))
 
     @cached_property
     def nodes(self) -> list[ast.AST]:
@@ -124,59 +139,64 @@ class CodePart:
 
     @cached_property
     def names(self) -> list[str]:
-        """The names of values, arguments first, without self."""
+        """The parameters and then the assigned names, at most NAMES, without self and _."""
         nodes = list(ast.walk(self.root))
-        names = [n.arg for n in nodes if isinstance(n, ast.arg)]
-        names += [n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
-        return [n for n in dict.fromkeys(names) if n not in ("self", "_")][:NAMES]
+        names = [node.arg for node in nodes if isinstance(node, ast.arg)]
+        assigned = (node for node in nodes if isinstance(node, ast.Name))
+        names += [node.id for node in assigned if isinstance(node.ctx, ast.Store)]
+        return [name for name in dict.fromkeys(names) if name not in ("self", "_")][:NAMES]
 
     @cached_property
     def pairs(self) -> set[tuple[str, str]]:
-        """Pairs of names that are bound in one statement, or are parameters of one function."""
-        # few names, while a text may have thousands of such statements
+        """Pairs of names that are assigned together, or are parameters of one function.
+
+        Each pair occurs in both orders.
+        """
+        # `names` bounds the pairs of a node, and a text may have thousands of such nodes.
         names = frozenset(self.names)
         pairs: set[tuple[str, str]] = set()
         for node in self.nodes:
+            bound: set[str] = set()
             if isinstance(node, ast.Tuple | ast.List) and isinstance(node.ctx, ast.Store):
-                pairs.update(
-                    permutations(names & {e.id for e in node.elts if isinstance(e, ast.Name)}, 2)
-                )
+                bound = {target.id for target in node.elts if isinstance(target, ast.Name)}
             elif isinstance(node, ast.FunctionDef | ast.Lambda):
-                pairs.update(permutations(names & {a.arg for a in node.args.args}, 2))
+                bound = {parameter.arg for parameter in node.args.args}
+            pairs.update(permutations(names & bound, 2))
         return pairs
 
 
-def _inner(node: ast.AST, outer: ast.AST) -> Iterator[tuple[ast.AST, ast.AST]]:
+def _nodes_with_parents(node: ast.AST, outer: ast.AST) -> Iterator[tuple[ast.AST, ast.AST]]:
     """Yield the nodes whose text may be edited, each with its parent.
 
     Annotations, messages and docstrings are left out.
     """
     yield node, outer
-    for value in (value for name, value in ast.iter_fields(node) if name not in _NO_CODE):
+    for name, value in ast.iter_fields(node):
+        if name in _NO_CODE:
+            continue
         for child in value if isinstance(value, list) else [value]:
-            if (
-                isinstance(child, ast.AST)
-                and not isinstance(child, _LEFT_OUT)
-                and not is_docstring(child)
-            ):
-                yield from _inner(child, node)
+            if isinstance(child, _LEFT_OUT) or not isinstance(child, ast.AST):
+                continue
+            if not is_docstring(child):
+                yield from _nodes_with_parents(child, node)
 
 
 def _span(node: Any, starts: Sequence[int]) -> tuple[int, int]:
-    """Return the bytes at which a node with a position begins and ends.
+    """Return the indices of bytes at which a node with a position begins and ends.
 
     Args:
         node: The node.
         starts: The index at which each line begins.
     """
-    return starts[node.lineno - 1] + node.col_offset, starts[
-        node.end_lineno - 1
-    ] + node.end_col_offset
+    start = starts[node.lineno - 1] + node.col_offset
+    return start, starts[node.end_lineno - 1] + node.end_col_offset
 
 
 def name_of(node: ast.Call) -> str:
     """Return the last part of the name of the called function, "" if it has none."""
-    return node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+    if isinstance(node.func, ast.Attribute):
+        return node.func.attr
+    return getattr(node.func, "id", "")
 
 
 def is_docstring(node: ast.AST) -> bool:
@@ -185,9 +205,9 @@ def is_docstring(node: ast.AST) -> bool:
 
 
 def parts_of(source: Source, targets: Collection[str]) -> Iterator[CodePart]:
-    """Yield the parts that calls of these functions and classes reach.
+    """Yield the parts that may run in calls of these functions and classes.
 
-    If the text defines no target, yield all parts.
+    If no target is defined in the text, every function and class counts as called.
     """
     data, statements = source.text.encode(), source.statements
     starts = list(accumulate((len(line) + 1 for line in data.split(b"\n")), initial=0))
@@ -197,27 +217,36 @@ def parts_of(source: Source, targets: Collection[str]) -> Iterator[CodePart]:
             if statement.name in reached:
                 attributes = _attributes(statement, data, starts)
                 for member in statement.body:
-                    name = member.name if isinstance(member, ast.FunctionDef) else "__"
-                    if name in reached or name == "forward" or name.startswith("__"):
+                    if _may_run(member, reached):
                         yield CodePart(source, data, starts, member, attributes)
         elif not isinstance(statement, ast.FunctionDef) or statement.name in reached:
             yield CodePart(source, data, starts, statement, {})
 
 
-def _attributes(statement: ast.ClassDef, data: bytes, starts: Sequence[int]) -> dict[str, str]:
-    """Return the attributes of self, each with the text of the function that made it.
+def _may_run(member: ast.stmt, reached: Collection[str]) -> bool:
+    """Return whether a member of a reached class may run.
 
-    The text is "" if the value of the attribute is not a call.
+    Python calls methods such as __init__, PyTorch calls forward, and a statement outside of methods
+    runs with its class.
+    """
+    if not isinstance(member, ast.FunctionDef):
+        return True
+    return member.name in reached or member.name == "forward" or member.name.startswith("__")
+
+
+def _attributes(statement: ast.ClassDef, data: bytes, starts: Sequence[int]) -> dict[str, str]:
+    """Return for each attribute of self the text of the function whose call is its value.
+
+    The text is "" if the value is not a call. At most NAMES attributes are returned.
     """
     makers: dict[str, str] = {}
     for node in ast.walk(statement):
         match node:
             case ast.Assign(targets=targets, value=value):
-                maker = (
-                    data[slice(*_span(value.func, starts))].decode()
-                    if isinstance(value, ast.Call)
-                    else ""
-                )
+                maker = ""
+                if isinstance(value, ast.Call):
+                    start, end = _span(value.func, starts)
+                    maker = data[start:end].decode()
                 for target in targets:
                     match target:
                         case ast.Attribute(value=ast.Name(id="self"), attr=attr):
@@ -230,18 +259,12 @@ def _attributes(statement: ast.ClassDef, data: bytes, starts: Sequence[int]) -> 
 
 
 def _reached(statements: Sequence[ast.stmt], targets: Collection[str]) -> set[str]:
-    """Return the names of all functions, methods and classes that the targets use.
+    """Return the targets, and the names of all definitions that they use, directly or not.
 
-    Both direct and indirect uses count.
+    If no target is defined, every defined name is a target.
     """
-    bodies: dict[str, list[ast.stmt]] = defaultdict(list)
-    for statement in statements:
-        for member in (statement, *(statement.body if isinstance(statement, ast.ClassDef) else ())):
-            # An assignment may give a function another name.
-            for node in member.targets if isinstance(member, ast.Assign) else [member]:
-                if name := getattr(node, "id", getattr(node, "name", "")):
-                    bodies[name].append(member)
-    waiting = [t for t in targets if t in bodies] or list(bodies)
+    bodies = _definitions(statements)
+    waiting = [target for target in targets if target in bodies] or list(bodies)
     reached: set[str] = set()
     looked_at: set[ast.stmt] = set()  # a statement may have thousands of names: a = b = c = …
     while waiting:
@@ -256,6 +279,22 @@ def _reached(statements: Sequence[ast.stmt], targets: Collection[str]) -> set[st
         )
         waiting += [used_name for used_name in used if used_name in bodies]
     return reached
+
+
+def _definitions(statements: Sequence[ast.stmt]) -> Mapping[str, Sequence[ast.stmt]]:
+    """Return for each name of the module or of a class the statements that define it."""
+    definitions: dict[str, list[ast.stmt]] = defaultdict(list)
+    for statement in statements:
+        members = statement.body if isinstance(statement, ast.ClassDef) else []
+        for member in (statement, *members):
+            # An assignment may give a function another name.
+            nodes: Sequence[ast.AST] = [member]
+            if isinstance(member, ast.Assign):
+                nodes = member.targets
+            for node in nodes:
+                if name := getattr(node, "id", getattr(node, "name", "")):
+                    definitions[name].append(member)
+    return definitions
 
 
 # The methods, or functions of a module, that replace another one.
@@ -295,8 +334,8 @@ _FORGOTTEN = {
     "scaled_dot_product_attention": "is_causal=True",
     "register_buffer": "persistent=False",
 }
-# The arguments that are removed.
-_KEYWORDS = {
+# The keyword arguments that are removed from calls.
+_REMOVED_KEYWORDS = {
     "dim",
     "keepdim",
     "bias",
@@ -322,42 +361,40 @@ def arguments(code: CodePart, node: ast.Call) -> Changes:
     """Yield edits that add a gate to an argument, or an argument that is easily forgotten."""
     for keyword in node.keywords:
         if is_of_dropout(keyword.arg or ""):
-            for off, tier in (("0.0", 1), ("0", 2)):
-                yield (
-                    "gate",
-                    tier,
-                    {keyword.value: f"{code.atom(keyword.value)} if self.training else {off}"},
-                )
+            gated = f"{code.atom(keyword.value)} if self.training else"
+            yield "gate", 1, {keyword.value: f"{gated} 0.0"}
+            yield "gate", 2, {keyword.value: f"{gated} 0"}
         elif keyword.arg == "training":
             yield "gate", 1, {keyword.value: "self.training"}
     name, keyword_names = name_of(node), {keyword.arg for keyword in node.keywords}
-    of_bias = [
-        f"bias={variable}" for variable in code.names if "bias" in variable and name == "Linear"
-    ]
-    for words in (*_FORGOTTEN.get(name, "").split(), *of_bias):
-        if words.partition("=")[0] not in keyword_names:
-            yield "keyword", 2, {node: _call(code, node, (*node.args, *node.keywords), words)}
+    forgotten = _FORGOTTEN.get(name, "").split()
+    if name == "Linear":
+        forgotten += [f"bias={variable}" for variable in code.names if "bias" in variable]
+    for argument in forgotten:
+        if argument.partition("=")[0] not in keyword_names:
+            args = (*node.args, *node.keywords)
+            yield "keyword", 2, {node: _call_text(code, node, args, argument)}
 
 
-def _call(code: CodePart, node: ast.Call, args: Iterable[ast.AST], *extra: str) -> str:
-    """Return the text of the call with other arguments."""
-    return f"{code.text(node.func)}({', '.join([*map(code.text, args), *extra])})"
+def _call_text(code: CodePart, node: ast.Call, args: Iterable[ast.AST], *new_args: str) -> str:
+    """Return the text of the call with these arguments, followed by new ones, in place of its."""
+    return f"{code.text(node.func)}({', '.join([*map(code.text, args), *new_args])})"
 
 
 def calls(code: CodePart, node: ast.AST) -> Changes:
-    """Yield edits that remove a call, or replace it by a similar one.
+    """Yield edits that remove a call, add one, or replace it by a similar one.
 
-    A product may also be scaled, or one of its factors transposed. A value may get its axes moved.
+    A product may be scaled, or one of its factors transposed. The axes of an assigned or returned
+    value may be moved, and a layer applied to it.
     """
     match node:
         case ast.Call(func=func, args=args):
-            yield from _without(code, node)
+            yield from _removals(code, node)
             if isinstance(func, ast.Attribute):
                 yield from _siblings(code, node, func)
             if name_of(node) in ("matmul", "bmm", "einsum"):
-                yield from _scaled(
-                    code, node, next((a for a in args if isinstance(a, ast.Name)), None)
-                )
+                named_args = (argument for argument in args if isinstance(argument, ast.Name))
+                yield from _scalings(code, node, next(named_args, None))
             if isinstance(func, ast.Attribute) and func.attr in _SHAPING:
                 yield from _before_shaping(code, node, func)
         case ast.Attribute(attr="T" | "mT" | "H" | "mH", value=value):
@@ -366,23 +403,26 @@ def calls(code: CodePart, node: ast.AST) -> Changes:
             yield from (
                 ("call", 2, {factor: code.atom(factor) + _MOVES[1]}) for factor in (left, right)
             )
-            yield from _scaled(code, node, left)
+            yield from _scalings(code, node, left)
             yield "call", 4, {node: f"{code.atom(node)}.softmax(dim=-1)"}
         case ast.Return(value=value) | ast.Assign(value=value):
             if isinstance(value, ast.Name | ast.Call | ast.BinOp | ast.Attribute | ast.Subscript):
-                yield from (("call", 3, {value: code.atom(value) + move}) for move in _MOVES)
-                layers = [
-                    name
-                    for name, maker in code.attributes.items()
-                    if maker.split(".")[-1] in _LAYERS
-                ]
-                yield from (
-                    ("layer", 3, {value: f"self.{name}({code.text(value)})"}) for name in layers
-                )
+                yield from _calls_on_value(code, value)
 
 
-def _without(code: CodePart, node: ast.Call) -> Changes:
-    """Yield edits that replace a call by its receiver or first argument, or remove an argument."""
+def _calls_on_value(code: CodePart, value: ast.expr) -> Changes:
+    """Yield edits that move the axes of a value, or apply a layer of self to it."""
+    yield from (("call", 3, {value: code.atom(value) + move}) for move in _MOVES)
+    for name, maker in code.attributes.items():
+        if maker.split(".")[-1] in _LAYERS:
+            yield "layer", 3, {value: f"self.{name}({code.text(value)})"}
+
+
+def _removals(code: CodePart, node: ast.Call) -> Changes:
+    """Yield edits that replace a call by its receiver or first argument.
+
+    Each of its _REMOVED_KEYWORDS may also be removed.
+    """
     if isinstance(node.func, ast.Attribute) and not _is_of_module(node.func):
         yield "call", 1, {node: code.atom(node.func.value)}
     match node.args:
@@ -393,16 +433,9 @@ def _without(code: CodePart, node: ast.Call) -> Changes:
             yield "call", 1, {node: code.atom(first)}
     args = (*node.args, *node.keywords)
     for left_out in node.keywords:
-        if left_out.arg in _KEYWORDS:
-            yield (
-                "keyword",
-                2,
-                {
-                    node: _call(
-                        code, node, (argument for argument in args if argument is not left_out)
-                    )
-                },
-            )
+        if left_out.arg in _REMOVED_KEYWORDS:
+            kept_args = [argument for argument in args if argument is not left_out]
+            yield "keyword", 2, {node: _call_text(code, node, kept_args)}
 
 
 def _is_of_module(func: ast.expr) -> bool:
@@ -410,46 +443,42 @@ def _is_of_module(func: ast.expr) -> bool:
 
     Then it has no receiver that could replace the call.
     """
-    while isinstance(func, ast.Attribute):
-        func = func.value
-    return isinstance(func, ast.Name) and func.id in _MODULES
+    owner = func
+    while isinstance(owner, ast.Attribute):
+        owner = owner.value
+    return isinstance(owner, ast.Name) and owner.id in _MODULES
 
 
 def _siblings(code: CodePart, node: ast.Call, func: ast.Attribute) -> Changes:
-    """Yield similar calls, and for a triangle other diagonals."""
+    """Yield edits that call one of the _SIBLINGS instead; for tril and triu, other diagonals."""
     name, stem = func.attr, code.text(func).removesuffix(func.attr)
     siblings = _SIBLINGS.get(name, "").split()
     yield from (("call", 1, {func: stem + sibling}) for sibling in siblings)
-    if name in ("tril", "triu"):
-        kept_args = [code.text(argument) for argument in node.args[:1] if _is_of_module(func)]
-        if len(node.args) == len(kept_args) and all(
-            keyword.arg != "diagonal" for keyword in node.keywords
-        ):
-            siblings.append(name)  # otherwise the number of the diagonal is edited as a constant
-        for sibling in siblings:
-            for diagonal in (0, 1, -1):
-                yield (
-                    "call",
-                    2,
-                    {node: f"{stem}{sibling}({', '.join([*kept_args, f'diagonal={diagonal}'])})"},
-                )
+    if name not in ("tril", "triu"):
+        return
+    # A function of a module has the matrix as its first argument, a method as its receiver.
+    matrix = [code.text(argument) for argument in node.args[:1] if _is_of_module(func)]
+    has_keyword = any(keyword.arg == "diagonal" for keyword in node.keywords)
+    if len(node.args) == len(matrix) and not has_keyword:
+        siblings.append(name)  # otherwise the number of the diagonal is edited as a constant
+    for sibling, diagonal in product(siblings, (0, 1, -1)):
+        new_args = ", ".join([*matrix, f"diagonal={diagonal}"])
+        yield "call", 2, {node: f"{stem}{sibling}({new_args})"}
 
 
 def _before_shaping(code: CodePart, node: ast.Call, func: ast.Attribute) -> Changes:
-    """Yield edits that move axes around a view, or make its memory contiguous.
+    """Yield edits that move axes before or after a view, or make its memory contiguous.
 
-    Two neighbouring sizes of the shape may also be swapped, together with their axes.
+    Two neighbouring sizes of the shape may be swapped, and the two axes swapped back afterwards.
     """
     receiver, suffix = code.atom(func.value), code.text(node)[len(code.text(func)) :]
     name = "reshape" if func.attr == "view" else func.attr
     yield "call", 1, {node: f"{receiver}.contiguous().{func.attr}{suffix}"}
     yield from (("call", 2, {node: f"{receiver}{move}.{name}{suffix}"}) for move in _MOVES)
     yield "call", 2, {node: f"{code.text(node)}{_MOVES[0]}"}
-    sizes = (
-        node.args[0].elts
-        if len(node.args) == 1 and isinstance(node.args[0], ast.Tuple)
-        else node.args
-    )
+    sizes = node.args
+    if len(sizes) == 1 and isinstance(sizes[0], ast.Tuple):
+        sizes = sizes[0].elts
     if func.attr in ("view", "reshape") and len(sizes) > 2:
         texts = [code.text(size) for size in sizes]
         for i in range(len(texts) - 1):
@@ -457,28 +486,27 @@ def _before_shaping(code: CodePart, node: ast.Call, func: ast.Attribute) -> Chan
             yield "shape", 2, {node: f"{receiver}.{func.attr}({swapped}).transpose({i}, {i + 1})"}
 
 
-def _scaled(code: CodePart, node: ast.expr, factor: ast.expr | None) -> Changes:
-    """Yield the product, divided by the root of its factor's last size.
+def _scalings(code: CodePart, node: ast.expr, factor: ast.expr | None) -> Changes:
+    """Yield an edit that divides the product by the root of the factor's last size.
 
-    Nothing is yielded if the product is divided already.
+    Nothing is yielded if the factor is not a name, or if the product is an operand of a division.
     """
     outer = code.parents[node]
-    if isinstance(factor, ast.Name) and not (
-        isinstance(outer, ast.BinOp) and isinstance(outer.op, ast.Div)
-    ):
+    is_divided = isinstance(outer, ast.BinOp) and isinstance(outer.op, ast.Div)
+    if isinstance(factor, ast.Name) and not is_divided:
         yield "scale", 2, {node: f"({code.atom(node)} / {factor.id}.shape[-1] ** 0.5)"}
 
 
-LONGEST = 80  # characters of an equation
+LONGEST_EQUATION = 80  # characters
 # the bound of integers that are edited: no tensor holds a larger one, and Python cannot print one
 # of 4,301 digits
 LARGEST = 2**63
 _AXES = (-1, -2, 1, 2, 0, 3, -3)
-_BY_WORD = ("dim", "dims", "axis", "diagonal", "dim0", "dim1")
+_AXIS_KEYWORDS = ("dim", "dims", "axis", "diagonal", "dim0", "dim1")
 _MASKED = ("masked_fill", "masked_fill_", "where")
 _FILLING = (*_MASKED, "full", "full_like", "fill_")
-# The operators that replace another one.
-_OTHERS: dict[type, str] = {
+# The operators that replace an operator, in the order in which they are tried.
+_REPLACEMENTS: dict[type, str] = {
     ast.Lt: "<=,>,>=",
     ast.LtE: "<,>=,>",
     ast.Gt: ">=,<,<=",
@@ -509,47 +537,53 @@ def operators(code: CodePart, node: ast.AST) -> Changes:
     match node:
         case ast.Compare(left=left, ops=[_], comparators=[right]):
             yield from (
-                ("comparison", 1, {node: f"{code.atom(left)} {o} {code.atom(right)}"})
-                for o in replacements
+                ("comparison", 1, {node: f"{code.atom(left)} {operator} {code.atom(right)}"})
+                for operator in replacements
             )
         case ast.BinOp(left=left, op=op, right=right):
-            a, b = code.atom(left), code.atom(right)
+            left_text, right_text = code.atom(left), code.atom(right)
             yield from (
-                ("operator", 1, {node: f"({a} {replacement} {b})"}) for replacement in replacements
+                ("operator", 1, {node: f"({left_text} {operator} {right_text})"})
+                for operator in replacements
             )
             if isinstance(op, _SCALES):
-                yield "operand", 1, {node: a}
-                yield "operand", 3, {node: b}
+                yield "operand", 1, {node: left_text}
+                yield "operand", 3, {node: right_text}
             if isinstance(op, ast.Div | ast.Mult):
-                yield "scale", 1, {right: f"({b} ** {0.5 if isinstance(op, ast.Div) else -0.5})"}
+                exponent = 0.5 if isinstance(op, ast.Div) else -0.5
+                yield "scale", 1, {right: f"({right_text} ** {exponent})"}
         case ast.UnaryOp(op=ast.USub() | ast.Invert() | ast.Not(), operand=operand):
             yield "sign", 1, {node: code.atom(operand)}
         case ast.AugAssign(target=target, value=value):
             yield from (
-                ("operator", 1, {node: f"{code.text(target)} {o}= {code.atom(value)}"})
-                for o in replacements
+                ("operator", 1, {node: f"{code.text(target)} {operator}= {code.atom(value)}"})
+                for operator in replacements
             )
             yield "operator", 3, {node: f"{code.text(target)} = {code.atom(value)}"}
         case ast.If(test=test) | ast.IfExp(test=test) | ast.While(test=test):
             yield "comparison", 2, {test: f"not ({code.text(test)})"}
         case ast.Call():
-            yield from _filled(code, node)
+            yield from _mask_edits(code, node)
 
 
 def _replacements(node: ast.AST) -> list[str]:
     """Return the operators that replace the node's operator, if it has a single one."""
-    op = node.ops[0] if isinstance(node, ast.Compare) else getattr(node, "op", None)
-    return [replacement for replacement in _OTHERS.get(type(op), "").split(",") if replacement]
+    op = getattr(node, "op", None)
+    if isinstance(node, ast.Compare):
+        op = node.ops[0]
+    replacements = _REPLACEMENTS.get(type(op), "")
+    return replacements.split(",") if replacements else []
 
 
-def _filled(code: CodePart, node: ast.Call) -> Changes:
-    """Yield edits that invert a mask, or change the sign of a value that is filled in."""
-    name, masks = name_of(node), [k.value for k in node.keywords if k.arg == "attn_mask"]
+def _mask_edits(code: CodePart, node: ast.Call) -> Changes:
+    """Yield edits that invert a mask, negate a value that is filled in, or make it -inf."""
+    name = name_of(node)
+    masks = [keyword.value for keyword in node.keywords if keyword.arg == "attn_mask"]
     args = [*node.args, *masks]
     if name in _MASKED:
         masks = args[:1]
     elif masks or name == "scaled_dot_product_attention":
-        masks = args[3:] or args[-1:]
+        masks = args[3:] or args[-1:]  # the arguments before are q, k and v
     yield from (("sign", 1, {mask: f"~{code.atom(mask)}"}) for mask in masks)
     for value in node.args if name in _FILLING else ():
         if not (isinstance(value, ast.UnaryOp) and isinstance(value.op, ast.USub)):
@@ -562,15 +596,11 @@ def constants(code: CodePart, node: ast.AST) -> Changes:
     """Yield edits of a constant: True or False, a signed number, an infinity, an equation."""
     if not isinstance(node, ast.Constant):
         return
-    literal, value = code.parents[node], node.value
-    if (
-        isinstance(value, int | float)
-        and isinstance(literal, ast.UnaryOp)
-        and isinstance(literal.op, ast.USub)
-    ):
-        value = -value
-    else:
-        literal = node
+    literal: ast.AST = node  # the constant with its sign
+    outer, value = code.parents[node], node.value
+    is_negated = isinstance(outer, ast.UnaryOp) and isinstance(outer.op, ast.USub)
+    if is_negated and isinstance(value, int | float):
+        literal, value = outer, -value
     match value:
         case bool():
             yield "truth", 1, {literal: str(not value)}
@@ -585,49 +615,50 @@ def constants(code: CodePart, node: ast.AST) -> Changes:
             )
         case str() if value.strip("+-") in ("inf", "Inf", "infinity"):
             yield "sign", 1, {node: '"inf"' if value.startswith("-") else '"-inf"'}
-        case str() if "->" in value and len(value) <= LONGEST and "\\" not in code.text(node):
-            yield from _equations(node, code.text(node))
+        case str() if "->" in value and len(value) <= LONGEST_EQUATION:
+            quoted = code.text(node)
+            if "\\" not in quoted:
+                yield from _equations(node, quoted)
 
 
 def _integers(code: CodePart, node: ast.AST, value: int) -> Changes:
-    """Yield other axes, if the integer may be an axis, and numbers near it."""
+    """Yield edits that replace an integer by an axis, if it may be one, or by a number near it."""
     outer = code.parents[node]
     is_axis = isinstance(outer, ast.Subscript | ast.Call) or (
-        isinstance(outer, ast.keyword) and outer.arg in _BY_WORD
+        isinstance(outer, ast.keyword) and outer.arg in _AXIS_KEYWORDS
     )
     axes = _AXES if is_axis or isinstance(outer, ast.Tuple) else ()
+    axis_tier = 1 if is_axis else 2
     for replacement in dict.fromkeys((*axes, value - 1, value + 1, 0, 1, 2, 3)):
         if replacement != value:
-            tier = 1 if is_axis else 2
-            if replacement not in axes:
-                tier = 3
+            tier = axis_tier if replacement in axes else 3
             yield "number", tier, {node: str(replacement)}
 
 
 def _equations(node: ast.Constant, quoted: str) -> Changes:
-    """Yield edits that swap two letters of one operand, or replace a letter by another one.
+    """Yield edits that swap two axes of one operand, or replace an axis by another one.
 
-    If the axes are words, as in einops, words take the place of letters.
+    An axis is a letter, as in einsum; or a word, as in einops, if the operands contain spaces.
+
+    Args:
+        node: The string.
+        quoted: Its text with the quotes.
     """
     are_words = " " in quoted.replace(" -> ", "").replace(", ", "")
-    letters = [
-        m
-        for m in re.finditer(r"[A-Za-z]\w*" if are_words else r"[A-Za-z]", quoted)
-        if m.start() > 0
-    ]
-    for i, a in enumerate(letters):
-        for b in letters[i + 1 :]:
-            between = quoted[a.end() : b.start()]
-            if "," not in between and "->" not in between and a[0] != b[0]:
-                yield (
-                    "equation",
-                    2,
-                    {node: f"{quoted[: a.start()]}{b[0]}{between}{a[0]}{quoted[b.end() :]}"},
-                )
-    for a in letters:
-        for letter in dict.fromkeys(m[0] for m in letters):
-            if letter != a[0]:
-                yield "equation", 4, {node: f"{quoted[: a.start()]}{letter}{quoted[a.end() :]}"}
+    pattern = r"[A-Za-z]\w*" if are_words else r"[A-Za-z]"
+    # The text begins with a quote, or with the prefix of a literal such as r"ij->ji".
+    axes = [axis for axis in re.finditer(pattern, quoted) if axis.start() > 0]
+    for axis, later_axis in combinations(axes, 2):
+        between = quoted[axis.end() : later_axis.start()]
+        is_one_operand = "," not in between and "->" not in between
+        if is_one_operand and axis[0] != later_axis[0]:
+            start, end = quoted[: axis.start()], quoted[later_axis.end() :]
+            yield "equation", 2, {node: f"{start}{later_axis[0]}{between}{axis[0]}{end}"}
+    names_of_axes = dict.fromkeys(axis[0] for axis in axes)
+    for axis, name in product(axes, names_of_axes):
+        if name != axis[0]:
+            new_text = f"{quoted[: axis.start()]}{name}{quoted[axis.end() :]}"
+            yield "equation", 4, {node: new_text}
 
 
 def names(code: CodePart, node: ast.AST) -> Changes:
@@ -637,38 +668,40 @@ def names(code: CodePart, node: ast.AST) -> Changes:
     """
     match node:
         case ast.Name(id=name, ctx=ast.Load()) if name in code.names:
-            for replacement in (candidate for candidate in code.names if candidate != name):
-                near = (name, replacement) in code.pairs or _look_alike(name, replacement)
-                yield "name", 2 if near else 4, {node: replacement}
+            for replacement in code.names:
+                if replacement != name:
+                    is_near = (name, replacement) in code.pairs or _look_alike(name, replacement)
+                    yield "name", 2 if is_near else 4, {node: replacement}
             yield from _sizes_of_self(code, node)
         case ast.Attribute(value=ast.Name(id="self"), attr=attr, ctx=ast.Load()) if (
             attr in code.attributes
         ):
             maker = code.attributes[attr]
-            alike = [
-                attribute
-                for attribute, by in code.attributes.items()
-                if attribute != attr and by == maker
-            ]
-            yield from (("attribute", 2, {node: f"self.{attribute}"}) for attribute in alike)
+            for attribute, maker_of_attribute in code.attributes.items():
+                if attribute != attr and maker_of_attribute == maker:
+                    yield "attribute", 2, {node: f"self.{attribute}"}
             if not maker:
                 yield from (("attribute", 4, {node: name}) for name in code.names)
 
 
 def _sizes_of_self(code: CodePart, node: ast.Name) -> Changes:
-    """Yield attributes of self for a name that may be a size, with a lower tier under a root."""
+    """Yield edits that replace a name, which may be a size, by an attribute of self.
+
+    Only attributes that no call made may be sizes. Under a root, they are tried sooner.
+    """
     outer = code.parents[node]
-    if not isinstance(outer, ast.Attribute | ast.Subscript):
-        is_root = isinstance(outer, ast.Call) and code.text(outer.func).endswith("sqrt")
-        is_root = is_root or (isinstance(outer, ast.BinOp) and isinstance(outer.op, ast.Pow))
-        sizes = [name for name, maker in code.attributes.items() if not maker]
-        yield from (("attribute", 2 if is_root else 4, {node: f"self.{name}"}) for name in sizes)
+    if isinstance(outer, ast.Attribute | ast.Subscript):
+        return
+    is_in_sqrt = isinstance(outer, ast.Call) and code.text(outer.func).endswith("sqrt")
+    is_in_power = isinstance(outer, ast.BinOp) and isinstance(outer.op, ast.Pow)
+    tier = 2 if is_in_sqrt or is_in_power else 4
+    for name, maker in code.attributes.items():
+        if not maker:
+            yield "attribute", tier, {node: f"self.{name}"}
 
 
-def _look_alike(a: str, b: str) -> bool:
-    """Return whether both names are equally long and differ in one letter, but not in case."""
-    return (
-        len(a) == len(b)
-        and a.isupper() == b.isupper()
-        and sum(x != y for x, y in zip(a, b, strict=True)) == 1
-    )
+def _look_alike(name: str, other_name: str) -> bool:
+    """Return whether two names have one length and differ in one letter, and are of one case."""
+    if len(name) != len(other_name) or name.isupper() != other_name.isupper():
+        return False
+    return sum(letter != second for letter, second in zip(name, other_name, strict=True)) == 1

@@ -94,7 +94,7 @@ def prove_own_lines(
             not differs(dictionary, index, fingerprint_beside(expected, call, settled(call, reply)))
         )
 
-    def do_pass(edited: AttemptRunner, ids: Sequence[str]) -> bool:
+    def checks_pass(edited: AttemptRunner, ids: Sequence[str]) -> bool:
         observed: dict[int, ObservedReply] = {}
         for visible in run_visible_checks(dictionary, edited, observed, ids):
             if visible.ended is End.TIMEOUT:
@@ -111,7 +111,7 @@ def prove_own_lines(
             differs(dictionary, i, see(dictionary, i, edited).actual) for i in remaining_calls
         )
 
-    edits = EditedAttempts(attempt, outcomes, is_right, do_pass).mended(bounds)
+    edits = EditedAttempts(attempt, outcomes, is_right, checks_pass).mended(bounds)
     return tuple(proved_line(attempt.source, edit.line) for edit in edits)
 
 

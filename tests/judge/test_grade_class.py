@@ -18,7 +18,13 @@ from pathlib import Path
 import pytest
 
 from manyheads.course import CourseError, load_course
-from manyheads.judge.judge_process import GradePlan, WorkerLost, grade_all, one_for_each, open_judge
+from manyheads.judge.judge_process import (
+    GradePlan,
+    WorkerLost,
+    cpu_for_each_judge,
+    grade_all,
+    open_judge,
+)
 from manyheads.judge.run_hidden_checks import GraderFault
 from manyheads.result import Result
 from manyheads.submission import Submission, find_submissions
@@ -305,4 +311,6 @@ def test_a_run_that_is_stopped_ends_without_a_word_from_the_pools_thread(
 @pytest.mark.parametrize("others", [-1, 0, 1])
 def test_each_judge_has_a_cpu_of_its_own_where_there_are_as_many_and_else_none(others: int) -> None:
     ours = sorted(os.sched_getaffinity(0))
-    assert one_for_each(len(ours) + others) == ([None] * (len(ours) + others) if others else ours)
+    assert cpu_for_each_judge(len(ours) + others) == (
+        [None] * (len(ours) + others) if others else ours
+    )
