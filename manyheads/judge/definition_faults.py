@@ -18,7 +18,7 @@ MAKES_A_TENSOR = frozenset(
     "arange empty eye full linspace ones rand randn tensor tril_indices triu_indices zeros".split()
 )
 REFUSALS = ("ValueError", "AssertionError", "Exception", "RuntimeError", "TypeError")
-COLLECTIONS = (ast.Tuple, ast.List, ast.Dict)  # what an opaque part, such as a cache, is made of
+COLLECTIONS = (ast.Tuple, ast.List, ast.Dict)  # the types of an opaque part, such as a cache
 
 
 def definition_fault(
@@ -58,7 +58,7 @@ def _wrong_type(source: Source, name: str, raised: Raised | None, *, is_class: b
 def wrong_definition_type(source: Source, name: str, is_class: bool) -> str:
     """Return a sentence if the name stands for no class, or for no plain function, or "".
 
-    A generator, whose function has a `yield`, is no plain function.
+    A function with a `yield` is no plain function.
 
     Args:
         source: The attempt's text.

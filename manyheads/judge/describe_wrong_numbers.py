@@ -91,11 +91,11 @@ def _positions_in(argument: Tensor, answer: Tensor) -> Tensor | None:
     if len(sorted_numbers) < 2:
         return None
     answers = answer.double().flatten()
-    # each answer lies between the numbers at `above - 1` and `above`, and the nearer one counts
-    above = torch.searchsorted(sorted_numbers, answers).clamp(1, len(sorted_numbers) - 1)
-    distance_below = answers - sorted_numbers[above - 1]
-    distance_above = sorted_numbers[above] - answers
-    nearest = torch.where(distance_below < distance_above, above - 1, above)
+    # each answer lies between the numbers at `upper - 1` and `upper`, and the nearer one counts
+    upper = torch.searchsorted(sorted_numbers, answers).clamp(1, len(sorted_numbers) - 1)
+    distance_below = answers - sorted_numbers[upper - 1]
+    distance_above = sorted_numbers[upper] - answers
+    nearest = torch.where(distance_below < distance_above, upper - 1, upper)
     if not bool(((sorted_numbers[nearest] - answers).abs() <= SAME).all()):
         return None
     return positions[nearest]

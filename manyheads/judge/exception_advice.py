@@ -372,7 +372,7 @@ def _init_has_another_name(file: _File, message: str) -> str:
 
 
 def _methods(file: _File, name: str) -> list[ast.FunctionDef]:
-    """Return the methods of the file's class of this name. Of several, the last one counts."""
+    """Return the methods of the file's class of this name; the last such class counts."""
     classes = [node for node in file.nodes if isinstance(node, ast.ClassDef) and node.name == name]
     if not classes:
         return []

@@ -33,7 +33,7 @@ def builds_in(call: Call) -> list[Build]:
 
 
 def names_in(reply: Reply) -> frozenset[str]:
-    """Return the names in a reply: of parameters, and of all tensors with a gradient."""
+    """Return the names of the parameters in a reply, and of all tensors with a gradient."""
     return frozenset(reply.gradients).union(*(facts.parameters for facts in reply.modules))
 
 

@@ -498,7 +498,7 @@ class Record:
             submission: The submission.
             result: The new result.
             old_result: The result on disk, if there is one.
-            kept_ids: The exercises that may keep their old results; None for all.
+            kept_ids: The exercises that may keep their old results, or None for all exercises.
         """
         result = merged(result, old_result, submission.assignment, kept_ids)
         result = result.model_copy(update={"handed_in": self.handed_in.get(submission)})
@@ -519,7 +519,7 @@ class Record:
         ]
 
     def _on_disk(self, submission: Submission) -> Result | None:
-        """Return the result in the folder; None if the file is missing or no valid result."""
+        """Return the result in the folder, or None if the file is missing or invalid."""
         with suppress(OSError, ValidationError):
             return Result.model_validate_json(self._path(submission).read_bytes())
         return None
@@ -570,15 +570,15 @@ def read_changed_points(folder: Path) -> list[ChangedPoints]:
             case [
                 str(student),
                 str(assignment),
-                float() | int() | None as before,
-                float() | int() | None as after,
+                float() | int() | None as old_points,
+                float() | int() | None as new_points,
             ]:
                 # A stopped run and the one that goes on may both note a student. Then the points
                 # before the first change count.
-                before, _ = points.get((student, assignment), (before, after))
-                points[student, assignment] = before, after
+                old_points, _ = points.get((student, assignment), (old_points, new_points))
+                points[student, assignment] = old_points, new_points
     return [
-        ChangedPoints(student, assignment, before, after)
-        for (student, assignment), (before, after) in sorted(points.items())
-        if before != after
+        ChangedPoints(student, assignment, old_points, new_points)
+        for (student, assignment), (old_points, new_points) in sorted(points.items())
+        if old_points != new_points
     ]
