@@ -44,7 +44,6 @@ _KNOWN_ASPECTS = (
     "struck",
     "dropped",
     "values",
-    "values_of_a_kind",
     "dtype",
     "device",
     "parameters",

@@ -140,9 +140,7 @@ def compare(aspect: Oracle, calls: Sequence[ObservedReply]) -> None:
 
 def is_broken(aspect: Oracle, calls: Sequence[ObservedReply]) -> bool:
     """Return whether an attempt violates an oracle."""
-    if aspect in ("values", "values_of_a_kind") and any(
-        _has_other_values(aspect, call) for call in calls
-    ):
+    if aspect == "values" and any(map(_has_other_values, calls)):
         return True  # faster than `compare`, which writes evidence
     try:
         compare(aspect, calls)
@@ -151,14 +149,9 @@ def is_broken(aspect: Oracle, calls: Sequence[ObservedReply]) -> bool:
     return False
 
 
-def _has_other_values(aspect: Oracle, call: ObservedReply) -> bool:
-    if (
-        not call.is_allowed
-        or call.reply.raised is not None
-        or call.actual.agrees(call.expected, ("outputs",))
-    ):
-        return False
-    return aspect == "values" or _is_of_a_kind(call)
+def _has_other_values(call: ObservedReply) -> bool:
+    is_answered = call.is_allowed and call.reply.raised is None
+    return is_answered and not call.actual.agrees(call.expected, ("outputs",))
 
 
 def _answered(comparison: ObservedReply) -> None:
@@ -244,20 +237,6 @@ def _values(comparison: ObservedReply) -> None:
             else ""
         )
         raise CheckFailed(message or "the output is not the expected one")
-
-
-def _values_of_a_kind(comparison: ObservedReply) -> None:
-    """Compare the values if both replies are bools or both are numbers.
-
-    An attempt that returns the other type may define its values in another way.
-    """
-    if _is_of_a_kind(comparison):
-        _values(comparison)
-
-
-def _is_of_a_kind(comparison: ObservedReply) -> bool:
-    actual = ["bool" in (dtype or "") for dtype in comparison.actual.dtype]
-    return actual == ["bool" in (dtype or "") for dtype in comparison.expected.dtype]
 
 
 def _dtype(comparison: ObservedReply) -> None:
@@ -400,7 +379,6 @@ _OF_ONE_CALL: dict[Oracle, Callable[[ObservedReply], None]] = {
     "shape": _shape,
     "finite": _finite,
     "values": _values,
-    "values_of_a_kind": _values_of_a_kind,
     "dtype": _dtype,
     "parameters": _parameters,
     "attributes": _attributes,
