@@ -470,24 +470,6 @@ class Diagnosis:
         """All misconceptions, `named` before `also`."""
         return (*self.named, *self.also)
 
-    def changed(
-        self, change: Callable[[tuple[Diagnosed, ...]], tuple[Diagnosed, ...]]
-    ) -> Diagnosis:
-        """Return the diagnosis with `change` applied to `named` and to `also`."""
-        return replace(self, named=change(self.named), also=change(self.also))
-
-    def of_one_mistake(self) -> Diagnosis:
-        """Return the diagnosis without the misconceptions that need a second mistake.
-
-        It is for an attempt in which one edit makes every check pass.
-        """
-        return replace(
-            self,
-            named=tuple(d for d in self.named if d.id not in self.together),
-            also=(),
-            together=(),
-        )
-
 
 NOTHING = Diagnosis()
 
