@@ -160,7 +160,7 @@ def broken_aspects(compared: Sequence[ObservedReply], groups: Sequence[Groups]) 
         for group in call_groups
     }
     # A fingerprint holds no device and only rounded values, so it cannot rule out a violation.
-    unrecorded = ("device", "values", "values_of_a_kind")
+    unrecorded = ("device", "values")
     violated = set[tuple[Oracle, tuple[int, ...]]]()
     for oracle, group in pairs:
         may_be_broken = oracle in unrecorded or not differs.isdisjoint(group)

@@ -42,14 +42,14 @@ from ..diagnosis.fingerprint import (
     REPLY_FIELDS,
     ReplyField,
     ReplyFingerprint,
-    as_due,
-    fingerprint_beside,
+    comparable_fingerprint,
     fingerprint_of,
     has_no_numbers,
     is_comparable,
+    without_unexpected_tables,
 )
 from ..diagnosis.nondeterminism import are_alike
-from ..diagnosis.observed_reply import Expected, is_of_copies, settled
+from ..diagnosis.observed_reply import Expected, is_of_copies, summarise_copies
 from ..diagnosis.pass_fail import sizes_of
 from ..judge.nontrivial_answers import choose_probe
 from ..judge.run_hidden_checks import CONDITIONS, Catalogue
@@ -92,7 +92,7 @@ class RecordedCall:
 
     def answer(self, namespace: Namespace, only_values: bool = False) -> Reply:
         """Return the recorded form of the reply: for a call on many copies, only the extremes."""
-        return settled(self.call, self.full_reply(namespace, only_values))
+        return summarise_copies(self.call, self.full_reply(namespace, only_values))
 
     @property
     def is_drawn(self) -> bool:
@@ -147,7 +147,7 @@ class RecordedCall:
             for by, seed in nudges
         )
         return all(
-            actual.is_same(fingerprint_beside(expected, self.call, reply), facets)
+            actual.is_same(comparable_fingerprint(expected, self.call, reply), facets)
             for reply in replies
         )
 
@@ -466,7 +466,9 @@ def recorded_pairs(
         )
         if combined is not None:
             reply = execute(combined, cast_calls[best], "", only_values=True)
-            answers.append(sketch_reply(as_due(reply, replies[compared[best]][0])))
+            answers.append(
+                sketch_reply(without_unexpected_tables(reply, replies[compared[best]][0]))
+            )
             asked_of.append((members[0], partners[0], compared[best]))
     if not answers:
         return no_pairs()
@@ -568,7 +570,7 @@ def _curve(family: ParametricMutant, recorded: RecordedCalls) -> Sweep:
 
 def _answer(mutant: Namespace, recorded: RecordedCalls, index: int) -> ReplyFingerprint:
     recorded_call = recorded.entries[index]
-    return fingerprint_beside(
+    return comparable_fingerprint(
         recorded.fingerprints[index],
         recorded_call.call,
         recorded_call.answer(mutant, only_values=True),

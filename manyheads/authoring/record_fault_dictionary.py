@@ -36,10 +36,10 @@ from ..diagnosis.fingerprint import (
     REPLY_FIELDS,
     ReplyField,
     ReplyFingerprint,
-    fingerprint_beside,
+    comparable_fingerprint,
     has_no_numbers,
 )
-from ..diagnosis.observed_reply import ObservedReply, settled
+from ..diagnosis.observed_reply import ObservedReply, summarise_copies
 from ..diagnosis.recording_file import key_of, save
 from ..judge.attempt_runner import ReplayCache
 from ..judge.run_hidden_checks import Catalogue
@@ -206,13 +206,13 @@ def answers_of(recorded: RecordedCalls, namespace: Namespace) -> list[Asked]:
         for i, recorded_call in enumerate(recorded.entries):
             call, raw_reply = recorded_call.call, recorded_call.full_reply(namespace)
             full_reply = reply_in_default_dtype(LocalRunner(namespace), call, raw_reply)
-            reply, expected = settled(call, full_reply), recorded.fingerprints[i]
+            reply, expected = summarise_copies(call, full_reply), recorded.fingerprints[i]
             observed = ObservedReply(
                 call,
                 expected,
                 recorded.expected[i],
                 reply,
-                fingerprint_beside(expected, call, reply),
+                comparable_fingerprint(expected, call, reply),
             )
             answers.append(
                 Asked(

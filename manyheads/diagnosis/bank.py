@@ -1,7 +1,7 @@
-"""The bank of an exercise: mutants, families of mutants with a number, and texts of misconceptions.
+"""The bank of an exercise: mutants, parametric mutants, and texts of misconceptions.
 
-A family has one mutant for each number, for example a constant in place of a scale. A `Diagnosis`
-holds the misconceptions to report.
+A parametric mutant has a free number, for example a constant in place of a scale. A bank's file
+lists it among its FAMILIES. A `Diagnosis` has the misconceptions to report.
 """
 
 from __future__ import annotations
@@ -37,9 +37,10 @@ _NONE = -32768  # in a file, in place of the numbers of an answer with another f
 
 @dataclass(frozen=True, eq=False)
 class ParametricMutant:
-    """A misconception with one positive number as its parameter.
+    """A mutant with a positive number as its parameter.
 
     Attributes:
+        id: the misconception.
         knobs: returns the arguments of `make` for a number.
         low, high: the limits of the number.
         make: makes the mutant; the bank's `make`, or a function that applies an edit.
@@ -277,6 +278,7 @@ def _row_of(
 
 
 def _families(exercise: Exercise, bank: Bank, listed: object) -> tuple[ParametricMutant, ...]:
+    """Return the parametric mutants of FAMILIES. Raises CourseError."""
     path, again = exercise.misconceptions, f"then course verify {exercise.id}"
     if not isinstance(listed, tuple):
         raise CourseError(f"{path}: FAMILIES is not a tuple. Next: make it one, {again}")
@@ -302,6 +304,7 @@ def _families(exercise: Exercise, bank: Bank, listed: object) -> tuple[Parametri
 def _mutant(
     exercise: Exercise, bank: Bank, id_: str, change: Edit | Mapping[str, object]
 ) -> Mutant:
+    """Return the mutant of a row of MUTANTS. Raises CourseError."""
     path, (reference, source) = exercise.misconceptions, bank.reference
     again = f"then course verify {exercise.id}"
     if not isinstance(change, Edit):
@@ -386,6 +389,7 @@ class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[mi
 
 
 def _read(path: Path) -> dict[str, _TextFile]:
+    """Return the texts of a file by misconception, or none without a file. Raises CourseError."""
     if not path.exists():
         return {}
     try:
@@ -408,18 +412,14 @@ def _read(path: Path) -> dict[str, _TextFile]:
 
 
 def _in_words(error: ValidationError, path: Path) -> str:
+    """Return the line and the reason of the first error in a file of texts."""
     detail = error.errors()[0]
     keys = [str(key) for key in detail["loc"]]
     lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
-    line = next(
-        (
-            n
-            for n, text in enumerate(lines, 1)
-            if keys and text.partition(":")[0].strip("\"' ") == keys[0]
-        ),
-        1,
-    )
-    key_path = ", ".join(keys[:-1] if detail["type"] in ("extra_forbidden", "missing") else keys)
+    first_words = [line.partition(":")[0].strip("\"' ") for line in lines]
+    line = first_words.index(keys[0]) + 1 if keys and keys[0] in first_words else 1
+    is_about_parent = detail["type"] in ("extra_forbidden", "missing")
+    key_path = ", ".join(keys[:-1] if is_about_parent else keys)
     location = f"{line}: {key_path or 'the file'}"
     if "hints" in keys:
         return f"{location} needs three hints: a question, a pointer, and almost the answer"
@@ -470,24 +470,6 @@ class Diagnosis:
         """All misconceptions, `named` before `also`."""
         return (*self.named, *self.also)
 
-    def changed(
-        self, change: Callable[[tuple[Diagnosed, ...]], tuple[Diagnosed, ...]]
-    ) -> Diagnosis:
-        """Return the diagnosis with `change` applied to `named` and to `also`."""
-        return replace(self, named=change(self.named), also=change(self.also))
-
-    def of_one_mistake(self) -> Diagnosis:
-        """Return the diagnosis without the misconceptions that need a second mistake.
-
-        It is for an attempt in which one edit makes every check pass.
-        """
-        return replace(
-            self,
-            named=tuple(d for d in self.named if d.id not in self.together),
-            also=(),
-            together=(),
-        )
-
 
 NOTHING = Diagnosis()
 
@@ -500,5 +482,5 @@ def named(words: AllWords, id_: str, alternatives: tuple[str, ...] = ()) -> Diag
 
 
 def naming(words: AllWords, id_: str) -> Diagnosis:
-    """Return the diagnosis with one misconception that no check is needed for."""
+    """Return the diagnosis of one misconception."""
     return Diagnosis((named(words, id_),))

@@ -1,4 +1,4 @@
-"""Numbers of a recording in compact columns, and short forms of the answers of pairs of mutants.
+"""Numbers of a recording in compact columns, and sketches of the answers of pairs of mutants.
 
 Every student downloads the recording, tens of thousands of short rows. Most inputs are drawn again
 instead of stored. Outputs have 23 bits, and projections sixteen. Columns are not compressed, so
@@ -35,6 +35,7 @@ _DTYPES = {
     )
 }
 BITS = 23  # bits of an output's number, including its sign
+_LOW_BITS = 8  # the lower bits of such a number have their own column
 _ALWAYS = torch.tensor([0.0, 1.0, math.inf, -math.inf, math.nan])  # the start of the pool
 _ROUNDED = -1  # the start of a run whose numbers are rounded and not in the pool
 # A shorter run takes more bytes than its numbers. An output uses shorter runs as well, because
@@ -44,7 +45,10 @@ _MAX_INDICES = 8  # indices that are tried if a number is in the pool many times
 
 
 class _EqualRun(NamedTuple):
-    """Numbers of the pool, each `step` entries after the one before."""
+    """Numbers of the pool, each `step` entries after the one before.
+
+    If `start` is _ROUNDED, it is a run of rounded numbers that are not in the pool.
+    """
 
     start: int
     step: int
@@ -80,32 +84,35 @@ class TensorColumns:
             ValueError: an integer has more than 24 bits.
         """
         tensor = tensor.detach()
-        tensor = tensor.float() if tensor.is_floating_point() else tensor
-        rounded = rounded and tensor.is_floating_point()
+        if tensor.is_floating_point():
+            tensor = tensor.float()
+        else:
+            rounded = False
         flat = tensor.reshape(-1).float()
-        if not torch.equal(flat.to(tensor.dtype), tensor.reshape(-1)) and not bool(
-            flat.isnan().any()
-        ):
+        is_exact = torch.equal(flat.to(tensor.dtype), tensor.reshape(-1))
+        if not is_exact and not bool(flat.isnan().any()):  # NaN is not equal to itself
             raise ValueError("a whole number is too large")
         key = (str(tensor.dtype), tuple(tensor.shape), rounded, flat.numpy().tobytes())
         if key not in self._known:
             self._known[key] = len(self.specs)
-            runs, exponent = self._put(flat, rounded)
+            runs, exponent = self._runs_of(flat, rounded)
             self._runs += runs
             name = str(tensor.dtype).removeprefix("torch.")
             self.specs.append([name, list(tensor.shape), exponent, len(runs)])
         return self._known[key]
 
-    def _put(self, flat: Tensor, rounded: bool) -> tuple[list[_EqualRun], int]:
-        """Return the runs of these numbers, and the exponent of the rounded ones."""
-        finite = flat[flat.isfinite()].double()
-        exponent = (
-            math.frexp(float(finite.abs().max()))[1] - BITS + 1 if rounded and len(finite) else 0
-        )
+    def _runs_of(self, flat: Tensor, rounded: bool) -> tuple[list[_EqualRun], int]:
+        """Return the runs of these numbers, and the exponent of the rounded ones.
+
+        Numbers that are not in the pool are added to it, or to the column of rounded ones.
+        """
+        finite, exponent = flat[flat.isfinite()].double(), 0
+        if rounded and len(finite):
+            _, largest_exponent = math.frexp(float(finite.abs().max()))
+            exponent = largest_exponent - BITS + 1
         limit = 2 ** (BITS - 1) - 1
-        integers = (
-            (flat.double().nan_to_num(0, 0, 0) / 2.0**exponent).round().clamp(-limit, limit).long()
-        )
+        scaled = flat.double().nan_to_num(0, 0, 0) / 2.0**exponent
+        integers = scaled.round().clamp(-limit, limit).long()
         bits = _bits(flat)
         if rounded:  # a number that is not in the pool becomes its rounded value
             rounded_bits = _bits((integers.double() * 2.0**exponent).float())
@@ -120,41 +127,48 @@ class TensorColumns:
         return runs, exponent
 
     def _extend(self, bits: int) -> None:
+        """Add a number to the pool."""
         indices = self._indices.setdefault(bits, [])
         if len(indices) < _MAX_INDICES:
             indices.append(len(self._pool))
         self._pool.append(bits)
 
     def _find_runs(self, bits: list[int], rounded: bool) -> Iterator[_EqualRun]:
-        """Yield the longest run in the pool that begins with the next number, again and again.
+        """Yield runs that together are these numbers, each the longest one in the pool.
 
-        A number that is not in the pool is added to it, or becomes a run of rounded numbers.
+        A number without a run that is long enough is added to the pool. If the numbers may be
+        rounded, it becomes a run of one rounded number instead.
         """
+        min_length = 1 if rounded else _MIN_RUN
         position = 0
         while position < len(bits):
-            starts = self._indices.get(bits[position], [])
-            seconds = self._indices.get(bits[position + 1], []) if position + 1 < len(bits) else []
-            tried = (self._run(bits, position, a, b - a) for a in starts for b in seconds)
-            run = max(
-                tried,
-                key=lambda run: run.length,
-                default=_EqualRun(starts[0] if starts else _ROUNDED, 0, 1),
-            )
-            if run.length < (1 if rounded else _MIN_RUN) or run.start == _ROUNDED:
+            run = self._longest_run(bits, position)
+            if run is None or run.length < min_length:
                 run = _EqualRun(_ROUNDED if rounded else len(self._pool), 1, 1)
-            if run.start == len(self._pool):
-                self._extend(bits[position])
+                if not rounded:
+                    self._extend(bits[position])
             yield run
             position += run.length
 
+    def _longest_run(self, bits: list[int], position: int) -> _EqualRun | None:
+        """Return the longest run that begins with the number at a position, or None."""
+        starts = self._indices.get(bits[position], [])
+        if not starts:
+            return None
+        seconds = self._indices.get(bits[position + 1], []) if position + 1 < len(bits) else []
+        runs = (self._run(bits, position, a, b - a) for a in starts for b in seconds)
+        return max(runs, key=lambda run: run.length, default=_EqualRun(starts[0], 0, 1))
+
     def _run(self, bits: list[int], position: int, start: int, step: int) -> _EqualRun:
-        length, at = 2, start + 2 * step
-        while (
-            position + length < len(bits)
-            and 0 <= at < len(self._pool)
-            and self._pool[at] == bits[position + length]
-        ):
-            length, at = length + 1, at + step
+        """Return the run at `start`, as long as it agrees with the numbers after a position.
+
+        The first two numbers are known to agree.
+        """
+        length, index = 2, start + 2 * step
+        while position + length < len(bits) and 0 <= index < len(self._pool):
+            if self._pool[index] != bits[position + length]:
+                break
+            length, index = length + 1, index + step
         return _EqualRun(start, step, length)
 
     def columns(self) -> dict[str, Tensor]:
@@ -164,8 +178,8 @@ class TensorColumns:
             "numbers.raw": torch.tensor(self._pool[self._first_raw :], dtype=torch.int32).view(
                 torch.float32
             ),
-            "numbers.high": (rounded >> 8).to(torch.int16),
-            "numbers.low": (rounded & 255).to(torch.uint8),
+            "numbers.high": (rounded >> _LOW_BITS).to(torch.int16),
+            "numbers.low": (rounded % 2**_LOW_BITS).to(torch.uint8),
         }
         runs = torch.tensor(self._runs, dtype=torch.long).view(-1, 3).T
         return columns | {
@@ -174,25 +188,30 @@ class TensorColumns:
 
 
 def _bits(numbers: Tensor) -> list[int]:
+    """Return the bits of float32 numbers, the same for every NaN."""
     numbers = torch.where(numbers.isnan(), _ALWAYS[-1], numbers)  # NaN has many bit patterns
     bits: list[int] = numbers.contiguous().view(torch.int32).tolist()
     return bits
 
 
 def _joined(runs: Iterator[_EqualRun]) -> list[_EqualRun]:
+    """Return the runs, with each run that continues the previous one added to it."""
     joined: list[_EqualRun] = []
     for run in runs:
-        previous = joined[-1] if joined else _EqualRun(0, 0, 0)
-        continues = run.start == (
-            _ROUNDED
-            if previous.start == _ROUNDED
-            else previous.start + previous.step * previous.length
-        )
-        if joined and continues and previous.step == run.step:
+        if joined and _continues(run, joined[-1]):
+            previous = joined[-1]
             joined[-1] = previous._replace(length=previous.length + run.length)
         else:
             joined.append(run)
     return joined
+
+
+def _continues(run: _EqualRun, previous: _EqualRun) -> bool:
+    if run.step != previous.step:
+        return False
+    if previous.start == _ROUNDED:
+        return run.start == _ROUNDED
+    return run.start == previous.start + previous.step * previous.length
 
 
 def read_tensors(
@@ -203,7 +222,7 @@ def read_tensors(
     Raises ValueError, LookupError or RuntimeError if the file is damaged.
     """
     pool = torch.cat([_ALWAYS, *(draw.numbers().float() for draw in drawn), columns["numbers.raw"]])
-    rounded = columns["numbers.high"].double() * 256 + columns["numbers.low"]
+    rounded = columns["numbers.high"].double() * 2**_LOW_BITS + columns["numbers.low"]
     start, step, length = (columns[f"runs.{name}"].long() for name in _EqualRun._fields)
     sizes = torch.tensor([math.prod(shape) for _, shape, _, _ in specs], dtype=torch.long)
     if int(length.sum()) != int(sizes.sum()) or bool((length < 0).any()):
@@ -213,9 +232,8 @@ def read_tensors(
     is_rounded = (start == _ROUNDED)[run]
     flat = pool[torch.where(is_rounded, 0, start[run] + step[run] * within)]
     exponents = torch.tensor([float(exponent) for _, _, exponent, _ in specs], dtype=torch.float64)
-    flat[is_rounded] = (
-        rounded * torch.exp2(torch.repeat_interleave(exponents, sizes)[is_rounded])
-    ).float()
+    units = torch.exp2(torch.repeat_interleave(exponents, sizes)[is_rounded])
+    flat[is_rounded] = (rounded * units).float()
     chunks = flat.split(sizes.tolist())
     return [
         chunk.to(_DTYPES[dtype]).view(shape)
@@ -231,18 +249,20 @@ def narrow(values: Tensor) -> Tensor:
     )
 
 
+_MAX_INT16 = 32767
+
+
 def to_rows(numbers: Tensor) -> tuple[Tensor, Tensor]:
     """Return (N, V) numbers with 16 bits each, and (N,) stored sizes of each row's largest one."""
     sizes = to_sizes(numbers.abs().amax(1) if numbers.numel() else torch.zeros(len(numbers)))
     largest = from_sizes(sizes).masked_fill(sizes == _ZERO, 1.0)
-    return (numbers.double() / largest[:, None] * 32767).round().clamp(-32767, 32767).to(
-        torch.int16
-    ), sizes
+    scaled = numbers.double() / largest[:, None] * _MAX_INT16
+    return scaled.round().clamp(-_MAX_INT16, _MAX_INT16).to(torch.int16), sizes
 
 
 def from_rows(integers: Tensor, sizes: Tensor) -> Tensor:
     """Return the (N, V) numbers that `to_rows` stored, in float64."""
-    return integers.double() / 32767 * from_sizes(sizes)[:, None]
+    return integers.double() / _MAX_INT16 * from_sizes(sizes)[:, None]
 
 
 SIZES = 8  # steps of a stored size from one power of two to the next
@@ -251,12 +271,11 @@ _ZERO = -128
 
 
 def to_sizes(sizes: Tensor) -> Tensor:
-    """Return positive numbers, rounded up by a tenth at most, as small integers."""
-    # So a size that was read from a file is not rounded up again.
-    logarithms = (
-        (torch.log2(sizes.double().clamp_min(1e-300)) * SIZES - 1e-6).ceil().clamp_min(_ZERO + 1)
-    )
-    return narrow(torch.where(sizes > 0, logarithms, float(_ZERO)).long())
+    """Return numbers that are not negative, rounded up by a tenth at most, as small integers."""
+    logarithms = torch.log2(sizes.double().clamp_min(1e-300)) * SIZES  # no logarithm of 0
+    # 1e-6 is subtracted so that a size that was read from a file is not rounded up again.
+    rounded_up = (logarithms - 1e-6).ceil().clamp_min(_ZERO + 1)
+    return narrow(torch.where(sizes > 0, rounded_up, float(_ZERO)).long())
 
 
 def from_sizes(stored: Tensor) -> Tensor:
@@ -304,12 +323,12 @@ def sketch_reply(reply: Reply) -> ReplySketch:
     scale = math.hypot(*(weight * projection.norm for weight, projection in enumerate(returned, 1)))
     return ReplySketch(
         torch.tensor([structure], dtype=torch.int64),
-        brief_numbers([projection.numbers for projection in returned]),
+        sketch_numbers([projection.numbers for projection in returned]),
         torch.tensor([[scale]], dtype=torch.float32),
     )
 
 
-def brief_numbers(projections: Sequence[Sequence[float]]) -> Tensor:
+def sketch_numbers(projections: Sequence[Sequence[float]]) -> Tensor:
     """Return (1, HEAD): the numbers of a sketch, from the projections of each returned tensor."""
     weighted = [
         weight * number
@@ -339,6 +358,7 @@ def _structure_of(reply: Reply) -> tuple[int, list[Projection]]:
 
 
 def _hash(text: str) -> int:
+    """Return a hash of 32 bits that is never UNKNOWN."""
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "big") + 1
 
 

@@ -13,11 +13,11 @@ from .fault_dictionary import BASES, DIRECT, FaultDictionary, Response, wrong_re
 from .fingerprint import has_no_numbers
 from .observed_reply import (
     ObservedReply,
-    fault_of_device,
+    device_error,
+    device_misconception,
     is_moved_after_a_call,
     is_of_copies,
-    looks_at_no_numbers,
-    on_another_device,
+    needs_meta_numbers,
 )
 from .rules import RULES
 
@@ -53,17 +53,23 @@ def _response(
 ) -> Response:
     """Return the response of an attempt, before any rule is applied.
 
-    A call that reaches a function which is not written yet shows nothing about other functions.
+    A call that reaches a function which is not written yet shows nothing about other functions, and
+    is set apart. A call is left out if other calls make it redundant.
     """
-    unfinished = {i: e for i, e in observations.items() if _is_unfinished(e, source)}
-    written = {i: e for i, e in observations.items() if i not in unfinished}
-    redundant = {i for i, e in written.items() if _is_redundant(e, written.values())}
-    written = {i: e for i, e in written.items() if i not in redundant}
+    unfinished, finished = dict[int, ObservedReply](), dict[int, ObservedReply]()
+    for i, observation in observations.items():
+        replies = unfinished if _is_unfinished(observation, source) else finished
+        replies[i] = observation
+    redundant_calls = {
+        i for i, observation in finished.items() if _is_redundant(observation, finished.values())
+    }
+    written = {i: reply for i, reply in finished.items() if i not in redundant_calls}
+    compared_calls = recording.facets.keys()
     response = Response(
         recording,
-        written,
-        wrong_replies(recording, written),
-        recording.facets.keys() - redundant - unfinished.keys(),
+        written=written,
+        syndrome=wrong_replies(recording, written),
+        calls=compared_calls - redundant_calls - unfinished.keys(),
         source=source,
         bank=bank,
         unfinished=unfinished,
@@ -103,16 +109,17 @@ def _is_redundant(observation: ObservedReply, observations: Collection[ObservedR
     reads their numbers, or if the function raises on most ordinary inputs as well.
     """
     of_function = (peer for peer in observations if peer.function == observation.function)
-    if is_moved_after_a_call(observation.call) and on_another_device(observation):
+    if is_moved_after_a_call(observation.call) and device_error(observation):
         moved_before = [peer for peer in of_function if not is_moved_after_a_call(peer.call)]
-        return not fault_of_device(observation) or any(map(on_another_device, moved_before))
+        return not device_misconception(observation) or any(map(device_error, moved_before))
     if observation.reply.raised is None or not has_no_numbers(observation.expected):
         return False
-    if looks_at_no_numbers(observation) and not on_another_device(observation):
+    if needs_meta_numbers(observation) and not device_error(observation):
         return True
-    alike = [peer for peer in of_function if peer.is_allowed]
-    with_numbers = [e.reply.raised is not None for e in alike if not has_no_numbers(e.expected)]
-    return 2 * sum(with_numbers) > len(with_numbers)
+    allowed = (peer for peer in of_function if peer.is_allowed)
+    ordinary = [peer for peer in allowed if not has_no_numbers(peer.expected)]
+    raising = [peer for peer in ordinary if peer.reply.raised is not None]
+    return 2 * len(raising) > len(ordinary)
 
 
 def _diagnosis(response: Response) -> Diagnosis:
@@ -124,16 +131,15 @@ def _diagnosis(response: Response) -> Diagnosis:
     `Diagnosis.also`.
     """
     consequences = _consequences(response)
-    counted = replace(
-        response,
-        candidates=tuple(
-            candidate
-            for candidate in response.candidates
-            if candidate.basis not in DIRECT or consequences.isdisjoint(candidate.calls)
-        ),
+    candidates = tuple(
+        candidate
+        for candidate in response.candidates
+        if candidate.basis not in DIRECT or consequences.isdisjoint(candidate.calls)
     )
+    counted = replace(response, candidates=candidates)
     # If mutants explain the whole response, they explain other parameters, too.
-    proven = counted.shown_by(*BASES[bool(response.explanations) :])
+    excluded = {"parameters alone"} if response.explanations else set()
+    proven = counted.shown_by(*(basis for basis in BASES if basis not in excluded))
     ids = dict.fromkeys(proven.values())
     alternatives = dict[str, tuple[str, ...]]()
     for candidate in response.explanations:
@@ -148,11 +154,9 @@ def _diagnosis(response: Response) -> Diagnosis:
     is_cause = bool(response.explanations or consequences) or _can_cause(response, proven)
     causes, also = (order, []) if is_cause else ([], order)
     words = response.recording.words
+    named_ids = dict.fromkeys([*causes, *_unwritten(response)])
     return Diagnosis(
-        tuple(
-            named(words, id_, alternatives.get(id_, ()))
-            for id_ in dict.fromkeys([*causes, *_unwritten(response)])
-        ),
+        tuple(named(words, id_, alternatives.get(id_, ())) for id_ in named_ids),
         tuple(named(words, id_) for id_ in dict.fromkeys(also)),
         together=tuple(alternatives) if len(alternatives) > 1 else (),
         answers=response.digest(),
@@ -160,7 +164,10 @@ def _diagnosis(response: Response) -> Diagnosis:
 
 
 def _consequences(response: Response) -> set[int]:
-    """Return the calls in which two dtypes meet because `.to` does not reach a hidden layer."""
+    """Return the calls in which two dtypes meet because `.to` does not reach some layers.
+
+    Return none unless a candidate says that layers are not registered.
+    """
     ids = {*response.shown_by("parameters alone", "parameters").values()}
     if UNREGISTERED not in ids.union(candidate.id for candidate in response.explanations):
         return set()
@@ -209,7 +216,7 @@ def _detections(response: Response) -> dict[str, list[set[int]]]:
             i
             for i in informative
             if not response.survives(m, i)
-            or (i in response.syndrome and response.is_nondeterministic(m, i))
+            or (i in response.syndrome and response.is_uninformative(m, i))
         }
         detections.setdefault(response.id(m), []).append(calls)
     return detections

@@ -1,8 +1,7 @@
 """Evidence from single replies: exceptions, parameters, answers, and guards on valid inputs.
 
-The evidence also limits which other findings it can cause. A guard compares sizes of its arguments.
-Code after a guard does not run, so no mutant's answers explain the refusal; the comparison in the
-guard is read instead.
+A guard is a test of the arguments' sizes that raises. Code after a guard does not run, so no
+mutant's answers explain the refusal; the test in the guard's text is read instead.
 """
 
 from __future__ import annotations
@@ -10,6 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
+from enum import IntEnum
 from itertools import chain, islice
 from typing import TypeVar
 
@@ -19,11 +19,11 @@ from ..checks.runner import target_of
 from ..submission.source import UNTOUCHED, Source
 from .fault_dictionary import FaultDictionary, RecordedMutant, Response
 from .fingerprint import ReplyFingerprint
-from .observed_reply import ObservedReply, fault_of_device
+from .observed_reply import ObservedReply, device_misconception
 
 MUTATED, ROUNDED = "input_mutated", "output_rounded"
 MAX_DECIMALS = 4  # a number with more decimals does not count as rounded
-MIN_NUMBERS = 12  # so many numbers must be rounded
+MIN_NUMBERS = 12  # fewer numbers may all have few decimals by chance
 ROUNDING = 1e-6  # the relative rounding error of a number in float32
 UNREGISTERED = "params_not_registered"
 # the names of extra parameters, and those of missing parameters
@@ -34,24 +34,27 @@ def proven_by(raised: Raised | None, mutates: bool) -> str:
     """Return the misconception that an exception proves by itself, or "".
 
     Args:
-        raised: the exception.
+        raised: the exception, or None.
         mutates: whether an argument was seen to change. If not, autograd's error about a change in
             place is due to another tensor, and proves nothing about arguments.
     """
-    error_kind = kind_of(raised) if raised is not None else None
-    name = (error_kind.misconception if error_kind else None) or ""
+    error_kind = None if raised is None else kind_of(raised)
+    if error_kind is None or error_kind.misconception is None:
+        return ""
+    name = error_kind.misconception
     return "" if name == MUTATED and not mutates else name
 
 
 def proven_by_exceptions(
     observations: Mapping[int, ObservedReply], mutates: bool
 ) -> dict[int, str]:
-    """Return the calls with an exception that proves a misconception, mapped to it."""
-    return {
-        i: name
-        for i, e in observations.items()
-        if e.is_allowed and (name := proven_by(e.reply.raised, mutates))
-    }
+    """Return the allowed calls with an exception that proves a misconception, mapped to it."""
+    names = dict[int, str]()
+    for i, observation in observations.items():
+        name = proven_by(observation.reply.raised, mutates)
+        if name and observation.is_allowed:
+            names[i] = name
+    return names
 
 
 def proven_by_answer(recording: FaultDictionary, index: int, observation: ObservedReply) -> str:
@@ -73,52 +76,52 @@ def proven_by_answer(recording: FaultDictionary, index: int, observation: Observ
     ):
         name = MUTATED
     elif "refused" in oracles and _is_no_refusal(expected, actual):
-        name = _name_of_all(recording, index, recording.mutants, _is_no_refusal)
+        name = _shared_name(recording, index, recording.mutants, _is_no_refusal)
     elif (
         "attributes" in oracles
         and actual.raised is None
         and actual.attributes != expected.attributes
     ):
-        name = _of_the_same_attributes(recording, index, actual)
+        name = _shown_by_attributes(recording, index, actual)
     elif "parameters" in oracles and _has_other_sizes(expected, actual):
-        name = _name_of_all(recording, index, recording.mutants, _has_other_sizes)
+        name = _shared_name(recording, index, recording.mutants, _has_other_sizes)
     elif "device" in oracles:
-        name = fault_of_device(observation)
+        name = device_misconception(observation)
     return name if name in recording.ids else ""
 
 
 def are_rounded(replies: Iterable[Reply]) -> bool:
     """Return whether all numbers of these answers have few decimals.
 
-    Whole numbers are left out, because they are no evidence.
+    Whole numbers are left out, because they are no evidence. So are answers without numbers, on the
+    meta device. Return False if too few numbers are left.
     """
-    count, tensors = 0, (out.tensor for reply in replies for out in reply.outputs)
-    for tensor in (
-        output.double() for output in tensors if output is not None and not output.is_meta
-    ):
-        numbers = tensor[tensor.isfinite() & (tensor != tensor.round())] * 10**MAX_DECIMALS
-        if not ((numbers - numbers.round()).abs() < 10**MAX_DECIMALS * ROUNDING).all():
+    count, unit = 0, 10**MAX_DECIMALS
+    for output in chain.from_iterable(reply.outputs for reply in replies):
+        if output.tensor is None or output.tensor.is_meta:
+            continue
+        tensor = output.tensor.double()
+        numbers = tensor[tensor.isfinite() & (tensor != tensor.round())] * unit
+        if not ((numbers - numbers.round()).abs() < unit * ROUNDING).all():
             return False
         count += len(numbers)
     return count >= MIN_NUMBERS
 
 
-def _of_the_same_attributes(
-    recording: FaultDictionary, index: int, actual: ReplyFingerprint
-) -> str:
-    """Return the misconception of all mutants with these attributes that no other function detects.
+def _shown_by_attributes(recording: FaultDictionary, index: int, actual: ReplyFingerprint) -> str:
+    """Return the misconception of all mutants that have these attributes in a call.
 
-    Return "" if they have several misconceptions.
+    Mutants that also answer another function's calls wrongly are left out. Return "" if the others
+    have several misconceptions.
     """
     target = target_of(recording.calls[index])
     elsewhere = [i for i in recording.facets if target_of(recording.calls[i]) != target]
     mutants = [m for m in recording.mutants if _has_reference_answers(m, elsewhere)]
-    return _name_of_all(
-        recording,
-        index,
-        mutants,
-        lambda _, answer: answer.raised is None and answer.attributes == actual.attributes,
-    )
+
+    def has_these_attributes(_: ReplyFingerprint, answer: ReplyFingerprint) -> bool:
+        return answer.raised is None and answer.attributes == actual.attributes
+
+    return _shared_name(recording, index, mutants, has_these_attributes)
 
 
 def _has_reference_answers(mutant: RecordedMutant, calls: Iterable[int]) -> bool:
@@ -126,6 +129,7 @@ def _has_reference_answers(mutant: RecordedMutant, calls: Iterable[int]) -> bool
 
 
 def _has_other_sizes(expected: ReplyFingerprint, fingerprint: ReplyFingerprint) -> bool:
+    """Return whether the module has the expected parameters, with other shapes."""
     expected_shapes, actual_shapes = expected.parameters, fingerprint.parameters
     return (
         fingerprint.raised is None
@@ -138,11 +142,11 @@ def _is_no_refusal(expected: ReplyFingerprint, fingerprint: ReplyFingerprint) ->
     return expected.raised == "refused" and fingerprint.raised is None
 
 
-def _name_of_all(
+def _shared_name(
     recording: FaultDictionary,
     index: int,
     mutants: Sequence[RecordedMutant],
-    answers_so: Callable[[ReplyFingerprint, ReplyFingerprint], bool],
+    is_evidence: Callable[[ReplyFingerprint, ReplyFingerprint], bool],
 ) -> str:
     """Return the misconception of all mutants that reply to a call in this way.
 
@@ -151,12 +155,15 @@ def _name_of_all(
     Args:
         recording: the fault dictionary.
         index: the call.
-        mutants: the mutants to look at.
-        answers_so: takes the reference's reply and a mutant's, and returns whether it counts.
+        mutants: the mutants that take part.
+        is_evidence: takes the reference's reply and a mutant's, and returns whether the mutant
+            replies in this way.
     """
-    expected = recording.expected_reply(index)
-    answers = ((mutant.id, recording.answer(mutant, index)) for mutant in mutants)
-    names = {id_ for id_, answer in answers if answer is not None and answers_so(expected, answer)}
+    expected, names = recording.expected_reply(index), set[str]()
+    for mutant in mutants:
+        answer = recording.answer(mutant, index)
+        if answer is not None and is_evidence(expected, answer):
+            names.add(mutant.id)
     return names.pop() if len(names) == 1 else ""
 
 
@@ -172,7 +179,7 @@ def can_cause(
     """Return whether these misconceptions can be the cause of all unexplained failures.
 
     Mutants of these misconceptions that cause none but the attempt's failures must together cause
-    all unexplained ones.
+    all unexplained ones. Without misconceptions there is nothing to exclude: return True.
 
     Args:
         names: ids of proven misconceptions.
@@ -192,23 +199,26 @@ def can_cause(
     return not failures_by_name or reached.issuperset(unexplained)
 
 
-def learns_more(observations: Iterable[ObservedReply]) -> bool:
+def uses_extra_parameters(observations: Iterable[ObservedReply]) -> bool:
     """Return whether the outputs depend on parameters that the reference does not have.
 
     A gradient that is not zero proves it. Then no mutant need have the same values.
     """
-    return any(
-        gradient is not None and bool(gradient.any()) and name not in e.expected.gradients
-        for e in observations
-        for name, gradient in e.reply.gradients.items()
-    )
+    for observation in observations:
+        for name, gradient in observation.reply.gradients.items():
+            if gradient is None or name in observation.expected.gradients:
+                continue
+            if bool(gradient.any()):
+                return True
+    return False
 
 
 def proven_by_parameters(response: Response) -> dict[int, str]:
     """Return the calls with other parameters, mapped to the misconception that these prove.
 
     It is the misconception of all mutants with the same extra and missing parameters in all calls.
-    Return none if these mutants have several misconceptions, or if there are no such mutants.
+    Return none if these mutants have several misconceptions, or if there are no such mutants. If
+    parameters are missing and two dtypes meet somewhere, it is that layers are not registered.
     """
     recording, observations = response.recording, response.written
     calls = [i for i, oracles in enumerate(recording.aspects) if "parameters" in oracles]
@@ -225,20 +235,23 @@ def proven_by_parameters(response: Response) -> dict[int, str]:
         return {}
     names = set[str]()
     for m in response.mutants:
-        replies = recording.answers(m, calls)
-        alike = [not r.raised and difference(i, r) == differences[i] for i, r in replies.items()]
-        if len(alike) == len(calls) and all(alike):
+        replies = recording.answers(m, calls)  # without random ones
+        if len(replies) == len(calls) and all(
+            not reply.raised and difference(i, reply) == differences[i]
+            for i, reply in replies.items()
+        ):
             names.add(response.id(m))
     names.discard(UNTOUCHED)  # an attempt that answers is not an untouched stub
     are_fewer = all(missing and not extra for extra, missing in differences.values())
     if are_fewer and UNREGISTERED in recording.ids:
         # `.to` does not reach parameters that are not registered: two dtypes meet
         raised = (observation.reply.raised for observation in observations.values())
-        names = {UNREGISTERED} if any(r and is_dtype_fault(r) for r in raised) else names
+        if any(exception and is_dtype_fault(exception) for exception in raised):
+            names = {UNREGISTERED}
     return dict.fromkeys(wrong_calls, names.pop()) if len(names) == 1 else {}
 
 
-def without_more(
+def without_extra_parameters(
     observations: Mapping[int, ObservedReply], calls: Collection[int]
 ) -> dict[int, ObservedReply]:
     """Return the replies without the extra parameters, or none if a parameter is missing.
@@ -249,18 +262,18 @@ def without_more(
         observations: the replies, by call.
         calls: the calls in which parameters differ. If there are none, return none.
     """
-    if not calls or any(
-        observation.expected.parameters.keys() - observation.actual.parameters
-        for observation in observations.values()
-    ):
+    if not calls:
         return {}
-    fewer = dict[int, ObservedReply]()
-    for i, e in observations.items():
-        gradients = {n: g for n, g in e.actual.gradients.items() if n in e.expected.gradients}
-        parameters = {name: e.actual.parameters[name] for name in e.expected.parameters}
-        actual = replace(e.actual, gradients=gradients, parameters=parameters)
-        fewer[i] = replace(e, actual=actual)
-    return fewer
+    reduced = dict[int, ObservedReply]()
+    for i, observation in observations.items():
+        actual, expected = observation.actual, observation.expected
+        if expected.parameters.keys() - actual.parameters:
+            return {}
+        gradients = {n: g for n, g in actual.gradients.items() if n in expected.gradients}
+        parameters = {name: actual.parameters[name] for name in expected.parameters}
+        actual = replace(actual, gradients=gradients, parameters=parameters)
+        reduced[i] = replace(observation, actual=actual)
+    return reduced
 
 
 REFUSES = "refuses_allowed"
@@ -269,13 +282,23 @@ UNDIVIDED = "divisibility_unchecked"
 _LIMITS = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 _ASSIGNMENTS = (ast.Assign, ast.AnnAssign, ast.AugAssign)
 _METHODS = ("__init__", "forward")
-_ASKED = ("size", "dim", "numel", "is_integer")
-_COUNTED = ("len", "int", "min", "max", "abs", "divmod", "isinstance")
-# A value depends only on arguments and their sizes, also on sizes of computed values, or on more.
-_GIVEN, _COMPUTED, _OTHER = range(3)
+# Methods that return a size, or whether a size is whole; functions that combine sizes
+_SIZE_METHODS = ("size", "dim", "numel", "is_integer")
+_SIZE_FUNCTIONS = ("len", "int", "min", "max", "abs", "divmod", "isinstance")
+
+
+class _Origin(IntEnum):
+    """The values that a value depends on. The origin of a combination is its highest one."""
+
+    ARGUMENTS = 0  # arguments, their sizes and constants
+    COMPUTED_SIZES = 1  # also sizes of computed values
+    OTHER = 2  # also other values, or unknown ones
+
+
 # The most lines that are searched for guards: hundreds of calls may raise, each in another line.
 MAX_LINES = 16
-_PARTS = (
+# Expressions whose value depends on their parts alone
+_COMBINATIONS = (
     ast.BinOp,
     ast.UnaryOp,
     ast.Compare,
@@ -293,6 +316,7 @@ class Guard:
     """A guard that raised.
 
     Attributes:
+        line: the line of its `raise` or `assert`.
         divides: whether it refuses a size that another size does not divide.
         inverted: whether it refuses a size that another size divides.
     """
@@ -311,18 +335,18 @@ def guards_of(source: Source, raised: Mapping[int, tuple[str, Raised]]) -> dict[
         source: the attempt's text.
         raised: for calls with allowed arguments the function or class, and the exception.
     """
-    # hundreds of calls may raise in one line
+    # hundreds of calls may raise in one line, which is searched once
     lines = {(target, exception.line): exception for target, exception in raised.values()}
-    candidates = (
-        guard_of(source, target, exception)
-        for (target, _), exception in islice(lines.items(), MAX_LINES)
-    )
-    guards = {guard.line: guard for guard in candidates if guard is not None}
-    return {
-        i: guards[e.line]
-        for i, (_, e) in raised.items()
-        if e.line and e.line in guards and is_refusal(e)
-    }
+    guards = dict[int, Guard]()
+    for (target, _), exception in islice(lines.items(), MAX_LINES):
+        guard = guard_of(source, target, exception)
+        if guard is not None:
+            guards[guard.line] = guard
+    refused = dict[int, Guard]()
+    for i, (_, exception) in raised.items():
+        if exception.line and exception.line in guards and is_refusal(exception):
+            refused[i] = guards[exception.line]
+    return refused
 
 
 def guard_of(source: Source, target: str, raised: Raised) -> Guard | None:
@@ -330,30 +354,35 @@ def guard_of(source: Source, target: str, raised: Raised) -> Guard | None:
 
     Guards of helper functions do not count, because their arguments may be computed values.
     """
-    line = raised.line or 0
-    for function in _functions(source, target) if line and is_refusal(raised) else ():
-        tests = _tests(function.body, line)
-        if tests and all(map(_Sizes(function, line).decide, tests)):
-            inverted = any(map(_asks_for_no_rest, tests))
+    if not raised.line or not is_refusal(raised):
+        return None
+    for function in _functions(source, target):
+        tests = _tests(function.body, raised.line)
+        if tests and all(map(_Origins(function, raised.line).depends_on_sizes, tests)):
+            inverted = any(map(_is_true_without_remainder, tests))
             nodes = chain.from_iterable(map(ast.walk, tests))
             divides = any(
                 isinstance(node, ast.Mod | ast.FloorDiv) or getattr(node, "id", "") == "divmod"
                 for node in nodes
             )
-            return Guard(line, divides and not inverted, inverted)
+            return Guard(raised.line, divides and not inverted, inverted)
     return None
 
 
 def _functions(source: Source, target: str) -> Iterator[ast.FunctionDef]:
-    """Yield the function, or the methods of the class and of its base classes in the file."""
+    """Yield the function, or the constructor and `forward` of the class and its base classes.
+
+    Only base classes in the same file count.
+    """
     classes, class_names = list[ast.ClassDef](), {target}
+    # From the end, because a base class stands above the class that names it
     for statement in reversed(source.statements):
         if isinstance(statement, ast.FunctionDef) and statement.name == target:
             yield statement
         elif isinstance(statement, ast.ClassDef) and statement.name in class_names:
             classes.append(statement)
             class_names |= {base.id for base in statement.bases if isinstance(base, ast.Name)}
-    for method in (member for definition in classes for member in definition.body):
+    for method in chain.from_iterable(definition.body for definition in classes):
         if isinstance(method, ast.FunctionDef) and method.name in _METHODS:
             yield method
 
@@ -364,24 +393,25 @@ def _tests(body: Sequence[ast.stmt], line: int) -> list[ast.expr]:
     Return none if it has no condition, or if it is in a loop.
     """
     for statement in body:
-        if not statement.lineno <= line <= (statement.end_lineno or 0):
+        if not _has_line(statement, line):
             continue
         if isinstance(statement, ast.Assert):
             return [ast.UnaryOp(ast.Not(), statement.test)]
         if isinstance(statement, ast.If):
             otherwise = ast.UnaryOp(ast.Not(), statement.test)
             for branch, test in ((statement.body, statement.test), (statement.orelse, otherwise)):
-                if any(
-                    isinstance(node, ast.Raise) and node.lineno <= line <= (node.end_lineno or 0)
-                    for node in branch
-                ):
+                if any(isinstance(node, ast.Raise) and _has_line(node, line) for node in branch):
                     return [test]
-                if within := _tests(branch, line):
-                    return [test, *within]
+                if inner_tests := _tests(branch, line):
+                    return [test, *inner_tests]
     return []
 
 
-def _asks_for_no_rest(test: ast.expr) -> bool:
+def _has_line(statement: ast.stmt, line: int) -> bool:
+    return statement.lineno <= line <= (statement.end_lineno or 0)
+
+
+def _is_true_without_remainder(test: ast.expr) -> bool:
     """Return whether a test is true if no remainder is left: `C % n == 0`, `not C % n`."""
     match test:
         case ast.Compare(
@@ -393,8 +423,8 @@ def _asks_for_no_rest(test: ast.expr) -> bool:
     return False
 
 
-class _Sizes:
-    """The origin of each name of a function before a line: arguments, sizes, or something else.
+class _Origins:
+    """The origin of the value of each name in a function, before a line.
 
     A guard may compare sizes of computed values with a limit, such as the number of all keys. A
     test that such sizes are equal is no guard: it looks for a mistake in the code itself.
@@ -402,63 +432,64 @@ class _Sizes:
 
     def __init__(self, function: ast.FunctionDef, line: int) -> None:
         arguments = (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs)
-        self._names = {argument.arg: _GIVEN for argument in arguments}
+        self._names = {argument.arg: _Origin.ARGUMENTS for argument in arguments}
         nodes = (node for statement in function.body for node in ast.walk(statement))
         assignments = (n for n in nodes if isinstance(n, _ASSIGNMENTS) and n.lineno < line)
         for node in sorted(assignments, key=lambda node: node.lineno):
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-            self._bind(targets, _OTHER if node.value is None else self._made_of(node.value))
+            origin = _Origin.OTHER if node.value is None else self._of_value(node.value)
+            self._set(targets, origin)
 
-    def decide(self, test: ast.expr) -> bool:
-        """Return whether the result of this test depends on sizes alone."""
-        operators = [
-            op for node in ast.walk(test) if isinstance(node, ast.Compare) for op in node.ops
-        ]
-        limits = bool(operators) and all(isinstance(op, _LIMITS) for op in operators)
-        return self._made_of(test) <= (_COMPUTED if limits else _GIVEN)
+    def depends_on_sizes(self, test: ast.expr) -> bool:
+        """Return whether this test depends on arguments and their sizes alone.
 
-    def _made_of(self, node: ast.expr) -> int:
-        """Return the origin of a value.
+        Sizes of computed values are allowed in a test that compares them with limits (<, >=).
+        """
+        comparisons = (node for node in ast.walk(test) if isinstance(node, ast.Compare))
+        operators = [*chain.from_iterable(node.ops for node in comparisons)]
+        has_limits = bool(operators) and all(isinstance(op, _LIMITS) for op in operators)
+        return self._of_value(test) <= (_Origin.COMPUTED_SIZES if has_limits else _Origin.ARGUMENTS)
+
+    def _of_value(self, node: ast.expr) -> _Origin:
+        """Return the origin of an expression's value.
 
         Each node is visited once, because a student decides how deep the text is nested.
         """
         match node:
             case ast.Constant():
-                return _GIVEN
+                return _Origin.ARGUMENTS
             case ast.Name():
-                return self._names.get(node.id, _OTHER)
+                return self._names.get(node.id, _Origin.OTHER)
             case ast.Attribute():
-                return (
-                    _size_of(self._made_of(node.value))
-                    if node.attr == "shape"
-                    else self._made_of(node.value)
-                )
+                origin = self._of_value(node.value)
+                return _of_size(origin) if node.attr == "shape" else origin
             case ast.Subscript():
-                return max(self._made_of(node.value), self._made_of(node.slice))
+                return max(self._of_value(node.value), self._of_value(node.slice))
             case ast.Call():
-                return max([self._made_by(node.func), *map(self._made_of, node.args)])
+                return max([self._of_function(node.func), *map(self._of_value, node.args)])
             case ast.NamedExpr():
-                made_of = self._made_of(node.value)
-                self._bind([node.target], made_of)
-                return made_of
-        if isinstance(node, _PARTS):
-            children = (
-                child for child in ast.iter_child_nodes(node) if isinstance(child, ast.expr)
-            )
-            return max(map(self._made_of, children), default=_GIVEN)
-        return _OTHER
+                origin = self._of_value(node.value)
+                self._set([node.target], origin)
+                return origin
+        if isinstance(node, _COMBINATIONS):
+            children = (n for n in ast.iter_child_nodes(node) if isinstance(n, ast.expr))
+            return max(map(self._of_value, children), default=_Origin.ARGUMENTS)
+        return _Origin.OTHER
 
-    def _made_by(self, func: ast.expr) -> int:
-        if isinstance(func, ast.Attribute) and func.attr in _ASKED:
-            return _size_of(self._made_of(func.value))
-        return _GIVEN if isinstance(func, ast.Name) and func.id in _COUNTED else _OTHER
+    def _of_function(self, function: ast.expr) -> _Origin:
+        """Return the origin of a call's result, if the call has no arguments."""
+        if isinstance(function, ast.Attribute) and function.attr in _SIZE_METHODS:
+            return _of_size(self._of_value(function.value))
+        is_of_sizes = isinstance(function, ast.Name) and function.id in _SIZE_FUNCTIONS
+        return _Origin.ARGUMENTS if is_of_sizes else _Origin.OTHER
 
-    def _bind(self, targets: Iterable[ast.expr], made_of: int) -> None:
-        names = {
-            node.id for target in targets for node in ast.walk(target) if isinstance(node, ast.Name)
-        }
-        self._names.update(dict.fromkeys(names - {"self"}, made_of))
+    def _set(self, targets: Iterable[ast.expr], origin: _Origin) -> None:
+        """Set the origin of all names that are assigned to."""
+        for node in chain.from_iterable(map(ast.walk, targets)):
+            if isinstance(node, ast.Name) and node.id != "self":
+                self._names[node.id] = origin
 
 
-def _size_of(made_of: int) -> int:
-    return min(made_of, _COMPUTED)
+def _of_size(origin: _Origin) -> _Origin:
+    """Return the origin of a value's size: the size of a computed value is a computed size."""
+    return min(origin, _Origin.COMPUTED_SIZES)

@@ -44,7 +44,6 @@ _KNOWN_ASPECTS = (
     "struck",
     "dropped",
     "values",
-    "values_of_a_kind",
     "dtype",
     "device",
     "parameters",
@@ -211,9 +210,10 @@ class FaultDictionary:
 
     @cached_property
     def facets(self) -> dict[int, tuple[ReplyField, ...]]:
-        """For each call the reply fields that are compared with those of mutants.
+        """For each call of a check the reply fields that are compared with those of mutants.
 
-        If a module draws its own weights, the numbers that depend on them are left out.
+        If several checks have a call, the first one decides. If a module draws its own weights, the
+        numbers that depend on them are left out.
         """
         facets: dict[int, tuple[ReplyField, ...]] = {}
         for check in reversed(self.checks):
@@ -249,15 +249,17 @@ class FaultDictionary:
         bits = [0] * len(self.mutants)
         for i in self.facets:
             expected, facets = self.expected_reply(i), facets_of(self, i)
-            silent = [reply.agrees(expected, facets) for reply in self.replies[i]]
+            is_right = [reply.agrees(expected, facets) for reply in self.replies[i]]
             for m, mutant in enumerate(self.mutants):
-                if (index := mutant.answers[i]) and not silent[index]:
+                reply_index = mutant.answers[i]
+                # None is a random reply, and 0 is the reference's
+                if reply_index and not is_right[reply_index]:
                     bits[m] |= 1 << i
         return tuple(bits)
 
 
 def differs(recording: FaultDictionary, index: int, fingerprint: ReplyFingerprint) -> bool:
-    """Return whether a reply differs from the reference's in a field that the check compares."""
+    """Return whether a reply differs from the reference's in a field that its check compares."""
     if index not in recording.facets:  # only relations use the call: no reply is compared
         return False
     return not fingerprint.agrees(recording.expected_reply(index), facets_of(recording, index))
@@ -277,12 +279,9 @@ def facets_of(recording: FaultDictionary, index: int) -> tuple[ReplyField, ...]:
     processor, on PyTorch's version and on how the tensors lie in memory.
     """
     facets = recording.facets[index]
-    is_fused = recording.expected_reply(index).fused
-    return (
-        tuple(facet for facet in facets if facet not in ("softmax", "square"))
-        if is_fused
-        else facets
-    )
+    if not recording.expected_reply(index).fused:
+        return facets
+    return tuple(facet for facet in facets if facet not in ("softmax", "square"))
 
 
 MAX_ANSWERS = 12  # wrong replies that the digest is made from
@@ -448,34 +447,38 @@ class Response:
         """Return whether a call does not detect a mutant: no difference, or nondeterminism."""
         return not self.recording.detected_in[mutant] >> call & 1
 
-    def is_nondeterministic(self, mutant: int, call: int) -> bool:
-        """Return whether a mutant's reply to a call carries no information.
+    def is_uninformative(self, mutant: int, call: int) -> bool:
+        """Return whether a mutant's reply to a call does not tell whether it is the attempt's.
 
         Either it is random, or the mutant and the attempt both raise an exception of unknown kind.
         """
-        index = self.recording.mutants[mutant].answers[call]
-        if index is None:
+        reply_index = self.recording.mutants[mutant].answers[call]
+        if reply_index is None:  # random
             return True
         observation = self.written.get(call)
-        is_other = observation is not None and observation.actual.raised == "other"
-        return is_other and self.recording.replies[call][index].raised == "other"
+        attempt_raises_unknown = observation is not None and observation.actual.raised == "other"
+        reply = self.recording.replies[call][reply_index]
+        return attempt_raises_unknown and reply.raised == "other"
 
     def explains(self, mutant: int, call: int) -> bool:
         """Return whether a call is in the syndrome and the mutant can have given that reply.
 
-        A nondeterministic reply of the mutant explains any reply.
+        A random reply of the mutant explains any reply.
         """
         return call in self.syndrome and (
-            self.is_nondeterministic(mutant, call) or self.matches(mutant, call)
+            self.is_uninformative(mutant, call) or self.matches(mutant, call)
         )
 
     def matches(self, mutant: int, call: int) -> bool:
         """Return whether a mutant's recorded reply to a call is the attempt's."""
-        index = self.recording.mutants[mutant].answers[call]
-        return index is not None and self._is_alike(call, index)
+        reply_index = self.recording.mutants[mutant].answers[call]
+        return reply_index is not None and self._is_alike(call, reply_index)
 
     def structure(self, call: int, reply: ReplyFingerprint) -> tuple[object, ...]:
-        """Return the compared fields of a reply to a call, without its numbers."""
+        """Return the compared fields of a reply to a call, without its numbers.
+
+        The result for an exception is its kind. Equal structures have an equal repr.
+        """
         if reply.raised:
             return (reply.raised,)
         facets = (f for f in facets_of(self.recording, call) if f not in _NUMBERS)
@@ -511,13 +514,15 @@ class Response:
                 answers.append((i, self.structure(i, actual), numbers))
         return hashlib.sha256(repr(answers).encode()).hexdigest()[:DIGITS] if answers else ""
 
-    def _is_alike(self, call: int, index: int) -> bool:
-        alike = self._alike.get((call, index))
-        if alike is None:
-            actual, reply = self.written[call].actual, self.recording.replies[call][index]
-            alike = self._alike[call, index] = reply.agrees(actual, facets_of(self.recording, call))
-        if alike or not self.by_kind:
-            return alike
-        replies = self.written[call].actual, self.recording.replies[call][index]
-        actual_kind, recorded_kind = ((reply.raised or "").split()[:2] for reply in replies)
-        return actual_kind == recorded_kind != []
+    def _is_alike(self, call: int, reply_index: int) -> bool:
+        """Return whether the attempt's reply to a call is a recorded one."""
+        actual, recorded = self.written[call].actual, self.recording.replies[call][reply_index]
+        is_alike = self._alike.get((call, reply_index))
+        if is_alike is None:
+            is_alike = recorded.agrees(actual, facets_of(self.recording, call))
+            self._alike[call, reply_index] = is_alike
+        if is_alike or not self.by_kind:
+            return is_alike
+        # "kind 3 10 12": the kind of an exception, then the sizes in its message
+        actual_kind, recorded_kind = (actual.raised or "").split(), (recorded.raised or "").split()
+        return bool(actual_kind) and actual_kind[:2] == recorded_kind[:2]

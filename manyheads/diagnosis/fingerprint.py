@@ -28,7 +28,7 @@ PROJECTIONS = 3
 LARGEST = 1 << 20
 # length -> how many sets of directions of at most this length are cached. The longest take 25 MB
 # each, and 0.1 s to draw.
-_CACHED = {1 << 14: 512, 1 << 16: 16, LARGEST: 3}
+_CACHE_SIZES = {1 << 14: 512, 1 << 16: 16, LARGEST: 3}
 FLOOR = -1e3  # scores are within ±50: after a softmax, anything below this is the same as -inf
 # Anything above this counts as inf: it is near the limit of float32, and sums of squares must not
 # overflow.
@@ -71,8 +71,8 @@ def project(tensor: Tensor) -> Projection:
     )
 
 
-def with_extremes(tensor: Tensor) -> Tensor:
-    """Return the tensor with values beyond FLOOR or CEILING replaced by infinities.
+def with_infinities(tensor: Tensor) -> Tensor:
+    """Return the tensor with values beyond FLOOR or CEILING replaced by infinities of their sign.
 
     A projection treats these values in the same way.
     """
@@ -90,16 +90,23 @@ def _rounded(number: float) -> float:
 
 def _directions(length: int) -> Tensor:
     """Return (length, PROJECTIONS) fixed pseudo-random numbers, the same on every machine."""
-    return next(cached(length) for longest, cached in _KEPT.items() if length <= longest)
+    for longest, cached_directions in _DIRECTIONS_UP_TO.items():
+        if length <= longest:
+            return cached_directions(length)
+    raise ValueError(f"more than {LARGEST} numbers")
 
 
 def _draw_directions(length: int) -> Tensor:
+    # The seed is a hash of the length: any two machines draw the same numbers.
     seed = int.from_bytes(hashlib.sha256(str(length).encode()).digest()[:4], "big")
     generator = torch.Generator().manual_seed(seed)
     return torch.randn(length, PROJECTIONS, generator=generator, dtype=torch.float64)
 
 
-_KEPT = {longest: lru_cache(maxsize=count)(_draw_directions) for longest, count in _CACHED.items()}
+# for each length of _CACHE_SIZES the cached function for lengths up to it
+_DIRECTIONS_UP_TO = {
+    longest: lru_cache(maxsize=size)(_draw_directions) for longest, size in _CACHE_SIZES.items()
+}
 
 # Relative to a tensor's norm. A projection adds up the rounding errors of many values.
 PROJECTION_TOLERANCE = 1e-4
@@ -112,7 +119,8 @@ SMALLEST = 5e-3
 ReplyField = str  # a name of REPLY_FIELDS
 # the sizes in a message: 12, and both numbers of 10x12
 SIZES = re.compile(r"(?<![\w.])\d{1,6}(?=\b|x)|(?<=x)\d{1,6}\b")
-_READ, _MOST = 300, 8  # characters of a message, and numbers
+# A student writes messages: so much of one, and so many sizes in it, are recorded.
+_MAX_CHARACTERS, _MAX_SIZES = 300, 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +128,11 @@ class TensorFingerprint:
     """A tensor's shape and a few random projections.
 
     Tensors with the same fingerprint are the same to rounding.
+
+    Attributes:
+        kind: "tensor", or the type of an output that is none.
+        shape: None if the output has no shape.
+        extremes, projections, norm: see `Projection`.
     """
 
     kind: str
@@ -154,12 +167,17 @@ def _is_near(a: float, b: float, bound: float) -> bool:
 
 
 def _parameters(reply: Reply) -> dict[str, tuple[int, ...]]:
-    parameters = (facts.parameters for facts in reply.modules[:1])
-    return {name: entry.shape for entries in parameters for name, entry in entries.items()}
+    """Return the shapes of the first module's parameters, or none without a module."""
+    if not reply.modules:
+        return {}
+    return {name: entry.shape for name, entry in reply.modules[0].parameters.items()}
 
 
 def _attributes(reply: Reply) -> dict[str, str]:
-    """Return the requested attributes of the first module, and its state after the call."""
+    """Return the requested attributes of the first module, and its state after the call.
+
+    The state is left out if the call requests no attributes.
+    """
     if not reply.modules:
         return {}
     facts, operations = reply.modules[0], reply.operations
@@ -174,7 +192,7 @@ def _attributes(reply: Reply) -> dict[str, str]:
 
 
 def _makes_a_square(reply: Reply) -> bool:
-    """Return whether an intermediate tensor is as large as a (T, T) matrix of scores.
+    """Return whether an intermediate tensor has the shape of a (T, T) matrix of scores.
 
     T is the longest axis of the outputs. Such a tensor has two axes of T or T + 1, or one axis that
     is a multiple of T².
@@ -202,7 +220,7 @@ def _plain(reader: Callable[[Reply], object], default: Any = None, evidence: Evi
     Args:
         reader: returns the field's value for a reply.
         default: the value for a reply without the field, or None for an empty mapping.
-        evidence: the message to a student whose reply has another value, or "" if `aspects` writes
+        evidence: the message to a student whose reply has another value, or "" if `oracles` writes
             a better one. With two messages, the first one is for a field that is empty or False in
             the reference's reply, and the second one is for all others.
     """
@@ -304,18 +322,23 @@ class ReplyFingerprint:
         if facet in ("gradients", "argument_gradients"):
             if self.undefined and other.undefined:
                 return True
-            names = {n for n in self.gradients if facet == "gradients" or is_argument(n)}
-            other_names = {n for n in other.gradients if facet == "gradients" or is_argument(n)}
-            return names == other_names and all(
+            names = self._gradient_names(facet)
+            return names == other._gradient_names(facet) and all(
                 _same_gradient(self.gradients[name], other.gradients[name], self, tolerance)
                 for name in names
             )
         return bool(getattr(self, facet) == getattr(other, facet))
 
+    def _gradient_names(self, facet: ReplyField) -> set[str]:
+        """Return the names of all gradients, or those of tensor arguments for that field."""
+        return {name for name in self.gradients if facet == "gradients" or is_argument(name)}
 
+
+# for each field that is compared by equality the function that reads it from a reply
 PLAIN: Mapping[str, Callable[[Reply], object]] = {
     facet.name: facet.metadata["of"] for facet in fields(ReplyFingerprint) if "of" in facet.metadata
 }
+# for some of these fields the message if they differ
 EVIDENCE: Mapping[str, Evidence] = {
     facet.name: text
     for facet in fields(ReplyFingerprint)
@@ -332,11 +355,10 @@ def fingerprint_of(reply: Reply) -> ReplyFingerprint:
     """Return the fingerprint of a reply."""
     facets: dict[str, Any] = {name: reader(reply) for name, reader in PLAIN.items()}
     outputs = tuple(_tensor_fingerprint(o.kind, o.tensor, o.shape) for o in reply.outputs)
-    odd = [
-        o.tensor
-        for o, fingerprint in zip(reply.outputs, outputs, strict=True)
-        if fingerprint.extremes and o.tensor is not None
-    ]
+    has_nan = False
+    for output, fingerprint in zip(reply.outputs, outputs, strict=True):
+        if fingerprint.extremes and output.tensor is not None:  # only then it can have NaN
+            has_nan = has_nan or bool(output.tensor.isnan().any())
     gradients = {
         name: None if g is None else tensor_fingerprint(g) for name, g in reply.gradients.items()
     }
@@ -344,46 +366,50 @@ def fingerprint_of(reply: Reply) -> ReplyFingerprint:
         raised=None if reply.raised is None else _raised(reply.raised),
         outputs=outputs,
         gradients=gradients,
-        undefined=any(bool(tensor.isnan().any()) for tensor in odd),
+        undefined=has_nan,
         **facets,
     )
 
 
 def has_no_numbers(reply: ReplyFingerprint) -> bool:
-    """Return whether an answer is on the meta device."""
+    """Return whether some output is a tensor without numbers, which is on the meta device."""
     return any(output.shape is not None and not output.projections for output in reply.outputs)
 
 
-def as_due(reply: Reply, expected: ReplyFingerprint) -> Reply:
-    """Return the reply without the numbers of an unexpected ndarray, list or text.
+def without_unexpected_tables(reply: Reply, expected: ReplyFingerprint) -> Reply:
+    """Return the reply with nothing but the type of each unexpected ndarray, list or text.
 
     Only the type of such an output is evidence.
     """
-    alien = TABLES.difference(output.kind for output in expected.outputs)
-    return replace(
-        reply, outputs=tuple(Output(o.kind) if o.kind in alien else o for o in reply.outputs)
-    )
+    unexpected = TABLES.difference(expected.output_kinds)
+    outputs = (Output(o.kind) if o.kind in unexpected else o for o in reply.outputs)
+    return replace(reply, outputs=tuple(outputs))
 
 
-def fingerprint_beside(expected: ReplyFingerprint, call: Call, reply: Reply) -> ReplyFingerprint:
-    """Return the fingerprint of an attempt's or a mutant's reply.
+def comparable_fingerprint(
+    expected: ReplyFingerprint, call: Call, reply: Reply
+) -> ReplyFingerprint:
+    """Return the fingerprint of an attempt's or a mutant's reply, to be compared with `expected`.
 
-    A RuntimeError counts as a refusal if the reference refuses the call: a mask that is too small
-    for T is refused in this way. If the reference's answer has no numbers and the reply has some,
-    all numbers count as equal: only the fact that there are numbers is compared, because another
-    mistake may have changed them.
+    If the reference refuses a call of a module, a RuntimeError in the call counts as a refusal: a
+    mask that is too small for T is refused in this way. An error while the module is built does
+    not. If the reference's answer has no numbers and the reply has some, all numbers count as
+    equal: only the fact that there are numbers is compared, because another mistake may have
+    changed them.
     """
-    fingerprint, raised = fingerprint_of(as_due(reply, expected)), reply.raised
-    late = raised is not None and raised.stage == "call" and "RuntimeError" in raised.bases
-    if late and isinstance(call.subject, Build) and expected.raised == "refused":
+    fingerprint, raised = fingerprint_of(without_unexpected_tables(reply, expected)), reply.raised
+    is_refused_module = isinstance(call.subject, Build) and expected.raised == "refused"
+    bases = raised.bases if raised is not None and raised.stage == "call" else ()
+    if is_refused_module and "RuntimeError" in bases:
         return replace(fingerprint, raised="refused")
-    if has_no_numbers(expected):
-        bare = (
-            TensorFingerprint(o.kind, o.shape, projections=(0.0,)) if o.projections else o
-            for o in fingerprint.outputs
-        )
-        return replace(fingerprint, outputs=tuple(bare))
-    return fingerprint
+    if not has_no_numbers(expected):
+        return fingerprint
+    outputs = list[TensorFingerprint]()
+    for output in fingerprint.outputs:
+        has_numbers = bool(output.projections)
+        equal = TensorFingerprint(output.kind, output.shape, projections=(0.0,))
+        outputs.append(equal if has_numbers else output)
+    return replace(fingerprint, outputs=tuple(outputs))
 
 
 def is_argument(name: str) -> bool:
@@ -400,22 +426,23 @@ def _same_gradient(
     reply: ReplyFingerprint,
     tolerance: float,
 ) -> bool:
+    """Return whether two gradients are the same, relative to the largest gradient of a reply."""
     if a is None or b is None:
         return a is b
     largest = max((g.norm for g in reply.gradients.values() if g is not None), default=0.0)
-    # Relative to the largest gradient: one that is zero in exact arithmetic has only rounding.
+    # A gradient that is zero in exact arithmetic has only rounding.
     return replace(a, norm=largest).agrees(b, tolerance)
 
 
 def _raised(raised: Raised) -> str:
+    """Return the value of `ReplyFingerprint.raised` for an exception."""
     if is_refusal(raised):
         return "refused"
     error_kind = kind_of(raised)
     if error_kind is None:
         return "other"
-    return " ".join(
-        [f"kind {KINDS.index(error_kind)}", *SIZES.findall(raised.message[:_READ])[:_MOST]]
-    )
+    sizes = SIZES.findall(raised.message[:_MAX_CHARACTERS])
+    return " ".join([f"kind {KINDS.index(error_kind)}", *sizes[:_MAX_SIZES]])
 
 
 def tensor_fingerprint(tensor: Tensor) -> TensorFingerprint:
@@ -441,35 +468,40 @@ def _tensor_fingerprint(
 def is_comparable(call: Call) -> bool:
     """Return whether the values of a reply to this call can be compared with a mutant's.
 
-    They cannot with dropout, in a check of dtypes or devices, or with weights that a module draws
-    itself: these depend on the order in which it makes its layers.
+    They cannot with dropout or other randomness, without a call, or in a check of dtypes, devices
+    or memory. Nor can they with weights that a module draws itself: these depend on the order in
+    which it makes its layers.
     """
-    own_check = call.random or call.only_build or call.dtype or call.autocast or call.memory
-    return not (
-        own_check or _is_on_meta_or_training(call) or asks_for_a_gpu(call) or has_own_weights(call)
-    )
+    if call.random or call.only_build or call.dtype or call.autocast or call.memory:
+        return False
+    is_special = _is_on_meta_or_training(call) or asks_for_a_gpu(call)
+    return not is_special and not has_own_weights(call)
 
 
 def agree(a: Reply, b: Reply) -> bool:
     """Return whether two replies are the same to rounding, or raise the same kind of exception."""
+    if a.raised is not None and b.raised is not None:
+        return _same_exception(a.raised, b.raised)
     if a.raised is not None or b.raised is not None:
-        return a.raised is not None and b.raised is not None and _same_exception(a.raised, b.raised)
+        return False
     if len(a.outputs) != len(b.outputs) or not all(map(_same_output, a.outputs, b.outputs)):
+        return False
+    if a.gradients.keys() != b.gradients.keys():
         return False
     # If an output contains NaN, the way in which the formula is written decides which gradients
     # are NaN, too.
-    undefined = any(
-        output.tensor is not None and bool(output.tensor.isnan().any()) for output in b.outputs
-    )
-    return a.gradients.keys() == b.gradients.keys() and (undefined or _same_gradients(a, b))
+    tensors = (output.tensor for output in b.outputs)
+    has_nan = any(tensor is not None and bool(tensor.isnan().any()) for tensor in tensors)
+    return has_nan or _same_gradients(a, b)
 
 
 def _is_on_meta_or_training(call: Call) -> bool:
-    builds = [v for v in call.inputs if isinstance(v, Build)]
-    tensors = [v for v in call.inputs if isinstance(v, Tensor)]
-    return any(b.training or b.device == "meta" for b in builds) or any(
-        t.device.type == "meta" for t in tensors
-    )
+    for value in call.inputs:
+        if isinstance(value, Build) and (value.training or value.device == "meta"):
+            return True
+        if isinstance(value, Tensor) and value.device.type == "meta":
+            return True
+    return False
 
 
 def has_own_weights(call: Call) -> bool:
@@ -482,11 +514,16 @@ def asks_for_a_gpu(call: Call) -> bool:
 
     The judge has none, so it cannot put the same call to trusted code.
     """
-    devices = (value for value in call.inputs if isinstance(value, Build | DeviceArgument))
-    return any((v.name if isinstance(v, DeviceArgument) else v.device) == "cuda" for v in devices)
+    for value in call.inputs:
+        if isinstance(value, DeviceArgument) and value.name == "cuda":
+            return True
+        if isinstance(value, Build) and value.device == "cuda":
+            return True
+    return False
 
 
 def _same_exception(a: Raised, b: Raised) -> bool:
+    """Return whether both refuse the call, or both are of one known kind."""
     if is_refusal(a) or is_refusal(b):
         return is_refusal(a) and is_refusal(b)
     error_kind = kind_of(a)
@@ -494,6 +531,7 @@ def _same_exception(a: Raised, b: Raised) -> bool:
 
 
 def _same_output(a: Output, b: Output) -> bool:
+    """Return whether both are tensors with the same values, or none, of the same type."""
     return _same_values(a.tensor, b.tensor) and (b.tensor is not None or a.kind == b.kind)
 
 
@@ -507,18 +545,24 @@ def _same_gradients(a: Reply, b: Reply) -> bool:
 
 
 def _same_values(a: Tensor | None, b: Tensor | None, scale: float | None = None) -> bool:
+    """Return whether two tensors are the same to rounding, or both are None.
+
+    Args:
+        a: a tensor, or None.
+        b: the other one.
+        scale: differences are relative to this number. `difference` has a default.
+    """
     if a is None or b is None or a.shape != b.shape:
         return a is b
-    a, b = _without_floor(a.double()), _without_floor(b.double())
+    a, b = _low_as_infinite(a.double()), _low_as_infinite(b.double())
     nan = b.isnan()
-    return (
-        torch.equal(a.isnan(), nan)
-        and difference(a.masked_fill(nan, 0.0), b.masked_fill(nan, 0.0), scale) <= TOLERANCE
-    )
+    if not torch.equal(a.isnan(), nan):
+        return False
+    return difference(a.masked_fill(nan, 0.0), b.masked_fill(nan, 0.0), scale) <= TOLERANCE
 
 
-def _without_floor(t: Tensor) -> Tensor:
-    """Replace very low values by −inf.
+def _low_as_infinite(t: Tensor) -> Tensor:
+    """Return the tensor with very low values replaced by −inf.
 
     A finite minimum in place of −inf is correct, so it must not hide another fault.
     """

@@ -18,7 +18,7 @@ from torch import Tensor
 
 from ..checks.runner import target_of
 from .bank import Sweep, form_of, numbers_of
-from .evidence import proven_by_parameters, without_more
+from .evidence import proven_by_parameters, without_extra_parameters
 from .fault_dictionary import Candidate, FaultDictionary, Response, evidence, wrong_replies
 from .fingerprint import SMALLEST, ReplyFingerprint
 from .nondeterminism import due_to_chance
@@ -34,7 +34,7 @@ CALLS_PER_MISS, WRONG_PER_MISS = 12, 6
 
 
 def mutants(response: Response) -> list[Candidate]:
-    """Return mutants that together explain the whole syndrome."""
+    """Return mutants that together explain the whole syndrome, or all but direct evidence."""
     return _of_first(smallest_cover, response.reductions)
 
 
@@ -51,12 +51,15 @@ def nondeterministic_mutants(response: Response) -> list[Candidate]:
 
 
 def parametric_mutants(response: Response) -> list[Candidate]:
-    """Return a parametric mutant that explains the whole syndrome with one number."""
+    """Return a parametric mutant that explains the syndrome, or all but direct evidence."""
     return _of_first(on_a_curve, response.reductions)
 
 
 def recorded_pairs(response: Response) -> list[Candidate]:
-    """Return two mutants whose recorded replies, together, are the attempt's."""
+    """Return two mutants that explain the syndrome; a reply of both together is recorded.
+
+    Calls with direct evidence may be left out.
+    """
     responses = (r for r in response.reductions if len(r.syndrome) >= MIN_WRONG)
     return _of_first(lambda r: explaining_pair(r, smallest_cover), responses)
 
@@ -84,9 +87,14 @@ def near_matches(response: Response) -> list[Candidate]:
     wrong_answers = sum(e.reply.raised is None for e in response.syndrome.values())
     allowed = min(len(calls) // CALLS_PER_MISS, wrong_answers // WRONG_PER_MISS)
     near = set[str]()
-    for m in response.mutants if allowed else ():
+    if not allowed:
+        return []
+    for m in response.mutants:
+        if response.id(m) in near:
+            continue
         missed = (i for i in calls if not response.matches(m, i))
-        if response.id(m) not in near and len([*islice(missed, allowed + 1)]) <= allowed:
+        is_far = len([*islice(missed, allowed + 1)]) > allowed  # stops early: comparing is slow
+        if not is_far:
             near.add(response.id(m))
     # If few calls have another head_dim, many fixed numbers are nearly right. Only the sweep tells.
     if len(near) != 1 or not near.isdisjoint(of_one_number(response.recording)):
@@ -112,7 +120,7 @@ def other_parameters(response: Response) -> list[Candidate]:
     The values are compared as though the extra parameters were not there.
     """
     names = proven_by_parameters(response)
-    observations = without_more(response.written, names)
+    observations = without_extra_parameters(response.written, names)
     syndrome = wrong_replies(response.recording, observations)
     values = explain(replace(response, written=observations, syndrome=syndrome, _alike={}))
     return [*evidence("parameters" if values else "parameters alone", names), *values]
@@ -124,27 +132,32 @@ def single_functions(response: Response) -> list[Candidate]:
     A candidate must be consistent with the calls of the functions before it, too.
     """
     explained: dict[str, Candidate] = {}
-    for calls, earlier, alone in _functions(response):
-        if len(calls & response.syndrome.keys()) < 2:  # one wrong call is too little evidence
+    for scope in _function_parts(response):
+        if len(scope.calls & response.syndrome.keys()) < 2:  # one wrong call is too little evidence
             continue
-        candidates = smallest_cover(response.subset(calls | earlier), calls) or explain(
-            alone, tries_pairs=len(alone.syndrome) >= MIN_WRONG_IN_FUNCTION
-        )
+        candidates = smallest_cover(response.subset(scope.calls | scope.earlier), scope.calls)
+        if not candidates:
+            is_enough = len(scope.response.syndrome) >= MIN_WRONG_IN_FUNCTION
+            candidates = explain(scope.response, tries_pairs=is_enough)
         for candidate in candidates:
             # If all calls have the same head_dim, some number imitates many mistakes.
             if of_one_number(response.recording).isdisjoint(candidate.ids) or on_a_curve(
-                response.subset(calls), listed=True
+                response.subset(scope.calls), listed=True
             ):
                 explained.setdefault(candidate.id, candidate)
     return [*explained.values()]
 
 
 def exceptions_before_answers(response: Response) -> list[Candidate]:
-    """Return one candidate for all calls that raise, and another for all wrong answers."""
-    return _of_first(_exceptions_and_answers, response.reductions)
+    """Return one candidate for all calls that raise, and another for all wrong answers.
+
+    Calls with direct evidence may be left out.
+    """
+    return _of_first(_stop_and_answer, response.reductions)
 
 
-def _exceptions_and_answers(response: Response) -> list[Candidate]:
+def _stop_and_answer(response: Response) -> list[Candidate]:
+    """Return the only candidate for the exceptions, and that for the wrong answers, or none."""
     stopped = {i for i, e in response.syndrome.items() if e.actual.raised is not None}
     answered = response.syndrome.keys() - stopped
     if stopped and len(answered) > 1:  # one wrong answer is too little evidence
@@ -157,41 +170,58 @@ def _exceptions_and_answers(response: Response) -> list[Candidate]:
 def combined_pairs(response: Response) -> list[Candidate]:
     """Return two mutants that, combined in one program, reply as the attempt does.
 
-    If no pair fits all functions, return a pair that fits one function. With other parameters, no
-    replies of a pair would be the attempt's.
+    If no pair fits all functions, return a pair that fits one function. Return none if parameters
+    differ: no replies of a pair would be the attempt's. Return none on a student's machine, which
+    has no mutants.
     """
     bank = response.bank
     if bank is None or response.shown_by("parameters alone"):
         return []
-    responses = response.reductions
-    for _, _, alone in _functions(response):
-        if len(alone.syndrome) >= MIN_WRONG_IN_FUNCTION:
-            responses = responses + alone.reductions
+    responses = [*response.reductions]
+    for scope in _function_parts(response):
+        if len(scope.response.syndrome) >= MIN_WRONG_IN_FUNCTION:
+            responses += scope.response.reductions
     return _of_first(lambda r: made_pair(r, bank), responses)
 
 
 def _of_first(
     explains: Callable[[Response], list[Candidate]], responses: Iterable[Response]
 ) -> list[Candidate]:
+    """Return the candidates for the first of these responses that has some, or none."""
     return next(filter(None, map(explains, responses)), [])
 
 
-def _functions(response: Response) -> Iterator[tuple[Set[int], Set[int], Response]]:
-    """Yield for each function its calls, the answered calls of the functions before it, and a part.
+class _FunctionPart(NamedTuple):
+    """The part of a response that shows one function. A function may call those before it.
 
-    The part of the response has the first calls, and the right ones of the second. A function may
-    call those before it. The functions have the order of the recorded calls, which
-    is the order of their definitions. If there is only one function, nothing is yielded.
+    Attributes:
+        calls: the calls of the function.
+        earlier: the answered calls of the functions before it.
+        response: the response to `calls` and the right ones of `earlier`.
+    """
+
+    calls: Set[int]
+    earlier: Set[int]
+    response: Response
+
+
+def _function_parts(response: Response) -> Iterator[_FunctionPart]:
+    """Yield the part of each function, or nothing if there is only one function.
+
+    The functions have the order of the recorded calls, which is the order of their definitions.
     """
     targets = [target_of(call) for call in response.recording.calls]
     functions = list(dict.fromkeys(targets))
     answered = {
         i for i, e in response.written.items() if e.reply.outputs and e.reply.raised is None
     }
-    for position, function in enumerate(functions if len(functions) > 1 else ()):
+    if len(functions) == 1:
+        return
+    for position, function in enumerate(functions):
         calls = {i for i in response.calls if targets[i] == function}
         earlier = {i for i in response.calls & answered if targets[i] in functions[:position]}
-        yield calls, earlier, response.subset(calls | (earlier - response.syndrome.keys()))
+        right_earlier = earlier - response.syndrome.keys()
+        yield _FunctionPart(calls, earlier, response.subset(calls | right_earlier))
 
 
 def smallest_cover(response: Response, calls: Set[int] | None = None) -> list[Candidate]:
@@ -207,7 +237,7 @@ def smallest_cover(response: Response, calls: Set[int] | None = None) -> list[Ca
 
     def rank(mutant: int) -> tuple[int, int, bool]:
         count = len(explained[mutant] & unexplained)
-        unknown = sum(response.is_nondeterministic(mutant, i) for i in response.calls)
+        unknown = sum(response.is_uninformative(mutant, i) for i in response.calls)
         return count, -unknown, response.id(mutant) not in by_number
 
     unexplained, candidates = set(syndrome), list[Candidate]()
@@ -225,13 +255,16 @@ def smallest_cover(response: Response, calls: Set[int] | None = None) -> list[Ca
 def _calls_by_mutant(
     response: Response, syndrome: Mapping[int, ObservedReply]
 ) -> dict[int, frozenset[int]]:
-    """Return the calls that each consistent mutant explains, some by a reply that is not random."""
+    """Return for each consistent mutant the calls of the syndrome that it explains.
+
+    Mutants that explain calls only by random replies, or none, are left out.
+    """
     impossible = {WRONG_AXIS} if has_foreign_size(syndrome.values()) else set[str]()
     explained = dict[int, frozenset[int]]()
     for m in response.mutants:
         if response.id(m) not in impossible and response.is_consistent(m):
             calls = frozenset(i for i in syndrome if response.explains(m, i))
-            if not all(response.is_nondeterministic(m, i) for i in calls):
+            if not all(response.is_uninformative(m, i) for i in calls):
                 explained[m] = calls
     return explained
 
@@ -301,25 +334,27 @@ def of_one_number(recording: FaultDictionary) -> Set[str]:
 
 
 def _explains(curve: Sweep, response: Response, listed: bool) -> bool:
+    """Return whether one number of a sweep explains the whole syndrome. See `on_a_curve`."""
     syndrome, counted = response.syndrome.keys(), response.calls & response.written.keys()
     if not syndrome <= curve.detected_in or syndrome.isdisjoint(curve.calls):
         return False
     calls = {k: i for k, i in enumerate(curve.calls) if i in counted}
     observations = {k: response.written[i] for k, i in calls.items()}
-    for k, e in observations.items():
-        structures = {response.structure(calls[k], reply) for reply in (e.actual, e.expected)}
-        if len(structures) > 1:
+    for k, observation in observations.items():
+        expected_structure = response.structure(calls[k], observation.expected)
+        if response.structure(calls[k], observation.actual) != expected_structure:
             return False
     # Another mutant with these replies shows that the attempt has another misconception.
     ids = {response.id(m) for m in response.mutants if _matches_all(response, m, calls.values())}
     if not ids <= ({curve.id} if listed else set()):
         return False
     paths = {k: _path(curve, k, e.actual) for k, e in observations.items()}
-    distance, segment, _ = _nearest([*paths.values()])
-    telling = [k for k, path in paths.items() if path.determines_number(curve, segment)]
-    varies = _vary([_number(curve, k, observations[k].expected) for k in telling])
-    is_determined = distance <= CLOSE and len(telling) > 1
-    return is_determined and (varies is True or (varies is None and not listed))
+    nearest = _nearest([*paths.values()])
+    determining = [k for k, path in paths.items() if path.determines_number(curve, nearest.segment)]
+    if nearest.distance > CLOSE or len(determining) < 2:
+        return False
+    varies = _vary([_number(curve, k, observations[k].expected) for k in determining])
+    return not listed if varies is None else varies
 
 
 def _vary(numbers: Sequence[float | None]) -> bool | None:
@@ -329,17 +364,22 @@ def _vary(numbers: Sequence[float | None]) -> bool | None:
         numbers: for each call the logarithm of the right number, or None if it is not known.
     """
     known_numbers = [number for number in numbers if number is not None]
-    return max(known_numbers) - min(known_numbers) > APART if len(known_numbers) > 1 else None
+    if len(known_numbers) < 2:
+        return None
+    return max(known_numbers) - min(known_numbers) > APART
 
 
 def _number(curve: Sweep, position: int, reply: ReplyFingerprint) -> float | None:
+    """Return the logarithm of the number that gives this reply, or None if the sweep has no such.
+
+    It is relative to the first number of the sweep. Return None also if the reply changes too
+    little with the number to determine it.
+    """
     path = _path(curve, position, reply)
-    distance, segment, along = _nearest([path])
-    return (
-        (segment + along) / SEGMENTS * curve.step
-        if distance <= CLOSE and path.determines_number(curve, segment)
-        else None
-    )
+    nearest = _nearest([path])
+    if nearest.distance > CLOSE or not path.determines_number(curve, nearest.segment):
+        return None
+    return (nearest.segment + nearest.along) / SEGMENTS * curve.step
 
 
 class _Path(NamedTuple):
@@ -387,8 +427,22 @@ def _path(curve: Sweep, position: int, reply: ReplyFingerprint) -> _Path:
     return _Path(points[:, :-1].flatten(0, 1), points.diff(dim=1).flatten(0, 1), point)
 
 
-def _nearest(paths: Sequence[_Path]) -> tuple[float, int, float]:
-    """Return the distance from all points to the paths, its segment, and the position in that.
+class _Nearest(NamedTuple):
+    """The place on the paths of several calls that is nearest to their points.
+
+    Attributes:
+        distance: the largest difference over all calls.
+        segment: the index of the segment.
+        along: the place in the segment, from 0 to 1.
+    """
+
+    distance: float
+    segment: int
+    along: float
+
+
+def _nearest(paths: Sequence[_Path]) -> _Nearest:
+    """Return the nearest place on the paths, the same one for all calls.
 
     The distance is the largest difference over all calls, which share one number. A segment in
     which only one of several calls moves is excluded: for the other calls the sweep has no reply of
@@ -414,7 +468,7 @@ def _nearest(paths: Sequence[_Path]) -> tuple[float, int, float]:
         .nan_to_num(torch.inf)
     )
     segment = int(least.argmin())
-    return float(distances[segment]), segment, float(along[segment])
+    return _Nearest(float(distances[segment]), segment, float(along[segment]))
 
 
 @cache

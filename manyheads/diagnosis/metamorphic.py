@@ -1,4 +1,4 @@
-"""Metamorphic relations between the answers to several calls. The numbers themselves do not matter.
+"""Metamorphic relations between the answers to several calls, which wrong numbers may satisfy.
 
 In a check of causality or independence, two calls differ in an edit of the input, or the input of
 one is a part of the other's. A relation that holds between the reference's answers must hold
@@ -25,7 +25,13 @@ from ..checks.asserts import label
 _STAYS, _SAME = 1e-5, 1e-6  # two numbers are equal: in an attempt's answers, in the reference's
 _MOVES = 1e-9  # two numbers of an attempt differ
 _SURVIVORS = 1e-3  # two sums of the weights that survive dropout are equal
+_DIFFERENCE = 1e-4  # two largest differences of answers are equal, relative to them
 _LEAST = 1e-30  # so that nothing is divided by 0
+
+# `observed_reply` summarises the answers to many copies of one input in four rows: the extremes.
+# The first three have numbers, in this order; the last one has flags.
+_MINIMUM, _MAXIMUM, _SMALLEST, _IS_DROPPED_ALONE = range(4)
+_NUMBERS = slice(_SMALLEST + 1)
 
 EDIT = "{edit}"  # stands in a message for the difference between the calls
 
@@ -33,7 +39,11 @@ ReplyPair = tuple[Tensor, Tensor]  # the reference's answer to a call, and an at
 
 
 def relation_applies(first: Tensor, second: Tensor) -> bool:
-    """Return whether the reference's answers to two calls have a relation that can be tested."""
+    """Return whether a relation between the answers to two calls can be tested.
+
+    The reference's answers must have equal numbers in some places, or one must be a part of the
+    other.
+    """
     edits = _edits([(first, first), (second, second)])
     indices = chain(_indices_of(first, second), _indices_of(second, first))
     return next(chain(indices, edits), None) is not None
@@ -42,20 +52,16 @@ def relation_applies(first: Tensor, second: Tensor) -> bool:
 def zeros_missed(answers: Sequence[ReplyPair]) -> str:
     """Return a message if numbers are not 0 that are 0 in the reference's answers, or ""."""
     for expected, actual in answers:
+        if not actual.numel():
+            continue
         zero = expected == 0
-        missed = (
-            int((zero & (actual.abs() > _STAYS * actual.abs().max())).sum())
-            if actual.numel()
-            else 0
-        )
+        missed = int((zero & (actual.abs() > _STAYS * actual.abs().max())).sum())
+        count = int(zero.sum())
+        if missed and count == 1:
+            return "the number that should be 0 has another value"
         if missed:
-            count = int(zero.sum())
-            if count == 1:
-                return "the number that should be 0 has another value"
-            return (
-                f"{f'all {count}' if missed == count else f'{missed} of the {count}'} numbers that "
-                "should be 0 have another value"
-            )
+            amount = f"all {count}" if missed == count else f"{missed} of the {count}"
+            return f"{amount} numbers that should be 0 have another value"
     return ""
 
 
@@ -63,10 +69,12 @@ def leaks_a_share(answers: Sequence[ReplyPair]) -> bool:
     """Return whether each row has the reference's weights, scaled down by a leaked share.
 
     The weights that should be 0 take that share. This happens if a mask fills with a number that is
-    not low enough.
+    not low enough. Return False if the reference's rows are no weights, or if none should be 0.
     """
     for expected, actual in answers:
-        if expected.shape != actual.shape or not bool(((expected.sum(-1) - 1).abs() < _SAME).all()):
+        if expected.shape != actual.shape:
+            return False
+        if not bool(((expected.sum(-1) - 1).abs() < _SAME).all()):
             return False
         hidden = expected == 0
         share = actual.masked_fill(~hidden, 0).sum(-1, keepdim=True)
@@ -83,19 +91,18 @@ def fills_with_a_number(answers: Sequence[ReplyPair]) -> bool:
     """
     if any(expected.shape != actual.shape for expected, actual in answers):
         return False
-    filled = torch.cat(
-        [torch.empty(0), *(actual[expected == -math.inf] for expected, actual in answers)]
-    )
+    fills = [actual[expected == -math.inf] for expected, actual in answers]
+    filled = torch.cat([torch.empty(0), *fills])
     if not len(filled) or not float(filled[0]) < -_SAME:
         return False
     rounding = _SAME * max(1.0, abs(float(filled[0])))
     if not bool(((filled - filled[0]).abs() < rounding).all()):
         return False
-    return all(
-        _is_near(expected[finite], actual[finite])
-        for expected, actual in answers
-        if (finite := expected.isfinite()).any()
-    )
+    for expected, actual in answers:
+        finite = expected.isfinite()
+        if finite.any() and not _is_near(expected[finite], actual[finite]):
+            return False
+    return True
 
 
 def violates_causality(answers: Sequence[ReplyPair]) -> str:
@@ -133,7 +140,10 @@ def misses_an_effect(answers: Sequence[ReplyPair]) -> str:
 
 
 def parts_differ(answers: Sequence[ReplyPair]) -> str:
-    """Return a message if an answer differs from the part of another that it must equal, or ""."""
+    """Return a message if an answer differs from the part of another that it must equal, or "".
+
+    The reference's answers show which part that is.
+    """
     for (full, actual), (fragment, actual_fragment) in permutations(answers, 2):
         for index in _indices_of(full, fragment):
             inside = actual[index]
@@ -158,8 +168,9 @@ def _edits(
 ) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
     """Yield for each two calls a mask of equal numbers, and the attempt's two answers.
 
-    The mask is True where the reference's two answers are equal. Calls without an equal number are
-    left out, unless `all_may_move` is set.
+    The mask is True where the reference's two answers are equal. Two calls are left out if these
+    answers have different shapes or no axis. They are also left out if no number is equal, unless
+    `all_may_move` is set.
     """
     for (first, before), (second, after) in combinations(answers, 2):
         if first.shape == second.shape and first.dim():
@@ -170,14 +181,9 @@ def _edits(
 
 def is_difference(first: Tensor, second: Tensor, number: Tensor) -> bool:
     """Return whether a number is the largest difference of two answers, and is not 0."""
-    if (
-        first.shape != second.shape
-        or not first.dim()
-        or number.dim()
-        or not bool(number.abs() > _STAYS)
-    ):
+    if first.shape != second.shape or not first.dim() or number.dim():
         return False
-    return _is_largest_difference(first, second, number)
+    return bool(number.abs() > _STAYS) and _is_largest_difference(first, second, number)
 
 
 def difference_is_another(answers: Sequence[ReplyPair]) -> str:
@@ -187,16 +193,14 @@ def difference_is_another(answers: Sequence[ReplyPair]) -> str:
     shows nothing.
     """
     (expected_first, first), (expected_second, second), (_, number) = answers
-    if (
-        not _is_near(expected_first, first)
-        or not _is_near(expected_second, second)
-        or _is_largest_difference(first, second, number)
-    ):
+    if not _is_near(expected_first, first) or not _is_near(expected_second, second):
         return ""
-    return f"the number that it gives is {_what_it_is(first, second, number)}"
+    if _is_largest_difference(first, second, number):
+        return ""
+    return f"the number that it gives is {_describe_number(first, second, number)}"
 
 
-def _what_it_is(first: Tensor, second: Tensor, number: Tensor) -> str:
+def _describe_number(first: Tensor, second: Tensor, number: Tensor) -> str:
     """Return a description of a number that is not the largest difference of two answers."""
     apart = (first - second).abs().double()
     actual, largest, mean = float(number), float(apart.max()), float(apart.mean())
@@ -209,7 +213,7 @@ def _what_it_is(first: Tensor, second: Tensor, number: Tensor) -> str:
     return "not the largest absolute difference of the two answers"
 
 
-def dropped_otherwise(answers: Sequence[ReplyPair]) -> str:
+def dropout_differs(answers: Sequence[ReplyPair]) -> str:
     """Return a message if dropout does not turn the eval answer into the training answers, or "".
 
     The answers are one in eval mode, and the extremes of many answers in training. If each training
@@ -218,15 +222,16 @@ def dropped_otherwise(answers: Sequence[ReplyPair]) -> str:
     nothing is tested if its eval answer is wrong.
     """
     (expected_eval, actual_eval), (extremes, actual_extremes) = answers
-    factor = _factor(expected_eval, extremes)
+    factor = _scale_of_survivors(expected_eval, extremes)
     if factor is None:
         if not _is_near(expected_eval, actual_eval):
             return ""
-        # The tolerance is larger here. If dropout leaves a single weight, a future that is not
-        # quite hidden is a larger part of the rest, which is no mistake in dropout.
-        is_right = _is_near(extremes[:3], actual_extremes[:3], _SURVIVORS)
+        # The tolerance is larger here. A mask may leave a tiny weight on hidden positions. If
+        # dropout leaves one other weight, the tiny one is a larger share of the sum of the two.
+        # That is no mistake in dropout.
+        is_right = _is_near(extremes[_NUMBERS], actual_extremes[_NUMBERS], _SURVIVORS)
     else:
-        is_right = _is_near(_struck_or_scaled(actual_eval, factor), actual_extremes[:3])
+        is_right = _is_near(_dropped_or_scaled(actual_eval, factor), actual_extremes[_NUMBERS])
     if is_right and not dropout_mask_differs([(extremes, actual_extremes)]):
         return ""
     return (
@@ -245,14 +250,11 @@ def is_dropped_at_another_rate(answers: Sequence[ReplyPair]) -> bool:
     if len(answers) != 2:
         return False
     (expected_eval, actual_eval), (extremes, actual_extremes) = answers
-    expected_factor = _factor(expected_eval, extremes)
-    actual_factor = _factor(actual_eval, actual_extremes)
-    if (
-        expected_factor is None
-        or actual_factor is None
-        or expected_factor <= 1
-        or actual_factor <= 1
-    ):
+    expected_factor = _scale_of_survivors(expected_eval, extremes)
+    actual_factor = _scale_of_survivors(actual_eval, actual_extremes)
+    if expected_factor is None or actual_factor is None:
+        return False
+    if expected_factor <= 1 or actual_factor <= 1:
         return False
     # Twice the number of dropouts: the reference itself may have two.
     dropouts = 2 * math.log(actual_factor) / math.log(expected_factor)
@@ -267,12 +269,14 @@ def dropout_mask_differs(answers: Sequence[ReplyPair]) -> str:
     any other dropout.
     """
     for extremes, actual_extremes in answers:
-        if bool((actual_extremes[3] < extremes[3]).any()):
+        expected_flags = extremes[_IS_DROPPED_ALONE]
+        flags = actual_extremes[_IS_DROPPED_ALONE]
+        if bool((flags < expected_flags).any()):
             return (
                 "asked often in training, single numbers of the answer are never dropped, and "
                 "they should be"
             )
-        if bool((actual_extremes[3] > extremes[3]).any()):
+        if bool((flags > expected_flags).any()):
             return (
                 "asked often in training, single numbers of the answer are dropped, and they "
                 "should not be"
@@ -296,27 +300,33 @@ def survivors_differ(answers: Sequence[ReplyPair]) -> str:
 
 
 def _surviving_share(extremes: Tensor) -> Tensor:
-    return extremes[2] / extremes[:2].abs().amax(0).clamp_min(_LEAST)
+    """Return for each number its smallest size that is not 0, as a share of its largest size."""
+    largest = torch.maximum(extremes[_MINIMUM].abs(), extremes[_MAXIMUM].abs())
+    return extremes[_SMALLEST] / largest.clamp_min(_LEAST)
 
 
-def _factor(eval_answer: Tensor, extremes: Tensor) -> float | None:
+def _scale_of_survivors(eval_answer: Tensor, extremes: Tensor) -> float | None:
     """Return the factor by which dropout scales each number that survives, or None.
 
-    None: the training answers do not consist of zeros and scaled numbers of the one eval answer.
+    Return None if the training answers do not consist of zeros and scaled numbers of the eval
+    answer. Return None also if the call in eval mode has several rows, which need not be copies of
+    one input, or if its answer is 0.
     """
     if len(eval_answer) != 1 or not bool(eval_answer.any()):
         return None
-    factor = float(extremes[2].norm() / eval_answer.norm())
-    return factor if _is_near(extremes[:3], _struck_or_scaled(eval_answer, factor)) else None
+    factor = float(extremes[_SMALLEST].norm() / eval_answer.norm())
+    is_scaled = _is_near(extremes[_NUMBERS], _dropped_or_scaled(eval_answer, factor))
+    return factor if is_scaled else None
 
 
-def _struck_or_scaled(eval_answer: Tensor, factor: float) -> Tensor:
+def _dropped_or_scaled(eval_answer: Tensor, factor: float) -> Tensor:
     """Return the extremes of answers whose numbers are each 0 or the eval number times `factor`."""
     scaled = factor * eval_answer[0]
     return torch.stack([scaled.clamp_max(0), scaled.clamp_min(0), scaled.abs()])
 
 
 def _is_near(expected: Tensor, actual: Tensor, tolerance: float = _STAYS) -> bool:
+    """Return whether two tensors are equal, relative to the largest expected number."""
     return bool(((expected - actual).abs() <= tolerance * expected.abs().max()).all())
 
 
@@ -326,7 +336,8 @@ def _is_largest_difference(first: Tensor, second: Tensor, number: Tensor) -> boo
     If the two answers are equal, their difference is nothing but rounding.
     """
     apart = (first - second).abs().max()
-    return bool((apart - number).abs() <= 1e-4 * apart + _SAME * first.abs().max())
+    rounding = _DIFFERENCE * apart + _SAME * first.abs().max()
+    return bool((apart - number).abs() <= rounding)
 
 
 def edit_of(first: Call, second: Call) -> str:
@@ -351,18 +362,17 @@ def edit_of(first: Call, second: Call) -> str:
 
 
 def _inputs(call: Call) -> dict[str, object]:
+    """Return all values that a call passes, by name: also to a constructor, and as weights."""
     build, inputs = call.subject, dict[str, object]()
     if isinstance(build, Build):
-        inputs = {
-            f"argument {position} of {build.target}": value
-            for position, value in enumerate(build.args, 1)
-        }
+        for position, value in enumerate(build.args, 1):
+            inputs[f"argument {position} of {build.target}"] = value
         inputs |= {**build.kwargs, **build.attributes, **(build.state or {})}
     for name, value in call.arguments.items():
-        weights = {
-            f"{name}.{linear}": weight for linear, weight in getattr(value, "linears", {}).items()
-        }
-        inputs |= weights if isinstance(value, StandIn) else {name: value}
+        if isinstance(value, StandIn):
+            inputs |= {f"{name}.{linear}": weight for linear, weight in value.linears.items()}
+        else:
+            inputs[name] = value
     return inputs
 
 
@@ -371,16 +381,19 @@ def _edited(before: Tensor, after: Tensor) -> str:
 
     Return "" if they differ everywhere, or in more than one piece.
     """
-    cuts = []
-    for axis, size in enumerate(before.shape if before.shape == after.shape else ()):
-        hit = (
-            (before != after).movedim(axis, 0).reshape(size, -1).any(1).nonzero().flatten().tolist()
-        )
-        start, end = hit[0], hit[-1] + 1
-        if len(hit) < end - start:
+    if before.shape != after.shape:
+        return ""
+    changed, slices = before != after, list[str]()
+    for axis, size in enumerate(before.shape):
+        is_edited = changed.movedim(axis, 0).reshape(size, -1).any(1)
+        edited = is_edited.nonzero().flatten().tolist()
+        start, end = edited[0], edited[-1] + 1
+        if len(edited) < end - start:
             return ""
-        stop = end if end < size else ""
-        cuts.append(str(start) if len(hit) == 1 < size else f"{start or ''}:{stop}")
-    while cuts and cuts[-1] == ":":
-        cuts.pop()
-    return f" in [{', '.join(cuts)}]" if cuts else ""
+        if len(edited) == 1 < size:
+            slices.append(str(start))
+        else:
+            slices.append(f"{start or ''}:{end if end < size else ''}")
+    while slices and slices[-1] == ":":  # the last axes are edited everywhere
+        slices.pop()
+    return f" in [{', '.join(slices)}]" if slices else ""

@@ -43,13 +43,13 @@ def proven_by_chance(response: Response) -> dict[int, str]:
     names = {
         response.id(m)
         for m in response.mutants
-        if _fails_alike(response, m, calls, wrong_calls, random_calls)
+        if _has_same_failures(response, m, calls, wrong_calls, random_calls)
     }
     return dict.fromkeys(sorted(random_calls), names.pop()) if len(names) == 1 else {}
 
 
 def due_to_chance(response: Response) -> tuple[Set[int], Sequence[str]]:
-    """Return calls to leave out, and the misconceptions of nondeterminism that explain them.
+    """Return calls to leave out, and the misconceptions of nondeterminism that explain these.
 
     The attempt is nondeterministic in a call that has one right answer. A mutant fits if it is
     nondeterministic in calls of the same function, and otherwise replies as the reference does. If
@@ -66,32 +66,43 @@ def due_to_chance(response: Response) -> tuple[Set[int], Sequence[str]]:
     random_calls = _nondeterministic_calls(
         {i: observation for i, observation in calls.items() if not _is_of_dropout(observation)}
     )
-    plain = [i for i, observation in calls.items() if not is_of_copies(observation.call)]
     if not random_calls:
         return frozenset(), []
-    functions = {calls[i].function for i in random_calls}
-    fitting = dict[tuple[frozenset[int], str], None]()
-    for m in response.mutants:
-        varying = frozenset(i for i in plain if response.recording.mutants[m].answers[i] is None)
-        if any(calls[i].function in functions for i in varying) and all(
-            response.survives(m, i) for i in plain
-        ):
-            fitting[varying, response.id(m)] = None
+    fitting = _fitting_mutants(response, calls, {calls[i].function for i in random_calls})
     sufficient = [(varying, name) for varying, name in fitting if random_calls <= varying]
     if sufficient:
         names = dict.fromkeys(name for _, name in sufficient)
         fewest = min((varying for varying, _ in sufficient), key=len)
         return fewest, [*names] if len(names) == 1 else []
-    numbers = {
-        i
-        for i, e in response.syndrome.items()
-        if response.structure(i, e.actual) == response.structure(i, e.expected)
-    }
-    names = dict.fromkeys(name for varying, name in fitting if varying <= numbers)
+    differ_in_numbers = set[int]()
+    for i, observation in response.syndrome.items():
+        expected_structure = response.structure(i, observation.expected)
+        if response.structure(i, observation.actual) == expected_structure:
+            differ_in_numbers.add(i)
+    names = dict.fromkeys(name for varying, name in fitting if varying <= differ_in_numbers)
     is_dropout = any(map(_drops, calls.values()))
     if not names or not is_dropout or all(_is_multiple(calls[i]) for i in random_calls):
         return frozenset(), []
-    return numbers, [*names]
+    return differ_in_numbers, [*names]
+
+
+def _fitting_mutants(
+    response: Response, calls: Mapping[int, ObservedReply], functions: Set[str]
+) -> list[tuple[frozenset[int], str]]:
+    """Return the nondeterministic calls and the misconception of each mutant that fits.
+
+    Calls with many copies are left out. A mutant fits if it is nondeterministic in a call of these
+    functions, and replies to all other calls as the reference does.
+    """
+    single = [i for i, observation in calls.items() if not is_of_copies(observation.call)]
+    fitting = dict[tuple[frozenset[int], str], None]()
+    for m in response.mutants:
+        answers = response.recording.mutants[m].answers
+        varying = frozenset(i for i in single if answers[i] is None)
+        is_of_functions = any(calls[i].function in functions for i in varying)
+        if is_of_functions and all(response.survives(m, i) for i in single):
+            fitting[varying, response.id(m)] = None
+    return [*fitting]
 
 
 def _drops(observation: ObservedReply) -> bool:
@@ -104,11 +115,14 @@ def _drops(observation: ObservedReply) -> bool:
     tensors = _first_outputs(observation)
     if tensors is None or not _is_of_dropout(observation):
         return False
-    actual, expected = tensors
-    return bool(_is_constant((actual[1] - actual[0]) / (expected[1] - expected[0])).any())
+    # The first two rows are the minimum and the maximum over all copies.
+    (minimum, maximum, *_), (expected_minimum, expected_maximum, *_) = tensors
+    ratios = (maximum - minimum) / (expected_maximum - expected_minimum)
+    return bool(_is_constant(ratios).any())
 
 
 def _is_multiple(observation: ObservedReply) -> bool:
+    """Return whether the numbers are the reference's numbers times one factor."""
     tensors = _first_outputs(observation)
     return tensors is not None and bool(_is_constant((tensors[0] / tensors[1]).flatten()))
 
@@ -122,34 +136,41 @@ def _first_outputs(observation: ObservedReply) -> tuple[Tensor, Tensor] | None:
 
 
 def _is_constant(numbers: Tensor) -> Tensor:
+    """Return for each row of the last axis whether its numbers are equal, and positive."""
     return (numbers.amax(-1) - numbers.amin(-1)) <= WIDTH * numbers.amin(-1)
 
 
-def _fails_alike(
+def _has_same_failures(
     response: Response,
     mutant: int,
     calls: Mapping[int, ObservedReply],
     wrong_calls: Set[int],
     random_calls: Set[int],
 ) -> bool:
+    """Return whether a mutant is wrong, and nondeterministic, in the same calls as the attempt.
+
+    It may also be nondeterministic in other functions. In a call with copies it is enough that the
+    mutant is wrong: its recorded extremes need not be random.
+    """
     functions = {calls[index].function for index in random_calls}
     for index, observation in calls.items():
-        varies = response.recording.mutants[mutant].answers[index] is None
-        if varies and index not in wrong_calls and observation.function not in functions:
+        is_random = response.recording.mutants[mutant].answers[index] is None
+        is_wrong = index in wrong_calls
+        if is_random and not is_wrong and observation.function not in functions:
             continue
-        passes = not varies and response.survives(mutant, index)
-        if passes is (index in wrong_calls) or (
-            index in random_calls and not varies and not is_of_copies(observation.call)
-        ):
+        fails = is_random or not response.survives(mutant, index)
+        if fails != is_wrong:
+            return False
+        if index in random_calls and not is_random and not is_of_copies(observation.call):
             return False
     return True
 
 
-def _is_of_dropout(comparison: ObservedReply) -> bool:
+def _is_of_dropout(observation: ObservedReply) -> bool:
     """Return whether the call gives many copies, and the reference's dropout changes them."""
-    expected = first_of(comparison.expected_outputs)
+    expected = first_of(observation.expected_outputs)
     return (
-        is_of_copies(comparison.call)
+        is_of_copies(observation.call)
         and expected is not None
         and not torch.equal(expected[0], expected[1])
     )
@@ -161,11 +182,11 @@ def _nondeterministic_calls(calls: Mapping[int, ObservedReply]) -> set[int]:
     It does so in two runs, with two seeds, or for many copies of one input.
     """
     varying_calls = {i for i, observation in calls.items() if _varies(observation)}
-    questions = {
-        i: (e.call.runs, e.call.around, e.call.dtype, *e.call.inputs)
-        for i, e in calls.items()
-        if e.call.random
-    }
+    questions = dict[int, tuple[object, ...]]()  # everything but the seed
+    for i, observation in calls.items():
+        call = observation.call
+        if call.random:
+            questions[i] = (call.runs, call.around, call.dtype, *call.inputs)
     for (i, question), (j, repetition) in combinations(questions.items(), 2):
         alike = len(question) == len(repetition) and all(map(are_alike, question, repetition))
         if alike and _are_apart(_outputs(calls[i]), _outputs(calls[j])):
@@ -173,39 +194,52 @@ def _nondeterministic_calls(calls: Mapping[int, ObservedReply]) -> set[int]:
     return varying_calls
 
 
-def _varies(comparison: ObservedReply) -> bool:
-    outputs, runs = _outputs(comparison), comparison.call.runs
-    if comparison.reply.mutated or not outputs:
+def _varies(observation: ObservedReply) -> bool:
+    """Return whether the runs, or the copies of one input, get different answers.
+
+    If the call changes its arguments, the runs have different inputs: then return False.
+    """
+    outputs, runs = _outputs(observation), observation.call.runs
+    if observation.reply.mutated or not outputs:
         return False
-    if is_of_copies(comparison.call):
-        return outputs[0].dim() > 1 and _are_apart([outputs[0][0]], [outputs[0][1]])
+    if is_of_copies(observation.call):
+        extremes = outputs[0]
+        return extremes.dim() > 1 and _are_apart([extremes[0]], [extremes[1]])
     count = len(outputs) // runs
-    return any(
-        _are_apart(outputs[:count], outputs[run * count : (run + 1) * count])
-        for run in range(1, runs)
-    )
+    starts = (run * count for run in range(1, runs))
+    return any(_are_apart(outputs[:count], outputs[start : start + count]) for start in starts)
 
 
-def _outputs(comparison: ObservedReply) -> list[Tensor]:
+def _outputs(observation: ObservedReply) -> list[Tensor]:
     """Return the tensors of an answer, or none if it raised or if an output is no tensor.
 
     Opaque parts, which only the attempt can read (such as its cache), are left out.
     """
-    read = [output.tensor for output in comparison.reply.outputs if output.kind != OPAQUE]
-    tensors = [tensor for tensor in read if tensor is not None]
-    return tensors if comparison.reply.raised is None and len(tensors) == len(read) else []
+    if observation.reply.raised is not None:
+        return []
+    tensors = list[Tensor]()
+    for output in observation.reply.outputs:
+        if output.kind == OPAQUE:
+            continue
+        if output.tensor is None:
+            return []
+        tensors.append(output.tensor)
+    return tensors
 
 
 def _are_apart(outputs: list[Tensor], other_outputs: list[Tensor]) -> bool:
-    pairs = [
-        (a, b)
-        for a, b in zip(outputs, other_outputs, strict=False)
-        if a.shape == b.shape and a.is_floating_point()
-    ]
-    comparable = (
-        (a, b) for a, b in pairs if a.numel() and bool((a.isfinite() & b.isfinite()).all())
-    )
-    return any(bool(((a - b).abs() > SAME * a.abs().max()).any()) for a, b in comparable)
+    """Return whether some numbers of two answers differ.
+
+    Only finite floats of the same shape are compared.
+    """
+    for a, b in zip(outputs, other_outputs, strict=False):
+        if a.shape != b.shape or not a.is_floating_point() or not a.numel():
+            continue
+        if not bool((a.isfinite() & b.isfinite()).all()):
+            continue
+        if bool(((a - b).abs() > SAME * a.abs().max()).any()):
+            return True
+    return False
 
 
 def are_alike(a: object, b: object) -> bool:

@@ -1,9 +1,9 @@
-"""One recorded call: the reference's reply beside the attempt's reply, and how the two differ.
+"""One recorded call: the reference's reply and the attempt's reply, and how the two differ.
 
 With dropout active, a single output is random, but the extremes over many copies of one input are
-not: those are compared. A call with tensors on the meta device shows the attempt's devices only. A
-misconception may state a direction, and a wrong answer is checked for it before a broken oracle
-alone names that misconception.
+not: those are compared. A call with tensors on the meta device shows only which devices the attempt
+uses. The text of a misconception may state how wrong answers look (a direction): then a violated
+oracle names it only if the answers look so.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from torch import Tensor
 from ..box.worker.messages import Build, Call, Output, Reply
 from ..checks.explain import kind_of
 from ..checks.runner import target_of
-from .fingerprint import ReplyFingerprint, fingerprint_beside, has_no_numbers
+from .fingerprint import ReplyFingerprint, comparable_fingerprint, has_no_numbers
 
 Expected = tuple[Tensor | None, ...]
 
@@ -58,13 +58,12 @@ def observed(
     call: Call, expected_reply: ReplyFingerprint, expected: Expected, reply: Reply
 ) -> ObservedReply:
     """Return an attempt's reply together with the reference's recorded one."""
-    return ObservedReply(
-        call, expected_reply, expected, reply, fingerprint_beside(expected_reply, call, reply)
-    )
+    actual = comparable_fingerprint(expected_reply, call, reply)
+    return ObservedReply(call, expected_reply, expected, reply, actual)
 
 
 def first_of(expected: Expected) -> Tensor | None:
-    """Return the first output, the one that relations between calls compare."""
+    """Return the first output, or None if there is none or if it has no numbers."""
     return expected[0] if expected else None
 
 
@@ -77,41 +76,47 @@ ZERO = 1e-6  # relative to the largest number: a smaller one counts as 0
 
 def is_of_copies(call: Call) -> bool:
     """Return whether the call gives a module in training mode many copies of one input."""
-    tensor = next((value for value in call.args if isinstance(value, Tensor)), None)
-    if tensor is None or not (
-        call.random and isinstance(call.subject, Build) and call.subject.training
-    ):
+    if not call.random or not isinstance(call.subject, Build) or not call.subject.training:
         return False
-    if tensor.dim() < 2 or len(tensor) < MIN_COPIES:
+    tensor = next((value for value in call.args if isinstance(value, Tensor)), None)
+    if tensor is None or tensor.dim() < 2 or len(tensor) < MIN_COPIES:
         return False
     return bool(((tensor - tensor[:1]).abs() <= SAME_INPUT * tensor.abs().max()).all())
 
 
-def settled(call: Call, reply: Reply) -> Reply:
-    """Return the reply; for a call with copies, with the extremes in place of the outputs."""
+def summarise_copies(call: Call, reply: Reply) -> Reply:
+    """Return the reply, with the extremes over all copies in place of its outputs.
+
+    The reply does not change if the call has no copies of one input.
+    """
     if not reply.outputs or not is_of_copies(call):
         return reply
     return dataclasses.replace(reply, outputs=tuple(map(_extremes, reply.outputs)))
 
 
 def _extremes(output: Output) -> Output:
-    """Return an output with four numbers over all copies, in place of the copies.
+    """Return an output in which four rows over all copies replace the copies.
 
     They are the minimum, the maximum, the smallest absolute value that is not 0, and 1 if in some
-    copy the number is 0 while other numbers of its last axis are not.
+    copy the number is 0 while other numbers of its last axis are not. An output without floats, or
+    with a single axis, does not change.
     """
     tensor = output.tensor
-    if tensor is None or not tensor.is_floating_point() or tensor.dim() < 2 or not tensor.numel():
+    if tensor is None or not tensor.is_floating_point():
+        return output
+    if tensor.dim() < 2 or not tensor.numel():
         return output
     sizes = tensor.abs()
     survives = sizes > ZERO * sizes.max()
     smallest = torch.where(survives, sizes, torch.inf).amin(0)
     smallest = smallest.masked_fill(smallest == torch.inf, 0.0)
-    struck = (~survives & survives.any(-1, keepdim=True)).any(0).to(tensor.dtype)
-    extremes = torch.stack([tensor.amin(0), tensor.amax(0), smallest, struck])
+    is_dropped_alone = (~survives & survives.any(-1, keepdim=True)).any(0)
+    flags = is_dropped_alone.to(tensor.dtype)
+    extremes = torch.stack([tensor.amin(0), tensor.amax(0), smallest, flags])
     return dataclasses.replace(output, tensor=extremes, shape=tuple(extremes.shape))
 
 
+# misconceptions: a device is written into the code; a mask stays behind when its module moves
 HARD_CODED, BEHIND = "hard_coded_device", "mask_not_moved"
 
 # Each of PyTorch's messages about reading the numbers of a meta tensor has this word: "meta
@@ -119,8 +124,8 @@ HARD_CODED, BEHIND = "hard_coded_device", "mask_not_moved"
 _META = re.compile(r"(\b|_)meta(\b|_)", re.IGNORECASE)
 
 
-def looks_at_no_numbers(comparison: ObservedReply) -> bool:
-    """Return whether the attempt raised because it read numbers of a meta tensor.
+def needs_meta_numbers(comparison: ObservedReply) -> bool:
+    """Return whether the attempt raised because it read numbers of a meta tensor, which has none.
 
     Correct code may do this, too.
     """
@@ -132,17 +137,14 @@ def looks_at_no_numbers(comparison: ObservedReply) -> bool:
     )
 
 
-def on_another_device(comparison: ObservedReply) -> str:
+def device_error(comparison: ObservedReply) -> str:
     """Return a message if the arguments are on the meta device and another tensor is not, or ""."""
     if not has_no_numbers(comparison.expected):
         return ""
-    operations, error_kind = (
-        comparison.reply.operations,
-        comparison.reply.raised and kind_of(comparison.reply.raised),
-    )
-    if (operations is not None and operations.mixed) or (
-        error_kind and error_kind.misconception == HARD_CODED
-    ):
+    operations, raised = comparison.reply.operations, comparison.reply.raised
+    error_kind = None if raised is None else kind_of(raised)
+    is_error = error_kind is not None and error_kind.misconception == HARD_CODED
+    if is_error or (operations is not None and operations.mixed):
         if is_moved_after_a_call(comparison.call):
             return (
                 "tensors on two devices meet; one of them was made in an earlier call, before "
@@ -151,13 +153,13 @@ def on_another_device(comparison: ObservedReply) -> str:
         return (
             "tensors on two devices meet; one of them was made on a fixed device, or taken to one"
         )
-    elsewhere = next(
-        (out.device for out in comparison.reply.outputs if out.device not in (None, "meta")), None
-    )
-    return f"the output is on {elsewhere} wherever the arguments are" if elsewhere else ""
+    for output in comparison.reply.outputs:
+        if output.device and output.device != "meta":
+            return f"the output is on {output.device} wherever the arguments are"
+    return ""
 
 
-def fault_of_device(comparison: ObservedReply) -> str:
+def device_misconception(comparison: ObservedReply) -> str:
     """Return the misconception that a call on the meta device proves, or "".
 
     It is a mask that did not move with its module, or else a device that is written into the code.
@@ -165,13 +167,14 @@ def fault_of_device(comparison: ObservedReply) -> str:
     module. If the module moved after a call, a device in the code is not proven: tensors that the
     earlier call made stay behind, too.
     """
-    modules = comparison.reply.modules
-    if not on_another_device(comparison) or any(
-        not comparison.expected.parameters.keys() <= m.parameters.keys() for m in modules
-    ):
+    if not device_error(comparison):
         return ""
-    if any(_may_be_a_mask(tensor.shape) for m in modules for tensor in m.plain.values()):
-        return BEHIND
+    names = comparison.expected.parameters.keys()
+    if not all(names <= module.parameters.keys() for module in comparison.reply.modules):
+        return ""
+    for module in comparison.reply.modules:
+        if any(_may_be_a_mask(tensor.shape) for tensor in module.plain.values()):
+            return BEHIND
     return "" if is_moved_after_a_call(comparison.call) else HARD_CODED
 
 
@@ -185,18 +188,12 @@ def _may_be_a_mask(shape: Sequence[int]) -> bool:
 
 def is_moved_after_a_call(call: Call) -> bool:
     """Return whether a module answers a first call before it moves to the meta device."""
-    takes_meta = any(
-        isinstance(value, Tensor) and value.device.type == "meta" for value in call.args
-    )
-    return (
-        takes_meta
-        and bool(call.around)
-        and isinstance(call.subject, Build)
-        and call.subject.device is None
-    )
+    if not call.around or not isinstance(call.subject, Build) or call.subject.device is not None:
+        return False
+    return any(isinstance(value, Tensor) and value.device.type == "meta" for value in call.args)
 
 
-Direction = Literal["moved rows", "missing"]
+Direction = Literal["moved rows", "missing"]  # how the wrong answers of a misconception look
 SAME = 1e-5  # relative to the largest number: two rows are equal, or a number is 0
 
 
@@ -205,34 +202,36 @@ def without_other_directions(
     observations: Mapping[int, ObservedReply],
     directions: Mapping[str, Direction],
 ) -> dict[int, str]:
-    """Return the names by call, without misconceptions whose property none of their calls has.
+    """Return the names by call, without misconceptions of which no answer has the direction.
 
     Args:
         names: the misconceptions, by call.
         observations: the replies, by call.
-        directions: the property of each misconception that has one.
+        directions: the direction of each misconception that has one.
     """
     confirmed: dict[int, str] = {}
     for name in dict.fromkeys(names.values()):
         calls = [call for call, candidate in names.items() if candidate == name]
         direction = directions.get(name)
-        if direction is None or any(
-            _SHOWS[direction](observations[call]) for call in calls if call in observations
-        ):
+        replies = (observations[call] for call in calls if call in observations)
+        if direction is None or any(map(_HAS_DIRECTION[direction], replies)):
             confirmed |= dict.fromkeys(calls, name)
     return confirmed
 
 
 def _rows_are_moved(observed: ObservedReply) -> bool:
-    """Return whether the answer has the rows of the right answer in any order."""
+    """Return whether each output has the rows of the right output in any order.
+
+    Rows may be repeated. Outputs without numbers are not compared.
+    """
     for actual, expected in _tables(observed):
         if actual.shape != expected.shape or actual.dim() < 2:
             return False
-        rows, expected_rows = (table.reshape(-1, table.shape[-1]) for table in (actual, expected))
-        near = torch.cdist(rows, expected_rows, p=float("inf")) <= SAME * float(
-            expected_rows.abs().max()
-        )
-        if not (bool(near.any(0).all()) and bool(near.any(1).all())):
+        rows = actual.reshape(-1, actual.shape[-1])
+        expected_rows = expected.reshape(-1, expected.shape[-1])
+        tolerance = SAME * float(expected_rows.abs().max())
+        are_equal = torch.cdist(rows, expected_rows, p=float("inf")) <= tolerance
+        if not (bool(are_equal.any(0).all()) and bool(are_equal.any(1).all())):
             return False
     return True
 
@@ -249,20 +248,24 @@ def _something_is_missing(observed: ObservedReply) -> bool:
         if bool(((actual.abs() <= SAME * scale) & (expected.abs() > SAME * scale)).any()):
             return True
     # The last of several outputs may be the logarithm of a sum, too small if a term is missing.
-    if len(tables) < 2 or tables[-1][0].shape != tables[-1][1].shape:
+    if len(tables) < 2:
         return False
-    change = tables[-1][0] - tables[-1][1]
-    scale = float(tables[-1][1].abs().max())
-    return bool((change <= SAME * scale).all()) and bool((change < -SAME * scale).any())
+    sums, expected_sums = tables[-1]
+    if sums.shape != expected_sums.shape:
+        return False
+    change = sums - expected_sums
+    tolerance = SAME * float(expected_sums.abs().max())
+    return bool((change <= tolerance).all()) and bool((change < -tolerance).any())
 
 
 def _tables(observed: ObservedReply) -> list[tuple[Tensor, Tensor]]:
+    """Return the outputs that are tensors in both replies: the attempt's and the reference's."""
     outputs = [output.tensor for output in observed.reply.outputs]
     pairs = zip(outputs, observed.expected_outputs, strict=False)
     return [(a.double(), b.double()) for a, b in pairs if a is not None and b is not None]
 
 
-_SHOWS: Mapping[Direction, Callable[[ObservedReply], bool]] = {
+_HAS_DIRECTION: Mapping[Direction, Callable[[ObservedReply], bool]] = {
     "moved rows": _rows_are_moved,
     "missing": _something_is_missing,
 }

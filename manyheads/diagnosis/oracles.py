@@ -1,7 +1,7 @@
-"""The oracles of visible checks: compare replies aspect by aspect, and interpret a violation.
+"""The oracles of visible checks: each compares one aspect of replies; a violation may show why.
 
-A hidden check is code. A student's machine has a list of aspects instead, each with the calls that
-it applies to. If all mutants that violate an aspect share one misconception, a violation shows this
+A hidden check is code. A student's machine has a list of oracles instead, each with the calls that
+it applies to. If all mutants that violate an oracle share one misconception, a violation shows this
 misconception.
 """
 
@@ -26,13 +26,20 @@ from .fault_dictionary import (
     Response,
     evidence,
 )
-from .fingerprint import EVIDENCE, Evidence, ReplyField, has_no_numbers, is_argument, with_extremes
+from .fingerprint import (
+    EVIDENCE,
+    Evidence,
+    ReplyField,
+    has_no_numbers,
+    is_argument,
+    with_infinities,
+)
 from .metamorphic import (
     EDIT,
     ReplyPair,
     difference_is_another,
+    dropout_differs,
     dropout_mask_differs,
-    dropped_otherwise,
     edit_of,
     fills_with_a_number,
     is_dropped_at_another_rate,
@@ -43,230 +50,224 @@ from .metamorphic import (
     violates_causality,
     zeros_missed,
 )
-from .observed_reply import ObservedReply, first_of, looks_at_no_numbers, on_another_device
+from .observed_reply import ObservedReply, device_error, first_of, needs_meta_numbers
 
 ROUNDING = 1e-5  # relative difference of two sums that are equal for a linear function
+_LEAST = 1e-30  # a sum counts as at least this: if all is 0, a difference of 0 passes
 
 
-def gradients_arrive(comparison: ObservedReply) -> None:
-    """Require each gradient that the reference has. Raises CheckFailed."""
-    _arrive(comparison, list(comparison.expected.gradients))
+def gradients_arrive(observation: ObservedReply) -> None:
+    """Require a gradient for each tensor that has one in the reference. Raises CheckFailed."""
+    _require_gradients(observation, list(observation.expected.gradients))
 
 
-def gradients(comparison: ObservedReply) -> None:
+def gradients(observation: ObservedReply) -> None:
     """Require that each gradient is the reference's. Raises CheckFailed."""
-    _agree(comparison, list(comparison.expected.gradients))
+    _require_equal_gradients(observation, list(observation.expected.gradients))
 
 
-def argument_gradients_arrive(comparison: ObservedReply) -> None:
-    """Require the gradients of the tensors that are passed. Raises CheckFailed.
+def argument_gradients_arrive(observation: ObservedReply) -> None:
+    """Require a gradient for each tensor argument, and for the weights of layers that are passed.
 
     Nothing is required if the answer has another shape than the reference's: then no gradient was
     computed. A correct attempt may copy all weights of the layers that are passed into one of
     torch's layers, which uses a fused kernel: then the gradients of these weights are not required.
+    Raises CheckFailed.
     """
-    shapes = [None if o.tensor is None else tuple(o.tensor.shape) for o in comparison.reply.outputs]
-    if shapes == [o.shape for o in comparison.expected.outputs]:
-        weights = [name for name in comparison.expected.gradients if not is_argument(name)]
-        is_used = any(comparison.actual.gradients.get(name) is not None for name in weights)
-        operations = comparison.reply.operations
-        is_copied = not is_used and operations is not None and operations.fused
-        _arrive(comparison, [*_arguments(comparison), *(() if is_copied else weights)])
+    outputs = observation.reply.outputs
+    shapes = [None if o.tensor is None else tuple(o.tensor.shape) for o in outputs]
+    if shapes != [o.shape for o in observation.expected.outputs]:
+        return
+    weights = [name for name in observation.expected.gradients if not is_argument(name)]
+    is_used = any(observation.actual.gradients.get(name) is not None for name in weights)
+    operations = observation.reply.operations
+    is_copied = not is_used and operations is not None and operations.fused
+    names = _argument_names(observation)
+    if not is_copied:
+        names += weights
+    _require_gradients(observation, names)
 
 
-def argument_gradients(comparison: ObservedReply) -> None:
-    """Require that gradients of the tensors that are passed are right. Raises CheckFailed."""
-    _agree(comparison, _arguments(comparison))
+def argument_gradients(observation: ObservedReply) -> None:
+    """Require that each tensor argument has the reference's gradient. Raises CheckFailed."""
+    _require_equal_gradients(observation, _argument_names(observation))
 
 
-def adjoint(comparison: ObservedReply) -> None:
+def adjoint(observation: ObservedReply) -> None:
     """Require that the gradient belongs to the attempt's own answer. Raises CheckFailed.
 
     For every linear function, the inner product of gradient and argument equals the inner product
-    of cotangent and answer.
+    of cotangent and answer. Nothing is required unless the call has one answer and one tensor
+    argument with a gradient.
     """
-    (name, *other_names), cotangent = _arguments(comparison) or [""], comparison.call.cotangent
-    gradient = comparison.reply.gradients.get(name)
-    answers = [output.tensor for output in comparison.reply.outputs]
-    if (
-        other_names
-        or gradient is None
-        or not isinstance(cotangent, Tensor)
-        or len(answers) != 1
-        or answers[0] is None
-    ):
+    names, answers = _argument_names(observation), observation.reply.outputs
+    if len(names) > 1 or len(answers) != 1:
         return
-    answer, argument = answers[0], comparison.call.arguments[name]
-    if (
-        isinstance(argument, Tensor)
-        and answer.shape == cotangent.shape
-        and gradient.shape == argument.shape
-    ):
-        weighed = answer.double() * cotangent
-        off = float((weighed.sum() - (argument * gradient.double()).sum()).abs())
-        if not off <= ROUNDING * max(float(weighed.abs().sum()), 1e-30):
-            raise CheckFailed("the gradient that comes back is not that of the output")
+    name, answer = names[0] if names else "", answers[0].tensor
+    gradient, cotangent = observation.reply.gradients.get(name), observation.call.cotangent
+    if gradient is None or answer is None or not isinstance(cotangent, Tensor):
+        return
+    argument = observation.call.arguments[name]
+    if not isinstance(argument, Tensor):
+        return
+    if answer.shape != cotangent.shape or gradient.shape != argument.shape:
+        return
+    weighted_answer = answer.double() * cotangent
+    difference = float((weighted_answer.sum() - (argument * gradient.double()).sum()).abs())
+    if not difference <= ROUNDING * max(float(weighted_answer.abs().sum()), _LEAST):
+        raise CheckFailed("the gradient that comes back is not that of the output")
 
 
-def _arguments(comparison: ObservedReply) -> list[str]:
-    return [name for name in comparison.expected.gradients if is_argument(name)]
+def _argument_names(observation: ObservedReply) -> list[str]:
+    """Return the names of the tensor arguments for which the call asks a gradient."""
+    return [name for name in observation.expected.gradients if is_argument(name)]
 
 
-def _arrive(comparison: ObservedReply, names: list[str]) -> None:
-    actual, expected = comparison.actual.gradients, comparison.expected.gradients
+def _require_gradients(observation: ObservedReply, names: list[str]) -> None:
+    actual, expected = observation.actual.gradients, observation.expected.gradients
     cut = [name for name in names if expected[name] is not None and actual.get(name) is None]
     if cut:
         raise CheckFailed(f"no gradient reaches {' and '.join(map(label, cut))}")
 
 
-def _agree(comparison: ObservedReply, names: list[str]) -> None:
-    actual_gradients = {name: comparison.actual.gradients.get(name) for name in names}
-    expected_gradients = {name: comparison.expected.gradients[name] for name in names}
-    actual = replace(comparison.actual, gradients=actual_gradients)
-    expected = replace(comparison.expected, gradients=expected_gradients)
+def _require_equal_gradients(observation: ObservedReply, names: list[str]) -> None:
+    actual_gradients = {name: observation.actual.gradients.get(name) for name in names}
+    expected_gradients = {name: observation.expected.gradients[name] for name in names}
+    actual = replace(observation.actual, gradients=actual_gradients)
+    expected = replace(observation.expected, gradients=expected_gradients)
     if not actual.agrees(expected, ("gradients",)):
         raise CheckFailed("the gradients differ from the expected ones")
 
 
-def compare(aspect: Oracle, calls: Sequence[ObservedReply]) -> None:
+def compare(oracle: Oracle, calls: Sequence[ObservedReply]) -> None:
     """Apply one oracle to these calls. Raises CheckFailed, with evidence, if it is violated."""
-    if aspect in _RELATIONS:
-        _relation(aspect, calls)
+    if oracle in _RELATIONS:
+        _require_relation(oracle, calls)
         return
-    for call in calls:
-        if aspect in _FOR_EXCEPTIONS or (call.is_allowed and call.reply.raised is None):
-            _OF_ONE_CALL[aspect](call)
+    for observation in calls:
+        are_answers = observation.is_allowed and observation.reply.raised is None
+        if are_answers or oracle in _FOR_EXCEPTIONS:
+            _OF_ONE_CALL[oracle](observation)
 
 
-def is_broken(aspect: Oracle, calls: Sequence[ObservedReply]) -> bool:
-    """Return whether an attempt violates an oracle."""
-    if aspect in ("values", "values_of_a_kind") and any(
-        _has_other_values(aspect, call) for call in calls
-    ):
+def is_broken(oracle: Oracle, calls: Sequence[ObservedReply]) -> bool:
+    """Return whether an attempt violates an oracle in these calls."""
+    if oracle == "values" and any(map(_has_other_values, calls)):
         return True  # faster than `compare`, which writes evidence
     try:
-        compare(aspect, calls)
+        compare(oracle, calls)
     except CheckFailed:
         return True
     return False
 
 
-def _has_other_values(aspect: Oracle, call: ObservedReply) -> bool:
-    if (
-        not call.is_allowed
-        or call.reply.raised is not None
-        or call.actual.agrees(call.expected, ("outputs",))
-    ):
-        return False
-    return aspect == "values" or _is_of_a_kind(call)
+def _has_other_values(observation: ObservedReply) -> bool:
+    """Return whether the reference and the attempt both answer the call, with other values."""
+    are_answers = observation.is_allowed and observation.reply.raised is None
+    return are_answers and not observation.actual.agrees(observation.expected, ("outputs",))
 
 
-def _answered(comparison: ObservedReply) -> None:
-    raised = comparison.reply.raised
-    if comparison.is_allowed and raised is not None and not looks_at_no_numbers(comparison):
+def _answered(observation: ObservedReply) -> None:
+    """Require an answer if the reference gives one. Raises AttemptRaised.
+
+    An exception because a meta tensor has no numbers is allowed.
+    """
+    raised = observation.reply.raised
+    if observation.is_allowed and raised is not None and not needs_meta_numbers(observation):
         raise AttemptRaised(raised)
 
 
-def _refused(comparison: ObservedReply) -> None:
-    if comparison.expected.raised != "refused":
+def _refused(observation: ObservedReply) -> None:
+    """Require a refusal if the reference refuses the call. Raises CheckFailed or AttemptRaised."""
+    if observation.expected.raised != "refused":
         return
-    if comparison.reply.raised is None:
+    if observation.reply.raised is None:
         raise CheckFailed(
             "this should be refused, and is accepted in silence: raise a ValueError that names "
             "the numbers"
         )
-    if comparison.actual.raised != "refused":
-        raise AttemptRaised(comparison.reply.raised, REFUSAL_DUE)
+    if observation.actual.raised != "refused":
+        raise AttemptRaised(observation.reply.raised, REFUSAL_DUE)
 
 
-def _compare_kinds(comparison: ObservedReply) -> None:
-    if comparison.actual.output_kinds == comparison.expected.output_kinds:
+def _compare_kinds(observation: ObservedReply) -> None:
+    """Require as many outputs as the reference has, of the same types. Raises CheckFailed."""
+    if observation.actual.output_kinds == observation.expected.output_kinds:
         return
-    Answer(comparison.call, comparison.reply).must_return()
+    Answer(observation.call, observation.reply).must_return()
     for actual, expected in zip(
-        answers_of(comparison.call, comparison.reply), comparison.expected.outputs, strict=False
+        answers_of(observation.call, observation.reply), observation.expected.outputs, strict=False
     ):
         if expected.kind == NONE and actual.kind != NONE:
             raise CheckFailed(f"{actual.label} should be None; yours is {actual.returned}")
         if expected.kind != actual.kind:
             raise actual.wrong_type(expected.kind, actual.kind)
         if expected.kind == "tensor":
-            _ = actual.outputs
-    count, came = len(comparison.expected.outputs), len(comparison.reply.outputs)
+            _ = actual.outputs  # raises if the tensor cannot be read
+    count, came = len(observation.expected.outputs), len(observation.reply.outputs)
     raise CheckFailed(f"{count} result{'s' * (count != 1)} should come back; yours returns {came}")
 
 
-def _shape(comparison: ObservedReply) -> None:
+def _shape(observation: ObservedReply) -> None:
+    """Require the reference's shapes. Raises CheckFailed."""
     for (actual, output_name), expected in zip(
-        _labelled(comparison), comparison.expected.outputs, strict=False
+        _labelled(observation), observation.expected.outputs, strict=False
     ):
         if actual.tensor is not None and expected.shape is not None:
             assert_shape(actual.tensor, expected.shape, output_name)
 
 
-def _finite(comparison: ObservedReply) -> None:
-    is_odd = any(output.extremes for output in comparison.actual.outputs)
-    for (actual, output_name), expected in zip(
-        _labelled(comparison), cycle(comparison.expected_outputs), strict=False
-    ):
-        if (
-            is_odd
-            and expected is not None
-            and actual.tensor is not None
-            and bool(expected.isfinite().all())
-        ):
+def _finite(observation: ObservedReply) -> None:
+    """Require finite outputs if the reference's outputs are finite. Raises CheckFailed."""
+    if not any(output.extremes for output in observation.actual.outputs):
+        return
+    # Outputs of all runs, beside those of the reference's first run
+    pairs = zip(_labelled(observation), cycle(observation.expected_outputs), strict=False)
+    for (actual, output_name), expected in pairs:
+        if expected is None or not bool(expected.isfinite().all()):
+            continue
+        if actual.tensor is not None:
             assert_finite(actual.tensor, output_name)
 
 
-def _values(comparison: ObservedReply) -> None:
-    _compare_kinds(comparison)
-    agrees = comparison.actual.agrees(comparison.expected, ("outputs",))
+def _values(observation: ObservedReply) -> None:
+    """Require the reference's types and values. Raises CheckFailed.
+
+    The message tells how the first different output differs.
+    """
+    _compare_kinds(observation)
+    agrees = observation.actual.agrees(observation.expected, ("outputs",))
     for actual, expected in zip(
-        answers_of(comparison.call, comparison.reply), comparison.expected_outputs, strict=False
+        answers_of(observation.call, observation.reply), observation.expected_outputs, strict=False
     ):
         if expected is None:
             continue
         # If the fingerprints agree, only rounding is left to compare. A finite fill that is low
         # enough is then the same as −inf.
         if agrees:
-            assert_matches(with_extremes(actual.output), with_extremes(expected), actual.label)
+            assert_matches(with_infinities(actual.output), with_infinities(expected), actual.label)
         else:
             assert_matches(actual, expected)
-    if not agrees:
-        elsewhere = [
-            o.device
-            for o in comparison.reply.outputs
-            if has_no_numbers(comparison.expected) and o.device != "meta"
-        ]
-        message = (
-            f"the output is on {elsewhere[0]}, and not on the device that was asked for"
-            if elsewhere
-            else ""
-        )
-        raise CheckFailed(message or "the output is not the expected one")
+    if agrees:
+        return
+    if has_no_numbers(observation.expected):  # the call asks for the meta device
+        for output in observation.reply.outputs:
+            if output.device != "meta":
+                message = (
+                    f"the output is on {output.device}, and not on the device that was asked for"
+                )
+                raise CheckFailed(message)
+    raise CheckFailed("the output is not the expected one")
 
 
-def _values_of_a_kind(comparison: ObservedReply) -> None:
-    """Compare the values if both replies are bools or both are numbers.
-
-    An attempt that returns the other type may define its values in another way.
-    """
-    if _is_of_a_kind(comparison):
-        _values(comparison)
-
-
-def _is_of_a_kind(comparison: ObservedReply) -> bool:
-    actual = ["bool" in (dtype or "") for dtype in comparison.actual.dtype]
-    return actual == ["bool" in (dtype or "") for dtype in comparison.expected.dtype]
-
-
-def _dtype(comparison: ObservedReply) -> None:
-    if comparison.actual.dtype == comparison.expected.dtype:
+def _dtype(observation: ObservedReply) -> None:
+    """Require the reference's dtypes. Raises CheckFailed."""
+    if observation.actual.dtype == observation.expected.dtype:
         return
     for (_, output_name), actual, expected in zip_longest(
-        _labelled(comparison),
-        comparison.actual.dtype,
-        comparison.expected.dtype,
+        _labelled(observation),
+        observation.actual.dtype,
+        observation.expected.dtype,
         fillvalue=("", ""),
     ):
         if actual != expected:
@@ -275,17 +276,17 @@ def _dtype(comparison: ObservedReply) -> None:
             )
 
 
-def _labelled(comparison: ObservedReply) -> list[tuple[Output, str]]:
-    labels = (answer.label for answer in answers_of(comparison.call, comparison.reply))
-    return list(zip(comparison.reply.outputs, labels, strict=False))
+def _labelled(observation: ObservedReply) -> list[tuple[Output, str]]:
+    """Return the attempt's outputs, each with its name in messages."""
+    labels = (answer.label for answer in answers_of(observation.call, observation.reply))
+    return list(zip(observation.reply.outputs, labels, strict=False))
 
 
-def _parameters(comparison: ObservedReply) -> None:
-    actual, expected = comparison.actual.parameters, comparison.expected.parameters
-    extra, missing = (
-        sorted(actual.keys() - expected.keys()),
-        sorted(expected.keys() - actual.keys()),
-    )
+def _parameters(observation: ObservedReply) -> None:
+    """Require parameters with the reference's names and shapes. Raises CheckFailed."""
+    actual, expected = observation.actual.parameters, observation.expected.parameters
+    extra = sorted(actual.keys() - expected.keys())
+    missing = sorted(expected.keys() - actual.keys())
     if extra or missing:
         raise CheckFailed(
             f"parameters too many: {extra or 'none'}; parameters missing: {missing or 'none'}"
@@ -294,6 +295,7 @@ def _parameters(comparison: ObservedReply) -> None:
         raise CheckFailed("the parameters have other shapes than asked for")
 
 
+# Messages about the state that a call leaves, which a fingerprint has among the attributes
 _LEFT_BEHIND = {
     "its mode": "the module is left in another mode, training or eval, than it was in",
     "its weights": "the weights of the module are other ones after the call",
@@ -301,50 +303,66 @@ _LEFT_BEHIND = {
 }
 
 
-def _attributes(comparison: ObservedReply) -> None:
-    actual, expected = comparison.actual.attributes, comparison.expected.attributes
-    for name in (name for name in {**expected, **actual} if actual.get(name) != expected.get(name)):
-        expected_value, came = expected.get(name), actual.get(name, "not there")
-        came = came if came in ("True", "False", "None", "not there") else "something else"
+def _attributes(observation: ObservedReply) -> None:
+    """Require the reference's attributes, and its state after the call. Raises CheckFailed."""
+    actual, expected = observation.actual.attributes, observation.expected.attributes
+    for name in {**expected, **actual}:
+        if actual.get(name) == expected.get(name):
+            continue
+        value = actual.get(name, "not there")
+        if value not in ("True", "False", "None", "not there"):
+            value = "something else"
         # a name that is no identifier is a phrase that the check has written
         subject = f"the attribute {name}" if name.isidentifier() else name
-        raise CheckFailed(
-            _LEFT_BEHIND.get(name, f"{subject} should be {expected_value}; yours is {came}")
-        )
+        message = f"{subject} should be {expected.get(name)}; yours is {value}"
+        raise CheckFailed(_LEFT_BEHIND.get(name, message))
 
 
-def _mutated(comparison: ObservedReply) -> None:
-    if comparison.actual.mutated != comparison.expected.mutated:
+def _mutated(observation: ObservedReply) -> None:
+    """Require that the call changes only the arguments that the reference changes."""
+    if observation.actual.mutated != observation.expected.mutated:
         raise CheckFailed(
             "an argument was changed in place: the caller still needs it, so compute a new one"
         )
 
 
-def _device(comparison: ObservedReply) -> None:
+def _device(observation: ObservedReply) -> None:
     """Require that a call with meta tensors returns meta tensors, and uses no other device."""
-    if evidence := on_another_device(comparison):
-        raise CheckFailed(evidence)
+    if message := device_error(observation):
+        raise CheckFailed(message)
 
 
-def _is_as_recorded(facet: ReplyField, evidence: Evidence) -> Callable[[ObservedReply], None]:
-    def compare_facet(observation: ObservedReply) -> None:
-        if not observation.actual.agrees(observation.expected, (facet,)):
-            is_due = bool(getattr(observation.expected, facet))
-            raise CheckFailed(evidence if isinstance(evidence, str) else evidence[is_due])
+def _oracle_of_field(name: ReplyField, evidence: Evidence) -> Callable[[ObservedReply], None]:
+    """Return an oracle that requires the reference's value of one field of a reply.
 
-    return compare_facet
+    Args:
+        name: the field.
+        evidence: the message, or two: the first one if the reference's value is empty or False.
+    """
+
+    def compare_field(observation: ObservedReply) -> None:
+        if observation.actual.agrees(observation.expected, (name,)):
+            return
+        if isinstance(evidence, str):
+            raise CheckFailed(evidence)
+        if_empty, if_not_empty = evidence
+        raise CheckFailed(if_not_empty if getattr(observation.expected, name) else if_empty)
+
+    return compare_field
 
 
 def pairs_of(calls: Sequence[ObservedReply]) -> list[ReplyPair]:
     """Return the first outputs of the reference and of an attempt, for calls that both answer."""
-    return [
-        (expected.double(), next(answers_of(call.call, call.reply)).output.double())
-        for call in calls
-        if call.reply.raised is None and (expected := first_of(call.expected_outputs)) is not None
-    ]
+    pairs = []
+    for observation in calls:
+        expected = first_of(observation.expected_outputs)
+        if observation.reply.raised is None and expected is not None:
+            answer = next(answers_of(observation.call, observation.reply))
+            pairs.append((expected.double(), answer.output.double()))
+    return pairs
 
 
-def _relation(aspect: Oracle, calls: Sequence[ObservedReply]) -> None:
+def _require_relation(relation: Oracle, calls: Sequence[ObservedReply]) -> None:
     """Require a metamorphic relation between the answers to these calls. Raises CheckFailed.
 
     The relations in `OF_PAIRS` are tested for each output: a later step of a call may depend on an
@@ -352,34 +370,44 @@ def _relation(aspect: Oracle, calls: Sequence[ObservedReply]) -> None:
     tested: an attempt may write a mask's −inf as a low finite number, and the tolerance is relative
     to the largest number.
     """
-    count = min(len(call.expected_outputs) for call in calls) if aspect in OF_PAIRS else 1
-    for output in range(count):
-        pairs = _pairs_at(output, aspect, calls)
-        evidence = _RELATIONS[aspect](pairs) if pairs else ""
-        if evidence:
-            difference = edit_of(calls[0].call, calls[-1].call) if EDIT in evidence else ""
-            raise CheckFailed(evidence.replace(EDIT, difference))
+    count = 1
+    if relation in OF_PAIRS:
+        count = min(len(observation.expected_outputs) for observation in calls)
+    for position in range(count):
+        pairs = _outputs_at(position, relation, calls)
+        message = _RELATIONS[relation](pairs) if pairs else ""
+        if EDIT in message:
+            message = message.replace(EDIT, edit_of(calls[0].call, calls[-1].call))
+        if message:
+            raise CheckFailed(message)
 
 
-def _pairs_at(output: int, aspect: Oracle, calls: Sequence[ObservedReply]) -> list[ReplyPair]:
+def _outputs_at(position: int, relation: Oracle, calls: Sequence[ObservedReply]) -> list[ReplyPair]:
     """Return one output of each call, the reference's and the attempt's, or none to test nothing.
 
-    Nothing is tested if one of the calls raised, or if the reference's output is not finite.
+    Nothing is tested if one of the calls raised, or if the reference's output is not finite. A
+    difference is not tested if one of its calls changed its arguments, which others use, too.
+    Raises CheckFailed if the attempt's output has another type or shape.
     """
     pairs = []
-    for call in calls:
-        expected = call.expected_outputs[output] if output < len(call.expected_outputs) else None
-        if call.reply.raised is not None or expected is None or not bool(expected.isfinite().all()):
+    for observation in calls:
+        if observation.reply.raised is not None or position >= len(observation.expected_outputs):
             return []
-        _compare_kinds(call)
-        actual = next(islice(answers_of(call.call, call.reply), output, None)).output
+        expected = observation.expected_outputs[position]
+        if expected is None or not bool(expected.isfinite().all()):
+            return []
+        _compare_kinds(observation)
+        answers = answers_of(observation.call, observation.reply)
+        actual = next(islice(answers, position, None)).output
         assert_shape(actual, expected.shape)
-        if aspect == "difference" and (call.reply.mutated or not bool(actual.isfinite().all())):
-            return []  # one call of the three has changed the arguments of another
+        is_unusable = observation.reply.mutated or not bool(actual.isfinite().all())
+        if relation == "difference" and is_unusable:
+            return []
         pairs.append((expected.double(), actual.double()))
     return pairs
 
 
+# relations that are tested for each output of the calls, not only for the first
 OF_PAIRS: tuple[Oracle, ...] = ("stays", "moves", "parts")
 # oracles that are applied to calls with an exception as well
 _FOR_EXCEPTIONS: tuple[Oracle, ...] = ("answered", "refused", "device")
@@ -389,7 +417,7 @@ _RELATIONS: dict[Oracle, Callable[[Sequence[ReplyPair]], str]] = {
     "moves": misses_an_effect,
     "parts": parts_differ,
     "difference": difference_is_another,
-    "dropped": dropped_otherwise,
+    "dropped": dropout_differs,
     "left": survivors_differ,
     "struck": dropout_mask_differs,
 }
@@ -400,7 +428,6 @@ _OF_ONE_CALL: dict[Oracle, Callable[[ObservedReply], None]] = {
     "shape": _shape,
     "finite": _finite,
     "values": _values,
-    "values_of_a_kind": _values_of_a_kind,
     "dtype": _dtype,
     "parameters": _parameters,
     "attributes": _attributes,
@@ -412,7 +439,7 @@ _OF_ONE_CALL: dict[Oracle, Callable[[ObservedReply], None]] = {
     "adjoint": adjoint,
     "device": _device,
 }
-_OF_ONE_CALL |= {facet: _is_as_recorded(facet, evidence) for facet, evidence in EVIDENCE.items()}
+_OF_ONE_CALL |= {name: _oracle_of_field(name, evidence) for name, evidence in EVIDENCE.items()}
 
 # Oracles that mutants of several misconceptions violate: for each a misconception, and a test of
 # the numbers that identifies it.
@@ -421,40 +448,42 @@ _BY_NUMBERS: Mapping[Oracle, tuple[str, Callable[[Sequence[ObservedReply]], bool
     "zeros": ("mask_weak_fill", lambda calls: leaks_a_share(pairs_of(calls))),
     "values": (
         "mask_weak_fill",
-        lambda calls: fills_with_a_number(pairs_of(calls)) or fills_with_a_number(_added(calls)),
+        lambda calls: (
+            fills_with_a_number(pairs_of(calls)) or fills_with_a_number(_added_to_argument(calls))
+        ),
     ),
 }
 
 
-def proven_by_aspect(
+def shown_by_oracles(
     recording: FaultDictionary, observations: Mapping[int, ObservedReply]
 ) -> dict[int, str]:
     """Return for each visible check the misconception that its first violated oracle shows.
 
-    The result is keyed by the last call of the group that violates the oracle. The misconception is
-    the one that all violating mutants share, or the one that the numbers show. A check that runs
-    last shows nothing if another one fails.
+    It is the one that all violating mutants share, or the one that the numbers show. It is keyed by
+    the last call of the group that violates the oracle, and a wrong count also by all other calls
+    with wrong counts. An output of another type shows nothing but its type. A check that runs last
+    shows nothing if another one fails.
     """
     names: dict[int, str] = {}
     for check in sorted(recording.visible, key=lambda c: c.is_last):
-        broken = first_broken(groups_of(check, observations), observations)
-        if broken is None or (check.is_last and names):
+        violation = first_broken(groups_of(check, observations), observations)
+        if violation is None or (check.is_last and names):
             continue
-        ask, calls = broken.ask, [observations[i] for i in broken.calls]
-        name = ask.means or _by_numbers(ask.oracle, calls)
-        by_count = "" if name else _of_plain_numbers(recording, ask, calls[-1])
+        use, calls = violation.ask, [observations[i] for i in violation.calls]
+        name = use.means or _shown_by_numbers(use.oracle, calls)
+        by_count = "" if name else _shown_by_count(recording, use, calls[-1])
         name = name or by_count
-        if ask.oracle != "kind" and any(
-            e.actual.output_kinds != e.expected.output_kinds for e in calls
-        ):
+        has_expected_types = all(e.actual.output_kinds == e.expected.output_kinds for e in calls)
+        if use.oracle != "kind" and not has_expected_types:
             name = ""
-        names[broken.calls[-1]] = name if name in recording.ids else ""
+        names[violation.calls[-1]] = name if name in recording.ids else ""
         if by_count:
-            names |= dict.fromkeys(_broken_calls(ask, observations), name)
+            names |= dict.fromkeys(_violating_calls(use, observations), name)
     return {i: name for i, name in names.items() if name}
 
 
-def _by_numbers(oracle: Oracle, calls: Sequence[ObservedReply]) -> str:
+def _shown_by_numbers(oracle: Oracle, calls: Sequence[ObservedReply]) -> str:
     """Return the misconception that the numbers of a violation show, or ""."""
     if oracle not in _BY_NUMBERS:
         return ""
@@ -464,38 +493,43 @@ def _by_numbers(oracle: Oracle, calls: Sequence[ObservedReply]) -> str:
 
 
 def plain_numbers(response: Response) -> list[Candidate]:
-    """Return for each wrong count the only misconception that miscounts there.
+    """Return for each call with a wrong count the only misconception that miscounts there.
 
-    A count is a plain number, so no wrong tensor elsewhere in the file is its cause.
+    A count is a plain number, so no wrong tensor elsewhere in the file is its cause. The last wrong
+    call of a check decides whether its calls count, because all have the same types. All wrong
+    calls are evidence.
     """
     names: dict[int, str] = {}
-    for ask in chain.from_iterable(check.asks for check in response.recording.visible):
-        calls = _broken_calls(ask, response.written) if ask.oracle == "values" else []
-        for i in calls[-1:]:
-            if name := _of_plain_numbers(response.recording, ask, response.written[i]):
-                names |= dict.fromkeys(calls, name)
+    for use in chain.from_iterable(check.asks for check in response.recording.visible):
+        if use.oracle != "values":
+            continue
+        wrong_calls = _violating_calls(use, response.written)
+        if not wrong_calls:
+            continue
+        last_wrong_reply = response.written[wrong_calls[-1]]
+        if name := _shown_by_count(response.recording, use, last_wrong_reply):
+            names |= dict.fromkeys(wrong_calls, name)
     return evidence("oracle", names)
 
 
-def _broken_calls(ask: OracleUse, observations: Mapping[int, ObservedReply]) -> list[int]:
-    """Return the calls that violate an oracle on their own."""
-    calls = [i for i in chain.from_iterable(ask.calls) if i in observations]
-    return [i for i in calls if is_broken(ask.oracle, [observations[i]])]
+def _violating_calls(use: OracleUse, observations: Mapping[int, ObservedReply]) -> list[int]:
+    """Return the calls of an oracle that violate it, each tested alone."""
+    calls = [i for i in chain.from_iterable(use.calls) if i in observations]
+    return [i for i in calls if is_broken(use.oracle, [observations[i]])]
 
 
-def _of_plain_numbers(
-    recording: FaultDictionary, ask: OracleUse, observation: ObservedReply
-) -> str:
-    """Return the misconception of all mutants that return wrong plain numbers here.
+def _shown_by_count(recording: FaultDictionary, use: OracleUse, observation: ObservedReply) -> str:
+    """Return the misconception of all mutants that return wrong plain numbers in an oracle's calls.
 
-    Return "" if they have several misconceptions, or if the call returns tensors.
+    Return "" if they have several misconceptions, if the oracle is not "values", or if the given
+    call should return tensors.
     """
     output_kinds = observation.expected.output_kinds
-    if ask.oracle != "values" or "tensor" in output_kinds:
+    if use.oracle != "values" or "tensor" in output_kinds:
         return ""
-    indices, ids = {*chain.from_iterable(ask.calls)}, set[str]()
+    calls, ids = {*chain.from_iterable(use.calls)}, set[str]()
     for m, mutant in enumerate(recording.mutants):
-        replies = recording.answers(m, indices)
+        replies = recording.answers(m, calls)
         if any(
             reply.output_kinds == output_kinds
             and not reply.agrees(recording.expected_reply(i), ("outputs",))
@@ -505,14 +539,18 @@ def _of_plain_numbers(
     return ids.pop() if len(ids) == 1 else ""
 
 
-def _added(calls: Sequence[ObservedReply]) -> list[ReplyPair]:
-    return [
-        (expected - argument, actual - argument)
-        for call in calls
-        for expected, actual in pairs_of([call])
-        if isinstance(argument := next(iter(call.call.args), None), Tensor)
-        and argument.shape == expected.shape == actual.shape
-    ]
+def _added_to_argument(calls: Sequence[ObservedReply]) -> list[ReplyPair]:
+    """Return what the reference and the attempt add to the first argument, such as a mask.
+
+    Calls whose answers have another shape than the argument are left out.
+    """
+    pairs = []
+    for observation in calls:
+        argument = next(iter(observation.call.args), None)
+        for expected, actual in pairs_of([observation]):
+            if isinstance(argument, Tensor) and argument.shape == expected.shape == actual.shape:
+                pairs.append((expected - argument, actual - argument))
+    return pairs
 
 
 @dataclass(frozen=True)
@@ -530,9 +568,9 @@ Group = tuple[OracleUse, tuple[int, ...]]
 def groups_of(check: PublicCheck, calls: Container[int]) -> list[Group]:
     """Return the oracles of a check with each group of calls that has all replies."""
     return [
-        (ask, group)
-        for ask in check.asks
-        for group in ask.calls
+        (use, group)
+        for use in check.asks
+        for group in use.calls
         if all(map(calls.__contains__, group))
     ]
 
@@ -544,9 +582,9 @@ def first_broken(
 
     Later oracles may be violated for the same reason.
     """
-    for ask, group in groups:
+    for use, group in groups:
         try:
-            compare(ask.oracle, [observations[i] for i in group])
+            compare(use.oracle, [observations[i] for i in group])
         except CheckFailed as error:
-            return Violation(ask, group, error)
+            return Violation(use, group, error)
     return None

@@ -10,10 +10,10 @@ from torch import Tensor
 
 from ..checks.runner import LocalRunner, reply_in_default_dtype
 from .bank import Bank
-from .compact_storage import ReplySketch, brief_numbers, sketch_reply
+from .compact_storage import ReplySketch, sketch_numbers, sketch_reply
 from .fault_dictionary import Candidate, FaultDictionary, Response, facets_of
-from .fingerprint import ReplyFingerprint, as_due, fingerprint_beside
-from .observed_reply import ObservedReply, settled
+from .fingerprint import ReplyFingerprint, comparable_fingerprint, without_unexpected_tables
+from .observed_reply import ObservedReply, summarise_copies
 
 # the most calls that detect one mutant of a pair and to which the attempt replies differently
 MAX_DOUBTS = 4
@@ -31,7 +31,9 @@ def explaining_pair(
 ) -> list[Candidate]:
     """Return the two misconceptions that together explain the whole syndrome, or none.
 
-    If too many misconceptions fit as one of the two, only the other one is returned.
+    If too many misconceptions fit as one of the two, only the other one is returned. If no recorded
+    pair fits, the two may also be one mutant with the attempt's numbers, and another one with the
+    remaining fields of the replies.
 
     If a call detects both mutants, the reply of both together is recorded for one such call, and it
     must be the attempt's. On calls that detect only one of the two, that mutant must match the
@@ -39,7 +41,7 @@ def explaining_pair(
     the other one. Calls that detect neither may show a third mistake, which `cover` has to explain.
     """
     candidates = dict[Set[int], list[tuple[int, Pair]]]()
-    for pair in _that_agree(response):
+    for pair in _pairs_with_this_reply(response):
         doubts, unexplained = _doubts(response, pair)
         if doubts is None or doubts > MAX_DOUBTS:
             continue
@@ -50,13 +52,14 @@ def explaining_pair(
         third = cover(response.subset(unexplained | right_calls)) if unexplained else []
         if third or not unexplained:
             ranked = sorted(candidates[unexplained])
-            two = _common(response, [pair for n, pair in ranked if n <= ranked[0][0] + 1])
-            ids = {fault.id for fault in two}
-            return [*two, *(fault for fault in third if fault.id not in ids)]
-    is_answered = any(
-        observation.actual.raised is None for observation in response.syndrome.values()
-    )
-    return [_candidate(response, m) for m in (_apart(response) if is_answered else ())]
+            fewest_doubts, _ = ranked[0]
+            likely = [pair for doubts, pair in ranked if doubts <= fewest_doubts + 1]
+            two = _certain_candidates(response, likely)
+            ids = {candidate.id for candidate in two}
+            return [*two, *(candidate for candidate in third if candidate.id not in ids)]
+    if all(observation.actual.raised for observation in response.syndrome.values()):
+        return []
+    return [_candidate(response, m) for m in _numbers_and_fields(response)]
 
 
 def made_pair(response: Response, bank: Bank) -> list[Candidate]:
@@ -66,21 +69,22 @@ def made_pair(response: Response, bank: Bank) -> list[Candidate]:
     mutant must match the attempt. At least one call must detect both; otherwise two single
     candidates are enough.
     """
-    for first, second in _candidates(response):
+    for first, second in _likely_pairs(response):
         namespace = bank.combine(bank.mutants[first], bank.mutants[second])
-        if namespace is not None and _answers_alike(
-            response, LocalRunner(namespace), (first, second)
-        ):
+        if namespace is None:
+            continue
+        if _replies_as_attempt(response, LocalRunner(namespace), (first, second)):
             return [_candidate(response, first), _candidate(response, second)]
     return []
 
 
-def _candidates(response: Response) -> list[Pair]:
+def _likely_pairs(response: Response) -> list[Pair]:
     """Return the pairs of mutants that may explain the syndrome together, the likeliest first.
 
     A pair is likely if its mutants alone explain many calls. Among equally likely pairs, those come
     first in which the attempt seldom replies as one mutant alone on calls that detect both.
     """
+    # The first mutant with a misconception and these replies is enough.
     calls, distinct = sorted(response.calls), dict[tuple[str, tuple[int | None, ...]], int]()
     for m, mutant in enumerate(response.recording.mutants):
         distinct.setdefault((mutant.id, tuple(mutant.answers[i] for i in calls)), m)
@@ -92,49 +96,50 @@ def _candidates(response: Response) -> list[Pair]:
             detections[m] = bits
 
     @cache
-    def explains(mutant: int) -> int:
-        return _bits(
-            i for i in calls if detections[mutant] >> i & 1 and response.explains(mutant, i)
-        )
+    def explained_bits(mutant: int) -> int:
+        detecting = (i for i in calls if detections[mutant] >> i & 1)
+        return _bits(i for i in detecting if response.explains(mutant, i))
 
     # Many mistakes end in the same exception, so a call that detects both must be answered.
     answered_bits = _bits(i for i, e in response.syndrome.items() if e.actual.raised is None)
     candidates = []
     for a, b in combinations(detections, 2):
-        both = detections[a] & detections[b]
-        if (
-            (detections[a] | detections[b]) != wrong_bits
-            or not both & answered_bits
-            or response.id(a) == response.id(b)
-        ):
+        both, either = detections[a] & detections[b], detections[a] | detections[b]
+        if either != wrong_bits or not both & answered_bits or response.id(a) == response.id(b):
             continue
-        if not detections[a] & ~both & ~explains(a) and not detections[b] & ~both & ~explains(b):
-            either = explains(a) | explains(b)
-            candidates.append((-either.bit_count(), (either & both).bit_count(), (a, b)))
+        # A call that detects only one mutant must be explained by it.
+        if any(detections[m] & ~both & ~explained_bits(m) for m in (a, b)):
+            continue
+        explained = explained_bits(a) | explained_bits(b)
+        candidates.append((-explained.bit_count(), (explained & both).bit_count(), (a, b)))
     return [pair for *_, pair in sorted(candidates)[:MAX_COMBINED]]
 
 
 def _bits(calls: Iterable[int]) -> int:
+    """Return a set of calls as bits."""
     return sum(1 << i for i in calls)
 
 
-def _answers_alike(response: Response, runner: LocalRunner, pair: Pair) -> bool:
-    for i in sorted(
-        response.calls & response.written.keys(), key=lambda i: (i not in response.syndrome, i)
-    ):
-        if any(response.is_nondeterministic(m, i) for m in pair):
+def _replies_as_attempt(response: Response, runner: LocalRunner, pair: Pair) -> bool:
+    """Return whether a combined program replies to all calls as the attempt does.
+
+    Calls to which one of the two mutants has an uninformative reply are left out. Wrong calls are
+    tried first, because most programs fail in them.
+    """
+    calls = response.calls & response.written.keys()
+    for i in sorted(calls, key=lambda i: (i not in response.syndrome, i)):
+        if any(response.is_uninformative(m, i) for m in pair):
             continue
         call, expected = response.recording.calls[i], response.recording.expected_reply(i)
         actual = response.written[i].actual
         reply = reply_in_default_dtype(runner, call, runner.execute(call))
-        if not fingerprint_beside(expected, call, settled(call, reply)).agrees(
-            actual, facets_of(response.recording, i)
-        ):
+        fingerprint = comparable_fingerprint(expected, call, summarise_copies(call, reply))
+        if not fingerprint.agrees(actual, facets_of(response.recording, i)):
             return False
     return True
 
 
-def _common(response: Response, pairs: Sequence[Pair]) -> list[Candidate]:
+def _certain_candidates(response: Response, pairs: Sequence[Pair]) -> list[Candidate]:
     """Return the misconceptions of the first pair that are certain enough to be named.
 
     One that all pairs share is certain. The other one is named if it has few alternatives, which
@@ -152,7 +157,10 @@ def _common(response: Response, pairs: Sequence[Pair]) -> list[Candidate]:
 
 
 def _candidate(response: Response, mutant: int, ids: Iterable[str] = ()) -> Candidate:
-    """Return a mutant's misconception; alternatives are these and those with the same replies."""
+    """Return a mutant's misconception as a candidate.
+
+    Its alternatives are these ids, and those of mutants with the same replies.
+    """
     recorded = response.recording.mutants[mutant]
     same = [m.id for m in response.recording.mutants if m.answers == recorded.answers]
     alternatives = dict.fromkeys([*ids, *same])
@@ -160,29 +168,26 @@ def _candidate(response: Response, mutant: int, ids: Iterable[str] = ()) -> Cand
     return Candidate(recorded.id, tuple(alternatives))
 
 
-def _that_agree(response: Response) -> Iterator[Pair]:
+def _pairs_with_this_reply(response: Response) -> Iterator[Pair]:
     """Yield pairs whose recorded reply is the attempt's, if no mutant alone gives that reply."""
     pairs = response.recording.pairs
     # replies without numbers are left out: many pairs end in the same exception
     pairs = pairs.at(pairs.answers.numbers.abs().sum(1) > 0)
     for index in pairs.probe.unique().tolist():
         observation = response.syndrome.get(index)
-        if (
-            observation is None
-            or not _has_weights(observation.actual, observation.expected)
-            or _return_alike(observation.actual, observation.expected)
-        ):
+        if observation is None or not _has_weights(observation.actual, observation.expected):
+            continue
+        if _return_alike(observation.actual, observation.expected):
             continue
         probed = pairs.at(pairs.probe == index)
-        agree = _agree(probed.answers, observation)
-        if not agree.any() or any(
-            _return_alike(reply, observation.actual) for reply in response.recording.replies[index]
+        probed = probed.at(_are_this_reply(probed.answers, observation))
+        recorded_replies = response.recording.replies[index]
+        if not len(probed.first) or any(
+            _return_alike(reply, observation.actual) for reply in recorded_replies
         ):
             continue
-        for pair in zip(probed.first[agree].tolist(), probed.second[agree].tolist(), strict=True):
-            answers = [
-                response.recording.answer(response.recording.mutants[m], index) for m in pair
-            ]
+        for pair in zip(probed.first.tolist(), probed.second.tolist(), strict=True):
+            answers = [response.recording.answers(m, [index]).get(index) for m in pair]
             has_weights = all(
                 answer is not None and _has_weights(answer, observation.expected)
                 for answer in answers
@@ -191,15 +196,15 @@ def _that_agree(response: Response) -> Iterator[Pair]:
                 yield pair
 
 
-def _agree(answers: ReplySketch, observation: ObservedReply) -> Tensor:
+def _are_this_reply(answers: ReplySketch, observation: ObservedReply) -> Tensor:
     """Return (N,) bool: which of these recorded replies of pairs are the attempt's.
 
     The distance between a pair's reply and the attempt's is relative to the distance between the
     attempt's and the reference's: if mistakes change the numbers little, all replies are near each
     other. If the second distance is so small that rounding matters, no reply agrees.
     """
-    sketch = sketch_reply(as_due(observation.reply, observation.expected))
-    expected_numbers = brief_numbers(
+    sketch = sketch_reply(without_unexpected_tables(observation.reply, observation.expected))
+    expected_numbers = sketch_numbers(
         [output.projections for output in observation.expected.outputs if output.projections]
     )
     apart = (sketch.numbers - expected_numbers).abs().max()
@@ -225,7 +230,7 @@ def _has_weights(fingerprint: ReplyFingerprint, expected: ReplyFingerprint) -> b
 
 
 def _doubts(response: Response, pair: Pair) -> tuple[int | None, Set[int]]:
-    """Count the calls that speak against a pair, and return the unexplained wrong calls.
+    """Return the number of calls that speak against a pair, and the unexplained wrong calls.
 
     A call speaks against the pair if only one of the two mutants changes it, and the attempt
     answers it in another way than that mutant. The count is None if the attempt is right on a call
@@ -234,18 +239,19 @@ def _doubts(response: Response, pair: Pair) -> tuple[int | None, Set[int]]:
     """
     doubts, unexplained = 0, set[int]()
     for index in response.calls:
-        if any(response.is_nondeterministic(m, index) for m in pair):
+        if any(response.is_uninformative(m, index) for m in pair):
             continue
         detected = [m for m in pair if not response.survives(m, index)]
         if detected and index not in response.syndrome:
             return None, unexplained
         if not detected and index in response.syndrome:
             unexplained.add(index)
-        doubts += len(detected) == 1 and not response.explains(detected[0], index)
+        if len(detected) == 1 and not response.explains(detected[0], index):
+            doubts += 1
     return doubts, frozenset(unexplained)
 
 
-def _apart(response: Response) -> Sequence[int]:
+def _numbers_and_fields(response: Response) -> Sequence[int]:
     """Return two mutants, one with the attempt's numbers, the other with the remaining fields.
 
     The second one has the reference's numbers. In each remaining field the first one is as the

@@ -1,8 +1,7 @@
 """The pass/fail dictionary: mutants that fail the same calls in the same way; and hard-coded sizes.
 
 One mistake can be written with different numbers. The set of failing calls and the kind of failure
-can still identify it. An attempt with a hard-coded size is right exactly for the calls with this
-size.
+can still identify it. An attempt with a hard-coded size is right only for the calls with this size.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ import ast
 import math
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from itertools import chain, combinations_with_replacement
 
 from torch import Tensor
@@ -19,7 +18,7 @@ from torch import Tensor
 from ..box.worker.messages import Build, Call, StandIn
 from ..checks.explain import is_refusal
 from ..submission.source import Source
-from .evidence import learns_more
+from .evidence import uses_extra_parameters
 from .fault_dictionary import (
     Candidate,
     FaultDictionary,
@@ -33,21 +32,20 @@ from .observed_reply import ObservedReply, is_of_copies
 
 WRONG_AXIS = "size_wrong_axis"
 
-_UNFIT = re.compile(r"size of tensor a \((\d+)\) must match the size of tensor b \((\d+)\)")
+_MISMATCH = re.compile(r"size of tensor a \((\d+)\) must match the size of tensor b \((\d+)\)")
 
 
 def has_foreign_size(observations: Iterable[ObservedReply]) -> bool:
-    """Return whether a size mismatch names a size that the call does not have.
+    """Return whether an error about two sizes that differ has a size that the call has not.
 
     A product of two of the call's sizes does not count.
     """
     for observation in observations:
-        if observation.reply.raised is not None and (
-            mismatch := _UNFIT.search(observation.reply.raised.message)
-        ):
-            products = {
-                a * b for a, b in combinations_with_replacement({1, *sizes_of(observation.call)}, 2)
-            }
+        raised = observation.reply.raised
+        mismatch = None if raised is None else _MISMATCH.search(raised.message)
+        if mismatch is not None:
+            sizes = {1, *sizes_of(observation.call)}
+            products = {a * b for a, b in combinations_with_replacement(sizes, 2)}
             if any(int(size) not in products for size in mismatch.groups()):
                 return True
     return False
@@ -69,70 +67,98 @@ def sizes_of(call: Call) -> Iterator[int]:
 
 
 MAX_WRONG = 1 / 3  # part of all calls; many mistakes change the numbers of more calls than that
-# A misconception is about something else if no more than this part of its mutants fail there.
+# A misconception is about something else if no more than this part of its mutants fail in some
+# calls.
 MIN_MUTANTS = 1 / 8
 GRADIENTS: tuple[ReplyField, ...] = ("gradients", "argument_gradients")
 
-Symptom = tuple[str, ...]  # how a reply differs from the reference's, without numbers
+Symptom = tuple[str, ...]  # how a reply differs from the reference's, without numbers; () if not
 NOT_REFUSED: Symptom = ("not refused",)
 
 
 def pass_fail_match(response: Response) -> dict[int, str]:
     """Return the wrong calls, mapped to the misconception of all mutants with the same symptoms.
 
-    Return none if these mutants have several misconceptions, if there are no such mutants, or if
-    too many calls are wrong.
+    A mutant must be right in the other calls. Return none if these mutants have several
+    misconceptions, if there are no such mutants, or if many mistakes have such symptoms: above all
+    if too many calls are wrong.
     """
     recording, observations = response.recording, response.written
     calls = [i for i in sorted(response.calls) if not is_of_copies(recording.calls[i])]
     if any(i not in observations for i in calls):
         return {}
-    symptoms = {i: s for i in calls if (s := _symptom(recording, i, observations[i].actual))}
+    symptoms = dict[int, Symptom]()
+    for i in calls:
+        if symptom := _symptom(recording, i, observations[i].actual):
+            symptoms[i] = symptom
     if not symptoms or _are_ambiguous(symptoms, observations, len(calls)):
         return {}
-    # If parameters differ in each wrong call, all numbers may differ, so only parameters count.
-    only_parameters = all(map(_of_parameters, symptoms.values()))
-    squares = _squares(recording, {i: observations[i].actual for i in symptoms})
-
-    def has_same_symptoms(mutant: RecordedMutant) -> bool:
-        failing = dict[int, ReplyFingerprint]()
-        for i in calls:
-            answer = recording.answer(mutant, i)
-            if answer is None:
-                return False
-            symptom, actual_symptom = _symptom(recording, i, answer), symptoms.get(i, ())
-            if only_parameters:
-                symptom, actual_symptom = _of_parameters(symptom), _of_parameters(actual_symptom)
-            if symptom != actual_symptom:
-                return False
-            if i in symptoms:
-                failing[i] = answer
-        return _squares(recording, failing) == squares
-
-    names = {mutant.id for mutant in recording.mutants if has_same_symptoms(mutant)}
-    # Calls in which the attempt raises another exception than the expected refusal: it does not
-    # accept these inputs. The misconception must have a mutant that raises there, too.
-    raising = [
+    mask_sizes = _mask_sizes(recording, {i: observations[i].actual for i in symptoms})
+    names = set[str]()
+    for mutant in recording.mutants:
+        wrong_answers = _answers_with_symptoms(recording, mutant, calls, symptoms)
+        if wrong_answers and _mask_sizes(recording, wrong_answers) == mask_sizes:
+            names.add(mutant.id)
+    # In some calls the attempt should refuse the input, and raises another exception. So it does
+    # not accept the input, as most mutants with this symptom do. The misconception must have a
+    # mutant that raises there, too.
+    raises_instead_of_refusing = [
         i
         for i, symptom in symptoms.items()
         if symptom == NOT_REFUSED and observations[i].reply.raised is not None
     ]
-    if raising:
-        names = {name for name in names if _is_about(recording, name, raising)}
+    if raises_instead_of_refusing:
+        names = {n for n in names if _is_about(recording, n, raises_instead_of_refusing)}
     return dict.fromkeys(symptoms, names.pop()) if len(names) == 1 else {}
+
+
+def _answers_with_symptoms(
+    recording: FaultDictionary,
+    mutant: RecordedMutant,
+    calls: Iterable[int],
+    symptoms: Mapping[int, Symptom],
+) -> dict[int, ReplyFingerprint]:
+    """Return a mutant's replies to the calls with symptoms, or none if its symptoms are others.
+
+    Args:
+        recording: the fault dictionary.
+        mutant: the mutant. A random reply has no symptom.
+        calls: all calls.
+        symptoms: the attempt's symptoms. In the other calls it is right.
+    """
+    # If parameters differ in each wrong call, all numbers may differ, so only parameters count.
+    only_parameters = all(map(_of_parameters, symptoms.values()))
+    answers = dict[int, ReplyFingerprint]()
+    for i in calls:
+        answer = recording.answer(mutant, i)
+        if answer is None:
+            return {}
+        symptom, actual_symptom = _symptom(recording, i, answer), symptoms.get(i, ())
+        if only_parameters:
+            symptom, actual_symptom = _of_parameters(symptom), _of_parameters(actual_symptom)
+        if symptom != actual_symptom:
+            return {}
+        if i in symptoms:
+            answers[i] = answer
+    return answers
 
 
 def _are_ambiguous(
     symptoms: Mapping[int, Symptom], observations: Mapping[int, ObservedReply], call_count: int
 ) -> bool:
-    """Return whether many different mistakes have such symptoms."""
-    # an output of another type may have another value as well
+    """Return whether many different mistakes have such symptoms.
+
+    Return True if an output has another type, because it may have another value as well. Return
+    True if too many calls are wrong. The number does not matter if parameters differ in each wrong
+    call: then return True if more than the parameters differ, unless the outputs depend on extra
+    parameters.
+    """
     if any("kind" in symptom for symptom in symptoms.values()):
         return True
     if not all(map(_of_parameters, symptoms.values())):
         return len(symptoms) > MAX_WRONG * call_count
-    moved = any(symptom != _of_parameters(symptom) for symptom in symptoms.values())
-    return moved and not learns_more(observations.values())
+    differs_in_more = any(symptom != _of_parameters(symptom) for symptom in symptoms.values())
+    return differs_in_more and not uses_extra_parameters(observations.values())
 
 
 def _is_about(recording: FaultDictionary, id_: str, calls: Sequence[int]) -> bool:
@@ -140,7 +166,7 @@ def _is_about(recording: FaultDictionary, id_: str, calls: Sequence[int]) -> boo
 
     More than a few of its mutants must fail in all these calls, and one must raise in some call.
     """
-    bits = sum(1 << i for i in calls)
+    bits = sum(1 << i for i in calls)  # a set of calls, as `detected_in` has them
     raises, failing, count = False, 0, 0
     for m, mutant in enumerate(recording.mutants):
         if mutant.id == id_:
@@ -180,12 +206,14 @@ def _symptom(recording: FaultDictionary, call: int, fingerprint: ReplyFingerprin
 
 
 def _gradients_that_arrive(fingerprint: ReplyFingerprint) -> set[str]:
+    """Return the names of the gradients that are not 0."""
     return {name for name, g in fingerprint.gradients.items() if g is not None and g.norm}
 
 
 def _symptom_of_outputs(
     expected: ReplyFingerprint, fingerprint: ReplyFingerprint, call: Call
 ) -> str:
+    """Return how outputs differ: in their types, numbers of axes, shapes, or only in numbers."""
     if fingerprint.output_kinds != expected.output_kinds:
         return "kind"
     expected_shapes = [output.shape or () for output in expected.outputs]
@@ -201,59 +229,61 @@ def _symptom_of_outputs(
 
 
 def _symptom_of_parameters(expected: ReplyFingerprint, fingerprint: ReplyFingerprint) -> str:
+    """Return whether parameters are missing, and whether there are more: biases, or others."""
     extra = fingerprint.parameters.keys() - expected.parameters.keys()
     missing = "missing, " if expected.parameters.keys() - fingerprint.parameters.keys() else ""
+    layers = {name.removesuffix("weight") for name in expected.parameters}
     if extra and all(
-        name.endswith(".bias") and f"{name[:-4]}weight" in expected.parameters for name in extra
+        name.endswith(".bias") and name.removesuffix("bias") in layers for name in extra
     ):
         return f"{missing}a bias"
     return f"{missing}{'more' if extra else ''}"
 
 
-def _squares(
+def _mask_sizes(
     recording: FaultDictionary, replies: Mapping[int, ReplyFingerprint]
 ) -> Mapping[int, int]:
-    """Return for each call the size of the extra parameter, if it is one square matrix in all.
+    """Return for each call the size T of a (T, T) mask that is a parameter, or none.
 
-    A mask is such a parameter.
+    A mask is the only extra parameter of a module, and square in all calls.
     """
-    extra = [
-        (i, name, shape)
-        for i, reply in replies.items()
-        for name, shape in reply.parameters.items()
-        if name not in recording.expected_reply(i).parameters
-    ]
-    square = all(len(shape) > 1 and shape[-1] == shape[-2] for _, _, shape in extra)
-    return (
-        {i: shape[-1] for i, _, shape in extra}
-        if square and len({name for _, name, _ in extra}) == 1
-        else {}
-    )
+    names, sizes = set[str](), dict[int, int]()
+    for i, reply in replies.items():
+        for name in reply.parameters.keys() - recording.expected_reply(i).parameters:
+            shape = reply.parameters[name]
+            if len(shape) < 2 or shape[-1] != shape[-2]:
+                return {}
+            names.add(name)
+            sizes[i] = shape[-1]
+    return sizes if len(names) == 1 else {}
 
 
 HARD_CODED = "hard_coded_shape"
 MIN_SHARE = 2 / 3  # part of the wrong calls; in others the size may stand for another axis as well
-_READ = 300  # characters of a message
-_END = re.compile(r"index (\d+) is out of bounds for dimension \d+ with size \1\b")
+_MAX_CHARACTERS = 300  # a message may be a student's, and very long
+_PAST_END = re.compile(r"index (\d+) is out of bounds for dimension \d+ with size \1\b")
 MAX_AXIS = 3  # an integer up to this is usually an axis or a number of axes, not a size
 
 
-def _integers(source: Source, of_ranges: bool = False) -> Iterator[int]:
-    nodes: Iterable[ast.AST] = source.nodes
-    if of_ranges:
-        calls = (node for node in nodes if isinstance(node, ast.Call))
-        ranges = (
-            call for call in calls if isinstance(call.func, ast.Name) and call.func.id == "range"
-        )
-        nodes = chain.from_iterable(call.args for call in ranges)
-    return (
-        node.value for node in nodes if isinstance(node, ast.Constant) and type(node.value) is int
-    )
+def _constants(nodes: Iterable[ast.AST]) -> set[int]:
+    """Return the integers among these nodes of a text that are likely sizes."""
+    values = (node.value for node in nodes if isinstance(node, ast.Constant))
+    return {value for value in values if type(value) is int and value > MAX_AXIS}
+
+
+def _range_ends(source: Source) -> set[int]:
+    """Return the integers of a text that are arguments of `range`, and likely sizes."""
+    calls = (node for node in source.nodes if isinstance(node, ast.Call))
+    ranges = (call for call in calls if getattr(call.func, "id", "") == "range")
+    return _constants(chain.from_iterable(call.args for call in ranges))
 
 
 def has_written_size(source: Source) -> bool:
-    """Return whether a text contains an integer that is likely a size, or is not at hand."""
-    return not source.text or any(n > MAX_AXIS for n in _integers(source))
+    """Return whether a text contains an integer that is likely a size.
+
+    Return True also if the text is not at hand.
+    """
+    return not source.text or bool(_constants(source.nodes))
 
 
 def written_sizes(response: Response) -> list[Candidate]:
@@ -264,15 +294,16 @@ def written_sizes(response: Response) -> list[Candidate]:
     the output. At least two calls must show it although none of their inputs has an axis of that
     size.
     """
-    written = {n for n in _integers(response.source) if n > MAX_AXIS}
-    loops = {n for n in _integers(response.source, of_ranges=True) if n > MAX_AXIS}
-    allowed = {i: e for i, e in response.syndrome.items() if written and e.is_allowed}
+    constants, range_ends = _constants(response.source.nodes), _range_ends(response.source)
+    if not constants:
+        return []
+    allowed = {i: e for i, e in response.syndrome.items() if e.is_allowed}
     hard_coded = set[int]()
     for calls in _by_function(allowed):
         foreign, in_messages = Counter[int](), Counter[int]()
         for observation in calls.values():
-            foreign.update(_foreign(observation, written, loops))
-            in_messages.update(written & {*_message_sizes(observation)})
+            foreign.update(_constants_shown(observation, constants, range_ends))
+            in_messages.update(constants & {*_message_sizes(observation)})
         counts = foreign | in_messages
         least = MIN_SHARE * len(calls)
         if any(foreign[size] > 1 and count >= least for size, count in counts.items()):
@@ -281,48 +312,63 @@ def written_sizes(response: Response) -> list[Candidate]:
 
 
 def _message_sizes(observation: ObservedReply) -> list[int]:
-    return (
-        [*map(int, SIZES.findall(observation.reply.raised.message[:_READ]))]
-        if observation.reply.raised
-        else []
-    )
+    """Return the sizes in the exception's message, or none if nothing was raised."""
+    raised = observation.reply.raised
+    if raised is None:
+        return []
+    return [*map(int, SIZES.findall(raised.message[:_MAX_CHARACTERS]))]
 
 
-def _foreign(observation: ObservedReply, written: Set[int], loops: Set[int]) -> set[int]:
-    """Return the integers of the text that a wrong call shows although no input has such a size.
+def _constants_shown(
+    observation: ObservedReply, constants: Set[int], range_ends: Set[int]
+) -> set[int]:
+    """Return the constants of the text that a wrong call shows although no input has such a size.
 
-    They are in the exception's message, or in the output's shape instead of the right size. If an
-    axis is cut into parts of that size and a remainder is left, the message may contain the total
-    size of the whole parts instead. If an index is as large as its axis, a loop has run past the
-    end of the axis: then each longer loop counts.
+    They are in the exception's message, or in an output's shape instead of the right size.
 
     Args:
         observation: the wrong call.
-        written: the integers of the text.
-        loops: those that are arguments of `range`.
+        constants: the integers of the text that are likely sizes.
+        range_ends: those that are arguments of `range`.
     """
     if observation.reply.raised is not None:
-        end = _END.search(observation.reply.raised.message[:_READ])
-        if end:
-            return {n for n in loops if n > int(end[1])}
-        sizes = [*sizes_of(observation.call)]
-        # a size that one axis of the inputs has, but that the message contains twice, counts
-        foreign = Counter(_message_sizes(observation)) - Counter(sizes)
-        return {n for n in written if n in foreign or _cuts(n, sizes, foreign)}
-    changed_sizes = set[int]()
+        message = observation.reply.raised.message[:_MAX_CHARACTERS]
+        return _constants_in_message(message, observation, constants, range_ends)
+    wrong_sizes = set[int]()
     outputs = zip(observation.actual.outputs, observation.expected.outputs, strict=False)
     for output, expected_output in outputs:
         shape, expected_shape = output.shape or (), expected_output.shape or ()
         if len(shape) == len(expected_shape):
-            changed_sizes |= {a for a, b in zip(shape, expected_shape, strict=True) if a != b}
-    return changed_sizes & written
+            wrong_sizes |= {a for a, b in zip(shape, expected_shape, strict=True) if a != b}
+    return wrong_sizes & constants
 
 
-def _cuts(divisor: int, sizes: Iterable[int], foreign: Collection[int]) -> bool:
-    """Return whether a size, without its remainder after the division, is in `foreign`."""
-    return any(
-        size > divisor and size % divisor and size - size % divisor in foreign for size in sizes
-    )
+def _constants_in_message(
+    message: str, observation: ObservedReply, constants: Set[int], range_ends: Set[int]
+) -> set[int]:
+    """Return the constants that an exception's message shows. See `_constants_shown`.
+
+    If an axis is cut into parts of a constant size and a remainder is left, the message may have
+    the total size of the whole parts: with an axis of 10 and parts of 4, it says 8. If an index is
+    as large as its axis, a loop has run past the end of the axis: then each longer loop counts.
+    """
+    index_past_end = _PAST_END.search(message)
+    if index_past_end:
+        return {constant for constant in range_ends if constant > int(index_past_end[1])}
+    sizes = [*sizes_of(observation.call)]
+    # a size that one axis of the inputs has, but that the message contains twice, counts
+    foreign_sizes = Counter(_message_sizes(observation)) - Counter(sizes)
+    return {
+        constant
+        for constant in constants
+        if constant in foreign_sizes
+        or not foreign_sizes.keys().isdisjoint(_whole_parts(constant, sizes))
+    }
+
+
+def _whole_parts(divisor: int, sizes: Iterable[int]) -> set[int]:
+    """Return the total size of the whole parts of each axis that is cut with a remainder."""
+    return {size - size % divisor for size in sizes if size > divisor and size % divisor}
 
 
 def rank_of(call: Call) -> int:
@@ -334,44 +380,48 @@ def number_of_axes(response: Response) -> list[Candidate]:
     """Return the misconception of functions that accept only some numbers of axes.
 
     Such a function raises or returns another number of axes for all others. Modules are left out,
-    because they take one number of axes. So is an exception in a line with a `.T`: it is due to a
-    third axis.
+    because they take one number of axes. So is an exception in a line with a `.T`, which turns all
+    axes: it is due to a third axis.
     """
     nodes = response.source.nodes
-    turned = {n.lineno for n in nodes if isinstance(n, ast.Attribute) and n.attr == "T"}
+    lines_with_T = {n.lineno for n in nodes if isinstance(n, ast.Attribute) and n.attr == "T"}
     observations = dict[int, ObservedReply]()
-    for i, e in response.written.items():
-        is_turned = e.reply.raised is not None and e.reply.raised.line in turned
-        if isinstance(e.call.subject, str) and rank_of(e.call) and not is_turned:
-            observations[i] = e
+    for i, observation in response.written.items():
+        raised, call = observation.reply.raised, observation.call
+        is_due_to_T = raised is not None and raised.line in lines_with_T
+        if isinstance(call.subject, str) and rank_of(call) and not is_due_to_T:
+            observations[i] = observation
     names = dict[int, str]()
     for calls in _by_function(observations):
-        failing = {i: observation for i, observation in calls.items() if i in response.syndrome}
-        accepted = [e for i, e in calls.items() if i not in failing and e.reply.raised is None]
-        accepted_ranks = {rank_of(e.call) for e in accepted}
-        ranks = {rank_of(e.call) for e in failing.values()}
-        if (
-            accepted_ranks
-            and accepted_ranks.isdisjoint(ranks)
-            and all(map(_has_no_answer, failing.values()))
-        ):
-            names |= dict.fromkeys(failing, HARD_CODED)
+        wrong_replies = {i: e for i, e in calls.items() if i in response.syndrome}
+        accepted = [
+            e for i, e in calls.items() if i not in wrong_replies and e.reply.raised is None
+        ]
+        accepted_ranks = {rank_of(observation.call) for observation in accepted}
+        wrong_ranks = {rank_of(observation.call) for observation in wrong_replies.values()}
+        are_apart = bool(accepted_ranks) and accepted_ranks.isdisjoint(wrong_ranks)
+        if are_apart and all(map(_rejects_rank, wrong_replies.values())):
+            names |= dict.fromkeys(wrong_replies, HARD_CODED)
     return evidence("weak", names)
 
 
 def _by_function(observations: Mapping[int, ObservedReply]) -> Iterable[dict[int, ObservedReply]]:
+    """Return the replies of each function, by call."""
     functions: dict[str, dict[int, ObservedReply]] = {}
     for i, observation in observations.items():
         functions.setdefault(observation.function, {})[i] = observation
     return functions.values()
 
 
-def _has_no_answer(observation: ObservedReply) -> bool:
+def _rejects_rank(observation: ObservedReply) -> bool:
+    """Return whether an allowed call raises an error, or returns another number of axes.
+
+    A refusal is no such error.
+    """
     if observation.reply.raised is not None:
         return observation.is_allowed and not is_refusal(observation.reply.raised)
+    outputs = zip(observation.reply.outputs, observation.expected_outputs, strict=False)
     return any(
-        actual.tensor is not None and expected is not None and actual.tensor.dim() != expected.dim()
-        for actual, expected in zip(
-            observation.reply.outputs, observation.expected_outputs, strict=False
-        )
+        output.tensor is not None and expected is not None and output.tensor.dim() != expected.dim()
+        for output, expected in outputs
     )

@@ -10,6 +10,7 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +44,7 @@ from .fingerprint import PLAIN, PROJECTIONS, ReplyFingerprint, TensorFingerprint
 from .observed_reply import Expected
 
 FORMAT = 11  # increase it if the format or the recorded values change
-_VARIES = -1  # stands for the index of a reply that is nondeterministic
+_RANDOM = -1  # stands for the index of a reply that is nondeterministic
 
 
 def key_of(exercise: Exercise) -> str:
@@ -52,7 +53,8 @@ def key_of(exercise: Exercise) -> str:
     The only part of the engine in it is the format's number.
     """
     paths = [path for path in exercise.recorded_from() if path.exists()]
-    texts = [f"{path.name} {code_digest(path.read_text(encoding='utf-8'))}" for path in paths]
+    digests = [(path.name, code_digest(path.read_text(encoding="utf-8"))) for path in paths]
+    texts = [f"{name} {digest}" for name, digest in digests]
     texts += [exercise.row.model_dump_json(include={"hint", "shapes"})]
     texts += [
         f"{error_kind.type} {error_kind.pattern.pattern} {error_kind.meaning}"
@@ -91,7 +93,7 @@ def save(recording: FaultDictionary) -> bytes:
         **({"curves": curves} if curves else {}),
     }
     indices = [
-        _VARIES if index is None else index
+        _RANDOM if index is None else index
         for mutant in recording.mutants
         for index in mutant.answers
     ]
@@ -141,8 +143,11 @@ UNREADABLE = (OSError, ValueError, LookupError, TypeError, RuntimeError, Safeten
 @lru_cache(maxsize=16)
 def loaded(data: bytes) -> FaultDictionary:
     """Parse the bytes that `save` made. Raises the exceptions in UNREADABLE."""
-    columns, length = safetensors.torch.load(data), int.from_bytes(data[:8], "little")
-    body: dict[str, Any] = json.loads(json.loads(data[8 : 8 + length])["__metadata__"]["body"])
+    columns = safetensors.torch.load(data)
+    # A safetensors file begins with the length of its JSON header, in eight bytes.
+    length = int.from_bytes(data[:8], "little")
+    header = json.loads(data[8 : 8 + length])
+    body: dict[str, Any] = json.loads(header["__metadata__"]["body"])
     if body["format"] != FORMAT:
         raise ValueError("another format")
     drawn = tuple(Drawn(*fields) for fields in body["drawn"])
@@ -225,10 +230,11 @@ def _read_outputs(indices: Sequence[int | None], tensors: Sequence[Tensor]) -> E
 
 
 def _read_mutant(id_: str, indices: Sequence[int]) -> RecordedMutant:
-    return RecordedMutant(id_, tuple([None if i == _VARIES else i for i in indices]))
+    return RecordedMutant(id_, tuple([None if i == _RANDOM else i for i in indices]))
 
 
 def _stored(call: Call, columns: TensorColumns) -> object:
+    """Return a call as JSON, with indices of `columns` in place of its tensors."""
     tensors: list[Tensor] = []
     body = wire.to_body(call, tensors)
     indices = [columns.add(tensor) for tensor in tensors]
@@ -236,6 +242,7 @@ def _stored(call: Call, columns: TensorColumns) -> object:
 
 
 def _renumbered(body: Any, indices: Sequence[int]) -> Any:
+    """Return a JSON value in which each tensor's index is replaced by an entry of `indices`."""
     if isinstance(body, list):
         return [_renumbered(entry, indices) for entry in body]
     if not isinstance(body, dict):
@@ -245,21 +252,22 @@ def _renumbered(body: Any, indices: Sequence[int]) -> Any:
     return {name: _renumbered(entry, indices) for name, entry in body.items()}
 
 
-# Replies are stored in a table of structures. A row has for each field the index of its value.
-# "outputs" and "gradients" are stored there without numbers.
+# A structure is a reply without the numbers of its tensors. It is stored once, as a row of indices:
+# for each field, the index of its value among all values of this field.
 
 
-class _Values:
-    """The different values of a field, each with an index."""
+class _DistinctValues:
+    """Different values, each with an index."""
 
     def __init__(self) -> None:
-        self.every: list[object] = []
+        self.values: list[object] = []
         self._known: dict[str, int] = {}
 
-    def number(self, value: object) -> int:
-        index = self._known.setdefault(json.dumps(value, sort_keys=True), len(self.every))
-        if index == len(self.every):
-            self.every.append(value)
+    def index_of(self, value: object) -> int:
+        """Return the index of a value, which is added if it is new."""
+        index = self._known.setdefault(json.dumps(value, sort_keys=True), len(self.values))
+        if index == len(self.values):
+            self.values.append(value)
         return index
 
 
@@ -269,30 +277,39 @@ _FACETS = ("raised", "undefined", "outputs", "gradients", *PLAIN)
 def _replies_body(
     replies: Sequence[Sequence[ReplyFingerprint]],
 ) -> tuple[dict[str, object], dict[str, Tensor]]:
-    values, rows = {name: _Values() for name in _FACETS}, _Values()
-    structures, numbers, norms = [], list[tuple[float, ...]](), list[float]()
-    for reply in (reply for of_call in replies for reply in of_call):
+    """Return the replies as an entry of the file's body, and as its columns.
+
+    Args:
+        replies: for each call the different replies.
+    """
+    values, structures = {name: _DistinctValues() for name in _FACETS}, _DistinctValues()
+    structure_indices = list[int]()  # for each reply
+    projections, norms = (
+        list[tuple[float, ...]](),
+        list[float](),
+    )  # tensors without numbers have none
+    for reply in chain.from_iterable(replies):
         facets = {name: getattr(reply, name) for name in _FACETS}
-        facets["outputs"] = [_structure(output) for output in reply.outputs]
+        facets["outputs"] = [_without_numbers(output) for output in reply.outputs]
         gradients = {name: reply.gradients[name] for name in sorted(reply.gradients)}
         facets["gradients"] = {
-            name: gradient and _structure(gradient) for name, gradient in gradients.items()
+            name: gradient and _without_numbers(gradient) for name, gradient in gradients.items()
         }
-        structures.append(rows.number([values[name].number(facets[name]) for name in _FACETS]))
+        row = [values[name].index_of(facets[name]) for name in _FACETS]
+        structure_indices.append(structures.index_of(row))
         for fingerprint in (*reply.outputs, *gradients.values()):
             if fingerprint is not None and len(fingerprint.projections) == PROJECTIONS:
-                numbers.append(fingerprint.projections)
+                projections.append(fingerprint.projections)
                 norms.append(fingerprint.norm)
-    integers, sizes = to_rows(torch.tensor(numbers, dtype=torch.float64).view(-1, PROJECTIONS))
+    integers, sizes = to_rows(torch.tensor(projections, dtype=torch.float64).view(-1, PROJECTIONS))
+    rows = torch.tensor(structures.values, dtype=torch.long).view(-1, len(_FACETS))
     body: dict[str, object] = {
-        "counts": [len(of_call) for of_call in replies],
-        "values": {name: values[name].every for name in _FACETS},
+        "counts": [len(call_replies) for call_replies in replies],
+        "values": {name: values[name].values for name in _FACETS},
     }
     columns = {
-        "replies.structures": narrow(
-            torch.tensor(rows.every, dtype=torch.long).view(-1, len(_FACETS))
-        ),
-        "replies.structure": narrow(torch.tensor(structures, dtype=torch.long)),
+        "replies.structures": narrow(rows),
+        "replies.structure": narrow(torch.tensor(structure_indices, dtype=torch.long)),
         "replies.projections": integers.T,  # one direction after the other
         "replies.sizes": sizes,
         "replies.norms": to_sizes(torch.tensor(norms, dtype=torch.float64)),
@@ -300,14 +317,15 @@ def _replies_body(
     return body, columns
 
 
-def _structure(tensor: TensorFingerprint) -> list[object]:
+def _without_numbers(tensor: TensorFingerprint) -> list[object]:
     return [tensor.kind, tensor.shape, tensor.extremes, len(tensor.projections)]
 
 
 class _Replies(Sequence[Sequence[ReplyFingerprint]]):
-    """The replies to each call, which are made when they are first looked at."""
+    """The replies to each call, which are read from the columns when they are first needed."""
 
     def __init__(self, body: dict[str, Any], columns: dict[str, Tensor]) -> None:
+        """Read the tables. Raises ValueError if they contradict each other."""
         if differ := sorted({*body["values"]} ^ {*_FACETS}):
             problem = (
                 f"is of format {FORMAT}, as this engine is, and differs from it in "
@@ -326,8 +344,8 @@ class _Replies(Sequence[Sequence[ReplyFingerprint]]):
         for row in self._rows:
             outputs = self._values["outputs"][row[_FACETS.index("outputs")]]
             gradients = self._values["gradients"][row[_FACETS.index("gradients")]]
-            tensors = [*outputs, *gradients.values()]
-            tensor_counts.append(sum(bool(t) and t[3] == PROJECTIONS for t in tensors))
+            tensors = [tensor for tensor in (*outputs, *gradients.values()) if tensor]
+            tensor_counts.append(sum(count == PROJECTIONS for _, _, _, count in tensors))
         self._first = [0]  # for each reply, the index of its first numbers
         for structure in self._structure:
             self._first.append(self._first[-1] + tensor_counts[structure])
@@ -342,7 +360,7 @@ class _Replies(Sequence[Sequence[ReplyFingerprint]]):
             for n, index in zip(_FACETS, row, strict=True)
         ):
             raise ValueError("a reply has a value that is not there")
-        self._made: dict[int, tuple[ReplyFingerprint, ...]] = {}
+        self._cache: dict[int, tuple[ReplyFingerprint, ...]] = {}
 
     def __len__(self) -> int:
         return len(self._counts)
@@ -350,20 +368,21 @@ class _Replies(Sequence[Sequence[ReplyFingerprint]]):
     def __getitem__(self, call: Any) -> Any:
         if isinstance(call, slice):
             return [self[index] for index in range(len(self))[call]]
-        if call not in self._made:
-            call = range(len(self))[call]
+        if call not in self._cache:
+            call = range(len(self))[call]  # from the end, if it is negative
             start, end = self._start[call], self._start[call + 1]
             span = slice(self._first[start], self._first[end])
             numbers, norms = self._numbers[span].tolist(), self._norms[span].tolist()
             tensor_numbers = iter(zip(map(tuple, numbers), norms, strict=True))
-            self._made[call] = tuple(
+            self._cache[call] = tuple(
                 self._reply(self._rows[i], tensor_numbers) for i in self._structure[start:end]
             )
-        return self._made[call]
+        return self._cache[call]
 
     def _reply(
         self, row: Sequence[int], tensor_numbers: Iterator[tuple[tuple[float, ...], float]]
     ) -> ReplyFingerprint:
+        """Return the reply with a structure; its tensors take the next numbers."""
         facets = {name: self._values[name][index] for name, index in zip(_FACETS, row, strict=True)}
         facets["outputs"] = tuple(_tensor(facet, tensor_numbers) for facet in facets["outputs"])
         facets["gradients"] = {
@@ -382,10 +401,9 @@ def _tensor(
 
 
 def _frozen(value: Any) -> Any:
+    """Return a JSON value with tuples in place of lists."""
     if isinstance(value, list):
         return tuple(map(_frozen, value))
-    return (
-        {name: _frozen(entry) for name, entry in value.items()}
-        if isinstance(value, dict)
-        else value
-    )
+    if isinstance(value, dict):
+        return {name: _frozen(entry) for name, entry in value.items()}
+    return value

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Literal
 
+from ..box.worker.messages import Raised
 from .evidence import (
     REFUSES,
     ROUNDED,
@@ -37,8 +38,8 @@ from .match import (
     smallest_cover,
 )
 from .nondeterminism import proven_by_chance
-from .observed_reply import is_of_copies, without_other_directions
-from .oracles import plain_numbers, proven_by_aspect
+from .observed_reply import ObservedReply, is_of_copies, without_other_directions
+from .oracles import plain_numbers, shown_by_oracles
 from .pass_fail import (
     HARD_CODED,
     has_written_size,
@@ -64,8 +65,8 @@ def exceptions(response: Response) -> list[Candidate]:
 def answers(response: Response) -> list[Candidate]:
     """Return the misconceptions that single answers prove.
 
-    An exception that proves one is not looked at. A function that never returns a tensor cannot be
-    said to accept an invalid input.
+    A call with an exception that proves one is left out. A function that never returns a tensor
+    cannot be said to accept an invalid input.
     """
     raised = proven_by_exceptions(response.written, response.mutates)
     names = dict[int, str]()
@@ -89,19 +90,19 @@ def guards(response: Response) -> list[Candidate]:
     """Return a guard that refuses allowed inputs, and candidates for the calls behind it.
 
     A guard is a test of sizes that raises. The code behind it does not run, so the refused calls
-    are left out. Return none if the explanation or an answer says more than that. Return none if
-    calls that pass the guard stop in other lines, too: the attempt reads a size wrong.
+    are left out. Return none if the explanation says more than that, or if other direct evidence
+    comes from an allowed call. Return none if calls that pass the guard stop in other lines, too:
+    the attempt reads a size wrong.
     """
     written = response.written
-    raised = {
-        i: (e.function, e.reply.raised)
-        for i, e in written.items()
-        if e.is_allowed and e.reply.raised is not None
-    }
+    raised = dict[int, tuple[str, Raised]]()
+    for i, observation in written.items():
+        if observation.is_allowed and observation.reply.raised is not None:
+            raised[i] = (observation.function, observation.reply.raised)
     refused = guards_of(response.source, raised)
     direct, exceptional = response.shown_by(*DIRECT), response.shown_by("exception")
-    is_answer = any(written[i].is_allowed for i in direct.keys() - exceptional.keys())
-    if not refused or is_answer or _says_more(response, refused):
+    has_other_evidence = any(written[i].is_allowed for i in direct.keys() - exceptional.keys())
+    if not refused or has_other_evidence or _says_more(response, refused):
         return []
     # An inverted guard lets through the inputs that it should refuse. These then fail elsewhere.
     is_inverted = any(guard.inverted for guard in refused.values())
@@ -125,8 +126,8 @@ def _says_more(response: Response, refused: Mapping[int, Guard]) -> bool:
         return True
     by_reply = response.shown_by("reply")
     if names == {UNDIVIDED} and any(guard.divides for guard in refused.values()):
-        written = response.written.values()
-        if any(e.expected.raised == "refused" != e.actual.raised for e in written):
+        to_refuse = (e for e in response.written.values() if e.expected.raised == "refused")
+        if any(observation.actual.raised != "refused" for observation in to_refuse):
             return True
     leaves_calls = not refused.keys() >= response.syndrome.keys() - by_reply.keys()
     return bool(names) and (leaves_calls or names <= {*by_reply.values()})
@@ -144,28 +145,31 @@ def _only_stops(response: Response, id_: str) -> bool:
 
 
 def dropout_oracles(response: Response) -> list[Candidate]:
-    """Return the misconceptions that a dropout shows which no mutant reproduces.
+    """Return for dropout calls to which no mutant has the attempt's reply what oracles show.
 
-    It is the first oracle that the calls with dropout, or wrong calls, violate.
+    The oracles of each check are applied, in their order, to its wrong calls and all its dropout
+    calls. The first violated one may show a misconception (`shown_by_oracles`).
     """
-    dropout = response.unmatched_dropout
-    if not dropout:
+    unmatched_calls = response.unmatched_dropout
+    if not unmatched_calls:
         return []
-    observations = {
-        i: e for i, e in response.written.items() if is_of_copies(e.call) or i in response.syndrome
-    }
-    names = proven_by_aspect(response.recording, observations)
-    return evidence("oracle", {i: name for i, name in names.items() if i in dropout})
+    dropout_or_wrong = dict[int, ObservedReply]()
+    for i, observation in response.written.items():
+        if i in response.syndrome or is_of_copies(observation.call):
+            dropout_or_wrong[i] = observation
+    names = shown_by_oracles(response.recording, dropout_or_wrong)
+    return evidence("oracle", {i: name for i, name in names.items() if i in unmatched_calls})
 
 
 def symptoms_and_oracles(response: Response) -> list[Candidate]:
     """Return the misconception that all mutants with the same symptoms share.
 
     They fail the same calls in the same way, or violate the same oracle. If the text of the
-    misconception says how its answers look, the attempt's answers must look like that.
+    misconception says how its answers look, the attempt's answers must look like that. A fixed
+    number is left out, because only a sweep proves it; so is a fixed size if the text has none.
     """
     recording, written = response.recording, response.written
-    names = pass_fail_match(response) | proven_by_aspect(recording, written)
+    names = pass_fail_match(response) | shown_by_oracles(recording, written)
     directions = {id_: words.shows for id_, words in recording.words.items() if words.shows}
     names = without_other_directions(names, written, directions)
     excluded = set(of_one_number(recording))

@@ -21,7 +21,7 @@ from ..course.signatures import Signature
 from ..diagnosis.bank import NOTHING, Bank, Diagnosis, named, naming
 from ..diagnosis.diagnose import diagnose
 from ..diagnosis.fault_dictionary import FaultDictionary, PublicCheck, differs
-from ..diagnosis.observed_reply import ObservedReply, observed, settled
+from ..diagnosis.observed_reply import ObservedReply, observed, summarise_copies
 from ..diagnosis.oracles import Violation, first_broken, groups_of
 from ..result import Outcome
 from ..submission.source import INTERFACE, UNTOUCHED, Source
@@ -291,7 +291,7 @@ def _run_visible_check(
 def see(dictionary: FaultDictionary, index: int, attempt: Attempt) -> ObservedReply:
     """Make a recorded call, and return the observed reply. Raises AttemptEnded."""
     call, fingerprint = dictionary.calls[index], dictionary.expected_reply(index)
-    reply = settled(call, attempt.execute(call))
+    reply = summarise_copies(call, attempt.execute(call))
     return observed(call, fingerprint, dictionary.expected[index], reply)
 
 
@@ -402,5 +402,5 @@ def _by_name(attempt: Attempt, observation: ObservedReply, names: Sequence[str])
     kwargs = {**dict(zip(names, observation.call.args, strict=False)), **observation.call.kwargs}
     # gradients are requested by the position of an argument
     call = replace(observation.call, args=(), kwargs=kwargs, cotangent=None, second=False)
-    reply = settled(call, attempt.execute(call))
+    reply = summarise_copies(call, attempt.execute(call))
     return observed(call, observation.expected, observation.expected_outputs, reply)

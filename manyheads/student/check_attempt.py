@@ -18,8 +18,8 @@ from ..checks.hidden_check import CheckOutcome
 from ..checks.runner import cast
 from ..course import Exercise
 from ..diagnosis.fault_dictionary import FaultDictionary, differs
-from ..diagnosis.fingerprint import fingerprint_beside
-from ..diagnosis.observed_reply import ObservedReply, settled
+from ..diagnosis.fingerprint import comparable_fingerprint
+from ..diagnosis.observed_reply import ObservedReply, summarise_copies
 from ..judge.attempt_runner import AttemptRunner
 from ..judge.attribution import assemble, assemble_uncalled
 from ..judge.exception_advice import are_the_cause, as_note, stopped_parts, suggest
@@ -91,7 +91,11 @@ def prove_own_lines(
             dictionary.expected_reply(index_of_call[id(call)]),
         )
         return lambda reply: (
-            not differs(dictionary, index, fingerprint_beside(expected, call, settled(call, reply)))
+            not differs(
+                dictionary,
+                index,
+                comparable_fingerprint(expected, call, summarise_copies(call, reply)),
+            )
         )
 
     def checks_pass(edited: AttemptRunner, ids: Sequence[str]) -> bool:

@@ -3,7 +3,6 @@
 import pytest
 
 from manyheads.box.worker.messages import Raised
-from manyheads.diagnosis.bank import Diagnosis, named
 from manyheads.diagnosis.evidence import can_cause, proven_by
 
 REACHED = {
@@ -54,10 +53,6 @@ def test_what_is_proved_can_cause_what_its_mutants_get_wrong(
     names, unexplained, wrong, expected
 ) -> None:
     assert can_cause(names, unexplained, wrong, lambda: REACHED) is expected
-
-
-def test_where_one_edit_mends_all_nothing_is_left_that_it_does_not_explain() -> None:
-    assert Diagnosis(also=(named({}, "interface"),)).of_one_mistake() == Diagnosis()
 
 
 def test_where_nothing_is_recorded_all_may_be_the_cause() -> None:

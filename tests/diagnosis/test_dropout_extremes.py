@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from manyheads.box.worker.messages import Build, Call
 from manyheads.checks.runner import LocalRunner
-from manyheads.diagnosis.observed_reply import is_of_copies, settled
+from manyheads.diagnosis.observed_reply import is_of_copies, summarise_copies
 
 P = 0.25
 
@@ -36,7 +36,7 @@ COPIES = torch.tensor([[[2.0, -1.0]]]).expand(512, 1, 2).contiguous()
 
 def layer_output(*args: object, seed: int = 0, **options: object) -> Tensor:
     call = Call(Build("Layer", args, options, training=True), (COPIES,), random=True, seed=seed)
-    output = settled(call, LocalRunner({"Layer": Layer}).execute(call)).outputs[0].tensor
+    output = summarise_copies(call, LocalRunner({"Layer": Layer}).execute(call)).outputs[0].tensor
     assert output is not None
     return output
 
@@ -68,7 +68,7 @@ def test_an_answer_without_numbers_is_left_alone() -> None:
     none = dataclasses.replace(
         reply, outputs=(dataclasses.replace(reply.outputs[0], tensor=empty, shape=(512, 1, 0)),)
     )
-    assert settled(call, none).outputs[0].tensor is empty
+    assert summarise_copies(call, none).outputs[0].tensor is empty
 
 
 def test_other_calls_are_left_alone() -> None:

@@ -166,23 +166,23 @@ def extremes(calm: torch.Tensor, factor: float) -> torch.Tensor:
 def test_a_dropout_is_held_to_an_attempts_own_answer_in_eval_mode() -> None:
     expected = torch.tensor([[[2.0, -1.0]]])
     recorded, actual = extremes(expected, 4 / 3), -3 * expected
-    assert metamorphic.dropped_otherwise([(expected, expected), (recorded, recorded)]) == ""
+    assert metamorphic.dropout_differs([(expected, expected), (recorded, recorded)]) == ""
     pairs = [
         (expected, actual),
         (recorded, extremes(actual, 4 / 3)),
     ]  # its values are another check's
-    assert metamorphic.dropped_otherwise(pairs) == ""
+    assert metamorphic.dropout_differs(pairs) == ""
     for calm in (expected, actual):
         for factor in (1.0, 2.0):
-            assert metamorphic.dropped_otherwise(
+            assert metamorphic.dropout_differs(
                 [(expected, calm), (recorded, extremes(calm, factor))]
             )
 
 
 def test_where_no_factor_leads_to_the_extremes_wrong_values_are_no_dropout() -> None:
     expected = torch.tensor([[[2.0, -1.0]]])
-    assert metamorphic.dropped_otherwise([(expected, 2 * expected), (EXTREMES, 0 * EXTREMES)]) == ""
-    assert metamorphic.dropped_otherwise([(expected, expected), (EXTREMES, 0 * EXTREMES)])
+    assert metamorphic.dropout_differs([(expected, 2 * expected), (EXTREMES, 0 * EXTREMES)]) == ""
+    assert metamorphic.dropout_differs([(expected, expected), (EXTREMES, 0 * EXTREMES)])
 
 
 EXTREMES = torch.tensor([[[0.0, -3.0]], [[2.0, 0.0]], [[0.5, 0.25]], [[1.0, 1.0]]])

@@ -22,7 +22,7 @@ class Answers:
     syndrome: Set[int]
     changed: dict[int, Set[int]]
 
-    def is_nondeterministic(self, mutant: int, call: int) -> bool:
+    def is_uninformative(self, mutant: int, call: int) -> bool:
         return False
 
     def survives(self, mutant: int, call: int) -> bool:

@@ -17,7 +17,7 @@ from manyheads.checks.runner import LocalRecordingRunner, namespace_of
 from manyheads.course import Assignment, Course, CourseError, Exercise
 from manyheads.diagnosis import Mutant, load_bank
 from manyheads.diagnosis.fault_dictionary import FaultDictionary
-from manyheads.diagnosis.fingerprint import ReplyFingerprint, fingerprint_beside
+from manyheads.diagnosis.fingerprint import ReplyFingerprint, comparable_fingerprint
 from manyheads.diagnosis.recording_file import read, save
 from manyheads.judge.attempt_runner import AttemptRunner
 from manyheads.result import ExerciseResult
@@ -250,7 +250,7 @@ def test_what_counts_as_a_refusal(
     type_: str, stage: str, subject: str | Build, expected: str
 ) -> None:
     raised = Raised(type_, (type_, "Exception"), "no", stage, 3)
-    trace = fingerprint_beside(
+    trace = comparable_fingerprint(
         ReplyFingerprint(raised="refused"), Call(subject), Reply(raised=raised)
     )
     assert trace.raised == expected
@@ -259,7 +259,9 @@ def test_what_counts_as_a_refusal(
 def test_where_nothing_is_refused_an_exception_is_one() -> None:
     raised = Raised("RuntimeError", ("RuntimeError", "Exception"), "no", "call", 3)
     assert (
-        fingerprint_beside(ReplyFingerprint(), Call(Build("Layer")), Reply(raised=raised)).raised
+        comparable_fingerprint(
+            ReplyFingerprint(), Call(Build("Layer")), Reply(raised=raised)
+        ).raised
         == "other"
     )
 
