@@ -298,7 +298,7 @@ def _home_checks(
     wrong_functions = [v.name for v in findings.verdicts if v.state == "wrong"]
     checks = []
     for outcome in replies.outcomes():
-        function, evidence = outcome.function, outcome.evidence
+        function, evidence = outcome.function, ""
         causes = [
             (name, failure)
             for name in wrong_functions

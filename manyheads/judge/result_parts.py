@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ..checks.explain import sanitize
+from ..checks.explain import LIMIT, sanitize
 from ..checks.hidden_check import CheckOutcome
 from ..course import Exercise
 from ..diagnosis.fault_dictionary import FaultDictionary
@@ -31,11 +31,19 @@ DIGITS = 12  # the length of a file's digest in a result
 
 
 def check_result(
-    outcome: CheckOutcome, function: str, source: Source, evidence: str | None = None
+    outcome: CheckOutcome, function: str, source: Source, evidence: str = ""
 ) -> CheckResult:
-    """Return the result of a check, with the cells of a notebook in its evidence."""
+    """Return the result of a check, with the cells of a notebook in its evidence.
+
+    Args:
+        outcome: The outcome of the check.
+        function: The function that it is attributed to, or "".
+        source: The attempt's text.
+        evidence: The evidence with the usual repair, or "" to show the outcome's evidence.
+    """
     passed = outcome.outcome == "passed"
-    text = sanitize(outcome.evidence if evidence is None else evidence)
+    # the message of an exception may take one LIMIT
+    text = sanitize(evidence, 2 * LIMIT) or sanitize(outcome.evidence)
     return CheckResult(
         id=outcome.id,
         title=outcome.title,

@@ -2,6 +2,7 @@
 
 import pytest
 
+from manyheads.checks.explain import LIMIT, joined
 from manyheads.checks.hidden_check import CheckOutcome, Layer
 from manyheads.judge.locate_misconceptions import LocatedMisconception
 from manyheads.judge.public_findings import FunctionVerdict
@@ -65,6 +66,14 @@ def test_what_is_written_beside_a_stub_is_told_if_no_other_evidence_is() -> None
     assert function_result(verdict, source).evidence.startswith("what is written on line 1 is not")
     begun = FunctionVerdict("mean", "unwritten", evidence="its forward is not written yet")
     assert function_result(begun, source).evidence == "its forward is not written yet"
+
+
+def test_the_usual_repair_is_whole_beside_a_long_message() -> None:
+    outcome = CheckOutcome("a", "a", Layer.VALUES, 1, "", "error", "m" * LIMIT)
+    evidence = joined(outcome.evidence, "After a transpose write .reshape(…) for .view(…).")
+    source = Source("a.py", "")
+    assert check_result(outcome, "mean", source, evidence).evidence == evidence
+    assert check_result(outcome, "mean", source).evidence == outcome.evidence
 
 
 def test_lines_in_the_evidence_of_a_notebook_are_lines_of_its_cells() -> None:
