@@ -106,21 +106,15 @@ class TensorColumns:
 
         Numbers that are not in the pool are added to it, or to the column of rounded ones.
         """
-        finite, exponent = flat[flat.isfinite()].double(), 0
-        if rounded and len(finite):
-            _, largest_exponent = math.frexp(float(finite.abs().max()))
-            exponent = largest_exponent - BITS + 1
-        limit = 2 ** (BITS - 1) - 1
-        scaled = flat.double().nan_to_num(0, 0, 0) / 2.0**exponent
-        integers = scaled.round().clamp(-limit, limit).long()
-        bits = _bits(flat)
+        integers, exponent = _rounded_to_integers(flat, rounded)
+        original_bits = stored_bits = _bits(flat)
         if rounded:  # a number that is not in the pool becomes its rounded value
             rounded_bits = _bits((integers.double() * 2.0**exponent).float())
-            bits = [
+            stored_bits = [
                 original if original in self._indices else restored
-                for original, restored in zip(bits, rounded_bits, strict=True)
+                for original, restored in zip(original_bits, rounded_bits, strict=True)
             ]
-        runs = _joined(self._find_runs(bits, rounded))
+        runs = _joined(self._find_runs(stored_bits, rounded))
         lengths = torch.tensor([run.length for run in runs], dtype=torch.long)
         is_rounded = torch.tensor([run.start == _ROUNDED for run in runs], dtype=torch.bool)
         self._rounded.append(integers[torch.repeat_interleave(is_rounded, lengths)])
@@ -185,6 +179,21 @@ class TensorColumns:
         return columns | {
             f"runs.{n}": narrow(column) for n, column in zip(_EqualRun._fields, runs, strict=True)
         }
+
+
+def _rounded_to_integers(flat: Tensor, rounded: bool) -> tuple[Tensor, int]:
+    """Return numbers as integers of `BITS` bits, and the exponent of their unit, a power of two.
+
+    If `rounded`, the exponent is such that the largest number just fits. Otherwise it is 0. Numbers
+    that are not finite become 0.
+    """
+    finite, exponent = flat[flat.isfinite()].double(), 0
+    if rounded and len(finite):
+        _, largest_exponent = math.frexp(float(finite.abs().max()))
+        exponent = largest_exponent - BITS + 1
+    limit = 2 ** (BITS - 1) - 1
+    scaled = flat.double().nan_to_num(0, 0, 0) / 2.0**exponent
+    return scaled.round().clamp(-limit, limit).long(), exponent
 
 
 def _bits(numbers: Tensor) -> list[int]:

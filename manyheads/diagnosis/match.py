@@ -140,11 +140,14 @@ def single_functions(response: Response) -> list[Candidate]:
             is_enough = len(scope.response.syndrome) >= MIN_WRONG_IN_FUNCTION
             candidates = explain(scope.response, tries_pairs=is_enough)
         for candidate in candidates:
-            # If all calls have the same head_dim, some number imitates many mistakes.
-            if of_one_number(response.recording).isdisjoint(candidate.ids) or on_a_curve(
-                response.subset(scope.calls), listed=True
+            # If all calls have the same head_dim, some fixed number imitates many mistakes. So a
+            # sweep must confirm it, from calls in which the right number is known to vary.
+            is_fixed_number = not of_one_number(response.recording).isdisjoint(candidate.ids)
+            if is_fixed_number and not on_a_curve(
+                response.subset(scope.calls), accepts_recorded=True
             ):
-                explained.setdefault(candidate.id, candidate)
+                continue
+            explained.setdefault(candidate.id, candidate)
     return [*explained.values()]
 
 
@@ -228,19 +231,20 @@ def smallest_cover(response: Response, calls: Set[int] | None = None) -> list[Ca
     """Return mutants that together explain the syndrome, or its part in `calls`, or none.
 
     This is a greedy set cover: the mutant that explains most calls comes first. Only mutants that
-    are consistent with the response take part. If some call remains unexplained, return none.
+    are consistent with the response take part. If some call remains unexplained, or if the evidence
+    is too little (see `_is_enough_evidence`), return none.
     """
     syndrome = {i: e for i, e in response.syndrome.items() if calls is None or i in calls}
     explained = _calls_by_mutant(response, syndrome)
-    # a parametric mutant can imitate a mutant of another misconception, which is preferred
-    by_number = {curve.id for curve in response.recording.sweeps}
+    unexplained, candidates = set(syndrome), list[Candidate]()
+    parametric_ids = {curve.id for curve in response.recording.sweeps}
 
     def rank(mutant: int) -> tuple[int, int, bool]:
         count = len(explained[mutant] & unexplained)
         unknown = sum(response.is_uninformative(mutant, i) for i in response.calls)
-        return count, -unknown, response.id(mutant) not in by_number
+        # On a tie, prefer an ordinary mutant: a parametric one can imitate it.
+        return count, -unknown, response.id(mutant) not in parametric_ids
 
-    unexplained, candidates = set(syndrome), list[Candidate]()
     while unexplained:
         best = max(explained, key=rank, default=None)
         if best is None or not explained[best] & unexplained:
@@ -295,7 +299,7 @@ VISIBLE = 0.05  # a call determines the number if such a change of its logarithm
 APART = 0.05  # the right numbers of two calls vary if their logarithms differ by more than this
 
 
-def on_a_curve(response: Response, *, listed: bool = False) -> list[Candidate]:
+def on_a_curve(response: Response, *, accepts_recorded: bool = False) -> list[Candidate]:
     """Return the first parametric mutant that explains the whole syndrome, or none.
 
     One number must explain it, and several calls must determine that number. If each call has a
@@ -304,13 +308,13 @@ def on_a_curve(response: Response, *, listed: bool = False) -> list[Candidate]:
 
     Args:
         response: the response.
-        listed: whether a number that a mutant of the bank has is accepted as well. By default it is
-            not, because the replies of that mutant to all other calls are known. If it is accepted,
-            the right number must be known to vary: if every call has the same head_dim, all large
-            numbers give the same replies.
+        accepts_recorded: whether a number that a recorded mutant has is accepted as well. By
+            default it is not, because the replies of that mutant to all other calls are known. If
+            it is accepted, the right number must be known to vary: if every call has the same
+            head_dim, all large numbers give the same replies.
     """
     for curve in response.recording.sweeps:
-        if _explains(curve, response, listed):
+        if _explains(curve, response, accepts_recorded):
             return [Candidate(curve.id)]
     return []
 
@@ -333,7 +337,7 @@ def of_one_number(recording: FaultDictionary) -> Set[str]:
     return ids
 
 
-def _explains(curve: Sweep, response: Response, listed: bool) -> bool:
+def _explains(curve: Sweep, response: Response, accepts_recorded: bool) -> bool:
     """Return whether one number of a sweep explains the whole syndrome. See `on_a_curve`."""
     syndrome, counted = response.syndrome.keys(), response.calls & response.written.keys()
     if not syndrome <= curve.detected_in or syndrome.isdisjoint(curve.calls):
@@ -346,7 +350,7 @@ def _explains(curve: Sweep, response: Response, listed: bool) -> bool:
             return False
     # Another mutant with these replies shows that the attempt has another misconception.
     ids = {response.id(m) for m in response.mutants if _matches_all(response, m, calls.values())}
-    if not ids <= ({curve.id} if listed else set()):
+    if not ids <= ({curve.id} if accepts_recorded else set()):
         return False
     paths = {k: _path(curve, k, e.actual) for k, e in observations.items()}
     nearest = _nearest([*paths.values()])
@@ -354,7 +358,7 @@ def _explains(curve: Sweep, response: Response, listed: bool) -> bool:
     if nearest.distance > CLOSE or len(determining) < 2:
         return False
     varies = _vary([_number(curve, k, observations[k].expected) for k in determining])
-    return not listed if varies is None else varies
+    return not accepts_recorded if varies is None else varies
 
 
 def _vary(numbers: Sequence[float | None]) -> bool | None:

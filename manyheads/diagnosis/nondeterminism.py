@@ -91,16 +91,18 @@ def _fitting_mutants(
 ) -> list[tuple[frozenset[int], str]]:
     """Return the nondeterministic calls and the misconception of each mutant that fits.
 
-    Calls with many copies are left out. A mutant fits if it is nondeterministic in a call of these
-    functions, and replies to all other calls as the reference does.
+    Calls with many copies are left out: in these a mutant's recorded extremes need not be random. A
+    mutant fits if it is nondeterministic in a call of these functions, and replies to all other
+    calls as the reference does.
     """
-    single = [i for i, observation in calls.items() if not is_of_copies(observation.call)]
+    without_copies = [i for i, observation in calls.items() if not is_of_copies(observation.call)]
     fitting = dict[tuple[frozenset[int], str], None]()
     for m in response.mutants:
         answers = response.recording.mutants[m].answers
-        varying = frozenset(i for i in single if answers[i] is None)
+        varying = frozenset(i for i in without_copies if answers[i] is None)
         is_of_functions = any(calls[i].function in functions for i in varying)
-        if is_of_functions and all(response.survives(m, i) for i in single):
+        # A mutant also survives the calls in which it is nondeterministic.
+        if is_of_functions and all(response.survives(m, i) for i in without_copies):
             fitting[varying, response.id(m)] = None
     return [*fitting]
 

@@ -67,9 +67,9 @@ def sizes_of(call: Call) -> Iterator[int]:
 
 
 MAX_WRONG = 1 / 3  # part of all calls; many mistakes change the numbers of more calls than that
-# A misconception is about something else if no more than this part of its mutants fail in some
-# calls.
-MIN_MUTANTS = 1 / 8
+# A misconception is about something else if no more than this share of its mutants fail in
+# some calls.
+MIN_SHARE_OF_MUTANTS = 1 / 8
 GRADIENTS: tuple[ReplyField, ...] = ("gradients", "argument_gradients")
 
 Symptom = tuple[str, ...]  # how a reply differs from the reference's, without numbers; () if not
@@ -164,17 +164,18 @@ def _are_ambiguous(
 def _is_about(recording: FaultDictionary, id_: str, calls: Sequence[int]) -> bool:
     """Return whether a misconception concerns these calls.
 
-    More than a few of its mutants must fail in all these calls, and one must raise in some call.
+    More than MIN_SHARE_OF_MUTANTS of its mutants must fail in all these calls. At least one of its
+    mutants must raise in one of these calls.
     """
-    bits = sum(1 << i for i in calls)  # a set of calls, as `detected_in` has them
-    raises, failing, count = False, 0, 0
+    call_bits = sum(1 << i for i in calls)  # a set of calls, as `detected_in` has them
+    raises, failing_count, mutant_count = False, 0, 0
     for m, mutant in enumerate(recording.mutants):
         if mutant.id == id_:
             replies = recording.answers(m, calls).values()
             raises = raises or any(reply.raised for reply in replies)
-            failing += recording.detected_in[m] & bits == bits
-            count += 1
-    return raises and failing > MIN_MUTANTS * count
+            failing_count += recording.detected_in[m] & call_bits == call_bits
+            mutant_count += 1
+    return raises and failing_count > MIN_SHARE_OF_MUTANTS * mutant_count
 
 
 def _of_parameters(symptom: Symptom) -> Symptom:

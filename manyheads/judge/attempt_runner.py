@@ -310,8 +310,8 @@ class AttemptRunner:
     in_single: set[int] = field(default_factory=set)
     # the causes of exceptions that occurred in float64 and in float32 alike
     causes_in_both_dtypes: set[object] = field(default_factory=set)
-    # Given if inputs are hidden. Then names that they may have chosen are removed from replies
-    # (`with_known_names`).
+    # Given if inputs are hidden and replies may be shown. Then names that these inputs may have
+    # chosen are removed from replies (`with_known_names`).
     reference: Runner | None = None
     _connection: Connection | None = None
     _ends: int = 0  # how often the process has ended
@@ -456,10 +456,11 @@ class AttemptRunner:
 
         They are names of parameters and of tensors with a gradient. A name is harmless if the call
         or the reference has it. The attempt's own names are kept if they are exactly those that it
-        also gives without a hidden input. A part of these names could encode the
-        input by its choice, so then all are replaced.
+        also gives without a hidden input. Otherwise all own names are replaced: even which
+        of its usual names the attempt gives could encode the input.
         """
         names, allowed_names = names_in(reply), names_given(call)
+        # Without a reference, the inputs are public, or students are not shown the replies.
         if self.reference is None or names <= allowed_names:
             return reply
         allowed_names |= self.memory.names_in(call, self.reference)

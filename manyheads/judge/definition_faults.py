@@ -120,7 +120,7 @@ def in_another_order(source: Source, name: str, expected_names: Sequence[str]) -
     )
 
 
-def returned_in_another_order(source: Source, name: str, form: Form | None) -> str:
+def return_order_advice(source: Source, name: str, form: Form | None) -> str:
     """Return a sentence if a `return` gives a pair in the other order; "" otherwise.
 
     Args:
@@ -153,7 +153,7 @@ def returned_in_another_order(source: Source, name: str, form: Form | None) -> s
     return ""
 
 
-def without_device(source: Source, name: str) -> str:
+def missing_device_advice(source: Source, name: str) -> str:
     """Return a sentence if a function gets a device and makes a tensor without it, or ""."""
     function = source.definitions.get(name)
     if not isinstance(function, ast.FunctionDef):
@@ -171,7 +171,7 @@ def without_device(source: Source, name: str) -> str:
     return ""
 
 
-def refuses_nothing(source: Source, name: str) -> str:
+def ineffective_refusal_advice(source: Source, name: str) -> str:
     """Return a sentence if a refusal of a function or class has no effect; "" otherwise.
 
     Either an assert has condition and message in brackets, which make a tuple and are always true.

@@ -160,7 +160,7 @@ class _File:
     """The text of an attempt, as seen from one line, on which an exception was raised.
 
     Attributes:
-        expressions: The expressions that contain the line.
+        expressions: All expressions of the file that contain the line, with their parts.
         functions: All functions of the file. Functions with a long name are left out.
         code: The code from the line to the end of its expressions, in one line.
         code_above: The lines above it, from the beginning of its class or function.
@@ -525,8 +525,13 @@ def _inverted_condition(file: _File, name: str, conditions: Iterable[ast.If | as
 
 
 def _function_not_called(file: _File, message: str) -> str:
-    """Return which function or method is not called, if the message mentions one; "" if none."""
+    """Return advice on the first function or method that is written without call parentheses.
+
+    The line that raised is searched first; then values that the file assigns or passes to its own
+    functions. Returns "" if the message is not about a function or method.
+    """
     mentioned = re.search(r"\b(function|method|builtin_function_or_method)\b", message)
+    # Python's message about the indices of a slice mentions "an __index__ method".
     if not mentioned or "__index__" in message:
         return ""
     names = {function.name for function in file.functions}

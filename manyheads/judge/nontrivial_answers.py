@@ -105,16 +105,18 @@ def missing_reply(
 def kinds_of(calls: Iterable[Call], reference: Runner) -> Kinds | None:
     """Return for each output of a function the types that the reference returns to these calls.
 
-    An output may be None in one call and a tensor in another. If the function has one output, its
-    first answer decides. Returns None if the reference answers none of the calls.
+    An output may be None in one call and a tensor in another. If the function has one output, only
+    the first answered call is used. Returns None if the reference answers none of the calls.
     """
     kind_sets: list[set[str]] = []
     for call in calls:
         outputs = reference.execute(call).outputs
         if outputs and call.form.is_leaf:
             return (frozenset({outputs[0].kind}),)
-        if outputs:  # a call that only builds has no form of several parts
-            kind_sets = kind_sets or [set() for _ in range(call.form.count)]
+        if not outputs:  # it raised, or only builds a module; then its form may be another one
+            continue
+        kind_sets = kind_sets or [set() for _ in range(call.form.count)]
+        # A call that is made several times, or in several steps, repeats the outputs each time.
         for kind_set, output in zip(cycle(kind_sets), outputs, strict=False):
             kind_set.add(output.kind)
     return tuple(map(frozenset, kind_sets)) if kind_sets else None

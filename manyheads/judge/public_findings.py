@@ -31,9 +31,9 @@ from ..result import State
 from ..submission.source import DEFINITIONS, NO_TEXT, Source
 from .definition_faults import (
     definition_fault,
-    refuses_nothing,
-    returned_in_another_order,
-    without_device,
+    ineffective_refusal_advice,
+    missing_device_advice,
+    return_order_advice,
 )
 from .describe_wrong_numbers import origin_of_numbers, what_stands_out
 from .exception_advice import loop_fault, suggest
@@ -185,7 +185,7 @@ def _failure(
     evidence, raised = evidence_of(violation.error, is_shown=not replies.is_graded)
     oracle = violation.ask.oracle
     forms = [signature.form for signature in replies.signatures.get(name, ())]
-    advice = returned_in_another_order(replies.source, name, forms[0]) if forms else ""
+    advice = return_order_advice(replies.source, name, forms[0]) if forms else ""
     if raised and not advice:
         advice = suggest(replies.source, raised)
     wrong_calls = (replies.observations[i] for i in violation.calls)
@@ -226,14 +226,16 @@ def _not_yet_checked(replies: PublicReplies) -> set[str]:
     A late check runs only if all checks before it pass. Until then, its functions are right only so
     far.
     """
-    asked_ids = {visible.check.id for visible in replies.visible}
+    run_check_ids = {visible.check.id for visible in replies.visible}
     asks = (
         ask
         for check in replies.dictionary.visible
-        if check.id not in asked_ids
+        if check.id not in run_check_ids
         for ask in check.asks
     )
-    return {target_of(replies.dictionary.calls[group[-1]]) for ask in asks for group in ask.calls}
+    # The last call of a group is the one that is checked. It is compared with those before it.
+    checked_calls = {group[-1] for ask in asks for group in ask.calls}
+    return {target_of(replies.dictionary.calls[i]) for i in checked_calls}
 
 
 def _has_loop_fault(failures: Sequence[Failure], source: Source) -> bool:
@@ -376,8 +378,8 @@ def _what_stands_out(failure: Failure, replies: PublicReplies, *, has_name: bool
     if not any(says in failure.evidence for says in ("values differ", "a single number")):
         return ""
     for observation in (replies.observations[i] for i in failure.calls):
-        if renamed := _renamed(observation):
-            return renamed
+        if sentence := _renamed_parameter(observation):
+            return sentence
         actual = next(iter(observation.reply.outputs), None)
         expected = first_of(observation.expected_outputs)
         if actual is None or actual.tensor is None or expected is None:
@@ -389,18 +391,23 @@ def _what_stands_out(failure: Failure, replies: PublicReplies, *, has_name: bool
     return failure.origin
 
 
-def _renamed(observation: ObservedReply) -> str:
-    """Return which expected parameter a module lacks, and which one it has in its place.
+def _renamed_parameter(observation: ObservedReply) -> str:
+    """Return which expected parameter a module lacks, and which extra one has the same shape.
 
-    Returns "" if there is no such pair.
+    Only the first missing parameter is considered, weights before biases. Returns "" if no
+    parameter is missing, or no extra one has its shape.
     """
     expected, actual = observation.expected.parameters, observation.actual.parameters
     missing = sorted(
         expected.keys() - actual.keys(), key=lambda name: (name.endswith("bias"), name)
     )
-    extra = sorted(actual.keys() - expected.keys())
-    alike = [name for name in extra if missing and actual[name] == expected[missing[0]]]
-    return sanitize(f"It has no parameter {missing[0]}, and has {alike[0]}") if alike else ""
+    if not missing:
+        return ""
+    first_missing, extra = missing[0], sorted(actual.keys() - expected.keys())
+    same_shape = [name for name in extra if actual[name] == expected[first_missing]]
+    if not same_shape:
+        return ""
+    return sanitize(f"It has no parameter {first_missing}, and has {same_shape[0]}")
 
 
 def _sizes_in(raised: Raised, calls: Sequence[ObservedReply], signatures: Signatures) -> str:
@@ -556,10 +563,10 @@ def _evidence(
     explanation = definition_fault(
         source, summary.name, failure.raised, summary.arguments, is_class=summary.is_class
     )
-    if "device" in failure.evidence:
-        explanation = explanation or without_device(source, summary.name)
-    explanation = explanation or refuses_nothing(source, summary.name)
-    # the message of an exception may take one LIMIT
+    if "device" in failure.evidence:  # the message mentions the device
+        explanation = explanation or missing_device_advice(source, summary.name)
+    explanation = explanation or ineffective_refusal_advice(source, summary.name)
+    # two LIMITs: one for the message of an exception, one for the rest
     return joined(sanitize(failure.evidence, 2 * LIMIT), explanation)
 
 

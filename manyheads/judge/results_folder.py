@@ -138,6 +138,7 @@ class Keys:
     """
 
     def __init__(self, course: Course, plan: GradePlan) -> None:
+        """Hash what all results of this run depend on."""
         self._course, self._texts = course, _read_texts(course.texts)
         self._exercises: dict[str, str] = {}
         options = (plan.level, plan.device, str(plan.seed), str(plan.lines))
@@ -148,7 +149,7 @@ class Keys:
             ENGINE, (path for path in sorted(_files_below(ENGINE)) if path.suffix in SUFFIXES)
         )
         # the part of the key that all attempts of the run share
-        self._run = _hash_of(
+        self._run_key = _hash_of(
             [secret, course.limits.model_dump_json(), *options, python, *versions, *engine]
         )
 
@@ -163,7 +164,7 @@ class Keys:
             names = [exercise.assignment.id, exercise.stem]
             row = exercise.row.model_dump_json(exclude={"title", "why"})
             made_from = _file_hashes(self._course.root, graded_from(exercise))
-            self._exercises[exercise.id] = _hash_of([self._run, *names, row, *made_from])
+            self._exercises[exercise.id] = _hash_of([self._run_key, *names, row, *made_from])
         return self._exercises[exercise.id]
 
     def of_result(self, key: str, exercise: Exercise, result: ExerciseResult) -> str:
@@ -312,7 +313,8 @@ def seed_of_run(
 
     Args:
         folder: The folder of results.
-        assignments: The ids of the assignments.
+        assignments: The ids of the assignments to grade. The seeds of their results in the folder
+            are read.
         requested_seed: The seed that the command was given, if any.
         in_part: Whether some exercises keep their results. Then the seed must be theirs, because a
             result states one seed.

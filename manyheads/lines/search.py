@@ -185,7 +185,8 @@ def find_lines(
     """Return an edit for each proved line, in the order of lines.
 
     After the first proof, only edits of the same category on other lines are tried. The result is
-    empty if no line is proved, or more than MOST_LINES are.
+    empty if no line is proved, or more than MOST_LINES are. It is also empty if the proofs run out,
+    because further lines may be as good.
 
     Args:
         edits: The edits, likely ones first.
@@ -195,11 +196,11 @@ def find_lines(
         bounds: The limits. `screen` and `passes` watch the time, and raise OutOfTime.
     """
     proved: dict[int, LineEdit] = {}  # by line
-    proofs = 0
+    proof_count = 0
 
     def may_be_proved(edit: LineEdit) -> bool:
-        categories = {proved_edit.category for proved_edit in proved.values()}
-        return edit.line not in proved and categories <= {edit.category}
+        is_same_category = all(p.category == edit.category for p in proved.values())
+        return edit.line not in proved and is_same_category
 
     edits = edits[: bounds.edits]
     for start in range(0, len(edits), BATCH):
@@ -207,8 +208,8 @@ def find_lines(
         promising = compress(batch, screen([edit.after for edit in batch]))
         # Tested once more for each edit, because a proof may rule out the rest of its batch.
         for edit in filter(may_be_proved, promising):
-            proofs += 1
-            if proofs > bounds.proofs:
+            proof_count += 1
+            if proof_count > bounds.proofs:
                 return ()
             if passes(edit.after):
                 proved[edit.line] = edit

@@ -3,7 +3,7 @@
 import pytest
 
 from manyheads.box.worker.result_structure import Form
-from manyheads.judge.definition_faults import returned_in_another_order
+from manyheads.judge.definition_faults import return_order_advice
 from manyheads.submission import Source
 
 PAIR = Form("tuple", ("y", "cache"), (Form(), Form("opaque")))
@@ -29,6 +29,6 @@ def test_a_pair_in_the_other_order_is_seen_in_the_text(
     returned: str, form: Form | None, is_exchanged: bool
 ) -> None:
     text = f"class M:\n    def forward(self):\n        kept = (k, v)\n        return {returned}\n"
-    sentence = returned_in_another_order(Source("attempt.py", text), "M", form)
+    sentence = return_order_advice(Source("attempt.py", text), "M", form)
     assert sentence.startswith("The `return` on line 4") == is_exchanged
     assert bool(sentence) == is_exchanged
