@@ -196,15 +196,24 @@ class Judge:
             return assemble(exercise, source, None, None, hidden=hidden, note=note)
         lines = self._prove_lines(exercise, attempt, run, hidden.outcomes)
         dictionary = self._dictionary(exercise)
-        replies = None
-        diagnosis = NOTHING
         if dictionary is not None and self._settings.diagnoses:
+            # the points stay if the explanation fails
             with self._noting(f"{source.name}: what it is told"):
                 replies = self._ask_public_calls(exercise, attempt, dictionary)
                 if replies is not None:
                     diagnosis = name_misconceptions(replies, load_bank(exercise))
+                    return assemble(
+                        exercise,
+                        source,
+                        dictionary,
+                        replies,
+                        diagnosis,
+                        lines,
+                        hidden=hidden,
+                        note=note,
+                    )
         return assemble(
-            exercise, source, dictionary, replies, diagnosis, lines, hidden=hidden, note=note
+            exercise, source, dictionary, None, NOTHING, lines, hidden=hidden, note=note
         )
 
     def _check_run(self, exercise: Exercise, source: Source, seed: int) -> CheckRun:

@@ -6,6 +6,7 @@ import pytest
 
 from manyheads.box.connection import Box
 from manyheads.course import Course, Exercise, load_course
+from manyheads.judge import attribution, grade_submission
 from manyheads.judge.grade_submission import Judge, Settings
 from manyheads.result import ExerciseResult
 from manyheads.submission import Source
@@ -105,3 +106,21 @@ def test_all_exercises_together_are_remembered_up_to_a_limit(repository, box, mo
     assert judge._memories[first.id][1].size == 0 < memory_size
     again = judge.grade_attempt("t", first, Source("a.py", first_attempt.text + "# mine\n"))
     assert again.score == result.score
+
+
+@pytest.mark.parametrize("step", ["ask_public_calls", "name_misconceptions", "attribute"])
+def test_points_stay_if_a_step_of_the_explanation_fails(
+    tiny: Course, box: Box, running_mean: Exercise, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise RuntimeError("a bug of ours")
+
+    expected = graded(Judge(tiny, box, Settings(b"secret", lines=False)), running_mean, WRONG)[0]
+    module = attribution if step == "attribute" else grade_submission
+    monkeypatch.setattr(module, step, fail)
+    judge = Judge(tiny, box, Settings(b"secret", lines=False))
+    result = graded(judge, running_mean, WRONG)[0]
+    assert (result.score, result.checks) == (expected.score, expected.checks)
+    assert expected.diagnosis
+    assert not result.diagnosis
+    assert [fault.endswith("RuntimeError: a bug of ours") for fault in judge.faults] == [True]
