@@ -39,7 +39,7 @@ from ..result import CheckResult, ExerciseResult, ProvedLine
 from ..submission.source import UNTOUCHED, Source
 from .locate_misconceptions import LocatedMisconception
 from .public_calls import PublicReplies
-from .public_findings import FINE, Attribution, FunctionVerdict, attribute
+from .public_findings import NOT_WRONG, Attribution, FunctionVerdict, attribute
 from .result_parts import (
     ResultParts,
     check_result,
@@ -73,7 +73,7 @@ class HiddenRun:
 
     @property
     def called(self) -> set[str]:
-        """The functions that the checks called."""
+        """The functions that the checks called, also if the call got no reply."""
         calls = [*(exchange.call for exchange in self.transcript), *self.ended.values()]
         return {target_of(call) for call in calls}
 
@@ -103,7 +103,7 @@ def assemble(
     """
     findings = attribute(replies, diagnosis) if replies is not None else Attribution()
     explaining, proved_only = findings.explaining, findings.proved_only
-    if lines:  # one mistake explains everything
+    if lines:  # One edit makes every check pass, so there is only one mistake.
         explaining, proved_only = [m for m in explaining if not m.needs_another], []
     verdicts = findings.verdicts
     if hidden is None:
@@ -160,37 +160,45 @@ def assemble_uncalled(
 
 
 def _all_right(exercise: Exercise | None, hidden: HiddenRun) -> list[FunctionVerdict]:
-    """Return that each function which the hidden checks called is right."""
+    """Return the verdict "right" on each function that the hidden checks called.
+
+    The solution gives the order.
+    """
     assert exercise is not None
-    called = hidden.called
-    names = (name for name in namespace_of(exercise.solution) if name in called)
+    called_functions = hidden.called
+    names = (name for name in namespace_of(exercise.solution) if name in called_functions)
     return [FunctionVerdict(name, "right") for name in names]
 
 
 def _function_to_blame(outcome: CheckOutcome, hidden: HiddenRun) -> str:
     """Return the function of a hidden check; "" for a passed check of several functions.
 
-    A check failed at the last function that it called, or at the first one with a wrong answer if
-    the last one answered right.
+    A check failed at the function that it names, or at the one that ended the process. Otherwise it
+    failed at the last function that it called, or at the first one with a wrong answer if the last
+    one answered right.
     """
     exchanges = [exchange for exchange in hidden.transcript if exchange.check == outcome.id]
-    targets = [target_of(exchange.call) for exchange in exchanges]
+    called_functions = [target_of(exchange.call) for exchange in exchanges]
     if outcome.outcome == "passed":
-        return targets[0] if len({*targets}) == 1 else ""
+        return called_functions[0] if len({*called_functions}) == 1 else ""
     if outcome.function:
         return outcome.function
     if outcome.id in hidden.ended:
         return target_of(hidden.ended[outcome.id])
     if not exchanges:
         return ""
-    wrong_targets = [target_of(e.call) for e in exchanges if _is_wrong_exchange(e, hidden)]
-    return wrong_targets[0] if wrong_targets and targets[-1] not in wrong_targets else targets[-1]
+    last_function = called_functions[-1]
+    wrong_functions = [target_of(e.call) for e in exchanges if _is_wrong_exchange(e, hidden)]
+    if not wrong_functions or last_function in wrong_functions:
+        return last_function
+    return wrong_functions[0]
 
 
 def _is_wrong_exchange(exchange: Exchange, hidden: HiddenRun) -> bool:
-    """Return whether a reply to a hidden check is wrong, as far as it can be judged.
+    """Return whether a reply to a hidden check is wrong; False if that cannot be judged.
 
-    Even if the numbers of a reply cannot be judged, an exception can.
+    A call that changes its inputs is wrong. The numbers of some replies cannot be compared with the
+    reference's, but an exception can.
     """
     if exchange.reply.mutated:
         return True
@@ -201,6 +209,7 @@ def _is_wrong_exchange(exchange: Exchange, hidden: HiddenRun) -> bool:
 
 
 def _failed(hidden: HiddenRun) -> list[CheckOutcome]:
+    """Return the outcomes of the checks that ran and did not pass."""
     return [o for o in hidden.outcomes if o.outcome not in ("passed", "skipped")]
 
 
@@ -212,6 +221,8 @@ def _verdicts_with_hidden(
 ) -> list[FunctionVerdict]:
     """Return the verdicts, in which a function is wrong, too, if it fails a hidden check.
 
+    If it uses another function that is wrong, it waits for that one.
+
     Args:
         public_verdicts: The verdicts from the public calls.
         hidden: The hidden checks.
@@ -222,11 +233,11 @@ def _verdicts_with_hidden(
     verdicts: list[FunctionVerdict] = []
     for verdict in public_verdicts:
         failure = first_failures.get(verdict.name)
-        if failure is None or verdict.state not in FINE:
+        if failure is None or verdict.state not in NOT_WRONG:
             verdicts.append(verdict)
             continue
         used = source.uses(verdict.name)
-        blockers = [v.name for v in verdicts if v.state not in FINE and v.name in used]
+        blockers = [v.name for v in verdicts if v.state not in NOT_WRONG and v.name in used]
         verdicts.append(
             FunctionVerdict(
                 name=verdict.name,
@@ -248,9 +259,18 @@ def _misconceptions_with_hidden(
     verdicts: Sequence[FunctionVerdict],
     dictionary: FaultDictionary | None,
 ) -> tuple[list[LocatedMisconception], list[LocatedMisconception]]:
-    """Return the misconceptions, with those that a failed hidden check proves.
+    """Return `explaining` and `proved_only`, with the misconceptions that hidden checks prove.
 
-    If they cannot be the reason why the checks fail, they are added to those that are only proved.
+    They are added to `proved_only` if they cannot be the reason why the checks fail.
+
+    Args:
+        exercise: The exercise.
+        explaining: The misconceptions that explain the public replies.
+        proved_only: The misconceptions that a public reply proves, and that do not explain them.
+        hidden: The hidden checks.
+        functions: The function of each check, by the check's id.
+        verdicts: The verdicts on the functions.
+        dictionary: The fault dictionary of the exercise, if it has a current one.
     """
     assert exercise is not None
     words = load_bank(exercise).texts
@@ -259,16 +279,17 @@ def _misconceptions_with_hidden(
     # A stub has no misconception.
     written = {v.name for v in verdicts if v.state not in ("unwritten", "undefined")}
     known_ids = _known_ids((*explaining, *proved_only))
-    proven: dict[str, str] = {}
+    proven: dict[str, str] = {}  # the function of each misconception
     for outcome in failed:
         function = functions[outcome.id]
-        follows = any(
-            outcome.id in checks
+        # A misconception that is known already may fail this check, too.
+        is_explained = any(
+            outcome.id in failed_checks
             for misconception in explaining
-            for checks in failed_by.get(misconception.id, ())
+            for failed_checks in failed_by.get(misconception.id, ())
         )
-        is_news = bool(outcome.suspect) and outcome.suspect not in known_ids and not follows
-        if is_news and function in written:
+        is_new = bool(outcome.suspect) and outcome.suspect not in known_ids
+        if is_new and not is_explained and function in written:
             proven.setdefault(outcome.suspect, function)
     new = [LocatedMisconception(named(words, id_), function) for id_, function in proven.items()]
     suspects = {o.id: o.suspect for o in failed if not o.trivial_answer}
@@ -305,7 +326,10 @@ def _home_checks(
             for failure in findings.failures.get(name, ())
             if failure.check.id == outcome.id
         ]
-        for name, failure in causes if outcome.outcome in ("failed", "error") else ():
+        if outcome.outcome not in ("failed", "error"):
+            causes = []
+        for name, failure in causes:
+            # the failure of the same function adds only the repair of its exception
             if function not in wrong_functions or (name == function and failure.raised):
                 function, evidence = name, joined(failure.evidence, failure.advice)
                 break

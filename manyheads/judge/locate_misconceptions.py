@@ -1,7 +1,7 @@
 """Find the function that has a misconception, from the replies to public calls.
 
-A misconception is *seen* in a function if one of its mutants answers a wrong call of the function
-as the attempt does. It is *proved* there if one reply shows it by itself.
+A misconception is *seen* in a function if one of its mutants gives the same wrong answer to a call
+of the function as the attempt does. It is *proved* there if one reply shows it without any mutant.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class LocatedMisconception:
         function: The function, or "" if the misconception concerns the whole file.
         also_in: Other functions that have it and nothing else.
         alternative_titles: The titles of the alternatives that a student reads.
-        needs_another: Whether it explains the replies only together with another one.
+        needs_another: Whether it explains the replies only together with another misconception.
     """
 
     diagnosed: Diagnosed
@@ -58,23 +58,28 @@ class LocatedMisconception:
 
 
 class RepliesByFunction:
-    """The public replies of an attempt, function by function, beside those of the mutants."""
+    """The public replies of an attempt, by function, compared with the reference and the mutants.
+
+    Attributes:
+        replies: The replies.
+        wrong: The indices of the wrong calls of each function.
+    """
 
     def __init__(self, replies: PublicReplies) -> None:
         """Compare each reply with the reference's."""
         dictionary, observations = replies.dictionary, replies.observations
         self.replies = replies
         self._dictionary = dictionary
-        retyped = {
-            i: replace(e, actual=replace(e.actual, dtype=e.expected.dtype))
-            for i, e in observations.items()
-            if i in replies.in_single
-        }
-        # Mutants are compared only on calls for which reply fields are recorded.
-        compared = {i: e for i, e in {**observations, **retyped}.items() if i in dictionary.facets}
+        compared: dict[int, ObservedReply] = {}
+        for i, observation in observations.items():
+            if i not in dictionary.facets:
+                continue  # no reply fields are recorded, so mutants cannot be compared
+            if i in replies.in_single:  # the judge chose float32, so it is no mistake
+                actual = replace(observation.actual, dtype=observation.expected.dtype)
+                observation = replace(observation, actual=actual)
+            compared[i] = observation
         self._response = Response(dictionary, compared, compared, {*compared})
-        self._compared: Mapping[int, ObservedReply] = compared
-        # the wrong and the right calls of each function
+        self._compared = compared
         self.wrong = defaultdict[str, list[int]](list)
         self._right = defaultdict[str, list[int]](list)
         for i, observation in compared.items():
@@ -89,14 +94,14 @@ class RepliesByFunction:
         for i, observation in self.replies.observations.items():
             for id_ in self.proven_by(i):
                 proven[id_].add(target_of(observation.call))
-        different = {i: self._compared[i] for calls in self.wrong.values() for i in calls}
-        response = Response(self._dictionary, self._compared, different, {*self._compared})
+        wrong_calls = {i: self._compared[i] for calls in self.wrong.values() for i in calls}
+        response = Response(self._dictionary, self._compared, wrong_calls, {*self._compared})
         for i, id_ in proven_by_chance(response).items():
             proven[id_].add(target_of(self._compared[i].call))
         return proven
 
     def proven_by(self, call: int) -> Iterator[str]:
-        """Yield the misconceptions that an exception or an answer proves by itself."""
+        """Yield the misconceptions that the exception or the answer of a call proves by itself."""
         observation = self.replies.observations[call]
         raised = observation.reply.raised
         error_kind = kind_of(raised) if raised and observation.expected.raised is None else None
@@ -108,12 +113,12 @@ class RepliesByFunction:
     def observations_of(self, function: str) -> list[ObservedReply]:
         """Return the observed replies of a function."""
         observations = self.replies.observations.values()
-        return [e for e in observations if target_of(e.call) == function]
+        return [o for o in observations if target_of(o.call) == function]
 
     def is_seen(self, id_: str, calls: Sequence[int]) -> bool:
-        """Return whether a mutant answers one of these calls as the attempt did."""
+        """Return whether a mutant gives the attempt's wrong answer to one of these calls."""
         compared = [i for i in calls if i in self._response.calls]
-        return any(self._is_alike(m, i) for m in self._mutants(id_) for i in compared)
+        return any(self._is_as_wrong(m, i) for m in self._mutants(id_) for i in compared)
 
     def is_also_in(self, id_: str, function: str) -> bool:
         """Return whether a second function has a misconception, too.
@@ -129,7 +134,8 @@ class RepliesByFunction:
     def answer_alike(self, id_: str, other_id: str, functions: Container[str]) -> bool:
         """Return whether mutants of both misconceptions answer the calls of these functions alike.
 
-        Only mutants that explain a wrong answer of the attempt are compared.
+        Only mutants that explain a wrong answer of the attempt are compared. One pair of mutants is
+        enough.
         """
         recorded_calls = enumerate(self._dictionary.calls)
         calls = [i for i, call in recorded_calls if target_of(call) in functions]
@@ -142,23 +148,25 @@ class RepliesByFunction:
         if id_ == UNTOUCHED:
             return ""
         proven = self.proven.get(id_, frozenset[str]())
-        evident = [
+        functions_with_evidence = [
             name
             for name in wrong_functions
             if name in proven or self.is_seen(id_, self.wrong[name])
         ]
-        # The file may lack a proven function. If one function has two faults, a mutant with one
-        # fault does not answer as the attempt does. Then a mutant is enough that fails one of the
-        # same calls.
+        # `proven` may have functions that are not wrong functions: the file may lack them. If one
+        # function has two faults, a mutant with one fault does not answer as the attempt does. Then
+        # a mutant is enough that fails one of the same calls.
         detecting = (name for name in wrong_functions if self._detects(name, id_))
-        return next(chain(evident, sorted(proven), detecting, wrong_functions), "")
+        return next(chain(functions_with_evidence, sorted(proven), detecting, wrong_functions), "")
 
     def _mutants(self, id_: str) -> list[int]:
+        """Return the indices of the mutants of a misconception."""
         return [m for m, mutant in enumerate(self._dictionary.mutants) if mutant.id == id_]
 
     def _matches(self, mutant: int, function: str) -> bool:
         """Return whether the mutant answers each call of the function as the attempt did."""
-        return all(self._is_alike(mutant, i) for i in self.wrong[function]) and all(
+        is_as_wrong = all(self._is_as_wrong(mutant, i) for i in self.wrong[function])
+        return is_as_wrong and all(
             self._response.survives(mutant, i) for i in self._right[function]
         )
 
@@ -171,54 +179,58 @@ class RepliesByFunction:
         """Return the answers to these calls by each mutant that explains a wrong call."""
         answers = set[tuple[int | None, ...]]()
         for m in self._mutants(id_):
-            if any(self._is_alike(m, i) for i in self._response.syndrome):
+            if any(self._is_as_wrong(m, i) for i in self._response.syndrome):
                 answers.add(tuple(self._dictionary.mutants[m].answers[i] for i in calls))
         return answers
 
-    def _is_alike(self, mutant: int, call: int) -> bool:
+    def _is_as_wrong(self, mutant: int, call: int) -> bool:
+        """Return whether a mutant fails a call, and gives the same answer as the attempt."""
         return not self._response.survives(mutant, call) and self._response.explains(mutant, call)
 
 
 def locate_misconceptions(
     diagnosis: Diagnosis,
     wrong_functions: Sequence[str],
-    by_function: RepliesByFunction,
-    settled: Container[str] = (),
+    replies_by_function: RepliesByFunction,
+    shown_by_text: Container[str] = (),
 ) -> tuple[list[LocatedMisconception], list[LocatedMisconception]]:
-    """Return the misconceptions that explain the replies, and those that are only proved.
+    """Find the functions that have the misconceptions of a diagnosis.
 
-    A misconception is left out if it may be a consequence of another wrong function, or if it
-    follows from another misconception of the same function.
+    Returns the misconceptions that explain the wrong replies (`diagnosis.named`), then those that
+    some reply proves although they do not explain the wrong values (`diagnosis.also`). A
+    misconception is left out if it may be a consequence of another wrong function, or if it follows
+    from another misconception of the same function.
 
     Args:
         diagnosis: The misconceptions, without functions.
         wrong_functions: The wrong functions, without those that are not written or not defined.
-        by_function: The attempt's replies.
-        settled: Functions whose text shows the mistake, so that no alternative is left.
+        replies_by_function: The attempt's replies, compared with those of the mutants.
+        shown_by_text: Functions whose text shows the mistake. Their misconceptions get no
+            alternatives.
     """
     explaining, proved_only = (
-        _located(group, diagnosis.together, wrong_functions, by_function, settled)
+        _located(group, diagnosis.together, wrong_functions, replies_by_function, shown_by_text)
         for group in (diagnosis.named, diagnosis.also)
     )
     misconceptions = [*explaining, *proved_only]
     explained = {function for m in misconceptions for function in m.functions}
     unexplained = {*wrong_functions} - explained
-    source = by_function.replies.source
+    source = replies_by_function.replies.source
 
     def may_be_a_consequence(misconception: LocatedMisconception) -> bool:
         """Return whether another wrong function, which nothing explains, may be the cause."""
         return (
-            not by_function.proven.get(misconception.id)
+            not replies_by_function.proven.get(misconception.id)
             and bool(misconception.function)
             and not unexplained.isdisjoint(source.uses(misconception.function))
         )
 
-    def follows(misconception: LocatedMisconception) -> bool:
+    def follows_from_a_sibling(misconception: LocatedMisconception) -> bool:
         siblings = (m.id for m in misconceptions if m.function == misconception.function)
         return any(misconception.id in CONSEQUENCES.get(id_, ()) for id_ in siblings)
 
     def is_left_out(misconception: LocatedMisconception) -> bool:
-        return may_be_a_consequence(misconception) or follows(misconception)
+        return may_be_a_consequence(misconception) or follows_from_a_sibling(misconception)
 
     return (
         [m for m in explaining if not is_left_out(m)],
@@ -230,32 +242,37 @@ def _located(
     group: Sequence[Diagnosed],
     together: Container[str],
     wrong_functions: Sequence[str],
-    by_function: RepliesByFunction,
-    settled: Container[str],
+    replies_by_function: RepliesByFunction,
+    shown_by_text: Container[str],
 ) -> list[LocatedMisconception]:
-    """Return these misconceptions with their functions."""
-    source, words = by_function.replies.source, by_function.replies.dictionary.words
-    functions = [by_function.function_of(m.id, wrong_functions) for m in group]
+    """Return these misconceptions with their functions, and with the titles of alternatives.
+
+    A second function is added only if it has no other misconception.
+    """
+    source, words = replies_by_function.replies.source, replies_by_function.replies.dictionary.words
+    functions = [replies_by_function.function_of(m.id, wrong_functions) for m in group]
     unnamed = [name for name in wrong_functions if name not in functions]
     independent = _independent(wrong_functions, source)
     located = []
     for misconception, function in zip(group, functions, strict=True):
         id_ = misconception.id
-        candidates = unnamed if id_ == INTERFACE else [n for n in unnamed if n in independent]
-        if id_ == UNTOUCHED:
+        candidates = [name for name in unnamed if name in independent]
+        if id_ == INTERFACE:  # it never follows from another function
+            candidates = unnamed
+        elif id_ == UNTOUCHED:  # concerns the whole file
             candidates = []
         alike = [
             alternative
             for alternative in misconception.alternatives
             if alternative in words
-            and function not in settled
-            and by_function.answer_alike(id_, alternative, source.unwritten_names)
+            and function not in shown_by_text
+            and replies_by_function.answer_alike(id_, alternative, source.unwritten_names)
         ]
         located.append(
             LocatedMisconception(
                 misconception,
                 function=function,
-                also_in=tuple(n for n in candidates if by_function.is_also_in(id_, n)),
+                also_in=tuple(n for n in candidates if replies_by_function.is_also_in(id_, n)),
                 alternative_titles=tuple(words[alternative].title for alternative in alike),
                 needs_another=id_ in together,
             )

@@ -40,9 +40,9 @@ class VisibleCheck:
     Attributes:
         check: The check.
         violation: The first violated oracle, or None.
-        ended: The end of the attempt's process during a call of the check, or None.
+        ended: How the attempt's process ended during a call of the check, or None.
         ended_in: The function whose call ended it, or "".
-        evidence_of_end: The sentence about it.
+        evidence_of_end: The sentence about the end, or "".
     """
 
     check: PublicCheck
@@ -96,6 +96,7 @@ class PublicReplies:
         return _is_untouched(self.source, self.visible)
 
     def _functions_of(self, calls: Sequence[int]) -> list[str]:
+        """Return the functions that these calls call, each once, in the order of the calls."""
         return list(dict.fromkeys(target_of(self.dictionary.calls[i]) for i in calls))
 
     def is_wrong(self, index: int) -> bool:
@@ -108,6 +109,7 @@ class PublicReplies:
         return sorted(outcomes, key=lambda outcome: outcome.outcome == "passed")
 
     def _outcome(self, visible: VisibleCheck) -> CheckOutcome:
+        """Return the outcome of a check, which also fails if a function misses a precondition."""
         if visible.ended is not None:
             outcome: Outcome = "timeout" if visible.ended is End.TIMEOUT else "crashed"
             return public_outcome(visible.check, outcome, visible.evidence_of_end, visible.ended_in)
@@ -117,17 +119,16 @@ class PublicReplies:
             function = target_of(self.dictionary.calls[visible.violation.calls[-1]])
             outcome = "failed" if raised is None else "error"
             return public_outcome(visible.check, outcome, evidence, function)
-        unmet = next(
-            (name for name in self._functions_of(visible.check.all_calls) if name in self.unmet), ""
-        )
-        if unmet:
-            return public_outcome(visible.check, "failed", self.unmet[unmet], unmet)
+        for function in self._functions_of(visible.check.all_calls):
+            if function in self.unmet:
+                return public_outcome(visible.check, "failed", self.unmet[function], function)
         functions = self._functions_of(visible.check.calls)
         function = functions[0] if len(functions) == 1 else ""
         return public_outcome(visible.check, "passed", "", function)
 
 
 def _is_untouched(source: Source, visible: Sequence[VisibleCheck]) -> bool:
+    """Return whether the text is available, nothing in it is written, and no check passed."""
     nothing_passed = not any(check.passed for check in visible)
     return not source.missing and nothing_passed and source.is_unwritten
 
@@ -187,17 +188,12 @@ def ask_public_calls(
     signatures = {name: exercise.signatures(name) for name in exercise.shapes} if exercise else {}
     observations: dict[int, ObservedReply] = {}
     visible = tuple(run_visible_checks(dictionary, attempt, observations, (), explain_timeout))
-    is_complete = not _is_untouched(source, visible) and (
-        is_graded or not all(check.passed for check in visible)
-    )
+    has_mistake = is_graded or not all(check.passed for check in visible)
+    is_complete = has_mistake and not _is_untouched(source, visible)
     right_by_name: dict[int, ObservedReply] = {}
     if is_complete:
-        # Calls that decide no visible check give the diagnosis more evidence.
-        with contextlib.suppress(AttemptEnded):
-            for index in (i for check in dictionary.checks for i in check.calls):
-                if index not in observations:
-                    observations[index] = see(dictionary, index, attempt)
-        right_by_name = _right_by_name(attempt, observations, source, signatures)
+        _observe_other_calls(dictionary, attempt, observations)
+        right_by_name = _replies_right_by_name(attempt, observations, source, signatures)
     unmet: dict[str, str] = {}
     if not is_graded:  # in grading, hidden checks test the preconditions
         unmet = _unmet_conditions(dictionary, attempt, visible, observations)
@@ -214,6 +210,21 @@ def ask_public_calls(
         unsteady=_unsteady_calls(dictionary, attempt, visible, observations, unmet),
         signatures=signatures,
     )
+
+
+def _observe_other_calls(
+    dictionary: FaultDictionary, attempt: Attempt, observations: dict[int, ObservedReply]
+) -> None:
+    """Make the calls that were not made yet, and add their replies to the observations.
+
+    They decide no visible check, but give the diagnosis more evidence. If the attempt's process
+    ends, the rest is left out.
+    """
+    with contextlib.suppress(AttemptEnded):
+        for check in dictionary.checks:
+            for index in check.calls:
+                if index not in observations:
+                    observations[index] = observe_call(dictionary, index, attempt)
 
 
 def name_misconceptions(replies: PublicReplies, bank: Bank | None = None) -> Diagnosis:
@@ -243,7 +254,9 @@ def run_visible_checks(
     ids: Sequence[str] = (),
     explain_timeout: Callable[[Call], str] | None = None,
 ) -> Iterator[VisibleCheck]:
-    """Yield each visible check after its calls; the late ones only if all before them pass.
+    """Make the calls of the visible checks, and yield each check once its calls are made.
+
+    Checks that are marked as last come after the others, and only while all checks pass.
 
     Args:
         dictionary: The fault dictionary of the exercise.
@@ -270,11 +283,16 @@ def _run_visible_check(
     observations: dict[int, ObservedReply],
     explain_timeout: Callable[[Call], str] | None,
 ) -> VisibleCheck:
+    """Make the calls of one visible check, and return it with the first violated oracle.
+
+    If the attempt's process ends during a call, the check has the end in place of a violation.
+    """
     attempt.check = check.id
     check_observations = {}
     try:
         for index in check.all_calls:
-            check_observations[index] = observations[index] = see(dictionary, index, attempt)
+            check_observations[index] = observe_call(dictionary, index, attempt)
+            observations[index] = check_observations[index]
     except AttemptEnded as ended:
         call = attempt.ended.get(check.id)
         sentence = ""
@@ -288,7 +306,7 @@ def _run_visible_check(
     return VisibleCheck(check, first_broken(groups, check_observations))
 
 
-def see(dictionary: FaultDictionary, index: int, attempt: Attempt) -> ObservedReply:
+def observe_call(dictionary: FaultDictionary, index: int, attempt: Attempt) -> ObservedReply:
     """Make a recorded call, and return the observed reply. Raises AttemptEnded."""
     call, fingerprint = dictionary.calls[index], dictionary.expected_reply(index)
     reply = summarise_copies(call, attempt.execute(call))
@@ -310,7 +328,7 @@ def _unmet_conditions(
     visible: Sequence[VisibleCheck],
     observations: Mapping[int, ObservedReply],
 ) -> dict[str, str]:
-    """Return for each function that does not meet its preconditions the reason.
+    """Return the reasons why functions do not meet their preconditions, by function.
 
     Only functions with a wrong reply are tested, and only if a check that calls them passes.
     """
@@ -335,7 +353,11 @@ def _unsteady_calls(
     observations: Mapping[int, ObservedReply],
     unmet: Container[str],
 ) -> frozenset[int]:
-    """Return the calls of failed checks that return another number with another seed."""
+    """Return the calls of failed checks that return another number with another seed.
+
+    A check that failed with an exception is not tested, and neither is a call that returns a
+    tensor.
+    """
     calls = set[int]()
     for check in visible:
         functions = (target_of(dictionary.calls[i]) for i in check.check.all_calls)
@@ -346,17 +368,18 @@ def _unsteady_calls(
             calls.update(check.check.all_calls)
     unsteady = set[int]()
     for i in calls & observations.keys():
-        call, number = observations[i].call, _plain_number(observations[i].reply)
+        call, number = observations[i].call, _single_number(observations[i].reply)
+        if number is None:
+            continue
         with contextlib.suppress(AttemptEnded):
-            if number is not None:
-                reply = attempt.execute(replace(call, seed=call.seed + 1))
-                if _plain_number(reply) not in (None, number):
-                    unsteady.add(i)
+            reply = attempt.execute(replace(call, seed=call.seed + 1))
+            if _single_number(reply) not in (None, number):
+                unsteady.add(i)
     return frozenset(unsteady)
 
 
-def _plain_number(reply: Reply) -> float | None:
-    """Return the only number of a reply. Anything else, or NaN, gives None."""
+def _single_number(reply: Reply) -> float | None:
+    """Return the number of a reply, or None if the reply has another form or is NaN."""
     tensors = [output.tensor for output in reply.outputs]
     if len(tensors) != 1 or tensors[0] is None or tensors[0].dim() or tensors[0].is_complex():
         return None
@@ -364,24 +387,27 @@ def _plain_number(reply: Reply) -> float | None:
     return None if math.isnan(number) else number
 
 
-def arguments_due(signatures: Sequence[Signature]) -> tuple[str, ...]:
-    """Return the names of a function's arguments; () for a class."""
-    return tuple(parameter.name for s in signatures[:1] if s.build is None for parameter in s.call)
+def expected_arguments(signatures: Sequence[Signature]) -> tuple[str, ...]:
+    """Return the names of a function's arguments by its first signature; () for a class."""
+    if not signatures or signatures[0].build is not None:
+        return ()
+    return tuple(parameter.name for parameter in signatures[0].call)
 
 
-def _right_by_name(
+def _replies_right_by_name(
     attempt: Attempt,
     observations: Mapping[int, ObservedReply],
     source: Source,
     signatures: Signatures,
 ) -> dict[int, ObservedReply]:
-    """Return the calls of functions that are right if their arguments are passed by name.
+    """Return the replies of functions that are right if their arguments are passed by name.
 
-    Such a function takes its arguments in another order.
+    Such a function takes its arguments in another order. Its replies get the expected fingerprint
+    as the actual one, so that its numbers show no other mistake. Expected refusals are left out.
     """
     corrected: dict[int, ObservedReply] = {}
-    for function, listed in signatures.items():
-        names = arguments_due(listed)
+    for function, function_signatures in signatures.items():
+        names = expected_arguments(function_signatures)
         if not in_another_order(source, function, names):
             continue
         calls = {
@@ -389,16 +415,20 @@ def _right_by_name(
             for i, observation in observations.items()
             if target_of(observation.call) == function and observation.expected.raised is None
         }
-        again: dict[int, ObservedReply] = {}
+        replies_by_name: dict[int, ObservedReply] = {}
         with contextlib.suppress(AttemptEnded):
-            again = {i: _by_name(attempt, calls[i], names) for i in calls}
-        if all(reply.actual.agrees(reply.expected, ("outputs",)) for reply in again.values()):
-            for i, reply in again.items():
+            replies_by_name = {i: _call_by_name(attempt, calls[i], names) for i in calls}
+        replies = replies_by_name.values()
+        if all(reply.actual.agrees(reply.expected, ("outputs",)) for reply in replies):
+            for i, reply in replies_by_name.items():
                 corrected[i] = replace(reply, call=calls[i].call, actual=reply.expected)
     return corrected
 
 
-def _by_name(attempt: Attempt, observation: ObservedReply, names: Sequence[str]) -> ObservedReply:
+def _call_by_name(
+    attempt: Attempt, observation: ObservedReply, names: Sequence[str]
+) -> ObservedReply:
+    """Repeat a call with all arguments passed by name, and return the observed reply."""
     kwargs = {**dict(zip(names, observation.call.args, strict=False)), **observation.call.kwargs}
     # gradients are requested by the position of an argument
     call = replace(observation.call, args=(), kwargs=kwargs, cotangent=None, second=False)

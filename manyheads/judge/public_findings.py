@@ -38,11 +38,11 @@ from .definition_faults import (
 from .describe_wrong_numbers import origin_of_numbers, what_stands_out
 from .exception_advice import loop_fault, suggest
 from .locate_misconceptions import LocatedMisconception, RepliesByFunction, locate_misconceptions
-from .public_calls import PublicReplies, arguments_due, evidence_of
+from .public_calls import PublicReplies, evidence_of, expected_arguments
 from .redact_hidden_inputs import Axes, Signatures, axes_of, name_sizes
 
 STUB_ENDS = "the stub's raise"  # The evidence about a left-over raise begins with these words.
-FINE = ("right", "unseen", "so_far")
+NOT_WRONG = ("right", "unseen", "so_far")  # states of functions in which no fault was observed
 UNSTEADY = (
     "Asked again with the same inputs, it returned another number: something random is at work"
 )
@@ -84,33 +84,31 @@ def attribute(replies: PublicReplies, diagnosis: Diagnosis) -> Attribution:
         replies: The replies to the public calls.
         diagnosis: The misconceptions that they show.
     """
-    by_function = RepliesByFunction(replies)
+    replies_by_function = RepliesByFunction(replies)
     names = list(dict.fromkeys(map(target_of, replies.dictionary.calls)))  # as they are defined
-    failures = {name: _failures_of(name, replies, by_function) for name in names}
-    wrong_functions = _wrong_functions(names, failures, diagnosis, by_function)
-    first_wrong, not_yet_checked = next(iter(wrong_functions), ""), _not_yet_checked(replies)
+    failures = {name: _failures_of(name, replies, replies_by_function) for name in names}
+    wrong_functions = _wrong_functions(names, failures, diagnosis, replies_by_function)
+    first_wrong = next(iter(wrong_functions), "")
+    not_yet_checked = _not_yet_checked(replies)
     summaries = [
         _summary_of(
             name,
-            by_function,
+            replies_by_function,
             is_wrong=name in wrong_functions,
             stopped_at=first_wrong if name in not_yet_checked else "",
         )
         for name in names
     ]
-    empty = replies.source.unwritten_names
-    written_and_wrong = [
-        summary.name
-        for summary in summaries
-        if summary.is_wrong and not summary.is_undefined and summary.name not in empty
-    ]
-    settled = [name for name in names if _has_loop_fault(failures[name], replies.source)]
+    defined_and_wrong = [s.name for s in summaries if s.is_wrong and not s.is_undefined]
+    unwritten_names = replies.source.unwritten_names
+    written_and_wrong = [name for name in defined_and_wrong if name not in unwritten_names]
+    shown_by_text = [name for name in names if _has_loop_fault(failures[name], replies.source)]
     explaining, proved_only = locate_misconceptions(
-        diagnosis, written_and_wrong, by_function, settled
+        diagnosis, written_and_wrong, replies_by_function, shown_by_text
     )
     explained = {misconception.function for misconception in (*explaining, *proved_only)}
     chosen = {
-        name: _choose_failure(name, failures[name], explaining, by_function)
+        name: _choose_failure(name, failures[name], explaining, replies_by_function)
         for name in names
         if failures[name]
     }
@@ -132,9 +130,9 @@ class Failure:
         raised: The exception, if there was one.
         advice: The usual repair for the exception; "" if there is none.
         calls: The calls that violate the oracle.
-        means: The misconception that the violation implies; "" if it implies none.
-        is_beside: Whether the values differ, in a check that is about an edit of the input (oracle
-            "moves").
+        implied_misconception: The misconception that the violation implies; "" if it implies none.
+        is_off_topic: Whether it is not about the topic of its check: the values differ, and the
+            check is about an edit of the input (oracle "moves").
         origin: The sentence of `origin_of_numbers` about a wrong call; "" if there is none.
     """
 
@@ -143,17 +141,17 @@ class Failure:
     raised: Raised | None = None
     advice: str = ""
     calls: tuple[int, ...] = ()
-    means: str = ""
-    is_beside: bool = False
+    implied_misconception: str = ""
+    is_off_topic: bool = False
     origin: str = ""
 
 
 def _failures_of(
-    name: str, replies: PublicReplies, by_function: RepliesByFunction
+    name: str, replies: PublicReplies, replies_by_function: RepliesByFunction
 ) -> list[Failure]:
     """Return the failures of a function, in the order of their checks' layers.
 
-    A check stops at the first function that fails it, but all of its calls were made.
+    A check may fail because of several functions, and is then a failure of each.
     """
     observations = replies.observations
     failed = [visible for visible in replies.visible if not visible.passed]
@@ -163,15 +161,17 @@ def _failures_of(
         if visible.ended is not None and visible.ended_in == name:
             failures.append(Failure(check, visible.evidence_of_end))
             continue
+        # The last call of a group decides. The others only give the values to compare with.
         groups = [
-            group
-            for group in groups_of(check, observations)
-            if target_of(observations[group[1][-1]].call) == name
+            (ask, calls)
+            for ask, calls in groups_of(check, observations)
+            if target_of(observations[calls[-1]].call) == name
         ]
         # A student knows which methods are not written yet, so other failures come first.
-        groups.sort(
-            key=lambda group: any(says_unwritten(observations[i].reply.raised) for i in group[1])
-        )
+        unwritten_calls = {
+            i for i, observation in observations.items() if says_unwritten(observation.reply.raised)
+        }
+        groups.sort(key=lambda group: not unwritten_calls.isdisjoint(group[1]))
         violation = first_broken(groups, observations)
         if violation is not None:
             failures.append(_failure(name, check, violation, replies))
@@ -189,16 +189,19 @@ def _failure(
     if raised and not advice:
         advice = suggest(replies.source, raised)
     wrong_calls = (replies.observations[i] for i in violation.calls)
-    origins = (origin_of_numbers(call) for call in wrong_calls) if oracle == "values" else ()
+    is_off_topic, origin = False, ""
+    if oracle == "values":
+        is_off_topic = any(ask.oracle == "moves" for ask in check.asks)
+        origin = next(filter(None, map(origin_of_numbers, wrong_calls)), "")
     return Failure(
         check,
         evidence,
         raised,
         advice,
         violation.calls,
-        violation.ask.means,
-        is_beside=oracle == "values" and any(ask.oracle == "moves" for ask in check.asks),
-        origin=next(filter(None, origins), ""),
+        implied_misconception=violation.ask.means,
+        is_off_topic=is_off_topic,
+        origin=origin,
     )
 
 
@@ -206,25 +209,28 @@ def _wrong_functions(
     names: Sequence[str],
     failures: Mapping[str, Sequence[Failure]],
     diagnosis: Diagnosis,
-    by_function: RepliesByFunction,
+    replies_by_function: RepliesByFunction,
 ) -> list[str]:
     """Return the functions that fail a visible check, or in which a misconception is seen first.
 
     A function may pass its visible checks although its answers show a misconception, which then
-    breaks the functions that use it.
+    breaks the functions that use it. So only the first function with these answers is wrong.
     """
     diagnosed_functions = set[str]()
     for misconception in diagnosis.named:
-        seen_in = (n for n in names if by_function.is_seen(misconception.id, by_function.wrong[n]))
-        diagnosed_functions.add(next(seen_in, ""))
+        functions_with_it = (
+            name
+            for name in names
+            if replies_by_function.is_seen(misconception.id, replies_by_function.wrong[name])
+        )
+        diagnosed_functions.add(next(functions_with_it, ""))
     return [name for name in names if failures[name] or name in diagnosed_functions]
 
 
 def _not_yet_checked(replies: PublicReplies) -> set[str]:
-    """Return the functions of late checks that were not run.
+    """Return the functions of visible checks that were not run.
 
-    A late check runs only if all checks before it pass. Until then, its functions are right only so
-    far.
+    Some checks run only if all others pass. Until then, their functions are right only so far.
     """
     run_check_ids = {visible.check.id for visible in replies.visible}
     asks = (
@@ -254,7 +260,7 @@ class FunctionSummary:
         is_undefined: Whether the file does not define it.
         is_empty: Whether it was called, and has no code yet.
         is_wrong: Whether it fails a check, or its answers show a misconception.
-        stopped_at: The first wrong function, if it stopped a check that tests this one further.
+        stopped_at: The first wrong function, if a further check of this one waits for it; or "".
         is_class: Whether the exercise asks for a class.
         arguments: The names of the arguments in the exercise, if they are known.
     """
@@ -270,22 +276,22 @@ class FunctionSummary:
 
 
 def _summary_of(
-    name: str, by_function: RepliesByFunction, *, is_wrong: bool, stopped_at: str
+    name: str, replies_by_function: RepliesByFunction, *, is_wrong: bool, stopped_at: str
 ) -> FunctionSummary:
-    observations = by_function.observations_of(name)
-    raised = [observation.reply.raised for observation in observations]
+    """Return the observations about a function, with `is_wrong` and `stopped_at` as given."""
+    observations = replies_by_function.observations_of(name)
+    exceptions = [observation.reply.raised for observation in observations]
+    undefined = [exception for exception in exceptions if exception and is_undefined(exception)]
     return FunctionSummary(
         name,
         is_asked=bool(observations),
-        # Another name may be undefined, too: an argument of the call.
-        is_undefined=any(
-            r and is_undefined(r) and r.message.startswith(f"{name} ") for r in raised
-        ),
-        is_empty=bool(observations) and all(map(says_unwritten, raised)),
+        # The message may be about another name: an argument of the call.
+        is_undefined=any(exception.message.startswith(f"{name} ") for exception in undefined),
+        is_empty=bool(observations) and all(map(says_unwritten, exceptions)),
         is_wrong=is_wrong,
         stopped_at=stopped_at,
         is_class=any(isinstance(observation.call.subject, Build) for observation in observations),
-        arguments=arguments_due(by_function.replies.signatures.get(name, ())),
+        arguments=expected_arguments(replies_by_function.replies.signatures.get(name, ())),
     )
 
 
@@ -311,71 +317,81 @@ def _choose_failure(
     name: str,
     failures: Sequence[Failure],
     explaining: Sequence[LocatedMisconception],
-    by_function: RepliesByFunction,
+    replies_by_function: RepliesByFunction,
 ) -> ChosenFailure:
     """Return the failure to show between a misconception's title and its hint.
 
-    The first of this list: the one that ended the process; one that shows the first misconception
-    of the function; one that shows no misconception; any other. If several show the first
-    misconception, one that shows where the wrong numbers came from is preferred.
+    The first failure is shown if it ended the process. Otherwise, a failure that shows the
+    function's first misconception is best, then one that shows no misconception. If several
+    are as good, the earliest layer is best. But if they show the first misconception, one that
+    shows where the wrong numbers came from is preferred.
 
     Args:
         name: The function.
         failures: Its failures; at least one.
         explaining: The misconceptions that explain the replies.
-        by_function: The replies of the attempt.
+        replies_by_function: The replies of the attempt.
     """
     ids = [misconception.id for misconception in explaining if name in misconception.functions]
 
     def shows(id_: str, failure: Failure) -> bool:
-        is_proven = id_ == failure.means or any(
-            id_ in by_function.proven_by(i) for i in failure.calls
+        is_proven = id_ == failure.implied_misconception or any(
+            id_ in replies_by_function.proven_by(i) for i in failure.calls
         )
-        return is_proven or by_function.is_seen(id_, failure.calls)
+        return is_proven or replies_by_function.is_seen(id_, failure.calls)
 
     def rank(failure: Failure) -> tuple[int, bool, int, bool]:
         shown_ids = [id_ for id_ in ids if shows(id_, failure)]
-        preference = 2 * (ids[0] not in shown_ids) if shown_ids else 1
-        lacks_origin = preference > 0 or not failure.origin
-        return preference, lacks_origin, failure.check.layer, failure.is_beside
+        rank_of_misconception = 1
+        if shown_ids:
+            rank_of_misconception = 0 if ids[0] in shown_ids else 2
+        lacks_origin = rank_of_misconception > 0 or not failure.origin
+        return rank_of_misconception, lacks_origin, failure.check.layer, failure.is_off_topic
 
-    failure = min(failures, key=rank) if failures[0].calls else failures[0]
-    word, sizes = _word_and_sizes(name, failure, by_function)
-    stands_out = _what_stands_out(failure, by_function.replies, has_name=bool(ids))
-    evidence = joined(failure.evidence, stands_out, word, sizes, failure.advice)
+    has_ended = not failures[0].calls
+    failure = failures[0] if has_ended else min(failures, key=rank)
+    word, sizes = _word_and_sizes(name, failure, replies_by_function)
+    about_numbers = _about_numbers(
+        failure, replies_by_function.replies, has_misconception=bool(ids)
+    )
+    evidence = joined(failure.evidence, about_numbers, word, sizes, failure.advice)
     return ChosenFailure(failure.check.title, evidence, failure.raised)
 
 
-def _word_and_sizes(name: str, failure: Failure, by_function: RepliesByFunction) -> tuple[str, str]:
-    """Return the word that a call which raised was given, and the sizes that its message names.
+def _word_and_sizes(
+    name: str, failure: Failure, replies_by_function: RepliesByFunction
+) -> tuple[str, str]:
+    """Return two sentences about a failure with an exception; "" in place of each that is missing.
 
-    Sizes are named only if shapes do not fit.
+    The first has the string that the call was given as an argument. The second says which sizes of
+    the call are in the exception's message, if shapes do not fit.
     """
-    raised, observations = failure.raised, by_function.replies.observations
+    raised, observations = failure.raised, replies_by_function.replies.observations
     raising = (observations[i] for i in failure.calls if observations[i].reply.raised)
-    observation = next(raising, None)
+    observation = next(raising, None)  # the first call that raised
     if raised is None or observation is None:
         return "", ""
     arguments = (*getattr(observation.call.subject, "args", ()), *observation.call.args)
-    # A check may make the call for several words.
+    # A check may make the call for several words, so the student needs to know which one failed.
     words = (f'That was for "{word}".' for word in arguments if isinstance(word, str))
     sizes = ""
     if is_shape_fault(raised) or "is invalid for input of size" in raised.message:
-        calls = [observation, *by_function.observations_of(name)]
-        sizes = _sizes_in(raised, calls, by_function.replies.signatures)
+        calls = [observation, *replies_by_function.observations_of(name)]
+        sizes = _sizes_in(raised, calls, replies_by_function.replies.signatures)
     return next(words, ""), sizes
 
 
-def _what_stands_out(failure: Failure, replies: PublicReplies, *, has_name: bool) -> str:
-    """Return what stands out in the wrong numbers of a call; "" if nothing does.
+def _about_numbers(failure: Failure, replies: PublicReplies, *, has_misconception: bool) -> str:
+    """Return a sentence about the wrong numbers of a failure; "" if nothing stands out in them.
 
-    For a tensor whose mistake has a name, only where its numbers came from.
+    They may be random, or a parameter may have another name. If the function has a misconception
+    with a name, a wrong tensor is not described: only the origin of its numbers is shown.
     """
     if failure.raised:
         return ""
     if not replies.unsteady.isdisjoint(failure.calls):
         return UNSTEADY
-    if not any(says in failure.evidence for says in ("values differ", "a single number")):
+    if not any(phrase in failure.evidence for phrase in ("values differ", "a single number")):
         return ""
     for observation in (replies.observations[i] for i in failure.calls):
         if sentence := _renamed_parameter(observation):
@@ -384,7 +400,7 @@ def _what_stands_out(failure: Failure, replies: PublicReplies, *, has_name: bool
         expected = first_of(observation.expected_outputs)
         if actual is None or actual.tensor is None or expected is None:
             continue
-        if has_name and expected.dim():
+        if has_misconception and expected.dim():
             continue
         if sentence := what_stands_out(actual.tensor, expected):
             return sentence
@@ -398,12 +414,13 @@ def _renamed_parameter(observation: ObservedReply) -> str:
     parameter is missing, or no extra one has its shape.
     """
     expected, actual = observation.expected.parameters, observation.actual.parameters
-    missing = sorted(
+    # weights come before biases
+    missing_names = sorted(
         expected.keys() - actual.keys(), key=lambda name: (name.endswith("bias"), name)
     )
-    if not missing:
+    if not missing_names:
         return ""
-    first_missing, extra = missing[0], sorted(actual.keys() - expected.keys())
+    first_missing, extra = missing_names[0], sorted(actual.keys() - expected.keys())
     same_shape = [name for name in extra if actual[name] == expected[first_missing]]
     if not same_shape:
         return ""
@@ -414,6 +431,11 @@ def _sizes_in(raised: Raised, calls: Sequence[ObservedReply], signatures: Signat
     """Return which sizes of the first call are in the message of its exception; "" if none.
 
     Other calls that raised on the same line must agree.
+
+    Args:
+        raised: The exception of the first call.
+        calls: Calls of one function, with their replies.
+        signatures: The signatures of all functions and classes.
     """
     messages: list[tuple[Axes | None, str]] = []
     for observation in calls:
@@ -431,9 +453,10 @@ def _axes_of_call(observation: ObservedReply, signatures: Signatures) -> Axes | 
     """Return the axes of a call by the first signature that fits, or None."""
     shapes = (tensor.shape for tensor in observation.expected_outputs if tensor is not None)
     returned = next(shapes, ())
-    listed = signatures.get(target_of(observation.call), ())
-    fitting = (axes_of(s, observation.call, returned, signatures) for s in listed)
-    return next(filter(None, fitting), None)
+    for signature in signatures.get(target_of(observation.call), ()):
+        if axes := axes_of(signature, observation.call, returned, signatures):
+            return axes
+    return None
 
 
 def verdicts_of(
@@ -447,8 +470,7 @@ def verdicts_of(
     Args:
         summaries: The observations about each function, in the order of the file.
         chosen: The failure to show of each function that has one.
-        explained: The functions with a misconception. Their failures do not follow from other
-            functions alone.
+        explained: The functions with a misconception. They do not wait for another function.
         source: The attempt's text.
     """
     # if all functions are right, the text need not be read
@@ -458,7 +480,7 @@ def verdicts_of(
     for summary in summaries:
         failure = chosen.get(summary.name, NO_FAILURE)
         needed = _needed_by(summary, failure, source)
-        blockers = [n for n in verdicts if n in needed and verdicts[n].state not in FINE]
+        blockers = [n for n in verdicts if n in needed and verdicts[n].state not in NOT_WRONG]
         is_explained = summary.name in explained
         is_waiting = (
             bool(blockers)
@@ -482,10 +504,14 @@ def verdicts_of(
 
 
 def _needed_by(summary: FunctionSummary, failure: ChosenFailure, source: Source) -> set[str]:
-    """Return the functions on which a failure may depend."""
+    """Return the functions on which a failure may depend.
+
+    These are the functions that the failing one uses, the name that its exception lacks, and the
+    function or class with the line that raised.
+    """
     line = _line_of(failure.raised)
     definitions = [s for s in source.statements if isinstance(s, DEFINITIONS)]
-    raised_in = {definition.name for definition in definitions if _holds(definition, line)}
+    raised_in = {definition.name for definition in definitions if _contains(definition, line)}
     return {*source.uses(summary.name), missing_name(failure.raised), *raised_in}
 
 
@@ -497,6 +523,15 @@ def _state(
     is_waiting: bool,
     is_explained: bool,
 ) -> State:
+    """Return the state of a function.
+
+    Args:
+        summary: The observations about it.
+        failure: The failure to show, or NO_FAILURE.
+        source: The attempt's text.
+        is_waiting: Whether another wrong function may be the reason of the failure.
+        is_explained: Whether the function has a misconception.
+    """
     raised = failure.raised
     if summary.is_undefined:
         return "undefined"
@@ -517,36 +552,38 @@ def _state(
 def _stopped_before(
     name: str, raised: Raised | None, source: Source, blockers: Sequence[str]
 ) -> bool:
-    """Return whether a function raised before it came to use any of these.
+    """Return whether a function raised before it came to use any of the blockers.
 
     Then its exception does not follow from them.
     """
-    if raised and (error_kind := kind_of(raised)) and error_kind.at_call:
+    error_kind = kind_of(raised) if raised else None
+    if error_kind and error_kind.at_call:  # the call itself was refused
         return True
     line, definition = _line_of(raised), source.definitions.get(name)
     if (
         not isinstance(definition, ast.FunctionDef)
         or missing_name(raised)
-        or not _holds(definition, line)
+        or not _contains(definition, line)
     ):
         return False
     nodes = [node for statement in definition.body for node in ast.walk(statement)]
-    if any(isinstance(node, ast.For | ast.While) and _holds(node, line) for node in nodes):
-        return False  # it may have used them in an earlier round
+    if any(isinstance(node, ast.For | ast.While) and _contains(node, line) for node in nodes):
+        return False  # it may have used a blocker in an earlier round
     used_names = {n.id for n in nodes if isinstance(n, ast.Name) and n.lineno <= line}
     return (used_names | source.uses(*used_names)).isdisjoint(blockers)
 
 
 def _line_of(raised: Raised | None) -> int:
+    """Return the line that raised; 0 if it is not known or nothing raised."""
     return (raised and raised.line) or 0
 
 
-def _holds(node: ast.stmt, line: int) -> bool:
+def _contains(node: ast.stmt, line: int) -> bool:
     return node.lineno <= line <= (node.end_lineno or 0)
 
 
 def _near(name: str, source: Source, required_names: Sequence[str]) -> str:
-    """Return the function of the file that may be meant by a name; "" if there is none."""
+    """Return the function of the file that may be meant by an undefined name, or ""."""
     other_names = [defined for defined in source.names_used if defined not in required_names]
     same = [other_name for other_name in other_names if other_name.lower() == name.lower()]
     return next(iter(same or get_close_matches(name, other_names, 1)), "")
@@ -555,7 +592,10 @@ def _near(name: str, source: Source, required_names: Sequence[str]) -> str:
 def _evidence(
     summary: FunctionSummary, failure: ChosenFailure, source: Source, state: State
 ) -> str:
-    """Return the evidence to show with a state; "" if the state needs none."""
+    """Return the evidence to show with a state; "" if the state needs none.
+
+    A fault that the text shows is added to the evidence of the failure.
+    """
     if state == "unwritten":
         return _evidence_of_unwritten(summary.name, source)
     if state not in ("wrong", "waiting"):
@@ -571,7 +611,7 @@ def _evidence(
 
 
 def _evidence_of_unwritten(name: str, source: Source) -> str:
-    """Return which parts of the stub are left beside the student's code; "" if none are."""
+    """Return which parts of the stub are left in a function with code; "" if none are."""
     if leftover := source.left_over_raise(name):
         position = "below" if leftover.is_below else "above"
         return (

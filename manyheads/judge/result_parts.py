@@ -1,7 +1,7 @@
 """Build the parts of a result: checks, functions and misconceptions, with their locations.
 
-Everything is decided before (`attribution`). These functions add the final words, and the cells of
-a notebook.
+`attribution` has decided everything before. These functions choose the final texts, and replace
+line numbers in a notebook by cells.
 """
 
 from __future__ import annotations
@@ -57,7 +57,10 @@ def check_result(
 
 
 def function_result(verdict: FunctionVerdict, source: Source) -> FunctionResult:
-    """Return the result of a function, with its location in the file."""
+    """Return the result of a function, with its location in the file if nothing else is known.
+
+    If the file has only comments, an undefined function counts as unwritten.
+    """
     state, evidence, near = verdict.state, verdict.evidence, verdict.near
     if source.name and state == "undefined":
         if location := location_of(source, verdict.name):
@@ -83,8 +86,8 @@ def diagnosed_result(
 ) -> Diagnosed:
     """Return a misconception for the result.
 
-    If nothing is written yet, the exercise's own hint says how to start. If a function is not
-    there once the file has run, the hint says where the file has its name.
+    If nothing is written yet, the exercise's hint says how to start. If a function is undefined
+    once the file has run, the hint says where the file has its name.
     """
     diagnosed = misconception.diagnosed
     title, hint = diagnosed.title, diagnosed.hint
@@ -93,7 +96,7 @@ def diagnosed_result(
     undefined = {f.name: f.evidence for f in functions if f.state == "undefined" and f.evidence}
     if misconception.id == INTERFACE and misconception.function in undefined:
         title = f"{misconception.function} is not there once the file has run."
-        hint = undefined[misconception.function]  # its name differs in nothing
+        hint = undefined[misconception.function]  # the usual hint is about a misspelt name
     return Diagnosed(
         id=misconception.id,
         title=title,
@@ -107,7 +110,7 @@ def diagnosed_result(
 
 @dataclass(frozen=True)
 class ResultParts:
-    """The parts of a result that both sides have."""
+    """The parts of a result that exist in grading and on a student's machine."""
 
     functions: tuple[FunctionResult, ...] = ()
     diagnosis: tuple[Diagnosed, ...] = ()
@@ -126,6 +129,14 @@ def graded_result(
     """Return the result of grading.
 
     If a check with points could not be run, the result has no points and no diagnosis.
+
+    Args:
+        exercise: The exercise.
+        source: The attempt.
+        checks: The results of all hidden checks.
+        result_parts: The functions, the misconceptions and the proved lines.
+        note: A message about parts of the file that did not run; "" if there are none.
+        answers: A digest of the wrong replies, which attempts with the same mistake share.
     """
     assert exercise is not None
     score: float | None = sum(check.score for check in checks)
@@ -168,7 +179,7 @@ def home_result(
     points = sum(c.points for c in dictionary.checks) if exercise is None else exercise.points
     max_score = max(visible_points, points)
     diagnosed_ids = [diagnosed.id for diagnosed in result_parts.diagnosis]
-    unseen = [
+    unseen_checks = [
         check.title
         for check in dictionary.checks
         if check.id not in visible_ids and not _certainly_fails(check.id, diagnosed_ids, dictionary)
@@ -184,11 +195,12 @@ def home_result(
         note=_note(source, note),
         functions=result_parts.functions,
         unseen=round(max_score - visible_points, 9),
-        unseen_checks=tuple(unseen),
+        unseen_checks=tuple(unseen_checks),
     )
 
 
 def _note(source: Source, note: str) -> str:
+    """Return the note on the source and this one, in one text."""
     return in_cells(" ".join(filter(None, (source.note, note))), source)
 
 
@@ -201,9 +213,10 @@ def _certainly_fails(check: str, ids: Sequence[str], dictionary: FaultDictionary
     if check not in dictionary.hidden:
         return False
     column = dictionary.hidden.index(check)
+    # `kills` has a string for each mutant, with a digit for each check: "0" if the mutant passes
     rows = list(zip(dictionary.mutants, dictionary.kills, strict=True))
     for id_ in ids:
-        kills = {row[column] for mutant, row in rows if mutant.id == id_}
-        if kills and "0" not in kills:
+        flags = {row[column] for mutant, row in rows if mutant.id == id_}
+        if flags and "0" not in flags:
             return True
     return False

@@ -28,9 +28,9 @@ from ..judge.public_calls import (
     Attempt,
     ask_public_calls,
     name_misconceptions,
+    observe_call,
     public_outcome,
     run_visible_checks,
-    see,
 )
 from ..lines.search import Bounds, OutOfTime
 from ..result import ExerciseResult, Outcome, ProvedLine
@@ -112,7 +112,8 @@ def prove_own_lines(
             else (i for check in dictionary.checks for i in check.calls if i not in observed)
         )
         return not any(
-            differs(dictionary, i, see(dictionary, i, edited).actual) for i in remaining_calls
+            differs(dictionary, i, observe_call(dictionary, i, edited).actual)
+            for i in remaining_calls
         )
 
     edits = EditedAttempts(attempt, outcomes, is_right, checks_pass).mended(bounds)
