@@ -35,11 +35,10 @@ from .results_folder import versions_of
 from .run_hidden_checks import CheckRun, GraderFault, HiddenChecks, cpu_budget, points_fault
 
 RECORDED_VERSIONS = ("torch", "numpy", "pytest", "manyheads")
-RESULTS = 1000  # the number of attempts whose results are remembered
-# bytes of all replay caches together: with correct attempts, the 14 exercises of the course need 70
-# MiB
-REMEMBERED = 192 * MIB
-# outcomes for which this machine may be the cause
+MAX_RESULTS = 1000  # the number of attempts whose results are remembered
+# The bytes of all replay caches together. With correct attempts, the 14 exercises need 70 MiB.
+MAX_CACHE_BYTES = 192 * MIB
+# This machine may be the cause of such an outcome, and another run may give another one.
 UNCERTAIN = ("timeout", "crashed", "skipped")
 # an exercise and a seed, then the digest, the note and the cells not run of an attempt
 ResultKey = tuple[str, int, str, str, tuple[CellNotRun, ...]]
@@ -59,16 +58,17 @@ class Judge:
         self._dictionary = cache(current)  # each fault dictionary is read once
         self._results: dict[ResultKey, ExerciseResult] = {}
         # for each exercise, the last seed and its replay cache
-        self._memories: dict[str, tuple[int, ReplayCache]] = {}
+        self._caches: dict[str, tuple[int, ReplayCache]] = {}
         self._versions = {"python": platform.python_version(), **versions_of(RECORDED_VERSIONS)}
         self.faults: list[str] = []
 
     def demand_points(self) -> None:
         """Raise GraderFault if the points of an exercise's checks differ from course.yaml."""
-        points = (
-            (e.id, points_fault(e, self._checks.unattempted(e.checks))) for e in self._exercises
-        )
-        faults = {id_: fault for id_, fault in points if fault}
+        faults = {}
+        for exercise in self._exercises:
+            fault = points_fault(exercise, self._checks.unattempted(exercise.checks))
+            if fault:
+                faults[exercise.id] = fault
         if faults:
             raise GraderFault(
                 f"{'; '.join(faults.values())}. Nobody is graded. Next: course verify "
@@ -86,13 +86,15 @@ class Judge:
             given_up: The ids of exercises during which judges died. They are not graded.
         """
         assignment, exercise_ids = submission.assignment, only or self._settings.exercises
-        results = [
-            self._uncalled(e, Source("", missing=True), "skipped", DIED)
-            if e.id in given_up
-            else self._grade_exercise(submission, e)
-            for e in assignment.exercises
-            if not exercise_ids or e.id in exercise_ids
-        ]
+        results = []
+        for exercise in assignment.exercises:
+            if exercise_ids and exercise.id not in exercise_ids:
+                continue
+            if exercise.id in given_up:
+                no_source = Source("", missing=True)
+                results.append(self._uncalled(exercise, no_source, "skipped", DIED))
+            else:
+                results.append(self._grade_exercise(submission, exercise))
         return Result(
             student=submission.student,
             assignment=assignment.id,
@@ -106,11 +108,12 @@ class Judge:
         )
 
     def _grade_exercise(self, submission: Submission, exercise: Exercise) -> ExerciseResult:
+        """Read the attempt at an exercise, and grade it."""
         stub = exercise.script
-        untouched = code_digest(stub.read_text(encoding="utf-8")) if stub.exists() else None
+        stub_digest = code_digest(stub.read_text(encoding="utf-8")) if stub.exists() else None
         with cpu_budget():  # after the limit, another judge replaces this process
             source = read_exercise(
-                submission.folder, exercise, untouched, self._course.limits.source_kib
+                submission.folder, exercise, stub_digest, self._course.limits.source_kib
             )
             return self.grade_attempt(submission.student, exercise, source)
 
@@ -119,8 +122,8 @@ class Judge:
     ) -> ExerciseResult:
         """Grade one attempt. Hidden checks decide the points; public calls decide the explanation.
 
-        An attempt whose text ran well before is not run again: students with the same text have the
-        same result.
+        The result is remembered if another run would give the same. So students with the same text
+        have the same result.
 
         Args:
             student: The student.
@@ -133,7 +136,7 @@ class Judge:
         if key in self._results:
             return self._results[key]
         try:
-            result, is_certain = self._grade(exercise, source, run_seed)
+            result, is_certain = self._grade_once(exercise, source, run_seed)
         except CourseFault:
             raise
         # a fault of the grader in one attempt must not cost other students their results
@@ -145,8 +148,10 @@ class Judge:
             self._remember(key, result)
         return result
 
-    def _grade(self, exercise: Exercise, source: Source, seed: int) -> tuple[ExerciseResult, bool]:
-        """Return the result of an attempt, and whether another run would give the same."""
+    def _grade_once(
+        self, exercise: Exercise, source: Source, seed: int
+    ) -> tuple[ExerciseResult, bool]:
+        """Run an attempt, and return its result and whether another run would give the same."""
         if source.missing:
             sentence = f"{source.name} was not handed in."
             return self._uncalled(exercise, source, "missing", sentence), True
@@ -218,7 +223,7 @@ class Judge:
 
     def _check_run(self, exercise: Exercise, source: Source, seed: int) -> CheckRun:
         """Return what the hidden checks of one attempt share: its runner, and the reference's."""
-        memory, settings = self._memory(exercise, seed), self._settings
+        memory, settings = self._replay_cache(exercise, seed), self._settings
         attempt = AttemptRunner(
             self._box,
             source,
@@ -249,8 +254,9 @@ class Judge:
         return assemble_uncalled(exercise, source, outcomes, misconception)
 
     def _remember(self, key: ResultKey, result: ExerciseResult) -> None:
+        """Remember a result. The oldest one is forgotten if there are too many."""
         self._results[key] = result
-        if len(self._results) > RESULTS:
+        if len(self._results) > MAX_RESULTS:
             del self._results[next(iter(self._results))]
 
     def _prove_lines(
@@ -264,17 +270,21 @@ class Judge:
 
         On a GPU the search is left out, because a process takes seconds to start there.
         """
-        skipped = {o.id for o in outcomes if o.outcome == "skipped"}
+        skipped_ids = {o.id for o in outcomes if o.outcome == "skipped"}
 
         def is_right(call: Call) -> IsRight | None:
-            expected = run.reference.execute(call) if is_comparable(call) else None
-            return (lambda reply: agree(reply, expected)) if expected else None
+            """Return a function that compares a reply with the reference's, if that is possible."""
+            if not is_comparable(call):
+                return None
+            expected = run.reference.execute(call)
+            return lambda reply: agree(reply, expected)
 
         def checks_pass(edited: AttemptRunner, ids: Sequence[str]) -> bool:
+            """Return whether an edited attempt passes the checks with these ids."""
             edited_outcomes = self._checks.run(exercise.checks, replace(run, attempt=edited), ids)
             if any(o.outcome == "timeout" for o in edited_outcomes):
                 raise OutOfTime
-            return all(o.outcome == "passed" or o.id in skipped for o in edited_outcomes)
+            return all(o.outcome == "passed" or o.id in skipped_ids for o in edited_outcomes)
 
         if not self._settings.lines or self._settings.device != "cpu":
             return ()
@@ -320,22 +330,17 @@ class Judge:
         except Exception as error:
             self.faults.append(sanitize(f"{context}: {type(error).__name__}: {error}"))
 
-    def _memory(self, exercise: Exercise, seed: int) -> ReplayCache:
-        if exercise.id not in self._memories or self._memories[exercise.id][0] != seed:
-            self._memories[exercise.id] = (seed, ReplayCache())
-        memory = self._memories[exercise.id][1]
-        memory.begin_attempt()
-        other_memories = sorted(
-            (
-                other_memory
-                for _, other_memory in self._memories.values()
-                if other_memory is not memory
-            ),
-            key=lambda m: m.size,
-        )
-        while (
-            other_memories
-            and memory.size + sum(other_memory.size for other_memory in other_memories) > REMEMBERED
-        ):
-            other_memories.pop().forget()
-        return memory
+    def _replay_cache(self, exercise: Exercise, seed: int) -> ReplayCache:
+        """Return the cache of an exercise for the next attempt, which is new if the seed is.
+
+        If all caches together are too large, the largest ones of other exercises are emptied.
+        """
+        if exercise.id not in self._caches or self._caches[exercise.id][0] != seed:
+            self._caches[exercise.id] = (seed, ReplayCache())
+        cache = self._caches[exercise.id][1]
+        cache.begin_attempt()
+        other_caches = [c for _, c in self._caches.values() if c is not cache]
+        other_caches.sort(key=lambda other_cache: other_cache.size)
+        while other_caches and cache.size + sum(c.size for c in other_caches) > MAX_CACHE_BYTES:
+            other_caches.pop().forget()
+        return cache
