@@ -99,10 +99,6 @@ class PublicReplies:
         """Return the functions that these calls call, each once, in the order of the calls."""
         return list(dict.fromkeys(target_of(self.dictionary.calls[i]) for i in calls))
 
-    def is_wrong(self, index: int) -> bool:
-        """Return whether the reply to a call differs from the reference's."""
-        return differs(self.dictionary, index, self.observations[index].actual)
-
     def outcomes(self) -> list[CheckOutcome]:
         """Return the outcomes of the visible checks, those that failed first."""
         outcomes = [self._outcome(visible) for visible in self.visible]
