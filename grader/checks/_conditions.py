@@ -190,7 +190,9 @@ def of_scores(name, *extra_args, queries=(TOKENS,)):
     """Return the conditions of a function that makes weights from scores.
 
     One score of the last query is raised, in turn at two keys of its past. One score of the first
-    query is raised at two keys that come later, because a mask may be the wrong way round.
+    query is raised at two keys that come later, because a mask may be the wrong way round. Then the
+    same scores are lowered instead, because an attempt may prefer the lowest score: if it already
+    gives almost nothing to a key, a raised score takes nothing away.
 
     Args:
         name: the name of the function.
@@ -200,13 +202,16 @@ def of_scores(name, *extra_args, queries=(TOKENS,)):
 
     def conditions(attempt, draw):
         scores = draw(*queries, TOKENS)
-        raised = []
-        for key in (FIRST, SECOND):
-            raised.append(scores.clone())
-            if queries:
-                raised[-1][0, key + 2] += 3.0
-            raised[-1][(-1,) * len(queries) + (key,)] += 3.0
-        answer = attempt.call(name, torch.stack([*raised, scores, scores]), *extra_args)
+        variants = []
+        for change in (3.0, -3.0):
+            for key in (FIRST, SECOND):
+                changed = scores.clone()
+                if queries:
+                    changed[0, key + 2] += change
+                changed[(-1,) * len(queries) + (key,)] += change
+                variants.append(changed)
+            variants += [scores, scores]
+        answer = attempt.call(name, torch.stack(variants), *extra_args)
         yield Condition("interaction", answer, NO_INTERACTION, least=LEAST_OF_WEIGHTS)
         factors = torch.tensor(LIMIT_FACTORS, dtype=torch.float64).square()
         texts = draw(TEXTS, 1).abs() * factors

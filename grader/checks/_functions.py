@@ -12,6 +12,8 @@ import torch
 from manyheads.box.worker.messages import DeviceArgument, StandIn
 from manyheads.checks import (
     CheckFailed,
+    Evidence,
+    Number,
     assert_matches,
     assert_refused,
     assert_shape,
@@ -91,8 +93,12 @@ def expect_unscaled(got, want):
     if got.shape == want.shape:
         factor = float((got * want).sum() / (want * want).sum())
         is_scaled = abs(factor - 1) > TOLERANCE and same(got, want * factor)
-        factor_text = f"{factor:.3g} times" if abs(factor - 1) > 0.005 else "almost, but not quite,"
-        expect(not is_scaled, f"every score is {factor_text} what it should be")
+        evidence = (
+            Evidence("every score is {} times what it should be", Number(factor, digits=3))
+            if abs(factor - 1) > 0.005
+            else Evidence("every score is almost, but not quite, what it should be")
+        )
+        expect(not is_scaled, evidence)
 
 
 def seen_in(mask, example_mask=None):

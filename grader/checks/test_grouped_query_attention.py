@@ -2,7 +2,7 @@
 
 from math import prod
 
-from manyheads.checks import assert_finite, assert_same, assert_shape, expect
+from manyheads.checks import Evidence, Number, assert_finite, assert_same, assert_shape, expect
 
 from . import _again, _modules
 from ._conditions import of_module
@@ -211,9 +211,11 @@ def test_cache_bytes(attempt, draw):
         answer = attempt.call("kv_cache_bytes", *args, **options)
         expect(answer.output.numel() == 1, "one number is expected")
         times = float(answer.output) / (n_bytes * 2 * n_layer * prod(factors))
-        evidence = (
-            f"with {label} for a number it gives {times:.4g} times the bytes of keys and values in"
-            f" {n_layer} layers"
+        evidence = Evidence(
+            "with {} for a number it gives {} times the bytes of keys and values in {} layers",
+            label,
+            Number(times),
+            n_layer,
         )
         expect(times == 1, evidence, "cache_bytes")  # every other number is this mistake
         evidence = f"kv_cache_bytes should give an int; yours gives {answer.returned}"

@@ -1,0 +1,52 @@
+"""The preconditions of the course's functions hold with any hidden inputs."""
+
+import runpy
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import pytest
+
+from manyheads.checks import CheckFailed, Condition
+from manyheads.checks.hidden_check import Draw
+from manyheads.checks.runner import Implementation, LocalRunner, namespace_of
+from manyheads.judge.run_hidden_checks import expect_conditions
+from tests.make import REPOSITORY
+
+CONDITIONS = runpy.run_path(str(REPOSITORY / "grader" / "checks" / "_conditions.py"))
+CAUSAL_WEIGHTS: Callable[..., Iterable[Condition]] = CONDITIONS["of_scores"]("causal_weights")
+SEEDS = 300
+
+
+def attempt_at(path: Path) -> Implementation:
+    return Implementation(LocalRunner(namespace_of(path)))
+
+
+@pytest.fixture(scope="module")
+def reference() -> Implementation:
+    (path,) = (REPOSITORY / "solutions").rglob("*_causal_mask.py")
+    return attempt_at(path)
+
+
+def test_a_softmax_that_prefers_the_lowest_score_keeps_its_points_of_form(
+    reference: Implementation,
+) -> None:
+    path = REPOSITORY / "grader" / "wrong" / "causal_mask" / "softmax_of_negative_scores.py"
+    attempt = attempt_at(path)
+    for seed in range(SEEDS):
+        expect_conditions(attempt, reference, Draw(seed), CAUSAL_WEIGHTS)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_weights_that_do_not_depend_on_the_scores_lose_their_points_of_form(
+    reference: Implementation, tmp_path: Path, seed: int
+) -> None:
+    path = tmp_path / "even_weights.py"
+    path.write_text(
+        "import torch\n\n\n"
+        "def causal_weights(scores):\n"
+        "    visible = torch.ones_like(scores).tril()\n"
+        "    return visible / visible.sum(-1, keepdim=True)\n",
+        encoding="utf-8",
+    )
+    with pytest.raises(CheckFailed, match="the scores decide nothing"):
+        expect_conditions(attempt_at(path), reference, Draw(seed), CAUSAL_WEIGHTS)
