@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tools import readability
-from tools.readability import LIMITS, METRICS, ROOT, Source
+from tools.readability import LIMITS, METRICS, ROOT, CodeFile
 
 PACKAGES = readability.packages(ROOT)
 
@@ -95,7 +95,7 @@ FSTRING = 'text = f"{a + b} and {c!r:>{width}}"'
     ],
 )
 def test_a_metric_counts(metric: str, text: str, number: int) -> None:
-    assert len([*METRICS[metric].find(Source(text))]) == number
+    assert len([*METRICS[metric].find(CodeFile(text))]) == number
 
 
 NONE = dict.fromkeys(METRICS, 0)

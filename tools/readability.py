@@ -8,8 +8,8 @@ if a count is above its limit. A limit may only go down: `update` lowers each li
     python -m tools.readability update                    # lower the limits to the counts
 
 Input: the Python files below the folders of `package_of`, without texts that stand for a student's
-or an author's. Steps: parse each file once (`Source`), ask each metric of `METRICS` for its places,
-count them by package (`count`), compare them with the table (`complaints`).
+or an author's. Steps: parse each file once (`CodeFile`), ask each metric of `METRICS` for its
+places, count them by package (`count`), compare them with the table (`complaints`).
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ _NO_CODE = {
 
 
 @dataclass(frozen=True)
-class Source:
+class CodeFile:
     """The text of one file, parsed once for all metrics."""
 
     text: str
@@ -150,7 +150,7 @@ def _goes_on(comment: tokenize.TokenInfo, token: tokenize.TokenInfo) -> bool:
     return stands_below and not token.line[: token.start[1]].strip()
 
 
-def find_tokens(source: Source) -> Iterator[Occurrence]:
+def find_tokens(source: CodeFile) -> Iterator[Occurrence]:
     """Yield each token of code: no comments, docstrings, line ends or indentation."""
     texts = {text.lineno: text.end_lineno for text in source.docstrings}
     end_of_text = 0
@@ -162,7 +162,7 @@ def find_tokens(source: Source) -> Iterator[Occurrence]:
             yield line, token.string
 
 
-def find_uninformative_names(source: Source) -> Iterator[Occurrence]:
+def find_uninformative_names(source: CodeFile) -> Iterator[Occurrence]:
     """Yield each name of `UNINFORMATIVE` that is assigned, a parameter, or defined."""
     for node in ast.walk(source.tree):
         match node:
@@ -178,7 +178,7 @@ def find_uninformative_names(source: Source) -> Iterator[Occurrence]:
             yield node.lineno, name
 
 
-def find_suspect_sentences(source: Source) -> Iterator[Occurrence]:
+def find_suspect_sentences(source: CodeFile) -> Iterator[Occurrence]:
     """Yield each sentence of a docstring or comment that `SUSPECT` matches."""
     texts = [(text.lineno, str(text.value), MIN_WORDS_OF_SENTENCE) for text in source.docstrings]
     texts += [(line, text, MIN_WORDS_OF_COMMENT) for line, text in source.comments]
@@ -188,7 +188,7 @@ def find_suspect_sentences(source: Source) -> Iterator[Occurrence]:
                 yield line, sentence
 
 
-def find_nested_comprehensions(source: Source) -> Iterator[Occurrence]:
+def find_nested_comprehensions(source: CodeFile) -> Iterator[Occurrence]:
     """Yield each comprehension that has another one in it."""
     for node in ast.walk(source.tree):
         if isinstance(node, COMPREHENSIONS):
@@ -197,7 +197,7 @@ def find_nested_comprehensions(source: Source) -> Iterator[Occurrence]:
                 yield node.lineno, ast.unparse(node)
 
 
-def find_double_conditionals(source: Source) -> Iterator[Occurrence]:
+def find_double_conditionals(source: CodeFile) -> Iterator[Occurrence]:
     """Yield each statement with more than one conditional expression, apart from its body."""
     for node in ast.walk(source.tree):
         if isinstance(node, ast.stmt):
@@ -216,14 +216,14 @@ def _own_nodes(statement: ast.stmt) -> Iterator[ast.AST]:
             pending += ast.iter_child_nodes(node)
 
 
-def find_long_lines(source: Source) -> Iterator[Occurrence]:
+def find_long_lines(source: CodeFile) -> Iterator[Occurrence]:
     """Yield each line of more than `COLUMNS` columns."""
     for number, line in enumerate(source.text.splitlines(), 1):
         if len(line) > COLUMNS:
             yield number, line
 
 
-def find_long_summaries(source: Source) -> Iterator[Occurrence]:
+def find_long_summaries(source: CodeFile) -> Iterator[Occurrence]:
     """Yield the summary of each docstring where it takes more than one line."""
     for text in source.docstrings:
         summary = str(text.value).strip().partition("\n\n")[0]
@@ -231,7 +231,7 @@ def find_long_summaries(source: Source) -> Iterator[Occurrence]:
             yield text.lineno, " ".join(summary.split())
 
 
-def find_unformatted(source: Source) -> Iterator[Occurrence]:
+def find_unformatted(source: CodeFile) -> Iterator[Occurrence]:
     """Yield each remark that turns the formatter off."""
     for token in source.tokens:
         if token.type == tokenize.COMMENT and _FORMATTER_OFF.search(token.string):
@@ -249,7 +249,7 @@ class Metric:
         slack: how far above the limit a count may be, as a part of the limit.
     """
 
-    find: Callable[[Source], Iterator[Occurrence]]
+    find: Callable[[CodeFile], Iterator[Occurrence]]
     title: str
     advice: str
     slack: float = 0.0
@@ -314,7 +314,7 @@ def packages(root: Path) -> list[str]:
     return list(dict.fromkeys(package_of(path) for path, _ in sources(root)))
 
 
-def sources(root: Path, package: str = "") -> Iterator[tuple[str, Source]]:
+def sources(root: Path, package: str = "") -> Iterator[tuple[str, CodeFile]]:
     """Yield each file of all packages or of one, with its path below `root`."""
     left_out = {path for pattern in LEFT_OUT for path in root.glob(pattern)}
     for folder in FOLDERS:
@@ -322,7 +322,7 @@ def sources(root: Path, package: str = "") -> Iterator[tuple[str, Source]]:
             name = path.relative_to(root).as_posix()
             is_wanted = package in ("", package_of(name))
             if is_wanted and not left_out.intersection((path, path.parent)):
-                yield name, Source(path.read_text(encoding="utf-8"))
+                yield name, CodeFile(path.read_text(encoding="utf-8"))
 
 
 def count(root: Path, package: str = "") -> Counts:
