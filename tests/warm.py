@@ -36,7 +36,7 @@ ENGINE = [
     "manyheads.judge.results_folder",
     "manyheads.box.without_namespaces",
     "manyheads.box.namespaces",
-    "manyheads.judge.isolation_proof",
+    "manyheads.box.canary",
     "manyheads.judge.grade_submission",
     "manyheads.report.pages",
     "manyheads.authoring.class_repository",
