@@ -21,7 +21,7 @@ import pytest
 
 Program = Literal["manyheads", "nbgrader"]
 
-LIBRARIES = ["manyheads.authoring.stub_notebook"]  # first, for others import jsonschema
+LIBRARIES = ["manyheads.authoring.stub"]  # first, for others import jsonschema
 LIBRARIES += [
     "torch",
     "torch.fx.experimental.symbolic_shapes",
