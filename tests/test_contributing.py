@@ -12,7 +12,7 @@ from manyheads.box.contents import PACKAGES
 from manyheads.box.worker import seccomp
 from manyheads.cli import results as command
 from manyheads.diagnosis import diagnose
-from manyheads.lines.search import RULES
+from manyheads.lines.single_edits import RULES
 from manyheads.report.exports import FORMATS
 from manyheads.submission.platforms import ROWS
 

@@ -25,8 +25,8 @@ from ...judge.grade_submission import Judge, Settings
 from ...judge.public_calls import ask_public_calls, name_misconceptions
 from ...judge.public_findings import Attribution, attribute
 from ...judge.run_hidden_checks import Catalogue
+from ...lines.code_parts import LineEdit
 from ...lines.search import Bounds, candidates
-from ...lines.single_edits import LineEdit
 from ...result import ExerciseResult, ProvedLine
 from ...submission import Source
 from ..choose_recorded_calls import PUBLIC
