@@ -229,8 +229,7 @@ class Judge:
             source,
             self._limits,
             settings.device,
-            settings.dtype,
-            memory,
+            memory=memory,
             reference=LocalRunner(namespace_of(exercise.solution)),
         )
         # The reference computes on the CPU even if the attempt does not, so that checks compare the
