@@ -27,7 +27,8 @@ from ..submission import Source, Submission, code_digest, proved_line, read_exer
 from ..submission.source import LOAD_ERROR, CellNotRun
 from .attempt_runner import AttemptRunner, RememberingRunner, ReplayCache
 from .attribution import HiddenRun, assemble, assemble_uncalled
-from .exception_advice import are_the_cause, as_note, explain_text, stopped_parts, suggest
+from .exception_advice import suggest
+from .parts_not_run import are_the_cause, as_note, explain_text, stopped_parts
 from .prove_line import EditedAttempts, IsRight
 from .public_calls import PublicReplies, ask_public_calls, name_misconceptions
 from .results_folder import Settings as Settings

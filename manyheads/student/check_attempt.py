@@ -22,7 +22,8 @@ from ..diagnosis.fingerprint import comparable_fingerprint
 from ..diagnosis.observed_reply import ObservedReply, summarise_copies
 from ..judge.attempt_runner import AttemptRunner
 from ..judge.attribution import assemble, assemble_uncalled
-from ..judge.exception_advice import are_the_cause, as_note, stopped_parts, suggest
+from ..judge.exception_advice import suggest
+from ..judge.parts_not_run import are_the_cause, as_note, stopped_parts
 from ..judge.prove_line import EditedAttempts, IsRight
 from ..judge.public_calls import (
     Attempt,
