@@ -52,7 +52,7 @@ from ..diagnosis.fingerprint import (
 from ..diagnosis.nondeterminism import are_alike
 from ..diagnosis.observed_reply import Expected, is_of_copies, summarise_copies
 from ..diagnosis.pass_fail import sizes_of
-from ..judge.nontrivial_answers import choose_probe
+from ..judge.nontrivial_answers import choose_probe, four_like
 from ..judge.run_hidden_checks import CONDITIONS, Catalogue
 from .choose_oracles import Groups, groups_of
 
@@ -390,7 +390,7 @@ def recorded_conditions(
     conditions: list[RecordedCondition] = []
     for function in functions:
         exchanges = [exchange for exchange in transcript if target_of(exchange.call) == function]
-        chosen = choose_probe(exchanges, reference, lambda call, make: make(call))
+        chosen = choose_probe(exchanges, reference, four_like)
         if chosen is not None:
             calls = tuple(rounded(call) for call in chosen.calls)
             expected = tuple(first_tensor(reference.execute(call)) for call in calls)

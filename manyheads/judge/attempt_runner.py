@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import re
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
 from itertools import cycle
@@ -25,6 +25,7 @@ from ..checks.explain import is_dtype_fault, is_refusal
 from ..checks.hidden_check import CheckOutcome
 from ..checks.runner import CheckQuestion, Exchange, LocalRunner, Runner, bytes_of, cast, changes_in
 from ..submission import Source
+from .nontrivial_answers import four_like
 from .redact_hidden_inputs import (
     builds_in,
     changeable_arguments,
@@ -140,14 +141,11 @@ class ReplayCache:
             self.size += len(data)
         return self._calls_by_digest[digest]
 
-    def memoised(self, call: Call, make: Callable[[Call], Sequence[Call]]) -> Sequence[Call]:
-        """Return the calls that `make` returns for this one, and call `make` once for equal calls.
-
-        The results are not kept by `make`, so use the cache with one `make` only.
-        """
+    def four_like(self, call: Call) -> Sequence[Call]:
+        """Return the calls that `four_like` makes of this one, made once for equal calls."""
         call = self.hold(call)
         if id(call) not in self._derived_calls:
-            self._derived_calls[id(call)] = [*map(self.hold, make(call))]
+            self._derived_calls[id(call)] = [*map(self.hold, four_like(call))]
         return self._derived_calls[id(call)]
 
     def hold_as_it_is(self, call: Call) -> None:

@@ -57,14 +57,8 @@ from ..checks.runner import (
 from ..course import Course, Exercise
 from ..course_fault import CourseFault, described, place_of
 from .attempt_runner import RememberingRunner, ReplayCache, ReplayNode
-from .nontrivial_answers import (
-    all_right,
-    choose_probe,
-    compare_with_reference,
-    missing_reply,
-    require_nontrivial,
-    wrong_type,
-)
+from .missing_answers import compare_with_reference, missing_reply, wrong_type
+from .nontrivial_answers import all_right, choose_probe, require_nontrivial
 from .redact_hidden_inputs import redact
 
 FIXTURES = ("attempt", "reference", "draw")
@@ -580,7 +574,7 @@ def _demands(
     exchanges = [
         exchange for exchange in run.attempt.transcript if target_of(exchange.call) == target
     ]
-    probe = choose_probe(exchanges, run.reference, run.memory.memoised)
+    probe = choose_probe(exchanges, run.reference, run.memory.four_like)
     if probe is None and not any(
         has_numbers(run.reference.execute(exchange.call)) for exchange in exchanges
     ):
