@@ -30,7 +30,7 @@ from .attribution import HiddenRun, assemble, assemble_uncalled
 from .exception_advice import suggest
 from .parts_not_run import are_the_cause, as_note, explain_text, stopped_parts
 from .prove_line import EditedAttempts, IsRight
-from .public_calls import PublicReplies, ask_public_calls, name_misconceptions
+from .public_calls import PublicCalls, PublicReplies, ask_public_calls, name_misconceptions
 from .results_folder import Settings as Settings
 from .results_folder import versions_of
 from .run_hidden_checks import CheckRun, GraderFault, HiddenChecks, cpu_budget, points_fault
@@ -314,9 +314,8 @@ class Judge:
         )
         with closing(attempt), suppress(AttemptEnded):
             if attempt.load() is None:
-                return ask_public_calls(
-                    dictionary, attempt, judged.source, exercise, is_graded=True
-                )
+                calls = PublicCalls(dictionary, attempt)
+                return ask_public_calls(calls, judged.source, exercise, is_graded=True)
         return None
 
     @contextmanager

@@ -17,7 +17,7 @@ from manyheads.judge.attribution import (
     function_result,
 )
 from manyheads.judge.locate_misconceptions import LocatedMisconception
-from manyheads.judge.public_calls import ask_public_calls, name_misconceptions
+from manyheads.judge.public_calls import PublicCalls, ask_public_calls, name_misconceptions
 from manyheads.judge.public_findings import FunctionVerdict
 from manyheads.result import Diagnosed
 from manyheads.submission import Source
@@ -139,7 +139,7 @@ def test_of_failures_that_show_the_named_mistake_one_that_shows_an_origin_is_evi
     dictionary = read(exercise.fingerprints)
     mutant = next(mutant for mutant in load_bank(exercise).mutants if mutant.id == mutant_id)
     attempt = LocalRecordingRunner(mutant.namespace)
-    replies = ask_public_calls(dictionary, attempt, NO_TEXT, exercise)
+    replies = ask_public_calls(PublicCalls(dictionary, attempt), NO_TEXT, exercise)
     diagnosis = name_misconceptions(replies)
     result = assemble(exercise, NO_TEXT, dictionary, replies, diagnosis)
     assert mutant_id in [diagnosed.id for diagnosed in result.diagnosis]

@@ -22,7 +22,7 @@ from ...diagnosis import Mutant, load_bank
 from ...diagnosis.bank import Namespace
 from ...diagnosis.recording_file import read
 from ...judge.grade_submission import Judge, Settings
-from ...judge.public_calls import ask_public_calls, name_misconceptions
+from ...judge.public_calls import PublicCalls, ask_public_calls, name_misconceptions
 from ...judge.public_findings import Attribution, attribute
 from ...judge.run_hidden_checks import Catalogue
 from ...lines.code_parts import LineEdit
@@ -121,9 +121,8 @@ class Trials:
         """
         attempt = LocalRecordingRunner(namespace)
         with redirect_stdout(StringIO()), redirect_stderr(StringIO()):
-            replies = ask_public_calls(
-                self.recording, attempt, self._source, self.exercise, is_graded=True
-            )
+            calls = PublicCalls(self.recording, attempt)
+            replies = ask_public_calls(calls, self._source, self.exercise, is_graded=True)
         diagnosis = name_misconceptions(replies, self.bank)
         findings = attribute(replies, diagnosis)
         outcomes = replies.outcomes()
