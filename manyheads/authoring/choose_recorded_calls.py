@@ -52,8 +52,9 @@ from ..diagnosis.fingerprint import (
 from ..diagnosis.nondeterminism import are_alike
 from ..diagnosis.observed_reply import Expected, is_of_copies, summarise_copies
 from ..diagnosis.pass_fail import sizes_of
+from ..judge.collect_checks import CONDITIONS
 from ..judge.nontrivial_answers import choose_probe, four_like
-from ..judge.run_hidden_checks import CONDITIONS, Catalogue
+from ..judge.run_hidden_checks import Catalogue
 from .choose_oracles import Groups, groups_of
 
 ELEMENTS_LIMIT = 20_000  # a call with more elements is not recorded

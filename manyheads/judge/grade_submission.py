@@ -27,13 +27,14 @@ from ..submission import Source, Submission, code_digest, proved_line, read_exer
 from ..submission.source import LOAD_ERROR, CellNotRun
 from .attempt_runner import AttemptRunner, RememberingRunner, ReplayCache
 from .attribution import HiddenRun, assemble, assemble_uncalled
+from .collect_checks import CheckRun, GraderFault, points_fault
 from .exception_advice import suggest
 from .parts_not_run import are_the_cause, as_note, explain_text, stopped_parts
 from .prove_line import EditedAttempts, IsRight
 from .public_calls import PublicCalls, PublicReplies, ask_public_calls, name_misconceptions
 from .results_folder import Settings as Settings
 from .results_folder import versions_of
-from .run_hidden_checks import CheckRun, GraderFault, HiddenChecks, cpu_budget, points_fault
+from .run_hidden_checks import HiddenChecks, cpu_budget
 
 RECORDED_VERSIONS = ("torch", "numpy", "pytest", "manyheads")
 MAX_RESULTS = 1000  # the number of attempts whose results are remembered

@@ -20,13 +20,8 @@ from ..checks.runner import LocalRunner, namespace_of
 from ..course import find_course, load_course
 from ..submission import read_attempt
 from .attempt_runner import AttemptRunner
-from .run_hidden_checks import (
-    CheckRun,
-    check_of,
-    is_for_another_device,
-    pytest_configure,
-    run_checks,
-)
+from .collect_checks import CheckRun, check_of, is_for_another_device, pytest_configure
+from .run_hidden_checks import run_checks
 
 __all__ = ["attempt", "draw", "hidden_box", "pytest_addoption", "pytest_collection_modifyitems"]
 __all__ += ["pytest_configure", "pytest_pyfunc_call", "reference"]

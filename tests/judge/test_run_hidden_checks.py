@@ -14,7 +14,8 @@ from manyheads.box.worker.messages import Output, Raised, Reply
 from manyheads.checks.hidden_check import FAILED_ITSELF, CheckOutcome
 from manyheads.checks.runner import Exchange, LocalRecordingRunner, LocalRunner
 from manyheads.course import load_course
-from manyheads.judge.run_hidden_checks import CheckRun, GraderFault, HiddenChecks, collect_checks
+from manyheads.judge.collect_checks import CheckRun, GraderFault, collect_checks
+from manyheads.judge.run_hidden_checks import HiddenChecks
 from tests.make import run
 
 CHECKS = '''
@@ -291,7 +292,8 @@ from pathlib import Path
 from manyheads.checks.runner import LocalRunner
 from manyheads.checks.runner import LocalRecordingRunner
 from manyheads.judge import run_hidden_checks
-from manyheads.judge.run_hidden_checks import CheckRun, HiddenChecks
+from manyheads.judge.collect_checks import CheckRun
+from manyheads.judge.run_hidden_checks import HiddenChecks
 
 right = {"f": lambda: torch.tensor(7.0)}
 file = Path("test_hangs.py").resolve()

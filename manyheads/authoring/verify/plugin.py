@@ -28,8 +28,9 @@ from ...course import Course, Exercise, load_course
 from ...course_fault import CourseFault
 from ...diagnosis import Mutant, load_bank
 from ...diagnosis.recording_file import current
+from ...judge.collect_checks import points_fault
 from ...judge.grade_submission import Judge, Settings
-from ...judge.run_hidden_checks import Catalogue, points_fault
+from ...judge.run_hidden_checks import Catalogue
 from ...result import ExerciseResult
 from ...submission import Source
 from ..release_exercises import texts_of
