@@ -223,9 +223,7 @@ def validate_reply(call: Call, reply: Reply) -> str:
     The parser has checked its form; its content is the attempt's claim.
     """
     builds = builds_in(call)
-    attributes = zip((facts.attributes.keys() for facts in reply.modules), builds, strict=False)
-    states = (frozenset(build.state or ()) for build in builds)
-    unloaded = zip((facts.unloaded for facts in reply.modules), states, strict=False)
+    modules = list(zip(reply.modules, builds, strict=False))
     leaves = cycle(form for _, form in call.form.leaves())
 
     def differs(entries: Sequence[object], expected_count: int) -> bool:
@@ -242,10 +240,10 @@ def validate_reply(call: Call, reply: Reply) -> str:
         ),
         "it reports on modules that were not built": differs(reply.modules, len(builds)),
         "it names weights that were not given": any(
-            not state_names.issuperset(names) for names, state_names in unloaded
+            not {*(build.state or ())}.issuperset(facts.unloaded) for facts, build in modules
         ),
         "it reports on attributes that were not requested": any(
-            reported != {*build.report} for reported, build in attributes
+            facts.attributes.keys() != {*build.report} for facts, build in modules
         ),
         "it reports on parts of a file, which only loading it runs": bool(
             reply.stopped or reply.parts
@@ -463,9 +461,7 @@ class AttemptRunner:
             return reply
         allowed_names |= self.memory.names_in(call, self.reference)
         own_names = names - allowed_names
-        if not own_names:
-            return reply
-        if own_names == self._names_without_hidden_input(call) - allowed_names:
+        if not own_names or own_names == self._names_without_hidden_input(call) - allowed_names:
             return reply
         return with_known_names(reply, allowed_names)
 
