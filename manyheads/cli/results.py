@@ -41,7 +41,7 @@ from ..report.terminal import class_exercises, class_table
 from ..result import Result, read_results, read_results_and_errors, students_in
 from ..submission import find_submissions, read_not_graded
 from ..submission.intake_journal import read_memory
-from ..submission.roster import read_roster
+from ..submission.roster_and_times import read_roster
 from . import options
 from .options import (
     RESULTS,

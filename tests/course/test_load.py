@@ -14,6 +14,7 @@ import yaml
 
 from manyheads.box.worker.result_structure import Form
 from manyheads.course import Course, CourseError, find_course, load_course
+from manyheads.course.course_yaml import Axis, Parameter, Signature, parse_signature
 from manyheads.course.final_scores import NAME, Decisions
 from manyheads.course.model import (
     UnknownAssignment,
@@ -21,10 +22,9 @@ from manyheads.course.model import (
     course_secret,
     with_neighbours,
 )
-from manyheads.course.signatures import Axis, Parameter, Signature, parse_signature
 from manyheads.course_fault import CourseFault
 from manyheads.schemas import SCHEMAS, schema_text
-from manyheads.submission.roster import read_roster
+from manyheads.submission.roster_and_times import read_roster
 
 from .conftest import COURSE
 

@@ -17,7 +17,7 @@ from ...files import told_where, write_whole
 from ...printable_text import visible
 from ...result import Result
 from ...submission import NotGraded
-from ...submission.roster import folded
+from ...submission.roster_and_times import folded
 from .. import class_summary, report_content
 from ..class_summary import ClassView
 from ..report_content import file_stems
