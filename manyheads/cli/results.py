@@ -434,8 +434,8 @@ def _drawn(
     if not any((result.student, result.assignment) in folders for result in results):
         problem = f"{submitted} has no submission of these results"
         raise CourseError(f"{problem}. Next: course report --submitted FOLDER_GRADED")
+    from ..box import open_box
     from ..box.canary import prove
-    from ..box.open_and_load import open_box
     from ..student.pictures import draw_wrong, drawable
 
     attempts, started = drawable(course, results, folders), time.monotonic()
