@@ -448,7 +448,6 @@ def _spellings(name: str) -> set[str]:
 MOODLE, CANVAS = "Moodle", "Canvas"
 IDENTIFIER, MODIFIED = "Identifier", "Last modified (submission)"  # columns of Moodle's worksheet
 NOTHING = ("", "-")  # in place of a time, if nothing was handed in
-MOST_COLUMNS = 12  # that one sentence names
 # Canvas writes it before JSON, so that no other page can read the list as a program.
 CANVAS_PREFIX = "while(1);"
 MONTHS = (
@@ -529,7 +528,7 @@ def _read_moodle(path: Path, text: str, zone: str, listed: ListedTimes) -> None:
     rows = rows_of_table(text, max(DELIMITERS, key=text.partition("\n")[0].count), path)
     header = [name.strip() for name in next(rows, (1, []))[1]]
     if IDENTIFIER not in header or MODIFIED not in header:
-        columns = ", ".join(repr(name) for name in header[:MOST_COLUMNS] if name)
+        columns = ", ".join(repr(name) for name in header[:_MOST_COLUMNS] if name)
         raise CourseFault(
             f"{path} has no columns {IDENTIFIER!r} and {MODIFIED!r}, as Moodle's grading worksheet "
             f"has them; its columns are {columns or 'without names'}. {_IN_ENGLISH}"
