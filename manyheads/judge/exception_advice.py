@@ -20,8 +20,7 @@ from pathlib import Path
 
 import torch
 
-from ..box.connection import End
-from ..box.open_and_load import Stopped
+from ..box.connection import End, Stopped
 from ..box.worker.messages import Raised
 from ..checks.explain import explain, is_shape_fault, is_undefined, joined, missing_name, sanitize
 from ..checks.runner import Exchange

@@ -17,7 +17,7 @@ from ..checks.explain import describe_exception
 from ..checks.hidden_check import AttemptRaised, CheckFailed, CheckOutcome, Layer
 from ..checks.runner import LocalRecordingRunner, target_of
 from ..course import Exercise
-from ..course.signatures import Signature
+from ..course.course_yaml import Signature
 from ..diagnosis.bank import NOTHING, Bank, Diagnosis, named, naming
 from ..diagnosis.diagnose import diagnose
 from ..diagnosis.fault_dictionary import FaultDictionary, PublicCheck, differs
