@@ -17,7 +17,7 @@ import pytest
 import torch
 
 # before any test imports them in twice the time
-import manyheads.authoring.stub_notebook  # noqa: F401
+import manyheads.authoring.stub  # noqa: F401
 from manyheads.box.connection import Box
 from manyheads.box.level import Level
 from manyheads.box.open_and_load import open_box

@@ -11,7 +11,7 @@ from typing import get_args
 from manyheads.box.contents import PACKAGES
 from manyheads.box.worker import seccomp
 from manyheads.cli import results as command
-from manyheads.diagnosis import rules
+from manyheads.diagnosis import diagnose
 from manyheads.lines.search import RULES
 from manyheads.report.exports import FORMATS
 from manyheads.submission.platforms import ROWS
@@ -87,7 +87,7 @@ def test_every_rule_by_which_a_mistake_is_named_is_applied() -> None:
         if f"{ast.unparse(node.args)} -> {ast.unparse(node.returns or node)}"
         == "response: Response -> list[Candidate]"
     }
-    assert names == {rule.__name__ for rule, _ in rules.RULES}
+    assert names == {rule.__name__ for rule, _ in diagnose.RULES}
 
 
 def test_the_worker_fills_every_field_of_a_reply() -> None:

@@ -21,7 +21,7 @@ import pytest
 
 Program = Literal["manyheads", "nbgrader"]
 
-LIBRARIES = ["manyheads.authoring.stub_notebook"]  # first, for others import jsonschema
+LIBRARIES = ["manyheads.authoring.stub"]  # first, for others import jsonschema
 LIBRARIES += [
     "torch",
     "torch.fx.experimental.symbolic_shapes",
@@ -36,7 +36,7 @@ ENGINE = [
     "manyheads.judge.results_folder",
     "manyheads.box.without_namespaces",
     "manyheads.box.namespaces",
-    "manyheads.judge.isolation_proof",
+    "manyheads.box.canary",
     "manyheads.judge.grade_submission",
     "manyheads.report.pages",
     "manyheads.authoring.class_repository",

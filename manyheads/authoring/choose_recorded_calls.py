@@ -29,6 +29,7 @@ from ..checks.runner import (
     LocalRecordingRunner,
     cast,
     map_call,
+    must_end,
     namespace_of,
     rounded,
     target_of,
@@ -54,7 +55,6 @@ from ..diagnosis.pass_fail import sizes_of
 from ..judge.nontrivial_answers import choose_probe
 from ..judge.run_hidden_checks import CONDITIONS, Catalogue
 from .choose_oracles import Groups, groups_of
-from .time_limit import must_end
 
 ELEMENTS_LIMIT = 20_000  # a call with more elements is not recorded
 FEW = 2  # copies that show whether code raises for a batch at all

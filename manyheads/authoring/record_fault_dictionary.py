@@ -25,6 +25,7 @@ from ..checks.runner import (
     Exchange,
     LocalRecordingRunner,
     LocalRunner,
+    must_end,
     namespace_of,
     reply_in_default_dtype,
 )
@@ -63,7 +64,6 @@ from .choose_recorded_calls import (
     recorded_pairs,
 )
 from .stub import stub_of
-from .time_limit import must_end
 
 _ROUNDING = 1e-3  # how far the sum of a row may be from one
 

@@ -44,8 +44,7 @@ from ..student.train_model import (
 from ..submission.source import code_digest
 from .choose_recorded_calls import right_answers
 from .record_fault_dictionary import recorded_file, shares_of, words_of
-from .stub import stub_of
-from .stub_notebook import stub_notebook
+from .stub import stub_notebook, stub_of
 
 Files = Mapping[Path, bytes]
 # takes the number of exercises, and gives a function to call after each

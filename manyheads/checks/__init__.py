@@ -19,9 +19,8 @@ from .asserts import (
     expect,
     moved,
 )
-from .check_evidence import Evidence, Number
 from .conditions import Condition
-from .hidden_check import Layer, check, edit
+from .hidden_check import Evidence, Layer, Number, check, edit
 from .runner import ImplementationModule
 
 __all__ = [

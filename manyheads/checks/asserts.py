@@ -10,8 +10,7 @@ from torch import Tensor
 
 from ..box.worker.execute import output_of
 from .answer import Answer, answers_of, wide
-from .check_evidence import Evidence
-from .hidden_check import REFUSAL_DUE, AttemptRaised, CheckFailed
+from .hidden_check import REFUSAL_DUE, AttemptRaised, CheckFailed, Evidence
 
 # A fraction of the largest expected value. It leaves room for rounding in any order of operations.
 TOLERANCE = 1e-5

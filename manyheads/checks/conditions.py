@@ -33,8 +33,7 @@ from typing import Literal
 from torch import Tensor
 
 from .answer import Answer
-from .check_evidence import Evidence
-from .hidden_check import CheckFailed
+from .hidden_check import CheckFailed, Evidence
 
 Rule = Literal["interaction", "weighing", "limit"]
 LIMIT_FACTORS = (1.0, 2.0, 5.0, 10.0)

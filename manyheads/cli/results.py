@@ -434,13 +434,14 @@ def _drawn(
     if not any((result.student, result.assignment) in folders for result in results):
         problem = f"{submitted} has no submission of these results"
         raise CourseError(f"{problem}. Next: course report --submitted FOLDER_GRADED")
+    from ..box.canary import prove
     from ..box.open_and_load import open_box
-    from ..judge.isolation_proof import prove
     from ..student.pictures import draw_wrong, drawable
 
     attempts, started = drawable(course, results, folders), time.monotonic()
-    with open_box(Level.NAMESPACES, course.limits.for_worker(), course.root) as box:
-        prove(box, course)
+    limits = course.limits.for_worker()
+    with open_box(Level.NAMESPACES, limits, course.root) as box:
+        prove(box, limits, course.root, course.hidden_files())
         drawn: dict[Key, Sequence[Picture]] = {}
         with progress(console, len(attempts), 0, doing="drawing", unit="attempts") as one_more:
             for key, pictures in draw_wrong(course, box, attempts):

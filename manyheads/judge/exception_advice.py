@@ -35,7 +35,7 @@ from ..submission.source import (
     pythons_words,
     texts_of_cells,
 )
-from .wrong_length_in_source import wrong_length
+from .definition_faults import wrong_length
 
 MAX_LOOPS = 16  # each is compared with all nodes, so more would take quadratic time
 MAX_OPTIONAL_NAMES = 50  # each is looked up in all conditions, for the same reason

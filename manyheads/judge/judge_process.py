@@ -254,19 +254,18 @@ def open_judge(plan: GradePlan, stack: ExitStack) -> Judge:
     try:
         import torch
 
+        from ..box.canary import prove
         from ..box.open_and_load import open_box
         from ..box.worker.zygote import make_meta_ready
         from .grade_submission import Judge
-        from .isolation_proof import prove
 
         if plan.device is Device.CUDA and not torch.cuda.is_available():
             problem = "this machine has no CUDA device that torch can use"
             raise BoxUnavailable(f"{problem}. Next: course grade … --device cpu")
         course = load_course(plan.course)
-        box = stack.enter_context(
-            open_box(plan.level, course.limits.for_worker(plan.device), course.root)
-        )
-        prove(box, course, plan.device)
+        limits = course.limits.for_worker(plan.device)
+        box = stack.enter_context(open_box(plan.level, limits, course.root))
+        prove(box, limits, course.root, course.hidden_files())
         make_meta_ready()  # references are called on the meta device
         judge = Judge(course, box, plan)
         judge.demand_points()  # here, because all grading begins here

@@ -22,10 +22,9 @@ from ..box.worker.messages import Build, Call, Output, Reply
 from ..box.worker.result_structure import OPAQUE
 from ..checks.answer import TABLES, Answer, answers_of, has_numbers, numbers_of
 from ..checks.asserts import NONE, TOLERANCE, assert_finite, assert_shape, difference, expect, label
-from ..checks.check_evidence import Evidence, Number
 from ..checks.conditions import Condition, Judged, Rule, first_unmet, judged_beside_numbers
 from ..checks.explain import describe_exception, kind_name
-from ..checks.hidden_check import AttemptRaised, CheckFailed
+from ..checks.hidden_check import AttemptRaised, CheckFailed, Evidence, Number
 from ..checks.runner import Exchange, Implementation, Runner, target_of
 from ..diagnosis.fault_dictionary import FaultDictionary, RecordedCondition
 from ..diagnosis.observed_reply import ObservedReply

@@ -1,9 +1,9 @@
 """Remove sizes and names from a report if hidden inputs can have chosen them.
 
-A size is shown by its axis, such as (B, T, C) for (2, 5, 12), or withheld. The name of a module's
-part is repeated only if the check uses it, if the reference has it, or if a process that has met
-no other call has exactly these names. All other names are replaced by a number, so that a check
-can still count them.
+A size is shown by its axis, such as (B, T, C) for (2, 5, 12), or withheld; the calls of the check
+and the replies decide this. The name of a module's part is repeated only if the check uses it, if
+the reference has it, or if a process that has met no other call has exactly these names. All other
+names are replaced by a number, so that a check can still count them.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import partial
 from itertools import chain, count, pairwise
 
@@ -19,8 +19,7 @@ from torch import Tensor
 
 from ..box.worker.messages import Build, Call, Reply, StandIn
 from ..box.worker.result_structure import PartPath
-from ..checks.check_evidence import Evidence, Number, Value, shape_text
-from ..checks.exchange_sizes import leaves_of, shapes_in_calls, shapes_in_reply
+from ..checks.hidden_check import Evidence, Number, Value, shape_text
 from ..checks.runner import Exchange
 from ..course.signatures import Axis, Parameter, Signature
 
@@ -473,3 +472,48 @@ def _factors(sizes: Sequence[int], calls: Sequence[Call]) -> set[float]:
         *(base**power for base in (2, 10) for power in range(-9, 10)),
         *((1 - rate) ** power for rate in rates for power in range(-3, 4)),
     }
+
+
+def shapes_in_calls(calls: Sequence[Call]) -> Iterator[tuple[int, ...]]:
+    """Yield the shapes in these calls. A whole number is the shape of one axis."""
+    for leaf in leaves_of(calls):
+        if isinstance(leaf, Tensor):
+            yield tuple(leaf.shape)
+        elif isinstance(leaf, int) and not isinstance(leaf, bool):
+            yield (leaf,)
+
+
+def leaves_of(value: object) -> Iterator[object]:
+    """Yield all tensors, numbers and other single values in calls, collections and dataclasses."""
+    match value:
+        case Call():
+            yield from leaves_of((*value.inputs, *value.cotangents))
+        case Mapping():
+            yield from leaves_of((*value.values(),))
+        case list() | tuple():
+            for element in value:
+                yield from leaves_of(element)
+        case _ if is_dataclass(value):
+            yield from leaves_of([getattr(value, field.name) for field in fields(value)])
+        case _:
+            yield value
+
+
+def shapes_in_reply(reply: Reply) -> Iterator[tuple[int, ...]]:
+    """Yield the shapes and sizes in a reply, all of which the attempt chose.
+
+    A whole number that is no shape, such as an attribute, counts as the shape of one axis.
+    """
+    yield from (output.shape for output in reply.outputs if output.shape is not None)
+    yield from (
+        tuple(gradient.shape) for gradient in reply.gradients.values() if gradient is not None
+    )
+    for facts in reply.modules:
+        for entries in (facts.parameters, facts.buffers, facts.plain):
+            yield from (entry.shape for entry in entries.values())
+        yield from ((value,) for value in facts.attributes.values() if isinstance(value, int))
+    if reply.operations is not None:
+        yield from ((size,) for size in reply.operations.made)
+        yield from reply.operations.shapes
+    if reply.peak is not None:
+        yield (reply.peak,)

@@ -29,7 +29,7 @@ from nbgrader.converters.base import NbGraderException
 from nbgrader.exchange.default import ExchangeCollect
 
 from ..authoring.release_exercises import write_release
-from ..authoring.stub_notebook import stub_notebook
+from ..authoring.stub import stub_notebook
 from ..box.level import Level
 from ..course import Assignment, Course, CourseError
 from ..course.final_scores import Decisions, final

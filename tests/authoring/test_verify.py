@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from manyheads.authoring import time_limit
 from manyheads.authoring.release_exercises import write_release
 from manyheads.authoring.verify import plugin, test_bank
 from manyheads.authoring.verify.plugin import LOST, NOTHING, Line, verify_course
 from manyheads.authoring.verify.wrong_programs import FaultBench
 from manyheads.box.connection import Box
 from manyheads.box.level import BoxUnavailable
+from manyheads.checks import runner
 from manyheads.checks.asserts import CheckFailed
 from manyheads.checks.runner import BrokenReference, Implementation
 from manyheads.course import Course, CourseError, Exercise, load_course
@@ -873,7 +873,7 @@ ENDLESS = "    while True:\n        pass\n"
     ],
 )
 def test_what_does_not_end_is_named_with_its_line(tiny_copy, monkeypatch, fault, says):
-    monkeypatch.setattr(time_limit, "SECONDS", 2.0)
+    monkeypatch.setattr(runner, "MAX_SECONDS", 2.0)
     fault(tiny_copy)
     with pytest.raises(CourseFault) as raised:
         release(tiny_copy)
@@ -883,7 +883,7 @@ def test_what_does_not_end_is_named_with_its_line(tiny_copy, monkeypatch, fault,
 
 
 def test_a_cell_that_does_not_end_breaks_its_claim(lines_of, tiny_copy, monkeypatch):
-    monkeypatch.setattr(time_limit, "SECONDS", 2.0)
+    monkeypatch.setattr(runner, "MAX_SECONDS", 2.0)
     edit(SOLUTION, '    print("running_mean: as the lesson says")\n', ENDLESS)(tiny_copy)
     assert_broken(
         lines_of(tiny_copy, "visible_checks"),

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+from manyheads.box.canary import prove
 from manyheads.box.connection import AttemptEnded, Box, Channel, Connection, End
 from manyheads.box.contents import contents
 from manyheads.box.host_processes import has_ended, is_running
@@ -25,7 +26,6 @@ from manyheads.box.without_namespaces import ForkedBox, ProcessBox, _caller, ope
 from manyheads.box.worker.limits import Limits
 from manyheads.box.worker.messages import Call, Load
 from manyheads.course import Course, load_course
-from manyheads.judge.isolation_proof import prove
 from tests.make import copy_course, replies, run
 
 LIMITS = Limits(memory_mib=512, files_mib=4, processes=16)
@@ -393,9 +393,9 @@ def test_a_course_is_graded_only_where_others_may_not_read_it(user_box: Box, tin
         course = load_course(copy_course(tiny.root, Path(temp_dir, "tiny")))
         course.root.chmod(0o755)
         with pytest.raises(BoxUnavailable, match="read a file of the course"):
-            prove(user_box, course)
+            prove(user_box, course.limits.for_worker(), course.root, course.hidden_files())
         course.root.chmod(0o700)
-        prove(user_box, course)
+        prove(user_box, course.limits.for_worker(), course.root, course.hidden_files())
 
 
 REFUSED = ["matplotlib.pyplot", "pytest", "yaml", "rich", "pydantic", "my_helpers", "scipy.special"]

@@ -13,7 +13,7 @@ from unittest.mock import Mock
 import pytest
 
 from manyheads.box import canary, namespaces
-from manyheads.box.canary import run_canary
+from manyheads.box.canary import prove, run_canary
 from manyheads.box.connection import AttemptEnded, Connection, End
 from manyheads.box.contents import Bind, Equipment, _library, _package_paths, contents
 from manyheads.box.level import BoxUnavailable, Level
@@ -21,7 +21,6 @@ from manyheads.box.open_and_load import open_box
 from manyheads.box.worker.limits import Limits
 from manyheads.box.worker.messages import Call
 from manyheads.course import load_course
-from manyheads.judge.isolation_proof import prove
 from tests.make import TINY, replies
 
 LIMITS = Limits(files_mib=4, processes=16)
@@ -102,7 +101,7 @@ def test_a_file_of_the_course_in_a_folder_that_is_bound_is_found(
     monkeypatch.setattr(namespaces, "contents", lambda: more_contents)
     expected_error = pytest.raises(BoxUnavailable, match="found a file of the course")
     with open_box(Level.NAMESPACES, LIMITS, TINY) as box, expected_error:
-        prove(box, course)
+        prove(box, course.limits.for_worker(), course.root, course.hidden_files())
 
 
 @pytest.mark.parametrize("shown", ["", "/box/given"], ids=["where it stands", "elsewhere"])
@@ -148,7 +147,7 @@ def test_a_leak_means_no_grading_and_says_what_leaked(monkeypatch, box, tiny):
     with pytest.raises(
         BoxUnavailable, match=r"started more processes than allowed.*Nothing was graded.*Next: "
     ):
-        prove(box, tiny)
+        prove(box, tiny.limits.for_worker(), tiny.root, tiny.hidden_files())
 
 
 @pytest.mark.parametrize("tricks", ["import nothing_of_the_kind\n", "raise KeyError\n"])
@@ -171,7 +170,7 @@ def test_a_box_that_cannot_be_proved_is_told_with_what_may_be_to_blame(monkeypat
         with pytest.raises(
             BoxUnavailable, match=rf"the canary ended early: It ended\.\)\. Next: {asks}$"
         ):
-            prove(box, tiny)
+            prove(box, tiny.limits.for_worker(), tiny.root, tiny.hidden_files())
 
 
 def test_the_canary_leaves_nothing_behind(monkeypatch, box, tmp_path):

@@ -21,9 +21,17 @@ from manyheads.box.worker.messages import (
     StandIn,
 )
 from manyheads.checks.asserts import assert_finite, assert_shape
-from manyheads.checks.check_evidence import Evidence, Number, Value
 from manyheads.checks.explain import explain, is_dtype_fault, kind_of, sanitize, says_unwritten
-from manyheads.checks.hidden_check import CheckFailed, Draw, Layer, check, input_seed
+from manyheads.checks.hidden_check import (
+    CheckFailed,
+    Draw,
+    Evidence,
+    Layer,
+    Number,
+    Value,
+    check,
+    input_seed,
+)
 from manyheads.checks.runner import Exchange, cast
 from manyheads.diagnosis.fingerprint import is_comparable
 from manyheads.judge.redact_hidden_inputs import redact

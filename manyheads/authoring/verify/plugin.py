@@ -193,15 +193,17 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 class _ByExercise(LoadScopeScheduling):  # type: ignore[misc]
     """Group the cases that run in the same process.
 
-    A group is test_files.py as a whole, an exercise's cases of another file, or, in
-    test_attempts.py, an exercise's cases of one claim.
+    A group is test_files.py as a whole, an exercise's cases of test_bank.py, or, in
+    test_attempts.py, an exercise's cases of one claim. The claims about lines share a FaultBench.
     """
 
     def _split_scope(self, nodeid: str) -> str:
         file, claim, exercise, _ = re.split(r"::(\w+)\[(\w+)-", nodeid, maxsplit=1)
         if file == "test_files.py":
             return file
-        return f"{claim if file == 'test_attempts.py' else file} {exercise}"
+        if file == "test_bank.py":
+            return f"{file} {exercise}"
+        return f"{'lines' if claim in LINE_CLAIMS else claim} {exercise}"
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -278,7 +280,8 @@ def report(record_property: Callable[[str, object], None]) -> Report:
 
 HERE = Path(__file__).parent
 # in the order in which they run
-CLAIMS = [f"test_{name}.py" for name in ("files", "bank", "wrong_attempts", "attempts")]
+CLAIMS = [f"test_{name}.py" for name in ("files", "bank", "attempts")]
+LINE_CLAIMS = ("test_line", "test_no_wrong_line")
 SHOWN = 10  # how many failures of a claim are listed
 ShowLine = Callable[["Line"], object]
 NOTHING = "nothing to ask"

@@ -17,7 +17,7 @@ import pytest
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from ...checks.runner import namespace_of_source
+from ...checks.runner import DoesNotEnd, must_end, namespace_of_source
 from ...course import Exercise
 from ...diagnosis import load_bank
 from ...diagnosis.bank import MisconceptionText
@@ -28,9 +28,7 @@ from ...student.example_calls import examples
 from ..class_repository import linked_pages
 from ..new_course import FILL
 from ..release_exercises import is_current, recorded_files, stray_files
-from ..stub import leaks, stub_of
-from ..stub_notebook import CHECK, LOCKED, PREDICT, NotebookNode, jupytext
-from ..time_limit import DoesNotEnd, must_end
+from ..stub import CHECK, LOCKED, PREDICT, NotebookNode, jupytext, leaks, stub_of
 from .plugin import NOTHING, Report, Verified
 
 claim = pytest.mark.claim

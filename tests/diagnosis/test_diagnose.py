@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from manyheads.diagnosis.diagnose import RULES
 from manyheads.diagnosis.fault_dictionary import BASES, Basis, Candidate, Response
-from manyheads.diagnosis.rules import RULES
 from tests.make import REPOSITORY
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from manyheads.checks import CheckFailed, Evidence, Number, expect
-from manyheads.checks.check_evidence import Value
+from manyheads.checks.hidden_check import Value
 
 
 @pytest.mark.parametrize(
