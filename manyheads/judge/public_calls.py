@@ -240,7 +240,12 @@ def name_misconceptions(replies: PublicReplies, bank: Bank | None = None) -> Dia
     if not replies.right_by_name:
         return diagnosis
     another_order = named(replies.dictionary.words, INTERFACE)
-    return replace(diagnosis, named=(another_order, *diagnosis.named))
+    return Diagnosis(
+        named=(another_order, *diagnosis.named),
+        also=diagnosis.also,
+        together=diagnosis.together,
+        answers=diagnosis.answers,
+    )
 
 
 def run_visible_checks(
