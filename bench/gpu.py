@@ -14,8 +14,8 @@ import tempfile
 import time
 from pathlib import Path
 
+from manyheads.box import open_box
 from manyheads.box.level import Level
-from manyheads.box.open_and_load import open_box
 from manyheads.course import Course, load_course
 from manyheads.course_fault import CourseFault
 

@@ -88,7 +88,7 @@ def check_notebook(exercise: str, namespace: Mapping[str, object] | None = None)
 
 
 def _attempt_source(text: str) -> Source:
-    return Source("", text) if text else NO_TEXT
+    return Source("", text, from_kernel=True) if text else NO_TEXT
 
 
 def source_of(namespace: Mapping[str, object]) -> str:
@@ -258,21 +258,12 @@ class Magics:
         # A call sets torch's seed, but the student's random state must stay. A function is called
         # dozens of times, so its output is discarded.
         with torch.random.fork_rng(devices=[]), redirect_stdout(io.StringIO()):
-            result = check_attempt(
+            return check_attempt(
                 read(exercise.fingerprints),
                 LocalRecordingRunner(names),
                 _attempt_source(text),
                 exercise,
             )
-        missing = {f.name for f in result.functions if f.state == "undefined" and not f.near}
-        functions = tuple(
-            f.model_copy(update={"state": "unrun"}) if f.name in missing else f
-            for f in result.functions
-        )
-        diagnosis = tuple(
-            diagnosed for diagnosed in result.diagnosis if diagnosed.function not in missing
-        )
-        return result.model_copy(update={"functions": functions, "diagnosis": diagnosis})
 
 
 WIDTH = 62  # columns that fit beside an open file browser

@@ -18,9 +18,9 @@ import torch
 
 # before any test imports them in twice the time
 import manyheads.authoring.stub  # noqa: F401
+from manyheads.box import open_box
 from manyheads.box.connection import Box
 from manyheads.box.level import Level
-from manyheads.box.open_and_load import open_box
 from manyheads.course import Assignment, Course, Exercise, load_course
 from tests.browser import Browser, installed_browser
 from tests.make import REPOSITORY, TINY, copy_course, with_last_mean

@@ -25,7 +25,6 @@ ROOMS = (
     "judge",
     "student",
     "report",
-    "schemas",
     "authoring",
     "platforms",
     "notebook",

@@ -1,4 +1,8 @@
-"""Make a page of a JSON Schema: a table of keys for each kind of entry."""
+"""Generate the JSON Schemas that ship with the engine from its models, and make pages of them.
+
+`python -m docs.site.schemas` writes the schemas. The page of a schema has a table of keys for each
+kind of entry.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +11,22 @@ import json
 import re
 import sys
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel
 
-from manyheads.schemas import HERE as ENGINE
-from manyheads.schemas import SCHEMAS
+import manyheads
+from manyheads.course.course_yaml import CourseFile
+from manyheads.course.final_scores import OverridesFile
+from manyheads.result import Result
+
+ENGINE = Path(manyheads.__file__).parent
+SCHEMAS: dict[Path, type[BaseModel]] = {
+    ENGINE / "course" / "course.schema.json": CourseFile,
+    ENGINE / "course" / "overrides.schema.json": OverridesFile,
+    ENGINE / "result.schema.json": Result,
+}
 
 _WORDS = {
     "string": "text",
@@ -21,6 +35,15 @@ _WORDS = {
     "boolean": "true or false",
     "null": "nothing",
 }
+
+
+def schema_text(model: type[BaseModel]) -> str:
+    """Return the text of the schema's file."""
+    schema = {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        **model.model_json_schema(),
+    }
+    return json.dumps(schema, indent=2, sort_keys=True) + "\n"
 
 
 def schema_page(name: str, title: str, introduction: str) -> str:
@@ -103,3 +126,8 @@ def _type(value: Mapping[str, Any]) -> str:
         inner = value.get("additionalProperties")
         return f"names with {_type(inner)}" if isinstance(inner, dict) else "keys and values"
     return _WORDS.get(value.get("type", ""), "anything")
+
+
+if __name__ == "__main__":
+    for schema_path, schema_model in SCHEMAS.items():
+        schema_path.write_text(schema_text(schema_model), encoding="utf-8")

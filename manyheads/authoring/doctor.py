@@ -12,11 +12,11 @@ from pathlib import Path
 from subprocess import DEVNULL, SubprocessError, check_output, run
 from typing import NamedTuple
 
+from ..box import open_box
 from ..box.canary import run_canary
 from ..box.contents import find_driver, missing, separate_gpus
 from ..box.host_processes import make_cgroup, plan_cgroup
 from ..box.level import BoxUnavailable, Device, Level
-from ..box.open_and_load import open_box
 from ..box.worker import seccomp
 from ..box.zygote_box import uid_for_box
 from ..course import Course

@@ -62,8 +62,10 @@ _TOKEN = re.compile(r"\w+|[^\w\s\\]")  # without the backslash, which JSON puts 
 # A line that begins like this reveals nothing.
 _NOTHING = ("import ", "from ", "def ", "class ", "super ( ) . __init__", '" " "')
 
+PREDICT = "predict"  # tags a cell that answers a question after the reader has guessed
+CHECK = "check"  # tags a cell that shows a student whether a function is right
 # The tags of a lesson's cells that have a meaning here. Other tags are kept.
-TAGS = ("setup", "solution", "check", "predict")
+TAGS = ("setup", "solution", CHECK, PREDICT)
 _TAGS = re.compile(r"# %%.*\btags\s*=\s*(\[.*?\]|\S+)")  # as jupytext writes them
 
 # hidden lines by their tokens: the line in its original form, and its file
@@ -221,8 +223,6 @@ def _sentences(name: str, content: bytes, lines: Lines, secret: bytes | None) ->
     yield from (f"{name} holds a hidden line: {line!r} of {path}" for line, path in leaked)
 
 
-PREDICT = "predict"  # tags a cell that answers a question after the reader has guessed
-CHECK = "check"  # tags a cell that shows a student whether a function is right
 LOCKED = frozenset((CHECK, PREDICT))
 KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
 

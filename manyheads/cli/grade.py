@@ -27,7 +27,7 @@ from ..report.terminal import class_table
 from ..result import students_in
 from ..submission import Submission, write_not_graded
 from ..submission.intake_journal import to_grade
-from ..submission.roster import FORM, read_roster
+from ..submission.roster_and_times import FORM, read_roster
 from . import options
 from .options import (
     RESULTS,
@@ -299,7 +299,7 @@ def collect(
     """
     from ..submission.collect_downloads import collect as collect_all
     from ..submission.intake_journal import State
-    from ..submission.listed_times import read_times
+    from ..submission.roster_and_times import read_times
 
     loaded, console = course_of(course), open_console()
     roster = roster_of(loaded, roster)

@@ -41,7 +41,7 @@ from ..report.terminal import class_exercises, class_table
 from ..result import Result, read_results, read_results_and_errors, students_in
 from ..submission import find_submissions, read_not_graded
 from ..submission.intake_journal import read_memory
-from ..submission.roster import read_roster
+from ..submission.roster_and_times import read_roster
 from . import options
 from .options import (
     RESULTS,
@@ -434,8 +434,8 @@ def _drawn(
     if not any((result.student, result.assignment) in folders for result in results):
         problem = f"{submitted} has no submission of these results"
         raise CourseError(f"{problem}. Next: course report --submitted FOLDER_GRADED")
+    from ..box import open_box
     from ..box.canary import prove
-    from ..box.open_and_load import open_box
     from ..student.pictures import draw_wrong, drawable
 
     attempts, started = drawable(course, results, folders), time.monotonic()

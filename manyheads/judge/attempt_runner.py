@@ -14,8 +14,7 @@ from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
 from itertools import cycle
 
-from ..box.connection import AttemptEnded, Box, Connection, End, Spent
-from ..box.open_and_load import Stopped, load, start_again
+from ..box.connection import AttemptEnded, Box, Connection, End, Spent, Stopped, load, start_again
 from ..box.replies import read_reply, within_file
 from ..box.worker import wire
 from ..box.worker.limits import MIB, Limits

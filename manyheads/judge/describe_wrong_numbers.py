@@ -103,7 +103,7 @@ def _positions_in(argument: Tensor, answer: Tensor) -> Tensor | None:
 
 def _describe_ratio(actual: float, expected: float) -> str:
     """Return that the number has the wrong sign or is a whole multiple, or a fraction; or ""."""
-    if not expected or not math.isfinite(actual):
+    if not expected or not math.isfinite(actual) or not math.isfinite(expected):
         return ""
     if abs(actual + expected) <= ROUNDING * abs(expected):
         return "Its sign is the wrong one"

@@ -254,8 +254,8 @@ def open_judge(plan: GradePlan, stack: ExitStack) -> Judge:
     try:
         import torch
 
+        from ..box import open_box
         from ..box.canary import prove
-        from ..box.open_and_load import open_box
         from ..box.worker.zygote import make_meta_ready
         from .grade_submission import Judge
 

@@ -7,8 +7,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from difflib import get_close_matches
 
-from ..box.connection import End
-from ..box.open_and_load import Stopped
+from ..box.connection import End, Stopped
 from ..box.worker.messages import Raised
 from ..checks.explain import explain, is_undefined, joined, missing_name, sanitize
 from ..checks.runner import Exchange

@@ -17,7 +17,7 @@ from ..checks.explain import describe_exception
 from ..checks.hidden_check import AttemptRaised, CheckFailed, CheckOutcome, Layer
 from ..checks.runner import LocalRecordingRunner, target_of
 from ..course import Exercise
-from ..course.signatures import Signature
+from ..course.course_yaml import Signature
 from ..diagnosis.bank import NOTHING, Bank, Diagnosis, named, naming
 from ..diagnosis.diagnose import diagnose
 from ..diagnosis.fault_dictionary import FaultDictionary, PublicCheck, differs
@@ -386,7 +386,12 @@ def name_misconceptions(replies: PublicReplies, bank: Bank | None = None) -> Dia
     if not replies.right_by_name:
         return diagnosis
     another_order = named(replies.dictionary.words, INTERFACE)
-    return replace(diagnosis, named=(another_order, *diagnosis.named))
+    return Diagnosis(
+        named=(another_order, *diagnosis.named),
+        also=diagnosis.also,
+        together=diagnosis.together,
+        answers=diagnosis.answers,
+    )
 
 
 def _single_number(reply: Reply) -> float | None:

@@ -107,9 +107,11 @@ def attribute(replies: PublicReplies, diagnosis: Diagnosis) -> Attribution:
         for name in names
         if failures[name]
     }
+    verdicts = verdicts_of(summaries, chosen, explained, replies.source)
+    unrun = {verdict.name for verdict in verdicts if verdict.state == "unrun"}
     return Attribution(
-        verdicts=verdicts_of(summaries, chosen, explained, replies.source),
-        explaining=explaining,
+        verdicts=verdicts,
+        explaining=[m for m in explaining if m.function not in unrun],
         proved_only=proved_only,
         failures=failures,
     )
@@ -471,6 +473,8 @@ def verdicts_of(
         near = ""
         if state == "undefined":
             near = _near(summary.name, source, [s.name for s in summaries])
+            if source.from_kernel and not near:
+                state = "unrun"
         verdicts[summary.name] = FunctionVerdict(
             name=summary.name,
             state=state,

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
+from ..box import open_box
 from ..box.connection import Box
 from ..box.level import Level
-from ..box.open_and_load import open_box
 from ..checks.runner import LocalRunner, namespace_of
 from ..course import find_course, load_course
 from ..submission import read_attempt

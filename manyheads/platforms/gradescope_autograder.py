@@ -26,8 +26,8 @@ from ..report.report_content import labels_of
 from ..result import HandedIn, Result, with_not_readable, with_total
 from ..submission import Submission
 from ..submission.collect_downloads import collect
+from ..submission.find import Exercises
 from ..submission.intake_journal import State, read_memory
-from ..submission.which_exercise import Exercises
 
 COURSE = Path("source") / "course"  # part of the autograder's zip
 RESULTS = Path("results") / "results.json"  # the file that Gradescope reads

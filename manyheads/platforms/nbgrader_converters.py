@@ -41,7 +41,7 @@ from ..judge.run_hidden_checks import Catalogue
 from ..result import Result, with_not_readable
 from ..submission import Unreadable, read_text
 from ..submission.intake_journal import ToGrade, to_grade
-from ..submission.roster import read_roster
+from ..submission.roster_and_times import read_roster
 from .nbgrader_gradebook import GradebookWriter, attempt_notebook, group_report, released
 
 # nbgrader's name of the folder: formgrader links to it, and it may hold other assignments

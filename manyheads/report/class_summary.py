@@ -18,7 +18,7 @@ from typing import NamedTuple
 from ..course.final_scores import SHARE, UNKNOWN_TIME
 from ..judge.results_folder import ChangedPoints
 from ..result import Diagnosed, ExerciseResult, Outcome, Result, names_and_reason
-from ..submission.roster import Roster, Student
+from ..submission.roster_and_times import Roster, Student
 from ..submission.source import LOAD_ERROR, UNTOUCHED
 from .report_content import (
     DECIDED,

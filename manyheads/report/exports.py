@@ -39,7 +39,7 @@ from ..printable_text import visible, visible_line
 from ..result import Result
 from ..submission import Unreadable, is_archive, read_bytes
 from ..submission.intake_journal import IntakeJournal, Origin
-from ..submission.roster import Student, letters
+from ..submission.roster_and_times import Student, letters
 from .class_summary import (
     NOT_HELD,
     UNEXPLAINED,

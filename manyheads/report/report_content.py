@@ -28,7 +28,7 @@ from ..result import (
 from ..student.hints import which_of
 from ..student.own_attempt import Own
 from ..submission import Source, is_reserved, lines_of
-from ..submission.roster import folded
+from ..submission.roster_and_times import folded
 from ..submission.source import DEFINITIONS, UNTOUCHED, named_line
 
 

@@ -38,7 +38,7 @@ from ..submission import (
     read_bytes,
     read_file,
 )
-from ..submission.which_exercise import Exercises, NotPlaced
+from ..submission.find import Exercises, NotPlaced
 
 if TYPE_CHECKING:
     from ..box.connection import Box

@@ -21,8 +21,7 @@ from itertools import combinations, permutations, zip_longest
 import torch
 from torch import Tensor
 
-from ..box.connection import AttemptEnded, Box, Connection, Spent
-from ..box.open_and_load import load
+from ..box.connection import AttemptEnded, Box, Connection, Spent, load
 from ..box.replies import read_reply, read_traced
 from ..box.worker import wire
 from ..box.worker.limits import Limits

@@ -14,8 +14,7 @@ from functools import partial
 
 from torch import Tensor
 
-from ..box.connection import AttemptEnded, Box
-from ..box.open_and_load import load
+from ..box.connection import AttemptEnded, Box, load
 from ..box.replies import read_traced
 from ..box.worker.limits import Limits
 from ..box.worker.messages import (

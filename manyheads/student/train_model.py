@@ -19,8 +19,7 @@ import torch
 from safetensors import SafetensorError
 from torch import Tensor
 
-from ..box.connection import AttemptEnded, Box
-from ..box.open_and_load import load
+from ..box.connection import AttemptEnded, Box, load
 from ..box.worker.limits import Limits
 from ..box.worker.messages import (
     Build,

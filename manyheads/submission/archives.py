@@ -30,7 +30,7 @@ from ..course_fault import CourseFault
 from ..files import KeptContents
 from . import ENDINGS, Unreadable, is_archive, printable_name, read_bytes
 from .find import is_noise
-from .intake_limits import MIB, TOO_LARGE, TOO_MANY, Closed, IntakeLimits, unopened
+from .read import MIB, TOO_LARGE, TOO_MANY, Closed, IntakeLimits, unopened
 
 BLOCK = tarfile.BLOCKSIZE
 # bytes of all headers about one member; without it, 200,000 names in 424 KB used 15 GB

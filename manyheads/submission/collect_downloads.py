@@ -26,7 +26,7 @@ from ..files import KeptContents
 from ..result import NOT_AS_IT_IS
 from . import ENDINGS, Unreadable, is_archive, printable_name, read_text
 from .archives import Reader, own_name
-from .find import plain
+from .find import Exercises, NotPlaced, place_of, plain
 from .intake_journal import (
     TIMESTAMP,
     IntakeCandidate,
@@ -39,8 +39,6 @@ from .intake_journal import (
     read_memory,
     refuse_links,
 )
-from .intake_limits import IntakeLimits
-from .listed_times import ListedTimes
 from .platforms import (
     CLONES,
     FOLDERS,
@@ -53,9 +51,8 @@ from .platforms import (
     understood,
     unwrapped,
 )
-from .read import largest
-from .roster import NoFolder, People, Roster
-from .which_exercise import Exercises, NotPlaced, place_of
+from .read import IntakeLimits, largest
+from .roster_and_times import ListedTimes, NoFolder, People, Roster
 
 LOCK = ".collecting"
 MOST_NAMES = 10  # names of one student's unreadable files, in the journal and in messages

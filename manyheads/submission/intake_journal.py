@@ -30,15 +30,16 @@ from ..files import KeptContents, digest_of, naming, write_whole
 from ..result import NOT_AS_IT_IS, HandedIn
 from . import ENDINGS, Unreadable, read_text
 from .find import (
+    Exercises,
     NotGraded,
     Submission,
     closed_in,
     find_submissions,
     is_student,
+    place_of,
     plain,
     printable_name,
 )
-from .which_exercise import Exercises, place_of
 
 NAME = ".collected.jsonl"
 MOST_PATHS = 4  # paths in one sentence

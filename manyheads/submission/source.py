@@ -88,6 +88,8 @@ class Source:
         skipped: the numbers of the parts that ended the process in which they ran, and are
             therefore not run again.
         not_run: for a notebook, the cells with definitions that Jupyter does not run as Python.
+        from_kernel: whether the text holds only the definitions of a running notebook. A function
+            that is missing may then be in a cell that has not run.
     """
 
     name: str
@@ -98,6 +100,7 @@ class Source:
     cells: tuple[int, ...] = ()
     skipped: tuple[int, ...] = ()
     not_run: tuple[CellNotRun, ...] = ()
+    from_kernel: bool = False
 
     def load(self) -> Load:
         """Return the message that tells a box to load this text."""

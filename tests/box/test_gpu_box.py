@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from manyheads.box import contents
+from manyheads.box import contents, open_box
 from manyheads.box.canary import run_canary
 from manyheads.box.connection import AttemptEnded, Box
 from manyheads.box.contents import (
@@ -28,7 +28,6 @@ from manyheads.box.contents import (
 )
 from manyheads.box.level import BoxUnavailable, Level
 from manyheads.box.namespaces import GpuBox, GpuLock, NamespaceBox, launch_request
-from manyheads.box.open_and_load import open_box
 from manyheads.box.worker.limits import Limits
 from manyheads.box.worker.messages import Call
 from tests.make import replies

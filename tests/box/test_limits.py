@@ -14,11 +14,21 @@ from pathlib import Path
 
 import pytest
 
-from manyheads.box import connection, without_namespaces
-from manyheads.box.connection import ALL_REPLIES, AttemptEnded, Box, Connection, End, Spent
+from manyheads.box import connection, open_box, without_namespaces
+from manyheads.box.connection import (
+    ALL_REPLIES,
+    MOST_SKIPPED,
+    AttemptEnded,
+    Box,
+    Connection,
+    End,
+    Loaded,
+    Spent,
+    Stopped,
+    load,
+)
 from manyheads.box.host_processes import ZYGOTE_MIB, make_cgroup, plan_cgroup
 from manyheads.box.level import Level
-from manyheads.box.open_and_load import MOST_SKIPPED, Loaded, Stopped, load, open_box
 from manyheads.box.worker.limits import Limits
 from manyheads.box.worker.messages import Call, Load
 from manyheads.course import Course, Exercise

@@ -13,12 +13,11 @@ from pathlib import Path
 
 import pytest
 
-from manyheads.box import connection, host_processes, zygote_box
+from manyheads.box import connection, host_processes, open_box, zygote_box
 from manyheads.box.connection import Box
 from manyheads.box.contents import Bind, Equipment
 from manyheads.box.level import Level
 from manyheads.box.namespaces import NamespaceBox
-from manyheads.box.open_and_load import open_box
 from manyheads.box.worker.limits import Limits
 from manyheads.box.worker.messages import Call, Load
 from manyheads.box.zygote_box import uid_for_box

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from manyheads.submission.roster import FORM
+from manyheads.submission.roster_and_times import FORM
 from tests.conftest import Run
 from tests.make import COURSE, RIGHT, run
 

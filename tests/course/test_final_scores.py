@@ -11,6 +11,7 @@ import jsonschema
 import pytest
 import yaml
 
+from docs.site.schemas import SCHEMAS
 from manyheads.course import load_course
 from manyheads.course.course_yaml import LatePolicy, duration, moment, read_moment, shown_moment
 from manyheads.course.final_scores import NAME, Dates, Decisions, final, of_the_absent
@@ -18,7 +19,6 @@ from manyheads.course_fault import CourseFault
 from manyheads.report.class_summary import sentences
 from manyheads.report.report_content import adjustment_text, exercise_adjustments
 from manyheads.result import Result, with_total
-from manyheads.schemas import SCHEMAS
 
 from .conftest import result
 

@@ -12,8 +12,10 @@ import jsonschema
 import pytest
 import yaml
 
+from docs.site.schemas import SCHEMAS, schema_text
 from manyheads.box.worker.result_structure import Form
 from manyheads.course import Course, CourseError, find_course, load_course
+from manyheads.course.course_yaml import Axis, Parameter, Signature, parse_signature
 from manyheads.course.final_scores import NAME, Decisions
 from manyheads.course.model import (
     UnknownAssignment,
@@ -21,10 +23,8 @@ from manyheads.course.model import (
     course_secret,
     with_neighbours,
 )
-from manyheads.course.signatures import Axis, Parameter, Signature, parse_signature
 from manyheads.course_fault import CourseFault
-from manyheads.schemas import SCHEMAS, schema_text
-from manyheads.submission.roster import read_roster
+from manyheads.submission.roster_and_times import read_roster
 
 from .conftest import COURSE
 
@@ -553,7 +553,7 @@ def errors(course: Any) -> list[str]:
 @pytest.mark.parametrize("path", SCHEMAS, ids=lambda path: path.name)
 def test_the_file_is_what_the_model_says_and_a_json_schema(path: Path) -> None:
     assert path.read_text(encoding="utf-8") == schema_text(SCHEMAS[path]), (
-        "Next: python -m manyheads.schemas"
+        "Next: python -m docs.site.schemas"
     )
     jsonschema.Draft202012Validator.check_schema(json.loads(path.read_text(encoding="utf-8")))
 

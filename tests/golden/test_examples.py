@@ -19,9 +19,9 @@ from pathlib import Path
 import jsonschema
 import pytest
 
+from manyheads.box import open_box
 from manyheads.box.connection import Box
 from manyheads.box.level import Level
-from manyheads.box.open_and_load import open_box
 from manyheads.course import Course, load_course
 from manyheads.judge.grade_submission import Judge, Settings
 from manyheads.report.class_summary import ClassView

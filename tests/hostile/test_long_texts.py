@@ -16,7 +16,7 @@ from pkgutil import iter_modules
 import pytest
 
 import manyheads
-from manyheads.box.open_and_load import Stopped
+from manyheads.box.connection import Stopped
 from manyheads.box.worker.messages import Call, Raised, Reply
 from manyheads.checks.hidden_check import CheckOutcome, Layer
 from manyheads.checks.runner import Exchange

@@ -46,7 +46,8 @@ sys.modules["manyheads_worker.attempt"].execute = execute
 JUDGE = """
 import json, re, sys
 from pathlib import Path
-from manyheads.box.open_and_load import Level, open_box
+from manyheads.box import open_box
+from manyheads.box.level import Level
 from manyheads.course import load_course
 from manyheads.judge.grade_submission import Judge, Settings
 from manyheads.submission import Source

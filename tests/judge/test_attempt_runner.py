@@ -262,9 +262,7 @@ def test_an_error_that_breaks_cuda_costs_its_own_check_alone(box, device, text, 
 def test_starting_again_and_again_is_paid_for(box, monkeypatch):
     """By a clock of ours, on which a start takes eight seconds and nothing else takes any."""
     now = [0.0]
-    monkeypatch.setattr(
-        "manyheads.box.open_and_load.time", SimpleNamespace(monotonic=lambda: now[0])
-    )
+    monkeypatch.setattr("manyheads.box.connection.time", SimpleNamespace(monotonic=lambda: now[0]))
     starts = []
 
     def slowly(limits):

@@ -71,6 +71,7 @@ MASKED = SCORES.masked_fill(~MASK, -math.inf)
         pytest.param(tensor(18), tensor(12), "", id="half as much again"),
         pytest.param(tensor(12_000), tensor(12), "", id="a factor that nobody counts"),
         pytest.param(tensor(12.0), tensor(0.0), "", id="nothing is due"),
+        pytest.param(tensor(3.0), tensor(-math.inf), "", id="a number in place of −∞"),
     ],
 )
 def test_what_stands_out(mine: Tensor, right: Tensor, says: str) -> None:

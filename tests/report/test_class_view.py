@@ -26,7 +26,7 @@ from manyheads.report.pages import student_page, write_pages
 from manyheads.report.report_content import Labels
 from manyheads.report.terminal import class_exercises, class_table, exercise_report
 from manyheads.result import Diagnosed, ExerciseResult, Outcome, Result
-from manyheads.submission.roster import Roster, Student
+from manyheads.submission.roster_and_times import Roster, Student
 from manyheads.submission.source import LOAD_ERROR, UNTOUCHED
 from tests import make
 

@@ -25,7 +25,7 @@ from manyheads.result import (
     Result,
     write_result,
 )
-from manyheads.submission.roster import Roster, Student
+from manyheads.submission.roster_and_times import Roster, Student
 from tests import make
 from tests.conftest import Run
 from tests.make import TINY

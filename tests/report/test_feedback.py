@@ -14,7 +14,7 @@ import pytest
 from manyheads.course import load_course
 from manyheads.result import Result, write_result
 from manyheads.submission.collect_downloads import collect
-from manyheads.submission.roster import read_roster
+from manyheads.submission.roster_and_times import read_roster
 from tests import make
 from tests.conftest import Run
 

@@ -29,7 +29,7 @@ from manyheads.result import (
 )
 from manyheads.student.pictures import compared
 from manyheads.submission import NotGraded
-from manyheads.submission.roster import Roster, Student
+from manyheads.submission.roster_and_times import Roster, Student
 from tests import make
 
 HOSTILE = """</style><script>document.title='taken'</script><img src=x onerror=alert(1)> "' & {{ 7 \

@@ -14,7 +14,7 @@ from manyheads.report.pages import write_pages
 from manyheads.report.report_content import file_stems
 from manyheads.result import Adjustment, Result
 from manyheads.student.pictures import compared
-from manyheads.submission.roster import Roster, Student
+from manyheads.submission.roster_and_times import Roster, Student
 from tests.axe import SCHEMES, violations
 
 PHONE = 375

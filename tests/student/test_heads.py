@@ -10,7 +10,7 @@ from torch import Tensor
 
 from manyheads.box.worker.messages import Build, Call, FollowUp, Returned, TraceCall, Traced
 from manyheads.box.worker.tracing import trace
-from manyheads.course.signatures import parse_signature
+from manyheads.course.course_yaml import parse_signature
 from manyheads.judge.redact_hidden_inputs import Axes
 from manyheads.student.example_calls import Example, shows_a_triangle, sides_of, weights_by_call
 from manyheads.student.pictures import Picture, pictures_of

@@ -11,7 +11,7 @@ import pytest
 
 from manyheads.course import Course, load_course
 from manyheads.submission.collect_downloads import Collected, collect
-from manyheads.submission.roster import Roster, Student
+from manyheads.submission.roster_and_times import Roster, Student
 
 FILE = "04_reshape_dance.py"
 DANCED = f"multi_head_attention/{FILE}"

@@ -14,7 +14,7 @@ import pytest
 
 from manyheads.submission.collect_downloads import collect
 from manyheads.submission.intake_journal import State, read_memory
-from manyheads.submission.intake_limits import IntakeLimits
+from manyheads.submission.read import IntakeLimits
 
 from .conftest import DANCE, zip_bytes
 

@@ -13,7 +13,7 @@ import pytest
 from manyheads.course_fault import CourseFault
 from manyheads.submission.collect_downloads import collect
 from manyheads.submission.intake_journal import to_grade
-from manyheads.submission.roster import Roster, Student, read_roster
+from manyheads.submission.roster_and_times import Roster, Student, read_roster
 
 from .conftest import ADA, BEN, CLASS, DANCE, DANCED, EVE, FILE, PLATFORMS, download, zip_bytes
 

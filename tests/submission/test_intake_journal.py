@@ -15,7 +15,7 @@ from manyheads.course_fault import CourseFault
 from manyheads.submission import intake_journal
 from manyheads.submission.collect_downloads import LOCK, collect
 from manyheads.submission.intake_journal import folder_lock
-from manyheads.submission.roster import Roster, Student
+from manyheads.submission.roster_and_times import Roster, Student
 
 from .conftest import DANCE, FILE
 

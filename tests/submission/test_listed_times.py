@@ -11,7 +11,7 @@ from manyheads.course_fault import CourseFault
 from manyheads.submission import find_submissions
 from manyheads.submission.collect_downloads import Collected, collect
 from manyheads.submission.intake_journal import handed_in, read_memory
-from manyheads.submission.listed_times import read_times
+from manyheads.submission.roster_and_times import read_times
 
 from .conftest import DANCE, FILE, zip_bytes
 

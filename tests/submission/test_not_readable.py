@@ -11,7 +11,7 @@ import pytest
 
 from manyheads.submission.collect_downloads import Collected, collect
 from manyheads.submission.intake_journal import read_memory, to_grade
-from manyheads.submission.roster import Roster, Student
+from manyheads.submission.roster_and_times import Roster, Student
 
 from .conftest import ADA, BEN, CLASS, DANCE, DANCED, FILE, PLATFORMS, download, zip_bytes
 

@@ -4,7 +4,7 @@ stands beside them to nobody.
 
 import pytest
 
-from manyheads.submission.roster import Roster, Student
+from manyheads.submission.roster_and_times import Roster, Student
 
 from .conftest import DANCE, DANCED, FILE, zip_bytes
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from manyheads.course_fault import CourseFault
-from manyheads.submission.roster import Roster, Student, read_roster
+from manyheads.submission.roster_and_times import Roster, Student, read_roster
 
 
 def read(tmp_path: Path, text: str | bytes) -> Roster:

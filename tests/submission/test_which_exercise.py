@@ -6,10 +6,10 @@ import time
 
 import pytest
 
-from manyheads.submission import which_exercise
-from manyheads.submission.intake_limits import IntakeLimits
+from manyheads.submission import find
+from manyheads.submission.find import Exercises, NotPlaced, place_of
+from manyheads.submission.read import IntakeLimits
 from manyheads.submission.source import decoded
-from manyheads.submission.which_exercise import Exercises, NotPlaced, place_of
 from tests.make import notebook
 
 from .conftest import DANCE, zip_bytes
@@ -129,7 +129,7 @@ def test_of_one_student_so_much_code_is_parsed_and_no_more(run, zipped, monkeypa
         parsed.append(len(data))
         return decoded(data)
 
-    monkeypatch.setattr(which_exercise, "decoded", counted)
+    monkeypatch.setattr(find, "decoded", counted)
     many = {f"{i}/{name}": f"{DANCE}# {i}{'x' * 150_000}\n" for i in range(40)}
     download = zipped(
         {"lovelaceada_1_2_all.zip": zip_bytes(many), "hopperbela_3_4_homework.py": DANCE}
@@ -144,7 +144,7 @@ def test_of_one_student_so_much_code_is_parsed_and_no_more(run, zipped, monkeypa
 
 
 def test_a_file_that_names_nothing_of_an_exercise_is_not_parsed(course, monkeypatch):
-    monkeypatch.setattr(which_exercise, "decoded", lambda data: pytest.fail("parsed"))
+    monkeypatch.setattr(find, "decoded", lambda data: pytest.fail("parsed"))
     with pytest.raises(NotPlaced, match="defines nothing"):
         Exercises(course).exercise_of("model.py", b"def helper(): ...\n")
 

@@ -21,9 +21,9 @@ from typing import Any
 import pytest
 from xdist.scheduler import LoadScopeScheduling
 
+from ...box import open_box
 from ...box.connection import Box
 from ...box.level import Level
-from ...box.open_and_load import open_box
 from ...course import Course, Exercise, load_course
 from ...course_fault import CourseFault
 from ...diagnosis import Mutant, load_bank

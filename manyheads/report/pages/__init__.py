@@ -17,7 +17,7 @@ from ...files import told_where, write_whole
 from ...printable_text import visible
 from ...result import Result
 from ...submission import NotGraded
-from ...submission.roster import folded
+from ...submission.roster_and_times import folded
 from .. import class_summary, report_content
 from ..class_summary import ClassView
 from ..report_content import file_stems
@@ -99,10 +99,10 @@ def pictures_page(title: str, drawn: Sequence[Picture]) -> str:
 
     pages = _environment(ClassView(()), {("", "", title): drawn})
     if drawn:
-        from .. import heatmap  # imports torch
+        from ...student import pictures  # imports torch
 
         pages.globals["svg"] = lambda picture, panel: Markup(
-            heatmap.svg(picture, panel, heatmap.page_scale(picture))
+            pictures.svg(picture, panel, pictures.page_scale(picture))
         )
     return pages.get_template("plot.html.j2").render(
         title=title, drawn=drawn, generator="course plot"
@@ -157,9 +157,12 @@ def _environment(view: ClassView, drawn: Mapping[Key, Sequence[Picture]] = {}) -
         "pictures_of": lambda *key: drawn.get(key, ()),
     }
     if drawn:
-        from .. import heatmap  # imports torch
+        from ...student import pictures  # imports torch
 
-        pages.globals |= {"svg": lambda *args: Markup(heatmap.svg(*args)), "legend": heatmap.legend}
+        pages.globals |= {
+            "svg": lambda *args: Markup(pictures.svg(*args)),
+            "legend": pictures.legend,
+        }
     pages.tests["has"] = lambda outcomes, id_: id_ in outcomes
     pages.filters |= {
         "points": report_content.points,

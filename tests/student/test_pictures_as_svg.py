@@ -8,9 +8,19 @@ from xml.etree import ElementTree
 import pytest
 import torch
 
-from manyheads.report.heatmap import HEADS, LESS, MORE, NO_HEAD, legend, page_scale, svg
 from manyheads.report.pages import pictures_page
-from manyheads.student.pictures import Panel, Picture, compared
+from manyheads.student.pictures import (
+    HEAD_COLOURS,
+    LESS,
+    MORE,
+    NO_HEAD,
+    Panel,
+    Picture,
+    compared,
+    legend,
+    page_scale,
+    svg,
+)
 from tests.make import REPOSITORY
 
 INF, NAN = float("inf"), float("nan")
@@ -104,8 +114,8 @@ def test_an_address_stands_in_its_heads_colour_and_is_marked_where_another_is_ex
     ]
     assert texts(addresses(0, 1, 100, 101))[1:5] == ["0", "1", "100", "101"]
     assert inks(addresses(0, 1, 100, 101)) == {
-        (f"var({HEADS[0]})", "None"): 2,
-        (f"var({HEADS[1]})", "None"): 2,
+        (f"var({HEAD_COLOURS[0]})", "None"): 2,
+        (f"var({HEAD_COLOURS[1]})", "None"): 2,
     }
     assert legend(addresses(0, 1, 100, 101)).endswith(
         "Numbers are addresses, 100·token + channel; colours are heads."
@@ -177,7 +187,7 @@ def colours(text: str) -> dict[str, list[str]]:
     return palette
 
 
-@pytest.mark.parametrize("name", [*dict.fromkeys([*HEADS, MORE, LESS, NO_HEAD])])
+@pytest.mark.parametrize("name", [*dict.fromkeys([*HEAD_COLOURS, MORE, LESS, NO_HEAD])])
 def test_text_stands_out_on_every_colour_by_day_and_by_night(name: str) -> None:
     """WCAG 2's ratio. A cell lets the paper through, whose contrast is larger."""
 
