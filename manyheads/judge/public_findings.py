@@ -230,8 +230,8 @@ def _not_yet_checked(replies: PublicReplies) -> set[str]:
 
     Some checks run only if all others pass. Until then, their functions are right only so far.
     """
-    run_check_ids = {visible.check.id for visible in replies.visible}
-    waiting = [check for check in replies.dictionary.visible if check.id not in run_check_ids]
+    run_ids = {visible.check.id for visible in replies.visible}
+    waiting = [check for check in replies.dictionary.visible if check.id not in run_ids]
     asks = (ask for check in waiting for ask in check.asks)
     # The last call of a group is the one that is checked. It is compared with those before it.
     checked_calls = {group[-1] for ask in asks for group in ask.calls}
@@ -338,10 +338,8 @@ def _choose_failure(
     # a failure without calls is the end of the process
     failure = min(failures, key=rank) if failures[0].calls else failures[0]
     word, sizes = _word_and_sizes(name, failure, replies_by_function)
-    about_numbers = _about_numbers(
-        failure, replies_by_function.replies, has_misconception=bool(ids)
-    )
-    evidence = joined(failure.evidence, about_numbers, word, sizes, failure.advice)
+    numbers = _about_numbers(failure, replies_by_function.replies, has_misconception=bool(ids))
+    evidence = joined(failure.evidence, numbers, word, sizes, failure.advice)
     return ChosenFailure(failure.check.title, evidence, failure.raised)
 
 
