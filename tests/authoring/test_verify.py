@@ -699,7 +699,7 @@ def assert_broken(lines: list[Line], expected: dict[str, list[str]]) -> None:
                 "title: You divided: wrongly",
             ),
             CourseError,
-            f"{TEXTS}:4: mapping values are not allowed in this context. Next: ",
+            f"{TEXTS}:4: mapping values are not allowed here. Next: ",
             id="words with a colon",
         ),
         pytest.param(
@@ -802,7 +802,7 @@ def assert_broken(lines: list[Line], expected: dict[str, list[str]]) -> None:
                 '  hint:\n    - "How many numbers are in',
             ),
             CourseError,
-            "counts_all has 'hint', which nothing reads",
+            "counts_all.hint: there is no such key; did you mean hints?",
             id="words with a misspelt entry",
         ),
         pytest.param(
@@ -812,10 +812,7 @@ def assert_broken(lines: list[Line], expected: dict[str, list[str]]) -> None:
                 '    - "One more."\n    - "How many numbers are in',
             ),
             CourseError,
-            (
-                "texts.yaml:3: counts_all, hints needs three hints: a question, a pointer, and "
-                "almost the answer"
-            ),
+            ("counts_all.hints: needs three hints: a question, a pointer, and almost the answer"),
             id="words with a fourth hint",
         ),
         pytest.param(
