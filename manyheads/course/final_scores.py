@@ -259,7 +259,7 @@ class Decisions:
         )
         for row in (row for row in self.rows if row.assignment in assignments):
             student = row.override.student
-            if student in groups:
+            if student is not None and student in groups:
                 sentences.append(
                     f"{row.location}: {student!a} is a group, with {' and '.join(groups[student])}."
                     " Next: a row for each member in place of that line"

@@ -434,7 +434,7 @@ def _error_message(error: ErrorDetails, model: type[BaseModel]) -> str:
 
 
 def _in_plain_words(error: ErrorDetails) -> str:
-    """Return what pydantic says of a value that is empty, no text or too small; "" for the rest."""
+    """Return the problem of an empty or too small value, or of no text; "" for other problems."""
     type_, limits = error["type"], error.get("ctx", {})
     if error["input"] is None:
         return "nothing is written after it"

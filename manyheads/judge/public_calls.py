@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 
 from ..box.connection import AttemptEnded, End
 from ..box.worker.messages import Call, Raised, Reply
+from ..checks.asserts import MAX_ORDINAL, label
 from ..checks.explain import describe_exception
 from ..checks.hidden_check import AttemptRaised, CheckFailed, CheckOutcome, Layer
 from ..checks.runner import LocalRecordingRunner, target_of
@@ -95,6 +96,18 @@ class PublicReplies:
         """Whether nothing is written, and so no visible check passes."""
         return _is_untouched(self.source, self.visible)
 
+    def with_argument_names(self, sentence: str, function: str) -> str:
+        """Return a sentence about a function with the names of its arguments, not their order.
+
+        "the fourth argument" becomes "`block_q`" if the exercise calls it so.
+        """
+        signatures = self.signatures.get(function, ())
+        for position, parameter in enumerate(
+            signatures[0].call[:MAX_ORDINAL] if signatures else ()
+        ):
+            sentence = sentence.replace(label(f"args.{position}"), f"`{parameter.name}`")
+        return sentence
+
     def _functions_of(self, calls: Sequence[int]) -> list[str]:
         """Return the functions that these calls call, each once, in the order of the calls."""
         return list(dict.fromkeys(target_of(self.dictionary.calls[i]) for i in calls))
@@ -113,6 +126,8 @@ class PublicReplies:
             evidence, raised = evidence_of(visible.violation.error)
             # The last call is the one at fault. The others only give the values to compare with.
             function = target_of(self.dictionary.calls[visible.violation.calls[-1]])
+            if raised is None:
+                evidence = self.with_argument_names(evidence, function)
             outcome = "failed" if raised is None else "error"
             return public_outcome(visible.check, outcome, evidence, function)
         for function in self._functions_of(visible.check.all_calls):

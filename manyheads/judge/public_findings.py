@@ -30,10 +30,13 @@ from ..diagnosis.oracles import Violation, first_broken, groups_of
 from ..result import State
 from ..submission.source import DEFINITIONS, NO_TEXT, Source
 from .definition_faults import (
+    always_true_advice,
+    call_of_helper,
     definition_fault,
     ineffective_refusal_advice,
     missing_device_advice,
     return_order_advice,
+    unused_result_advice,
 )
 from .describe_wrong_numbers import origin_of_numbers, what_stands_out
 from .exception_advice import loop_fault, suggest
@@ -188,11 +191,16 @@ def _failure(
     advice = return_order_advice(replies.source, name, forms[0]) if forms else ""
     if raised and not advice:
         advice = suggest(replies.source, raised)
+    if raised:
+        advice = joined(call_of_helper(replies.source, name, raised.line or 0), advice)
+    if raised is None:
+        evidence = replies.with_argument_names(evidence, name)
     wrong_calls = (replies.observations[i] for i in violation.calls)
     is_off_topic, origin = False, ""
     if oracle == "values":
         is_off_topic = any(ask.oracle == "moves" for ask in check.asks)
         origin = next(filter(None, map(origin_of_numbers, wrong_calls)), "")
+        origin = replies.with_argument_names(origin, name)
     return Failure(
         check,
         evidence,
@@ -606,6 +614,9 @@ def _evidence(
     if "device" in failure.evidence:  # the message mentions the device
         explanation = explanation or missing_device_advice(source, summary.name)
     explanation = explanation or ineffective_refusal_advice(source, summary.name)
+    if failure.raised is None:
+        explanation = explanation or unused_result_advice(source, summary.name)
+        explanation = explanation or always_true_advice(source, summary.name)
     # two LIMITs: one for the message of an exception, one for the rest
     return joined(sanitize(failure.evidence, 2 * LIMIT), explanation)
 
