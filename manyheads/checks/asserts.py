@@ -305,6 +305,10 @@ def _by(error: float) -> str:
     return f", all by less than {SLIGHT:.1%} of the largest" if error < SLIGHT else ""
 
 
+_ORDINALS = "first second third fourth fifth sixth".split()
+MAX_ORDINAL = len(_ORDINALS)  # `label` calls every further argument the last one
+
+
 def label(name: str) -> str:
     """Return the name of an argument or parameter for students: "the first argument"."""
     prefix, _, suffix = name.partition(".")
@@ -313,8 +317,7 @@ def label(name: str) -> str:
         return f"{label(argument)} of call {int(step) + 2}"
     if prefix == "args":
         index, _, key = suffix.partition(".")
-        ordinals = "first second third fourth fifth sixth".split()
-        ordinal = ordinals[int(index)] if int(index) < len(ordinals) else "last"
+        ordinal = _ORDINALS[int(index)] if int(index) < MAX_ORDINAL else "last"
         return f"the {ordinal} argument" + (f"'s {key}" if key else "")
     if prefix == "kwargs":
         return f"the argument {suffix}"

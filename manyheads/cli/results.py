@@ -129,6 +129,22 @@ def known_students(course: Course) -> set[str]:
     return on_roster | handed_in | {*students_in(course.root / RESULTS)}
 
 
+def groups_of(course: Course) -> dict[str, list[str]]:
+    """Return the members of each group on the roster of course.yaml. Raises CourseFault.
+
+    A group with the name of a student is left out.
+    """
+    path = roster_of(course, None)
+    students = read_roster(path).students if path is not None else ()
+    groups: dict[str, list[str]] = {}
+    for student in students:
+        if student.group:
+            groups.setdefault(student.group, []).append(student.id)
+    for student in students:
+        groups.pop(student.id, None)
+    return groups
+
+
 def of_absent(counted: Sequence[Result], decisions: Decisions, members: ClassList) -> list[Result]:
     """Return results of students on the roster who handed in nothing but have a decision."""
     by_assignment: dict[str, list[Result]] = {}
@@ -606,7 +622,7 @@ def overrides(
     console.print(
         _rows(rows, decisions.zone, labels) if rows else f"{loaded.root / NAME}: nothing is decided"
     )
-    unknown = decisions.of_nobody(students, ids) if students else []
+    unknown = decisions.of_nobody(students, ids, groups_of(loaded)) if students else []
     console.say(*(f"course: {sentence}" for sentence in unknown), style="red")
     if unknown:
         raise Exit(2)

@@ -154,7 +154,20 @@ class _File:
     def stored_attributes(self) -> set[str]:
         """The attributes that the file sets, of any object."""
         attributes = _all_of(self.nodes, ast.Attribute)
-        return {n.attr for n in attributes if isinstance(n.ctx, ast.Store)}
+        return self.buffers | {n.attr for n in attributes if isinstance(n.ctx, ast.Store)}
+
+    @cached_property
+    def buffers(self) -> set[str]:
+        """The names under which `self.register_buffer` keeps tensors."""
+        names = set()
+        for node in self.nodes:
+            match node:
+                case ast.Call(
+                    ast.Attribute(ast.Name("self"), "register_buffer"),
+                    [ast.Constant(str(name)), *_],
+                ):
+                    names.add(name)
+        return names
 
     @cached_property
     def function(self) -> ast.FunctionDef | None:
@@ -296,6 +309,9 @@ def _advise_forward(file: _File, class_name: str | None) -> str:
     If the module's class is not in the file, its functions are searched.
     """
     methods = _methods_of(file, class_name)
+    has_forward = any(method.name == "forward" for method in methods)
+    if not has_forward and (inside := _forward_inside(methods)):
+        return inside
     names = [function.name for function in methods or file.functions]
     if near := get_close_matches("forward", names, 1):
         return f"Did you mean forward, where it says {near[0]}?"
@@ -306,6 +322,41 @@ def _advise_forward(file: _File, class_name: str | None) -> str:
         f"A module calls its method forward, and this class has {other_methods[0].name} on line "
         f"{other_methods[0].lineno}."
     )
+
+
+def _forward_inside(methods: Sequence[ast.FunctionDef]) -> str:
+    """Return that forward is written inside another method of its class; "" if it is not."""
+    for method in methods:
+        for node in ast.walk(method):
+            if isinstance(node, ast.FunctionDef) and node.name == "forward":
+                return (
+                    f"`forward` on line {node.lineno} stands inside {method.name}: give its `def` "
+                    f"the indentation of the `def` on line {method.lineno}."
+                )
+    return ""
+
+
+def _comma_after_value(file: _File) -> str:
+    """Return which line ends in a comma, so that what the line that raised calls is a tuple."""
+    called = {_name_of(node.func) for node in file.expressions if isinstance(node, ast.Call)}
+    for node in file.nodes:
+        match node:
+            case ast.Assign([target], ast.Tuple([_])) if _name_of(target) in called - {""}:
+                return (
+                    f"The comma at the end of line {node.end_lineno} makes `{_name_of(target)}` a "
+                    "tuple: take it out."
+                )
+    return ""
+
+
+def _name_of(node: ast.expr) -> str:
+    """Return a short name, or an attribute of self with "self." before it; "" for the rest."""
+    match node:
+        case ast.Name(name) if len(name) <= MAX_NAME:
+            return name
+        case ast.Attribute(ast.Name("self"), name) if len(name) <= MAX_NAME:
+            return f"self.{name}"
+    return ""
 
 
 def _init_has_another_name(file: _File, class_name: str) -> str:
@@ -321,15 +372,15 @@ def _init_has_another_name(file: _File, class_name: str) -> str:
 def loop_fault(source: Source, raised: Raised) -> str:
     """Return which statement of a loop keeps all rounds but one from the line that raised.
 
-    A `return` may end the loop, or each round may empty a list or replace a value. Returns "" if
-    the text has no such statement.
+    A `return` may end the loop, or each round may empty a list, replace a value or cut it. Returns
+    "" if the text has no such statement.
     """
     if raised.type != "RuntimeError":
         return ""
     file = _file(source, raised.line or 0)
     loops = (node for node in file.function_nodes if isinstance(node, ast.For | ast.While))
     for loop in islice(loops, MAX_LOOPS):
-        fault = _early_return(file, loop)
+        fault = _early_return(file, loop) or _value_cut_again(file, loop)
         if not fault and file.line > (loop.end_lineno or 0):
             fault = _emptied_list(file, loop) or _replaced_value(file, loop)
         if fault:
@@ -346,6 +397,40 @@ def _early_return(file: _File, loop: ast.For | ast.While) -> str:
                 f"line {loop.lineno}, and ends it at its first turn."
             )
     return ""
+
+
+def _value_cut_again(file: _File, loop: ast.For | ast.While) -> str:
+    """Return which value of above the loop each turn replaces by a part of itself; "" if none.
+
+    The index must depend on the loop, or the same part is taken on purpose.
+    """
+    if not isinstance(loop, ast.For):
+        return ""
+    nodes_above = (
+        n for n in file.function_nodes if getattr(n, "lineno", loop.lineno) < loop.lineno
+    )
+    parameters = _parameters(file.function) if file.function is not None else []
+    values_above = {*parameters, *_names(nodes_above, ast.Store)}
+    names_in_loop = _names(ast.walk(loop), ast.Store)
+    for statement in loop.body:
+        if not isinstance(statement, ast.Assign):
+            continue
+        targets = [_name_of(node) for node in _elements(statement.targets[0])]
+        for target, value in zip(targets, _elements(statement.value), strict=False):
+            match value:
+                case ast.Subscript(ast.Name(name), index) if name == target in values_above:
+                    if _names(ast.walk(index)) & (names_in_loop - {name}):
+                        return (
+                            f"`{name}` on line {statement.lineno} is replaced by a part of itself "
+                            "in each turn of the loop: the next turn needs the whole, so give the "
+                            "part another name."
+                        )
+    return ""
+
+
+def _elements(node: ast.expr) -> list[ast.expr]:
+    """Return the elements of a tuple, or the expression itself."""
+    return node.elts if isinstance(node, ast.Tuple) else [node]
 
 
 def _emptied_list(file: _File, loop: ast.For | ast.While) -> str:
@@ -510,14 +595,41 @@ def _misspelt_attribute(file: _File, type_name: str | None, module: str | None, 
     if near := _similar_name(word, vocabulary):
         return f"Did you mean {near}, where it says {word}?"
     classes = {node.name for node in file.classes}
+    if type_name in classes and (line := _set_below(file, word)):
+        return f"self.{word} gets its value only below, on line {line}."
     if type_name in classes and word not in file.stored_attributes | file.defined:
         return f"Is self.{word} set in __init__, before it is used?"
     return ""
 
 
+def _set_below(file: _File, word: str) -> int:
+    """Return the first line of the same function that sets self.word, below the one that raised.
+
+    Returns 0 if there is none, or if a line above sets it, too.
+    """
+    lines = [
+        node.lineno
+        for node in file.function_nodes
+        if isinstance(node, ast.Attribute) and _name_of(node) == f"self.{word}"
+        if isinstance(node.ctx, ast.Store)
+    ]
+    return min(lines) if lines and min(lines) > file.line else 0
+
+
 def _misspelt_name(file: _File, word: str) -> str:
     """Return which name is meant by an undefined one, perhaps an attribute of self or torch."""
-    if word not in _names(file.expressions) or word in file.defined:
+    if word not in _names(file.expressions):
+        return ""
+    for node in file.nodes:
+        if isinstance(node, ast.ClassDef) and node.name == word and file.covers(node):
+            return (
+                f"Line {file.line} stands inside the class {word}, which is not there before its "
+                "last line has run: is it indented too far?"
+            )
+    has_self = file.function is not None and _parameters(file.function)[:1] == ["self"]
+    if word in file.buffers and has_self:
+        return f"Did you mean self.{word}, where it says {word}?"
+    if word in file.defined:
         return ""
     in_torch = getattr(torch, word, torch)
     is_function = len(word) > 1 and not isinstance(in_torch, type | type(torch))
@@ -560,6 +672,7 @@ _RULES: Sequence[tuple[str, Callable[..., str]]] = (
     ),
     (r"(?:TypeError|AttributeError): .*NoneType", _function_without_return),
     (r"(?:TypeError|AttributeError): .*NoneType", _unchecked_none),
+    (r"TypeError: 'tuple' object is not callable$", _comma_after_value),
     # Python's message about the indices of a slice mentions "an __index__ method".
     (
         r"(?:TypeError|AttributeError): (?!.*(?:NoneType|__index__)).*"

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 
 from ..box.connection import AttemptEnded, End
 from ..box.worker.messages import Call, Raised, Reply
+from ..checks.asserts import MAX_ORDINAL, label
 from ..checks.explain import describe_exception
 from ..checks.hidden_check import AttemptRaised, CheckFailed, CheckOutcome, Layer
 from ..checks.runner import LocalRecordingRunner, target_of
@@ -108,6 +109,8 @@ class PublicReplies:
             evidence, raised = evidence_of(visible.violation.error)
             # The last call is the one at fault. The others only give the values to compare with.
             function = target_of(self.dictionary.calls[visible.violation.calls[-1]])
+            if raised is None:
+                evidence = name_arguments(evidence, self.signatures.get(function, ()))
             outcome = "failed" if raised is None else "error"
             return public_outcome(visible.check, outcome, evidence, function)
         for function in self._functions_of(visible.check.all_calls):
@@ -401,6 +404,21 @@ def _single_number(reply: Reply) -> float | None:
         return None
     number = float(tensors[0])
     return None if math.isnan(number) else number
+
+
+def name_arguments(sentence: str, signatures: Sequence[Signature]) -> str:
+    """Return a sentence about a function with the names of its arguments, not their order.
+
+    "the fourth argument" becomes "`block_q`" if the exercise calls it so.
+
+    Args:
+        sentence: The sentence.
+        signatures: The signatures of the function; the first one has the names.
+    """
+    parameters = signatures[0].call[:MAX_ORDINAL] if signatures else ()
+    for position, parameter in enumerate(parameters):
+        sentence = sentence.replace(label(f"args.{position}"), f"`{parameter.name}`")
+    return sentence
 
 
 def expected_arguments(signatures: Sequence[Signature]) -> tuple[str, ...]:

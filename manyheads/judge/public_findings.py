@@ -30,15 +30,18 @@ from ..diagnosis.oracles import Violation, first_broken, groups_of
 from ..result import State
 from ..submission.source import DEFINITIONS, NO_TEXT, Source
 from .definition_faults import (
+    always_true_advice,
+    call_of_helper,
     definition_fault,
     ineffective_refusal_advice,
     missing_device_advice,
     return_order_advice,
+    unused_result_advice,
 )
 from .describe_wrong_numbers import origin_of_numbers, what_stands_out
 from .exception_advice import loop_fault, suggest
 from .locate_misconceptions import LocatedMisconception, RepliesByFunction, locate_misconceptions
-from .public_calls import PublicReplies, evidence_of, expected_arguments
+from .public_calls import PublicReplies, evidence_of, expected_arguments, name_arguments
 from .redact_hidden_inputs import Axes, Signatures, axes_of, name_sizes
 
 STUB_ENDS = "the stub's raise"  # The evidence about a left-over raise begins with these words.
@@ -182,15 +185,21 @@ def _failure(
     """Return the failure of a function that violates an oracle of a check."""
     evidence, raised = evidence_of(violation.error, is_shown=not replies.is_graded)
     oracle = violation.ask.oracle
-    forms = [signature.form for signature in replies.signatures.get(name, ())]
+    signatures = replies.signatures.get(name, ())
+    forms = [signature.form for signature in signatures]
     advice = return_order_advice(replies.source, name, forms[0]) if forms else ""
     if raised and not advice:
         advice = suggest(replies.source, raised)
+    if raised is None:
+        evidence = name_arguments(evidence, signatures)
+    else:
+        advice = joined(call_of_helper(replies.source, name, raised.line or 0), advice)
     wrong_calls = (replies.observations[i] for i in violation.calls)
     is_off_topic, origin = False, ""
     if oracle == "values":
         is_off_topic = any(ask.oracle == "moves" for ask in check.asks)
         origin = next(filter(None, map(origin_of_numbers, wrong_calls)), "")
+        origin = name_arguments(origin, signatures)
     return Failure(
         check,
         evidence,
@@ -583,6 +592,9 @@ def _evidence(
     if "device" in failure.evidence:  # the message mentions the device
         explanation = explanation or missing_device_advice(source, summary.name)
     explanation = explanation or ineffective_refusal_advice(source, summary.name)
+    if failure.raised is None:
+        explanation = explanation or unused_result_advice(source, summary.name)
+        explanation = explanation or always_true_advice(source, summary.name)
     # two LIMITs: one for the message of an exception, one for the rest
     return joined(sanitize(failure.evidence, 2 * LIMIT), explanation)
 

@@ -117,7 +117,7 @@ def test_a_function_that_fails_a_hidden_check_alone_is_wrong(running_mean: Exerc
             "wrong_view",
             "split_heads",
             "splits channels into heads",
-            "At [0, 0, 1, 0] should be the number that the first argument has at [0, 1, 0]; yours "
+            "At [0, 0, 1, 0] should be the number that `x` has at [0, 1, 0]; yours "
             "is the one at [0, 0, 6]",
             id="a view in place of a transpose",
         ),
@@ -125,7 +125,7 @@ def test_a_function_that_fails_a_hidden_check_alone_is_wrong(running_mean: Exerc
             "merge_no_transpose",
             "merge_heads",
             "lays the heads side by side again, in order",
-            "At [0, 0, 6] should be the number that the first argument has at [0, 1, 0, 0]; yours "
+            "At [0, 0, 6] should be the number that `y` has at [0, 1, 0, 0]; yours "
             "is the one at [0, 0, 1, 0]",
             id="a transpose that is missing",
         ),
