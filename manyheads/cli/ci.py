@@ -113,7 +113,7 @@ def gradescope(
 
     Example: `course ci gradescope --assignment averages`
     """
-    from ..platforms.gradescope_autograder import grade_for_gradescope
+    from ..platforms.grade_in_gradescope import grade_for_gradescope
     from ..report.report_content import out_of
 
     result = grade_for_gradescope(root, assignment)
