@@ -120,7 +120,7 @@ def verify(
     """
     loaded = instructors_course_of(course, "verify")
     selected = exercises_named(loaded, exercises or [], assignment)
-    from ..authoring.verify.plugin import Line, verify_course
+    from ..authoring.verify.run_claims import Line, verify_course
 
     console, marks = open_console(), {True: ("✓", "green"), False: ("✗", "red"), None: ("·", "dim")}
 
