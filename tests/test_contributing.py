@@ -13,7 +13,7 @@ from manyheads.box.worker import seccomp
 from manyheads.cli import results as command
 from manyheads.diagnosis import diagnose
 from manyheads.lines.search import RULES
-from manyheads.report.exports import FORMATS
+from manyheads.report.score_exports import FORMATS
 from manyheads.submission.download_layouts import ROWS
 
 ROOT = Path(__file__).parents[1]
