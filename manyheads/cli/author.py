@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from typer import Argument, Exit, Option
 
-from ..box.level import Level
+from ..box.level_and_device import Level
 from ..course import Course, CourseError
 from ..judge.judge_process import usable
 from ..report.command_name import as_called

@@ -12,7 +12,7 @@ from typing import Annotated
 
 from typer import Argument, Exit, Option
 
-from ..box.level import Device, Level
+from ..box.level_and_device import Device, Level
 from ..course.final_scores import Decisions, final
 from ..course.model import course_secret
 from ..course_fault import CourseFault
