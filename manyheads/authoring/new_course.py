@@ -1,6 +1,7 @@
 """Write a small complete course with the engine as one file, or the skeleton of an exercise.
 
-`course init` and `course new` use this module.
+It also removes an assignment, such as the example of `course init`. `course init` and `course new`
+use this module.
 """
 
 from __future__ import annotations

@@ -1,4 +1,8 @@
-"""`course ci`: the steps of the class repository's workflow."""
+"""`course ci`: the steps of the class repository's workflow, and Gradescope's autograder.
+
+`course ci collect`, `grade` and `report` are the steps of the workflow. `course ci gradescope` runs
+in Gradescope's container.
+"""
 
 from __future__ import annotations
 
