@@ -21,9 +21,9 @@ from manyheads.checks import (
     expect,
 )
 from manyheads.checks.asserts import TOLERANCE, difference
+from manyheads.checks.gradients import expect_gradients, is_cut
 
 from . import _layers as layer
-from ._gradients import expect_gradients, is_cut
 
 BROKE_LATER = {"RuntimeError", "EinopsError", "IndexError"}
 TWO_DEVICES = re.compile(r"same device|expected device|cross-device|CUDA|NVIDIA")

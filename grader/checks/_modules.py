@@ -19,11 +19,11 @@ from manyheads.checks import (
     expect,
 )
 from manyheads.checks.asserts import HALF_PRECISION, assert_near
+from manyheads.checks.gradients import expect_gradients, is_cut, weights_without_effect
 
 from . import _again
 from . import _layers as layer
 from ._functions import agree, same
-from ._gradients import expect_gradients, is_cut, weights_without_effect
 from ._moved_later import moved_after_a_call
 
 DEEP = 44.0  # scores can lie this far below 0: the number that hides a key must lie deeper

@@ -16,11 +16,11 @@ from manyheads.checks import (
     assert_unmutated,
     expect,
 )
+from manyheads.checks.gradients import expect_gradients, is_cut
 
 from ._causal_attention import Subject
 from ._conditions import of_module
 from ._functions import dtype, evidence_of_fixed_sizes, stays_on_the_device
-from ._gradients import expect_gradients, is_cut
 from ._modules import Layers, Sizes, asked_of, changed, joined, without_nan
 
 TARGET = "mha_by_loop"

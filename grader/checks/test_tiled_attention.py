@@ -6,11 +6,11 @@ The softmax goes through its row in blocks, and attention is made from it.
 import torch
 
 from manyheads.checks import assert_finite, assert_matches, assert_shape, expect, moved
+from manyheads.checks.gradients import expect_gradients, is_cut
 
 from ._causal_attention import WATCHED
 from ._conditions import of_queries_keys_values, of_scores
 from ._functions import dtype, leaves_its_arguments, same, stays_on_the_device
-from ._gradients import expect_gradients, is_cut
 from ._modules import Layers, asked_of
 
 ONLINE, TILED = "online_softmax", "tiled_attention"

@@ -8,6 +8,7 @@ from ..box.worker.messages import StandIn
 from .asserts import (
     HALF_PRECISION,
     CheckFailed,
+    assert_differs,
     assert_finite,
     assert_gradients_match,
     assert_matches,
@@ -15,13 +16,16 @@ from .asserts import (
     assert_refused,
     assert_same,
     assert_shape,
+    assert_tensor,
     assert_unmutated,
     expect,
     moved,
 )
 from .check_evidence import Evidence, Number
 from .conditions import Condition
+from .contract import function_contract
 from .hidden_check import Layer, check, edit
+from .positions import assert_moved_from, changed_positions
 from .runner import ImplementationModule
 
 __all__ = [
@@ -33,16 +37,21 @@ __all__ = [
     "Layer",
     "Number",
     "StandIn",
+    "assert_differs",
     "assert_finite",
     "assert_gradients_match",
     "assert_matches",
+    "assert_moved_from",
     "assert_near",
     "assert_refused",
     "assert_same",
     "assert_shape",
+    "assert_tensor",
     "assert_unmutated",
+    "changed_positions",
     "check",
     "edit",
     "expect",
+    "function_contract",
     "moved",
 ]

@@ -93,6 +93,28 @@ def assert_same(got: Answer | Tensor, second: Answer | Tensor, evidence: Evidenc
         raise CheckFailed(evidence)
 
 
+def assert_differs(
+    got: Answer | Tensor, mistake: Answer | Tensor, evidence: Evidence | str, suspect: str = ""
+) -> None:
+    """Assert that an answer is not the result of a mistake. If it is, `evidence` is shown.
+
+    Example: `assert_differs(got, attend_oracle(q, k, k), "the keys are mixed, not the values")`
+
+    Args:
+        got: an answer of the attempt.
+        mistake: the result of the mistake.
+        evidence: the sentence that the student reads.
+        suspect: the id of a misconception for which this failure alone is proof.
+    """
+    expect(not agrees(got, mistake), evidence, suspect)
+
+
+def agrees(got: Answer | Tensor, want: Answer | Tensor) -> bool:
+    """Return whether two tensors have one shape, and values that `assert_matches` accepts."""
+    actual, expected = _tensor(got), _tensor(want)
+    return actual.shape == expected.shape and difference(actual, expected) <= TOLERANCE
+
+
 def assert_shape(got: Answer | Tensor, shape: torch.Size | tuple[int, ...], name: str = "") -> None:
     """Assert that the answer has this shape.
 
@@ -106,6 +128,12 @@ def assert_shape(got: Answer | Tensor, shape: torch.Size | tuple[int, ...], name
     if actual.shape != shape:
         evidence = Evidence("{} should have shape {}; yours has {}", name, shape, actual.shape)
         raise CheckFailed(evidence, expected=shape)
+
+
+def assert_tensor(got: Answer) -> None:
+    """Assert that the answer is one tensor."""
+    is_tensor = got.kind == "tensor"
+    expect(is_tensor, f"a tensor was expected; yours returned {got.returned}", "interface")
 
 
 def assert_finite(got: Answer | Tensor, name: str = "") -> None:
