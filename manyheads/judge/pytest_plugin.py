@@ -25,11 +25,12 @@ from .run_hidden_checks import (
     check_of,
     is_for_another_device,
     pytest_configure,
+    pytest_pycollect_makeitem,
     run_checks,
 )
 
 __all__ = ["attempt", "draw", "hidden_box", "pytest_addoption", "pytest_collection_modifyitems"]
-__all__ += ["pytest_configure", "pytest_pyfunc_call", "reference"]
+__all__ += ["pytest_configure", "pytest_pycollect_makeitem", "pytest_pyfunc_call", "reference"]
 
 HANG_SECONDS = 300.0  # for one check
 _run_secret = secrets.token_bytes(16)  # in place of the course's, so that inputs are drawn anew
@@ -45,9 +46,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Let pytest-timeout end a check that hangs."""
+    """Let pytest-timeout end a check that hangs, and leave fixtures of the course to `run_checks`.
+
+    Their values follow from random numbers of the check, which `pytest_pyfunc_call` draws.
+    """
     for item in items:
-        if item.get_closest_marker("hidden_check") and not item.get_closest_marker("timeout"):
+        if not item.get_closest_marker("hidden_check") or not isinstance(item, pytest.Function):
+            continue
+        item.fixturenames = [name for name in item.fixturenames if name == "attempt"]
+        if not item.get_closest_marker("timeout"):
             item.add_marker(pytest.mark.timeout(HANG_SECONDS))
 
 
