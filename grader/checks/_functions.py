@@ -118,14 +118,16 @@ def seen_in(mask, example_mask=None):
 @layer.shape(0.25)
 def shapes(calls_of, attempt, reference, draw):
     """takes its arguments by name and gives one tensor of the right shape"""
-    for name, kwargs in calls_of(draw).items():
+    expect_shapes(attempt, reference, calls_of(draw))
+
+
+def expect_shapes(attempt, reference, arguments):
+    """Fail unless each function takes these arguments by name and gives one tensor of the shape."""
+    for name, kwargs in arguments.items():
         answer, expected = attempt.call(name, **kwargs), reference.call(name, **kwargs)
-        expect(
-            answer.kind == "tensor",
-            f"{name} should return one tensor; yours is {answer.returned}",
-            "interface",
-        )
-        assert_shape(answer, expected.output.shape, f"the output of {name}")
+        evidence = f"{name} should return one tensor; yours is {answer.returned}"
+        expect(answer.kind == "tensor", evidence, "interface")
+        assert_shape(answer, expected.shape, f"the output of {name}")
 
 
 @layer.gradients(0.25)

@@ -45,11 +45,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Let pytest-timeout end a check that hangs, and leave fixtures of the course to `run_checks`.
 
-    Their values follow from random numbers of the check, which `pytest_pyfunc_call` draws.
+    Their values follow from random numbers of the check, which `pytest_pyfunc_call` draws. If the
+    judge collects the checks, this has no effect.
     """
+    if config.option.collectonly:
+        return
     for item in items:
         if not item.get_closest_marker("hidden_check") or not isinstance(item, pytest.Function):
             continue
