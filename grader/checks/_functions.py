@@ -162,17 +162,15 @@ def gradients(calls_of, attempt, reference, draw):
 def mask_is_boolean(calls_of, attempt, draw):
     """makes a boolean mask"""
     for name, kwargs in calls_of(draw).items():
-        answer = attempt.call(name, *kwargs.values())
-        expect(
-            answer.kind == "tensor",
-            f"{name} should return a tensor; yours is {answer.returned}",
-            "interface",
-        )
-        expect(
-            answer.dtype == "bool",
-            f"the mask should be of dtype bool; yours is {answer.dtype}",
-            "mask_not_bool",
-        )
+        expect_boolean_mask(name, attempt.call(name, *kwargs.values()))
+
+
+def expect_boolean_mask(name, mask):
+    """Fail unless the answer of this function is a boolean tensor."""
+    evidence = f"{name} should return a tensor; yours is {mask.returned}"
+    expect(mask.kind == "tensor", evidence, "interface")
+    evidence = f"the mask should be of dtype bool; yours is {mask.dtype}"
+    expect(mask.dtype == "bool", evidence, "mask_not_bool")
 
 
 @layer.hygiene(0.25)
