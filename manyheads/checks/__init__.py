@@ -8,6 +8,7 @@ from ..box.worker.messages import StandIn
 from .asserts import (
     HALF_PRECISION,
     CheckFailed,
+    agrees,
     assert_differs,
     assert_finite,
     assert_gradients_match,
@@ -37,6 +38,7 @@ __all__ = [
     "Layer",
     "Number",
     "StandIn",
+    "agrees",
     "assert_differs",
     "assert_finite",
     "assert_gradients_match",

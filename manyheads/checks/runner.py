@@ -201,12 +201,12 @@ class Runner(Protocol):
 class Implementation:
     """Calls functions and builds modules, as attributes of the file that a student wrote.
 
-    A name with a lower-case first letter is a function, and is called: `attempt.attend(q, k, v)`.
-    A name with a capital first letter is a class, and describes a module, which is built when it is
-    called: `attempt.CausalAttention(4, 6, 8).loaded(weights)(x)`. For other names there are `call`
-    and `module`.
+    With a lower-case first letter, the attribute is a function: `attempt.attend(q, k, v)`. With a
+    capital first letter, it is a class: `attempt.CausalAttention(4, 6, 8).loaded(weights)(x)` builds
+    the module and calls it. `call` and `module` are for names in a variable, and for names that do
+    not follow this rule.
 
-    `asking` sets fields of `Call` for all calls of the result:
+    `asking` sets fields of `Call` for all calls of the result, as in
     `attempt.asking(cotangent=g, runs=2).attend(q, k, v)`.
     """
 
@@ -278,6 +278,10 @@ class Implementation:
 @dataclass(frozen=True)
 class ImplementationModule:
     """The description of a module.
+
+    To build a module, load weights into it and call it once:
+    `y = attempt.CausalAttention(4, 6, 8).loaded(weights)(x)`. The arguments after the class's name
+    are those of its constructor; the last pair of brackets calls forward.
 
     Every call builds the module anew, so that no call depends on an earlier one.
     """
