@@ -98,9 +98,9 @@ def test_leading_dimensions(attempt, draw, sizes):
     }
     for name, args in calls.items():
         width = Tq if name == "attention_scores" else args[-1].shape[-1]
-        last = tuple(size - 1 for size in args[0].shape[:-2])
+        last_index = tuple(size - 1 for size in args[0].shape[:-2])
         shape = (*args[0].shape[:-1], width)
-        expect_same_alone(attempt, name, args, (), shape, last, f"at {last}")
+        expect_same_alone(attempt, name, args, (), shape, last_index, f"at {last_index}")
 
 
 @check(

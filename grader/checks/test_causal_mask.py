@@ -117,12 +117,12 @@ def test_causal_mask(attempt, draw, sizes):
         is_swapped = T > 1 and torch.equal(actual, expected.mT)
         is_inverted = torch.equal(actual, ~expected)
         row, column = (actual != expected).nonzero()[0].tolist()
-        place = f"for T = {T}, row {row}, column {column}"
+        label = f"for T = {T}, row {row}, column {column}"
         expect(not is_swapped, "past and future are swapped: rows look")
         expect(not is_inverted, "True and False are swapped: True means may look")
         expect(actual.diagonal().all(), f"for T = {T}, a token may not see itself")
-        expect(actual[expected].all(), f"{place}: a token of the past is hidden")
-        raise CheckFailed(f"{place}: a token of the future may be seen")
+        expect(actual[expected].all(), f"{label}: a token of the past is hidden")
+        raise CheckFailed(f"{label}: a token of the future may be seen")
 
 
 @check(
@@ -146,8 +146,10 @@ def test_rows_sum_to_one(attempt, draw, sizes):
         assert_shape(weights, (sizes.B, T, T), "the weights")
         is_one = ((weights.sum(-1) - 1).abs() <= TOLERANCE).all(0)
         bad = (~is_one).nonzero().flatten().tolist()
-        first = bad[0] if bad else 0
-        expect(not bad, f"with T = {T}, {len(bad)} of {T} rows do not sum to 1, row {first} first")
+        first_bad = bad[0] if bad else 0
+        expect(
+            not bad, f"with T = {T}, {len(bad)} of {T} rows do not sum to 1, row {first_bad} first"
+        )
 
 
 @check(points=0.25, layer="causality", hint="Change a hidden score: may any weight move?")
@@ -183,8 +185,8 @@ def test_mask_scores(attempt, draw, sizes):
         assert_shape(masked, scores.shape, "the masked scores")
         count = int(masked.isnan().sum())
         expect(not count, f"{count} of {masked.numel()} masked scores are NaN")
-        kept = difference(masked.masked_fill(mask, 0), scores.masked_fill(mask, 0))
-        is_inverted = kept <= TOLERANCE and not mask.all()
+        distance = difference(masked.masked_fill(mask, 0), scores.masked_fill(mask, 0))
+        is_inverted = distance <= TOLERANCE and not mask.all()
         expect(not is_inverted, "scores whose mask is False are still there")
         visible = masked.masked_fill(~mask, 0)
         assert_matches(visible, scores.masked_fill(~mask, 0), "what the mask lets through")

@@ -39,8 +39,7 @@ def function_contract(
     leaves_its_arguments: no argument is changed in place.
     dtype: float32 in gives float32 out, and float64 gives float64.
     device: the answer is on the device of the arguments, and is computed there.
-    stays_on_the_device: the same for functions that only move numbers or compute in steps; it tells
-        more of an answer on a wrong device. The id of its check is "device", too.
+    stays_on_the_device: the same, for functions that need not make tensors; its id is "device".
 
     Example: `CONTRACT = function_contract(arguments, gradients="", dtype="Name no dtype.")`
 

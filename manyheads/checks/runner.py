@@ -202,7 +202,7 @@ class Implementation:
     """Calls functions and builds modules, as attributes of the file that a student wrote.
 
     With a lower-case first letter, the attribute is a function: `attempt.attend(q, k, v)`. With a
-    capital first letter, it is a class: `attempt.CausalAttention(4, 6, 8).loaded(weights)(x)` builds
+    capital first letter, it is a class: `attempt.Attention(4, 6, 8).loaded(weights)(x)` builds
     the module and calls it. `call` and `module` are for names in a variable, and for names that do
     not follow this rule.
 
