@@ -236,17 +236,17 @@ def test_rotary_scores(attempt, draw, sizes):
 
 
 @check(points=0.5, layer="values", hint="While a model writes, the one query is not at position 0.")
-def test_decoding(attempt, draw, sizes):
+def test_decoding(attempt, reference, draw, sizes):
     """scores one new query as it does among others"""
     B, T, hd = sizes.B, sizes.T, sizes.hd
     q, k = draw(B, T, hd), draw(B, T, hd)
     positions = torch.arange(T) + 5
-    newest = q[:, -1:].clone()
-    scores = attempt.rotary_scores(newest, k, positions[-1:].clone(), positions)
-    from_zero = scores_oracle(newest, k, positions[:1] * 0, positions)
+    newest, position = q[:, -1:].clone(), positions[-1:].clone()
+    scores = attempt.rotary_scores(newest, k, position, positions)
+    from_zero = scores_oracle(newest, k, 0 * position, positions)
     evidence = "a single query is taken for the first token, whatever its position is"
     assert_differs(scores, from_zero, evidence)
-    expected = scores_oracle(newest, k, positions[-1:], positions)
+    expected = reference.rotary_scores(newest, k, position, positions)
     assert_matches(scores, expected, "for one query, the scores")
     all_scores = attempt.rotary_scores(q, k, positions, positions)
     assert_shape(all_scores, (B, T, T), "the scores")
