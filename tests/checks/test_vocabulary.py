@@ -1,4 +1,4 @@
-"""What checks are written with: calls as attributes, answers as tensors, origins and contracts."""
+"""The vocabulary of checks: calls as attributes, answers as tensors, origins and contracts."""
 
 import re
 
@@ -27,13 +27,13 @@ class Scale(nn.Module):
         return x * self.weight
 
 
-def of(**functions):
+def file_with(**functions):
     """An implementation with these functions."""
     return Implementation(LocalRunner(functions))
 
 
 X = torch.arange(1.0, 7.0, dtype=torch.float64).view(2, 3)
-FILE = of(double=lambda x: 2 * x, word=lambda x: "ab", Scale=Scale)
+FILE = file_with(double=lambda x: 2 * x, word=lambda x: "ab", Scale=Scale)
 
 
 def test_a_function_is_called_as_an_attribute_and_a_class_describes_a_module():
@@ -94,14 +94,14 @@ def test_an_answer_has_a_shape_and_no_names_that_tensors_lack():
     ],
 )
 def test_a_use_of_a_missing_answer_fails_with_the_attempts_exception(use):
-    answer = of(broken=lambda x: x.nothing).broken(X)
+    answer = file_with(broken=lambda x: x.nothing).broken(X)
     with pytest.raises(AttemptRaised) as caught:
         use(answer)
     assert caught.value.raised.type == "AttributeError"
 
 
 def test_a_use_of_another_type_says_which_came():
-    answer = of(f=lambda x: {1: 2}).f(X)
+    answer = file_with(f=lambda x: {1: 2}).f(X)
     with pytest.raises(CheckFailed, match="a tensor was expected; yours returned a dict"):
         answer + 1
     with pytest.raises(CheckFailed, match="a tensor was expected; yours returned a dict"):
@@ -111,15 +111,15 @@ def test_a_use_of_another_type_says_which_came():
 def test_parts_of_an_answer_are_answers():
     pair = Form("tuple", ("once", "twice"), (Form(), Form()))
     file = Implementation(LocalRunner({"f": lambda x: (x, 2 * x)}), forms={"f": pair})
-    once, twice = file.f(X)
-    assert torch.equal(once + twice, 3 * X)
+    x, doubled = file.f(X)
+    assert torch.equal(x + doubled, 3 * X)
     assert torch.equal(file.f(X)["twice"][0], 2 * X[0])
 
 
 def test_a_known_mistake_is_refused():
     assert_differs(FILE.double(X), X, "nothing is doubled")
     with pytest.raises(CheckFailed, match="nothing is doubled") as caught:
-        assert_differs(of(f=lambda x: x).f(X), X, "nothing is doubled", "not_doubled")
+        assert_differs(file_with(f=lambda x: x).f(X), X, "nothing is doubled", "not_doubled")
     assert caught.value.suspect == "not_doubled"
 
 
@@ -129,7 +129,7 @@ SPLIT = INPUT.unflatten(-1, (3, 2)).transpose(1, 2)  # (B, nh, T, hd)
 
 
 @pytest.mark.parametrize(
-    ("wrong", "evidence"),
+    ("function", "evidence"),
     [
         pytest.param(
             lambda x: x.view(2, 3, 4, 2),
@@ -151,16 +151,16 @@ SPLIT = INPUT.unflatten(-1, (3, 2)).transpose(1, 2)  # (B, nh, T, hd)
         ),
     ],
 )
-def test_a_number_in_the_wrong_place_is_reported_by_its_origin(wrong, evidence):
+def test_a_number_in_the_wrong_place_is_reported_by_its_origin(function, evidence):
     with pytest.raises(CheckFailed) as caught:
-        assert_moved_from(INPUT, of(f=wrong).f(INPUT), SPLIT, AXES, INTO)
+        assert_moved_from(INPUT, file_with(f=function).f(INPUT), SPLIT, AXES, INTO)
     assert str(caught.value) == evidence
 
 
 def test_a_part_of_an_axis_is_named_with_its_numbers():
     merged = SPLIT.transpose(1, 2).flatten(2)
     swapped = torch.cat([SPLIT[:, 0], SPLIT[:, 2], SPLIT[:, 1]], dim=-1)
-    answer = of(f=lambda y: swapped).f(SPLIT)
+    answer = file_with(f=lambda y: swapped).f(SPLIT)
     axes = ("sequence", "head", "position", "number")
     with pytest.raises(CheckFailed) as caught:
         assert_moved_from(SPLIT, answer, merged, axes, ("", "position", "channel"))
@@ -171,14 +171,14 @@ def test_a_part_of_an_axis_is_named_with_its_numbers():
 
 
 def test_right_numbers_in_float32_are_in_the_right_place():
-    answer = of(f=lambda x: SPLIT.float()).f(INPUT)
+    answer = file_with(f=lambda x: SPLIT.float()).f(INPUT)
     assert_moved_from(INPUT, answer, SPLIT, AXES, INTO)
 
 
 def test_changed_positions():
     edited = INPUT.clone()
     edited[1, 2, 3] += 1
-    running = of(f=lambda x: x.cumsum(1))
+    running = file_with(f=lambda x: x.cumsum(1))
     answer, after = running.f(INPUT), running.f(edited)
     assert changed_positions(answer, after, axes=(0, 1)) == [(1, 2), (1, 3)]
     assert changed_positions(answer, after, axes=1) == [2, 3]
@@ -238,9 +238,9 @@ def arguments(draw):
 def test_a_contract_accepts_a_right_function_and_names_a_fault(name):
     fault, evidence, suspect = FAULTS[name]
     (requirement,) = function_contract(arguments, **{name: ""})
-    requirement(of(f=attend), of(f=attend), Draw(1))
+    requirement(file_with(f=attend), file_with(f=attend), Draw(1))
     with pytest.raises(CheckFailed, match=re.escape(evidence)) as caught:
-        requirement(of(f=fault), of(f=attend), Draw(1))
+        requirement(file_with(f=fault), file_with(f=attend), Draw(1))
     assert caught.value.suspect == suspect
 
 
