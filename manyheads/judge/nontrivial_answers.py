@@ -59,9 +59,9 @@ class Probe:
     Attributes:
         calls: Four calls as from `four_like`, or one if the function is given no numbers.
         expected: The reference's replies to them.
-        answers: Pairs of a reply of the attempt and the reference's reply. Of four calls, it is
-            the pair of the first. Otherwise it is a pair for each call that the checks make of the
-            function and that both answer with numbers.
+        answers: Pairs of a reply of the attempt and the reference's reply. If there are four calls,
+            the only pair answers the first one. Otherwise there is a pair for each call to the
+            function that both answer with numbers.
     """
 
     calls: tuple[Call, ...]
@@ -119,8 +119,8 @@ class Probe:
     def is_right(self) -> bool:
         """Whether the attempt's answers are the reference's, and these show anything.
 
-        They show nothing in two cases. Each of them repeats one number. Or there are four calls,
-        and the reference neither compares numbers nor depends on them.
+        They show nothing if each answer repeats one number. They also show nothing if there are
+        four calls, and the reference neither compares numbers nor depends on them.
         """
         if len(self.calls) > 1 and not self.compares and not self.depends_on_numbers:
             return False
@@ -136,9 +136,9 @@ def choose_probe(
 ) -> Probe | None:
     """Return the calls that show most about the function of these exchanges.
 
-    A call is tried if the attempt answered it with numbers, and the reference answers all calls
-    that `make_calls` makes of it with equally many numbers. Returns None if there is no such call.
-    The first call that compares numbers and is answered right ends the search, as do MOST_TRIED.
+    A call is tried if the attempt answered it with numbers. The reference must answer all calls
+    like it (`make_calls`) with equally many numbers. Returns None if there is no such call. The
+    first probe that compares numbers and is right ends the search, and so do MOST_TRIED probes.
 
     Args:
         exchanges: The calls of one function, with the attempt's replies.
@@ -287,8 +287,8 @@ def _expect_dependence_on_sizes(target: str, probe: Probe) -> None:
     1. Single numbers must not all be equal, unless the reference's are.
     2. Answers for which the reference's numbers vary must not all be trivial
        (`_is_constant_or_identity`).
-    3. Of such answers with at least MIN_NUMBERS, one must correlate with the reference's answer or
-       with a mirror image of that.
+    3. Such answers with at least MIN_NUMBERS are compared with the reference's. At least one must
+       correlate with the reference's answer or with a mirror image.
     """
     single_numbers = set()
     expected_single_numbers = set()

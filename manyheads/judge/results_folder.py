@@ -529,17 +529,19 @@ class ChangedPoints(NamedTuple):
     after: float | None
 
 
-def note_points(folder: Path, before: Result, after: Result) -> None:
+def note_points(folder: Path, old_result: Result, new_result: Result) -> None:
     """Note a student whose points for the exercises in both results have changed.
 
     Nothing is noted if a decision sets the student's points.
     """
-    ids_before = {exercise.id for exercise in before.exercises}
-    ids_in_both = ids_before.intersection(exercise.id for exercise in after.exercises)
-    old, new = _score_in(before, ids_in_both), _score_in(after, ids_in_both)
-    is_by_hand = any(adjustment.rule == "score" for adjustment in after.adjustments)
-    if old != new and not is_by_hand:
-        append(folder / CHANGING, [after.student, after.assignment, old, new])
+    ids_before = {exercise.id for exercise in old_result.exercises}
+    ids_in_both = ids_before.intersection(exercise.id for exercise in new_result.exercises)
+    old_points, new_points = _score_in(old_result, ids_in_both), _score_in(new_result, ids_in_both)
+    is_by_hand = any(adjustment.rule == "score" for adjustment in new_result.adjustments)
+    if old_points != new_points and not is_by_hand:
+        append(
+            folder / CHANGING, [new_result.student, new_result.assignment, old_points, new_points]
+        )
 
 
 def _score_in(result: Result, ids: set[str]) -> float | None:

@@ -62,7 +62,7 @@ def candidates(
 
 
 def _edits(source: Source, targets: Collection[str]) -> Iterator[LineEdit]:
-    """Yield the edits of all rules, part by part. Some of them change nothing."""
+    """Yield the edits of all rules, part by part. Some edits change nothing."""
     for code in parts_of(source, targets):
         for rule, node in product(RULES, code.nodes):
             yield from (code.edit(*change) for change in rule(code, node))

@@ -14,7 +14,8 @@ from itertools import combinations, product
 
 from .code_parts import Changes, CodePart, is_docstring
 
-MAX_SWAPPED = 6  # of longer lists, only the first items are swapped: the pairs grow as the square
+# Only the first items of a longer list are swapped, because the pairs grow as the square.
+MAX_SWAPPED = 6
 # The methods, or functions of a module, that replace another one.
 _SIBLINGS = {
     "view": "reshape",
@@ -230,8 +231,8 @@ def _before_shaping(code: CodePart, node: ast.Call, func: ast.Attribute) -> Chan
     if func.attr in ("view", "reshape") and len(sizes) > 2:
         texts = [code.text(size) for size in sizes]
         for axis in range(len(texts) - 1):
-            before, after = texts[:axis], texts[axis + 2 :]
-            swapped = ", ".join([*before, texts[axis + 1], texts[axis], *after])
+            texts_before, texts_after = texts[:axis], texts[axis + 2 :]
+            swapped = ", ".join([*texts_before, texts[axis + 1], texts[axis], *texts_after])
             new_text = f"{receiver}.{func.attr}({swapped}).transpose({axis}, {axis + 1})"
             yield "shape", 2, {node: new_text}
 
@@ -327,7 +328,7 @@ def operators(code: CodePart, node: ast.AST) -> Changes:
 def _replacements(node: ast.AST) -> list[str]:
     """Return the operators that replace the node's operator, [] if there are none.
 
-    Of several comparisons in one node, the first operator is meant.
+    If a node has several comparisons, this is about the first operator.
     """
     op = getattr(node, "op", None)
     if isinstance(node, ast.Compare):
@@ -488,8 +489,8 @@ def _look_alike(name: str, other_name: str) -> bool:
     """
     if len(name) != len(other_name) or name.isupper() != other_name.isupper():
         return False
-    differences = (letter != other for letter, other in zip(name, other_name, strict=True))
-    return sum(differences) == 1
+    letter_pairs = zip(name, other_name, strict=True)
+    return sum(letter != other_letter for letter, other_letter in letter_pairs) == 1
 
 
 def gates(code: CodePart, node: ast.AST) -> Changes:
@@ -551,7 +552,7 @@ def orders(code: CodePart, node: ast.AST) -> Changes:
 def statements(code: CodePart, node: ast.AST) -> Changes:
     """Yield edits that replace a statement in a part by `pass`, or return a function's last value.
 
-    The last value is that of a last statement that only computes it or assigns it to a name.
+    The function must end with an expression, or with an assignment to a name.
     """
     match node:
         case ast.Expr() | ast.AugAssign() | ast.Assign() | ast.If() if node is not code.root:
