@@ -432,11 +432,12 @@ class AttemptRunner:
         A call that raises in float64 is repeated in float32 if that may help
         (`_may_work_in_float32`). Then the reply in float32 counts in two cases:
 
-        1. It is no exception. Then all later calls are made in float32, too.
-        2. The two exceptions have different causes, and float64 was the cause of the first.
+        1. It is no exception. Then all later calls that state no dtype are made in float32, too.
+        2. The two exceptions have different causes, and the first one is a clash of dtypes
+           (`is_dtype_fault`).
 
-        Names that could report a hidden input are replaced. Raises AttemptEnded, after noting the
-        call to blame in `ended`.
+        Names that could report a hidden input are replaced. Raises AttemptEnded. If this call ended
+        the process, the call to blame is noted in `ended` before.
 
         Args:
             question: The call, and the check that makes it.

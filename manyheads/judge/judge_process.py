@@ -121,7 +121,7 @@ class SteadyJudge:
         """Grade a submission, exercise by exercise if the process dies over it.
 
         Raises the exceptions of `wait` and of `Judge.grade`. Raises WorkerLost only if this judge
-        is closed, or if a process dies that grades nothing.
+        is closed, or if a process dies that has no attempt to grade.
 
         Args:
             submission: The submission.

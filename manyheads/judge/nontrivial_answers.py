@@ -221,7 +221,7 @@ def require_nontrivial(attempt: Implementation, target: str, probe: Probe | None
     for answer in answers:
         answer.must_return()
     *rows, repeated_row = (numbers_of(answer.reply) for answer in answers)
-    first_row, last_row = rows[0], rows[-1]
+    first_row, last_row = rows[0], rows[-1]  # the same row if there is one call
     expect(repeated_row.numel() > 0, f"{target} never gives a finite number")
     expect(
         len({row.shape for row in (*rows, repeated_row)}) == 1,
@@ -247,10 +247,11 @@ def _expect_dependence_on_numbers(
     """Raise CheckFailed if a function of numbers ignores them, copies them, or adds them up.
 
     1. The first answer may be a copy of an argument only if the reference's is such a copy, too.
+       Moved numbers are a copy only if the answers add up.
     2. The second answer must differ from the first.
-    3. If the reference compares numbers, the four answers may not add up. Two exceptions are made:
-       the first answer has a NaN, or numbers change one by one (`_changes_number_by_number`). The
-       CheckFailed is then marked `unmet`.
+    3. If the reference compares numbers, the four answers must not add up; this CheckFailed is
+       marked `unmet`. Nothing is demanded if the first answer has a NaN, or if its numbers change
+       one by one (`_changes_number_by_number`).
 
     Args:
         attempt: The attempt.
@@ -263,7 +264,7 @@ def _expect_dependence_on_numbers(
     copy_kind, description = _copy_of_argument(first_reply, probe.calls[0])
     # A function that compares numbers may add up by chance if an argument repeats few numbers.
     adds_up = _add_up(rows, TOLERANCE) and (probe.has_varied_numbers or not probe.compares)
-    # Moved numbers that do not add up are no copy: the function selects them by their size.
+    # A function whose moved numbers do not add up selects them by their size, such as a maximum.
     is_copy = copy_kind == COPY or (copy_kind == MOVED and adds_up)
     expect(not is_copy or copy_kind == probe.copy_kind, f"{target} {description}")
     scale = max(LEAST_SCALE, float(first_row.abs().max()))
