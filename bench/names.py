@@ -43,7 +43,7 @@ from manyheads.course import Course, Exercise, load_course
 from manyheads.diagnosis import Bank, Mutant, load_bank
 from manyheads.diagnosis.recording_file import read
 from manyheads.judge.grade_submission import Judge, Settings
-from manyheads.judge.judge_process import usable
+from manyheads.judge.judge_process import usable_cpu_count
 from manyheads.lines.search import Bounds
 from manyheads.result import ExerciseResult
 from manyheads.student.check_attempt import check_source
@@ -253,7 +253,7 @@ def written(id_: str, stride: int) -> list[str]:
 def write(path: Path, ids: Sequence[str], stride: int) -> None:
     """Write what both sides say to a file."""
     chosen = [e.id for e in load_course(ROOT).exercises if not ids or e.id in ids]
-    with ProcessPoolExecutor(usable()) as pool, path.open("w", encoding="utf-8") as out:
+    with ProcessPoolExecutor(usable_cpu_count()) as pool, path.open("w", encoding="utf-8") as out:
         results = pool.map(written, chosen, itertools.repeat(stride))
         for id_, lines in zip(chosen, results, strict=True):
             out.writelines(f"{line}\n" for line in lines)

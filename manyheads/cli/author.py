@@ -15,7 +15,7 @@ from typer import Argument, Exit, Option
 
 from ..box.level_and_device import Level
 from ..course import Course, CourseError
-from ..judge.judge_process import usable
+from ..judge.judge_process import usable_cpu_count
 from ..report.command_name import as_called
 from ..report.report_content import counted
 from . import options
@@ -131,7 +131,7 @@ def verify(
         )
         console.say(*(f"    {text}" for text in line.lines))
 
-    lines = verify_course(loaded, selected, show, seeds=seeds, pairs=pairs, jobs=usable())
+    lines = verify_course(loaded, selected, show, seeds=seeds, pairs=pairs, jobs=usable_cpu_count())
     broken = sum(line.is_satisfied is False for line in lines)
     fallen = counted(broken, "claim does", "claims do")
     console.print(f"{fallen} not hold." if broken else "Every claim holds.")
@@ -226,7 +226,7 @@ def release(
     autograder_for = None if gradescope is None else assignment_of(loaded, assignment)
     catalogue = Catalogue(loaded)
     course_option = "" if course is None else f" --course {quote(str(course))}"
-    written = write_release(loaded, catalogue, selected, usable(), _steps_shown)
+    written = write_release(loaded, catalogue, selected, usable_cpu_count(), _steps_shown)
     next_step = " ".join(("course verify", *(exercise.id for exercise in selected or ())))
     files, written_count = [*written], sum(written.values())
     summary = (
@@ -267,7 +267,13 @@ def _class_repository(
     known_owner = owner or earlier.owner or NOBODY
     files = bundle(course, written, known_owner)
     with open_console(stderr=True).status("trying the class repository before it is written"):
-        try_out(course, catalogue, files, usable(), is_handed_over=earlier.files == digests(files))
+        try_out(
+            course,
+            catalogue,
+            files,
+            usable_cpu_count(),
+            is_handed_over=earlier.files == digests(files),
+        )
     changed = hand_over(course, out, files)
     if unfilled := _still_to_fill(files):
         open_console(stderr=True).say(unfilled, style="yellow")

@@ -16,7 +16,7 @@ from ..box.level_and_device import Device, Level
 from ..course.final_scores import Decisions, final
 from ..course.model import course_secret
 from ..course_fault import CourseFault
-from ..judge.judge_process import GradePlan, grade_all, usable
+from ..judge.judge_process import GradePlan, grade_all, usable_cpu_count
 from ..judge.results_folder import Keys, Record, finish_changed_points, lock_results, seed_of_run
 from ..report.class_summary import GRAVE, NOBODY, ClassView
 from ..report.report_content import counted, labels_of
@@ -128,7 +128,7 @@ def grade(
     plan = GradePlan(
         secret, seed, device, chosen, not no_lines, course=loaded.root, level=isolation
     )
-    jobs = 1 if cluster is not None else _at_once(console, device, jobs or usable())
+    jobs = 1 if cluster is not None else _at_once(console, device, jobs or usable_cpu_count())
     started, count = time.monotonic(), partial(final, decisions=decisions)
     with ExitStack() as stack:
         stack.enter_context(lock_results(out, work.submissions))

@@ -1,1 +1,14 @@
-"""Grade submissions: run hidden checks and decide every verdict, without importing student code."""
+"""Grade submissions: run hidden checks and decide every verdict, without importing student code.
+
+Input: submissions, and a course with its secret. Output: a folder with one result for each.
+
+1. `results_folder` leaves out the exercises that are graded and unchanged.
+2. `judge_process` starts judges, each with a warm box; `dask_cluster` does so on other machines.
+3. `grade_submission` grades each exercise. `attempt_runner` sends the calls to the attempt.
+4. `collect_checks` and `run_hidden_checks` decide the outcomes. `missing_answers` and
+   `nontrivial_answers` withdraw a pass that is not earned.
+5. If a check failed, `prove_line` searches for the wrong line, and `public_calls` names the
+   misconceptions. `attribution` builds the result from this.
+
+Example: an attempt at one exercise becomes the ExerciseResult that `Judge.grade_attempt` returns.
+"""

@@ -34,12 +34,13 @@ from .redact_hidden_inputs import (
     without_tensors,
 )
 
-LIMIT = 64 * MIB  # bytes of remembered calls, replies and answers
+# bytes of remembered calls, replies and answers; a larger cache is cleared before the next attempt
+CACHE_LIMIT = 64 * MIB
 # bytes: a longer reply is not remembered, so that one attempt does not displace all others
-LARGE = MIB // 4
+REPLY_LIMIT = MIB // 4
 SHORTER_AFTER_END = 4  # each time the process ends, the time for a call is divided by this
-# seconds: the least time for a call, below which a busy machine would decide the remaining checks
-SHORTEST = 0.5
+# the least time for a call, below which a busy machine would decide the remaining checks
+MIN_SECONDS_PER_CALL = 0.5
 # for one batch, about a hundred times as long as it needs; after that, each call is sent alone
 BATCH_SECONDS = 1.0
 # processes of an attempt that only build a module: most attempts need none, a few need two
@@ -50,13 +51,14 @@ CUDA_IS_BROKEN = "CUDA error"
 
 @dataclass
 class ReplayNode:
-    """A step of a check: its next action after certain replies, a call or its outcome.
+    """A step of a check, which is reached after certain replies.
 
-    The action is None if no attempt has reached the step yet.
+    At a step the check takes one action: it makes its next call, or ends with an outcome. The
+    action is None if no attempt has reached the step yet.
     """
 
     next_action: Call | CheckOutcome | None = None
-    # keyed by the id of the reply to the call
+    # the step after each reply to the call, by the id of the reply
     after: dict[int, ReplayNode] = field(default_factory=dict)
 
 
@@ -69,7 +71,7 @@ class ReplayCache:
     whose attempt it is.
     """
 
-    def __init__(self, limit: int = LIMIT) -> None:
+    def __init__(self, limit: int = CACHE_LIMIT) -> None:
         self._limit = limit
         self.forget()
 
@@ -86,10 +88,10 @@ class ReplayCache:
         # the calls made from a call, by the id of that call
         self._derived_calls: dict[int, Sequence[Call]] = {}
         self._packed: dict[tuple[int, str], bytes] = {}  # keyed by the id of the call and its dtype
-        # replies of trusted code, with the versions of their tensors, by the call's id
+        # replies of trusted code, with how often their tensors were changed, by the call's id
         self.answers: dict[int, tuple[Reply, int]] = {}
         # names of the reference's parameters, by the call's id
-        self._names: dict[int, frozenset[str]] = {}
+        self._parameter_names: dict[int, frozenset[str]] = {}
 
     def begin_attempt(self) -> None:
         """Clear the cache if it is too large.
@@ -100,7 +102,7 @@ class ReplayCache:
             self.forget()
 
     def first_step(self, check: str) -> ReplayNode:
-        """Return the first step of the check with this id."""
+        """Return the first step of the check with this id, a new one if it is not remembered."""
         return self._first_steps.setdefault(check, ReplayNode())
 
     def after(self, step: ReplayNode, reply: Reply) -> ReplayNode:
@@ -124,16 +126,17 @@ class ReplayCache:
         return step
 
     def hold(self, call: Call) -> Call:
-        """Return one object for all equal calls.
+        """Return the one object that stands for all equal calls, a copy of the first.
 
-        Its id is the key under which its message and the answers of trusted code are remembered.
+        Its id is the key under which its message and the answers of trusted code are remembered. A
+        call that the cache holds already is returned itself.
         """
         if id(call) in self._calls_by_id:
             return call
         data = wire.encode(call)
         digest = hashlib.sha256(data).digest()
         if digest not in self._calls_by_digest:
-            # A copy does not change if a check changes its call in place afterwards.
+            # A copy stays the same if a check changes its call in place afterwards.
             call_copy = wire.decode(data)
             assert isinstance(call_copy, Call)
             self._calls_by_digest[digest] = self._calls_by_id[id(call_copy)] = call_copy
@@ -148,22 +151,28 @@ class ReplayCache:
         return self._derived_calls[id(call)]
 
     def hold_as_it_is(self, call: Call) -> None:
-        """Hold a call that outlives this cache and does not change."""
+        """Have `hold` return this call itself. It must outlive this cache, and never change."""
         self._calls_by_id[id(call)] = call
 
-    def names_in(self, call: Call, reference: Runner) -> frozenset[str]:
-        """Return the names of the reference's parameters in the modules that the call builds."""
+    def parameter_names(self, call: Call, reference: Runner) -> frozenset[str]:
+        """Return the names of the reference's parameters in the modules that the call builds.
+
+        The reference builds them once for equal calls, without the weights of the call.
+        """
         call = self.hold(call)
-        if id(call) not in self._names:
+        if id(call) not in self._parameter_names:
             builds = [
                 replace(build, state=None, report=(), skip_init=True) for build in builds_in(call)
             ]
             replies = [reference.execute(Call(build, only_build=True)) for build in builds]
-            self._names[id(call)] = frozenset[str]().union(*map(names_in, replies))
-        return self._names[id(call)]
+            self._parameter_names[id(call)] = frozenset[str]().union(*map(names_in, replies))
+        return self._parameter_names[id(call)]
 
     def pack(self, call: Call, dtype: str) -> bytes:
-        """Return the message that asks for this call, in this dtype unless the call has one."""
+        """Return the message that asks for this call, in this dtype unless the call has one.
+
+        The message is made once for a call that the cache holds.
+        """
         key = (id(call), dtype)
         if key in self._packed:
             return self._packed[key]
@@ -174,11 +183,12 @@ class ReplayCache:
         return packed
 
     def read(self, payload: bytes) -> Reply:
-        """Return the reply in these bytes: the same object for equal bytes, up to LARGE bytes.
+        """Return the reply in these bytes, the same object for equal bytes.
 
-        Raises BadReply.
+        It is a new object in three cases: there are more than REPLY_LIMIT bytes; a check has
+        changed the earlier object; or the reply is to a message that loads a file. Raises BadReply.
         """
-        if len(payload) > LARGE:
+        if len(payload) > REPLY_LIMIT:
             return read_reply(payload)
         digest = hashlib.sha256(payload).digest()
         kept_reply = self._replies_by_digest.get(digest)
@@ -186,8 +196,8 @@ class ReplayCache:
         if kept_reply is not None and not changes_in(kept_reply):
             return kept_reply
         reply = read_reply(payload)
-        # Only loading a file stops parts, so no call is answered by such a reply. It is not kept:
-        # its few bytes may unpack to sixty long messages, which `size` would not count.
+        # Only loading a file stops parts, so no call has such a reply. It is not kept: its few
+        # bytes may unpack to sixty long messages, which `size` would not count.
         if not reply.stopped:
             self._replies_by_digest[digest] = reply
             self._replies_by_id[id(reply)] = reply
@@ -198,51 +208,59 @@ class ReplayCache:
 
 @dataclass(frozen=True)
 class RememberingRunner(LocalRunner):
-    """The reference for checks, which make equal calls for one attempt after another."""
+    """The reference for checks, which make equal calls for one attempt after another.
+
+    Its replies are remembered in the replay cache `memory`.
+    """
 
     memory: ReplayCache = field(default_factory=ReplayCache)
 
     def execute(self, call: Call) -> Reply:
-        """Return the reply, computed once for all equal calls."""
+        """Return the reply, computed once for all equal calls.
+
+        It is computed again if it has more than REPLY_LIMIT bytes, or if a check has changed it.
+        """
         memory, call = self.memory, self.memory.hold(call)
-        kept_reply, changes = memory.answers.get(id(call), (None, 0))
+        kept_reply, change_count = memory.answers.get(id(call), (None, 0))
         # A check may have changed the tensors of the kept reply in place.
-        if kept_reply is not None and changes == changes_in(kept_reply):
+        if kept_reply is not None and change_count == changes_in(kept_reply):
             return kept_reply
         reply = super().execute(call)
-        if bytes_of(reply) <= LARGE:
+        if bytes_of(reply) <= REPLY_LIMIT:
             memory.answers[id(call)] = (reply, changes_in(reply))
             memory.size += bytes_of(reply)
         return reply
 
 
 def validate_reply(call: Call, reply: Reply) -> str:
-    """Return why the reply cannot be an answer to this call; "" if it can.
+    """Return the first reason why the reply cannot be an answer to this call; "" if it can be.
 
     The parser has checked its form; its content is the attempt's claim.
     """
     builds = builds_in(call)
-    modules = list(zip(reply.modules, builds, strict=False))
+    facts_and_builds = list(zip(reply.modules, builds, strict=False))
+    # Each run and each step repeats the outputs of all leaves.
     leaves = cycle(form for _, form in call.form.leaves())
 
-    def differs(entries: Sequence[object], expected_count: int) -> bool:
+    def count_differs(entries: Sequence[object], expected_count: int) -> bool:
         if reply.raised is not None:  # then some entries may be missing
             return len(entries) > expected_count
         return len(entries) != expected_count
 
     problems = {
-        "it has another number of outputs than the call asks for": differs(
+        "it has another number of outputs than the call asks for": count_differs(
             reply.outputs, call.outputs
         ),
         "it describes a part that is opaque, or parts that were not asked": not all(
             map(_is_possible, reply.outputs, leaves)
         ),
-        "it reports on modules that were not built": differs(reply.modules, len(builds)),
+        "it reports on modules that were not built": count_differs(reply.modules, len(builds)),
         "it names weights that were not given": any(
-            not {*(build.state or ())}.issuperset(facts.unloaded) for facts, build in modules
+            not {*(build.state or ())}.issuperset(facts.unloaded)
+            for facts, build in facts_and_builds
         ),
         "it reports on attributes that were not requested": any(
-            facts.attributes.keys() != {*build.report} for facts, build in modules
+            facts.attributes.keys() != {*build.report} for facts, build in facts_and_builds
         ),
         "it reports on parts of a file, which only loading it runs": bool(
             reply.stopped or reply.parts
@@ -260,8 +278,9 @@ def validate_reply(call: Call, reply: Reply) -> str:
 def _is_possible(output: Output, leaf: Form) -> bool:
     """Return whether the output is possible at this leaf of a form.
 
-    An opaque leaf has an opaque output. At any leaf, the worker may report a misfit: the result has
-    another structure than the form. Neither output has anything but its kind.
+    1. At any leaf, the worker may report a misfit: the result has another structure than the form.
+    2. An opaque leaf has an opaque output, and no other leaf has one.
+    3. A misfit and an opaque output have nothing but their kind.
     """
     is_misfit = read_misfit(output.kind) is not None
     if is_misfit:
@@ -286,7 +305,7 @@ def _cause(reply: Reply) -> object:
 class AttemptRunner:
     """Executes calls in the attempt's process in the box.
 
-    It replaces a process that ended, keeps the time limit, and records all calls.
+    It replaces a process that ended, keeps the time limit, and records all calls that got a reply.
     """
 
     box: Box
@@ -294,11 +313,11 @@ class AttemptRunner:
     limits: Limits
     device: str = "cpu"
     dtype: str = "float64"  # the dtype of the next call that states none
-    # the replies to earlier attempts
+    # the replies of earlier attempts
     memory: ReplayCache = field(default_factory=ReplayCache)
     check: str = ""  # the id of the check that calls `execute`
     transcript: list[Exchange] = field(default_factory=list)
-    # the call that ended the process, by the id of its check
+    # the call to blame for the end of the process, by the id of the check that had no reply
     ended: dict[str, Call] = field(default_factory=dict)
     stopped: tuple[Stopped, ...] = ()  # parts of the file that did not run to their end
     # ids of calls answered in float32, though any dtype would do
@@ -310,9 +329,9 @@ class AttemptRunner:
     reference: Runner | None = None
     _connection: Connection | None = None
     _ends: int = 0  # how often the process has ended
-    # replies by the call's id and their dtype
+    # the replies of `ask_ahead`, by the call's id and their dtype
     _ahead: dict[int, dict[str, Reply]] = field(default_factory=dict)
-    _one_by_one: bool = False  # whether calls are no longer sent in batches
+    _one_by_one: bool = False  # whether calls are no longer sent in batches, because one has failed
     _spent: Spent = field(default_factory=Spent)
     # names in the reply of a process that met no hidden input, by the call's id
     _usual_names: dict[int, frozenset[str]] = field(default_factory=dict)
@@ -320,14 +339,16 @@ class AttemptRunner:
     def load(self) -> Raised | None:
         """Import the attempt in a fresh process.
 
-        Returns its exception, if it raised one. Raises AttemptEnded.
+        Returns the exception that prevented the import, or None. `stopped` then lists the parts of
+        the file that did not run to their end. A part that ends a process is skipped in all later
+        ones. Raises AttemptEnded, also if the attempt has no time left.
         """
         self.close()
         if self._ends:
             self._connection = start_again(self.box, self.limits, self._spent)
         else:
             self._connection = self.box.attempt(self.limits)
-        self._seconds_allowed()
+        self._seconds_allowed()  # only for its exception: `load` keeps the time itself
         try:
             loaded = load(self.box, self.limits, self.source.load(), self._connection, self._spent)
         except AttemptEnded:
@@ -342,10 +363,11 @@ class AttemptRunner:
         return loaded.raised
 
     def load_into(self, connection: Connection) -> Raised | None:
-        """Load the attempt in a process that has loaded another text, and return its exception.
+        """Load the attempt in a process that has loaded another text.
 
-        Replies from there may screen an attempt, and decide no verdict: the other text may have
-        left data in the process.
+        Returns the exception that prevented it, or None. Raises AttemptEnded. Replies from there
+        may screen an attempt, and decide no verdict: the other text may have left data in the
+        process.
         """
         self._connection, connection.spent = connection, self._spent
         return self._ask(self.source.load()).raised
@@ -356,15 +378,18 @@ class AttemptRunner:
         return connection
 
     def execute(self, call: Call) -> Reply:
-        """Return the attempt's reply, in float32 if the attempt cannot compute in float64."""
+        """Return the attempt's reply, in float32 if the attempt cannot compute in float64.
+
+        A reply to a call of `ask_ahead` is used once. Raises AttemptEnded.
+        """
         return self._final_reply(CheckQuestion(self.check, call), self._ahead.pop(id(call), {}))
 
     def ask_ahead(self, calls: Sequence[Call]) -> None:
         """Send these calls in one message, and keep the replies for `execute`.
 
-        If a call has no reply then, `execute` sends it alone.
+        If a call has no reply then, `execute` sends it alone. Earlier replies are dropped.
         """
-        self._ahead = dict(zip(map(id, calls), self._replies(calls), strict=True))
+        self._ahead = dict(zip(map(id, calls), self._batch_replies(calls), strict=True))
 
     def execute_all(self, questions: Sequence[CheckQuestion]) -> list[Reply | AttemptEnded]:
         """Return a reply to each question, or the AttemptEnded of a call that ended the process.
@@ -374,7 +399,7 @@ class AttemptRunner:
         """
         answers: list[Reply | AttemptEnded] = []
         for question, ready_replies in zip(
-            questions, self._replies([question.call for question in questions]), strict=True
+            questions, self._batch_replies([question.call for question in questions]), strict=True
         ):
             try:
                 answers.append(self._final_reply(question, ready_replies))
@@ -382,28 +407,37 @@ class AttemptRunner:
                 answers.append(ended)
         return answers
 
-    def _replies(self, calls: Sequence[Call]) -> list[dict[str, Reply]]:
-        """Return the replies to each call by their dtype, as far as a batch gives them.
+    def _batch_replies(self, calls: Sequence[Call]) -> list[dict[str, Reply]]:
+        """Return for each call the replies that batches give, by their dtype.
 
-        A call that raised in float64, and may not in float32, is sent in a second batch.
+        A call that raised in float64, and may not in float32, is sent in a second batch. A call has
+        no reply if its batch was not sent or failed.
         """
-        ready_replies: list[dict[str, Reply]] = []
-        again = []
+        replies_by_call: list[dict[str, Reply]] = []
+        repeated: list[tuple[Call, dict[str, Reply]]] = []
         for call, reply in zip(calls, self._ask_batch(calls, self.dtype), strict=True):
-            ready_replies.append({call.dtype or self.dtype: reply} if reply else {})
+            replies_by_dtype = {call.dtype or self.dtype: reply} if reply else {}
+            replies_by_call.append(replies_by_dtype)
             if reply and self._may_work_in_float32(call, reply):
-                again.append((call, ready_replies[-1]))
-        replies = self._ask_batch([call for call, _ in again], "float32")
-        for (_, replies_of_call), reply in zip(again, replies, strict=True):
+                repeated.append((call, replies_by_dtype))
+        replies = self._ask_batch([call for call, _ in repeated], "float32")
+        for (_, replies_by_dtype), reply in zip(repeated, replies, strict=True):
             if reply:
-                replies_of_call["float32"] = reply
-        return ready_replies
+                replies_by_dtype["float32"] = reply
+        return replies_by_call
 
     def _final_reply(self, question: CheckQuestion, ready_replies: Mapping[str, Reply]) -> Reply:
         """Return the reply that counts, and record it.
 
-        It is in float32 if the attempt raises in float64 only, or because of its dtype. Raises
-        AttemptEnded.
+        A call that raises in float64 is repeated in float32 if that may help
+        (`_may_work_in_float32`). Then the reply in float32 counts in two cases:
+
+        1. It is no exception. Then all later calls that state no dtype are made in float32, too.
+        2. The two exceptions have different causes, and the first one is a clash of dtypes
+           (`is_dtype_fault`).
+
+        Names that could report a hidden input are replaced. Raises AttemptEnded. If this call ended
+        the process, the call to blame is noted in `ended` before.
 
         Args:
             question: The call, and the check that makes it.
@@ -437,8 +471,8 @@ class AttemptRunner:
     def _may_work_in_float32(self, call: Call, reply: Reply) -> bool:
         """Return whether the attempt raised in float64, and may answer the call in float32.
 
-        It may not if it refused the input, or if an exception of the same cause has occurred in
-        both dtypes. A call that states its dtype is not repeated.
+        It may not if the call states its dtype, if the attempt refused the input, or if an
+        exception of the same cause has occurred in both dtypes.
         """
         if call.dtype or self.dtype != "float64":
             return False
@@ -451,14 +485,15 @@ class AttemptRunner:
 
         They are names of parameters and of tensors with a gradient. A name is harmless if the call
         or the reference has it. The attempt's own names are kept if they are exactly those that it
-        also gives without a hidden input. Otherwise all own names are replaced: even which
-        of its usual names the attempt gives could encode the input.
+        also gives without a hidden input. Otherwise all own names are replaced: even which of its
+        usual names the attempt gives could encode the input. Without `reference`, nothing is
+        replaced.
         """
         names, allowed_names = names_in(reply), names_given(call)
         # Without a reference, the inputs are public, or students are not shown the replies.
         if self.reference is None or names <= allowed_names:
             return reply
-        allowed_names |= self.memory.names_in(call, self.reference)
+        allowed_names |= self.memory.parameter_names(call, self.reference)
         own_names = names - allowed_names
         if not own_names or own_names == self._names_without_hidden_input(call) - allowed_names:
             return reply
@@ -467,8 +502,9 @@ class AttemptRunner:
     def _names_without_hidden_input(self, call: Call) -> frozenset[str]:
         """Return the names in the attempt's reply if it builds the call's module without tensors.
 
-        Its process has met no other call. Returns no names if the call does more than build a
-        module, or after MOST_ASKED_FOR_NAMES such processes.
+        This is done in another process, which has met no other call; the current process is ended
+        first. Returns no names if the call does more than build a module, after
+        MOST_ASKED_FOR_NAMES such processes, or if the process ends or cannot load the attempt.
         """
         only_built = without_tensors(call)
         if only_built is None:
@@ -496,13 +532,15 @@ class AttemptRunner:
     def _ask_batch(self, calls: Sequence[Call], dtype: str) -> list[Reply | None]:
         """Send the calls in one batch, and return the reply to each.
 
-        Each reply is None if no batch is sent, or if the batch fails. After a failure the process
-        is ended, and no other batch is sent.
+        Each reply is None if no batch is sent, or if the batch fails. No batch is sent if there is
+        no process, if the device is not the CPU, or if an earlier batch has failed. A batch fails
+        if the process ends or takes too long, or if a reply is impossible (`validate_reply`). Then
+        the process is ended.
         """
-        none: list[Reply | None] = [None] * len(calls)
+        no_replies: list[Reply | None] = [None] * len(calls)
         connection = self._connection
         if not calls or connection is None or self._one_by_one or self.device != "cpu":
-            return none
+            return no_replies
         spent_before = self._spent.seconds
         seconds = min(BATCH_SECONDS, self.limits.seconds_per_call, max(0.0, self._seconds_left))
         try:
@@ -512,17 +550,19 @@ class AttemptRunner:
             self._connection = None
             self._one_by_one = True
             self._spent.seconds = spent_before  # the calls are sent again, one by one
-            return none
+            return no_replies
         if any(validate_reply(call, reply) for call, reply in zip(calls, replies, strict=True)):
             self.close()
             self._one_by_one = True
-            return none
+            return no_replies
         return [self._with_lines_of_file(reply) for reply in replies]
 
     def _execute_as(self, call: Call, dtype: str) -> Reply:
         """Return the attempt's reply to the call in this dtype.
 
-        If the attempt has no process, it is loaded into a new one. Raises AttemptEnded.
+        If the attempt has no process, it is loaded into a new one; an exception that prevents this
+        is the reply. Raises AttemptEnded, also if the reply is impossible (`validate_reply`). The
+        process is ended after such a reply, and after an error that breaks its CUDA.
         """
         if self._connection is None:
             raised = self.load()
@@ -548,7 +588,8 @@ class AttemptRunner:
     def _seconds_allowed(self) -> float:
         """Return the seconds for the next message, fewer after each end of the process.
 
-        Raises AttemptEnded if the attempt has no time left.
+        They are at least MIN_SECONDS_PER_CALL, unless the limits allow less. Raises AttemptEnded if
+        the attempt has no time left.
         """
         if self._seconds_left <= 0:
             self.close()
@@ -557,7 +598,7 @@ class AttemptRunner:
             )
             raise AttemptEnded(End.TIMEOUT, f"This attempt has used up {time_limit}.")
         per_call = self.limits.seconds_per_call
-        shortened = max(SHORTEST, per_call / SHORTER_AFTER_END**self._ends)
+        shortened = max(MIN_SECONDS_PER_CALL, per_call / SHORTER_AFTER_END**self._ends)
         return float(min(self._seconds_left, per_call, shortened))
 
     def _ask(self, message: Load | Call) -> Reply:
@@ -574,7 +615,7 @@ class AttemptRunner:
     def _with_lines_of_file(self, reply: Reply) -> Reply:
         """Return the reply without line numbers that the file does not have.
 
-        A NotImplementedError is marked if its function has other code, too.
+        A NotImplementedError is marked if its function has content above the line that raised it.
         """
         reply = within_file(reply, self.source.text.count("\n") + 1)
         raised = reply.raised

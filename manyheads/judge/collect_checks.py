@@ -34,7 +34,7 @@ _OPTIONS = (
 class GraderFault(CourseFault):
     """The grader itself is broken.
 
-    A hidden check cannot be collected, or raises an error that the attempt has not caused.
+    For example, a hidden check cannot be collected, or the points of checks are not course.yaml's.
     """
 
 
@@ -46,7 +46,7 @@ class CheckRun:
         attempt: The runner of the attempt.
         reference: The runner of the reference.
         secret: The course's secret.
-        seed_parts: Together with the secret, they determine the inputs of every check.
+        seed_parts: Together with the secret and a check's name, they determine its inputs.
         memory: The replay cache of earlier attempts with the same inputs.
         forms: The forms of functions and classes that do not return one tensor, by name.
         drawn: A list to which everything that the checks draw is added.
@@ -61,7 +61,7 @@ class CheckRun:
     drawn: list[Drawn] | None = None
 
     def exchanges_of(self, check: str) -> list[Exchange]:
-        """Return the calls that the check with this id has made, each with the attempt's reply."""
+        """Return the answered calls of the check with this id, each with the attempt's reply."""
         return [exchange for exchange in self.attempt.transcript if exchange.check == check]
 
 
@@ -78,6 +78,7 @@ class Check:
         module: The module of the function, for fixtures with the argument `request`.
         conditions: For each function of the exercise, a generator of its preconditions.
         needs_answers: Whether the check passes only if each function that it calls has answered.
+            False for a requirement, which judges the answers itself.
     """
 
     name: str
@@ -97,7 +98,7 @@ class Check:
     def call(self, run: CheckRun, attempt: Runner) -> BaseException | None:
         """Call the check, with `attempt` as its runner.
 
-        Returns the exception that ended it, or None if it passed.
+        Returns the exception that ended it (also SystemExit or a skip), or None if it passed.
         """
         values = {
             "attempt": Implementation(attempt, forms=run.forms),
@@ -129,10 +130,11 @@ class Check:
 
 
 def collect_checks(files: Sequence[Path], device: str = "cpu") -> dict[Path, list[Check]]:
-    """Return the checks of these files, in their order, without checks for another device.
+    """Return for each file its checks, in their order, without checks for another device.
 
-    pytest collects them, so that they are written and selected like any other tests. Raises
-    GraderFault.
+    pytest collects them, so that they are written and selected like any other tests. A file without
+    checks has []. Modules of the files and their folders are imported anew. Raises GraderFault if a
+    file is missing or cannot be imported, or if a test in it is no check.
     """
     if missing := [file for file in files if not file.exists()]:
         raise GraderFault(
@@ -176,7 +178,10 @@ def pytest_pycollect_makeitem(
 
 
 class _Collector:
-    """A pytest plugin that converts the collected items to Checks."""
+    """A pytest plugin that converts the collected items to Checks.
+
+    `problem` is the first problem, in one sentence, or "".
+    """
 
     pytest_configure = staticmethod(pytest_configure)
     pytest_pycollect_makeitem = staticmethod(pytest_pycollect_makeitem)
@@ -189,9 +194,10 @@ class _Collector:
     def pytest_exception_interact(
         self, call: pytest.CallInfo[Any], report: pytest.CollectReport | pytest.TestReport
     ) -> None:
-        """Note the line of the checks at which an import failed.
+        """Note the line of the checks at which an import failed, and the exception.
 
-        pytest wraps some exceptions in another one, so both are searched.
+        Nothing is noted if no file of the checks is in its traceback. pytest wraps some exceptions
+        in another one, so both are searched, and the inner one counts.
         """
         if call.excinfo is None or self.problem:
             return
@@ -202,7 +208,10 @@ class _Collector:
                 self.problem = f"{'/'.join(file.parts[-3:])}:{line}: {described(error)}"
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
-        """Note the last line of pytest's report if a file cannot be collected."""
+        """Note the last line of pytest's report if a file cannot be collected.
+
+        A problem that was noted before stays.
+        """
         if report.failed and not self.problem:
             self.problem = str(report.longreprtext).strip().splitlines()[-1]
 
@@ -218,15 +227,17 @@ class _Collector:
 
 
 def is_for_another_device(item: pytest.Item, device: str) -> bool:
-    """Return whether this check runs on another device only."""
+    """Return whether this item is a check that runs on another device only."""
     marker = item.get_closest_marker("hidden_check")
     return marker is not None and marker.args[0].device not in ("", device)
 
 
 def check_of(item: pytest.Item) -> Check:
-    """Convert a collected item to a Check.
+    """Convert a collected item to a Check, with the first paragraph of its docstring as its title.
 
-    Raises pytest.UsageError with one sentence if it is not a check.
+    Raises pytest.UsageError with one sentence in three cases: the item is no function with @check
+    and a docstring; it has a parameter that a check is not given; or the PRECONDITIONS of its file
+    are no dict of generators.
     """
     marker = item.get_closest_marker("hidden_check")
     docstring = getattr(getattr(item, "function", None), "__doc__", None) or ""
@@ -273,7 +284,10 @@ def _course_fixtures(item: pytest.Function) -> dict[str, Callable[..., Any]]:
 
 
 def points_fault(exercise: Exercise, checks: Sequence[CheckOutcome]) -> str:
-    """Return how the points of these checks differ from course.yaml's; "" if they agree."""
+    """Return how the points of these checks differ from course.yaml's; "" if they agree.
+
+    Without any check, the sentence says that nothing was collected.
+    """
     total = sum(check.points for check in checks)
     if checks and isclose(total, exercise.points):
         return ""

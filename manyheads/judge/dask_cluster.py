@@ -23,7 +23,15 @@ from ..box.level_and_device import Device
 from ..course import CourseError, load_course
 from ..course_fault import CourseFault
 from ..submission import Submission
-from .judge_process import JUDGE, Graded, GradePlan, Only, SteadyJudge, WorkerLost, tell_unrecorded
+from .judge_process import (
+    JUDGE,
+    Graded,
+    GradePlan,
+    Only,
+    SteadyJudge,
+    WorkerLost,
+    report_unrecorded,
+)
 from .results_folder import Keys, files_key
 
 try:
@@ -40,7 +48,7 @@ CONNECT_SECONDS = 15.0  # a scheduler on a busy machine has been seen to need mo
 # Few, because dask gives up on a submission after four workers that had it are lost.
 SUBMISSIONS_PER_WORKER = 4
 PATIENCE_SECONDS = 60.0  # how long a run waits if no worker is left
-POLL_SECONDS = 1.0  # between two looks at the list of workers
+POLL_SECONDS = 1.0  # between two requests for the list of workers
 GOES_ON = "run the same command again, which goes on from there"
 
 
@@ -65,7 +73,8 @@ def grade_on(
 ) -> Iterator[Graded]:
     """Grade submissions on the workers of a cluster, and yield results as they come.
 
-    Raises CourseFault if there is no cluster or a worker cannot judge.
+    Raises CourseFault if there is no cluster or a worker cannot judge, and WorkerLost if the
+    scheduler or all workers are lost.
 
     Args:
         address: The address of the scheduler.
@@ -74,16 +83,22 @@ def grade_on(
         only: The ids of the exercises to grade, by submission; all if a submission is not listed.
     """
     course = load_course(plan.course)
-    tell_unrecorded(course, plan.exercises)  # here, because output of a worker goes to its log
+    report_unrecorded(course, plan.exercises)  # here, because output of a worker goes to its log
     limit = course.limits.source_kib
     setup = RunSetup(replace(plan, reports_unrecorded=False), Keys(course, plan).of_course(), limit)
     client = _connect(address)
     try:
         workers = _Workers(client, address, RESOURCES[plan.device])
-        workers.prepare(setup)
+        workers.start_judges(setup)
         calls = (
-            partial(grade_here, setup, s, files_key(s, limit), tuple(only.get(s, ())))
-            for s in submissions
+            partial(
+                grade_here,
+                setup,
+                submission,
+                files_key(submission, limit),
+                tuple(only.get(submission, ())),
+            )
+            for submission in submissions
         )
         yield from workers.results(calls)
     finally:
@@ -103,15 +118,21 @@ class _Workers:
         self._worker_count, self._counted_at = 0, 0.0
         self._last_worker_at = time.monotonic()  # when there last was a worker
 
-    def prepare(self, setup: RunSetup) -> None:
-        """Have every worker prove its box. Raises CourseFault if one cannot."""
+    def start_judges(self, setup: RunSetup) -> None:
+        """Have every worker start a judge and prove its box.
+
+        A worker that is lost meanwhile is left out. Raises CourseFault if there is no worker, or if
+        one cannot judge. Raises WorkerLost if the scheduler ends.
+        """
         addresses = self._addresses()
         if not addresses:
             problem, resource = f"no worker at {self._address} announces", f"{self._resource}=1"
             start = f"dask worker {self._address} --nthreads 1 --no-nanny --resources {resource}"
             raise CourseFault(f"{problem} {resource}. Next: {start}")
         try:
-            answers = self._client.run(prepare, setup, workers=addresses, on_error="return")
+            answers = self._client.run(
+                start_judge_here, setup, workers=addresses, on_error="return"
+            )
         except OSError:  # dask raises this if the scheduler ends meanwhile
             raise WorkerLost(self._gone) from None
         for worker, answer in answers.items():
@@ -126,12 +147,13 @@ class _Workers:
     def results(self, calls: Iterable[Callable[[], Graded]]) -> Iterator[Graded]:
         """Make the calls on the workers, and yield their results as they come.
 
-        Each worker gets few calls at a time, because workers may come and go. Raises the exceptions
-        of the calls, and WorkerLost.
+        Each worker gets few calls at a time, because workers may come and go. A call whose worker
+        is lost is made by another. Raises the exceptions of the calls. Raises WorkerLost if several
+        workers are lost with the same call, and if the scheduler or all workers are lost.
         """
         waiting, pending = iter(calls), set[distributed.Future[Graded]]()
         while True:
-            room = self._room() - len(pending)
+            room = self._capacity() - len(pending)
             try:
                 for call in islice(waiting, max(0, room)):
                     pending.add(
@@ -161,10 +183,11 @@ class _Workers:
             pending.remove(task)
             yield from results
 
-    def _room(self) -> int:
-        """Return how many submissions the workers should have now.
+    def _capacity(self) -> int:
+        """Return how many submissions the workers should have now, at least 1.
 
-        Raises WorkerLost if the scheduler is gone, or if there has been no worker for long.
+        Raises WorkerLost if the scheduler is gone, or if there has been no worker for
+        PATIENCE_SECONDS.
         """
         if self._client.status == "closed":
             raise WorkerLost(self._gone)
@@ -204,17 +227,20 @@ def _connect(address: str) -> distributed.Client:
         ) from None
 
 
-async def prepare(setup: RunSetup, dask_worker: distributed.Worker) -> None:
-    """Have this worker start a judge, and wait until it can grade.
+async def start_judge_here(setup: RunSetup, dask_worker: distributed.Worker) -> None:
+    """Start a judge in this worker, to which dask sent this call, and wait until it can grade.
 
-    dask passes the worker because of the parameter's name.
+    dask passes the worker because of the parameter's name. Raises the exceptions of
+    `JudgeKeeper.start`.
     """
     keeper = await _keeper_of(dask_worker)
-    await asyncio.get_running_loop().run_in_executor(None, keeper.prepare, setup)
+    await asyncio.get_running_loop().run_in_executor(None, keeper.start, setup)
 
 
 def grade_here(setup: RunSetup, submission: Submission, key: str, only: Collection[str]) -> Graded:
     """Grade a submission in this worker, to which dask sent this call.
+
+    Raises the exceptions of `JudgeKeeper.grade`.
 
     Args:
         setup: The options of the run.
@@ -228,7 +254,7 @@ def grade_here(setup: RunSetup, submission: Submission, key: str, only: Collecti
 
 
 async def _keeper_of(worker: distributed.Worker) -> JudgeKeeper:
-    """Return the worker's keeper of its judge, which is added if there is none yet."""
+    """Return the JudgeKeeper of the worker, which is added if there is none yet."""
     if JudgeKeeper.name not in worker.plugins:
         await worker.plugin_add(JudgeKeeper())
     keeper: JudgeKeeper = worker.plugins[JudgeKeeper.name]  # type: ignore[assignment]
@@ -248,10 +274,10 @@ class JudgeKeeper(distributed.WorkerPlugin):
         self._setup: RunSetup | None = None
         self._judge: SteadyJudge | None = None
 
-    def prepare(self, setup: RunSetup) -> None:
-        """Start a judge for this setup, and wait until it can grade.
+    def start(self, setup: RunSetup) -> None:
+        """Start a judge for this setup if there is none, and wait until it can grade.
 
-        Raises CourseFault, or Reschedule if the worker ends.
+        Raises CourseFault if this worker cannot judge, or Reschedule if it ends.
         """
         with self._judge_for(setup):
             pass
@@ -261,8 +287,8 @@ class JudgeKeeper(distributed.WorkerPlugin):
     ) -> Graded:
         """Grade a submission.
 
-        Raises CourseFault, also if the key does not fit the files here. Raises Reschedule if the
-        worker ends: dask then gives the submission to another.
+        Raises CourseFault if this worker cannot judge, or if the key does not fit the files here.
+        Raises Reschedule if the worker ends: dask then gives the submission to another.
         """
         with self._judge_for(setup) as judge:
             if files_key(submission, setup.limit_kib) != key:
@@ -317,7 +343,10 @@ class JudgeKeeper(distributed.WorkerPlugin):
 
 
 def _demand_same_course(setup: RunSetup) -> None:
-    """Raise CourseFault if this worker would grade differently from `course grade`'s machine."""
+    """Raise CourseFault if this worker would grade differently from `course grade`'s machine.
+
+    It is also raised if the worker has a nanny or no course: then it cannot grade at all.
+    """
     if multiprocessing.current_process().daemon:
         raise CourseFault(
             "it has a nanny, so it cannot start a judge. Next: dask worker … --no-nanny"

@@ -42,12 +42,16 @@ MAX_RESULTS = 1000  # the number of attempts whose results are remembered
 MAX_CACHE_BYTES = 192 * MIB
 # This machine may be the cause of such an outcome, and another run may give another one.
 UNCERTAIN = ("timeout", "crashed", "skipped")
-# an exercise and a seed, then the digest, the note and the cells not run of an attempt
+# the id of an exercise and a seed; then the digest, the note and the cells not run of an attempt
 ResultKey = tuple[str, int, str, str, tuple[CellNotRun, ...]]
 
 
 class Judge:
-    """Grades submissions with the checks of a course and a box."""
+    """Grades submissions with the checks of a course and a box.
+
+    Attributes:
+        faults: Sentences about faults of the grader itself, which are added during grading.
+    """
 
     def __init__(self, course: Course, box: Box, settings: Settings) -> None:
         """Collect the checks. Raises GraderFault, BrokenReference."""
@@ -57,7 +61,7 @@ class Judge:
             e for e in course.exercises if not settings.exercises or e.id in settings.exercises
         ]
         self._checks = HiddenChecks([e.checks for e in self._exercises], settings.device)
-        self._dictionary = cache(current)  # each fault dictionary is read once
+        self._dictionary_of = cache(current)  # each fault dictionary is read once
         self._results: dict[ResultKey, ExerciseResult] = {}
         # by exercise and seed
         self._caches = defaultdict[tuple[str, int], ReplayCache](ReplayCache)
@@ -82,9 +86,11 @@ class Judge:
     ) -> Result:
         """Grade a submission. Nothing that a student does makes this raise.
 
+        Raises CourseFault if the course's own files cannot be read.
+
         Args:
             submission: The submission.
-            only: The ids of the exercises to grade; empty for all.
+            only: The ids of the exercises to grade; empty for all of this run.
             given_up: The ids of exercises during which judges died. They are not graded.
         """
         assignment, exercise_ids = submission.assignment, only or self._settings.exercises
@@ -109,7 +115,7 @@ class Judge:
         )
 
     def _grade_exercise(self, submission: Submission, exercise: Exercise) -> ExerciseResult:
-        """Read the attempt at an exercise, and grade it."""
+        """Read the attempt at an exercise, and grade it. Raises CourseFault."""
         stub = exercise.script
         stub_digest = code_digest(stub.read_text(encoding="utf-8")) if stub.exists() else None
         with cpu_budget():  # after the limit, another judge replaces this process
@@ -124,7 +130,8 @@ class Judge:
         """Grade one attempt. Hidden checks decide the points; public calls decide the explanation.
 
         The result is remembered if another run would give the same. So students with the same text
-        have the same result.
+        have the same result. If the grader itself breaks, the exercise is skipped, and the fault is
+        noted. A CourseFault is raised, because it concerns every attempt.
 
         Args:
             student: The student.
@@ -152,7 +159,13 @@ class Judge:
     def _grade_once(
         self, exercise: Exercise, source: Source, seed: int
     ) -> tuple[ExerciseResult, bool]:
-        """Run an attempt, and return its result and whether another run would give the same."""
+        """Run an attempt, and return its result and whether another run would give the same.
+
+        All checks have the same outcome in five cases: the attempt is missing; its text cannot be
+        graded; its import ends the process; its import raises; or no call was answered, because
+        parts of the file stopped. The result is uncertain if the process ended while the file was
+        imported, or if the outcome of a check is UNCERTAIN.
+        """
         if source.missing:
             sentence = f"{source.name} was not handed in."
             return self._uncalled(exercise, source, "missing", sentence), True
@@ -196,12 +209,24 @@ class Judge:
         hidden: HiddenRun,
         note: str,
     ) -> ExerciseResult:
-        """Return the result of hidden checks, with what public calls and small edits explain."""
+        """Return the result of hidden checks, explained by small edits and public calls.
+
+        If all checks passed, nothing is explained. Only edits explain the result if there is no
+        fault dictionary, if the run does not diagnose, if the attempt cannot be loaded again, or if
+        the diagnosis breaks.
+
+        Args:
+            exercise: The exercise.
+            attempt: The runner of the attempt, which has run the hidden checks.
+            run: The data that the checks share.
+            hidden: The outcomes of the hidden checks.
+            note: A sentence about parts of the file that stopped, or "".
+        """
         source = attempt.source
         if hidden.passed:
             return assemble(exercise, source, None, None, hidden=hidden, note=note)
         lines = self._prove_lines(exercise, attempt, run, hidden.outcomes)
-        dictionary = self._dictionary(exercise)
+        dictionary = self._dictionary_of(exercise)
         finish = partial(
             assemble, exercise, source, dictionary, lines=lines, hidden=hidden, note=note
         )
@@ -215,7 +240,7 @@ class Judge:
         return finish(replies=None)
 
     def _check_run(self, exercise: Exercise, source: Source, seed: int) -> CheckRun:
-        """Return what the hidden checks of one attempt share: its runner, and the reference's."""
+        """Return the data that the hidden checks of one attempt share. Raises BrokenReference."""
         memory, settings = self._replay_cache(exercise, seed), self._settings
         namespace = namespace_of(exercise.solution)
         attempt = AttemptRunner(
@@ -236,7 +261,11 @@ class Judge:
     def _uncalled(
         self, exercise: Exercise, source: Source, outcome: Outcome, sentence: str
     ) -> ExerciseResult:
-        """Return the result of an attempt of which no function was called."""
+        """Return the result of an attempt of which no function was called.
+
+        Every check has this outcome, with the sentence as its evidence. An "error" is attributed
+        to the misconception LOAD_ERROR.
+        """
         outcomes = [
             replace(unattempted, outcome=outcome, evidence=sentence)
             for unattempted in self._checks.unattempted(exercise.checks)
@@ -259,19 +288,27 @@ class Judge:
     ) -> tuple[ProvedLine, ...]:
         """Return the lines at which one small edit makes every check pass.
 
-        On a GPU the search is left out, because a process takes seconds to start there.
+        There are none if the run does not search for lines, or if the search breaks. On a GPU the
+        search is left out, because a process takes seconds to start there.
         """
         skipped_ids = {o.id for o in outcomes if o.outcome == "skipped"}
 
         def is_right(call: Call) -> IsRight | None:
-            """Return a function that compares a reply with the reference's, if that is possible."""
+            """Return a function that compares a reply with the reference's.
+
+            Returns None if replies to this call cannot be compared.
+            """
             if not is_comparable(call):
                 return None
             expected = run.reference.execute(call)
             return lambda reply: agree(reply, expected)
 
         def checks_pass(edited: AttemptRunner, ids: Sequence[str]) -> bool:
-            """Return whether an edited attempt passes the checks with these ids."""
+            """Return whether an edited attempt passes the checks with these ids; [] means all.
+
+            A check that the attempt itself skipped need not pass. Raises OutOfTime if a check has a
+            timeout.
+            """
             edited_outcomes = self._checks.run(exercise.checks, replace(run, attempt=edited), ids)
             if any(o.outcome == "timeout" for o in edited_outcomes):
                 raise OutOfTime
@@ -311,9 +348,9 @@ class Judge:
 
     @contextmanager
     def _noting(self, context: str) -> Iterator[None]:
-        """Note an exception in the block as a fault of the grader.
+        """Note an exception in the block as a fault of the grader, and suppress it.
 
-        The points do not depend on the block.
+        The points do not depend on the block. The context is the beginning of the fault's sentence.
         """
         try:
             yield
@@ -323,7 +360,7 @@ class Judge:
     def _replay_cache(self, exercise: Exercise, seed: int) -> ReplayCache:
         """Return the cache of an exercise for the next attempt with this seed.
 
-        If all caches together are too large, the largest other ones are emptied.
+        If all caches together exceed MAX_CACHE_BYTES, the largest other ones are emptied.
         """
         cache = self._caches[exercise.id, seed]
         cache.begin_attempt()

@@ -34,7 +34,7 @@ JUDGE = "judge"  # the name of a judge's process
 # the data of one judge: seven times as much as the class of this course needs
 MEMORY_MIB = 4096
 CLOSE_SECONDS = 5.0  # the time in which a judge must end its box before it is killed
-Only = Mapping[Submission, Collection[str]]
+Only = Mapping[Submission, Collection[str]]  # the ids of the exercises to grade, by submission
 LOST = "a judge process ended before it was done. Next: run the same command again"
 
 
@@ -47,7 +47,8 @@ def grade_all(
 ) -> Iterator[Graded]:
     """Grade the submissions with `jobs` judges, and yield each result when it is there.
 
-    Raises the exceptions of a judge's start (BoxUnavailable, CourseError, GraderFault).
+    Raises the exceptions of a judge's start (BoxUnavailable, CourseError, GraderFault), and
+    WorkerLost if judges die again and again. Then, and if the caller stops, the rest is given up.
 
     Args:
         plan: The options of the run.
@@ -90,7 +91,7 @@ class SteadyJudge:
     """A judge in another process, which ends with the caller, and is replaced if it dies.
 
     If it dies, its submission is tried once more in a fresh process, exercise by exercise. An
-    exercise that ends this process, too, is not graded.
+    exercise that ends such a process, too, is not graded, and its checks are skipped.
     """
 
     def __init__(self, plan: GradePlan, cpu: int | None = None) -> None:
@@ -109,14 +110,18 @@ class SteadyJudge:
     def wait(self) -> None:
         """Wait until the judge can grade.
 
-        Raises the exceptions of `open_judge` (BoxUnavailable, GraderFault, …), or WorkerLost.
+        Raises the exceptions of `open_judge` (BoxUnavailable, GraderFault, …), or WorkerLost if the
+        process ends before.
         """
         if not self._is_ready:
             self._ask()
             self._is_ready = True
 
     def grade(self, submission: Submission, only: Collection[str] = ()) -> Graded:
-        """Grade a submission. Raises the exceptions of `wait`.
+        """Grade a submission, exercise by exercise if the process dies over it.
+
+        Raises the exceptions of `wait` and of `Judge.grade`. Raises WorkerLost only if this judge
+        is closed, or if a process dies that has no attempt to grade.
 
         Args:
             submission: The submission.
@@ -126,9 +131,10 @@ class SteadyJudge:
             return self._grade(submission, only)
         except WorkerLost:
             self._replace()
-        selected, gradings = only or self._plan.exercises, []
+        selected_ids = only or self._plan.exercises
+        gradings = []
         for id_ in (exercise.id for exercise in submission.assignment.exercises):
-            if selected and id_ not in selected:
+            if selected_ids and id_ not in selected_ids:
                 continue
             try:
                 gradings.append(self._grade(submission, (id_,)))
@@ -137,7 +143,9 @@ class SteadyJudge:
                 gradings.append(self._grade(submission, (id_,), given_up=(id_,)))
         exercises = [exercise for grading in gradings for exercise in grading.result.exercises]
         faults = tuple(fault for grading in gradings for fault in grading.faults)
-        return replace(gradings[0], result=with_total(gradings[0].result, exercises), faults=faults)
+        first_grading = gradings[0]
+        result = with_total(first_grading.result, exercises)
+        return replace(first_grading, result=result, faults=faults)
 
     def close(self) -> None:
         """End the process immediately, even while it grades, and start no other."""
@@ -164,7 +172,7 @@ class SteadyJudge:
         self._pipe.close()  # only now, because another thread may read from it
 
     def _replace(self) -> None:
-        """Start another process in place of one that died.
+        """Start another process in place of one that died, without waiting for it.
 
         Raises WorkerLost if this judge is closed.
         """
@@ -178,7 +186,10 @@ class SteadyJudge:
     def _grade(
         self, submission: Submission, only: Collection[str], given_up: Collection[str] = ()
     ) -> Graded:
-        """Have the process grade these exercises, except those that are given up."""
+        """Have the process grade these exercises, except those that are given up.
+
+        Raises the exceptions of `wait` and of `Judge.grade`, and WorkerLost if the process dies.
+        """
         self.wait()
         graded = self._ask(submission, tuple(only), tuple(given_up))
         assert isinstance(graded, Graded)
@@ -203,7 +214,14 @@ class SteadyJudge:
 def _serve(pipe: Connection, plan: GradePlan, cpu: int | None) -> None:
     """Grade the submissions that come through the pipe, until it is closed.
 
-    The first answer is None when the judge is ready, or the exception of its start.
+    The first answer is None when the judge is ready, or the exception that ends its start. Then
+    each message (submission, ids to grade, ids given up) has a Graded or an exception as its
+    answer.
+
+    Args:
+        pipe: The connection to the caller.
+        plan: The options of the run.
+        cpu: The only CPU that this process may use, or None for any.
     """
     if cpu is not None:
         os.sched_setaffinity(0, {cpu})
@@ -243,7 +261,8 @@ def _serve(pipe: Connection, plan: GradePlan, cpu: int | None) -> None:
 def open_judge(plan: GradePlan, stack: ExitStack) -> Judge:
     """Open a box, prove its isolation, and return the judge of this process.
 
-    Raises BoxUnavailable, CourseError, GraderFault.
+    The memory of this process is limited from then on. If the plan asks for it, exercises without a
+    recording are listed on standard error. Raises BoxUnavailable, CourseError, GraderFault.
 
     Args:
         plan: The options of the run.
@@ -270,7 +289,7 @@ def open_judge(plan: GradePlan, stack: ExitStack) -> Judge:
         judge = Judge(course, box, plan)
         judge.demand_points()  # here, because all grading begins here
         if plan.reports_unrecorded:
-            tell_unrecorded(course, plan.exercises)
+            report_unrecorded(course, plan.exercises)
         _limit_memory(course)
         return judge
     finally:
@@ -279,7 +298,7 @@ def open_judge(plan: GradePlan, stack: ExitStack) -> Judge:
 
 
 def _limit_memory(course: Course) -> None:
-    """Limit the memory of this process and of the processes that it starts.
+    """Limit the memory of this process and of the processes that it starts, except on Windows.
 
     Without a limit, a submitted text could make the judge use up the machine's memory. With it, an
     allocation fails, one exercise is not graded, and the run goes on. Boxes inherit the limit,
@@ -293,8 +312,8 @@ def _limit_memory(course: Course) -> None:
         resource.setrlimit(resource.RLIMIT_DATA, (data_limit, hard_limit))
 
 
-def tell_unrecorded(course: Course, exercises: Collection[str]) -> None:
-    """List on standard error the exercises without a current recording.
+def report_unrecorded(course: Course, exercises: Collection[str]) -> None:
+    """List on standard error the exercises without a current recording, if there are any.
 
     Args:
         course: The course.
@@ -321,9 +340,10 @@ def end_with_parent() -> None:
 
     Its box then ends, too (manyheads/box/host_processes.py). A grading judge does not read from the
     pipe that brings it work, so without this it would notice the end of the pipe only later.
+    Nothing happens in a process without a parent: it is the command itself.
     """
     parent = multiprocessing.parent_process()
-    if parent is None:  # this process is the command itself
+    if parent is None:
         return
 
     def end() -> None:
@@ -345,8 +365,8 @@ def cpu_for_each_judge(judge_count: int) -> Sequence[int | None]:
     return cpus if len(cpus) == judge_count else [None] * judge_count
 
 
-def usable() -> int:
-    """Return how many CPUs this process may use."""
+def usable_cpu_count() -> int:
+    """Return how many CPUs this process may use: all of the machine if the system does not tell."""
     return len(_cpus()) or os.cpu_count() or 1
 
 

@@ -1,7 +1,7 @@
 """Require that the attempt answered each function of a check, with the reference's types.
 
-Every function that a check called must return a result like the reference's at least once. If a
-check failed or broke, a difference in type or shape may be the reason.
+A check that passed does not count if a function that it called never answered, or answered with a
+wrong type or NaN. If a check failed or broke, a difference in type or shape may be the reason.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from ..checks.hidden_check import CheckFailed
 from ..checks.runner import Exchange, Runner, target_of
 from .nontrivial_answers import is_in_training
 
-# For each leaf of what a function returns, the types that occur there ("tensor", "float").
+# For each leaf of what a function returns, the types that occur there ("tensor", "float"). A reply
+# calls the type of an output its kind.
 Kinds = tuple[frozenset[str], ...]
 
 
@@ -32,8 +33,15 @@ def missing_reply(
 ) -> CheckFailed | AsksNothingError | None:
     """Return why a check that passed does not count, or None if it does.
 
-    Each of its functions needs an answer of the right type and without NaN. An AsksNothingError
-    says that the check itself is at fault.
+    The check itself is at fault, and the result an AsksNothingError, if it makes no call. The same
+    holds if neither the reference nor the attempt answers any of its calls to a function. Otherwise
+    these demands are tested, one after the other, in all calls:
+
+    1. Each answer has a type that the reference returns (`_demand_kind`).
+    2. Each function has answered at least once.
+    3. No answer has a NaN or an infinity that the reference's has not (`_demand_numbers`).
+
+    The CheckFailed names the function as its `place`.
     """
     if not exchanges:
         return AsksNothingError("it asks the attempt nothing")
@@ -72,8 +80,8 @@ def missing_reply(
 def kinds_of(calls: Iterable[Call], reference: Runner) -> Kinds | None:
     """Return for each output of a function the types that the reference returns to these calls.
 
-    An output may be None in one call and a tensor in another. If the function has one output, only
-    the first answered call is used. Returns None if the reference answers none of the calls.
+    An output may be None in one call and a tensor in another. If an answered call returns a single
+    output, only its type is returned. Returns None if the reference answers none of the calls.
     """
     kind_sets: list[set[str]] = []
     for call in calls:
@@ -92,7 +100,14 @@ def kinds_of(calls: Iterable[Call], reference: Runner) -> Kinds | None:
 def _demand_kind(exchange: Exchange, expected_kinds: Kinds) -> None:
     """Raise CheckFailed if an output has a type that the reference's output never has.
 
-    If the reference returns a number of some type, a number of any type is accepted.
+    Also raises CheckFailed if the result has another structure. A function's only output must be a
+    tensor, an opaque value or a table of numbers, unless the next rule allows it. If the
+    reference's output may be a number of some type, a number of any type is accepted. Nothing is
+    tested if there is no output, or if no type is expected.
+
+    Args:
+        exchange: The call, with the attempt's reply.
+        expected_kinds: From `kinds_of`, or empty.
     """
     call, outputs = exchange.call, exchange.reply.outputs
     if outputs:
@@ -100,8 +115,7 @@ def _demand_kind(exchange: Exchange, expected_kinds: Kinds) -> None:
     for out, allowed_kinds, answer in zip(
         outputs, cycle(expected_kinds), answers_of(call, exchange.reply), strict=False
     ):
-        # A part may be None or opaque. A function's only output is a tensor, opaque, or a table of
-        # numbers.
+        # A part of a tuple may also be None.
         is_answer = (
             not call.form.is_leaf
             or out.kind in ("tensor", OPAQUE)
@@ -118,10 +132,14 @@ def _demand_numbers(exchange: Exchange, reference: Runner) -> None:
     """Raise CheckFailed if an output has a NaN and the reference's output has none.
 
     An infinity is a failure, too, unless the reference's output has infinities, or is of booleans
-    or integers. In training mode nothing is demanded: dropout may cause such numbers by chance.
+    or integers. Outputs without a tensor are not compared. In training mode nothing is demanded:
+    dropout may cause such numbers by chance.
     """
     call, reply = exchange.call, exchange.reply
-    if is_in_training(call) or all(out.tensor is None or _is_finite(out) for out in reply.outputs):
+    if is_in_training(call):
+        return
+    # The reference is called only if some number is not finite.
+    if all(out.tensor is None or _is_finite(out) for out in reply.outputs):
         return
     for actual, expected, name in _paired_outputs(call, reply, reference.execute(call)):
         if actual.tensor is None or expected.tensor is None:
@@ -138,15 +156,15 @@ def _demand_numbers(exchange: Exchange, reference: Runner) -> None:
 
 
 def _is_finite(output: Output) -> bool:
-    """Return whether the output's tensor has neither NaN nor infinities."""
+    """Return whether the output has a tensor, with neither NaN nor infinities."""
     return output.tensor is not None and bool(output.tensor.isfinite().all())
 
 
 def wrong_type(exchanges: Sequence[Exchange], reference: Runner) -> CheckFailed | None:
-    """Return the wrong type that explains why a check failed, or None.
+    """Return the first wrong type that may explain why a check failed, or None.
 
-    Only calls are compared in which the attempt or the reference returned numbers as an ndarray, a
-    list or a text.
+    Only answered calls are compared in which the attempt or the reference returned an ndarray, a
+    list, a tuple or a text in place of a tensor.
     """
     for exchange in exchanges:
         expected_kinds = kinds_of([exchange.call], reference) or ()
@@ -168,10 +186,11 @@ def _paired_outputs(
 
 
 def compare_with_reference(exchanges: Sequence[Exchange], reference: Runner) -> CheckFailed | None:
-    """Return the first difference in shape or type from the reference's answers.
+    """Return the first difference in shape or type from the reference's answers (`_compare`).
 
-    Returns None if all agree. A check that raises an exception because of such a difference (an
-    index beyond an axis, arithmetic on bools) is not broken: a wrong attempt may return anything.
+    Returns None if all agree. A call that breaks the reference or the comparison is left out. A
+    check that raises an exception because of such a difference (an index beyond an axis, arithmetic
+    on bools) is not broken: a wrong attempt may return anything.
     """
     for exchange in exchanges:
         try:
@@ -184,9 +203,11 @@ def compare_with_reference(exchanges: Sequence[Exchange], reference: Runner) -> 
 
 
 def _compare(call: Call, actual_reply: Reply, expected_reply: Reply) -> None:
-    """Raise CheckFailed if the attempt's reply differs from the reference's in type or shape.
+    """Raise CheckFailed if the attempt's reply has outputs of other types or shapes.
 
-    Nothing is compared if the reference raised an exception.
+    A tensor must also hold floating-point numbers if and only if the reference's does. Other
+    differences of dtype do not count. A gradient that both replies have must have the same shape.
+    Raises AttemptRaised if only the attempt raised. Nothing is compared if the reference raised.
     """
     if expected_reply.raised is not None:
         return

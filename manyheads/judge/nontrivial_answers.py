@@ -59,8 +59,9 @@ class Probe:
     Attributes:
         calls: Four calls as from `four_like`, or one if the function is given no numbers.
         expected: The reference's replies to them.
-        answers: Pairs of a reply of the attempt and the reference's reply: to the first of four
-            calls, or, if there is one call, to all calls of the checks.
+        answers: Pairs of a reply of the attempt and the reference's reply. If there are four calls,
+            the only pair answers the first one. Otherwise there is a pair for each call to the
+            function that both answer with numbers.
     """
 
     calls: tuple[Call, ...]
@@ -68,32 +69,39 @@ class Probe:
     answers: tuple[tuple[Reply, Reply], ...]
 
     @cached_property
-    def rows(self) -> list[Tensor]:
-        """The numbers of the reference's replies."""
+    def expected_rows(self) -> list[Tensor]:
+        """The numbers of each of the reference's replies, in one row."""
         return [numbers_of(reply) for reply in self.expected]
 
     @cached_property
-    def has_numbers(self) -> bool:
-        """Whether there are four calls, and the reference's numbers exceed remains of rounding."""
-        return len(self.calls) > 1 and any(bool((row.abs() > ROUNDING).any()) for row in self.rows)
+    def exceeds_rounding(self) -> bool:
+        """Whether there are four calls, and a number of the reference exceeds ROUNDING."""
+        if len(self.calls) == 1:
+            return False
+        return any(bool((row.abs() > ROUNDING).any()) for row in self.expected_rows)
 
     @cached_property
     def compares(self) -> bool:
-        """Whether the reference's answers do not add up: it compares numbers, as a softmax does."""
-        return self.has_numbers and not _add_up(self.rows, CLEAR_DIFFERENCE)
+        """Whether the reference's four answers do not add up.
+
+        Then it compares numbers, as a softmax does. False if there is one call.
+        """
+        return self.exceeds_rounding and not _add_up(self.expected_rows, CLEAR_DIFFERENCE)
 
     @cached_property
     def depends_on_numbers(self) -> bool:
-        """Whether the reference's answer changes with the numbers, and is no unchanged argument."""
-        return (
-            self.has_numbers
-            and difference(self.rows[1], self.rows[0]) > CLEAR_DIFFERENCE
-            and self.copy_kind != COPY
-        )
+        """Whether the reference's answer changes with the numbers, and is no unchanged argument.
+
+        The first two of four answers are compared. False if there is one call.
+        """
+        if not self.exceeds_rounding or self.copy_kind == COPY:
+            return False
+        first_row, second_row, *_ = self.expected_rows
+        return difference(second_row, first_row) > CLEAR_DIFFERENCE
 
     @property
     def has_varied_numbers(self) -> bool:
-        """Whether each argument has more than half as many different numbers as numbers.
+        """Whether more than half of the numbers in each argument of the first call are distinct.
 
         If an argument repeats few numbers, a weighted sum may be a plain sum by chance.
         """
@@ -103,21 +111,22 @@ class Probe:
 
     @property
     def copy_kind(self) -> str:
-        """COPY or MOVED if the reference's answer is a copy of an argument, or ""."""
+        """COPY or MOVED if the reference's first answer is a copy of an argument, or ""."""
         copy_kind, _ = _copy_of_argument(self.expected[0], self.calls[0])
         return copy_kind
 
     @cached_property
     def is_right(self) -> bool:
-        """Whether the attempt's answers are the reference's, if these show anything.
+        """Whether the attempt's answers are the reference's, and these show anything.
 
-        An answer that repeats one number shows nothing.
+        They show nothing if each answer repeats one number. They also show nothing if there are
+        four calls, and the reference neither compares numbers nor depends on them.
         """
         if len(self.calls) > 1 and not self.compares and not self.depends_on_numbers:
             return False
         rows = [numbers_of(expected) for _, expected in self.answers]
-        is_constant = all(row.numel() > 1 and row.unique().numel() == 1 for row in rows)
-        return not is_constant and all(_are_near(*pair) for pair in self.answers)
+        are_constant = all(row.numel() > 1 and row.unique().numel() == 1 for row in rows)
+        return not are_constant and all(_are_near(*pair) for pair in self.answers)
 
 
 def choose_probe(
@@ -127,7 +136,9 @@ def choose_probe(
 ) -> Probe | None:
     """Return the calls that show most about the function of these exchanges.
 
-    Returns None if the function never answered with numbers.
+    A call is tried if the attempt answered it with numbers. The reference must answer all calls
+    like it (`make_calls`) with equally many numbers. Returns None if there is no such call. The
+    first probe that compares numbers and is right ends the search, and so do MOST_TRIED probes.
 
     Args:
         exchanges: The calls of one function, with the attempt's replies.
@@ -151,20 +162,21 @@ def choose_probe(
     best = max(tried, key=_informativeness, default=None)
     if best is None or len(best.calls) > 1:
         return best
-    both = [(exchange.reply, reference.execute(exchange.call)) for exchange in exchanges]
-    return replace(best, answers=tuple(pair for pair in both if all(map(has_numbers, pair))))
+    # A function that is given no numbers must be asked for several sizes.
+    pairs = [(exchange.reply, reference.execute(exchange.call)) for exchange in exchanges]
+    return replace(best, answers=tuple(pair for pair in pairs if all(map(has_numbers, pair))))
 
 
 def _informativeness(probe: Probe) -> tuple[bool, bool, bool, int]:
-    """Return a key by which probes are sorted: the most informative one has the largest."""
+    """Return the key by which probes are compared: the most informative one has the largest."""
     return probe.compares, probe.is_right, probe.depends_on_numbers, len(probe.calls)
 
 
 def all_right(exchanges: Sequence[Exchange], reference: Runner) -> bool:
     """Return whether a function's comparable answers are the reference's, and there are any.
 
-    An answer is comparable if the reference's has equally many numbers. Calls in training mode are
-    left out, because their numbers may be random.
+    An answer is comparable if both have numbers, and equally many. Calls in training mode are left
+    out, because their numbers may be random.
     """
     pairs = [
         (exchange.reply, reference.execute(exchange.call))
@@ -188,7 +200,15 @@ def _are_comparable(actual: Reply, expected: Reply) -> bool:
 
 
 def require_nontrivial(attempt: Implementation, target: str, probe: Probe | None) -> None:
-    """Raise CheckFailed if the function's answers are not numbers, or do not depend on its input.
+    """Raise CheckFailed if the function's answers are trivial.
+
+    The calls of the probe are made, and the first one is repeated. The answers are trivial if:
+
+    1. a call raises an exception, has the wrong structure, or has no numbers;
+    2. the answers have unequally many numbers;
+    3. the answers are noise: the repeated call changes them about as much as other inputs do;
+    4. the answers depend on the inputs less than the reference's do (`_expect_dependence_on_sizes`,
+       `_expect_dependence_on_numbers`).
 
     Args:
         attempt: The attempt.
@@ -200,16 +220,18 @@ def require_nontrivial(attempt: Implementation, target: str, probe: Probe | None
     answers = [attempt.ask(call) for call in (*probe.calls, probe.calls[0])]
     for answer in answers:
         answer.must_return()
-    *rows, again = (numbers_of(answer.reply) for answer in answers)
-    expect(again.numel() > 0, f"{target} never gives a finite number")
+    *rows, repeated_row = (numbers_of(answer.reply) for answer in answers)
+    first_row, last_row = rows[0], rows[-1]  # the same row if there is one call
+    expect(repeated_row.numel() > 0, f"{target} never gives a finite number")
     expect(
-        len({row.shape for row in (*rows, again)}) == 1, f"{target} gives another shape each time"
+        len({row.shape for row in (*rows, repeated_row)}) == 1,
+        f"{target} gives another shape each time",
     )
-    change_by_chance = float((rows[0] - again).norm())
-    change_by_input = float((rows[0] - rows[-1]).norm())
-    if change_by_chance > TOLERANCE * float(again.norm()):
+    change_by_chance = float((first_row - repeated_row).norm())
+    change_by_input = float((first_row - last_row).norm())
+    if change_by_chance > TOLERANCE * float(repeated_row.norm()):
         is_noise = (
-            again.numel() < MIN_NUMBERS
+            repeated_row.numel() < MIN_NUMBERS
             or change_by_chance > MOST_CHANGE_BY_CHANCE * change_by_input
         )
         expect(not is_noise, f"{target} gives another answer each time, whatever it is given")
@@ -224,8 +246,12 @@ def _expect_dependence_on_numbers(
 ) -> None:
     """Raise CheckFailed if a function of numbers ignores them, copies them, or adds them up.
 
-    The answers must change with the numbers. They may be a copy, or add up, only if the reference's
-    do.
+    1. The first answer may be a copy of an argument only if the reference's is such a copy, too.
+       Moved numbers are a copy only if the answers add up.
+    2. The second answer must differ from the first.
+    3. If the reference compares numbers, the four answers must not add up; this CheckFailed is
+       marked `unmet`. Nothing is demanded if the first answer has a NaN, or if its numbers change
+       one by one (`_changes_number_by_number`).
 
     Args:
         attempt: The attempt.
@@ -234,18 +260,20 @@ def _expect_dependence_on_numbers(
         first_reply: The attempt's reply to the first call.
         rows: The numbers of the attempt's replies to all four.
     """
+    first_row, second_row, *_ = rows
     copy_kind, description = _copy_of_argument(first_reply, probe.calls[0])
+    # A function that compares numbers may add up by chance if an argument repeats few numbers.
     adds_up = _add_up(rows, TOLERANCE) and (probe.has_varied_numbers or not probe.compares)
-    # Moved numbers that do not add up are no copy: the function selects them by their size.
+    # A function whose moved numbers do not add up selects them by their size, such as a maximum.
     is_copy = copy_kind == COPY or (copy_kind == MOVED and adds_up)
     expect(not is_copy or copy_kind == probe.copy_kind, f"{target} {description}")
-    scale = max(LEAST_SCALE, float(rows[0].abs().max()))
-    is_same = difference(rows[0], rows[1], scale) <= TOLERANCE
-    expect(not is_same, _unchanging_answer(target, rows[0]))
+    scale = max(LEAST_SCALE, float(first_row.abs().max()))
+    is_same = difference(first_row, second_row, scale) <= TOLERANCE
+    expect(not is_same, _unchanging_answer(target, first_row))
     has_nan = any(bool(tensor.isnan().any()) for tensor in tensors_of(first_reply))
     if not probe.compares or not adds_up or has_nan:
         return
-    if not _changes_number_by_number(attempt, probe.calls[0], rows[0]):
+    if not _changes_number_by_number(attempt, probe.calls[0], first_row):
         failed = CheckFailed(
             f"{target} compares nothing: each number that it is given adds the same to its answer, "
             "whatever the others are"
@@ -257,48 +285,47 @@ def _expect_dependence_on_numbers(
 def _expect_dependence_on_sizes(target: str, probe: Probe) -> None:
     """Raise CheckFailed if the answers of a function without numbers ignore the sizes it is given.
 
-    They must differ if the reference's do. Large ones must also resemble the reference's.
+    1. Single numbers must not all be equal, unless the reference's are.
+    2. Answers for which the reference's numbers vary must not all be trivial
+       (`_is_constant_or_identity`).
+    3. Such answers with at least MIN_NUMBERS are compared with the reference's. At least one must
+       correlate with the reference's answer or with a mirror image.
     """
-    pairs = [
-        (numbers_of(actual, INFINITE), numbers_of(expected, INFINITE))
-        for actual, expected in probe.answers
-    ]
-    single = [
-        (float(actual), float(expected))
-        for actual, expected in pairs
-        if actual.numel() == expected.numel() == 1
-    ]
-    values = {actual for actual, _ in single}
-    expected_values = {expected for _, expected in single}
-    expect(
-        len(values) != 1 or len(expected_values) == 1,
-        f"{target} gives the same answer, whatever it is given",
-    )
-    varied = [
-        (actual, expected, replies)
-        for (actual, expected), replies in zip(pairs, probe.answers, strict=True)
-        if expected.unique().numel() > 1
-    ]
-    constant = [_is_constant(actual, reply) for actual, _, (reply, _) in varied]
-    if varied:
-        expect(not all(constant), _unchanging_answer(target, varied[0][0]))
+    single_numbers = set()
+    expected_single_numbers = set()
+    varied_answers = []
     relations: list[float] = []
-    for actual, expected, (_, expected_reply) in varied:
+    for reply, expected_reply in probe.answers:
+        actual, expected = numbers_of(reply, INFINITE), numbers_of(expected_reply, INFINITE)
+        if actual.numel() == expected.numel() == 1:
+            single_numbers.add(float(actual))
+            expected_single_numbers.add(float(expected))
+        if expected.unique().numel() == 1:
+            continue
+        varied_answers.append((actual, reply))
         if len(expected) >= MIN_NUMBERS and actual.shape == expected.shape:
             relations += [_relation(actual, mirror) for mirror in _mirror_images(expected_reply)]
+    expect(
+        len(single_numbers) != 1 or len(expected_single_numbers) == 1,
+        f"{target} gives the same answer, whatever it is given",
+    )
+    if varied_answers and all(_is_constant_or_identity(*answer) for answer in varied_answers):
+        first_numbers, _ = varied_answers[0]
+        raise CheckFailed(_unchanging_answer(target, first_numbers))
     problem = f"what {target} gives has nothing to do with what it is given"
     expect(not relations or max(relations) >= LEAST_RELATION, problem)
 
 
 def _mirror_images(reply: Reply) -> Iterator[Tensor]:
-    """Yield the numbers of an answer, and those of its mirror images.
+    """Yield the numbers of an answer, then those of the answer flipped in each axis and in all.
 
-    A table that is the wrong way round still depends on its sizes.
+    A table that is the wrong way round still depends on its sizes. An answer of several tensors is
+    flipped as one row of numbers.
     """
-    tensor = tensors_of(reply)[0]
+    first_tensor = tensors_of(reply)[0]
     table = numbers_of(reply, INFINITE)
-    if table.numel() == tensor.numel():
-        table = table.view(tensor.shape)
+    if table.numel() == first_tensor.numel():
+        table = table.view(first_tensor.shape)
     all_axes = range(table.dim())
     single_axes = [(axis,) for axis in all_axes]
     for flipped_axes in ((), *single_axes, tuple(all_axes)):
@@ -308,16 +335,17 @@ def _mirror_images(reply: Reply) -> Iterator[Tensor]:
 def _relation(actual: Tensor, expected: Tensor) -> float:
     """Return the squared correlation of two answers, times their length.
 
-    For noise of any length it is about 1.
+    For noise of any length it is about 1. It is 0 if one answer repeats one number.
     """
     correlation = torch.corrcoef(torch.stack([actual, expected]))[0, 1]
     return len(actual) * float(correlation.nan_to_num()) ** 2
 
 
 def _changes_number_by_number(attempt: Implementation, call: Call, answer: Tensor) -> bool:
-    """Return whether a change of one number per argument changes as many numbers of the answer.
+    """Return whether a change of one number per argument changes at most as many of the answer.
 
-    Fewer may change, but not none. Masked scores behave like that if the softmax is missing.
+    At least one number of the answer must change. Masked scores behave like that if the softmax is
+    missing. Raises CheckFailed if the changed call is not answered.
 
     Args:
         attempt: The attempt.
@@ -351,8 +379,8 @@ def _tensor_shapes(reply: Reply) -> list[torch.Size]:
 def four_like(call: Call) -> tuple[Call, ...]:
     """Return four calls a, b, c, d with other numbers in each, so that a + b = c + d.
 
-    The first is the call itself, without gradients and everything else that is measured. If it is
-    given no numbers, it is the only one.
+    The first is the call itself, made once, without gradients and everything else that is measured.
+    If it is given no numbers, it is the only one.
     """
     call = replace(call, second=False, watch=False, memory=False, cotangent=None, runs=1)
     generator = torch.Generator().manual_seed(0)
@@ -361,19 +389,21 @@ def four_like(call: Call) -> tuple[Call, ...]:
         order = torch.randperm(tensor.numel(), generator=generator)
         return tensor.flatten()[order].view(tensor.shape)
 
-    variants: list[tuple[Tensor, Tensor, Tensor]] = []  # of each argument: those of b, c and d
+    arguments_b, arguments_c, arguments_d = list[Tensor](), list[Tensor](), list[Tensor]()
     for value in _numbers_given(call):
         argument_b = SMALLER * shuffled(value)
         mean, distance = (value + argument_b) / 2, shuffled(value) / 2
-        variants.append((argument_b, mean + distance, mean - distance))
-    if not variants:
+        arguments_b.append(argument_b)
+        arguments_c.append(mean + distance)
+        arguments_d.append(mean - distance)
+    if not arguments_b:
         return (call,)
 
-    def changed(index: int) -> Call:
-        remaining = iter(variants)
-        return call.map(lambda value: next(remaining)[index] if _is_of_numbers(value) else value)
+    def with_arguments(arguments: Sequence[Tensor]) -> Call:
+        remaining = iter(arguments)
+        return call.map(lambda value: next(remaining) if _is_of_numbers(value) else value)
 
-    return (call, *map(changed, range(3)))
+    return (call, *map(with_arguments, (arguments_b, arguments_c, arguments_d)))
 
 
 def _numbers_given(call: Call) -> list[Tensor]:
@@ -382,26 +412,40 @@ def _numbers_given(call: Call) -> list[Tensor]:
 
 
 def _is_of_numbers(value: object) -> TypeGuard[Tensor]:
+    """Return whether this is a tensor of floating-point numbers. On the meta device it has none."""
     return isinstance(value, Tensor) and value.is_floating_point() and not value.is_meta
 
 
 def _add_up(answers: Sequence[Tensor], tolerance: float) -> bool:
-    """Return whether a + b = c + d for these four answers."""
+    """Return whether a + b = c + d for these four answers, up to a fraction of the largest number.
+
+    Args:
+        answers: The numbers of the answers to the calls of `four_like`.
+        tolerance: The fraction.
+    """
     a, b, c, d = answers
     scale = max(float(answer.abs().max()) if answer.numel() else 0.0 for answer in answers)
     return difference(a + b, c + d, scale) <= tolerance
 
 
 def _unchanging_answer(target: str, numbers: Tensor) -> Evidence:
-    """Return the evidence that a function always answers with these numbers."""
+    """Return the evidence that a function always answers with these numbers.
+
+    If they are one number repeated, the evidence names it.
+    """
     if numbers.numel() > 1 and bool((numbers == numbers[0]).all()):
         number = Number(float(numbers[0]))
         return Evidence("{} gives {} in every place, whatever it is given", target, number)
     return Evidence("{} gives the same answer, whatever it is given", target)
 
 
-def _is_constant(numbers: Tensor, reply: Reply) -> bool:
-    """Return whether the answer repeats one number, or is an identity matrix."""
+def _is_constant_or_identity(numbers: Tensor, reply: Reply) -> bool:
+    """Return whether the answer repeats one number, or consists of identity matrices.
+
+    Args:
+        numbers: All numbers of the answer. An answer of several tensors is no identity matrix.
+        reply: The answer, for the shape of its first tensor.
+    """
     shape = tensors_of(reply)[0].shape
     if bool((numbers == numbers[0]).all()):
         return True
@@ -414,17 +458,18 @@ def _is_constant(numbers: Tensor, reply: Reply) -> bool:
 def _copy_of_argument(reply: Reply, call: Call) -> tuple[str, str]:
     """Return COPY or MOVED and a description if an answer consists of numbers of one argument.
 
-    Returns two empty strings if it does not.
+    Only the first tensor of the answer is compared. Returns two empty strings if it has fewer than
+    two numbers, or a number of no argument. The first argument that fits is described.
     """
-    tensor = tensors_of(reply)[0]
-    row = tensor.flatten().float()  # the attempt may have answered in float32
+    first_tensor = tensors_of(reply)[0]
+    row = first_tensor.flatten().float()  # the attempt may have answered in float32
     if row.numel() < 2:
         return "", ""
     for name, argument in call.arguments.items():
         if not _is_of_numbers(argument):
             continue
         argument_row = argument.flatten().float()
-        if argument.shape == tensor.shape and torch.equal(row, argument_row):
+        if argument.shape == first_tensor.shape and torch.equal(row, argument_row):
             return COPY, f"gives back {label(name)}, unchanged"
         if _is_selected(row, argument_row):
             return MOVED, f"gives back numbers of {label(name)}, and has computed nothing"
@@ -438,23 +483,28 @@ def _is_selected(row: Tensor, source: Tensor) -> bool:
 
 
 def unmet_condition(
-    recording: FaultDictionary,
+    dictionary: FaultDictionary,
     attempt: Runner,
     function: str,
     observations: Mapping[int, ObservedReply],
 ) -> str:
     """Return why a function does not meet its recorded preconditions; "" if it does.
 
+    The reason is the first of these: its answers are trivial; a call of a precondition raises, has
+    no numbers, or ends the attempt's process; the rule of a precondition is not met.
+
     Args:
-        recording: The fault dictionary, with the preconditions.
+        dictionary: The fault dictionary, with the preconditions.
         attempt: The attempt.
         function: The name of the function.
         observations: The attempt's replies to the recorded calls, by the number of the call.
     """
-    conditions = [condition for condition in recording.conditions if condition.function == function]
+    conditions = [
+        condition for condition in dictionary.conditions if condition.function == function
+    ]
     judgements = []
     try:
-        for condition in conditions:  # a recording has the rule "answers" first
+        for condition in conditions:  # a fault dictionary has the rule "answers" first
             if condition.rule == "answers":
                 _expect_answers(condition, attempt, observations)
                 continue
@@ -473,17 +523,20 @@ def unmet_condition(
 def _expect_answers(
     condition: RecordedCondition, attempt: Runner, observations: Mapping[int, ObservedReply]
 ) -> None:
-    """Raise CheckFailed if a function's answers are trivial, as in grading."""
+    """Raise CheckFailed if a function's answers are trivial, as in grading.
+
+    Right answers that depend on the input are not tested further. Raises AttemptEnded.
+    """
     expected = tuple(_reply_with(tensor) for tensor in condition.expected)
     if len(condition.calls) > 1:
         answers = [(attempt.execute(condition.calls[0]), expected[0])]
     else:  # a function of sizes only: its answers to several sizes are compared
         answers = []
         for observed in observations.values():
-            right = first_of(observed.expected_outputs)
+            expected_tensor = first_of(observed.expected_outputs)
             is_of_function = target_of(observed.call) == condition.function
-            if is_of_function and right is not None and has_numbers(observed.reply):
-                answers.append((observed.reply, _reply_with(right)))
+            if is_of_function and expected_tensor is not None and has_numbers(observed.reply):
+                answers.append((observed.reply, _reply_with(expected_tensor)))
     probe = Probe(condition.calls, expected, tuple(answers))
     if not all(has_numbers(actual) for actual, _ in answers) or not probe.is_right:
         require_nontrivial(Implementation(attempt), condition.function, probe)

@@ -63,7 +63,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.fixture(scope="session")
 def hidden_box() -> Iterator[Box]:
-    """Yield one warm box for the whole run."""
+    """Yield one warm box for the whole run. Its course is the one around the working directory."""
     course = load_course(find_course(Path.cwd()))
     with open_box(Level.NAMESPACES, course.limits.for_worker(), course.root) as box:
         yield box
@@ -71,9 +71,11 @@ def hidden_box() -> Iterator[Box]:
 
 @pytest.fixture(scope="module")
 def attempt(request: pytest.FixtureRequest, hidden_box: Box) -> Iterator[CheckRun]:
-    """Yield the attempt of --attempt and the reference, as the checks of this file get them.
+    """Yield the data that the checks of this file share, such as the runner of the attempt.
 
-    The checks are skipped if the attempt is at another exercise, or cannot be graded.
+    The checks are skipped if --attempt is a file of another exercise, or if the attempt is missing
+    or cannot be graded. The run ends if there is no --attempt, or if this file belongs to no
+    exercise.
     """
     option = request.config.getoption("--attempt")
     if option is None:
@@ -110,7 +112,7 @@ def attempt(request: pytest.FixtureRequest, hidden_box: Box) -> Iterator[CheckRu
 
 @pytest.fixture
 def reference() -> None:
-    """Return nothing: `pytest_pyfunc_call` makes the fixtures from the data of all checks."""
+    """Return nothing: `Check.call` makes this fixture, from the data that the checks share."""
 
 
 draw = reference
@@ -118,7 +120,12 @@ draw = reference
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
-    """Judge the attempt by this check as `course grade` does, and report the student's text."""
+    """Judge the attempt by this check as `course grade` does.
+
+    Returns True if it passed. Otherwise the test fails or is skipped, with the sentence that the
+    student reads. It also fails if the check itself is at fault, or calls no attempt. It is skipped
+    if it is for another device. Returns None for any other test, which pytest then runs.
+    """
     if not pyfuncitem.get_closest_marker("hidden_check"):
         return None
     run = pyfuncitem.funcargs.get("attempt")

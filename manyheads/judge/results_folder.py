@@ -42,13 +42,14 @@ from ..submission import find as not_graded
 from ..submission.intake_journal import append, folder_lock, rows_of
 
 PACKAGES = ("torch", "numpy", "einops", "pytest")
-ENDS = (".py", ".ipynb")  # the suffixes of attempts
+ATTEMPT_SUFFIXES = (".py", ".ipynb")
 # the suffixes of the files that the engine consists of
-SUFFIXES = (".py", ".yaml", ".json", ".txt")
+ENGINE_SUFFIXES = (".py", ".yaml", ".json", ".txt")
 ENGINE = Path(__file__).parents[1]
 # folders with sources, and with data that these may read
-DATA = ("solutions", "grader/checks", "grader/misconceptions")
-NO_DATA = (*ENDS, ".md", ".svg")  # the suffixes of files there that no source reads as data
+DATA_FOLDERS = ("solutions", "grader/checks", "grader/misconceptions")
+# the suffixes of files there that no source reads as data
+NO_DATA_SUFFIXES = (*ATTEMPT_SUFFIXES, ".md", ".svg")
 # These names cannot be a student's folder, because none begins with a dot. A stopped run leaves
 # CHANGING to the next run.
 LOCK, JOURNAL, CHANGED, CHANGING = ".lock", ".journal", ".points-changed", ".points-changing"
@@ -102,8 +103,8 @@ class Graded:
 def graded_from(exercise: Exercise) -> list[Path]:
     """Return every file that grading an attempt reads, without grader/texts.yaml.
 
-    These are sources with their imports, and all data in the folders of solutions, checks and
-    misconceptions, because any source may read it. Some of the files may be missing.
+    These are sources with their imports, the stub, the recordings, and all data in DATA_FOLDERS,
+    because any source may read it. Some of the files may be missing. The paths are sorted.
     """
     init_files = (
         path.with_name("__init__.py") for path in (exercise.checks, exercise.misconceptions)
@@ -111,9 +112,9 @@ def graded_from(exercise: Exercise) -> list[Path]:
     sources = {path for init_file in init_files for path in with_neighbours(init_file)}
     data = (
         path
-        for name in DATA
+        for name in DATA_FOLDERS
         for path in _files_below(exercise.root / name)
-        if path.suffix not in NO_DATA
+        if path.suffix not in NO_DATA_SUFFIXES
     )
     return sorted(
         {*sources, *data, exercise.script, exercise.fingerprints, *exercise.recorded_from()}
@@ -121,7 +122,7 @@ def graded_from(exercise: Exercise) -> list[Path]:
 
 
 def _files_below(root: Path) -> Iterator[Path]:
-    """Return all files in a folder and its subfolders, without compiled ones."""
+    """Return all files in a folder and its subfolders, except those of `__pycache__`."""
     return (path for path in root.rglob("*") if path.is_file() and "__pycache__" not in path.parts)
 
 
@@ -138,13 +139,14 @@ class Keys:
     def __init__(self, course: Course, plan: GradePlan) -> None:
         """Hash what all results of this run depend on."""
         self._course, self._texts = course, _read_texts(course.texts)
-        self._exercises: dict[str, str] = {}
+        self._exercise_keys: dict[str, str] = {}  # by exercise
         options = (plan.level, plan.device, str(plan.seed), str(plan.lines))
         python = "{}.{}".format(*sys.version_info)
         versions = [f"{name} {version}" for name, version in versions_of(PACKAGES).items()]
         secret = hashlib.sha256(b"journal" + plan.secret).hexdigest()
         engine = _file_hashes(
-            ENGINE, (path for path in sorted(_files_below(ENGINE)) if path.suffix in SUFFIXES)
+            ENGINE,
+            (path for path in sorted(_files_below(ENGINE)) if path.suffix in ENGINE_SUFFIXES),
         )
         # the part of the key that all attempts of the run share
         self._run_key = _hash_of(
@@ -158,12 +160,12 @@ class Keys:
 
     def of_exercise(self, exercise: Exercise) -> str:
         """Return the part of the key that all attempts at an exercise share."""
-        if exercise.id not in self._exercises:
+        if exercise.id not in self._exercise_keys:
             names = [exercise.assignment.id, exercise.stem]
             row = exercise.row.model_dump_json(exclude={"title", "why"})
             made_from = _file_hashes(self._course.root, graded_from(exercise))
-            self._exercises[exercise.id] = _hash_of([self._run_key, *names, row, *made_from])
-        return self._exercises[exercise.id]
+            self._exercise_keys[exercise.id] = _hash_of([self._run_key, *names, row, *made_from])
+        return self._exercise_keys[exercise.id]
 
     def of_result(self, key: str, exercise: Exercise, result: ExerciseResult) -> str:
         """Return a hash of an attempt's key, its result, and the course's texts about the result.
@@ -182,13 +184,16 @@ class Keys:
         return _hash_of([key, *words, result.model_dump_json()])
 
     def of_course(self) -> str:
-        """Return a hash of the course. Workers of a cluster with the same hash grade alike."""
+        """Return a hash of what all results of this run depend on, its exercises, and the texts.
+
+        Workers of a cluster with the same hash grade alike.
+        """
         return _hash_of([*map(self.of_exercise, self._course.exercises), repr(self._texts)])
 
     def _words(self, id_: str, exercise: str) -> object:
-        """Return the course's texts about a misconception that concern this exercise.
+        """Return the course's texts about a misconception, with the overrides for this exercise.
 
-        Texts that are not written as they should be are returned as they are.
+        Returns None if there are none. Texts without the required structure are returned unchanged.
         """
         row = self._texts.get(id_) if isinstance(self._texts, Mapping) else self._texts
         if not isinstance(row, Mapping):
@@ -199,7 +204,7 @@ class Keys:
 
 
 def files_key(submission: Submission, limit_kib: int) -> str:
-    """Return a hash of the files that were handed in for the whole assignment.
+    """Return a hash of the student and of the files handed in for the whole assignment.
 
     Args:
         submission: The submission.
@@ -222,7 +227,8 @@ def _handed_in(submission: Submission, exercise: Exercise, limit_kib: int) -> It
     """Yield for each file that may be the attempt a hash, "missing", or why it cannot be read."""
     # the exercise's own files, and those of the whole assignment
     stems = (exercise.stem, exercise.assignment.id)
-    for path in (submission.folder / f"{stem}{end}" for stem in stems for end in ENDS):
+    names = [f"{stem}{suffix}" for stem in stems for suffix in ATTEMPT_SUFFIXES]
+    for path in (submission.folder / name for name in names):
         if not os.path.lexists(path):
             yield "missing"
             continue
@@ -235,7 +241,7 @@ def _handed_in(submission: Submission, exercise: Exercise, limit_kib: int) -> It
 
 
 def _read_texts(path: Path) -> object:
-    """Return the course's texts, or a hash of the file if it cannot be read.
+    """Return the course's texts, or a hash of the file if it is no YAML. {} if there are no texts.
 
     The judge reports such a file.
     """
@@ -249,7 +255,7 @@ def _read_texts(path: Path) -> object:
 
 
 def _file_hashes(root: Path, files: Iterable[Path]) -> Iterator[str]:
-    """Yield the path of each file below the root, and a hash of its content or "missing"."""
+    """Yield for each file its path below the root, and a hash of its content or "missing"."""
     for path in files:
         digest = hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else "missing"
         yield f"{path.relative_to(root).as_posix()} {digest}"
@@ -301,9 +307,9 @@ def _demand_writable(path: Path, expected: str) -> None:
 def seed_of_run(
     folder: Path, assignments: Iterable[str], requested_seed: int | None, *, in_part: bool
 ) -> int:
-    """Return the requested seed, or the seed of the results in the folder, or a new one.
+    """Return the requested seed, or the most frequent seed of the results, or a new random one.
 
-    Raises CourseFault if some exercises keep results with another seed, or with several.
+    Raises CourseFault if some exercises keep their results, and these have another seed.
 
     Args:
         folder: The folder of results.
@@ -333,8 +339,8 @@ def seed_of_run(
 def merged(result: Result, old: Result | None, assignment: Assignment) -> Result:
     """Return the result, with missing exercises taken from an earlier one, in the course's order.
 
-    Nothing is taken from a result with another device, isolation level or seed, because a result
-    states one of each.
+    The total is computed again. Nothing is taken from a result with another device, isolation level
+    or seed, because a result states one of each.
 
     Args:
         result: The new result.
@@ -365,6 +371,8 @@ class Record:
         faults: The faults of the grader.
         todo: For each submission, the ids of the exercises that have to be graded, with their keys.
             `unchanged_results` fills it.
+        noted: For each "student/assignment", the exercises that the journal has, each with the key
+            of its result (`Keys.of_result`).
     """
 
     folder: Path
@@ -378,16 +386,15 @@ class Record:
     todo: dict[Submission, dict[str, str]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        # "student/assignment" -> exercise -> key of the result (`Keys.of_result`)
         self.noted: dict[str, dict[str, str]] = {}
         for row in rows_of(self.folder / JOURNAL):
             match row:
-                case [str(name), dict(noted)]:  # other rows are ignored
-                    self.noted.setdefault(name, {}).update(noted)
+                case [str(name), dict(result_keys)]:  # other rows are ignored
+                    self.noted.setdefault(name, {}).update(result_keys)
 
     @property
     def partly_graded_count(self) -> int:
-        """How many submissions are graded in part, because some exercises have not changed."""
+        """How many submissions of `todo` are graded in part: some exercises have not changed."""
         return sum(
             len(todo) < len(self._chosen(submission)) for submission, todo in self.todo.items()
         )
@@ -395,10 +402,12 @@ class Record:
     def unchanged_results(
         self, submissions: Sequence[Submission], *, again: bool
     ) -> Iterator[tuple[Submission, Result]]:
-        """Yield the results that are graded already and have not changed.
+        """Yield the submissions of which no chosen exercise has to be graded, with their results.
 
-        All other submissions are added to `todo`, so go through all results before calling `add`.
-        Raises CourseFault if results of other exercises would be lost.
+        Such a result is entered in the gradebook again. Its file is written only if the time of
+        handing in or the unreadable files have changed. All other submissions are added to `todo`,
+        so go through all results before calling `add`. Raises CourseFault if results of exercises
+        that are not chosen would be lost, because the file on disk is invalid.
 
         Args:
             submissions: The submissions.
@@ -420,7 +429,7 @@ class Record:
             for exercise in chosen:
                 # Keys are computed before grading, because files may change meanwhile.
                 key = self.keys.of_attempt(submission, exercise)
-                if not self.holds(submission, exercise, key, old_exercises.get(exercise.id)):
+                if not self.has_noted(submission, exercise, key, old_exercises.get(exercise.id)):
                     todo[exercise.id] = key
             if todo or old_result is None:
                 self.todo[submission] = todo
@@ -428,9 +437,11 @@ class Record:
                 yield submission, self._write(submission, old_result, old_result)
 
     def add(self, graded: Graded) -> Result:
-        """Write a result, and return it as written, with the exercises that keep their results.
+        """Write a result to its file, then to the gradebook, and then note it in the journal.
 
-        The journal comes last, so that an interrupted run grades the submission again.
+        Returns the result as written: it has also the exercises that keep an earlier result. The
+        journal comes last, so that an interrupted run grades the submission again.
+        `unchanged_results` must have gone through all submissions.
         """
         submission = graded.submission
         result = self._write(submission, graded.result, self._on_disk(submission))
@@ -438,12 +449,15 @@ class Record:
         self.faults += graded.faults
         return result
 
-    def holds(
+    def has_noted(
         self, submission: Submission, exercise: Exercise, key: str, result: ExerciseResult | None
     ) -> bool:
-        """Return whether the journal has this result for the attempt with this key."""
-        noted = self.noted.get(f"{submission.student}/{submission.assignment.id}", {})
-        result_key = noted.get(exercise.id)
+        """Return whether the journal has this result for the attempt with this key.
+
+        False without a result.
+        """
+        result_keys = self.noted.get(f"{submission.student}/{submission.assignment.id}", {})
+        result_key = result_keys.get(exercise.id)
         if result_key is None or result is None:
             return False
         return result_key == self.keys.of_result(key, exercise, result)
@@ -451,7 +465,7 @@ class Record:
     def note(self, submission: Submission, keys: Mapping[str, str], result: Result) -> None:
         """Note in the journal that these exercises of the result are on disk.
 
-        Exercises that could not be graded are left out, and are tried again.
+        Exercises that could not be graded are left out, so that the next run tries them again.
 
         Args:
             submission: The submission.
@@ -459,15 +473,19 @@ class Record:
             result: The result.
         """
         graded = {exercise.id: exercise for exercise in result.exercises if exercise.is_graded}
-        noted = {
+        result_keys = {
             e.id: self.keys.of_result(keys[e.id], e, graded[e.id])
             for e in submission.assignment.exercises
             if e.id in keys and e.id in graded
         }
-        append(self.folder / JOURNAL, [f"{submission.student}/{submission.assignment.id}", noted])
+        name = f"{submission.student}/{submission.assignment.id}"
+        append(self.folder / JOURNAL, [name, result_keys])
 
     def _write(self, submission: Submission, result: Result, old_result: Result | None) -> Result:
-        """Write a result to its file and the gradebook, and return it with everything kept.
+        """Write a result to its file and the gradebook, and return it as written.
+
+        The time of handing in and the unreadable files are added. The file is written, and changed
+        points are noted, only if the result differs from the one on disk.
 
         Args:
             submission: The submission.
@@ -481,13 +499,13 @@ class Record:
             if old_result is not None:
                 note_points(self.folder, self.counted(old_result), self.counted(result))
             write_result(result, self.folder)
-        # Also if nothing changed: a run may have stopped after writing the file.
+        # This is done even if nothing changed: a run may have stopped after writing the file.
         if self.enter is not None:
             self.enter(self.counted(result))
         return result
 
     def _chosen(self, submission: Submission) -> list[Exercise]:
-        """Return the exercises of the submission that were chosen."""
+        """Return the exercises of the submission that were chosen; all if none were."""
         return [
             e for e in submission.assignment.exercises if not self.chosen or e.id in self.chosen
         ]
@@ -511,19 +529,23 @@ class ChangedPoints(NamedTuple):
     after: float | None
 
 
-def note_points(folder: Path, before: Result, after: Result) -> None:
-    """Note a student whose points for the exercises in both results have changed."""
-    ids_before = {exercise.id for exercise in before.exercises}
-    ids_in_both = ids_before.intersection(exercise.id for exercise in after.exercises)
-    old, new = _score_in(before, ids_in_both), _score_in(after, ids_in_both)
-    # if a decision sets the total, no run changes it
-    is_by_hand = any(adjustment.rule == "score" for adjustment in after.adjustments)
-    if old != new and not is_by_hand:
-        append(folder / CHANGING, [after.student, after.assignment, old, new])
+def note_points(folder: Path, old_result: Result, new_result: Result) -> None:
+    """Note a student whose points for the exercises in both results have changed.
+
+    Nothing is noted if a decision sets the student's points.
+    """
+    ids_before = {exercise.id for exercise in old_result.exercises}
+    ids_in_both = ids_before.intersection(exercise.id for exercise in new_result.exercises)
+    old_points, new_points = _score_in(old_result, ids_in_both), _score_in(new_result, ids_in_both)
+    is_by_hand = any(adjustment.rule == "score" for adjustment in new_result.adjustments)
+    if old_points != new_points and not is_by_hand:
+        append(
+            folder / CHANGING, [new_result.student, new_result.assignment, old_points, new_points]
+        )
 
 
 def _score_in(result: Result, ids: set[str]) -> float | None:
-    """Return the total of a result, counted from these exercises only."""
+    """Return the total of a result for these exercises only. None means not graded."""
     return with_total(result, (e for e in result.exercises if e.id in ids)).score
 
 
@@ -537,7 +559,11 @@ def finish_changed_points(folder: Path) -> list[ChangedPoints]:
 
 
 def read_changed_points(folder: Path) -> list[ChangedPoints]:
-    """Return whose points the last run changed, ordered by student."""
+    """Return the points that the last run changed, ordered by student.
+
+    Points that two changes have led back to their first value are left out, and so are rows of the
+    file without the required structure.
+    """
     points: dict[tuple[str, str], tuple[float | None, float | None]] = {}
     for row in rows_of(folder / CHANGED):
         match row:

@@ -77,10 +77,10 @@ class HiddenChecks:
         return [check.unattempted for check in self.by_file.get(file, [])]
 
     def run(self, file: Path, run: CheckRun, only: Collection[str] = ()) -> list[CheckOutcome]:
-        """Return the outcomes of all checks of the file, in its order.
+        """Return the outcomes of the checks of the file, in its order.
 
-        This process ends if the checks themselves compute for too long. Calls of an attempt have
-        another deadline (`AttemptRunner`).
+        This process ends if the checks themselves compute for too long (`cpu_budget`). Calls of an
+        attempt have another deadline (`AttemptRunner`).
 
         Args:
             file: The file.
@@ -125,11 +125,14 @@ class Catalogue:
         self._checks = HiddenChecks([exercise.checks for exercise in course.exercises])
 
     def checks(self, exercise: Exercise) -> list[CheckOutcome]:
-        """Return the checks of an exercise, as outcomes without an attempt."""
+        """Return the outcomes of an exercise's checks before an attempt is judged."""
         return self._checks.unattempted(exercise.checks)
 
     def conditions(self, exercise: Exercise) -> Mapping[str, Callable[..., Iterable[Condition]]]:
-        """Return the preconditions of each function that has some, by function."""
+        """Return for each function that has preconditions their generator.
+
+        Returns {} if the exercise has no checks.
+        """
         checks = self._checks.by_file[exercise.checks]
         return next((check.conditions for check in checks), {})
 
@@ -175,7 +178,7 @@ def run_checks(checks: Sequence[Check], run: CheckRun) -> list[CheckOutcome]:
     """Return the outcomes of these checks, in their order.
 
     A check passes only if it got answers, and if the answers of its functions are not trivial. The
-    attempt's transcript is brought into the order of the checks.
+    attempt's transcript is brought into the order of the checks, after exchanges of no check.
     """
     outcomes = run_concurrently(checks, run)
     unmet = _unmet_requirements(outcomes, checks[0].conditions if checks else {}, run)
@@ -191,8 +194,12 @@ def run_checks(checks: Sequence[Check], run: CheckRun) -> list[CheckOutcome]:
 def judged(check: Check, error: BaseException | None, run: CheckRun) -> CheckOutcome:
     """Return the outcome of the check that ended with this exception, or with none.
 
-    A check that passed fails if a function that it calls has not answered. If the attempt returned
-    a wrong type, that is given as the reason for a failure.
+    If the check needs answers, they are tested here, too:
+
+    1. A check that passed does not count if a function that it calls gave no answer, or one of a
+       wrong type or with NaN (`missing_reply`).
+    2. If the check failed and the attempt returned a wrong type, that is given as the reason
+       (`wrong_type`).
     """
     if check.needs_answers and error is None:
         error = missing_reply(run.exchanges_of(check.id), run.reference)
@@ -204,8 +211,15 @@ def judged(check: Check, error: BaseException | None, run: CheckRun) -> CheckOut
 def outcome_of(check: CheckOutcome, error: BaseException | None, run: CheckRun) -> CheckOutcome:
     """Return the outcome of a check that ended with this exception, or passed with none.
 
-    If the check itself broke, and the attempt's answers have another shape or type than the
-    reference's, that difference is the outcome. Otherwise the outcome has a fault of the grader.
+    An AttemptRaised is an "error", and any other CheckFailed is "failed". The end of the attempt's
+    process is "timeout" or "crashed". A check may skip itself. Any other exception means that it
+    broke. If an answer of the attempt has another shape or type than the reference's, that
+    difference is the outcome. Otherwise the check is "skipped", with a fault of the grader.
+
+    Args:
+        check: The outcome before an attempt is judged.
+        error: The exception.
+        run: The data that the checks share.
     """
     if error is None:
         return replace(check, outcome="passed")
@@ -236,7 +250,7 @@ def outcome_of(check: CheckOutcome, error: BaseException | None, run: CheckRun) 
 
 
 def _line_in_checks(error: BaseException) -> str:
-    """Return the line of the course's checks that raised the error, in brackets, or "".
+    """Return the line of the course's checks that raised the error, in brackets, or "" if none did.
 
     The text of the line is left out: students may read a log of `course grade`, and a hidden check
     must stay hidden.
@@ -253,10 +267,10 @@ def _unmet_requirements(
     conditions: Mapping[str, Callable[..., Any]],
     run: CheckRun,
 ) -> Mapping[str, CheckOutcome]:
-    """Return for each function with trivial answers the first requirement that it does not meet.
+    """Return for each function with trivial answers the outcome of its first unmet requirement.
 
-    Only functions that a passed check calls are tested. The additional calls for this are left out
-    of the attempt's transcript.
+    Only functions that a passed check calls are tested (`_demands`). The additional calls for this
+    are left out of the attempt's transcript.
 
     Args:
         check_outcomes: The outcomes of the checks themselves.
@@ -285,6 +299,9 @@ def _decided(
     check: Check, outcome: CheckOutcome, unmet: Mapping[str, CheckOutcome], run: CheckRun
 ) -> CheckOutcome:
     """Return the check's final outcome: a pass counts only if no function's answers are trivial.
+
+    If the answers of a function are trivial, the check gets the outcome and the evidence of the
+    requirement. The first such function that the check calls counts.
 
     Args:
         check: The check.
@@ -315,13 +332,17 @@ def expect_conditions(
     draw: Draw,
     conditions: Callable[..., Iterable[Condition]],
 ) -> None:
-    """Raise CheckFailed if the attempt does not meet the preconditions of a function."""
+    """Raise CheckFailed if the attempt does not meet the preconditions of a function.
+
+    It is also raised if an answer has no numbers, or another length than the reference's.
+    """
+    # The attempt answers all conditions before the reference answers the first one.
     condition_list = list(conditions(attempt, draw))
-    judged = [
+    conditions_with_reference = [
         judged_beside(condition, reference.ask(condition.answer.call))
         for condition in condition_list
     ]
-    message = first_unmet(judged)
+    message = first_unmet(conditions_with_reference)
     expect(not message, message)
 
 
@@ -330,8 +351,12 @@ def _demands(
 ) -> Iterator[Check]:
     """Yield the requirements for a function as checks.
 
-    If the function is right in a telling probe, it need not be tested for trivial answers. Its
-    preconditions are then tested only if a check failed and some of its answers are not right.
+    1. Its answers are not trivial (`require_nontrivial`). This is not tested if the function is
+       right in a probe that shows something.
+    2. It meets its preconditions, if there are some and there is a probe. If the function is right
+       in the probe, this is tested only if a check failed and some of its answers are not right.
+
+    There are no requirements if not even the reference answers with numbers.
 
     Args:
         target: The name of the function.
@@ -368,7 +393,8 @@ def _demands(
 def run_concurrently(checks: Sequence[Check], run: CheckRun) -> list[CheckOutcome]:
     """Run the checks, and return the outcome of each, in the order of the checks.
 
-    In each round, the next calls of all checks that have not ended are sent together.
+    In each round, the next calls of all checks that have not ended are sent together. All outcomes
+    are there in the round in which no check makes a call.
     """
     running = [_RunningCheck(check, run) for check in checks]
     while True:
@@ -410,7 +436,11 @@ class _RunningCheck:
         return self._step.next_action
 
     def take(self, answer: Reply | AttemptEnded) -> None:
-        """Go on to the step after this answer to the check's call."""
+        """Go on to the step after this answer to the check's call.
+
+        An AttemptEnded is raised in the check's function, and ends the check unless it makes
+        another call. Such a step is not remembered.
+        """
         if isinstance(answer, Reply):
             self._unseen_replies.append(answer)
             self._step = self._run.memory.after(self._step, answer)
@@ -422,7 +452,8 @@ class _RunningCheck:
     def _catch_up(self) -> Call | BaseException | None:
         """Start the function if need be, and give it all replies that it has not received.
 
-        Returns its next call, or the exception that ended it, or None if it passed.
+        Returns its next call; or the exception that ended it, or None if it passed. The result is
+        also None if there was nothing to do.
         """
         action = None
         if not self._function:  # not started

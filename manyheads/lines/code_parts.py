@@ -15,8 +15,9 @@ from typing import Any
 
 from ..submission.source import Source, printable
 
-NAMES = 40  # the most names of a part, and attributes of a class, that replace others
-SHOWN = 160  # the most characters of a line in an edit's description
+# the most names of a part, and attributes of a class, that replace others: each pair is an edit
+MAX_NAMES = 40
+MAX_SHOWN = 160  # characters of the changed lines in an edit's description
 # expressions that need no parentheses as an operand or a receiver
 _ATOMS = (ast.Name, ast.Attribute, ast.Call, ast.Subscript, ast.Constant, ast.List, ast.Dict)
 # nodes and fields that are not edited: they compute nothing
@@ -58,7 +59,8 @@ class LineEdit:
 def _changed_lines(text: str, other_text: str) -> str:
     """Return the lines of `text` from its first to its last difference from the other text.
 
-    The lines are joined to one, which is cut after SHOWN characters.
+    The lines are joined to one, which is cut to MAX_SHOWN characters. The result is "" if `text`
+    has no such line.
     """
     lines, other_lines = text.split("\n"), other_text.split("\n")
     start = _equal_at_start(lines, other_lines)
@@ -66,11 +68,11 @@ def _changed_lines(text: str, other_text: str) -> str:
     equal_at_end = _equal_at_start(lines[start + 1 :][::-1], other_lines[start + 1 :][::-1])
     changed_lines = lines[start : len(lines) - equal_at_end]
     summary = printable(" ".join(line.strip() for line in changed_lines))
-    return summary if len(summary) <= SHOWN else f"{summary[: SHOWN - 1]}…"
+    return summary if len(summary) <= MAX_SHOWN else f"{summary[: MAX_SHOWN - 1]}…"
 
 
 def _equal_at_start(lines: Sequence[object], other_lines: Sequence[object]) -> int:
-    """Return with how many equal lines both lists begin."""
+    """Return how many lines at the beginning of both lists are equal."""
     count = 0
     for line, other_line in zip(lines, other_lines, strict=False):
         if line != other_line:
@@ -86,7 +88,7 @@ class CodePart:
     Attributes:
         source: The whole text.
         data: The whole text in UTF-8.
-        starts: The index in `data` at which each line begins, as the syntax tree counts lines.
+        line_starts: The index in `data` at which each line begins.
         root: The node of the part.
         attributes: The attributes of self, each with the text of the function whose call made it,
             or "" if its value is not a call.
@@ -94,14 +96,16 @@ class CodePart:
 
     source: Source
     data: bytes
-    starts: Sequence[int]
+    line_starts: Sequence[int]
     root: ast.stmt
     attributes: Mapping[str, str]
 
     def span(self, node: Any) -> tuple[int, int]:
         """Return the indices in `data` at which a node with a position begins and ends."""
-        start = self.starts[node.lineno - 1] + node.col_offset
-        return start, self.starts[node.end_lineno - 1] + node.end_col_offset
+        # A syntax tree counts lines from 1, and columns in bytes.
+        start = self.line_starts[node.lineno - 1] + node.col_offset
+        end = self.line_starts[node.end_lineno - 1] + node.end_col_offset
+        return start, end
 
     def text(self, node: ast.AST) -> str:
         """Return the text of a node."""
@@ -113,7 +117,10 @@ class CodePart:
         return self.text(node) if isinstance(node, _ATOMS) else f"({self.text(node)})"
 
     def edit(self, category: str, tier: int, new_texts: Mapping[ast.AST, str]) -> LineEdit:
-        """Return the edit of the whole text that replaces these nodes by new texts."""
+        """Return the edit of the whole text that replaces these nodes by new texts.
+
+        The nodes must not overlap. The edit's line is the first one that changes, 0 if none does.
+        """
         data, line = self.data, 0
         # From the last node to the first: a replacement moves only the text behind it.
         for node in sorted(new_texts, key=self.span, reverse=True):
@@ -127,47 +134,56 @@ class CodePart:
 
     @cached_property
     def parents(self) -> dict[ast.AST, ast.AST]:
-        """The nodes that may be edited, each with its parent."""
+        """The nodes that may be edited, each with its parent. The root has itself as its parent."""
         return dict(_nodes_with_parents(self.root, self.root))
 
     @cached_property
     def nodes(self) -> list[ast.AST]:
-        """The nodes that may be edited, in the order of the text, outer ones first."""
+        """The nodes with a position that may be edited, in the order of the text.
+
+        If two nodes begin at the same place, the outer one comes first.
+        """
         spans = {node: self.span(node) for node in self.parents if hasattr(node, "lineno")}
-        return sorted(spans, key=lambda node: (spans[node][0], -spans[node][1]))
+
+        def start_and_length(node: ast.AST) -> tuple[int, int]:
+            start, end = spans[node]
+            return start, -end  # the longest one first
+
+        return sorted(spans, key=start_and_length)
 
     @cached_property
     def names(self) -> list[str]:
-        """The parameters and then the assigned names, at most NAMES, without self and _."""
+        """The parameters and then the assigned names, at most MAX_NAMES, without self and _."""
         nodes = list(ast.walk(self.root))
         names = [node.arg for node in nodes if isinstance(node, ast.arg)]
         assigned = (node for node in nodes if isinstance(node, ast.Name))
         names += [node.id for node in assigned if isinstance(node.ctx, ast.Store)]
-        return [name for name in dict.fromkeys(names) if name not in ("self", "_")][:NAMES]
+        return [name for name in dict.fromkeys(names) if name not in ("self", "_")][:MAX_NAMES]
 
     @cached_property
     def pairs(self) -> set[tuple[str, str]]:
-        """Pairs of names that are assigned together, or are parameters of one function.
+        """Pairs of `names` that are assigned together, or are parameters of one function.
 
         Each pair occurs in both orders.
         """
-        # `names` bounds the pairs of a node, and a text may have thousands of such nodes.
+        # `names` limits the pairs of a node, and a text may have thousands of such nodes.
         names = frozenset(self.names)
         pairs: set[tuple[str, str]] = set()
         for node in self.nodes:
-            bound: set[str] = set()
+            group: set[str] = set()
             if isinstance(node, ast.Tuple | ast.List) and isinstance(node.ctx, ast.Store):
-                bound = {target.id for target in node.elts if isinstance(target, ast.Name)}
+                group = {target.id for target in node.elts if isinstance(target, ast.Name)}
             elif isinstance(node, ast.FunctionDef | ast.Lambda):
-                bound = {parameter.arg for parameter in node.args.args}
-            pairs.update(permutations(names & bound, 2))
+                group = {parameter.arg for parameter in node.args.args}
+            pairs.update(permutations(names & group, 2))
         return pairs
 
 
 def _nodes_with_parents(node: ast.AST, outer: ast.AST) -> Iterator[tuple[ast.AST, ast.AST]]:
-    """Yield the nodes whose text may be edited, each with its parent.
+    """Yield a node and all nodes in it whose text may be edited, each with its parent.
 
-    Annotations, messages and docstrings are left out.
+    Nodes of _LEFT_OUT, fields of _NO_CODE (such as annotations) and docstrings are left out, with
+    all nodes in them.
     """
     yield node, outer
     for name, value in ast.iter_fields(node):
@@ -181,20 +197,23 @@ def _nodes_with_parents(node: ast.AST, outer: ast.AST) -> Iterator[tuple[ast.AST
 
 
 def is_docstring(node: ast.AST) -> bool:
-    """Return whether this is a statement that consists of a constant."""
+    """Return whether this is a statement that consists of a constant: a docstring, or `...`."""
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
 
 
 def parts_of(source: Source, targets: Collection[str]) -> Iterator[CodePart]:
     """Yield the parts that may run in calls of these functions and classes.
 
-    If no target is defined in the text, every function and class counts as called.
+    These are the functions that such calls reach; the members of reached classes that may run
+    (`_may_run`); and all statements outside of functions and classes. If no target is defined in
+    the text, every function and class counts as called.
     """
     data, statements = source.text.encode(), source.statements
-    starts = list(accumulate((len(line) + 1 for line in data.split(b"\n")), initial=0))
+    line_lengths = (len(line) + 1 for line in data.split(b"\n"))
+    line_starts = list(accumulate(line_lengths, initial=0))
     reached = _reached(statements, targets)
     for statement in statements:
-        code = CodePart(source, data, starts, statement, {})
+        code = CodePart(source, data, line_starts, statement, {})
         if not isinstance(statement, ast.ClassDef):
             if not isinstance(statement, ast.FunctionDef) or statement.name in reached:
                 yield code
@@ -207,8 +226,8 @@ def parts_of(source: Source, targets: Collection[str]) -> Iterator[CodePart]:
 def _may_run(member: ast.stmt, reached: Collection[str]) -> bool:
     """Return whether a member of a reached class may run.
 
-    Python calls methods such as __init__, PyTorch calls forward, and a statement outside of methods
-    runs with its class.
+    A method may run if it is reached, or if Python or PyTorch calls it (__init__ and the like,
+    forward). A statement outside of methods runs with its class.
     """
     if not isinstance(member, ast.FunctionDef):
         return True
@@ -218,7 +237,8 @@ def _may_run(member: ast.stmt, reached: Collection[str]) -> bool:
 def _attributes(code: CodePart) -> dict[str, str]:
     """Return for each attribute of self in a class the text of the function that makes its value.
 
-    The text is "" if the value is not a call of a function. At most NAMES attributes are returned.
+    The first assignment to an attribute counts. The text is "" if the value is not a call. The
+    attribute of a buffer has the text "register_buffer". At most MAX_NAMES attributes are returned.
     """
     makers: dict[str, str] = {}
     for node in ast.walk(code.root):
@@ -231,34 +251,39 @@ def _attributes(code: CodePart) -> dict[str, str]:
                             makers.setdefault(attr, maker)
             case ast.Call(ast.Attribute(_, "register_buffer"), [ast.Constant(name), *_]):
                 makers[str(name)] = "register_buffer"
-    return dict(list(makers.items())[:NAMES])
+    return dict(list(makers.items())[:MAX_NAMES])
 
 
 def _reached(statements: Sequence[ast.stmt], targets: Collection[str]) -> set[str]:
-    """Return the targets, and the names of all definitions that they use, directly or not.
+    """Return the defined targets, and the names of all definitions that they use, directly or not.
 
     If no target is defined, every defined name is a target.
     """
-    bodies = _definitions(statements)
-    waiting = [target for target in targets if target in bodies] or list(bodies)
+    definitions = _definitions(statements)
+    waiting = [target for target in targets if target in definitions] or list(definitions)
     reached: set[str] = set()
-    looked_at: set[ast.stmt] = set()  # a statement may have thousands of names: a = b = c = …
+    searched: set[ast.stmt] = set()  # a statement may have thousands of names: a = b = c = …
     while waiting:
         name = waiting.pop()
-        new = set() if name in reached else {*bodies[name]} - looked_at
+        if name in reached:
+            continue
         reached.add(name)
-        looked_at |= new
-        used = (
+        new_statements = {*definitions[name]} - searched
+        searched |= new_statements
+        used_names = (
             getattr(node, "id", getattr(node, "attr", ""))
-            for body in new
-            for node in ast.walk(body)
+            for statement in new_statements
+            for node in ast.walk(statement)
         )
-        waiting += [used_name for used_name in used if used_name in bodies]
+        waiting += [used_name for used_name in used_names if used_name in definitions]
     return reached
 
 
 def _definitions(statements: Sequence[ast.stmt]) -> Mapping[str, Sequence[ast.stmt]]:
-    """Return for each name of the module or of a class the statements that define it."""
+    """Return for each name the statements of the module and of its classes that define it.
+
+    These are functions, classes, and assignments to a name or an attribute.
+    """
     definitions: dict[str, list[ast.stmt]] = defaultdict(list)
     for statement in statements:
         members = statement.body if isinstance(statement, ast.ClassDef) else []

@@ -17,14 +17,14 @@ from ..submission.source import Source
 from .code_parts import LineEdit, parts_of
 from .single_edits import RULES
 
-# the longest code that is edited, in lines and in characters, not counting lines of comments
-LONGEST_LINES, LONGEST = 400, 20_000
+# the longest code that is edited, not counting lines of comments
+MAX_LINES, MAX_CHARACTERS = 400, 20_000
 # characters of code in all edited texts together: each is loaded, and there is no time for more
-MOST_LOADED = 20_000_000
-MOST = 4000  # the most edits of one text
+MAX_LOADED_CHARACTERS = 20_000_000
+MAX_EDITS = 4000  # of one text
 # bytes of all edited texts: in a text with an emoji, each character takes four bytes
-MOST_BYTES = MOST * LONGEST
-NEAR = 2  # An edit on the line of an exception is tried this many tiers sooner.
+MAX_BYTES = MAX_EDITS * MAX_CHARACTERS
+TIERS_SOONER = 2  # An edit on the line of an exception is tried this many tiers sooner.
 
 
 def candidates(
@@ -32,8 +32,9 @@ def candidates(
 ) -> list[LineEdit]:
     """Return the edits of the code that calls of these targets reach, likely ones first.
 
-    Each edited text occurs once. The list is empty if the text cannot be parsed, or if the code or
-    all edited texts together are too long.
+    Edits are sorted by their tier, and then by their line. Each edited text occurs once, with its
+    lowest tier. The list is empty if the text cannot be parsed, or if the code or all edited texts
+    together are too long.
 
     Args:
         source: The attempt's text.
@@ -42,26 +43,26 @@ def candidates(
     """
     code = [line for line in source.text.split("\n") if not line.lstrip().startswith("#")]
     length = sum(map(len, code))
-    if len(code) > LONGEST_LINES or length > LONGEST:
+    if len(code) > MAX_LINES or length > MAX_CHARACTERS:
         return []
-    most_edits = min(MOST, MOST_BYTES // sys.getsizeof(source.text))
+    max_edits = min(MAX_EDITS, MAX_BYTES // sys.getsizeof(source.text))
     edits: dict[str, LineEdit] = {}  # by the edited text
-    for edit in islice(_edits(source, targets), most_edits):
+    for edit in islice(_edits(source, targets), max_edits):
         if not edit.line:  # it changes nothing
             continue
         if edit.after not in edits or edit.tier < edits[edit.after].tier:
             edits[edit.after] = edit
 
     def tier_and_line(edit: LineEdit) -> tuple[int, int]:
-        tier = edit.tier - NEAR if edit.line in raised_on else edit.tier
+        tier = edit.tier - TIERS_SOONER if edit.line in raised_on else edit.tier
         return tier, edit.line
 
-    likely = sorted(edits.values(), key=tier_and_line)
-    return likely if len(likely) * length <= MOST_LOADED else []
+    sorted_edits = sorted(edits.values(), key=tier_and_line)
+    return sorted_edits if len(sorted_edits) * length <= MAX_LOADED_CHARACTERS else []
 
 
 def _edits(source: Source, targets: Collection[str]) -> Iterator[LineEdit]:
-    """Yield the edits of all rules, part by part."""
+    """Yield the edits of all rules, part by part. Some edits change nothing."""
     for code in parts_of(source, targets):
         for rule, node in product(RULES, code.nodes):
             yield from (code.edit(*change) for change in rule(code, node))

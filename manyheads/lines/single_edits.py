@@ -1,7 +1,8 @@
 """Single edits of a part of an attempt.
 
 An edit adds or removes a call or an argument, replaces a call by its sibling, changes a constant,
-an operator or a name, or swaps two arguments.
+an operator or a name, or swaps two arguments. Each function of RULES yields the edits of one node,
+and none if the rule does not concern such a node.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ from itertools import combinations, product
 
 from .code_parts import Changes, CodePart, is_docstring
 
-SWAPPED = 6  # the most items of which all pairs are swapped
+# Only the first items of a longer list are swapped, because the pairs grow as the square.
+MAX_SWAPPED = 6
 # The methods, or functions of a module, that replace another one.
 _SIBLINGS = {
     "view": "reshape",
@@ -56,7 +58,9 @@ _REMOVED_KEYWORDS = (
     "dim keepdim bias diagonal scale dropout_p attn_mask persistent requires_grad".split()
 )
 _SHAPING = "view reshape flatten unflatten contiguous unfold".split()
-_MOVES = (".transpose(1, 2)", ".transpose(-2, -1)")
+_MOVE_HEADS = ".transpose(1, 2)"  # from (B, T, nh, hd) to (B, nh, T, hd), or back
+_TRANSPOSE = ".transpose(-2, -1)"
+_MOVES = (_MOVE_HEADS, _TRANSPOSE)
 _LAYERS = ("Dropout", "Linear")
 _MODULES = "torch math F nn np numpy functional einops".split()
 
@@ -73,8 +77,14 @@ def is_of_dropout(name: str) -> bool:
     return "drop" in name or name in ("p", "dropout_p")
 
 
-def arguments(code: CodePart, node: ast.Call) -> Changes:
-    """Yield edits that add a gate to an argument, or an argument that is easily forgotten."""
+def _argument_edits(code: CodePart, node: ast.Call) -> Changes:
+    """Yield edits that change a keyword argument of a call, or add one.
+
+    1. The probability of dropout is 0 outside of training.
+    2. `training` is the training mode of self.
+    3. An argument of _FORGOTTEN is added. For Linear, this is also `bias`, with a name that has
+       "bias" in it.
+    """
     for keyword in node.keywords:
         if is_of_dropout(keyword.arg or ""):
             gated = f"{code.atom(keyword.value)} if self.training else"
@@ -93,15 +103,27 @@ def arguments(code: CodePart, node: ast.Call) -> Changes:
 
 
 def _call_text(code: CodePart, node: ast.Call, args: Iterable[ast.AST], *new_args: str) -> str:
-    """Return the text of the call with these arguments, followed by new ones, in place of its."""
+    """Return the text of the call with these arguments and new ones in place of its arguments.
+
+    Args:
+        code: The part.
+        node: The call.
+        args: Nodes of arguments that stay.
+        new_args: The texts of arguments after them.
+    """
     return f"{code.text(node.func)}({', '.join([*map(code.text, args), *new_args])})"
 
 
 def calls(code: CodePart, node: ast.AST) -> Changes:
     """Yield edits that remove a call, add one, or replace it by a similar one.
 
-    A product may be scaled, or one of its factors transposed. The axes of an assigned or returned
-    value may be moved, and a layer applied to it.
+    1. A call is replaced by its receiver or an argument, or by one of its _SIBLINGS. A keyword
+       argument is removed.
+    2. A matrix product is divided by the root of a size, or given a softmax, or one of its factors
+       is transposed. If a function computes it, it is only divided.
+    3. Axes are moved before or after a view.
+    4. A transposition by an attribute such as `.T` is removed.
+    5. The axes of an assigned or returned value are moved, or a layer is applied to it.
     """
     match node:
         case ast.Call(func, args):
@@ -117,7 +139,7 @@ def calls(code: CodePart, node: ast.AST) -> Changes:
             yield "call", 1, {node: code.atom(value)}
         case ast.BinOp(left, ast.MatMult(), right):
             for factor in (left, right):
-                yield "call", 2, {factor: code.atom(factor) + _MOVES[1]}
+                yield "call", 2, {factor: code.atom(factor) + _TRANSPOSE}
             yield from _scalings(code, node, left)
             yield "call", 4, {node: f"{code.atom(node)}.softmax(dim=-1)"}
         case ast.Return(value) | ast.Assign(_, value):
@@ -137,21 +159,22 @@ def _calls_on_value(code: CodePart, value: ast.expr) -> Changes:
 def _removals(code: CodePart, node: ast.Call) -> Changes:
     """Yield edits that replace a call by its receiver or first argument.
 
-    Each of its _REMOVED_KEYWORDS may also be removed.
+    A function of a module has no receiver. Further edits remove each keyword argument of
+    _REMOVED_KEYWORDS.
     """
     if isinstance(node.func, ast.Attribute) and not _is_of_module(node.func):
         yield "call", 1, {node: code.atom(node.func.value)}
     match node.args:
         # without parentheses, a dot after it would change the number
-        case [ast.Constant() as first, *_]:
-            yield "call", 1, {node: f"({code.text(first)})"}
-        case [first, *_] if not isinstance(first, ast.Starred):
-            yield "call", 1, {node: code.atom(first)}
+        case [ast.Constant() as argument, *_]:
+            yield "call", 1, {node: f"({code.text(argument)})"}
+        case [argument, *_] if not isinstance(argument, ast.Starred):
+            yield "call", 1, {node: code.atom(argument)}
     args = (*node.args, *node.keywords)
-    for left_out in node.keywords:
-        if left_out.arg in _REMOVED_KEYWORDS:
-            kept_args = [argument for argument in args if argument is not left_out]
-            yield "keyword", 2, {node: _call_text(code, node, kept_args)}
+    for keyword in node.keywords:
+        if keyword.arg in _REMOVED_KEYWORDS:
+            remaining_args = [argument for argument in args if argument is not keyword]
+            yield "keyword", 2, {node: _call_text(code, node, remaining_args)}
 
 
 def _is_of_module(func: ast.expr) -> bool:
@@ -166,7 +189,11 @@ def _is_of_module(func: ast.expr) -> bool:
 
 
 def _siblings(code: CodePart, node: ast.Call, func: ast.Attribute) -> Changes:
-    """Yield edits that call one of the _SIBLINGS instead; for tril and triu, other diagonals."""
+    """Yield edits that call one of the _SIBLINGS in place of this function or method.
+
+    For tril and triu, the sibling is also called with each usual diagonal. So is the function
+    itself, if the call states no diagonal.
+    """
     name, stem = func.attr, code.text(func).removesuffix(func.attr)
     siblings = _SIBLINGS.get(name, "").split()
     for sibling in siblings:
@@ -184,30 +211,41 @@ def _siblings(code: CodePart, node: ast.Call, func: ast.Attribute) -> Changes:
 
 
 def _before_shaping(code: CodePart, node: ast.Call, func: ast.Attribute) -> Changes:
-    """Yield edits that move axes before or after a view, or make its memory contiguous.
+    """Yield edits of a call of _SHAPING, such as a view.
 
-    Two neighbouring sizes of the shape may be swapped, and the two axes swapped back afterwards.
+    1. The memory is made contiguous before it.
+    2. Axes are moved before it, or the heads after it. Moved axes need a reshape in place of a
+       view.
+    3. Two neighbouring sizes of the shape are swapped, and the two axes swapped back afterwards.
     """
-    receiver, suffix = code.atom(func.value), code.text(node)[len(code.text(func)) :]
+    receiver = code.atom(func.value)
+    arguments = code.text(node)[len(code.text(func)) :]  # in their parentheses
     name = "reshape" if func.attr == "view" else func.attr
-    yield "call", 1, {node: f"{receiver}.contiguous().{func.attr}{suffix}"}
+    yield "call", 1, {node: f"{receiver}.contiguous().{func.attr}{arguments}"}
     for move in _MOVES:
-        yield "call", 2, {node: f"{receiver}{move}.{name}{suffix}"}
-    yield "call", 2, {node: f"{code.text(node)}{_MOVES[0]}"}
+        yield "call", 2, {node: f"{receiver}{move}.{name}{arguments}"}
+    yield "call", 2, {node: f"{code.text(node)}{_MOVE_HEADS}"}
     sizes = node.args
     if len(sizes) == 1 and isinstance(sizes[0], ast.Tuple):
         sizes = sizes[0].elts
     if func.attr in ("view", "reshape") and len(sizes) > 2:
         texts = [code.text(size) for size in sizes]
-        for i in range(len(texts) - 1):
-            swapped = ", ".join([*texts[:i], texts[i + 1], texts[i], *texts[i + 2 :]])
-            yield "shape", 2, {node: f"{receiver}.{func.attr}({swapped}).transpose({i}, {i + 1})"}
+        for axis in range(len(texts) - 1):
+            texts_before, texts_after = texts[:axis], texts[axis + 2 :]
+            swapped = ", ".join([*texts_before, texts[axis + 1], texts[axis], *texts_after])
+            new_text = f"{receiver}.{func.attr}({swapped}).transpose({axis}, {axis + 1})"
+            yield "shape", 2, {node: new_text}
 
 
 def _scalings(code: CodePart, node: ast.expr, factor: ast.expr | None) -> Changes:
     """Yield an edit that divides the product by the root of the factor's last size.
 
     Nothing is yielded if the factor is not a name, or if the product is an operand of a division.
+
+    Args:
+        code: The part.
+        node: The product.
+        factor: One of its factors, or None if none is a name.
     """
     outer = code.parents[node]
     is_divided = isinstance(outer, ast.BinOp) and isinstance(outer.op, ast.Div)
@@ -215,10 +253,10 @@ def _scalings(code: CodePart, node: ast.expr, factor: ast.expr | None) -> Change
         yield "scale", 2, {node: f"({code.atom(node)} / {factor.id}.shape[-1] ** 0.5)"}
 
 
-LONGEST_EQUATION = 80  # characters
+MAX_EQUATION = 80  # characters: the edits grow as the square
 # the bound of integers that are edited: no tensor holds a larger one, and Python cannot print one
 # of 4,301 digits
-LARGEST = 2**63
+MAX_INTEGER = 2**63
 _AXES = (-1, -2, 1, 2, 0, 3, -3)
 _AXIS_KEYWORDS = "dim dims axis diagonal dim0 dim1".split()
 _MASKED = ("masked_fill", "masked_fill_", "where")
@@ -247,9 +285,14 @@ _SCALES = (ast.Mult, ast.Div, ast.Add, ast.Sub, ast.Pow, ast.FloorDiv, ast.MatMu
 
 
 def operators(code: CodePart, node: ast.AST) -> Changes:
-    """Yield edits that replace or remove an operator, or change a sign.
+    """Yield edits of an operator, a sign, a condition or a mask.
 
-    A condition or a mask may also be inverted.
+    1. An operator is replaced by one of its _REPLACEMENTS.
+    2. An operation is replaced by one of its operands, and `a += b` by `a = b`.
+    3. A divisor is replaced by its root, and a right factor by the inverse of its root.
+    4. A sign, `~` or `not` is removed.
+    5. A condition is inverted.
+    6. A mask and its values are edited (`_mask_edits`).
     """
     replacements = _replacements(node)
     match node:
@@ -283,7 +326,10 @@ def operators(code: CodePart, node: ast.AST) -> Changes:
 
 
 def _replacements(node: ast.AST) -> list[str]:
-    """Return the operators that replace the node's operator, if it has a single one."""
+    """Return the operators that replace the node's operator, [] if there are none.
+
+    If a node has several comparisons, this is about the first operator.
+    """
     op = getattr(node, "op", None)
     if isinstance(node, ast.Compare):
         op = node.ops[0]
@@ -292,14 +338,19 @@ def _replacements(node: ast.AST) -> list[str]:
 
 
 def _mask_edits(code: CodePart, node: ast.Call) -> Changes:
-    """Yield edits that invert a mask, negate a value that is filled in, or make it -inf."""
+    """Yield edits that invert a mask, negate a value that is filled in, or make it -inf.
+
+    The mask is the first argument of _MASKED, or an argument of attention: `attn_mask`, or any
+    after q, k and v. If there is none, the last one is tried. A value is any positional argument of
+    _FILLING.
+    """
     name = name_of(node)
     masks = [keyword.value for keyword in node.keywords if keyword.arg == "attn_mask"]
     args = [*node.args, *masks]
     if name in _MASKED:
         masks = args[:1]
     elif masks or name == "scaled_dot_product_attention":
-        masks = args[3:] or args[-1:]  # the arguments before are q, k and v
+        masks = args[3:] or args[-1:]  # q, k and v may be keyword arguments
     for mask in masks:
         yield "sign", 1, {mask: f"~{code.atom(mask)}"}
     for value in node.args if name in _FILLING else ():
@@ -310,7 +361,13 @@ def _mask_edits(code: CodePart, node: ast.Call) -> Changes:
 
 
 def constants(code: CodePart, node: ast.AST) -> Changes:
-    """Yield edits of a constant: True or False, a signed number, an infinity, an equation."""
+    """Yield edits of a constant.
+
+    1. True and False replace each other.
+    2. A number with its sign is replaced by other numbers (for integers, `_integers`).
+    3. The text of an infinity, as in float("inf"), gets the other sign.
+    4. Axes of an equation with "->" are edited (`_equations`).
+    """
     if not isinstance(node, ast.Constant):
         return
     literal: ast.AST = node  # the constant with its sign
@@ -321,7 +378,7 @@ def constants(code: CodePart, node: ast.AST) -> Changes:
     match value:
         case bool():
             yield "truth", 1, {literal: str(not value)}
-        case int() if abs(value) < LARGEST:
+        case int() if abs(value) < MAX_INTEGER:
             yield from _integers(code, literal, value)
         case float():
             replacements = (-value, 1 - value, 0.5, -0.5, 1.0, 0.0)
@@ -332,14 +389,18 @@ def constants(code: CodePart, node: ast.AST) -> Changes:
             )
         case str() if value.strip("+-") in ("inf", "Inf", "infinity"):
             yield "sign", 1, {node: '"inf"' if value.startswith("-") else '"-inf"'}
-        case str() if "->" in value and len(value) <= LONGEST_EQUATION:
+        case str() if "->" in value and len(value) <= MAX_EQUATION:
             quoted = code.text(node)
-            if "\\" not in quoted:
+            if "\\" not in quoted:  # the letter of an escape is no axis
                 yield from _equations(node, quoted)
 
 
 def _integers(code: CodePart, node: ast.AST, value: int) -> Changes:
-    """Yield edits that replace an integer by an axis, if it may be one, or by a number near it."""
+    """Yield edits that replace an integer by another axis, by a number near it, or by 0 to 3.
+
+    It may be an axis as a subscript, as a positional argument, as one of _AXIS_KEYWORDS, or in a
+    tuple. In a tuple, axes are tried later.
+    """
     outer = code.parents[node]
     is_axis = isinstance(outer, ast.Subscript | ast.Call) or (
         isinstance(outer, ast.keyword) and outer.arg in _AXIS_KEYWORDS
@@ -379,9 +440,13 @@ def _equations(node: ast.Constant, quoted: str) -> Changes:
 
 
 def names(code: CodePart, node: ast.AST) -> Changes:
-    """Yield edits that replace a name by another name, or an attribute of self by a similar one.
+    """Yield edits that replace a name, or an attribute of self.
 
-    Attributes are similar if calls of the same function made both, or if no call made either.
+    1. A name is replaced by another one, sooner if both are in `pairs` or look alike.
+    2. A name is replaced by an attribute of self that may be a size.
+    3. An attribute is replaced by another one if calls of the same function made both, or if no
+       call made either.
+    4. An attribute that no call made is replaced by a name.
     """
     match node:
         case ast.Name(name, ast.Load()) if name in code.names:
@@ -401,9 +466,10 @@ def names(code: CodePart, node: ast.AST) -> Changes:
 
 
 def _sizes_of_self(code: CodePart, node: ast.Name) -> Changes:
-    """Yield edits that replace a name, which may be a size, by an attribute of self.
+    """Yield edits that replace a name by an attribute of self that may be a size.
 
-    Only attributes that no call made may be sizes. Under a root, they are tried sooner.
+    An attribute that a call made, such as a layer, is no size. A name with an attribute or a
+    subscript is not replaced. In a square root or a power, the edits are tried sooner.
     """
     outer = code.parents[node]
     if isinstance(outer, ast.Attribute | ast.Subscript):
@@ -417,23 +483,31 @@ def _sizes_of_self(code: CodePart, node: ast.Name) -> Changes:
 
 
 def _look_alike(name: str, other_name: str) -> bool:
-    """Return whether two names have one length and differ in one letter, and are of one case."""
+    """Return whether two names have one length and differ in one letter.
+
+    Both must be in capitals, or neither.
+    """
     if len(name) != len(other_name) or name.isupper() != other_name.isupper():
         return False
-    return sum(letter != second for letter, second in zip(name, other_name, strict=True)) == 1
+    letter_pairs = zip(name, other_name, strict=True)
+    return sum(letter != other_letter for letter, other_letter in letter_pairs) == 1
 
 
 def gates(code: CodePart, node: ast.AST) -> Changes:
-    """Yield edits that add or remove a condition on training mode, such as around a dropout.
+    """Yield edits of conditions on training mode, such as around a dropout.
 
-    Forgotten arguments and a forgotten super().__init__() are added, too.
+    1. A conditional expression is replaced by one of its two values.
+    2. A value whose name is usual for dropout is 0 outside of training.
+    3. A condition of `if` is replaced by True, or training mode is added to it.
+    4. Arguments of a call are edited (`_argument_edits`).
+    5. A missing super().__init__() is added at the beginning of __init__.
     """
     match node:
         case ast.IfExp(_, body, orelse):
             yield "gate", 1, {node: code.atom(body)}
             yield "gate", 1, {node: code.atom(orelse)}
         case ast.Call():
-            yield from arguments(code, node)
+            yield from _argument_edits(code, node)
         case ast.Assign([target, *_], value) if is_of_dropout(code.text(target)):
             yield "gate", 2, {value: f"{code.atom(value)} if self.training else 0.0"}
         case ast.If(test):
@@ -449,7 +523,11 @@ def gates(code: CodePart, node: ast.AST) -> Changes:
 
 
 def orders(code: CodePart, node: ast.AST) -> Changes:
-    """Yield edits that swap two arguments, operands, sizes of a shape, or branches."""
+    """Yield edits that swap two items of one node.
+
+    These are positional arguments, values of keyword arguments, items of a tuple or list, operands
+    whose order matters, or the two values of a conditional expression.
+    """
     groups: list[Sequence[ast.expr]] = []
     match node:
         case ast.Call(_, args, keywords):
@@ -466,13 +544,16 @@ def orders(code: CodePart, node: ast.AST) -> Changes:
     text_of = code.atom if isinstance(node, ast.BinOp | ast.IfExp) else code.text
     for group in groups:
         items = [item for item in group if not isinstance(item, ast.Starred)]
-        for item, partner in combinations(items[:SWAPPED], 2):
+        for item, partner in combinations(items[:MAX_SWAPPED], 2):
             if code.text(item) != code.text(partner):
                 yield "swap", 1, {item: text_of(partner), partner: text_of(item)}
 
 
 def statements(code: CodePart, node: ast.AST) -> Changes:
-    """Yield edits that replace a statement by `pass`, or return a function's last value."""
+    """Yield edits that replace a statement in a part by `pass`, or return a function's last value.
+
+    The function must end with an expression, or with an assignment to a name.
+    """
     match node:
         case ast.Expr() | ast.AugAssign() | ast.Assign() | ast.If() if node is not code.root:
             yield "statement", 3, {node: "pass"}

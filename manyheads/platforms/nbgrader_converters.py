@@ -36,7 +36,7 @@ from ..course.final_scores import Decisions, final
 from ..course.model import course_secret
 from ..course_fault import CourseFault
 from ..files import write_whole
-from ..judge.judge_process import GradePlan, SteadyJudge, usable
+from ..judge.judge_process import GradePlan, SteadyJudge, usable_cpu_count
 from ..judge.run_hidden_checks import Catalogue
 from ..result import Result, with_not_readable
 from ..submission import Unreadable, read_text
@@ -114,7 +114,9 @@ def _generate(
             )
         return nullcontext(lambda: None)
 
-    release_paths = write_release(course, catalogue, assignment.exercises, usable(), log_stale)
+    release_paths = write_release(
+        course, catalogue, assignment.exercises, usable_cpu_count(), log_stale
+    )
     files = {folder / path.relative_to(exercises): path.read_bytes() for path in release_paths}
     for exercise in assignment.exercises:
         source = exercise.solution.read_text(encoding="utf-8")

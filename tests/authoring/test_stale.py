@@ -205,7 +205,7 @@ def test_ctrl_c_ends_every_process_and_leaves_every_file_as_it_was(
     (two_means / FINGERPRINTS).unlink()
     original = content(two_means)
     code = (
-        "import manyheads.judge.judge_process as c; c.usable = lambda: 2; import "
+        "import manyheads.judge.judge_process as c; c.usable_cpu_count = lambda: 2; import "
         "manyheads.cli; manyheads.cli.main()"
     )
     process = start(

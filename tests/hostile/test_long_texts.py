@@ -25,7 +25,7 @@ from manyheads.judge import exception_advice
 from manyheads.judge.exception_advice import suggest
 from manyheads.judge.parts_not_run import are_the_cause
 from manyheads.judge.public_findings import ChosenFailure, FunctionSummary, FunctionVerdict
-from manyheads.lines.search import LONGEST, LONGEST_LINES, MOST, candidates
+from manyheads.lines.search import MAX_CHARACTERS, MAX_EDITS, MAX_LINES, candidates
 from manyheads.submission import Source
 from manyheads.submission.read import LINE_LIMIT, without_engine, without_magics
 from manyheads.submission.source import CODE_LIMIT, DEEPEST
@@ -56,7 +56,7 @@ def filled(
 
 def short(item: Callable[[int], str], sep: str = "\n") -> str:
     """As many as a text may hold that is edited."""
-    return filled(item, sep, LONGEST - 1000, LONGEST_LINES - 10)
+    return filled(item, sep, MAX_CHARACTERS - 1000, MAX_LINES - 10)
 
 
 def walrus(value: str) -> str:
@@ -327,7 +327,7 @@ def test_every_analysis_grows_with_the_text_and_no_faster(text: str) -> None:
 @pytest.mark.parametrize("text", EACH)
 def test_edits_of_a_text_take_bounded_work_each(text: str) -> None:
     source = script(text)
-    assert calls_of(lambda: candidates(source, ["f"], [1]), MOST * EDITS) <= MOST * EDITS
+    assert calls_of(lambda: candidates(source, ["f"], [1]), MAX_EDITS * EDITS) <= MAX_EDITS * EDITS
 
 
 def test_no_analysis_of_a_ring_takes_more_memory_than_parsing_it() -> None:

@@ -68,10 +68,10 @@ def test_a_worker_that_sees_another_course_takes_no_work(tiny_copy: Path) -> Non
         file.write("\n# changed\n")
     says = r"the course, the grader or the package versions differ .* Next: install the same engine"
     with pytest.raises(CourseFault, match=says):
-        JudgeKeeper().prepare(setup)
+        JudgeKeeper().start(setup)
     shutil.rmtree(tiny_copy)
     with pytest.raises(CourseFault, match=r"there is no course in .*\. Next: share that folder"):
-        JudgeKeeper().prepare(setup)
+        JudgeKeeper().start(setup)
 
 
 def test_a_worker_that_sees_other_files_grades_nothing(tiny_copy: Path, tmp_path: Path) -> None:

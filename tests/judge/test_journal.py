@@ -218,9 +218,9 @@ def test_an_entry_is_good_for_the_result_that_it_was_written_with(tiny_copy, sub
     Record(tmp_path, keys).note(submission, {"running_mean": "k"}, result)
     record = Record(tmp_path, keys)
     (exercise_result,) = result.exercises
-    assert record.holds(submission, exercise, "k", exercise_result)
-    assert not record.holds(submission, exercise, "other", exercise_result)
-    assert not record.holds(
+    assert record.has_noted(submission, exercise, "k", exercise_result)
+    assert not record.has_noted(submission, exercise, "other", exercise_result)
+    assert not record.has_noted(
         submission, exercise, "k", exercise_result.model_copy(update={"score": 3.0})
     )
 

@@ -15,7 +15,7 @@ from manyheads.course import Assignment, load_course
 from manyheads.course.course_yaml import AssignmentRow, ExerciseRow
 from manyheads.course_fault import CourseFault
 from manyheads.judge import results_folder
-from manyheads.judge.judge_process import tell_unrecorded
+from manyheads.judge.judge_process import report_unrecorded
 from manyheads.judge.results_folder import (
     finish_changed_points,
     merged,
@@ -277,7 +277,7 @@ SAYS = f"{FOUND}. Next: course release running_mean\n"
 )
 def test_it_is_said(tiny_copy, capsys, change, exercises, says):
     change(tiny_copy)
-    tell_unrecorded(load_course(tiny_copy), exercises)
+    report_unrecorded(load_course(tiny_copy), exercises)
     assert capsys.readouterr().err == says
 
 

@@ -16,7 +16,7 @@ from manyheads.box.worker.wire import LENGTH, encode
 from manyheads.checks.hidden_check import CheckOutcome, Layer
 from manyheads.checks.runner import CheckQuestion, Exchange, Implementation, LocalRunner
 from manyheads.judge import run_hidden_checks
-from manyheads.judge.attempt_runner import LARGE, RememberingRunner, ReplayCache
+from manyheads.judge.attempt_runner import REPLY_LIMIT, RememberingRunner, ReplayCache
 from manyheads.judge.collect_checks import Check, CheckRun
 from manyheads.judge.run_hidden_checks import run_checks, run_concurrently
 
@@ -244,7 +244,7 @@ def test_bytes_that_are_no_reply_are_refused_every_time() -> None:
 
 
 def test_a_large_reply_is_read_and_not_kept() -> None:
-    memory, large = ReplayCache(), payload(LARGE)
+    memory, large = ReplayCache(), payload(REPLY_LIMIT)
     assert memory.read(large) is not memory.read(large)
     reply, step = memory.read(large), memory.first_step("check")
     assert memory.after(step, reply) is not memory.after(step, reply)
@@ -316,7 +316,7 @@ def test_a_large_answer_of_trusted_code_is_not_kept() -> None:
     memory, calls = ReplayCache(), []
     call = memory.hold(Call("f", (X,)))
     reference = RememberingRunner(
-        {"f": lambda x: calls.append(1) or x.new_zeros(LARGE)}, memory=memory
+        {"f": lambda x: calls.append(1) or x.new_zeros(REPLY_LIMIT)}, memory=memory
     )
     size = memory.size
     for _ in range(2):

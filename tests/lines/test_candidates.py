@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import pytest
 
 from manyheads.lines.code_parts import LineEdit
-from manyheads.lines.search import MOST, Bounds, OutOfTime, candidates, find_lines
+from manyheads.lines.search import MAX_EDITS, Bounds, OutOfTime, candidates, find_lines
 from manyheads.submission import Source
 
 MODULE = """\
@@ -244,7 +244,7 @@ LONG = (
 )
 def test_a_long_text_has_bounded_edits(text: str) -> None:
     result = candidates(Source("attempt.py", text), ())
-    assert 0 < len(result) <= MOST
+    assert 0 < len(result) <= MAX_EDITS
     assert sum(sys.getsizeof(edit.after) for edit in result) <= 80_000_000
 
 
