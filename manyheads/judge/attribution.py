@@ -48,7 +48,8 @@ from ..submission.source import (
 )
 from .locate_misconceptions import LocatedMisconception
 from .public_calls import PublicReplies, public_outcome
-from .public_findings import NOT_WRONG, Attribution, Failure, FunctionVerdict, attribute
+from .public_findings import NOT_WRONG, Attribution, FunctionVerdict, attribute
+from .visible_failures import Failure
 
 DIGITS = 12  # so many digits of the file's digest are in a result
 

@@ -22,7 +22,7 @@ SAME = 1e-6  # two numbers that are this close count as the same
 VERY_LOW = -1e4  # a score this low counts as −∞
 
 
-def what_stands_out(actual: Tensor, expected: Tensor) -> str:
+def describe_wrong_numbers(actual: Tensor, expected: Tensor) -> str:
     """Return a sentence about wrong numbers, compared with the expected ones, or "".
 
     A single number may be a multiple of the expected one, or its negative. A tensor may hold no

@@ -75,7 +75,7 @@ class PublicReplies:
         unmet: For each function that does not meet its preconditions, the reason.
         in_single: Calls that were made in float32 although any dtype would do. Their dtype shows
             nothing.
-        unsteady: Calls that return another number when they are repeated.
+        seed_dependent: Calls that return another number with another seed.
         signatures: The signatures of each function, if they are known.
     """
 
@@ -88,7 +88,7 @@ class PublicReplies:
     right_by_name: Mapping[int, ObservedReply]
     unmet: Mapping[str, str]
     in_single: Set[int]
-    unsteady: Set[int]
+    seed_dependent: Set[int]
     signatures: Signatures
 
     def _functions_of(self, calls: Sequence[int]) -> list[str]:
@@ -261,7 +261,7 @@ class PublicCalls:
         }
         return {function: reason for function, reason in reasons.items() if reason}
 
-    def unsteady_calls(
+    def seed_dependent_calls(
         self, visible: Sequence[VisibleCheck], unmet: Container[str]
     ) -> frozenset[int]:
         """Return the calls of failed checks that return another number with another seed.
@@ -277,7 +277,7 @@ class PublicCalls:
             is_violated = error is not None and not isinstance(error, AttemptRaised)
             if is_unmet or is_violated:
                 calls.update(check.check.all_calls)
-        unsteady = set[int]()
+        seed_dependent = set[int]()
         for i in calls & self.observations.keys():
             call, number = self.observations[i].call, _single_number(self.observations[i].reply)
             if number is None:
@@ -285,8 +285,8 @@ class PublicCalls:
             with contextlib.suppress(AttemptEnded):
                 reply = self.attempt.execute(replace(call, seed=call.seed + 1))
                 if _single_number(reply) not in (None, number):
-                    unsteady.add(i)
-        return frozenset(unsteady)
+                    seed_dependent.add(i)
+        return frozenset(seed_dependent)
 
     def replies_right_by_name(
         self, source: Source, signatures: Signatures
@@ -367,7 +367,7 @@ def ask_public_calls(
         right_by_name=right_by_name,
         unmet=unmet,
         in_single={i for i in indices if id(calls.dictionary.calls[i]) in calls.attempt.in_single},
-        unsteady=calls.unsteady_calls(visible, unmet),
+        seed_dependent=calls.seed_dependent_calls(visible, unmet),
         signatures=signatures,
     )
 
