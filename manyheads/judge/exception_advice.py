@@ -304,15 +304,19 @@ def _methods_of(file: _File, class_name: str | None) -> list[ast.FunctionDef]:
 
 
 def _advise_forward(file: _File, class_name: str | None) -> str:
-    """Return a sentence that names the method to rename to forward, or "" if none stands out.
+    """Return a sentence about the method that should be forward, or "" if none stands out.
 
-    If the module's class is not in the file, its functions are searched.
+    It is the first of these: a forward that stands inside another method; a method with a similar
+    name; the only method besides __init__. If the file has no methods of the class, a similar name
+    is looked for among all functions of the file. A class that has forward gets no sentence.
     """
     methods = _methods_of(file, class_name)
-    has_forward = any(method.name == "forward" for method in methods)
-    if not has_forward and (inside := _forward_inside(methods)):
+    if any(method.name == "forward" for method in methods):
+        return ""
+    if inside := _forward_inside(methods):
         return inside
-    names = [function.name for function in methods or file.functions]
+    # The forward of another class in the file is not misspelt.
+    names = [f.name for f in methods or file.functions if f.name != "forward"]
     if near := get_close_matches("forward", names, 1):
         return f"Did you mean forward, where it says {near[0]}?"
     other_methods = [method for method in methods if method.name != "__init__"]
