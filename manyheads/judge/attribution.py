@@ -377,7 +377,7 @@ def _cause_of(
     for name in suspects:
         for failure in failures.get(name, ()):
             is_of_check = failure.check.id == outcome.id
-            # without an exception, the outcome of its own check has the same evidence
+            # A function that did not raise has the same evidence in the outcome.
             if is_of_check and (name != stopped_at or failure.raised):
                 return name, failure
     return None

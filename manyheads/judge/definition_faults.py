@@ -260,8 +260,8 @@ def always_true_advice(source: Source, name: str) -> str:
 def call_of_helper(source: Source, name: str, line: int) -> str:
     """Return where a function calls the helper around the line that raised; "" if it is not seen.
 
-    The helper is another function at the top level. The file must have just one call of it, so that
-    it is known which one it was.
+    The helper is another function at the top level. The file must call it just once. Otherwise the
+    call that raised is not known.
 
     Args:
         source: The attempt's text.

@@ -15,7 +15,7 @@ from torch import Tensor
 from ..checks.asserts import label
 from ..diagnosis.observed_reply import ObservedReply, first_of
 
-ROUNDING = 1e-6  # of a multiple or negative, relative to the larger number
+ROUNDING = 1e-6  # relative to the larger number
 MOST_TIMES = 64  # a larger factor does not show which numbers were counted twice or left out
 SUM_ROUNDING = 1e-3  # a row of shares in float32 sums to 1 as nearly as this
 SAME_WITHIN = 1e-6  # two numbers that are this close count as the same

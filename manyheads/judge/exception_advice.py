@@ -121,7 +121,7 @@ class _File:
         line_of_statement = next((statement.lineno for statement in statements), line)
         last_line = max([line, *(node.end_lineno or 0 for node in self.expressions)])
         lines = lines_of(source.text)
-        index = max(line - 1, 0)  # of the line in `lines`; the line may be 0, if it is not known
+        index = max(line - 1, 0)  # in `lines`; an unknown line is 0
         code_lines = lines[index:last_line]
         lines_above = lines[max(line_of_statement - 1, 0) : index]
         self.code = " ".join(code_line.strip() for code_line in code_lines)[:MAX_CODE]

@@ -122,7 +122,12 @@ class RepliesByFunction:
         return [o for o in observations if target_of(o.call) == function]
 
     def is_seen(self, id_: str, calls: Sequence[int]) -> bool:
-        """Return whether a mutant of it gives the attempt's wrong answer to one of these calls."""
+        """Return whether a mutant gives the attempt's wrong answer to one of these calls.
+
+        Args:
+            id_: The misconception of the mutant.
+            calls: The indices of the calls. Those that cannot be compared do not count.
+        """
         compared = [i for i in calls if i in self._response.calls]
         return any(self._is_as_wrong(m, i) for m in self._mutants(id_) for i in compared)
 
@@ -184,7 +189,7 @@ class RepliesByFunction:
         )
 
     def _detects(self, function: str, id_: str) -> bool:
-        """Return whether a mutant of it fails a call of the function that the attempt fails."""
+        """Return whether a mutant of this misconception fails a call that the attempt fails."""
         mutants, calls = self._mutants(id_), self.wrong[function]
         return any(not self._response.survives(m, i) for m in mutants for i in calls)
 
@@ -284,11 +289,11 @@ def _located(
     located = []
     for misconception, function in zip(group, functions, strict=True):
         id_ = misconception.id
-        others = [name for name in without_misconception if name in independent]
+        may_have_it = [name for name in without_misconception if name in independent]
         if id_ == INTERFACE:
-            others = without_misconception
+            may_have_it = without_misconception
         elif id_ == UNTOUCHED:
-            others = []
+            may_have_it = []
         alternatives = [
             alternative
             for alternative in misconception.alternatives
@@ -300,7 +305,7 @@ def _located(
             LocatedMisconception(
                 misconception,
                 function=function,
-                also_in=tuple(name for name in others if replies_by_function.is_also_in(id_, name)),
+                also_in=tuple(n for n in may_have_it if replies_by_function.is_also_in(id_, n)),
                 alternative_titles=tuple(words[alternative].title for alternative in alternatives),
                 needs_another=id_ in together,
             )

@@ -15,7 +15,7 @@ from ..submission import Source, proved_line
 from ..submission.source import DEFINITIONS, TEXT_ERRORS, lines_of, pythons_words, texts_of_cells
 from .exception_advice import suggest
 
-_MAX_PARTS_SHOWN = 3  # of the others, only the number
+_MAX_PARTS_SHOWN = 3  # the rest is only counted
 _MODULE = re.compile(r"No module named '([A-Za-z_][\w.]{0,80})'")
 _MODULES = ("torch", "torch.nn", "numpy", "math", "einops", "typing")  # that may be misspelt
 
@@ -54,7 +54,7 @@ def stopped_parts(
     """Return a sentence for each of the first parts that did not run to their end, and one more.
 
     The last one has the number of the other parts, if there are any. If a part lacks a name that a
-    part above contains, only this is said. Returns "" if all parts ran.
+    part above contains, the sentence has only this name. Returns "" if all parts ran.
 
     Args:
         source: The attempt.

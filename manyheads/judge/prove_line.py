@@ -116,7 +116,7 @@ class EditedAttempts:
     def _screen(self, texts: Sequence[str]) -> list[bool]:
         """Return for each text whether it is right in the calls that the attempt answers wrongly.
 
-        At most SCREEN_CALLS of them are made. If there are no such calls, return whether the text
+        At most SCREEN_CALLS calls are made. If there are no such calls, return whether the text
         passes the failed checks.
         """
         if not self._wrong_calls:

@@ -360,8 +360,8 @@ def ask_public_calls(
 ) -> PublicReplies:
     """Make the calls of the visible checks. In grading, or if one fails, make all public calls.
 
-    The other calls are not made if nothing is written. If one of them ends the process, the replies
-    before it are kept. Preconditions are tested on a student's machine only.
+    The other calls are not made if nothing is written. If the process ends, the earlier replies are
+    kept. Preconditions are tested on a student's machine only.
 
     Args:
         calls: The calls, and the attempt.
@@ -428,7 +428,7 @@ def name_misconceptions(replies: PublicReplies, bank: Bank | None = None) -> Dia
 
 
 def _single_number(reply: Reply) -> float | None:
-    """Return the number of a reply that is one real number; None for any other reply, or NaN."""
+    """Return the number of a reply, or None if the reply is NaN or anything but one real number."""
     tensors = [output.tensor for output in reply.outputs]
     if len(tensors) != 1 or tensors[0] is None or tensors[0].dim() or tensors[0].is_complex():
         return None

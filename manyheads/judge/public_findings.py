@@ -283,7 +283,7 @@ def _state(
     3. If it is wrong: "waiting" if it waits. "unwritten" if each call says so, or if the failure
        says so and no misconception explains the function. Else "wrong".
     4. "unseen": it was not called.
-    5. "so_far": a further check of it waits for another function.
+    5. "so_far": a visible check of the function was not run yet, because another function is wrong.
     6. "right".
 
     Args:

@@ -304,9 +304,9 @@ def _rows(
 ) -> Iterator[_Row]:
     """Yield the equations between the axes of these parameters and the sizes of their arguments.
 
-    A parameter may have the axes of a tensor, the axis of a number, or the axes of a module: of its
-    attributes if it is a stand-in, of its constructor if the call builds it. An argument that may
-    be missing has no equation if it is missing or None.
+    A parameter may have the axes of a tensor, the axis of a number, or the axes of a module. A
+    stand-in has them by its attributes, and a module that the call builds by its constructor. An
+    argument that may be missing has no equation if it is missing or None.
 
     Args:
         parameters: The parameters of a function, a constructor or a method.
@@ -363,8 +363,9 @@ def _solved(rows: Sequence[_Row]) -> dict[str, int] | None:
             if len(unknown) > 1:
                 later.append((axis, size))
             elif unknown:
-                known = max(_product(axis, sizes), 1)  # the unknown name counts as 1
-                sizes[unknown[0]] = size // known
+                # The unknown name counts as 1.
+                product_of_known = max(_product(axis, sizes), 1)
+                sizes[unknown[0]] = size // product_of_known
         if len(later) == len(waiting):
             return None
         waiting = later
@@ -396,8 +397,9 @@ class _Policy:
 
     An attempt knows its hidden inputs, and chooses the shape of its answer. A report that repeats
     "(3, 7, 12345)" carries digits of those inputs out. The known sizes are those of the calls and
-    of the expected shape. A returned size is withheld if it is larger than all of these, and no
-    product of two of them, or of one and 2, 3 or 4. A withheld size is "another size".
+    of the expected shape. A returned size is withheld if it is larger than all known sizes. But a
+    product of two known sizes, or of a known size and 2, 3 or 4, is not withheld. A withheld size
+    is "another size".
 
     If any size is withheld, numbers may be derived from it. Then any other number that is larger
     than the known sizes, and no such product, is "…". If no size is withheld, all are shown.

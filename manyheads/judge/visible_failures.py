@@ -1,8 +1,8 @@
 """Find the failures of a function in visible checks, and choose the one to show.
 
 `failures_of` returns a failure for each visible check that fails because of the function. A failure
-says what was observed, and the usual repair. `choose_failure` takes the one that shows the
-function's misconception best, and adds sentences about its numbers, its words and its sizes.
+has the observation and the usual repair. `choose_failure` takes the one that shows the function's
+misconception best, and adds sentences about its numbers, its words and its sizes.
 """
 
 from __future__ import annotations
@@ -275,7 +275,7 @@ def _sizes_in(raised: Raised, calls: Sequence[ObservedReply], signatures: Signat
 
     Args:
         raised: The exception.
-        calls: The call with the exception, then all calls of the same function. Those of them that
+        calls: The call with the exception, then all calls of the same function. The calls that
             raised on the same line must agree.
         signatures: The signatures of all functions and classes.
     """
@@ -292,7 +292,7 @@ def _sizes_in(raised: Raised, calls: Sequence[ObservedReply], signatures: Signat
 
 
 def _axes_of_call(observation: ObservedReply, signatures: Signatures) -> Axes | None:
-    """Return the axes of a call by the first signature that fits; None if none does."""
+    """Return the axes of a call by the first signature that fits, or None if no signature fits."""
     shapes = (tensor.shape for tensor in observation.expected_outputs if tensor is not None)
     returned = next(shapes, ())
     for signature in signatures.get(target_of(observation.call), ()):
