@@ -12,13 +12,13 @@ Steps of `assemble`:
    misconception, the failure to show, and the state of each function. A function that uses a wrong
    one may only wait for it.
 2. `_verdicts_with_hidden`: a function that passes everything public and fails a hidden check is
-   wrong, too.
+   wrong, too, or waits for an earlier one that has a fault.
 3. `_misconceptions_with_hidden`: the misconceptions that only a hidden check proves.
-4. `ResultParts`, `graded_result` and `home_result`: the parts of the result, with the final texts,
-   and with lines and cells.
+4. `ResultParts`, `graded_result` and `ungraded_result`: the parts of the result, with the final
+   texts, and with lines and cells.
 
-On a student's machine there are no hidden checks. Then `_home_checks` stands in place of steps 2
-and 3: it attributes each visible check to a function.
+On a student's machine there are no hidden checks. Then `_visible_check_results` stands in place of
+steps 2 and 3: it attributes each visible check to a function.
 """
 
 from __future__ import annotations
@@ -49,8 +49,9 @@ from ..submission.source import (
 from .locate_misconceptions import LocatedMisconception
 from .public_calls import PublicReplies, public_outcome
 from .public_findings import NOT_WRONG, Attribution, FunctionVerdict, attribute
+from .visible_failures import Failure
 
-DIGITS = 12  # the length of a file's digest in a result
+DIGITS = 12  # so many digits of the file's digest are in a result
 
 
 @dataclass(frozen=True)
@@ -75,7 +76,7 @@ class HiddenRun:
         return all(outcome.outcome == "passed" for outcome in self.outcomes)
 
     @property
-    def called(self) -> set[str]:
+    def called_functions(self) -> set[str]:
         """The functions that the checks called, also if the call got no reply."""
         calls = [*(exchange.call for exchange in self.transcript), *self.ended.values()]
         return {target_of(call) for call in calls}
@@ -94,6 +95,9 @@ def assemble(
 ) -> ExerciseResult:
     """Return the result of an attempt that was loaded and called.
 
+    With `hidden`, it is the result of grading. Without, it is the result on a student's machine,
+    and `replies` must be given.
+
     Args:
         exercise: The exercise. None if only its fault dictionary is known, as in a notebook.
         source: The attempt's text; it is missing if it is not available.
@@ -104,24 +108,24 @@ def assemble(
         hidden: The hidden checks. None on a student's machine.
         note: A message to the student about parts of the file that did not run.
     """
-    findings = attribute(replies, diagnosis) if replies is not None else Attribution()
-    explaining, proved_only = findings.explaining, findings.proved_only
+    attribution = attribute(replies, diagnosis) if replies is not None else Attribution()
+    explaining, proved_only = attribution.explaining, attribution.proved_only
     if lines:  # One edit makes every check pass, so there is only one mistake.
         explaining, proved_only = [m for m in explaining if not m.needs_another], []
-    verdicts = findings.verdicts
+    verdicts = attribution.verdicts
     if hidden is None:
         assert replies is not None
-        checks = _home_checks(replies, findings, source)
+        checks = _visible_check_results(replies, attribution, source)
     else:
-        functions = {outcome.id: _function_to_blame(outcome, hidden) for outcome in hidden.outcomes}
-        verdicts = verdicts or _all_right(exercise, hidden)
-        verdicts = _verdicts_with_hidden(verdicts, hidden, functions, source)
+        function_of = {o.id: _function_to_blame(o, hidden) for o in hidden.outcomes}
+        verdicts = verdicts or _verdicts_without_replies(exercise, hidden)
+        verdicts = _verdicts_with_hidden(verdicts, hidden, function_of, source)
         if not hidden.passed:
             explaining, proved_only = _misconceptions_with_hidden(
-                exercise, explaining, proved_only, hidden, functions, verdicts, dictionary
+                exercise, explaining, proved_only, hidden, function_of, verdicts, dictionary
             )
         checks = tuple(
-            check_result(outcome, functions[outcome.id], source) for outcome in hidden.outcomes
+            check_result(outcome, function_of[outcome.id], source) for outcome in hidden.outcomes
         )
     function_results = tuple(function_result(verdict, source) for verdict in verdicts)
     result_parts = ResultParts(
@@ -132,7 +136,7 @@ def assemble(
     )
     if hidden is None:
         assert replies is not None
-        return home_result(exercise, source, replies.dictionary, checks, result_parts, note)
+        return ungraded_result(exercise, source, replies.dictionary, checks, result_parts, note)
     return graded_result(exercise, source, checks, result_parts, note, diagnosis.answers)
 
 
@@ -159,26 +163,32 @@ def assemble_uncalled(
     result_parts = ResultParts(diagnosis=tuple(diagnosed_result(m, (), exercise) for m in located))
     if dictionary is None:
         return graded_result(exercise, source, checks, result_parts)
-    return home_result(exercise, source, dictionary, checks, result_parts)
+    return ungraded_result(exercise, source, dictionary, checks, result_parts)
 
 
-def _all_right(exercise: Exercise | None, hidden: HiddenRun) -> list[FunctionVerdict]:
-    """Return the verdict "right" on each function that the hidden checks called.
+def _verdicts_without_replies(
+    exercise: Exercise | None, hidden: HiddenRun
+) -> list[FunctionVerdict]:
+    """Return the verdict "right" on each function of the solution that the hidden checks called.
 
-    The solution gives the order.
+    They stand in the order of the solution. If no public call was made, no fault is seen yet.
     """
     assert exercise is not None
-    called_functions = hidden.called
+    called_functions = hidden.called_functions
     names = (name for name in namespace_of(exercise.solution) if name in called_functions)
     return [FunctionVerdict(name, "right") for name in names]
 
 
 def _function_to_blame(outcome: CheckOutcome, hidden: HiddenRun) -> str:
-    """Return the function of a hidden check; "" for a passed check of several functions.
+    """Return the function to which a hidden check is attributed; "" if there is none.
 
-    A check failed at the function that it names, or at the one that ended the process. Otherwise it
-    failed at the last function that it called, or at the first one with a wrong answer if the last
-    one answered right.
+    A passed check is attributed to the only function that it called; if there are several, to none.
+    Any other check is attributed to the first of these:
+
+    1. the function that the outcome names;
+    2. the function whose call ended the process;
+    3. the last function that it called, unless only other functions replied wrongly;
+    4. the first function that replied wrongly.
     """
     exchanges = [exchange for exchange in hidden.transcript if exchange.check == outcome.id]
     called_functions = [target_of(exchange.call) for exchange in exchanges]
@@ -201,7 +211,7 @@ def _is_wrong_exchange(exchange: Exchange, hidden: HiddenRun) -> bool:
     """Return whether a reply to a hidden check is wrong; False if that cannot be judged.
 
     A call that changes its inputs is wrong. The numbers of some replies cannot be compared with the
-    reference's, but an exception can.
+    reference's, but an exception can, unless the call asks for a GPU.
     """
     if exchange.reply.mutated:
         return True
@@ -219,20 +229,24 @@ def _failed(hidden: HiddenRun) -> list[CheckOutcome]:
 def _verdicts_with_hidden(
     public_verdicts: Sequence[FunctionVerdict],
     hidden: HiddenRun,
-    functions: Mapping[str, str],
+    function_of: Mapping[str, str],
     source: Source,
 ) -> list[FunctionVerdict]:
-    """Return the verdicts, in which a function is wrong, too, if it fails a hidden check.
+    """Return the verdicts. A function without a fault so far that fails a hidden check is wrong.
 
-    If it uses another function that is wrong, it waits for that one.
+    It waits instead if it uses an earlier function that has a fault. The first check that it fails
+    gives the title and the evidence.
 
     Args:
-        public_verdicts: The verdicts from the public calls.
+        public_verdicts: The verdicts from the public calls, in the order of the exercise.
         hidden: The hidden checks.
-        functions: The function of each check, by the check's id.
+        function_of: The function of each check, by the check's id.
         source: The attempt's text.
     """
-    first_failures = {functions[outcome.id]: outcome for outcome in reversed(_failed(hidden))}
+    first_failures: dict[str, CheckOutcome] = {}
+    for outcome in _failed(hidden):
+        first_failures.setdefault(function_of[outcome.id], outcome)
+    # If a function also waited for later ones, two that use each other would wait for each other.
     verdicts: list[FunctionVerdict] = []
     for verdict in public_verdicts:
         failure = first_failures.get(verdict.name)
@@ -258,20 +272,28 @@ def _misconceptions_with_hidden(
     explaining: Sequence[LocatedMisconception],
     proved_only: Sequence[LocatedMisconception],
     hidden: HiddenRun,
-    functions: Mapping[str, str],
+    function_of: Mapping[str, str],
     verdicts: Sequence[FunctionVerdict],
     dictionary: FaultDictionary | None,
 ) -> tuple[list[LocatedMisconception], list[LocatedMisconception]]:
-    """Return `explaining` and `proved_only`, with the misconceptions that hidden checks prove.
+    """Return `explaining` and `proved_only`, with the misconceptions that only hidden checks prove.
 
-    They are added to `proved_only` if they cannot be the reason why the checks fail.
+    A misconception that a failed check proves is left out in these cases:
+
+    1. It is known already, also as an alternative, or by another name for the same guard.
+    2. A mutant of a misconception in `explaining` fails this check, too.
+    3. The function of the check is not written or not defined.
+
+    The others are added to `explaining` if it is not empty, or if they can be the cause of all
+    failed checks that prove nothing, except those with trivial answers. Otherwise they are added to
+    `proved_only`. In `explaining`, an untouched stub is named last.
 
     Args:
         exercise: The exercise.
         explaining: The misconceptions that explain the public replies.
         proved_only: The misconceptions that a public reply proves, and that do not explain them.
         hidden: The hidden checks.
-        functions: The function of each check, by the check's id.
+        function_of: The function of each check, by the check's id.
         verdicts: The verdicts on the functions.
         dictionary: The fault dictionary of the exercise, if it has a current one.
     """
@@ -279,13 +301,11 @@ def _misconceptions_with_hidden(
     words = load_bank(exercise).texts
     failed_by = dictionary.failed_by if dictionary is not None else {}
     failed = _failed(hidden)
-    # A stub has no misconception.
     written = {v.name for v in verdicts if v.state not in ("unwritten", "undefined")}
     known_ids = _known_ids((*explaining, *proved_only))
-    proven: dict[str, str] = {}  # the function of each misconception
+    function_of_new: dict[str, str] = {}  # the function of each new misconception
     for outcome in failed:
-        function = functions[outcome.id]
-        # A misconception that is known already may fail this check, too.
+        function = function_of[outcome.id]
         is_explained = any(
             outcome.id in failed_checks
             for misconception in explaining
@@ -293,57 +313,82 @@ def _misconceptions_with_hidden(
         )
         is_new = bool(outcome.suspect) and outcome.suspect not in known_ids
         if is_new and not is_explained and function in written:
-            proven.setdefault(outcome.suspect, function)
-    new = [LocatedMisconception(named(words, id_), function) for id_, function in proven.items()]
-    suspects = {o.id: o.suspect for o in failed if not o.trivial_answer}
-    unexplained = {id_ for id_, suspect in suspects.items() if not suspect}
-    if explaining or can_cause([*proven], unexplained, {*suspects}, lambda: failed_by):
+            function_of_new.setdefault(outcome.suspect, function)
+    new = [
+        LocatedMisconception(named(words, id_), function)
+        for id_, function in function_of_new.items()
+    ]
+    nontrivial = [outcome for outcome in failed if not outcome.trivial_answer]
+    failed_ids = {outcome.id for outcome in nontrivial}
+    unexplained = {outcome.id for outcome in nontrivial if not outcome.suspect}
+    if explaining or can_cause(function_of_new, unexplained, failed_ids, lambda: failed_by):
         together = sorted((*explaining, *new), key=lambda m: m.id == UNTOUCHED)
         return together, list(proved_only)
     return list(explaining), [*proved_only, *new]
 
 
 def _known_ids(misconceptions: Sequence[LocatedMisconception]) -> set[str]:
-    """Return the ids of these misconceptions and their alternatives."""
+    """Return the ids of these misconceptions and their alternatives.
+
+    If a guard refuses allowed inputs, a missing test of divisibility is known, too.
+    """
     ids = {id_ for m in misconceptions for id_ in (m.id, *m.diagnosed.alternatives)}
     if REFUSES in ids:
         ids.add(UNDIVIDED)  # both are about the same guard
     return ids
 
 
-def _home_checks(
-    replies: PublicReplies, findings: Attribution, source: Source
+def _visible_check_results(
+    replies: PublicReplies, attribution: Attribution, source: Source
 ) -> tuple[CheckResult, ...]:
-    """Return the results of the visible checks, each with the function that is to blame.
+    """Return the results of the visible checks, each with the function to blame and its evidence.
 
-    A check may stop at a function that only waits for the wrong one. It is attributed to the first
-    wrong function that fails it.
+    For a check with a cause (`_cause_of`), these are the cause's function, and its evidence with
+    the usual repair. For any other check they are those of its outcome.
     """
-    wrong_functions = [v.name for v in findings.verdicts if v.state == "wrong"]
-    checks = []
+    wrong_functions = [v.name for v in attribution.verdicts if v.state == "wrong"]
+    results = []
     for outcome in replies.outcomes():
         function, evidence = outcome.function, ""
-        causes = [
-            (name, failure)
-            for name in wrong_functions
-            for failure in findings.failures.get(name, ())
-            if failure.check.id == outcome.id
-        ]
-        if outcome.outcome not in ("failed", "error"):
-            causes = []
-        for name, failure in causes:
-            # the failure of the same function adds only the repair of its exception
-            if function not in wrong_functions or (name == function and failure.raised):
-                function, evidence = name, joined(failure.evidence, failure.advice)
-                break
-        checks.append(check_result(outcome, function, source, evidence))
-    return tuple(checks)
+        if cause := _cause_of(outcome, wrong_functions, attribution.failures):
+            function, failure = cause
+            evidence = joined(failure.evidence, failure.advice)
+        results.append(check_result(outcome, function, source, evidence))
+    return tuple(results)
+
+
+def _cause_of(
+    outcome: CheckOutcome,
+    wrong_functions: Sequence[str],
+    failures: Mapping[str, Sequence[Failure]],
+) -> tuple[str, Failure] | None:
+    """Return the function to blame for a failed visible check, with its failure of the check.
+
+    If the function at which the check stopped is wrong, it is to blame itself. Otherwise it may
+    only wait for another one: the first wrong function that fails the check is to blame.
+
+    Returns None if the outcome itself says enough: the check did not fail, its process ended, no
+    wrong function fails it, or the wrong function at which it stopped did not raise.
+    """
+    if outcome.outcome not in ("failed", "error"):
+        return None
+    stopped_at = outcome.function
+    suspects = [stopped_at] if stopped_at in wrong_functions else wrong_functions
+    for name in suspects:
+        for failure in failures.get(name, ()):
+            is_of_check = failure.check.id == outcome.id
+            # A function that did not raise has the same evidence in the outcome.
+            if is_of_check and (name != stopped_at or failure.raised):
+                return name, failure
+    return None
 
 
 def check_result(
     outcome: CheckOutcome, function: str, source: Source, evidence: str = ""
 ) -> CheckResult:
-    """Return the result of a check, with the cells of a notebook in its evidence.
+    """Return the result of a check. Its evidence names lines of a notebook by their cells.
+
+    The evidence is cut if it is long. A passed check has no hint.
 
     Args:
         outcome: The outcome of the check.
@@ -352,7 +397,7 @@ def check_result(
         evidence: The evidence with the usual repair, or "" to show the outcome's evidence.
     """
     passed = outcome.outcome == "passed"
-    # the message of an exception may take one LIMIT
+    # The message of an exception may take one LIMIT, and the repair another one.
     text = sanitize(evidence, 2 * LIMIT) or sanitize(outcome.evidence)
     return CheckResult(
         id=outcome.id,
@@ -367,9 +412,12 @@ def check_result(
 
 
 def function_result(verdict: FunctionVerdict, source: Source) -> FunctionResult:
-    """Return the result of a function, with its location in the file if nothing else is known.
+    """Return the result of a function: its verdict, with two changes if the attempt is a file.
 
-    If the file has only comments, an undefined function counts as unwritten.
+    1. The evidence of an undefined function is its location, if its name is in the text. If it is
+       not, and the file has only comments, the function is unwritten.
+    2. If an unwritten function has no evidence, the evidence is a definition that has content and
+       does not count, if there is one.
     """
     state, evidence, near = verdict.state, verdict.evidence, verdict.near
     if source.name and state == "undefined":
@@ -394,19 +442,20 @@ def diagnosed_result(
     functions: Sequence[FunctionResult],
     exercise: Exercise | None,
 ) -> Diagnosed:
-    """Return a misconception for the result.
+    """Return a misconception as the result shows it, with the title and hint that fit the attempt.
 
-    If nothing is written yet, the exercise's hint says how to start. If a function is undefined
-    once the file has run, the hint says where the file has its name.
+    If nothing is written yet, the hint is the exercise's, which says how to start. If its function
+    is undefined, but the file has the name, the title says so. The hint is then the function's
+    evidence, which is the location of the name.
     """
     diagnosed = misconception.diagnosed
     title, hint = diagnosed.title, diagnosed.hint
     if misconception.id == UNTOUCHED and exercise is not None and exercise.hint:
         hint = exercise.hint
-    undefined = {f.name: f.evidence for f in functions if f.state == "undefined" and f.evidence}
-    if misconception.id == INTERFACE and misconception.function in undefined:
+    locations = {f.name: f.evidence for f in functions if f.state == "undefined" and f.evidence}
+    if misconception.id == INTERFACE and misconception.function in locations:
         title = f"{misconception.function} is not there once the file has run."
-        hint = undefined[misconception.function]  # the usual hint is about a misspelt name
+        hint = locations[misconception.function]  # the usual hint is about a misspelt name
     return Diagnosed(
         id=misconception.id,
         title=title,
@@ -420,7 +469,14 @@ def diagnosed_result(
 
 @dataclass(frozen=True)
 class ResultParts:
-    """The parts of a result that exist in grading and on a student's machine."""
+    """The parts of a result that are made alike in grading and on a student's machine.
+
+    Attributes:
+        functions: The results of the functions.
+        diagnosis: The misconceptions that explain the replies.
+        also: Misconceptions that are proved and do not explain the wrong values.
+        lines: The proved lines.
+    """
 
     functions: tuple[FunctionResult, ...] = ()
     diagnosis: tuple[Diagnosed, ...] = ()
@@ -438,13 +494,14 @@ def graded_result(
 ) -> ExerciseResult:
     """Return the result of grading.
 
-    If a check with points could not be run, the result has no points and no diagnosis.
+    If a check with points could not be run, the result has no points: it has the checks, and none
+    of `result_parts` and `answers`.
 
     Args:
-        exercise: The exercise.
+        exercise: The exercise. It must be given.
         source: The attempt.
         checks: The results of all hidden checks.
-        result_parts: The functions, the misconceptions and the proved lines.
+        result_parts: The parts of the result.
         note: A message about parts of the file that did not run; "" if there are none.
         answers: A digest of the wrong replies, which attempts with the same mistake share.
     """
@@ -467,7 +524,7 @@ def graded_result(
     )
 
 
-def home_result(
+def ungraded_result(
     exercise: Exercise | None,
     source: Source,
     dictionary: FaultDictionary,
@@ -475,17 +532,27 @@ def home_result(
     result_parts: ResultParts,
     note: str = "",
 ) -> ExerciseResult:
-    """Return the result on a student's machine: visible checks, and all points of the exercise.
+    """Return the result on a student's machine.
 
-    A visible check that did not run because an earlier one failed is "skipped" and keeps its
-    points.
+    It has the visible checks. One that did not run because an earlier one failed is "skipped", and
+    its points can still be got. The maximum is the points of the exercise, or of the visible checks
+    if these have more; the difference is `unseen`. `unseen_checks` are the titles of the checks
+    that are not visible, without those that a misconception of the diagnosis certainly fails.
+
+    Args:
+        exercise: The exercise. If None, its points are those of all recorded checks.
+        source: The attempt.
+        dictionary: The fault dictionary of the exercise.
+        checks: The results of the visible checks that were run.
+        result_parts: The parts of the result.
+        note: A message about parts of the file that did not run; "" if there are none.
     """
     checked_ids = {check.id for check in checks}
     not_run = [check for check in dictionary.visible if check.id not in checked_ids]
     skipped = [check_result(public_outcome(check, "skipped", ""), "", source) for check in not_run]
-    all_checks = (*checks, *skipped)
-    visible_ids = {check.id for check in all_checks}
-    visible_points = sum(check.max_score for check in all_checks)
+    visible_checks = (*checks, *skipped)
+    visible_ids = {check.id for check in visible_checks}
+    visible_points = sum(check.max_score for check in visible_checks)
     points = sum(c.points for c in dictionary.checks) if exercise is None else exercise.points
     max_score = max(visible_points, points)
     diagnosed_ids = [diagnosed.id for diagnosed in result_parts.diagnosis]
@@ -496,9 +563,9 @@ def home_result(
     ]
     return ExerciseResult(
         id=dictionary.exercise,
-        score=sum(check.score for check in all_checks),
+        score=sum(check.score for check in visible_checks),
         max_score=max_score,
-        checks=all_checks,
+        checks=visible_checks,
         diagnosis=result_parts.diagnosis,
         also=result_parts.also,
         lines=result_parts.lines,
@@ -510,23 +577,18 @@ def home_result(
 
 
 def _note(source: Source, note: str) -> str:
-    """Return the note on the source and this one, in one text."""
+    """Return the note on the choice of the file and this one, with lines named by cells."""
     return in_cells(" ".join(filter(None, (source.note, note))), source)
 
 
 def _certainly_fails(check: str, ids: Sequence[str], dictionary: FaultDictionary) -> bool:
-    """Return whether a diagnosed misconception certainly fails a hidden check.
+    """Return whether one of these misconceptions certainly fails a hidden check.
 
     That is so if every mutant of the misconception fails it. The check's result is then no news to
     a student.
     """
-    if check not in dictionary.hidden:
-        return False
-    column = dictionary.hidden.index(check)
-    # `kills` has a string for each mutant, with a digit for each check: "0" if the mutant passes
-    rows = list(zip(dictionary.mutants, dictionary.kills, strict=True))
     for id_ in ids:
-        flags = {row[column] for mutant, row in rows if mutant.id == id_}
-        if flags and "0" not in flags:
+        checks_of_mutants = dictionary.failed_by.get(id_, [])
+        if checks_of_mutants and all(check in failed for failed in checks_of_mutants):
             return True
     return False

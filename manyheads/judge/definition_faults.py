@@ -30,7 +30,7 @@ LAYERS = ("Linear", "Dropout", "LayerNorm", "Softmax")
 MAX_NAME = 40  # characters of a name that a sentence may repeat
 COLLECTIONS = (ast.Tuple, ast.List, ast.Dict)  # the types of an opaque part, such as a cache
 MAX_JOINS = 8  # each is compared with all nodes, so more would take quadratic time
-LONGEST = 40  # characters of the text that a sentence repeats
+MAX_CODE = 40  # characters of an expression that a sentence may repeat
 JOINS = ("cat", "concat", "concatenate")
 Layout = tuple[str, ...]  # the size of each axis, as the text writes it
 
@@ -40,7 +40,7 @@ def definition_fault(
 ) -> str:
     """Return the fault in the definition of a function that fails; "" if the text shows none.
 
-    The name may be defined as something else, or its arguments may be in another order.
+    The name may stand for something else (`_wrong_type`), or its arguments may be in another order.
 
     Args:
         source: The attempt's text.
@@ -56,9 +56,11 @@ def definition_fault(
 def _wrong_type(source: Source, name: str, raised: Raised | None, *, is_class: bool) -> str:
     """Return a sentence if the name stands for something else than the exercise asks for, or "".
 
-    If a class is asked for, a function that makes a module is accepted. So the sentence requires
-    that the call made none. An exercise that asks for such a function, and not for a class, names
-    it in small letters, as functions are named.
+    1. If a function is asked for that makes a module, and it made none, the sentence says so. Such
+       a function is known by its name in small letters.
+    2. If a class is asked for, a function that makes a module is accepted. So there is no sentence
+       unless the call made none.
+    3. In all other cases, see `wrong_definition_type`.
     """
     makes_no_module = raised is not None and "not a torch.nn.Module" in raised.message
     is_function = isinstance(source.definitions.get(name), ast.FunctionDef)
@@ -72,7 +74,7 @@ def _wrong_type(source: Source, name: str, raised: Raised | None, *, is_class: b
 def wrong_definition_type(source: Source, name: str, is_class: bool) -> str:
     """Return a sentence if the name stands for no class, or for no plain function, or "".
 
-    A function with a `yield` is no plain function.
+    A function with `async` or `yield` is no plain function.
 
     Args:
         source: The attempt's text.
@@ -114,7 +116,7 @@ def _lines_with_yield(function: ast.FunctionDef) -> list[int]:
 def in_another_order(source: Source, name: str, expected_names: Sequence[str]) -> str:
     """Return a sentence if a function takes its arguments in another order, or "".
 
-    It must have exactly the expected names, and no others.
+    Its positional arguments must have exactly the expected names. Keyword-only ones do not count.
 
     Args:
         source: The attempt's text.
@@ -137,17 +139,21 @@ def in_another_order(source: Source, name: str, expected_names: Sequence[str]) -
 def return_order_advice(source: Source, name: str, form: Form | None) -> str:
     """Return a sentence if a `return` gives a pair in the other order; "" otherwise.
 
+    The pair must be a tensor and an opaque part. They are exchanged if the first element is a
+    collection and the second one is not.
+
     Args:
         source: The attempt's text.
         name: A function, or a class whose forward returns the pair.
-        form: The form that course.yaml asks for, such as (y, cache): a tensor and an opaque part.
+        form: The form that course.yaml asks for, such as (y, cache), or None.
     """
     part_kinds = [part_form.kind for part_form in form.parts] if form and form.names else []
     if form is None or part_kinds != ["tensor", "opaque"]:
         return ""
     nodes = [*ast.walk(source.definition(name))]
     # variables that hold the opaque part: the name in the form, and names of collections
-    collections = {form.names[1]}
+    _, opaque_name = form.names
+    collections = {opaque_name}
     for node in nodes:
         match node:
             case ast.Assign([ast.Name(variable)], ast.Tuple() | ast.List() | ast.Dict()):
@@ -168,7 +174,7 @@ def return_order_advice(source: Source, name: str, form: Form | None) -> str:
 
 
 def missing_device_advice(source: Source, name: str) -> str:
-    """Return a sentence if a function gets a device and makes a tensor without it, or ""."""
+    """Return a sentence if a function takes `device` and makes a tensor without it, or ""."""
     function = source.definitions.get(name)
     if not isinstance(function, ast.FunctionDef):
         return ""
@@ -189,7 +195,7 @@ def ineffective_refusal_advice(source: Source, name: str) -> str:
     """Return a sentence if a refusal of a function or class has no effect; "" otherwise.
 
     Either an assert has condition and message in brackets, which make a tuple and are always true.
-    Or an exception is made and not raised.
+    Or an exception is made, and returned or dropped, but not raised.
     """
     for node in ast.walk(source.definition(name)):
         match node:
@@ -225,7 +231,7 @@ def unused_result_advice(source: Source, name: str) -> str:
 
 
 def _layers_of(definition: ast.stmt) -> set[str]:
-    """Return the attributes of self to which a class assigns a layer, such as `nn.Linear(…)`."""
+    """Return the attributes of self to which a definition assigns a layer of `LAYERS`."""
     layers = set()
     for node in ast.walk(definition):
         match node:
@@ -237,7 +243,10 @@ def _layers_of(definition: ast.stmt) -> set[str]:
 
 
 def always_true_advice(source: Source, name: str) -> str:
-    """Return a sentence if a condition is always true because of a text behind `or`; or ""."""
+    """Return a sentence if the condition of an `if` ends in `or` and a word in quotes, or "".
+
+    Such a condition is always true. The word must be an identifier.
+    """
     for node in ast.walk(source.definition(name)):
         match node:
             case ast.If(ast.BoolOp(ast.Or(), [*_, ast.Constant(str(text))])) if text.isidentifier():
@@ -249,9 +258,10 @@ def always_true_advice(source: Source, name: str) -> str:
 
 
 def call_of_helper(source: Source, name: str, line: int) -> str:
-    """Return where a function calls the one around the line that raised; "" if it is not seen.
+    """Return where a function calls the helper around the line that raised; "" if it is not seen.
 
-    The file must have just one such call, so that it is known which one it was.
+    The helper is another function at the top level. The file must call it just once. Otherwise the
+    call that raised is not known.
 
     Args:
         source: The attempt's text.
@@ -304,8 +314,8 @@ def wrong_length(nodes: Sequence[ast.AST]) -> str:
     `past = cache[0].shape[1]` beside `torch.cat([cache[0], k], dim=2)`: the tensor grows along axis
     2, and axis 1 is the number of heads.
 
-    The sentence is about the first tensor that grows and of which no size that is read can be the
-    length.
+    The sentence is about the first tensor that grows, of which a size is read, and of which none of
+    these sizes can be the length. Tensors with long expressions are left out.
 
     Args:
         nodes: All nodes of one function.
@@ -317,11 +327,11 @@ def wrong_length(nodes: Sequence[ast.AST]) -> str:
         if not reads or any(_may_be_equal(size.axis, join.axis, layout) for size in reads):
             continue
         size = reads[0]
-        if max(len(size.text), len(join.tensor)) > LONGEST:
+        if max(len(size.text), len(join.tensor)) > MAX_CODE:
             continue
         is_in_layout = -len(layout) <= size.axis < len(layout)
         meaning = ""
-        if is_in_layout and 0 < len(layout[size.axis]) <= LONGEST:
+        if is_in_layout and 0 < len(layout[size.axis]) <= MAX_CODE:
             meaning = f", which is {layout[size.axis]}"
         return (
             f"`{size.text}`, written on line {size.line}, is the size of axis {size.axis}{meaning}."
@@ -371,7 +381,7 @@ def _may_be_equal(axis: int, other_axis: int, layout: Layout) -> bool:
 def _layout(nodes: Sequence[ast.AST], join: AxisUse) -> Layout:
     """Return the layout of the tensor that is added, by its last value above the join.
 
-    Returns () if that value is no view.
+    Returns () if it has no value there, or if that is no view.
     """
     layout: Layout = ()
     for node in nodes:
@@ -383,15 +393,15 @@ def _layout(nodes: Sequence[ast.AST], join: AxisUse) -> Layout:
 
 
 def _layout_of_value(value: ast.expr) -> Layout:
-    """Return the sizes of a view, also after transpositions; () for any other expression."""
+    """Return the sizes of a view, also after transpositions of axes; () if they are not known."""
     match value:
         case ast.Call(ast.Attribute(tensor, "transpose" | "swapaxes"), [first, second]):
             layout = [*_layout_of_value(tensor)]
-            a, b = _integer(first), _integer(second)
+            axis, other_axis = _integer(first), _integer(second)
             valid_axes = range(-len(layout), len(layout))
-            if a is None or b is None or not {a, b}.issubset(valid_axes):
+            if axis is None or other_axis is None or not {axis, other_axis}.issubset(valid_axes):
                 return ()
-            layout[a], layout[b] = layout[b], layout[a]
+            layout[axis], layout[other_axis] = layout[other_axis], layout[axis]
             return tuple(layout)
         case ast.Call(ast.Attribute(_, "view" | "reshape"), [ast.Tuple(sizes)]) | ast.Call(
             ast.Attribute(_, "view" | "reshape"), sizes

@@ -18,15 +18,19 @@ from ..diagnosis.observed_reply import ObservedReply, first_of
 ROUNDING = 1e-6  # relative to the larger number
 MOST_TIMES = 64  # a larger factor does not show which numbers were counted twice or left out
 SUM_ROUNDING = 1e-3  # a row of shares in float32 sums to 1 as nearly as this
-SAME = 1e-6  # two numbers that are this close count as the same
-VERY_LOW = -1e4  # a score this low counts as −∞
+SAME_WITHIN = 1e-6  # two numbers that are this close count as the same
+VERY_LOW = -1e4  # a lower score counts as −∞
 
 
-def what_stands_out(actual: Tensor, expected: Tensor) -> str:
+def describe_wrong_numbers(actual: Tensor, expected: Tensor) -> str:
     """Return a sentence about wrong numbers, compared with the expected ones, or "".
 
-    A single number may be a multiple of the expected one, or its negative. A tensor may hold no
-    shares where shares are expected, hide the wrong scores, or hold shares instead of scores.
+    A single number may be a multiple or a fraction of the expected one, or its negative. For a
+    tensor the sentence is the first of these: it holds no shares although shares are expected; it
+    hides the scores that should be kept; it holds +∞ in place of −∞; it holds shares instead of
+    scores or answers.
+
+    There is no sentence about complex numbers, about another shape, or about a tensor with NaN.
 
     Args:
         actual: The numbers that the attempt returned.
@@ -51,7 +55,8 @@ def origin_of_numbers(observation: ObservedReply) -> str:
     """Return where the first wrong number of an answer came from; "" if that cannot be seen.
 
     It can be seen if both the expected and the actual answer consist of numbers of one argument,
-    moved to other positions.
+    moved to other positions. Only the first output is considered, if it has the expected shape and
+    at least one axis.
     """
     actual = next((output.tensor for output in observation.reply.outputs), None)
     expected = first_of(observation.expected_outputs)
@@ -59,7 +64,7 @@ def origin_of_numbers(observation: ObservedReply) -> str:
         return ""
     if actual.is_complex() or expected.is_complex():
         return ""
-    is_wrong = (actual.double() - expected.double()).abs() > SAME
+    is_wrong = (actual.double() - expected.double()).abs() > SAME_WITHIN
     if not is_wrong.any():
         return ""
     position = int(is_wrong.flatten().nonzero()[0])
@@ -84,7 +89,7 @@ def _index_in(tensor: Tensor, position: int) -> list[int]:
 
 
 def _positions_in(argument: Tensor, answer: Tensor) -> Tensor | None:
-    """Return the index in the flat argument of each number of the flat answer.
+    """Return the position in the flat argument of each number of the flat answer.
 
     Returns None if the argument lacks one of these numbers, or has less than two numbers.
     """
@@ -97,13 +102,17 @@ def _positions_in(argument: Tensor, answer: Tensor) -> Tensor | None:
     distance_below = answers - sorted_numbers[upper - 1]
     distance_above = sorted_numbers[upper] - answers
     nearest = torch.where(distance_below < distance_above, upper - 1, upper)
-    if not bool(((sorted_numbers[nearest] - answers).abs() <= SAME).all()):
+    if not bool(((sorted_numbers[nearest] - answers).abs() <= SAME_WITHIN).all()):
         return None
     return positions[nearest]
 
 
 def _describe_ratio(actual: float, expected: float) -> str:
-    """Return that the number has the wrong sign or is a whole multiple, or a fraction; or ""."""
+    """Return that the number has the wrong sign, or is a multiple or fraction; "" otherwise.
+
+    The factor is a whole number from 2 to MOST_TIMES, and both numbers have the same sign. There is
+    no sentence if 0 is expected, or if a number is not finite.
+    """
     if not expected or not math.isfinite(actual) or not math.isfinite(expected):
         return ""
     if abs(actual + expected) <= ROUNDING * abs(expected):
@@ -121,7 +130,7 @@ def _describe_ratio(actual: float, expected: float) -> str:
 def _describe_broken_shares(actual: Tensor, expected: Tensor) -> str:
     """Return why the numbers are not shares, if shares are expected; "" otherwise.
 
-    Shares are in [0, 1], and each row has the sum 1.
+    Some are negative, or a row does not have the sum 1: then the worst sum is shown.
     """
     if not _are_shares(expected):
         return ""
@@ -136,7 +145,10 @@ def _describe_broken_shares(actual: Tensor, expected: Tensor) -> str:
 
 
 def _describe_shares_for_scores(actual: Tensor, expected: Tensor) -> str:
-    """Return that shares are returned, if scores or answers are expected; "" otherwise."""
+    """Return that shares are returned although no shares are expected; "" otherwise.
+
+    If the expected numbers contain −∞, they are scores.
+    """
     if _are_shares(expected) or not _are_shares(actual):
         return ""
     if bool((expected == -math.inf).any()):
@@ -145,7 +157,10 @@ def _describe_shares_for_scores(actual: Tensor, expected: Tensor) -> str:
 
 
 def _describe_plus_infinity(actual: Tensor, expected: Tensor) -> str:
-    """Return that +∞ stands among the numbers, if −∞ is expected and no +∞; "" otherwise."""
+    """Return that +∞ stands among the numbers, if −∞ is expected and no +∞; "" otherwise.
+
+    The sentence says more if +∞ stands just where no −∞ is expected.
+    """
     is_hidden, is_infinite = expected == -math.inf, actual == math.inf
     if not is_hidden.any() or not is_infinite.any() or bool((expected == math.inf).any()):
         return ""
@@ -155,7 +170,10 @@ def _describe_plus_infinity(actual: Tensor, expected: Tensor) -> str:
 
 
 def _are_shares(numbers: Tensor) -> bool:
-    """Return whether no number is negative and each row of at least two has the sum 1."""
+    """Return whether the numbers are shares: none is negative, and each row has the sum 1.
+
+    A row must have two numbers at least.
+    """
     if numbers.shape[-1] < 2 or bool((numbers < 0).any()):
         return False
     sums = numbers.sum(-1)
@@ -163,7 +181,10 @@ def _are_shares(numbers: Tensor) -> bool:
 
 
 def _describe_inverted_mask(actual: Tensor, expected: Tensor) -> str:
-    """Return that exactly the scores that should be kept are hidden; "" if that is not so."""
+    """Return that exactly the scores that should be kept are hidden; "" if that is not so.
+
+    Those that should be hidden must be kept, with numbers of the usual size.
+    """
     is_hidden = expected == -math.inf
     if not is_hidden.any() or is_hidden.all():
         return ""

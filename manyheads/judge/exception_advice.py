@@ -66,7 +66,8 @@ def table() -> dict[re.Pattern[str], str]:
 def suggest(source: Source, raised: Raised) -> str:
     """Return the usual repair for this exception; "" if there is none.
 
-    A repair that the attempt's own text suggests comes before the table, and a similar name last.
+    It is the first of these that has a suggestion: a missing forward, exchanged arguments, a loop,
+    the length of a wrong axis (only if shapes do not fit), then the rules of `_RULES`.
     """
     file = _file(source, raised.line or 0)
     text = f"{raised.type}: {raised.message[:MAX_MESSAGE]}".replace("\n", " ")
@@ -85,7 +86,8 @@ def suggest(source: Source, raised: Raised) -> str:
 def _advice_from_table(file: _File, text: str) -> str:
     """Return the suggestion of the first row of cures.txt that fits; "" if none does.
 
-    A name in the pattern must not be defined in the file, and a method must lack `self` there.
+    A pattern may capture a `name`, which the file must not define, and a `method`, which must lack
+    `self` there. The suggestion may repeat the name.
     """
     text_and_code = f"{text}\n{file.code}\n{file.code_above}"
     for pattern, suggestion in table().items():
@@ -106,7 +108,8 @@ class _File:
         expressions: All expressions of the file that contain the line, with their parts.
         functions: All functions of the file. Functions with a long name are left out.
         code: The code from the line to the end of its expressions, in one line.
-        code_above: The lines above it, from the beginning of its class or function.
+        code_above: The lines above the line, from the beginning of the top-level statement around
+            it. Both texts are cut if they are long.
     """
 
     def __init__(self, source: Source, line: int) -> None:
@@ -115,11 +118,14 @@ class _File:
         functions = _all_of(self.nodes, ast.FunctionDef)
         self.functions = [function for function in functions if len(function.name) <= MAX_NAME]
         statements = (statement for statement in source.statements if self.covers(statement))
-        first_line = next((statement.lineno for statement in statements), line)
+        line_of_statement = next((statement.lineno for statement in statements), line)
         last_line = max([line, *(node.end_lineno or 0 for node in self.expressions)])
-        lines, start = lines_of(source.text), max(line - 1, 0)
-        self.code = " ".join(text.strip() for text in lines[start:last_line])[:MAX_CODE]
-        self.code_above = "\n".join(lines[max(first_line - 1, 0) : start])[-MAX_CODE_ABOVE:]
+        lines = lines_of(source.text)
+        index = max(line - 1, 0)  # in `lines`; an unknown line is 0
+        code_lines = lines[index:last_line]
+        lines_above = lines[max(line_of_statement - 1, 0) : index]
+        self.code = " ".join(code_line.strip() for code_line in code_lines)[:MAX_CODE]
+        self.code_above = "\n".join(lines_above)[-MAX_CODE_ABOVE:]
 
     @cached_property
     def classes(self) -> list[ast.ClassDef]:
@@ -128,7 +134,7 @@ class _File:
 
     @cached_property
     def methods_without_self(self) -> set[str]:
-        """The names of methods whose first parameter is not self."""
+        """The names of methods without a decorator whose first parameter is not self."""
         methods = chain.from_iterable(map(_methods, self.classes))
         # a decorator such as staticmethod changes the first parameter
         plain = [method for method in methods if not method.decorator_list]
@@ -152,7 +158,7 @@ class _File:
 
     @cached_property
     def stored_attributes(self) -> set[str]:
-        """The attributes that the file sets, of any object."""
+        """The attributes that the file sets, of any object, and its buffers."""
         attributes = _all_of(self.nodes, ast.Attribute)
         return self.buffers | {n.attr for n in attributes if isinstance(n.ctx, ast.Store)}
 
@@ -171,13 +177,13 @@ class _File:
 
     @cached_property
     def function(self) -> ast.FunctionDef | None:
-        """The innermost function around the line."""
+        """The innermost function around the line, or None."""
         functions = [function for function in self.functions if self.covers(function)]
         return functions[-1] if functions else None
 
     @cached_property
     def function_nodes(self) -> list[ast.AST]:
-        """All nodes of that function."""
+        """All nodes of that function; [] if there is none."""
         return list(ast.walk(self.function)) if self.function is not None else []
 
     def covers(self, node: ast.stmt | ast.expr, line: int = 0) -> bool:
@@ -211,7 +217,8 @@ def _methods(node: ast.ClassDef) -> list[ast.FunctionDef]:
 def _not_in_this_python(file: _File, name: str, module_name: str) -> str:
     """Return a sentence if a module of the standard library lacks the imported name, or "".
 
-    The sentence suggests a similar name. If there is none, the name may belong to a newer Python.
+    The line must have the name. The sentence suggests a similar name. If there is none, the name
+    may belong to a newer Python.
     """
     if module_name.partition(".")[0] not in sys.stdlib_module_names:
         return ""
@@ -227,7 +234,11 @@ def _not_in_this_python(file: _File, name: str, module_name: str) -> str:
 
 
 def _unbound_variable(file: _File, name: str) -> str:
-    """Return where a local variable without a value gets one; "" if the text does not show it."""
+    """Return where a local variable without a value gets one; "" if the text does not show it.
+
+    That is on a path above that was not run. Or it is below: then the name may hide a function, a
+    class, an import or a builtin, or a line may be missing.
+    """
     uses = [use for use in _all_of(file.function_nodes, ast.Name) if use.id == name]
     bound_lines = sorted(node.lineno for node in uses if isinstance(node.ctx, ast.Store))
     is_deleted = any(isinstance(node.ctx, ast.Del) for node in uses)
@@ -249,7 +260,7 @@ def _unbound_variable(file: _File, name: str) -> str:
 
 
 def _bound_on_another_path(file: _File, name: str, line: int) -> str:
-    """Return which branch or loop binds a variable, on a line that was not run; "" if none does."""
+    """Return which branch or loop binds a variable, on this line, which was not run; or ""."""
     blocks = [n for n in file.function_nodes if hasattr(n, "body") and isinstance(n, ast.stmt)]
     # The line that raised may be in another branch of the same `if`, but not in the same loop.
     skipped_blocks = [
@@ -257,6 +268,7 @@ def _bound_on_another_path(file: _File, name: str, line: int) -> str:
         for block in blocks
         if file.covers(block, line) and (isinstance(block, ast.If) or not file.covers(block))
     ]
+    # `ast.walk` gives a block before the blocks in it
     innermost = skipped_blocks[-1] if skipped_blocks else None
     if isinstance(innermost, ast.If):
         return (
@@ -274,7 +286,8 @@ def _bound_on_another_path(file: _File, name: str, line: int) -> str:
 def _exchanged_arguments(file: _File) -> str:
     """Return which call gives the arguments of the function around the line in another order.
 
-    Only the names show it: `f(mask, scores)` of `def f(scores, mask)`. Returns "" if there is none.
+    Only the names show it: `f(mask, scores)` of `def f(scores, mask)`. All arguments by position
+    must be names. Returns "" if there is no such call, or if the signature is long.
     """
     function = file.function
     if function is None:
@@ -298,21 +311,25 @@ def _exchanged_arguments(file: _File) -> str:
 
 
 def _methods_of(file: _File, class_name: str | None) -> list[ast.FunctionDef]:
-    """Return the methods of the file's last class of this name, [] if there is none."""
+    """Return the methods of the file's last class of this name; [] if there is none."""
     classes = [node for node in file.classes if node.name == class_name]
     return _methods(classes[-1]) if classes else []
 
 
 def _advise_forward(file: _File, class_name: str | None) -> str:
-    """Return a sentence that names the method to rename to forward, or "" if none stands out.
+    """Return a sentence about the method that should be forward, or "" if none stands out.
 
-    If the module's class is not in the file, its functions are searched.
+    It is the first of these: a forward that stands inside another method; a method with a similar
+    name; the only method besides __init__. If the file has no methods of the class, a similar name
+    is looked for among all functions of the file. A class that has forward gets no sentence.
     """
     methods = _methods_of(file, class_name)
-    has_forward = any(method.name == "forward" for method in methods)
-    if not has_forward and (inside := _forward_inside(methods)):
+    if any(method.name == "forward" for method in methods):
+        return ""
+    if inside := _forward_inside(methods):
         return inside
-    names = [function.name for function in methods or file.functions]
+    # The forward of another class in the file is not misspelt.
+    names = [f.name for f in methods or file.functions if f.name != "forward"]
     if near := get_close_matches("forward", names, 1):
         return f"Did you mean forward, where it says {near[0]}?"
     other_methods = [method for method in methods if method.name != "__init__"]
@@ -337,7 +354,7 @@ def _forward_inside(methods: Sequence[ast.FunctionDef]) -> str:
 
 
 def _comma_after_value(file: _File) -> str:
-    """Return which line ends in a comma, so that what the line that raised calls is a tuple."""
+    """Return which line makes a called name a tuple by a comma at its end; "" if none does."""
     called = {_name_of(node.func) for node in file.expressions if isinstance(node, ast.Call)}
     for node in file.nodes:
         match node:
@@ -350,7 +367,7 @@ def _comma_after_value(file: _File) -> str:
 
 
 def _name_of(node: ast.expr) -> str:
-    """Return a short name, or an attribute of self with "self." before it; "" for the rest."""
+    """Return a name, or an attribute of self as "self.x"; "" for others and if it is long."""
     match node:
         case ast.Name(name) if len(name) <= MAX_NAME:
             return name
@@ -360,7 +377,10 @@ def _name_of(node: ast.expr) -> str:
 
 
 def _init_has_another_name(file: _File, class_name: str) -> str:
-    """Return which method of the class is meant to be __init__; "" if none looks like it."""
+    """Return which method of the class is meant to be __init__.
+
+    Returns "" if the class has __init__, or no method with a similar name.
+    """
     methods = _methods_of(file, class_name)
     lines = {method.name: method.lineno for method in methods}
     near = get_close_matches("__init__", lines, 1)
@@ -372,8 +392,9 @@ def _init_has_another_name(file: _File, class_name: str) -> str:
 def loop_fault(source: Source, raised: Raised) -> str:
     """Return which statement of a loop keeps all rounds but one from the line that raised.
 
-    A `return` may end the loop, or each round may empty a list, replace a value or cut it. Returns
-    "" if the text has no such statement.
+    It is the first of these, in the first loop with one: a `return` on the line ends the loop; a
+    value is replaced by a part of itself. If the line is below the loop: each round empties a list,
+    or replaces a value. Returns "" if there is none, or if it is no RuntimeError.
     """
     if raised.type != "RuntimeError":
         return ""
@@ -400,9 +421,9 @@ def _early_return(file: _File, loop: ast.For | ast.While) -> str:
 
 
 def _value_cut_again(file: _File, loop: ast.For | ast.While) -> str:
-    """Return which value of above the loop each turn replaces by a part of itself; "" if none.
+    """Return which value from above a `for` each round replaces by a part of itself; "" if none.
 
-    The index must depend on the loop, or the same part is taken on purpose.
+    The index must depend on the loop: otherwise the same part is taken on purpose.
     """
     if not isinstance(loop, ast.For):
         return ""
@@ -434,7 +455,7 @@ def _elements(node: ast.expr) -> list[ast.expr]:
 
 
 def _emptied_list(file: _File, loop: ast.For | ast.While) -> str:
-    """Return which list each round empties, though it is appended to and used below; "" if none."""
+    """Return which list each round empties although it is appended to and used below, or ""."""
     end = loop.end_lineno or 0
     nodes_below = (node for node in file.function_nodes if getattr(node, "lineno", 0) > end)
     collected = {*map(_list_appended_to, ast.walk(loop))} & _names(nodes_below)
@@ -459,7 +480,10 @@ def _list_appended_to(node: ast.AST) -> str:
 
 
 def _replaced_value(file: _File, loop: ast.For | ast.While) -> str:
-    """Return which value each round replaces, though the line uses it; "" if there is none."""
+    """Return which value each round replaces, although the line below uses it; "" if none.
+
+    The loop must not read the value itself.
+    """
     read_in_loop = _names(ast.walk(loop))
     for statement in loop.body:
         match statement:
@@ -474,10 +498,10 @@ def _replaced_value(file: _File, loop: ast.For | ast.While) -> str:
 
 
 def _function_without_return(file: _File) -> str:
-    """Return a sentence about the first function that gives None though its result is used.
+    """Return a sentence about the first function that gives None although its result is used.
 
-    Such a function has code, and its last statement can run without a `return`. Returns "" if there
-    is none.
+    Such a function has code, and its last statement is an assignment, an expression, or an `if`
+    without `else`. Returns "" if there is none.
     """
     discarded_ids = {id(statement.value) for statement in _all_of(file.nodes, ast.Expr)}
     calls = _all_of(file.nodes, ast.Call)
@@ -497,20 +521,23 @@ def _function_without_return(file: _File) -> str:
 
 
 def _unchecked_none(file: _File) -> str:
-    """Return which optional argument the line uses before it is compared with None, or ""."""
+    """Return which optional argument the line uses before it is compared with None; "" if none.
+
+    The condition may be inverted, missing, or only below the line.
+    """
     conditions = [n for n in file.function_nodes if isinstance(n, ast.If | ast.IfExp)]
     names_in_conditions = [_names(ast.walk(condition.test)) for condition in conditions]
     for name in _optional_names(file):
-        asking = [
+        with_name = [
             condition
             for condition, names in zip(conditions, names_in_conditions, strict=True)
             if name in names
         ]
-        if inverted := _inverted_condition(file, name, asking):
+        if inverted := _inverted_condition(file, name, with_name):
             return inverted
-        if not asking:
+        if not with_name:
             return f"`{name}` is None where it is not given: ask `if {name} is not None` first."
-        first_line = min(node.lineno for node in asking)
+        first_line = min(node.lineno for node in with_name)
         if first_line > file.line:
             asked_below = f"`if {name} is not None` stands only below, on line {first_line}"
             return f"`{name}` is None where it is not given, and {asked_below}: ask first."
@@ -518,7 +545,11 @@ def _unchecked_none(file: _File) -> str:
 
 
 def _optional_names(file: _File) -> list[str]:
-    """Return the parameters with default None that the line uses, unless they got a value above."""
+    """Return the parameters with default None that the line uses, unless they got a value above.
+
+    Parameters with a long name are left out, and those after MAX_OPTIONAL_NAMES. Keyword-only ones
+    are, too.
+    """
     nodes_above = [n for n in file.function_nodes if getattr(n, "lineno", file.line) < file.line]
     used_names = _names(file.expressions) - _names(nodes_above, ast.Store)
     names = []
@@ -549,8 +580,8 @@ def _inverted_condition(file: _File, name: str, conditions: Iterable[ast.If | as
 def _function_not_called(file: _File) -> str:
     """Return advice on the first function or method that is written without call parentheses.
 
-    The line that raised is searched first; then values that the file assigns or passes to its own
-    functions. Returns "" if there is none.
+    It is a function of the file, or a method of tensors. The line that raised is searched first;
+    then names that the file assigns or passes to its own functions. Returns "" if there is none.
     """
     names = {function.name for function in file.functions}
     calls = _all_of(file.nodes, ast.Call)
@@ -583,7 +614,18 @@ def _is_tensor_method(name: str) -> bool:
 
 
 def _misspelt_attribute(file: _File, type_name: str | None, module: str | None, word: str) -> str:
-    """Return which attribute is meant, or a question if the file's class never sets it, or ""."""
+    """Return which attribute is meant by one that does not exist, or "".
+
+    It is one with a similar name, of torch or of those that the file sets. If there is none, and
+    the object is of a class of the file: that the attribute is set only below, or a question if it
+    is never set. The line must have the attribute.
+
+    Args:
+        file: The file.
+        type_name: The type of the object without the attribute, or None.
+        module: The module without the attribute, or None.
+        word: The name of the attribute.
+    """
     if word not in {getattr(node, "attr", "") for node in file.expressions}:
         return ""
     owner = module or type_name or ""
@@ -617,7 +659,15 @@ def _set_below(file: _File, word: str) -> int:
 
 
 def _misspelt_name(file: _File, word: str) -> str:
-    """Return which name is meant by an undefined one, perhaps an attribute of self or torch."""
+    """Return which name is meant by one that is not defined, or "".
+
+    It is the first of these, if the line has the name:
+
+    1. the class around the line, which does not exist there yet;
+    2. a buffer, if the line is in a method;
+    3. nothing if the file defines the name anywhere;
+    4. an attribute that the file sets, a function of torch, or a similar name.
+    """
     if word not in _names(file.expressions):
         return ""
     for node in file.nodes:
@@ -645,8 +695,9 @@ def _misspelt_name(file: _File, word: str) -> str:
 def _similar_name(word: str, vocabulary: Iterable[str]) -> str:
     """Return the name of the vocabulary that is most similar to a word; "" if none is.
 
-    A name that differs only in upper and lower case comes first. To a short word, no other name is
-    similar enough. A name that begins with _ is never meant.
+    A name that differs only in upper and lower case comes first. To a word of at most four letters,
+    no other name is similar enough. A name that begins with _ is never meant, and neither is one
+    that differs only in characters such as q, k and v (`_ALIKE`).
     """
     candidates = [
         name

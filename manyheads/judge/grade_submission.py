@@ -318,8 +318,8 @@ class Judge:
             return ()
         with self._noting(f"{attempt.source.name}: a search for its line"):
             edits = EditedAttempts(attempt, outcomes, is_right, checks_pass)
-            mended = edits.mended(self._settings.bounds)
-            return tuple(proved_line(attempt.source, edit.line, edit.described) for edit in mended)
+            proved_edits = edits.proved_edits(self._settings.bounds)
+            return tuple(proved_line(attempt.source, e.line, e.described) for e in proved_edits)
         return ()
 
     def _ask_public_calls(

@@ -2,6 +2,7 @@
 
 A misconception is *seen* in a function if one of its mutants gives the same wrong answer to a call
 of the function as the attempt does. It is *proved* there if one reply shows it without any mutant.
+A function is *wrong* if it fails a visible check, or if a misconception is seen there first.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ class LocatedMisconception:
     Attributes:
         diagnosed: The misconception, as the diagnosis names it.
         function: The function, or "" if the misconception concerns the whole file.
-        also_in: Other functions that have it and nothing else.
+        also_in: Other functions that have it, and no other misconception.
         alternative_titles: The titles of the alternatives that a student reads.
         needs_another: Whether it explains the replies only together with another misconception.
     """
@@ -53,12 +54,15 @@ class LocatedMisconception:
 
     @property
     def functions(self) -> tuple[str, ...]:
-        """All functions that have it."""
+        """All functions that have it; ("",) if it concerns the whole file."""
         return (self.function, *self.also_in)
 
 
 class RepliesByFunction:
     """The public replies of an attempt, by function, compared with the reference and the mutants.
+
+    Only calls whose reply fields are recorded are compared. If the judge chose float32 for a call,
+    its dtype is not compared.
 
     Attributes:
         replies: The replies.
@@ -66,15 +70,14 @@ class RepliesByFunction:
     """
 
     def __init__(self, replies: PublicReplies) -> None:
-        """Compare each reply with the reference's."""
         dictionary, observations = replies.dictionary, replies.observations
         self.replies = replies
         self._dictionary = dictionary
         compared: dict[int, ObservedReply] = {}
         for i, observation in observations.items():
             if i not in dictionary.facets:
-                continue  # no reply fields are recorded, so mutants cannot be compared
-            if i in replies.in_single:  # the judge chose float32, so it is no mistake
+                continue  # mutants cannot be compared
+            if i in replies.in_single:
                 actual = replace(observation.actual, dtype=observation.expected.dtype)
                 observation = replace(observation, actual=actual)
             compared[i] = observation
@@ -101,7 +104,10 @@ class RepliesByFunction:
         return proven
 
     def proven_by(self, call: int) -> Iterator[str]:
-        """Yield the misconceptions that the exception or the answer of a call proves by itself."""
+        """Yield the misconceptions that the exception or the answer of a call proves by itself.
+
+        An exception proves nothing if the reference raises, too.
+        """
         observation = self.replies.observations[call]
         raised = observation.reply.raised
         error_kind = kind_of(raised) if raised and observation.expected.raised is None else None
@@ -116,26 +122,31 @@ class RepliesByFunction:
         return [o for o in observations if target_of(o.call) == function]
 
     def is_seen(self, id_: str, calls: Sequence[int]) -> bool:
-        """Return whether a mutant gives the attempt's wrong answer to one of these calls."""
+        """Return whether a mutant gives the attempt's wrong answer to one of these calls.
+
+        Args:
+            id_: The misconception of the mutant.
+            calls: The indices of the calls. Those that cannot be compared do not count.
+        """
         compared = [i for i in calls if i in self._response.calls]
         return any(self._is_as_wrong(m, i) for m in self._mutants(id_) for i in compared)
 
     def is_also_in(self, id_: str, function: str) -> bool:
         """Return whether a second function has a misconception, too.
 
-        That is so if evidence proves it there, or if one mutant answers every call of the function
-        as the attempt did.
+        That is so if a reply proves it there, or if the function has wrong calls and one mutant
+        answers every call of the function as the attempt did.
         """
         if function in self.proven.get(id_, ()):
             return True
         mutants = self._mutants(id_) if self.wrong[function] else ()
         return any(self._matches(m, function) for m in mutants)
 
-    def answer_alike(self, id_: str, other_id: str, functions: Container[str]) -> bool:
+    def mutants_answer_alike(self, id_: str, other_id: str, functions: Container[str]) -> bool:
         """Return whether mutants of both misconceptions answer the calls of these functions alike.
 
         Only mutants that explain a wrong answer of the attempt are compared. One pair of mutants is
-        enough.
+        enough. If there are no such calls, the mutants answer alike.
         """
         recorded_calls = enumerate(self._dictionary.calls)
         calls = [i for i, call in recorded_calls if target_of(call) in functions]
@@ -144,20 +155,27 @@ class RepliesByFunction:
         return not self._answers_of(id_, calls).isdisjoint(self._answers_of(other_id, calls))
 
     def function_of(self, id_: str, wrong_functions: Sequence[str]) -> str:
-        """Return the wrong function that has a misconception; "" if it concerns the whole file."""
+        """Return the function to which a misconception is attributed; "" if there is none.
+
+        An untouched stub concerns the whole file: "". For others it is the first of these:
+
+        1. a wrong function in which a reply proves the misconception, or in which it is seen;
+        2. any other function in which a reply proves it, such as one that the file lacks;
+        3. a wrong function with a call that the attempt and one of its mutants both fail: if a
+           function has two faults, no mutant with one fault answers as the attempt does;
+        4. the first wrong function.
+        """
         if id_ == UNTOUCHED:
             return ""
         proven = self.proven.get(id_, frozenset[str]())
-        functions_with_evidence = [
+        with_evidence = [
             name
             for name in wrong_functions
             if name in proven or self.is_seen(id_, self.wrong[name])
         ]
-        # `proven` may have functions that are not wrong functions: the file may lack them. If one
-        # function has two faults, a mutant with one fault does not answer as the attempt does. Then
-        # a mutant is enough that fails one of the same calls.
+        proven_elsewhere = sorted(proven)  # `with_evidence` has the wrong functions among them
         detecting = (name for name in wrong_functions if self._detects(name, id_))
-        return next(chain(functions_with_evidence, sorted(proven), detecting, wrong_functions), "")
+        return next(chain(with_evidence, proven_elsewhere, detecting, wrong_functions), "")
 
     def _mutants(self, id_: str) -> list[int]:
         """Return the indices of the mutants of a misconception."""
@@ -198,8 +216,11 @@ def locate_misconceptions(
 
     Returns the misconceptions that explain the wrong replies (`diagnosis.named`), then those that
     some reply proves although they do not explain the wrong values (`diagnosis.also`). A
-    misconception is left out if it may be a consequence of another wrong function, or if it follows
-    from another misconception of the same function.
+    misconception is left out in two cases:
+
+    1. It may be a consequence: its function uses another wrong function that has no misconception,
+       and no reply proves it.
+    2. It follows from another misconception of the same function (`CONSEQUENCES`).
 
     Args:
         diagnosis: The misconceptions, without functions.
@@ -247,33 +268,45 @@ def _located(
 ) -> list[LocatedMisconception]:
     """Return these misconceptions with their functions, and with the titles of alternatives.
 
-    A second function is added only if it has no other misconception.
+    Other functions that have a misconception, too, are added if they have no other one of this
+    group. They must use no wrong function. But a wrong interface never follows from another
+    function, and an untouched stub concerns the whole file.
+
+    The title of an alternative is shown if the dictionary has it, if the text does not show the
+    mistake itself, and if mutants of both answer alike where the attempt has nothing written.
+
+    Args:
+        group: The misconceptions.
+        together: The ids of those that explain the replies only together with another one.
+        wrong_functions: As for `locate_misconceptions`.
+        replies_by_function: As for `locate_misconceptions`.
+        shown_by_text: As for `locate_misconceptions`.
     """
     source, words = replies_by_function.replies.source, replies_by_function.replies.dictionary.words
     functions = [replies_by_function.function_of(m.id, wrong_functions) for m in group]
-    unnamed = [name for name in wrong_functions if name not in functions]
+    without_misconception = [name for name in wrong_functions if name not in functions]
     independent = _independent(wrong_functions, source)
     located = []
     for misconception, function in zip(group, functions, strict=True):
         id_ = misconception.id
-        candidates = [name for name in unnamed if name in independent]
-        if id_ == INTERFACE:  # it never follows from another function
-            candidates = unnamed
-        elif id_ == UNTOUCHED:  # concerns the whole file
-            candidates = []
-        alike = [
+        may_have_it = [name for name in without_misconception if name in independent]
+        if id_ == INTERFACE:
+            may_have_it = without_misconception
+        elif id_ == UNTOUCHED:
+            may_have_it = []
+        alternatives = [
             alternative
             for alternative in misconception.alternatives
             if alternative in words
             and function not in shown_by_text
-            and replies_by_function.answer_alike(id_, alternative, source.unwritten_names)
+            and replies_by_function.mutants_answer_alike(id_, alternative, source.unwritten_names)
         ]
         located.append(
             LocatedMisconception(
                 misconception,
                 function=function,
-                also_in=tuple(n for n in candidates if replies_by_function.is_also_in(id_, n)),
-                alternative_titles=tuple(words[alternative].title for alternative in alike),
+                also_in=tuple(n for n in may_have_it if replies_by_function.is_also_in(id_, n)),
+                alternative_titles=tuple(words[alternative].title for alternative in alternatives),
                 needs_another=id_ in together,
             )
         )
@@ -283,5 +316,5 @@ def _located(
 def _independent(wrong_functions: Sequence[str], source: Source) -> Collection[str]:
     """Return the wrong functions that use no other wrong function."""
     if len(wrong_functions) == 1:
-        return wrong_functions
+        return wrong_functions  # without parsing the text
     return [name for name in wrong_functions if not {*wrong_functions} & source.uses(name)]

@@ -15,7 +15,7 @@ from ..submission import Source, proved_line
 from ..submission.source import DEFINITIONS, TEXT_ERRORS, lines_of, pythons_words, texts_of_cells
 from .exception_advice import suggest
 
-_MAX_PARTS_SHOWN = 3
+_MAX_PARTS_SHOWN = 3  # the rest is only counted
 _MODULE = re.compile(r"No module named '([A-Za-z_][\w.]{0,80})'")
 _MODULES = ("torch", "torch.nn", "numpy", "math", "einops", "typing")  # that may be misspelt
 
@@ -51,7 +51,10 @@ def _cell_around(source: Source, line: int) -> str:
 def stopped_parts(
     source: Source, stopped: Sequence[Stopped], describe: Callable[[Raised], str]
 ) -> str:
-    """Return a sentence for each of the first parts that did not run to their end.
+    """Return a sentence for each of the first parts that did not run to their end, and one more.
+
+    The last one has the number of the other parts, if there are any. If a part lacks a name that a
+    part above contains, the sentence has only this name. Returns "" if all parts ran.
 
     Args:
         source: The attempt.
@@ -74,13 +77,20 @@ def stopped_parts(
 
 
 def as_note(sentences: str) -> str:
-    """Return these sentences as a note on a file whose functions were judged all the same."""
+    """Return these sentences as a note on a file whose functions were judged all the same.
+
+    Returns "" if there are none.
+    """
     note = f"{sentences} The lines below ran: only what is defined there is missing."
     return note if sentences else ""
 
 
 def _reason(stopped: Stopped, describe: Callable[[Raised], str], source: Source) -> str:
-    """Return why a part did not run to its end: a predicate without its subject."""
+    """Return why a part did not run to its end: a predicate without its subject.
+
+    It ended the process or took too long, a module is missing, or it raised another exception. A
+    module with a similar name, or the usual repair, is suggested.
+    """
     raised = stopped.raised
     if raised is None:
         why = "ended the whole process"
@@ -104,8 +114,9 @@ def are_the_cause(
 ) -> bool:
     """Return whether the parts that did not run are the reason why no call was answered.
 
-    That is so if more than half of the calls lacked a name from such a part, or if the file defines
-    nothing else and all names were undefined.
+    That is so if more than half of the calls lacked a name from such a part. It is also so if the
+    file can be parsed, defines no function or class, and all called names were undefined. False if
+    all parts ran, or if a call was answered.
     """
     exceptions = [exchange.reply.raised for exchange in transcript]
     if not stopped or None in exceptions:
@@ -123,7 +134,8 @@ def are_the_cause(
 def _words_of_parts(source: Source, part_lines: Iterable[int]) -> set[str]:
     """Return all words in the text of the parts that begin on these lines.
 
-    A part is a statement. If a cell cannot be parsed, its part goes from that line to its end.
+    A part is a statement. In a cell that cannot be parsed, it goes from the line to the end of the
+    cell.
     """
     lines = lines_of(source.text)
     first_lines = [statement.lineno for statement in source.statements]
@@ -131,10 +143,13 @@ def _words_of_parts(source: Source, part_lines: Iterable[int]) -> set[str]:
     ends_of_cells = [*(first_line - 1 for first_line in source.cells), len(lines)]
     words, previous_end = set[str](), 0
     for line in sorted(part_lines):
-        index = bisect_right(first_lines, line)
-        end = (source.statements[index - 1].end_lineno or 0) if index else 0
-        if end < line:
-            end = ends_of_cells[bisect_right(source.cells, line)]
+        begun_statements = bisect_right(first_lines, line)
+        end = 0
+        if begun_statements:
+            end = source.statements[begun_statements - 1].end_lineno or 0
+        if end < line:  # no statement contains the line
+            begun_cells = bisect_right(source.cells, line)
+            end = ends_of_cells[begun_cells]
         start = max(line - 1, previous_end)  # so that no line is read twice
         words.update(re.findall(r"\w+", "\n".join(lines[start:end])))
         previous_end = max(previous_end, end)

@@ -1,6 +1,6 @@
 """Prove the line at which an attempt goes wrong. Every check passes after one edit of that line.
 
-Edited attempts run in the box. First, a quick test screens many edits in one process, one after the
+Edited attempts run in the box. First, the *screen* tests many edits in one process, one after the
 other, which takes a tenth of the time. Then each promising edit is proved in a process that has run
 nothing else, as any attempt is. If one text leaves data for the next in the process of the screen,
 that can only make a test useless.
@@ -58,10 +58,11 @@ class EditedAttempts:
             outcome.id for outcome in self.outcomes if outcome.outcome not in ("passed", "skipped")
         ]
 
-    def mended(self, bounds: Bounds) -> tuple[LineEdit, ...]:
+    def proved_edits(self, bounds: Bounds) -> tuple[LineEdit, ...]:
         """Return an edit for each line at which one edit makes every check pass.
 
-        Returns () if there are no such lines, or too many.
+        Returns () if there are no such lines, or too many, or if one edit cannot be enough. Also
+        returns () if the time is up, or if an edited attempt does not return.
         """
         if self._is_hopeless():
             return ()
@@ -79,14 +80,18 @@ class EditedAttempts:
             edits = [edit for edit in edits if edit.after.count("\n") == edit.before.count("\n")]
         try:
             return find_lines(edits, self._screen, self._passes, bounds)
-        except (OutOfTime, AttemptEnded):  # raised if an edited attempt does not return
+        except (OutOfTime, AttemptEnded):
             return ()
         finally:
             if self._connection is not None:
                 self._connection.close()
 
     def _is_hopeless(self) -> bool:
-        """Return whether there is nothing to mend, or one edit cannot be enough."""
+        """Return whether there is nothing to repair, or one edit cannot be enough.
+
+        One edit is not enough if a check crashed or took too long, or if a called function is not
+        written to its end.
+        """
         if not self._failed or self.attempt.source.is_unwritten:
             return True
         if any(outcome.outcome not in _SEARCHED for outcome in self.outcomes):
@@ -97,7 +102,8 @@ class EditedAttempts:
     def _wrongly_answered(self, exchanges: Sequence[Exchange]) -> Iterator[tuple[bytes, IsRight]]:
         """Yield each wrongly answered call, packed, with the function that judges a reply to it.
 
-        Small calls come first, and calls that ask for gradients last.
+        Small calls come first, and calls that ask for gradients last. A call is left out if a
+        single reply does not show whether it is right.
         """
         memory, dtype = self.attempt.memory, self.attempt.dtype
         packed = [(exchange, memory.pack(exchange.call, dtype)) for exchange in exchanges]
@@ -110,7 +116,8 @@ class EditedAttempts:
     def _screen(self, texts: Sequence[str]) -> list[bool]:
         """Return for each text whether it is right in the calls that the attempt answers wrongly.
 
-        If there are no such calls, return whether the text passes the failed checks.
+        At most SCREEN_CALLS calls are made. If there are no such calls, return whether the text
+        passes the failed checks.
         """
         if not self._wrong_calls:
             return [self._passes(text, self._failed) for text in texts]
@@ -124,9 +131,11 @@ class EditedAttempts:
     def _answer_rightly(
         self, texts: Sequence[str], calls: Sequence[tuple[bytes, IsRight]]
     ) -> list[bool]:
-        """Return for each text whether it answers all these calls rightly.
+        """Return for each text whether it loads and answers all these calls rightly.
 
-        The calls to all texts are sent together. If that fails, they are sent text by text.
+        The calls to all texts are sent together. If the process ends, they are sent text by text; a
+        single text that ends it is not right. Raises AttemptEnded if a text takes too long, and
+        OutOfTime.
 
         Args:
             texts: The edited texts.
@@ -147,7 +156,8 @@ class EditedAttempts:
             if len(texts) == 1:
                 return [False]
             return [all(self._answer_rightly([text], calls)) for text in texts]
-        self._connection, connection.spent = connection, Spent()
+        connection.spent = Spent()
+        self._connection = connection
         results = []
         for _ in texts:
             loaded, call_replies = next(replies), [next(replies) for _ in calls]
@@ -158,7 +168,9 @@ class EditedAttempts:
         return results
 
     def _passes(self, text: str, only: Sequence[str] = ()) -> bool:
-        """Return whether the text passes every check, in a new process.
+        """Return whether the text loads and passes every check, in a new process.
+
+        Raises AttemptEnded if the text takes too long, and OutOfTime.
 
         Args:
             text: The edited text.

@@ -1,7 +1,7 @@
 """Put the public calls of an exercise to an attempt, and keep its replies.
 
-`course check` and `course grade` make the same calls in the same order. Nothing is concluded here:
-`diagnosis` names the mistakes, and `attribution` says which function has them.
+`ask_public_calls` makes the calls, for `course check` and `course grade` alike.
+`name_misconceptions` has `diagnosis` name the mistakes. `attribution` says which function has them.
 """
 
 from __future__ import annotations
@@ -68,14 +68,15 @@ class PublicReplies:
         observations: The replies, by the index of the call.
         visible: The visible checks whose calls were made, in the order of the calls.
         is_graded: Whether this is grading. Then messages of exceptions are not shown.
-        is_complete: Whether all public calls were made, unless the process ended. If everything
-            visible passes at home, only the visible checks' calls are.
+        is_complete: Whether all public calls were made, unless the process ended. Otherwise only
+            those of the visible checks were: all of these pass on a student's machine, or nothing
+            is written.
         right_by_name: Replies of functions that take their arguments in another order, and are
             right if the arguments are passed by name.
         unmet: For each function that does not meet its preconditions, the reason.
         in_single: Calls that were made in float32 although any dtype would do. Their dtype shows
             nothing.
-        unsteady: Calls that return another number when they are repeated.
+        seed_dependent: Calls that return another number with another seed.
         signatures: The signatures of each function, if they are known.
     """
 
@@ -88,7 +89,7 @@ class PublicReplies:
     right_by_name: Mapping[int, ObservedReply]
     unmet: Mapping[str, str]
     in_single: Set[int]
-    unsteady: Set[int]
+    seed_dependent: Set[int]
     signatures: Signatures
 
     def _functions_of(self, calls: Sequence[int]) -> list[str]:
@@ -96,12 +97,16 @@ class PublicReplies:
         return list(dict.fromkeys(target_of(self.dictionary.calls[i]) for i in calls))
 
     def outcomes(self) -> list[CheckOutcome]:
-        """Return the outcomes of the visible checks, those that failed first."""
+        """Return the outcomes of the visible checks that were run, those that failed first."""
         outcomes = [self._outcome(visible) for visible in self.visible]
         return sorted(outcomes, key=lambda outcome: outcome.outcome == "passed")
 
     def _outcome(self, visible: VisibleCheck) -> CheckOutcome:
-        """Return the outcome of a check, which also fails if a function misses a precondition."""
+        """Return the outcome of a check, which also fails if a function misses a precondition.
+
+        Its function is the one at which it failed. For a check that passed it is the only function
+        that it is about; "" if there are several.
+        """
         if visible.ended is not None:
             outcome: Outcome = "timeout" if visible.ended is End.TIMEOUT else "crashed"
             return public_outcome(visible.check, outcome, visible.evidence_of_end, visible.ended_in)
@@ -122,7 +127,7 @@ class PublicReplies:
 
 
 def _is_untouched(source: Source, visible: Sequence[VisibleCheck]) -> bool:
-    """Return whether the text is available, nothing in it is written, and no check passed."""
+    """Return whether the file exists, nothing in it is written, and no check passed."""
     nothing_passed = not any(check.passed for check in visible)
     return not source.missing and nothing_passed and source.is_unwritten
 
@@ -130,7 +135,7 @@ def _is_untouched(source: Source, visible: Sequence[VisibleCheck]) -> bool:
 def public_outcome(
     check: PublicCheck, outcome: Outcome, evidence: str, function: str = ""
 ) -> CheckOutcome:
-    """Return the outcome of a visible check, or of a check that was not run."""
+    """Return the outcome of a visible check; "skipped" if it was not run."""
     return CheckOutcome(
         check.id,
         check.title,
@@ -195,7 +200,8 @@ class PublicCalls:
     def _run_visible_check(self, check: PublicCheck) -> VisibleCheck:
         """Make the calls of one visible check, and return it with the first violated oracle.
 
-        If the attempt's process ends during a call, the check has the end in place of a violation.
+        If the attempt's process ends during a call, the check has the end in place of a violation,
+        with the sentence of `explain_timeout` if there is one.
         """
         self.attempt.check = check.id
         check_observations = {}
@@ -203,7 +209,8 @@ class PublicCalls:
             for index in check.all_calls:
                 check_observations[index] = self.observe(index)
         except AttemptEnded as ended:
-            call, sentence = self.attempt.ended.get(check.id), ""
+            call = self.attempt.ended.get(check.id)
+            sentence = ""
             if call is not None and ended.end is End.TIMEOUT:
                 sentence = self.explain_timeout(call)
             ended_in = target_of(call) if call is not None else ""
@@ -235,7 +242,11 @@ class PublicCalls:
         return [index for check in self.dictionary.checks for index in check.calls]
 
     def ask_ahead(self, *, is_graded: bool) -> None:
-        """Send the calls that `ask_public_calls` is going to make first, in one message."""
+        """Send the calls that `ask_public_calls` is going to make first, in one message.
+
+        These are the calls of the visible checks, without those marked as last. In grading, they
+        are followed by all other calls. A local runner makes its calls when they are needed.
+        """
         early_checks = [check for check in self.checks_in_order() if not check.is_last]
         indices = [i for check in early_checks for i in check.all_calls]
         if is_graded:
@@ -246,7 +257,8 @@ class PublicCalls:
     def unmet_conditions(self, visible: Sequence[VisibleCheck]) -> dict[str, str]:
         """Return the reasons why functions do not meet their preconditions, by function.
 
-        Only functions with a wrong reply are tested, and only if a check that calls them passes.
+        A function is tested if it has a wrong reply and a check that calls it passes. One that
+        meets its preconditions is left out.
         """
         wrong_functions = {
             target_of(observation.call)
@@ -261,23 +273,28 @@ class PublicCalls:
         }
         return {function: reason for function, reason in reasons.items() if reason}
 
-    def unsteady_calls(
+    def seed_dependent_calls(
         self, visible: Sequence[VisibleCheck], unmet: Container[str]
     ) -> frozenset[int]:
         """Return the calls of failed checks that return another number with another seed.
 
-        A check that failed with an exception is not tested, and neither is a call that returns a
-        tensor.
+        Calls that return one number are made once more with another seed. This is done for checks
+        with a violated oracle, unless the attempt raised, and for checks that call a function with
+        an unmet precondition. A call that ends the process is left out.
+
+        Args:
+            visible: The visible checks.
+            unmet: The functions that do not meet their preconditions.
         """
         calls = set[int]()
         for check in visible:
             functions = (target_of(self.dictionary.calls[i]) for i in check.check.all_calls)
             is_unmet = check.passed and any(function in unmet for function in functions)
             error = None if check.violation is None else check.violation.error
-            is_violated = error is not None and not isinstance(error, AttemptRaised)
-            if is_unmet or is_violated:
+            is_wrong_answer = error is not None and not isinstance(error, AttemptRaised)
+            if is_unmet or is_wrong_answer:
                 calls.update(check.check.all_calls)
-        unsteady = set[int]()
+        seed_dependent = set[int]()
         for i in calls & self.observations.keys():
             call, number = self.observations[i].call, _single_number(self.observations[i].reply)
             if number is None:
@@ -285,17 +302,18 @@ class PublicCalls:
             with contextlib.suppress(AttemptEnded):
                 reply = self.attempt.execute(replace(call, seed=call.seed + 1))
                 if _single_number(reply) not in (None, number):
-                    unsteady.add(i)
-        return frozenset(unsteady)
+                    seed_dependent.add(i)
+        return frozenset(seed_dependent)
 
     def replies_right_by_name(
         self, source: Source, signatures: Signatures
     ) -> dict[int, ObservedReply]:
         """Return the replies of functions that are right if their arguments are passed by name.
 
-        Such a function takes its arguments in another order. Its replies get the expected
-        fingerprint as the actual one, so that its numbers show no other mistake. Expected refusals
-        are left out.
+        Such a function takes its arguments in another order. All its calls are made once more,
+        except expected refusals. If all outputs are right then, its replies get the expected
+        fingerprint as the actual one, so that its numbers show no other mistake. If the process
+        ends, no replies of the function are returned.
         """
         corrected = {}
         for function, function_signatures in signatures.items():
@@ -310,14 +328,19 @@ class PublicCalls:
             replies_by_name: dict[int, ObservedReply] = {}
             with contextlib.suppress(AttemptEnded):
                 replies_by_name = {i: self._call_by_name(calls[i], names) for i in calls}
-            replies = replies_by_name.values()
-            if all(reply.actual.agrees(reply.expected, ("outputs",)) for reply in replies):
-                for i, reply in replies_by_name.items():
-                    corrected[i] = replace(reply, call=calls[i].call, actual=reply.expected)
+            repeated = replies_by_name.values()
+            if all(o.actual.agrees(o.expected, ("outputs",)) for o in repeated):
+                for i, observation in replies_by_name.items():
+                    corrected[i] = replace(
+                        observation, call=calls[i].call, actual=observation.expected
+                    )
         return corrected
 
     def _call_by_name(self, observation: ObservedReply, names: Sequence[str]) -> ObservedReply:
-        """Repeat a call with all arguments passed by name, and return the observed reply."""
+        """Repeat a call with all arguments passed by name, and return the observed reply.
+
+        No gradients are asked for. Raises AttemptEnded.
+        """
         kwargs = {
             **dict(zip(names, observation.call.args, strict=False)),
             **observation.call.kwargs,
@@ -336,6 +359,9 @@ def ask_public_calls(
     is_graded: bool = False,
 ) -> PublicReplies:
     """Make the calls of the visible checks. In grading, or if one fails, make all public calls.
+
+    The other calls are not made if nothing is written. If the process ends, the earlier replies are
+    kept. Preconditions are tested on a student's machine only.
 
     Args:
         calls: The calls, and the attempt.
@@ -367,13 +393,17 @@ def ask_public_calls(
         right_by_name=right_by_name,
         unmet=unmet,
         in_single={i for i in indices if id(calls.dictionary.calls[i]) in calls.attempt.in_single},
-        unsteady=calls.unsteady_calls(visible, unmet),
+        seed_dependent=calls.seed_dependent_calls(visible, unmet),
         signatures=signatures,
     )
 
 
 def name_misconceptions(replies: PublicReplies, bank: Bank | None = None) -> Diagnosis:
     """Return the misconceptions that the replies show, not yet with their functions.
+
+    It is the untouched stub if nothing is written, and nothing if not all public calls were made.
+    If functions are right when their arguments are passed by name, a wrong interface comes first;
+    it is followed by what all other replies show.
 
     Args:
         replies: The replies to the public calls.
@@ -398,7 +428,7 @@ def name_misconceptions(replies: PublicReplies, bank: Bank | None = None) -> Dia
 
 
 def _single_number(reply: Reply) -> float | None:
-    """Return the number of a reply, or None if the reply has another form or is NaN."""
+    """Return the number of a reply, or None if the reply is NaN or anything but one real number."""
     tensors = [output.tensor for output in reply.outputs]
     if len(tensors) != 1 or tensors[0] is None or tensors[0].dim() or tensors[0].is_complex():
         return None
@@ -422,7 +452,10 @@ def name_arguments(sentence: str, signatures: Sequence[Signature]) -> str:
 
 
 def expected_arguments(signatures: Sequence[Signature]) -> tuple[str, ...]:
-    """Return the names of a function's arguments by its first signature; () for a class."""
+    """Return the names of a function's arguments by its first signature.
+
+    Returns () for a class, or if there is no signature.
+    """
     if not signatures or signatures[0].build is not None:
         return ()
     return tuple(parameter.name for parameter in signatures[0].call)

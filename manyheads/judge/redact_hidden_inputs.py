@@ -1,9 +1,11 @@
-"""Remove sizes and names from a report if hidden inputs can have chosen them.
+"""Remove numbers and names from a report if an attempt can have chosen them by its hidden inputs.
 
-A size is shown by its axis, such as (B, T, C) for (2, 5, 12), or withheld; the calls of the check
-and the replies decide this. The name of a module's part is repeated only if the check uses it, if
-the reference has it, or if a process that has met no other call has exactly these names. All other
-names are replaced by a number, so that a check can still count them.
+`redact` shows a number in the evidence of a check only if the calls of the check or common mistakes
+make such numbers. `with_known_names` repeats the name of a parameter only if it is allowed: the
+check uses it, the reference has it, or a process that has met no other call has exactly these
+names. All other names are replaced by a number, so that a check can still count them.
+
+`axes_of` and `name_sizes` find the names of sizes, such as (B, T, C) for (2, 5, 12).
 """
 
 from __future__ import annotations
@@ -37,16 +39,19 @@ def names_in(reply: Reply) -> frozenset[str]:
 
 
 def names_given(call: Call) -> frozenset[str]:
-    """Return the names of the call's arguments, and of the weights that it loads."""
+    """Return the names of the call's arguments and of the weights that it loads.
+
+    Each argument, with the weights in it, also has a name for its second gradient: "second.args.0".
+    """
     arguments = changeable_arguments(call)
     states = (build.state or () for build in builds_in(call))
     return frozenset(arguments | {f"second.{name}" for name in arguments}).union(*states)
 
 
 def changeable_arguments(call: Call) -> set[str]:
-    """Return the worker's names for everything that a call can change.
+    """Return the worker's names of a call's arguments, and of the weights of modules among them.
 
-    Examples: "args.0", and for a module "args.0.proj.weight".
+    Examples: "args.0", and for a module also "args.0.proj.weight".
     """
     modules = [
         (name, value) for name, value in call.arguments.items() if isinstance(value, StandIn)
@@ -60,7 +65,8 @@ def changeable_arguments(call: Call) -> set[str]:
 def without_tensors(call: Call) -> Call | None:
     """Return a call that builds the same module without its weights and without a report on it.
 
-    Returns None if the call does more than build one module, or if a tensor is among its arguments.
+    Returns None if the call does more than build one module, or if an argument or attribute of the
+    module is no plain value, such as a tensor.
     """
     build = call.subject
     if not isinstance(build, Build) or not call.only_build or call.arguments:
@@ -74,9 +80,14 @@ def without_tensors(call: Call) -> Call | None:
 
 
 def with_known_names(reply: Reply, allowed_names: Collection[str]) -> Reply:
-    """Return the reply with ANOTHER_NAME and a number in place of each name that is not allowed."""
-    strangers = sorted(names_in(reply).difference(allowed_names))
-    replacements = {name: f"{ANOTHER_NAME} {number}" for number, name in enumerate(strangers, 1)}
+    """Return the reply with ANOTHER_NAME and a number in place of each name that is not allowed.
+
+    Names of parameters and gradients are replaced.
+    """
+    unknown_names = sorted(names_in(reply).difference(allowed_names))
+    replacements = {
+        name: f"{ANOTHER_NAME} {number}" for number, name in enumerate(unknown_names, 1)
+    }
     modules = []
     for facts in reply.modules:
         parameters = {
@@ -126,13 +137,14 @@ class Axes:
     def name(self, size: int, twin_axes: Axes | None = None, twin: int = 0) -> str:
         """Return the name of the axis with this size, or the number if it has no name.
 
-        The name may be a product, such as nh·hd or 3·C. A size that fits several axes has no name.
+        An axis comes first, then a packed one such as 3·C, then a product such as nh·hd. A size
+        that fits several names of the same sort has none, and neither has the size 1.
 
         Args:
             size: The size.
             twin_axes: The axes of another call with other sizes, if there is one.
-            twin: The size in the same position of that call. In one call, the size 2 may be equal
-                to B by chance; in both, it is B.
+            twin: The size in the same position of that call, which must have the same name. In one
+                call, the size 2 may be equal to B by chance; in both, it is B.
         """
         for named_sizes in (list(self.sizes.items()), self.packings, self.joined):
             names = [name for name, axis_size in named_sizes if axis_size == size > 1]
@@ -150,7 +162,7 @@ class Axes:
         Args:
             shape: The shape.
             twin_axes: The axes of another call with other sizes, if there is one.
-            twin: The shape in the same position of that call.
+            twin: The shape in the same position of that call. It counts if it has as many axes.
         """
         if twin_axes is not None and len(twin) == len(shape):
             pairs = zip(shape, twin, strict=True)
@@ -186,8 +198,9 @@ _HEADS = ("B", "nh", "T", "hd")  # the axes of a tensor that is split into heads
 def name_sizes(calls: Sequence[tuple[Axes, str]]) -> str:
     """Return "Here 13 is T_k, 9 is T_q" for the sizes in the first call's message, or "".
 
-    A number may be equal to a size by chance. So the messages of calls with other sizes must have
-    the same axis in the same position.
+    A number may be equal to a size by chance. So it is named only if other messages with as many
+    numbers have the same axis in the same position. At least one of their calls must have other
+    sizes.
 
     Args:
         calls: The axes of each call, and the message of its exception.
@@ -195,7 +208,6 @@ def name_sizes(calls: Sequence[tuple[Axes, str]]) -> str:
     (axes, numbers), *other_calls = (
         (call_axes, _numbers_in(message)) for call_axes, message in calls
     )
-    # Only messages with as many numbers can be compared, number by number.
     comparable_calls = [
         (other_axes, other_numbers)
         for other_axes, other_numbers in other_calls
@@ -216,7 +228,7 @@ def name_sizes(calls: Sequence[tuple[Axes, str]]) -> str:
 
 
 def _numbers_in(message: str) -> list[int]:
-    """Return the numbers in a message of PyTorch that may be sizes."""
+    """Return the numbers in a message of PyTorch that may be sizes, in their order."""
     return [int(number) for number in _NUMBERS.findall(_POSITIONS.sub("", message))]
 
 
@@ -227,7 +239,10 @@ def axes_of(
     signatures: Signatures,
     part_shapes: Mapping[PartPath, Sequence[int]] | None = None,
 ) -> Axes | None:
-    """Return the axes of a recorded call, or None if its signature does not fit.
+    """Return the axes of a call, or None if its signature does not fit.
+
+    It does not fit if the call builds no module although the signature does, or if the sizes do not
+    agree (`_solved`).
 
     Args:
         signature: The signature of the function or class.
@@ -251,14 +266,17 @@ def axes_of(
     sizes = _solved(rows)
     if sizes is None:
         return None
-    # A number that is a product, such as nh·hd, shows which axes are adjacent, too.
-    axes_of_rows = (row.axes for row in rows if not row.is_number or len(row.axes[0].factors) > 1)
     axis_names = []
-    for axes in axes_of_rows:
-        factors = chain.from_iterable(axis.factors for axis in axes)
-        axis_names.append([factor for factor in factors if isinstance(factor, str)])
+    for row in rows:
+        factors = [*chain.from_iterable(axis.factors for axis in row.axes)]
+        # A number that is a product, such as nh·hd, shows which axes are adjacent, too.
+        if not row.is_number or len(factors) > 1:
+            axis_names.append([factor for factor in factors if isinstance(factor, str)])
     neighbours = frozenset(
-        pair for names in axis_names for pair in pairwise(names) if pair[0] != pair[1]
+        (name, next_name)
+        for names in axis_names
+        for name, next_name in pairwise(names)
+        if name != next_name
     )
     # A layer computes along the last axis, and only a layer packs q, k and v.
     has_weights = any(isinstance(value, Build | StandIn) for value in call.inputs)
@@ -270,7 +288,7 @@ def axes_of(
 class _Row:
     """The axes of one tensor, or of one number, with their sizes: an equation for each axis.
 
-    The sizes are None if the value has an unexpected type.
+    The sizes are None if the value is missing or has an unexpected type.
     """
 
     axes: Sequence[Axis]
@@ -285,6 +303,10 @@ def _rows(
     signatures: Signatures,
 ) -> Iterator[_Row]:
     """Yield the equations between the axes of these parameters and the sizes of their arguments.
+
+    A parameter may have the axes of a tensor, the axis of a number, or the axes of a module. A
+    stand-in has them by its attributes, and a module that the call builds by its constructor. An
+    argument that may be missing has no equation if it is missing or None.
 
     Args:
         parameters: The parameters of a function, a constructor or a method.
@@ -318,15 +340,16 @@ def _rows(
 
 
 def _row_of_number(axis: Axis, value: object) -> _Row:
-    """Return the equation of an argument that is a number, such as n_head."""
+    """Return the equation of an argument or attribute that is a number, such as n_head."""
     return _Row((axis,), (value,) if isinstance(value, int) else None, is_number=True)
 
 
 def _solved(rows: Sequence[_Row]) -> dict[str, int] | None:
-    """Return the size of each axis, solving for one unknown at a time.
+    """Return the size of each name in the axes, solving for one unknown at a time.
 
-    An equation such as 20 = nh·hd is solved when all but one of its axes are known. Returns None if
-    an equation does not hold, or if some sizes stay unknown.
+    An equation such as 20 = nh·hd is solved when all but one of its names are known. Returns None
+    if a row has no sizes or another number of axes, if an equation does not hold, or if some sizes
+    stay unknown.
     """
     if any(row.sizes is None or len(row.sizes) != len(row.axes) for row in rows):
         return None
@@ -340,7 +363,9 @@ def _solved(rows: Sequence[_Row]) -> dict[str, int] | None:
             if len(unknown) > 1:
                 later.append((axis, size))
             elif unknown:
-                sizes[unknown[0]] = size // max(_product(axis, sizes), 1)
+                # The unknown name counts as 1.
+                product_of_known = max(_product(axis, sizes), 1)
+                sizes[unknown[0]] = size // product_of_known
         if len(later) == len(waiting):
             return None
         waiting = later
@@ -348,7 +373,7 @@ def _solved(rows: Sequence[_Row]) -> dict[str, int] | None:
 
 
 def _product(axis: Axis, sizes: Mapping[str, int]) -> int:
-    """Return the product of an axis' factors. Unknown sizes count as 1."""
+    """Return the product of an axis's factors. Unknown sizes count as 1."""
     return math.prod(
         sizes.get(factor, 1) if isinstance(factor, str) else factor for factor in axis.factors
     )
@@ -371,15 +396,18 @@ class _Policy:
     """Decides which numbers the evidence of a check may show.
 
     An attempt knows its hidden inputs, and chooses the shape of its answer. A report that repeats
-    "(3, 7, 12345)" carries digits of those inputs out. So a number is shown only if one of these
-    holds: the call or the expected shape contains it; it is no larger than their sizes; it is a
-    product of two such sizes, or of a size and 2, 3 or 4. Any other size is "another size". If the
-    attempt returns such a size, no larger number is shown either, because it may be derived from
-    it.
+    "(3, 7, 12345)" carries digits of those inputs out. The known sizes are those of the calls and
+    of the expected shape. A returned size is withheld if it is larger than all known sizes. But a
+    product of two known sizes, or of a known size and 2, 3 or 4, is not withheld. A withheld size
+    is "another size".
 
-    A factor (1.253e+45) is shown if mistakes make such factors: powers of ten or two, quotients of
-    small numbers, the call's sizes, roots of their quotients, and the scales of its dropout. Any
-    other is "some number".
+    If any size is withheld, numbers may be derived from it. Then any other number that is larger
+    than the known sizes, and no such product, is "…". If no size is withheld, all are shown.
+
+    A shape with too many axes is cut. If the attempt returned one, a text shows no more whole
+    numbers than a shape. A factor (1.253e+45) is shown if mistakes make such factors: powers of ten
+    or two, quotients of small numbers, the call's sizes, roots of their quotients, and the scales
+    of its dropout. Any other is "some number".
     """
 
     def __init__(self, exchanges: Sequence[Exchange], expected: Sequence[int]) -> None:
@@ -393,12 +421,12 @@ class _Policy:
         sizes = sorted(size for size in known_sizes if 1 < size < _MAX_SIZE_IN_PRODUCT)
         self._products = {a * b for a in sizes for b in (*sizes, *_PACKED_LAYERS)}
         larger_sizes = {size for size in chain.from_iterable(returned) if size > self._largest}
-        # sizes that the attempt returned and that follow from none of the call's sizes
+        # sizes that the attempt returned and that do not follow from the known sizes
         self._withheld = larger_sizes - self._products
         self._factors = _factors(sizes, calls)
 
     def show(self, value: Value) -> str:
-        """Return the value as the report shows it."""
+        """Return a factor, a size, a shape or a text as the report shows it."""
         match value:
             case Number():
                 return self._factor(value)
@@ -406,13 +434,12 @@ class _Policy:
                 return self._size(value)
             case tuple():
                 return shape_text(value, self._size, self._max_axes)
-        # If the attempt returned too many axes, a text may list them. So it shows no more whole
-        # numbers than a shape.
+        # If the attempt returned too many axes, a text may list them.
         budget = range(self._max_axes) if self._has_many_axes else count()
         return _NUMBER_IN_TEXT.sub(partial(self._number_in_text, iter(budget)), value)
 
     def _size(self, size: int) -> str:
-        """Return a size, count or position as the report shows it."""
+        """Return a size, count or position as the report shows it, perhaps ANOTHER_SIZE or CUT."""
         if abs(size) in self._withheld:
             return ANOTHER_SIZE
         is_known = abs(size) <= self._largest or size in self._products
@@ -434,10 +461,11 @@ class _Policy:
     def _number_in_text(self, budget: Iterator[int], match: re.Match[str]) -> str:
         """Return what replaces a number in a text, which a check may have put together.
 
-        A whole number counts as a size, any other number as a factor.
+        A whole number counts as a size, any other number as a factor. A percentage is shown, unless
+        it is so large that it may be a message.
 
         Args:
-            budget: Ends when the text may show no more whole numbers.
+            budget: It yields a value for each whole number that the text may show.
             match: The number.
         """
         digits, exponent, percent = match.groups()
@@ -461,7 +489,7 @@ def _factors(sizes: Sequence[int], calls: Sequence[Call]) -> set[float]:
     """
     sizes = [1, *sizes][:MOST_SIZES]
     small_numbers = range(1, 7)
-    rates = {leaf for leaf in leaves_of(calls) if isinstance(leaf, float) and 0 < leaf < 1}
+    rates = {value for value in values_in(calls) if isinstance(value, float) and 0 < value < 1}
     return {
         0.0,
         *rates,
@@ -475,34 +503,39 @@ def _factors(sizes: Sequence[int], calls: Sequence[Call]) -> set[float]:
 
 
 def shapes_in_calls(calls: Sequence[Call]) -> Iterator[tuple[int, ...]]:
-    """Yield the shapes in these calls. A whole number is the shape of one axis."""
-    for leaf in leaves_of(calls):
-        if isinstance(leaf, Tensor):
-            yield tuple(leaf.shape)
-        elif isinstance(leaf, int) and not isinstance(leaf, bool):
-            yield (leaf,)
+    """Yield the shapes in these calls. A whole number counts as the shape of one axis."""
+    for value in values_in(calls):
+        if isinstance(value, Tensor):
+            yield tuple(value.shape)
+        elif isinstance(value, int) and not isinstance(value, bool):
+            yield (value,)
 
 
-def leaves_of(value: object) -> Iterator[object]:
-    """Yield all tensors, numbers and other single values in calls, collections and dataclasses."""
-    match value:
+def values_in(container: object) -> Iterator[object]:
+    """Yield the tensors, numbers and other single values in calls, lists, mappings and dataclasses.
+
+    The values of a call are its inputs and cotangents, and not its settings. Tuples count as lists.
+    Keys of mappings are left out.
+    """
+    match container:
         case Call():
-            yield from leaves_of((*value.inputs, *value.cotangents))
+            yield from values_in((*container.inputs, *container.cotangents))
         case Mapping():
-            yield from leaves_of((*value.values(),))
+            yield from values_in((*container.values(),))
         case list() | tuple():
-            for element in value:
-                yield from leaves_of(element)
-        case _ if is_dataclass(value):
-            yield from leaves_of([getattr(value, field.name) for field in fields(value)])
+            for element in container:
+                yield from values_in(element)
+        case _ if is_dataclass(container):
+            yield from values_in([getattr(container, field.name) for field in fields(container)])
         case _:
-            yield value
+            yield container
 
 
 def shapes_in_reply(reply: Reply) -> Iterator[tuple[int, ...]]:
     """Yield the shapes and sizes in a reply, all of which the attempt chose.
 
-    A whole number that is no shape, such as an attribute, counts as the shape of one axis.
+    They are of outputs, gradients and modules, and of the operations and the memory if these were
+    observed. A single size, or a whole number in an attribute, counts as the shape of one axis.
     """
     yield from (output.shape for output in reply.outputs if output.shape is not None)
     yield from (

@@ -111,7 +111,7 @@ def prove_own_lines(
             for index, observation in calls.observe_other_calls()
         )
 
-    edits = EditedAttempts(attempt, outcomes, is_right, checks_pass).mended(bounds)
+    edits = EditedAttempts(attempt, outcomes, is_right, checks_pass).proved_edits(bounds)
     return tuple(proved_line(attempt.source, edit.line) for edit in edits)
 
 

@@ -180,9 +180,9 @@ def _steps(words: AllWords, result: ExerciseResult, start: str) -> tuple[str, st
             *((failed_check.title, failed_check.evidence) if failed_check else ("", "")),
         )
     if begun:
-        from ..judge.public_findings import STUB_ENDS
+        from ..judge.public_findings import STUBS_RAISE
 
-        stub = begun.evidence.startswith(STUB_ENDS)
+        stub = begun.evidence.startswith(STUBS_RAISE)
         key = f"{begun.name}: {begun.evidence}"
         return key, key, steps_to("stub_ends") if stub else to_begin
     if undefined and "Python cannot read" in undefined.evidence:

@@ -24,7 +24,8 @@ from manyheads.diagnosis.evidence import guards_of
 from manyheads.judge import exception_advice
 from manyheads.judge.exception_advice import suggest
 from manyheads.judge.parts_not_run import are_the_cause
-from manyheads.judge.public_findings import ChosenFailure, FunctionSummary, FunctionVerdict
+from manyheads.judge.public_findings import FunctionSummary, FunctionVerdict
+from manyheads.judge.visible_failures import ChosenFailure
 from manyheads.lines.search import MAX_CHARACTERS, MAX_EDITS, MAX_LINES, candidates
 from manyheads.submission import Source
 from manyheads.submission.read import LINE_LIMIT, without_engine, without_magics
@@ -179,7 +180,7 @@ GIVEN = {
     "describe": str,
     "transcript": (),
     "stopped": (),
-    "summaries": [FunctionSummary(name, is_asked=True, is_wrong=True) for name in ("f", "f0")],
+    "summaries": [FunctionSummary(name, is_called=True, is_wrong=True) for name in ("f", "f0")],
     "chosen": {name: ChosenFailure("a check", "its evidence", NONE) for name in ("f", "f0")},
     "arguments": ("x", "y"),
     "verdict": FunctionVerdict("f", "undefined"),

@@ -7,7 +7,8 @@ import pytest
 from manyheads.box.worker.messages import Raised
 from manyheads.course.course_yaml import parse_signature
 from manyheads.judge.public_calls import name_arguments
-from manyheads.judge.public_findings import ChosenFailure, FunctionSummary, verdicts_of
+from manyheads.judge.public_findings import FunctionSummary, verdicts_of
+from manyheads.judge.visible_failures import ChosenFailure
 from manyheads.submission import Source
 
 UNWRITTEN = Raised("NotImplementedError", ("NotImplementedError", "Exception"), "", "call", 3)
@@ -49,8 +50,8 @@ def test_what_raises_before_it_uses_another_waits_for_none(
 ) -> None:
     raised = Raised("KeyError", ("KeyError", "Exception"), "'b'", "call", line)
     summaries = [
-        FunctionSummary("layer", is_asked=True, is_wrong=True),
-        FunctionSummary("make", is_asked=True, is_wrong=True),
+        FunctionSummary("layer", is_called=True, is_wrong=True),
+        FunctionSummary("make", is_called=True, is_wrong=True),
     ]
     verdicts = verdicts_of(
         summaries, {"make": failure(raised)}, ["layer"], Source("attempt.py", text)

@@ -9,7 +9,7 @@ from torch import Tensor, tensor
 from manyheads.box.worker.messages import Call, Output, Reply
 from manyheads.diagnosis.fingerprint import ReplyFingerprint
 from manyheads.diagnosis.observed_reply import ObservedReply
-from manyheads.judge.describe_wrong_numbers import origin_of_numbers, what_stands_out
+from manyheads.judge.describe_wrong_numbers import describe_wrong_numbers, origin_of_numbers
 
 SCORES = tensor([[0.5, 2.0, -1.0], [1.0, 0.0, 3.0]])
 SHARES = SCORES.softmax(-1)
@@ -89,8 +89,8 @@ MASKED = SCORES.masked_fill(~MASK, -math.inf)
         pytest.param(tensor(3.0), tensor(-math.inf), "", id="a number in place of −∞"),
     ],
 )
-def test_what_stands_out(actual: Tensor, expected: Tensor, says: str) -> None:
-    message = what_stands_out(actual, expected)
+def test_wrong_numbers_are_described(actual: Tensor, expected: Tensor, says: str) -> None:
+    message = describe_wrong_numbers(actual, expected)
     assert message.startswith(says)
     assert bool(message) == bool(says)
 

@@ -174,7 +174,7 @@ def test_a_fault_of_the_search_takes_no_points(judge, running_mean, monkeypatch)
     def broken(*args: object) -> None:
         raise RuntimeError("a bug of ours")
 
-    monkeypatch.setattr("manyheads.judge.prove_line.EditedAttempts.mended", broken)
+    monkeypatch.setattr("manyheads.judge.prove_line.EditedAttempts.proved_edits", broken)
     result = graded(judge, running_mean, RIGHT.replace(".cumsum(0) /", ".cumsum(0).detach() /"))
     assert (result.score, result.lines) == (3, ())
     assert [fault.endswith("RuntimeError: a bug of ours") for fault in judge.faults] == [True]
