@@ -241,12 +241,18 @@ def _doubts(response: Response, pair: Pair) -> tuple[int | None, Set[int]]:
     return doubts, frozenset(unexplained)
 
 
-def _numbers_and_fields(response: Response) -> Sequence[int]:
-    """Return two mutants, one with the attempt's numbers, the other with the remaining fields.
+def _numbers_and_fields(response: Response) -> Pair | tuple[()]:
+    """Return two mutants that share the attempt's replies: numbers, and all other reply fields.
 
-    The second one has the reference's numbers. In each remaining field the first one is as the
-    attempt or as the reference. An example is a wrong scale together with a cut gradient, a changed
-    argument or a fixed dtype. Return an empty tuple if there are no such mutants.
+    Return an empty tuple if there are none. An example is a wrong scale together with a cut
+    gradient, a changed argument or a fixed dtype. Replies are compared without their numbers by
+    their structure (`Response.structure`). Random replies are not compared.
+
+    1. The first mutant has the attempt's numbers, and not the reference's. On each call it has the
+       structure of the attempt's reply or of the reference's.
+    2. The second has the reference's numbers, and on each call the structure of the attempt's
+       reply. On some call this is not the structure of the reference's.
+    3. The two have different misconceptions.
     """
     recording = response.recording
     expected_replies = {i: recording.expected_reply(i) for i in sorted(response.calls)}
@@ -268,9 +274,9 @@ def _numbers_and_fields(response: Response) -> Sequence[int]:
     for second in with_right_numbers if with_wrong_numbers else ():
         fields = mutant_structures(second)
         if fields <= actual and not fields <= expected:
-            candidates = (m for m in with_wrong_numbers if response.id(m) != response.id(second))
-            first_mutant = next(candidates, None)
-            return () if first_mutant is None else (first_mutant, second)
+            for first in with_wrong_numbers:
+                if response.id(first) != response.id(second):
+                    return first, second
     return ()
 
 

@@ -6,8 +6,18 @@ from collections.abc import Set
 from dataclasses import dataclass
 
 import pytest
+import torch
 
-from manyheads.diagnosis.pairs import _doubts
+from manyheads.box.worker.messages import Call, Output, Reply
+from manyheads.diagnosis.fault_dictionary import (
+    FaultDictionary,
+    PublicCheck,
+    RecordedMutant,
+    Response,
+)
+from manyheads.diagnosis.fingerprint import fingerprint_of
+from manyheads.diagnosis.observed_reply import observed
+from manyheads.diagnosis.pairs import _doubts, explaining_pair
 
 FIRST, SECOND = 0, 1
 
@@ -43,3 +53,49 @@ class Answers:
 def test_neither_of_two_may_be_wrong_where_the_attempt_is_right(first, second, doubts) -> None:
     row = Answers(calls={0, 1, 2, 3}, syndrome={1, 2, 3}, changed={FIRST: first, SECOND: second})
     assert _doubts(row, (FIRST, SECOND))[0] == doubts
+
+
+X, Y = torch.ones(3), torch.full((3,), 2.0)
+
+
+def reply(numbers: torch.Tensor, mutated: tuple[str, ...] = ()) -> Reply:
+    return Reply(outputs=(Output("tensor", numbers, (3,), "torch.float32"),), mutated=mutated)
+
+
+REFERENCE, WRONG_NUMBERS, CHANGED = reply(X), reply(Y), reply(X, ("args.0",))
+CALL = Call("doubled", (X,))
+
+
+@pytest.mark.parametrize(
+    "mutants",
+    [
+        pytest.param([("scale", 1), ("mutated", 2), ("scale", 2)], id="another one first"),
+        pytest.param([("scale", 1), ("scale", 2), ("mutated", 2)], id="the same one first"),
+    ],
+)
+def test_numbers_and_fields_of_two_misconceptions_whatever_the_order_of_the_bank(mutants) -> None:
+    check = PublicCheck(
+        id="check",
+        title="",
+        layer=1,
+        hint="",
+        points=1,
+        calls=(0,),
+        facets=("outputs", "mutated"),
+        asks=(),
+    )
+    recording = FaultDictionary(
+        exercise="any",
+        stub="",
+        checks=(check,),
+        calls=(CALL,),
+        expected=((X,),),
+        replies=[tuple(map(fingerprint_of, (REFERENCE, WRONG_NUMBERS, CHANGED)))],
+        mutants=tuple(RecordedMutant(id_, (index,)) for id_, index in mutants),
+        words={},
+    )
+    expected = recording.expected_reply(0)
+    replies = {0: observed(CALL, expected, (X,), reply(Y, ("args.0",)))}
+    response = Response(recording, written=replies, syndrome=replies, calls={0})
+    candidates = explaining_pair(response, lambda response: [])
+    assert [candidate.id for candidate in candidates] == ["scale", "mutated"]
