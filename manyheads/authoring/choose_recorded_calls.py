@@ -35,7 +35,7 @@ from ..checks.runner import (
     target_of,
 )
 from ..course import CourseError, Exercise
-from ..diagnosis.bank import Bank, Namespace, ParametricMutant, Sweep, form_of, numbers_of
+from ..diagnosis.bank import Bank, Namespace, ParametricMutant, Sweep, form_of, projections_of
 from ..diagnosis.compact_storage import Pairs, ReplySketch, no_pairs, sketch_reply
 from ..diagnosis.fault_dictionary import RecordedCondition, RecordedMutant
 from ..diagnosis.fingerprint import (
@@ -137,7 +137,7 @@ class RecordedCall:
         recorded_call = self._of(FEW + 1) if actual.raised and self._is_of_copies else self
         has_report = isinstance(self.call.subject, Build) and bool(self.call.subject.report)
         only_values = not has_report and not has_no_numbers(expected)
-        facets = VALUES if only_values else None
+        fields = VALUES if only_values else None
         is_wide = self.call.autocast is None and {self.call.dtype, *actual.dtype} <= {
             "float64",
             None,
@@ -148,7 +148,7 @@ class RecordedCall:
             for by, seed in nudges
         )
         return all(
-            actual.is_same(comparable_fingerprint(expected, self.call, reply), facets)
+            actual.is_same(comparable_fingerprint(expected, self.call, reply), fields)
             for reply in replies
         )
 
@@ -354,15 +354,15 @@ class Replies:
     """Different replies to one call, in the order in which they were added."""
 
     def __init__(
-        self, *fingerprints: ReplyFingerprint, facets: tuple[ReplyField, ...] = REPLY_FIELDS
+        self, *fingerprints: ReplyFingerprint, fields: tuple[ReplyField, ...] = REPLY_FIELDS
     ) -> None:
-        """Two replies are the same if they agree in all of these facets."""
-        self._facets, self.every = facets, [*fingerprints]
+        """Two replies are the same if they agree in all of these reply fields."""
+        self._fields, self.every = fields, [*fingerprints]
 
     def find(self, fingerprint: ReplyFingerprint) -> int | None:
         """Return the index of the first reply that is the same up to rounding, or None."""
         return next(
-            (i for i, reply in enumerate(self.every) if reply.is_same(fingerprint, self._facets)),
+            (i for i, reply in enumerate(self.every) if reply.is_same(fingerprint, self._fields)),
             None,
         )
 
@@ -508,7 +508,7 @@ def _classes(
 
 def _outputs(replies: Sequence[ReplyFingerprint]) -> list[int]:
     """Return for each reply a number, the same for the same outputs, and _RAISED for exceptions."""
-    distinct, numbers = Replies(facets=("outputs",)), list[int]()
+    distinct, numbers = Replies(fields=("outputs",)), list[int]()
     for reply in replies:
         number = distinct.find(reply)
         numbers.append(distinct.add(reply) if number is None else number)
@@ -548,7 +548,7 @@ def _curve(family: ParametricMutant, recorded: RecordedCalls) -> Sweep:
         coarse_replies[i] = replies
         if any(not reply.is_same(expected, VALUES) for reply in replies):
             detecting.add(i)
-        is_small = 0 < len(numbers_of(expected)) <= TENSORS * PROJECTIONS
+        is_small = 0 < len(projections_of(expected)) <= TENSORS * PROJECTIONS
         if is_comparable(call) and call.cotangent is None and is_small:
             usable.append(i)
     chosen = _chosen(recorded, {i: coarse_replies[i] for i in usable})
@@ -560,7 +560,7 @@ def _curve(family: ParametricMutant, recorded: RecordedCalls) -> Sweep:
         # (points, N): the projections of the replies that have the form, NaN for other replies.
         absent = [torch.nan] * sum(PROJECTIONS for _, shape, _ in form if shape is not None)
         rows = [
-            numbers_of(reply) if reply.raised is None and reply_form == form else absent
+            projections_of(reply) if reply.raised is None and reply_form == form else absent
             for reply, reply_form in zip(replies, reply_forms, strict=True)
         ]
         forms.append(form)

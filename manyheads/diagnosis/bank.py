@@ -94,24 +94,24 @@ def form_of(reply: ReplyFingerprint) -> OutputForm:
     return tuple((output.kind, output.shape, output.extremes) for output in reply.outputs)
 
 
-def numbers_of(reply: ReplyFingerprint) -> list[float]:
+def projections_of(reply: ReplyFingerprint) -> list[float]:
     """Return the projections of all outputs."""
     return [number for output in reply.outputs for number in output.projections]
 
 
-def sweeps_to_columns(curves: Sequence[Sweep]) -> tuple[list[object], dict[str, Tensor]]:
+def sweeps_to_columns(sweeps: Sequence[Sweep]) -> tuple[list[object], dict[str, Tensor]]:
     """Return the sweeps as entries of a file's body and as its columns."""
-    if not curves:
+    if not sweeps:
         return [], {}
     rows = torch.cat(
-        [answer.reshape(-1, PROJECTIONS) for curve in curves for answer in curve.answers]
+        [answer.reshape(-1, PROJECTIONS) for sweep in sweeps for answer in sweep.answers]
     )
     integers, sizes = to_rows(rows.nan_to_num(0.0))
     projections = integers.masked_fill(rows.isnan(), _NONE).T  # one direction after the other
     body: list[object] = []
-    for curve in curves:
-        shapes = [list(answer.shape) for answer in curve.answers]
-        entry = [curve.id, curve.step, curve.calls, curve.forms, shapes, sorted(curve.detected_in)]
+    for sweep in sweeps:
+        shapes = [list(answer.shape) for answer in sweep.answers]
+        entry = [sweep.id, sweep.step, sweep.calls, sweep.forms, shapes, sorted(sweep.detected_in)]
         body.append(entry)
     return body, {"curves.projections": projections, "curves.sizes": sizes}
 
@@ -130,12 +130,12 @@ def sweeps_from_columns(body: Sequence[Any], columns: Mapping[str, Tensor]) -> t
         .flatten()
     )
     chunks = iter(flat.split([math.prod(shape) for *_, shapes, _ in body for shape in shapes]))
-    curves = []
+    sweeps = []
     for id_, step, calls, forms, shapes, detected_in in body:
         answers = tuple([next(chunks).view(shape) for shape in shapes])
         sweep = Sweep(id_, step, tuple(calls), frozen(forms), answers, frozenset(detected_in))
-        curves.append(sweep)
-    return tuple(curves)
+        sweeps.append(sweep)
+    return tuple(sweeps)
 
 
 def _three_hints(hints: tuple[str, ...]) -> tuple[str, ...]:

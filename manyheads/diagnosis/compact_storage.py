@@ -393,7 +393,7 @@ def no_pairs() -> Pairs:
     )
 
 
-def to_columns(pairs: Pairs) -> dict[str, Tensor]:
+def pairs_to_columns(pairs: Pairs) -> dict[str, Tensor]:
     """Return the pairs as columns of a file, with each different structure stored once."""
     structures, structure = pairs.answers.structure.unique(return_inverse=True)
     integers, sizes = to_rows(pairs.answers.numbers)
@@ -411,7 +411,7 @@ def to_columns(pairs: Pairs) -> dict[str, Tensor]:
     }
 
 
-def from_columns(columns: Mapping[str, Tensor]) -> Pairs:
+def pairs_from_columns(columns: Mapping[str, Tensor]) -> Pairs:
     """Return the pairs of a file. Raises LookupError or RuntimeError if it is damaged."""
     structure = columns["pairs.structures"][columns["pairs.structure"].long()]
     numbers = from_rows(columns["pairs.numbers"].T, columns["pairs.sizes"]).float()

@@ -54,7 +54,7 @@ from .match import (
     single_functions,
     smallest_cover,
 )
-from .nondeterminism import proven_by_chance
+from .nondeterminism import proven_by_nondeterminism
 from .observed_reply import (
     ObservedReply,
     device_error,
@@ -64,7 +64,7 @@ from .observed_reply import (
     needs_meta_numbers,
     without_other_directions,
 )
-from .oracles import plain_numbers, shown_by_oracles
+from .oracles import shown_by_oracles, wrong_plain_numbers
 from .pass_fail import (
     HARD_CODED,
     has_written_size,
@@ -76,7 +76,7 @@ from .pass_fail import (
 
 def nondeterminism(response: Response) -> list[Candidate]:
     """Return the misconception that explains several replies to one call."""
-    return evidence("nondeterminism", proven_by_chance(response))
+    return evidence("nondeterminism", proven_by_nondeterminism(response))
 
 
 def exceptions(response: Response) -> list[Candidate]:
@@ -162,7 +162,7 @@ def _only_stops(response: Response, id_: str) -> bool:
     """Return whether each mutant of a misconception raises in all calls that detect it."""
     for m in response.mutants:
         if response.id(m) == id_:
-            calls = (i for i in response.recording.facets if not response.survives(m, i))
+            calls = (i for i in response.recording.compared_fields if not response.survives(m, i))
             replies = response.recording.answers(m, calls).values()
             if not all(reply.raised for reply in replies):
                 return False
@@ -226,7 +226,7 @@ RULES: tuple[tuple[Rule, When], ...] = (
     (guards, "always"),
     (combined_pairs, "unexplained"),
     # Evidence of a second mistake, beside an explanation.
-    (plain_numbers, "explained"),
+    (wrong_plain_numbers, "explained"),
     (dropout_oracles, "explained"),
     # Weak evidence: many mistakes have the same symptoms.
     (number_of_axes, "unexplained"),
@@ -277,7 +277,7 @@ def _response(
         i for i, observation in finished.items() if _is_redundant(observation, finished.values())
     }
     written = {i: reply for i, reply in finished.items() if i not in redundant_calls}
-    compared_calls = recording.facets.keys()
+    compared_calls = recording.compared_fields.keys()
     response = Response(
         recording,
         written=written,

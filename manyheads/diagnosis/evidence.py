@@ -65,12 +65,12 @@ def proven_by_answer(recording: FaultDictionary, index: int, observation: Observ
     Uses only the oracles that visible checks apply to this call (for a changed argument: to any
     call), and only misconceptions in this exercise's bank.
     """
-    oracles, name = recording.aspects[index], ""
+    oracles, name = recording.oracles_by_call[index], ""
     actual, expected = observation.actual, observation.expected
     if (
         observation.reply.mutated
         and not expected.mutated
-        and any("mutated" in aspects for aspects in recording.aspects)
+        and any("mutated" in names for names in recording.oracles_by_call)
     ):
         name = MUTATED
     elif "refused" in oracles and _is_no_refusal(expected, actual):
@@ -113,7 +113,7 @@ def _shown_by_attributes(recording: FaultDictionary, index: int, actual: ReplyFi
     have several misconceptions.
     """
     target = target_of(recording.calls[index])
-    elsewhere = [i for i in recording.facets if target_of(recording.calls[i]) != target]
+    elsewhere = [i for i in recording.compared_fields if target_of(recording.calls[i]) != target]
     mutants = [m for m in recording.mutants if _has_reference_answers(m, elsewhere)]
 
     def has_these_attributes(_: ReplyFingerprint, answer: ReplyFingerprint) -> bool:
@@ -205,7 +205,7 @@ def proven_by_parameters(response: Response) -> dict[int, str]:
     parameters are missing and two dtypes meet somewhere, it is that layers are not registered.
     """
     recording, observations = response.recording, response.written
-    calls = [i for i, oracles in enumerate(recording.aspects) if "parameters" in oracles]
+    calls = [i for i, oracles in enumerate(recording.oracles_by_call) if "parameters" in oracles]
     if any(i not in observations or observations[i].actual.raised for i in calls):
         return {}
     actual = {i: observations[i].actual.parameters.keys() for i in calls}

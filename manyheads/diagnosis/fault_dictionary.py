@@ -84,8 +84,8 @@ class PublicCheck(_Model):
 
     Attributes:
         calls: the calls that must be answered as the reference answers them.
-        facets: the fields of a reply that are compared with those of mutants.
-        asks: the oracles. Empty if no oracles give the hidden check's verdict: then only the
+        reply_fields: the fields of a reply that are compared with those of mutants.
+        oracle_uses: the oracles. Empty if no oracles give the hidden check's verdict: then only the
             diagnosis uses its calls.
         is_last: whether it runs after the checks that are not last, and only if all these pass. Its
             result shows nothing about other attempts.
@@ -97,8 +97,8 @@ class PublicCheck(_Model):
     hint: str
     points: float
     calls: tuple[int, ...]
-    facets: tuple[ReplyField, ...]
-    asks: tuple[OracleUse, ...]
+    reply_fields: tuple[ReplyField, ...] = Field(alias="facets")  # aliases: see OracleUse.oracle
+    oracle_uses: tuple[OracleUse, ...] = Field(alias="asks")
     is_last: bool = False
 
     @property
@@ -107,7 +107,7 @@ class PublicCheck(_Model):
 
         A relation can hold although the replies differ from the reference's.
         """
-        groups = chain.from_iterable(ask.calls for ask in self.asks)
+        groups = chain.from_iterable(use.calls for use in self.oracle_uses)
         return tuple(sorted({*self.calls, *chain.from_iterable(groups)}))
 
 
@@ -186,7 +186,7 @@ class FaultDictionary:
     @property
     def visible(self) -> tuple[PublicCheck, ...]:
         """The checks that `course check` runs."""
-        return tuple(check for check in self.checks if check.asks)
+        return tuple(check for check in self.checks if check.oracle_uses)
 
     def expected_reply(self, call: int) -> ReplyFingerprint:
         """Return the fingerprint of the reference's reply."""
@@ -208,7 +208,7 @@ class FaultDictionary:
         return frozenset(mutant.id for mutant in self.mutants)
 
     @cached_property
-    def facets(self) -> dict[int, tuple[ReplyField, ...]]:
+    def compared_fields(self) -> dict[int, tuple[ReplyField, ...]]:
         """For each call of a check the reply fields that are compared with those of mutants.
 
         If several checks have a call, the first one decides. If a module draws its own weights, the
@@ -216,14 +216,14 @@ class FaultDictionary:
         operations are left out: they depend on the processor, on PyTorch's version and on how the
         tensors lie in memory.
         """
-        facets: dict[int, tuple[ReplyField, ...]] = {}
+        fields: dict[int, tuple[ReplyField, ...]] = {}
         for check in reversed(self.checks):
             for i in check.calls:
                 excluded = _NUMBERS if has_own_weights(self.calls[i]) else ()
                 if self.expected_reply(i).fused:
                     excluded += _INNER_OPERATIONS
-                facets[i] = tuple(facet for facet in check.facets if facet not in excluded)
-        return facets
+                fields[i] = tuple(name for name in check.reply_fields if name not in excluded)
+        return fields
 
     @cached_property
     def failed_by(self) -> dict[str, list[frozenset[str]]]:
@@ -234,10 +234,10 @@ class FaultDictionary:
         return failed
 
     @cached_property
-    def aspects(self) -> list[set[Oracle]]:
+    def oracles_by_call(self) -> list[set[Oracle]]:
         """For each call the oracles that visible checks apply to it."""
         oracles: list[set[Oracle]] = [set() for _ in self.calls]
-        for use in chain.from_iterable(check.asks for check in self.checks):
+        for use in chain.from_iterable(check.oracle_uses for check in self.checks):
             for i in chain.from_iterable(use.calls):
                 oracles[i].add(use.oracle)
         return oracles
@@ -250,9 +250,9 @@ class FaultDictionary:
         the call's check compares. A nondeterministic reply detects nothing.
         """
         bits = [0] * len(self.mutants)
-        for i, facets in self.facets.items():
+        for i, fields in self.compared_fields.items():
             expected = self.expected_reply(i)
-            is_right = [reply.agrees(expected, facets) for reply in self.replies[i]]
+            is_right = [reply.agrees(expected, fields) for reply in self.replies[i]]
             for m, mutant in enumerate(self.mutants):
                 reply_index = mutant.answers[i]
                 # None is a random reply, and 0 is the reference's
@@ -263,9 +263,9 @@ class FaultDictionary:
 
 def differs(recording: FaultDictionary, index: int, fingerprint: ReplyFingerprint) -> bool:
     """Return whether a reply differs from the reference's in a field that its check compares."""
-    # Without facets only relations use the call: no reply is compared.
-    facets = recording.facets.get(index)
-    return facets is not None and not fingerprint.agrees(recording.expected_reply(index), facets)
+    # Without reply fields only relations use the call: no reply is compared.
+    fields = recording.compared_fields.get(index)
+    return fields is not None and not fingerprint.agrees(recording.expected_reply(index), fields)
 
 
 def wrong_replies(
@@ -483,9 +483,11 @@ class Response:
         """
         if reply.raised:
             return (reply.raised,)
-        facets = (f for f in self.recording.facets[call] if f not in _NUMBERS)
-        cut = _Names(name for name, gradient in reply.gradients.items() if gradient is None)
-        return (cut, *(repr(getattr(reply, facet)) for facet in facets))
+        fields = (name for name in self.recording.compared_fields[call] if name not in _NUMBERS)
+        missing_gradients = _Names(
+            name for name, gradient in reply.gradients.items() if gradient is None
+        )
+        return (missing_gradients, *(repr(getattr(reply, name)) for name in fields))
 
     def has_expected_structure(self, call: int) -> bool:
         """Return whether the attempt's reply to a call has the structure of the reference's."""
@@ -527,7 +529,7 @@ class Response:
         actual, recorded = self.written[call].actual, self.recording.replies[call][reply_index]
         is_alike = self._alike.get((call, reply_index))
         if is_alike is None:
-            is_alike = recorded.agrees(actual, self.recording.facets[call])
+            is_alike = recorded.agrees(actual, self.recording.compared_fields[call])
             self._alike[call, reply_index] = is_alike
         if is_alike or not self.by_kind:
             return is_alike

@@ -198,7 +198,7 @@ class ReplyFingerprint:
     Attributes:
         raised: None, "refused", "other", or "kind N" with the sizes in the message, because the
             sizes that did not fit show where the exception comes from.
-        undefined: whether an output contains NaN. Then the way in which the formula is written
+        has_nan: whether an output contains NaN. Then the way in which the formula is written
             decides which gradients are NaN.
         mutated: the arguments that the call has changed.
         parameters: the shapes of the first module's parameters.
@@ -211,7 +211,7 @@ class ReplyFingerprint:
     raised: str | None = None
     outputs: tuple[TensorFingerprint, ...] = ()
     gradients: Mapping[str, TensorFingerprint | None] = field(default_factory=dict)
-    undefined: bool = False
+    has_nan: bool = False
     dtype: tuple[str | None, ...] = ()
     mutated: tuple[str, ...] = ()
     parameters: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
@@ -225,19 +225,19 @@ class ReplyFingerprint:
         """The kinds of all outputs, for example a tensor and a number."""
         return [output.kind for output in self.outputs]
 
-    def agrees(self, other: ReplyFingerprint, facets: tuple[ReplyField, ...]) -> bool:
+    def agrees(self, other: ReplyFingerprint, fields: tuple[ReplyField, ...]) -> bool:
         """Return whether both agree in these fields.
 
         An exception of unknown kind agrees with nothing.
         """
         if self.raised or other.raised:
             return self.raised == other.raised != "other"
-        return all(self._agrees_in(facet, other) for facet in facets)
+        return all(self._agrees_in(field_name, other) for field_name in fields)
 
     def is_same(
         self,
         other: ReplyFingerprint,
-        facets: tuple[ReplyField, ...] | None = None,
+        fields: tuple[ReplyField, ...] | None = None,
         tolerance: float = SAME,
     ) -> bool:
         """Return whether it is enough to store one of the two.
@@ -248,29 +248,34 @@ class ReplyFingerprint:
             return True
         if self.raised or other.raised:
             return self.raised == other.raised
-        return all(self._agrees_in(facet, other, tolerance) for facet in facets or REPLY_FIELDS)
+        return all(
+            self._agrees_in(field_name, other, tolerance) for field_name in fields or REPLY_FIELDS
+        )
 
     def _agrees_in(
-        self, facet: ReplyField, other: ReplyFingerprint, tolerance: float = PROJECTION_TOLERANCE
+        self,
+        field_name: ReplyField,
+        other: ReplyFingerprint,
+        tolerance: float = PROJECTION_TOLERANCE,
     ) -> bool:
-        if facet == "outputs":
+        if field_name == "outputs":
             pairs = zip(self.outputs, other.outputs, strict=False)
             return len(self.outputs) == len(other.outputs) and all(
                 a.agrees(b, tolerance) for a, b in pairs
             )
-        if facet in ("gradients", "argument_gradients"):
-            if self.undefined and other.undefined:
+        if field_name in ("gradients", "argument_gradients"):
+            if self.has_nan and other.has_nan:
                 return True
-            names = self._gradient_names(facet)
-            return names == other._gradient_names(facet) and all(
+            names = self._gradient_names(field_name)
+            return names == other._gradient_names(field_name) and all(
                 _same_gradient(self.gradients[name], other.gradients[name], self, tolerance)
                 for name in names
             )
-        return bool(getattr(self, facet) == getattr(other, facet))
+        return bool(getattr(self, field_name) == getattr(other, field_name))
 
-    def _gradient_names(self, facet: ReplyField) -> set[str]:
+    def _gradient_names(self, field_name: ReplyField) -> set[str]:
         """Return the names of all gradients, or those of tensor arguments for that field."""
-        return {name for name in self.gradients if facet == "gradients" or is_argument(name)}
+        return {name for name in self.gradients if field_name == "gradients" or is_argument(name)}
 
 
 # the fields that are compared by equality
@@ -306,7 +311,7 @@ def fingerprint_of(reply: Reply) -> ReplyFingerprint:
         raised=None if reply.raised is None else _raised(reply.raised),
         outputs=tuple(outputs),
         gradients=gradients,
-        undefined=_has_nan(reply),
+        has_nan=_has_nan(reply),
         dtype=tuple(output.dtype for output in reply.outputs),
         mutated=reply.mutated,
         parameters=_parameters(reply),
@@ -419,7 +424,7 @@ def is_comparable(call: Call) -> bool:
     return not asks_for_a_gpu(call) and not has_own_weights(call)
 
 
-def agree(a: Reply, b: Reply) -> bool:
+def replies_agree(a: Reply, b: Reply) -> bool:
     """Return whether two replies are the same to rounding, or raise the same kind of exception."""
     if a.raised is not None and b.raised is not None:
         return _exception_kind(a.raised) == _exception_kind(b.raised) != "other"

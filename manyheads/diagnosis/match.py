@@ -1,8 +1,8 @@
 """The rules that explain a syndrome by mutants, pairs of mutants, or numbers of a family.
 
-The answers of a family to a few calls are a curve through the space of all projections, along the
+The answers of a family to a few calls are a sweep through the space of all projections, along the
 logarithm of its number. An attempt is a point there. It has the mistake of the family if the point
-lies on the curve.
+lies on the sweep.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from ..checks.runner import target_of
-from .bank import Sweep, form_of, numbers_of
+from .bank import Sweep, form_of, projections_of
 from .evidence import proven_by_parameters, without_extra_parameters
 from .fault_dictionary import (
     Candidate,
@@ -28,7 +28,7 @@ from .fault_dictionary import (
     wrong_replies,
 )
 from .fingerprint import SMALLEST, ReplyFingerprint
-from .nondeterminism import due_to_chance
+from .nondeterminism import explained_nondeterminism
 from .observed_reply import ObservedReply
 from .pairs import explaining_pair, made_pair
 from .pass_fail import WRONG_AXIS, has_foreign_size
@@ -47,7 +47,7 @@ def mutants(response: Response) -> list[Candidate]:
 
 def nondeterministic_mutants(response: Response) -> list[Candidate]:
     """Return mutants that explain nondeterminism, and those that explain all other calls."""
-    calls, names = due_to_chance(response)
+    calls, names = explained_nondeterminism(response)
     if not names:
         return []
     remainder = response.without(calls)
@@ -59,7 +59,7 @@ def nondeterministic_mutants(response: Response) -> list[Candidate]:
 
 def parametric_mutants(response: Response) -> list[Candidate]:
     """Return a parametric mutant that explains the syndrome, or all but direct evidence."""
-    return _of_first(on_a_curve, response.reductions)
+    return _of_first(on_a_sweep, response.reductions)
 
 
 def recorded_pairs(response: Response) -> list[Candidate]:
@@ -149,7 +149,7 @@ def single_functions(response: Response) -> list[Candidate]:
             # If all calls have the same head_dim, some fixed number imitates many mistakes. So a
             # sweep must confirm it, from calls in which the right number is known to vary.
             is_fixed_number = not of_one_number(response.recording).isdisjoint(candidate.ids)
-            if is_fixed_number and not on_a_curve(
+            if is_fixed_number and not on_a_sweep(
                 response.subset(scope.calls), accepts_recorded=True
             ):
                 continue
@@ -244,7 +244,7 @@ def smallest_cover(response: Response, calls: Set[int] | None = None) -> list[Ca
     syndrome = {i: e for i, e in response.syndrome.items() if calls is None or i in calls}
     explained = _calls_by_mutant(response, syndrome)
     unexplained, candidates = set(syndrome), list[Candidate]()
-    parametric_ids = {curve.id for curve in response.recording.sweeps}
+    parametric_ids = {sweep.id for sweep in response.recording.sweeps}
 
     def rank(mutant: int) -> tuple[int, int, bool]:
         count = len(explained[mutant] & unexplained)
@@ -297,7 +297,7 @@ def _is_enough_evidence(
 
 # A polynomial through so many recorded points interpolates the step between the middle two.
 NODES = 6
-SEGMENTS = 32  # straight segments of the curve in such a step
+SEGMENTS = 32  # straight segments of the sweep in such a step
 # Relative to an answer's norm. Rounding, sixteen bits and interpolation leave a distance; the
 # largest one that was measured is 1e-4.
 CLOSE = 1.5e-4
@@ -305,7 +305,7 @@ VISIBLE = 0.05  # a call determines the number if such a change of its logarithm
 APART = 0.05  # the right numbers of two calls vary if their logarithms differ by more than this
 
 
-def on_a_curve(response: Response, *, accepts_recorded: bool = False) -> list[Candidate]:
+def on_a_sweep(response: Response, *, accepts_recorded: bool = False) -> list[Candidate]:
     """Return the first parametric mutant that explains the whole syndrome, or none.
 
     One number must explain it, and several calls must determine that number. If each call has a
@@ -319,9 +319,9 @@ def on_a_curve(response: Response, *, accepts_recorded: bool = False) -> list[Ca
             it is accepted, the right number must be known to vary: if every call has the same
             head_dim, all large numbers give the same replies.
     """
-    for curve in response.recording.sweeps:
-        if _explains(curve, response, accepts_recorded):
-            return [Candidate(curve.id)]
+    for sweep in response.recording.sweeps:
+        if _explains(sweep, response, accepts_recorded):
+            return [Candidate(sweep.id)]
     return []
 
 
@@ -336,30 +336,30 @@ def of_one_number(recording: FaultDictionary) -> Set[str]:
     Only a sweep can prove them.
     """
     ids = set[str]()
-    for curve in recording.sweeps:
-        if _vary(_number(curve, i, recording.expected_reply(i)) for i in curve.calls):
-            ids.add(curve.id)
+    for sweep in recording.sweeps:
+        if _vary(_number(sweep, i, recording.expected_reply(i)) for i in sweep.calls):
+            ids.add(sweep.id)
     return ids
 
 
-def _explains(curve: Sweep, response: Response, accepts_recorded: bool) -> bool:
-    """Return whether one number of a sweep explains the whole syndrome. See `on_a_curve`."""
+def _explains(sweep: Sweep, response: Response, accepts_recorded: bool) -> bool:
+    """Return whether one number of a sweep explains the whole syndrome. See `on_a_sweep`."""
     syndrome, counted = response.syndrome.keys(), response.calls & response.written.keys()
-    if not syndrome <= curve.detected_in or syndrome.isdisjoint(curve.calls):
+    if not syndrome <= sweep.detected_in or syndrome.isdisjoint(sweep.calls):
         return False
-    calls = [i for i in curve.calls if i in counted]
+    calls = [i for i in sweep.calls if i in counted]
     if not all(map(response.has_expected_structure, calls)):
         return False
     # Another mutant with these replies shows that the attempt has another misconception.
     ids = {response.id(m) for m in response.mutants if _matches_all(response, m, calls)}
-    if not ids <= ({curve.id} if accepts_recorded else set()):
+    if not ids <= ({sweep.id} if accepts_recorded else set()):
         return False
-    paths = {i: _path(curve, i, response.written[i].actual) for i in calls}
+    paths = {i: _path(sweep, i, response.written[i].actual) for i in calls}
     nearest = _nearest([*paths.values()])
-    determining = [i for i, path in paths.items() if path.determines_number(curve, nearest.segment)]
+    determining = [i for i, path in paths.items() if path.determines_number(sweep, nearest.segment)]
     if nearest.distance > CLOSE or len(determining) < 2:
         return False
-    varies = _vary(_number(curve, i, response.written[i].expected) for i in determining)
+    varies = _vary(_number(sweep, i, response.written[i].expected) for i in determining)
     return not accepts_recorded if varies is None else varies
 
 
@@ -375,17 +375,17 @@ def _vary(numbers: Iterable[float | None]) -> bool | None:
     return max(known_numbers) - min(known_numbers) > APART
 
 
-def _number(curve: Sweep, call: int, reply: ReplyFingerprint) -> float | None:
+def _number(sweep: Sweep, call: int, reply: ReplyFingerprint) -> float | None:
     """Return the logarithm of the number that gives this reply, or None if the sweep has no such.
 
     It is relative to the first number of the sweep. Return None also if the reply changes too
     little with the number to determine it.
     """
-    path = _path(curve, call, reply)
+    path = _path(sweep, call, reply)
     nearest = _nearest([path])
-    if nearest.distance > CLOSE or not path.determines_number(curve, nearest.segment):
+    if nearest.distance > CLOSE or not path.determines_number(sweep, nearest.segment):
         return None
-    return (nearest.segment + nearest.along) / SEGMENTS * curve.step
+    return (nearest.segment + nearest.along) / SEGMENTS * sweep.step
 
 
 class _Path(NamedTuple):
@@ -401,12 +401,12 @@ class _Path(NamedTuple):
     move: Tensor
     point: Tensor
 
-    def determines_number(self, curve: Sweep, segment: int) -> bool:
+    def determines_number(self, sweep: Sweep, segment: int) -> bool:
         """Return whether the reply changes enough in this segment to determine the number."""
-        return float(self.move[segment].abs().max()) * SEGMENTS * VISIBLE >= CLOSE * curve.step
+        return float(self.move[segment].abs().max()) * SEGMENTS * VISIBLE >= CLOSE * sweep.step
 
 
-def _path(curve: Sweep, call: int, reply: ReplyFingerprint) -> _Path:
+def _path(sweep: Sweep, call: int, reply: ReplyFingerprint) -> _Path:
     """Return the sweep of one call, and a reply as a point beside it.
 
     In steps in which the recorded replies change their form, the path stays at the reply, so that
@@ -414,14 +414,14 @@ def _path(curve: Sweep, call: int, reply: ReplyFingerprint) -> _Path:
     path stays at it in each step of which a recorded reply has another form, and is infinitely far
     away in all others.
     """
-    position = curve.calls.index(call)
-    around = curve.answers[position].unfold(0, NODES, 1)  # (steps, N, NODES)
+    position = sweep.calls.index(call)
+    around = sweep.answers[position].unfold(0, NODES, 1)  # (steps, N, NODES)
     is_other = around.isnan().any(1)
-    if form_of(reply) == curve.forms[position]:
+    if form_of(reply) == sweep.forms[position]:
         norms = torch.tensor(
             [max(o.norm, SMALLEST) for o in reply.outputs for _ in o.projections]
         ).double()
-        point = torch.tensor(numbers_of(reply), dtype=torch.float64) / norms
+        point = torch.tensor(projections_of(reply), dtype=torch.float64) / norms
         changes = (is_other.any(1) & ~is_other.all(1))[:, None, None]
         points = torch.where(
             changes, point, torch.einsum("snk,pk->spn", around, _weights()) / norms

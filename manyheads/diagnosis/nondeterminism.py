@@ -22,7 +22,7 @@ SAME = 1e-6  # relative to the largest number: two answers are equal
 WIDTH = 1e-3  # relative range of a ratio that is the same for all numbers
 
 
-def proven_by_chance(response: Response) -> dict[int, str]:
+def proven_by_nondeterminism(response: Response) -> dict[int, str]:
     """Return the nondeterministic calls, mapped to the misconception that explains them.
 
     It is the misconception of all mutants that are wrong in the same calls as the attempt, and
@@ -49,7 +49,7 @@ def proven_by_chance(response: Response) -> dict[int, str]:
     return dict.fromkeys(sorted(random_calls), names.pop()) if len(names) == 1 else {}
 
 
-def due_to_chance(response: Response) -> tuple[Set[int], Sequence[str]]:
+def explained_nondeterminism(response: Response) -> tuple[Set[int], Sequence[str]]:
     """Return calls to leave out, and the misconceptions of nondeterminism that explain these.
 
     The attempt is nondeterministic in a call that has one right answer. A mutant fits if it is
@@ -77,7 +77,7 @@ def due_to_chance(response: Response) -> tuple[Set[int], Sequence[str]]:
         return fewest, [*names] if len(names) == 1 else []
     differ_in_numbers = {i for i in response.syndrome if response.has_expected_structure(i)}
     names = dict.fromkeys(name for varying, name in fitting if varying <= differ_in_numbers)
-    is_dropout = any(map(_drops, calls.values()))
+    is_dropout = any(map(_varies_like_dropout, calls.values()))
     if not names or not is_dropout or all(_is_multiple(calls[i]) for i in random_calls):
         return frozenset(), []
     return differ_in_numbers, [*names]
@@ -104,7 +104,7 @@ def _fitting_mutants(
     return [*fitting]
 
 
-def _drops(observation: ObservedReply) -> bool:
+def _varies_like_dropout(observation: ObservedReply) -> bool:
     """Return whether the numbers vary as the reference's dropout makes them vary, times one factor.
 
     The ranges over all copies are compared in the rows of the last axis; one row is enough. At each
@@ -117,13 +117,13 @@ def _drops(observation: ObservedReply) -> bool:
     # The first two rows are the minimum and the maximum over all copies.
     (minimum, maximum, *_), (expected_minimum, expected_maximum, *_) = tensors
     ratios = (maximum - minimum) / (expected_maximum - expected_minimum)
-    return bool(_is_constant(ratios).any())
+    return bool(_constant_rows(ratios).any())
 
 
 def _is_multiple(observation: ObservedReply) -> bool:
     """Return whether the numbers are the reference's numbers times one factor."""
     tensors = _first_outputs(observation)
-    return tensors is not None and bool(_is_constant((tensors[0] / tensors[1]).flatten()))
+    return tensors is not None and bool(_constant_rows((tensors[0] / tensors[1]).flatten()))
 
 
 def _first_outputs(observation: ObservedReply) -> tuple[Tensor, Tensor] | None:
@@ -134,7 +134,7 @@ def _first_outputs(observation: ObservedReply) -> tuple[Tensor, Tensor] | None:
     return outputs[0], expected
 
 
-def _is_constant(numbers: Tensor) -> Tensor:
+def _constant_rows(numbers: Tensor) -> Tensor:
     """Return for each row of the last axis whether its numbers are equal, and positive."""
     return (numbers.amax(-1) - numbers.amin(-1)) <= WIDTH * numbers.amin(-1)
 

@@ -124,28 +124,28 @@ HARD_CODED, BEHIND = "hard_coded_device", "mask_not_moved"
 _META = re.compile(r"(\b|_)meta(\b|_)", re.IGNORECASE)
 
 
-def needs_meta_numbers(comparison: ObservedReply) -> bool:
+def needs_meta_numbers(observation: ObservedReply) -> bool:
     """Return whether the attempt raised because it read numbers of a meta tensor, which has none.
 
     Correct code may do this, too.
     """
-    raised = comparison.reply.raised
+    raised = observation.reply.raised
     return (
         raised is not None
-        and has_no_numbers(comparison.expected)
+        and has_no_numbers(observation.expected)
         and bool(_META.search(raised.message))
     )
 
 
-def device_error(comparison: ObservedReply) -> str:
+def device_error(observation: ObservedReply) -> str:
     """Return a message if the arguments are on the meta device and another tensor is not, or ""."""
-    if not has_no_numbers(comparison.expected):
+    if not has_no_numbers(observation.expected):
         return ""
-    operations, raised = comparison.reply.operations, comparison.reply.raised
+    operations, raised = observation.reply.operations, observation.reply.raised
     error_kind = None if raised is None else kind_of(raised)
     is_error = error_kind is not None and error_kind.misconception == HARD_CODED
     if is_error or (operations is not None and operations.mixed):
-        if is_moved_after_a_call(comparison.call):
+        if is_moved_after_a_call(observation.call):
             return (
                 "tensors on two devices meet; one of them was made in an earlier call, before "
                 "the module moved"
@@ -153,13 +153,13 @@ def device_error(comparison: ObservedReply) -> str:
         return (
             "tensors on two devices meet; one of them was made on a fixed device, or taken to one"
         )
-    for output in comparison.reply.outputs:
+    for output in observation.reply.outputs:
         if output.device and output.device != "meta":
             return f"the output is on {output.device} wherever the arguments are"
     return ""
 
 
-def device_misconception(comparison: ObservedReply) -> str:
+def device_misconception(observation: ObservedReply) -> str:
     """Return the misconception that a call on the meta device proves, or "".
 
     It is a mask that did not move with its module, or else a device that is written into the code.
@@ -167,15 +167,15 @@ def device_misconception(comparison: ObservedReply) -> str:
     module. If the module moved after a call, a device in the code is not proven: tensors that the
     earlier call made stay behind, too.
     """
-    if not device_error(comparison):
+    if not device_error(observation):
         return ""
-    names = comparison.expected.parameters.keys()
-    if not all(names <= module.parameters.keys() for module in comparison.reply.modules):
+    names = observation.expected.parameters.keys()
+    if not all(names <= module.parameters.keys() for module in observation.reply.modules):
         return ""
-    for module in comparison.reply.modules:
+    for module in observation.reply.modules:
         if any(_may_be_a_mask(tensor.shape) for tensor in module.plain.values()):
             return BEHIND
-    return "" if is_moved_after_a_call(comparison.call) else HARD_CODED
+    return "" if is_moved_after_a_call(observation.call) else HARD_CODED
 
 
 def _may_be_a_mask(shape: Sequence[int]) -> bool:
@@ -219,12 +219,12 @@ def without_other_directions(
     return confirmed
 
 
-def _rows_are_moved(observed: ObservedReply) -> bool:
+def _rows_are_moved(observation: ObservedReply) -> bool:
     """Return whether each output has the rows of the right output in any order.
 
     Rows may be repeated. Outputs without numbers are not compared.
     """
-    for actual, expected in _tables(observed):
+    for actual, expected in _tables(observation):
         if actual.shape != expected.shape or actual.dim() < 2:
             return False
         rows = actual.reshape(-1, actual.shape[-1])
@@ -236,9 +236,9 @@ def _rows_are_moved(observed: ObservedReply) -> bool:
     return True
 
 
-def _something_is_missing(observed: ObservedReply) -> bool:
+def _something_is_missing(observation: ObservedReply) -> bool:
     """Return whether some numbers are missing or 0, or some sums too small and none too large."""
-    tables = _tables(observed)
+    tables = _tables(observation)
     for actual, expected in tables:
         if actual.numel() < expected.numel():
             return True
@@ -258,10 +258,10 @@ def _something_is_missing(observed: ObservedReply) -> bool:
     return bool((change <= tolerance).all()) and bool((change < -tolerance).any())
 
 
-def _tables(observed: ObservedReply) -> list[tuple[Tensor, Tensor]]:
+def _tables(observation: ObservedReply) -> list[tuple[Tensor, Tensor]]:
     """Return the outputs that are tensors in both replies: the attempt's and the reference's."""
-    outputs = [output.tensor for output in observed.reply.outputs]
-    pairs = zip(outputs, observed.expected_outputs, strict=False)
+    outputs = [output.tensor for output in observation.reply.outputs]
+    pairs = zip(outputs, observation.expected_outputs, strict=False)
     return [(a.double(), b.double()) for a, b in pairs if a is not None and b is not None]
 
 

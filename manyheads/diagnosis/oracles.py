@@ -141,7 +141,7 @@ def compare(oracle: Oracle, calls: Sequence[ObservedReply]) -> None:
             _OF_ONE_CALL[oracle](observation)
 
 
-def is_broken(oracle: Oracle, calls: Sequence[ObservedReply]) -> bool:
+def is_violated(oracle: Oracle, calls: Sequence[ObservedReply]) -> bool:
     """Return whether an attempt violates an oracle in these calls."""
     if oracle == "values" and any(map(_has_other_values, calls)):
         return True  # faster than `compare`, which writes evidence
@@ -465,12 +465,12 @@ def shown_by_oracles(
     """
     names: dict[int, str] = {}
     for check in sorted(recording.visible, key=lambda c: c.is_last):
-        violation = first_broken(groups_of(check, observations), observations)
+        violation = first_violation(groups_of(check, observations), observations)
         if violation is None or (check.is_last and names):
             continue
-        use, calls = violation.ask, [observations[i] for i in violation.calls]
+        use, calls = violation.use, [observations[i] for i in violation.calls]
         name = use.means or _shown_by_numbers(use.oracle, calls)
-        by_count = "" if name else _shown_by_count(recording, use, calls[-1])
+        by_count = "" if name else _shown_by_plain_numbers(recording, use, calls[-1])
         name = name or by_count
         has_expected_types = all(e.actual.output_kinds == e.expected.output_kinds for e in calls)
         if use.oracle != "kind" and not has_expected_types:
@@ -490,7 +490,7 @@ def _shown_by_numbers(oracle: Oracle, calls: Sequence[ObservedReply]) -> str:
     return name if have_numbers and is_shown(calls) else ""
 
 
-def plain_numbers(response: Response) -> list[Candidate]:
+def wrong_plain_numbers(response: Response) -> list[Candidate]:
     """Return for each call with a wrong count the only misconception that miscounts there.
 
     A count is a plain number, so no wrong tensor elsewhere in the file is its cause. The last wrong
@@ -498,14 +498,14 @@ def plain_numbers(response: Response) -> list[Candidate]:
     calls are evidence.
     """
     names: dict[int, str] = {}
-    for use in chain.from_iterable(check.asks for check in response.recording.visible):
+    for use in chain.from_iterable(check.oracle_uses for check in response.recording.visible):
         if use.oracle != "values":
             continue
         wrong_calls = _violating_calls(use, response.written)
         if not wrong_calls:
             continue
         last_wrong_reply = response.written[wrong_calls[-1]]
-        if name := _shown_by_count(response.recording, use, last_wrong_reply):
+        if name := _shown_by_plain_numbers(response.recording, use, last_wrong_reply):
             names |= dict.fromkeys(wrong_calls, name)
     return evidence("oracle", names)
 
@@ -513,10 +513,12 @@ def plain_numbers(response: Response) -> list[Candidate]:
 def _violating_calls(use: OracleUse, observations: Mapping[int, ObservedReply]) -> list[int]:
     """Return the calls of an oracle that violate it, each tested alone."""
     calls = [i for i in chain.from_iterable(use.calls) if i in observations]
-    return [i for i in calls if is_broken(use.oracle, [observations[i]])]
+    return [i for i in calls if is_violated(use.oracle, [observations[i]])]
 
 
-def _shown_by_count(recording: FaultDictionary, use: OracleUse, observation: ObservedReply) -> str:
+def _shown_by_plain_numbers(
+    recording: FaultDictionary, use: OracleUse, observation: ObservedReply
+) -> str:
     """Return the misconception of all mutants that return wrong plain numbers in an oracle's calls.
 
     Return "" if they have several misconceptions, if the oracle is not "values", or if the given
@@ -555,7 +557,7 @@ def _added_to_argument(calls: Sequence[ObservedReply]) -> list[ReplyPair]:
 class Violation:
     """A violated oracle, the group of calls that violates it, and the check's error."""
 
-    ask: OracleUse
+    use: OracleUse
     calls: tuple[int, ...]
     error: CheckFailed
 
@@ -567,13 +569,13 @@ def groups_of(check: PublicCheck, calls: Container[int]) -> list[Group]:
     """Return the oracles of a check with each group of calls that has all replies."""
     return [
         (use, group)
-        for use in check.asks
+        for use in check.oracle_uses
         for group in use.calls
         if all(map(calls.__contains__, group))
     ]
 
 
-def first_broken(
+def first_violation(
     groups: Iterable[Group], observations: Mapping[int, ObservedReply]
 ) -> Violation | None:
     """Return the first violated oracle, or None.

@@ -128,7 +128,7 @@ def _replies_as_attempt(response: Response, runner: LocalRunner, pair: Pair) -> 
         actual = response.written[i].actual
         reply = reply_in_default_dtype(runner, call, runner.execute(call))
         fingerprint = comparable_fingerprint(expected, call, summarise_copies(call, reply))
-        if not fingerprint.agrees(actual, response.recording.facets[i]):
+        if not fingerprint.agrees(actual, response.recording.compared_fields[i]):
             return False
     return True
 

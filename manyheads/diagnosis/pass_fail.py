@@ -192,7 +192,7 @@ def _of_parameters(symptom: Symptom) -> Symptom:
 
 def _symptom(recording: FaultDictionary, call: int, fingerprint: ReplyFingerprint) -> Symptom:
     """Return how a reply differs from the reference's, or an empty tuple if it agrees."""
-    expected, facets = recording.expected_reply(call), recording.facets[call]
+    expected, fields = recording.expected_reply(call), recording.compared_fields[call]
     if expected.raised == "refused":
         return () if fingerprint.raised == "refused" else NOT_REFUSED
     if expected.raised or fingerprint.raised:
@@ -200,16 +200,16 @@ def _symptom(recording: FaultDictionary, call: int, fingerprint: ReplyFingerprin
     differences = list[str]()
     if not fingerprint.agrees(expected, ("outputs",)):
         differences.append(_symptom_of_outputs(expected, fingerprint, recording.calls[call]))
-    if "parameters" in facets and expected.parameters != fingerprint.parameters:
+    if "parameters" in fields and expected.parameters != fingerprint.parameters:
         differences.append(f"parameters {_symptom_of_parameters(expected, fingerprint)}")
-    for facet in facets:
-        if facet in ("outputs", "parameters") or fingerprint.agrees(expected, (facet,)):
+    for field_name in fields:
+        if field_name in ("outputs", "parameters") or fingerprint.agrees(expected, (field_name,)):
             continue
-        if facet not in GRADIENTS:
-            differences.append(facet)
+        if field_name not in GRADIENTS:
+            differences.append(field_name)
         elif not differences:  # wrong numbers or other parameters have wrong gradients anyway
             is_cut = bool(_gradients_that_arrive(expected) - _gradients_that_arrive(fingerprint))
-            differences.append(f"{facet}{' cut' if is_cut else ''}")
+            differences.append(f"{field_name}{' cut' if is_cut else ''}")
     return tuple(differences)
 
 

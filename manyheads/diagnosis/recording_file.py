@@ -31,13 +31,13 @@ from ..submission.source import code_digest
 from .bank import MisconceptionText, sweeps_from_columns, sweeps_to_columns
 from .compact_storage import (
     TensorColumns,
-    from_columns,
     from_rows,
     from_sizes,
     frozen,
     narrow,
+    pairs_from_columns,
+    pairs_to_columns,
     read_tensors,
-    to_columns,
     to_rows,
     to_sizes,
 )
@@ -73,7 +73,7 @@ def save(recording: FaultDictionary) -> bytes:
     expected = [_stored_outputs(outputs, columns) for outputs in recording.expected]
     conditions = [_stored_condition(condition, columns) for condition in recording.conditions]
     tensor_columns = columns.columns()
-    curves, curve_columns = sweeps_to_columns(recording.sweeps)
+    sweeps, sweep_columns = sweeps_to_columns(recording.sweeps)
     body = {
         "format": FORMAT,
         "key": recording.key,
@@ -92,7 +92,7 @@ def save(recording: FaultDictionary) -> bytes:
         "drawn": recording.drawn,
         "tensors": columns.specs,
         "conditions": conditions,
-        **({"curves": curves} if curves else {}),
+        **({"curves": sweeps} if sweeps else {}),
     }
     indices = [
         _RANDOM if index is None else index
@@ -105,8 +105,8 @@ def save(recording: FaultDictionary) -> bytes:
         "answers": narrow(answers.view(len(recording.mutants), len(recording.calls)).T),
         **tensor_columns,
         **reply_columns,
-        **to_columns(recording.pairs),
-        **curve_columns,
+        **pairs_to_columns(recording.pairs),
+        **sweep_columns,
     }
     text = json.dumps(body, separators=(",", ":"), ensure_ascii=False)
     return bytes(
@@ -119,11 +119,11 @@ def save(recording: FaultDictionary) -> bytes:
 def read(path: Path) -> FaultDictionary:
     """Read a fault dictionary. Raises CourseError."""
     try:
-        return loaded(path.read_bytes())  # `loaded` caches by content
+        return load(path.read_bytes())  # `load` caches by content
     except FileNotFoundError as error:
         next_step = restore(path, "an instructor who has not released it yet")
         raise CourseError(f"{path} is not here. {next_step}") from error
-    except OtherFacets as error:
+    except OtherFields as error:
         raise CourseError(f"{path} {error}") from error
     except UNREADABLE as error:
         raise CourseError(
@@ -131,7 +131,7 @@ def read(path: Path) -> FaultDictionary:
         ) from error
 
 
-class OtherFacets(ValueError):
+class OtherFields(ValueError):
     """A file of this FORMAT has other fields of replies than the engine.
 
     The author of the change has not increased FORMAT.
@@ -151,7 +151,7 @@ UNREADABLE = (
 
 
 @lru_cache(maxsize=16)
-def loaded(data: bytes) -> FaultDictionary:
+def load(data: bytes) -> FaultDictionary:
     """Parse the bytes that `save` made. Raises the exceptions in UNREADABLE."""
     columns = safetensors.torch.load(data)
     # A safetensors file begins with the length of its JSON header, in eight bytes.
@@ -178,7 +178,7 @@ def loaded(data: bytes) -> FaultDictionary:
         },
         hidden=tuple(body["hidden"]),
         kills=tuple(body["kills"]),
-        pairs=from_columns(columns),
+        pairs=pairs_from_columns(columns),
         sweeps=sweeps_from_columns(body.get("curves", ()), columns),
         key=body["key"],
         drawn=drawn,
@@ -192,7 +192,7 @@ def current(exercise: Exercise) -> FaultDictionary | None:
     It is out of date if it was made from other files than the present ones.
     """
     try:
-        recording = loaded(exercise.fingerprints.read_bytes())
+        recording = load(exercise.fingerprints.read_bytes())
     except UNREADABLE:
         return None
     return recording if recording.key == key_of(exercise) else None
@@ -279,7 +279,10 @@ def _index_of(value: object, entries: _Distinct) -> int:
     return index
 
 
-_FACETS = ("raised", "undefined", "outputs", "gradients", *PLAIN)
+# The keys of a file, which has all fields of a reply.
+_STORED_FIELDS = ("raised", "undefined", "outputs", "gradients", *PLAIN)
+# The attribute of a key that has another name. The key stays, so that files remain readable.
+_ATTRIBUTES = {"undefined": "has_nan"}
 
 
 def _replies_body(
@@ -290,28 +293,28 @@ def _replies_body(
     Args:
         replies: for each call the different replies.
     """
-    values: dict[str, _Distinct] = {name: {} for name in _FACETS}
+    values: dict[str, _Distinct] = {name: {} for name in _STORED_FIELDS}
     rows: _Distinct = {}
     structures = list[int]()  # for each reply the index of its row
     projections, norms = list[tuple[float, ...]](), list[float]()  # of tensors with numbers
     for reply in chain.from_iterable(replies):
-        facets = {name: getattr(reply, name) for name in _FACETS}
-        facets["outputs"] = [_without_numbers(output) for output in reply.outputs]
+        fields = {name: getattr(reply, _ATTRIBUTES.get(name, name)) for name in _STORED_FIELDS}
+        fields["outputs"] = [_without_numbers(output) for output in reply.outputs]
         gradients = {name: reply.gradients[name] for name in sorted(reply.gradients)}
-        facets["gradients"] = {
+        fields["gradients"] = {
             name: gradient and _without_numbers(gradient) for name, gradient in gradients.items()
         }
-        row = [_index_of(facets[name], values[name]) for name in _FACETS]
+        row = [_index_of(fields[name], values[name]) for name in _STORED_FIELDS]
         structures.append(_index_of(row, rows))
         for fingerprint in (*reply.outputs, *gradients.values()):
             if fingerprint is not None and len(fingerprint.projections) == PROJECTIONS:
                 projections.append(fingerprint.projections)
                 norms.append(fingerprint.norm)
     integers, sizes = to_rows(torch.tensor(projections, dtype=torch.float64).view(-1, PROJECTIONS))
-    row_table = torch.tensor(_values(rows), dtype=torch.long).view(-1, len(_FACETS))
+    row_table = torch.tensor(_values(rows), dtype=torch.long).view(-1, len(_STORED_FIELDS))
     body: dict[str, object] = {
         "counts": [len(call_replies) for call_replies in replies],
-        "values": {name: _values(values[name]) for name in _FACETS},
+        "values": {name: _values(values[name]) for name in _STORED_FIELDS},
     }
     columns = {
         "replies.structures": narrow(row_table),
@@ -336,19 +339,21 @@ class _Replies(Sequence[Sequence[ReplyFingerprint]]):
 
     def __init__(self, body: dict[str, Any], columns: dict[str, Tensor]) -> None:
         """Read the tables. Raises ValueError if they contradict each other."""
-        if differ := sorted({*body["values"]} ^ {*_FACETS}):
+        if differ := sorted({*body["values"]} ^ {*_STORED_FIELDS}):
             problem = (
                 f"is of format {FORMAT}, as this engine is, and differs from it in "
                 f"{', '.join(differ)}"
             )
-            raise OtherFacets(
+            raise OtherFields(
                 f"{problem}. Next: increase FORMAT in {Path(__file__).name}, then course release"
             )
-        values = [list(map(frozen, body["values"][name])) for name in _FACETS]
+        values = [list(map(frozen, body["values"][name])) for name in _STORED_FIELDS]
         self._structures = list[dict[str, Any]]()
         tensor_counts = []  # for each structure, the tensors whose numbers are stored
         for row in columns["replies.structures"].tolist():
-            structure: dict[str, Any] = dict(zip(_FACETS, map(getitem, values, row), strict=True))
+            structure: dict[str, Any] = dict(
+                zip(_STORED_FIELDS, map(getitem, values, row), strict=True)
+            )
             tensors = (*structure["outputs"], *structure["gradients"].values())
             numbered = [tensor for tensor in tensors if tensor and tensor[-1] == PROJECTIONS]
             self._structures.append(structure)
@@ -388,7 +393,8 @@ def _reply(structure: dict[str, Any], tensor_numbers: _Numbers) -> ReplyFingerpr
         name: gradient and _tensor(gradient, tensor_numbers)
         for name, gradient in structure["gradients"].items()
     }
-    return ReplyFingerprint(**{**structure, "outputs": outputs, "gradients": gradients})
+    fields: dict[str, Any] = structure | {"outputs": outputs, "gradients": gradients}
+    return ReplyFingerprint(**{_ATTRIBUTES.get(name, name): fields[name] for name in fields})
 
 
 def _tensor(structure: Any, tensor_numbers: _Numbers) -> TensorFingerprint:

@@ -26,7 +26,7 @@ from ..checks.runner import target_of
 from ..diagnosis.bank import Diagnosis
 from ..diagnosis.fault_dictionary import PublicCheck
 from ..diagnosis.observed_reply import ObservedReply, first_of
-from ..diagnosis.oracles import Violation, first_broken, groups_of
+from ..diagnosis.oracles import Violation, first_violation, groups_of
 from ..result import State
 from ..submission.source import DEFINITIONS, NO_TEXT, Source
 from .definition_faults import (
@@ -173,7 +173,7 @@ def _failures_of(
         groups.sort(
             key=lambda group: any(says_unwritten(observations[i].reply.raised) for i in group[1])
         )
-        violation = first_broken(groups, observations)
+        violation = first_violation(groups, observations)
         if violation is not None:
             failures.append(_failure(name, check, violation, replies))
     return failures
@@ -184,7 +184,7 @@ def _failure(
 ) -> Failure:
     """Return the failure of a function that violates an oracle of a check."""
     evidence, raised = evidence_of(violation.error, is_shown=not replies.is_graded)
-    oracle = violation.ask.oracle
+    oracle = violation.use.oracle
     signatures = replies.signatures.get(name, ())
     forms = [signature.form for signature in signatures]
     advice = return_order_advice(replies.source, name, forms[0]) if forms else ""
@@ -197,7 +197,7 @@ def _failure(
     wrong_calls = (replies.observations[i] for i in violation.calls)
     is_off_topic, origin = False, ""
     if oracle == "values":
-        is_off_topic = any(ask.oracle == "moves" for ask in check.asks)
+        is_off_topic = any(use.oracle == "moves" for use in check.oracle_uses)
         origin = next(filter(None, map(origin_of_numbers, wrong_calls)), "")
         origin = name_arguments(origin, signatures)
     return Failure(
@@ -206,7 +206,7 @@ def _failure(
         raised,
         advice,
         violation.calls,
-        implied_misconception=violation.ask.means,
+        implied_misconception=violation.use.means,
         is_off_topic=is_off_topic,
         origin=origin,
     )
@@ -241,7 +241,7 @@ def _not_yet_checked(replies: PublicReplies) -> set[str]:
     """
     run_ids = {visible.check.id for visible in replies.visible}
     waiting = [check for check in replies.dictionary.visible if check.id not in run_ids]
-    asks = (ask for check in waiting for ask in check.asks)
+    asks = (ask for check in waiting for ask in check.oracle_uses)
     # The last call of a group is the one that is checked. It is compared with those before it.
     checked_calls = {group[-1] for ask in asks for group in ask.calls}
     return {target_of(replies.dictionary.calls[i]) for i in checked_calls}

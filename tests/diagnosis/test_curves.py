@@ -15,7 +15,7 @@ from manyheads.checks.runner import LocalRunner
 from manyheads.diagnosis.bank import Bank, ParametricMutant, sweeps_from_columns, sweeps_to_columns
 from manyheads.diagnosis.fault_dictionary import FaultDictionary, PublicCheck, Response, differs
 from manyheads.diagnosis.fingerprint import fingerprint_of
-from manyheads.diagnosis.match import on_a_curve
+from manyheads.diagnosis.match import on_a_sweep
 from manyheads.diagnosis.observed_reply import ObservedReply, observed
 
 Function = Callable[[Tensor], Tensor]
@@ -93,8 +93,8 @@ def recording() -> FaultDictionary:
             hint="",
             points=1,
             calls=(i,),
-            facets=("outputs", "dtype"),
-            asks=(),
+            reply_fields=("outputs", "dtype"),
+            oracle_uses=(),
         )
         for i, id_ in enumerate(ids)
     )
@@ -115,7 +115,7 @@ def named(names: dict[str, object], call_indices: set[int]) -> list[str]:
         if i in call_indices and differs(RECORDED, i, observed_reply.actual)
     }
     assert syndrome
-    return [fault.id for fault in on_a_curve(Response(RECORDED, written, syndrome, call_indices))]
+    return [fault.id for fault in on_a_sweep(Response(RECORDED, written, syndrome, call_indices))]
 
 
 def by(scale: Callable[[int], float]) -> dict[str, object]:

@@ -81,8 +81,8 @@ def test_numbers_and_fields_of_two_misconceptions_whatever_the_order_of_the_bank
         hint="",
         points=1,
         calls=(0,),
-        facets=("outputs", "mutated"),
-        asks=(),
+        reply_fields=("outputs", "mutated"),
+        oracle_uses=(),
     )
     recording = FaultDictionary(
         exercise="any",
