@@ -43,7 +43,7 @@ class ParametricMutant:
     Attributes:
         id: the misconception.
         knobs: returns the arguments of `make` for a number.
-        low, high: the limits of the number.
+        low, high: the smallest and the largest number.
         make: makes the mutant; the bank's `make`, or a function that applies an edit.
     """
 
@@ -55,7 +55,7 @@ class ParametricMutant:
 
     @property
     def grid(self) -> tuple[float, ...]:
-        """The logarithms of the numbers that are recorded."""
+        """The logarithms of the POINTS numbers that are recorded, from `low` to `high`."""
         return tuple(math.log(self.low) + self.step * position for position in range(POINTS))
 
     @property
@@ -100,7 +100,7 @@ def projections_of(reply: ReplyFingerprint) -> list[float]:
 
 
 def sweeps_to_columns(sweeps: Sequence[Sweep]) -> tuple[list[object], dict[str, Tensor]]:
-    """Return the sweeps as entries of a file's body and as its columns."""
+    """Return the sweeps as entries of a file's body, and the columns with their numbers."""
     if not sweeps:
         return [], {}
     rows = torch.cat(
@@ -146,6 +146,8 @@ def _three_hints(hints: tuple[str, ...]) -> tuple[str, ...]:
 
 
 class _Words(BaseModel):
+    """Texts in a file. One that is None is taken from another source (see `_text`)."""
+
     model_config = ConfigDict(extra="forbid", frozen=True)
     title: str | None = None
     explanation: str | None = None
@@ -153,6 +155,8 @@ class _Words(BaseModel):
 
 
 class _Text(_Words):
+    """The texts of a misconception in a file. Those in `overrides` hold for one exercise, by id."""
+
     shows: Direction | None = None
     overrides: dict[str, _Words] = {}
 
@@ -220,7 +224,8 @@ class Bank:
     def combine(self, first: Mutant, second: Mutant) -> Namespace | None:
         """Return an attempt with the changes of both mutants, or None if they do not combine.
 
-        They do not if both change the same text or argument, or if only one mutant is an edit.
+        They do not if both change the same text or argument, if only one of the mutants is an edit,
+        or if the text with both edits cannot be made or imported.
         """
         if first.faults.keys() & second.faults.keys():
             return None
@@ -240,7 +245,7 @@ class Bank:
 def load_bank(exercise: Exercise) -> Bank:
     """Load the bank of an exercise. Raises CourseError.
 
-    It has no mutants if the file is missing.
+    If the file with the mutants is missing, the bank has only the texts.
     """
     path, reference = exercise.misconceptions, exercise.solution
     texts = _texts(exercise.root / "grader" / "texts.yaml", exercise.id)
@@ -267,7 +272,8 @@ def _row_of(
 ) -> tuple[Any, ...]:
     """Return a row of MUTANTS or FAMILIES.
 
-    Raises CourseError, with the row's number in the table, if it has another form.
+    Raises CourseError, with the row's number in the table, if it is no tuple of this length, or if
+    its id or a mutant's change has another type.
     """
     form = {"MUTANTS": "an id and an edit", "FAMILIES": "an id, a function, and two limits"}[table]
     if (
@@ -286,7 +292,11 @@ def _row_of(
 
 
 def _families(exercise: Exercise, bank: Bank, listed: object) -> tuple[ParametricMutant, ...]:
-    """Return the parametric mutants of FAMILIES. Raises CourseError."""
+    """Return the parametric mutants of FAMILIES.
+
+    Raises CourseError if it is no tuple, if a row has another form, or if a row needs a missing
+    `make`.
+    """
     path, again = exercise.misconceptions, f"then course verify {exercise.id}"
     if not isinstance(listed, tuple):
         raise CourseError(f"{path}: FAMILIES is not a tuple. Next: make it one, {again}")
@@ -312,7 +322,11 @@ def _families(exercise: Exercise, bank: Bank, listed: object) -> tuple[Parametri
 def _mutant(
     exercise: Exercise, bank: Bank, id_: str, change: Edit | Mapping[str, object]
 ) -> Mutant:
-    """Return the mutant of a row of MUTANTS. Raises CourseError."""
+    """Return the mutant of a row of MUTANTS.
+
+    Raises CourseError if `make` is missing or raises, or if the edit cannot be made or its text
+    cannot be imported.
+    """
     path, (reference, source) = exercise.misconceptions, bank.reference
     again = f"then course verify {exercise.id}"
     if not isinstance(change, Edit):
@@ -342,14 +356,15 @@ def _mutant(
 def _edited_namespace(exercise: Exercise, id_: str, source: str, edit: Edit) -> Namespace:
     """Return the namespace of the edited reference.
 
-    Raises CourseError, which blames the mutant, if the edited text cannot be imported. If the
-    reference itself cannot be imported, raises BrokenReference, which blames the reference.
+    Raises CourseError, which blames the mutant, if the edited text cannot be imported. Raises
+    BrokenReference, which blames the reference, if the text cannot be imported without the edit,
+    either. Raises EditError if the edit cannot be made.
     """
     reference, edited = exercise.solution, edit.apply(source)
     try:
         return namespace_of_source(edited, reference)
     except BrokenReference as broken:
-        namespace_of_source(source, reference)
+        namespace_of_source(source, reference)  # raises if the reference is to blame
         cause = broken.__cause__
         _, line = place_of(cause, lambda file: file == reference) or (reference, 0)
         lines = edited.splitlines()
@@ -366,8 +381,8 @@ def _edited_namespace(exercise: Exercise, id_: str, source: str, edit: Edit) -> 
 def _texts(path: Path, exercise: str) -> dict[str, MisconceptionText]:
     """Return the texts by misconception.
 
-    The engine has texts for the misconceptions that it names itself. The course's texts come before
-    these, and the course's texts for this exercise before all others.
+    The engine has texts for the misconceptions that it names itself. A text of the course is
+    preferred to one of the engine, and a text of the course for this exercise to both.
     """
     engine, course = _read(Path(__file__).with_name("texts.yaml")), _read(path)
     texts = {}
@@ -379,13 +394,13 @@ def _texts(path: Path, exercise: str) -> dict[str, MisconceptionText]:
 
 
 class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
-    """A loader of YAML's safe values that refuses a repeated key.
+    """A loader of YAML's safe values that refuses a key which a mapping has already.
 
-    The value of the first one would be lost.
+    The first value of the key would be lost.
     """
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        """Return a mapping. Raises CourseError, with the line of a repeated key."""
+        """Return a mapping. Raises CourseError, with the line, if it has a key twice."""
         keys = set[str]()
         for key, _ in node.value:
             if key.value in keys:
@@ -413,7 +428,10 @@ def _read(path: Path) -> dict[str, _Text]:
 
 
 def _text(*sources: _Words) -> MisconceptionText:
-    """Return a misconception's text. Each field is taken from the first source that has it."""
+    """Return a misconception's text. Each field is taken from the first source that has it.
+
+    Without a source the title, the explanation and the hints are empty.
+    """
     fields: dict[str, object] = {"title": "", "explanation": "", "hints": ("", "", "")}
     for words in reversed(sources):
         fields |= {name: value for name, value in words if value}
@@ -451,7 +469,10 @@ NOTHING = Diagnosis()
 
 
 def named(words: AllWords, id_: str, alternatives: tuple[str, ...] = ()) -> Diagnosed:
-    """Return a misconception with its title and first hint."""
+    """Return a misconception with its title and first hint.
+
+    Without a text, the title is the id with spaces, and the hint is "".
+    """
     text = words.get(id_)
     title, hint = (id_.replace("_", " "), "") if text is None else (text.title, text.hints[0])
     return Diagnosed(id=id_, title=title, hint=hint, alternatives=alternatives)

@@ -63,7 +63,7 @@ def observed(
 
 
 def first_of(expected: Expected) -> Tensor | None:
-    """Return the first output, or None if there is none or if it has no numbers."""
+    """Return the reference's first output, or None if it has none or one without numbers."""
     return expected[0] if expected else None
 
 
@@ -75,7 +75,10 @@ ZERO = 1e-6  # relative to the largest number: a smaller one counts as 0
 
 
 def is_of_copies(call: Call) -> bool:
-    """Return whether the call gives a module in training mode many copies of one input."""
+    """Return whether the call gives a module in training mode many copies of one input.
+
+    The copies are the rows of the first tensor argument, MIN_COPIES at least.
+    """
     if not call.random or not isinstance(call.subject, Build) or not call.subject.training:
         return False
     tensor = next((value for value in call.args if isinstance(value, Tensor)), None)
@@ -97,9 +100,11 @@ def summarise_copies(call: Call, reply: Reply) -> Reply:
 def _extremes(output: Output) -> Output:
     """Return an output in which four rows over all copies replace the copies.
 
-    They are the minimum, the maximum, the smallest absolute value that is not 0, and 1 if in some
-    copy the number is 0 while other numbers of its last axis are not. An output without floats, or
-    with a single axis, does not change.
+    They are the minimum, the maximum, the smallest absolute value that is not 0, and a flag. It is
+    1 if in some copy the number is 0 while another number in its row of the last axis is not. If
+    the number is 0 in all copies, so is the smallest absolute value.
+
+    An output does not change if it has no floats, is empty, or has fewer than two axes.
     """
     tensor = output.tensor
     if tensor is None or not tensor.is_floating_point():
@@ -138,7 +143,11 @@ def needs_meta_numbers(observation: ObservedReply) -> bool:
 
 
 def device_error(observation: ObservedReply) -> str:
-    """Return a message if the arguments are on the meta device and another tensor is not, or ""."""
+    """Return a message if the arguments are on the meta device and another tensor is not, or "".
+
+    It is another tensor of the code, which PyTorch refuses or which operations mix with the
+    arguments, or an output.
+    """
     if not has_no_numbers(observation.expected):
         return ""
     operations, raised = observation.reply.operations, observation.reply.raised
@@ -162,10 +171,15 @@ def device_error(observation: ObservedReply) -> str:
 def device_misconception(observation: ObservedReply) -> str:
     """Return the misconception that a call on the meta device proves, or "".
 
-    It is a mask that did not move with its module, or else a device that is written into the code.
-    Return "" if no device is wrong, or if a weight is no parameter: then it cannot follow the
-    module. If the module moved after a call, a device in the code is not proven: tensors that the
-    earlier call made stay behind, too.
+    The first of these applies:
+
+    1. Return "" if no device is wrong, or if a weight is no parameter: then it cannot follow the
+       module.
+    2. It is a mask that did not move with its module, if the module has a plain tensor that may be
+       one.
+    3. Return "" if the module moved after a call: tensors that the earlier call made stay behind,
+       too.
+    4. It is a device that is written into the code.
     """
     if not device_error(observation):
         return ""
@@ -179,15 +193,18 @@ def device_misconception(observation: ObservedReply) -> str:
 
 
 def _may_be_a_mask(shape: Sequence[int]) -> bool:
-    """Return whether the shape is a matrix that all sequences and heads share.
+    """Return whether a tensor of this shape is one matrix, which all sequences and heads share.
 
-    A stored input or a cache has more than one.
+    A stored input or a cache has more than one matrix.
     """
     return len(shape) > 1 and all(length == 1 for length in shape[:-2])
 
 
 def is_moved_after_a_call(call: Call) -> bool:
-    """Return whether a module answers a first call before it moves to the meta device."""
+    """Return whether a module answers a first call before it moves to the meta device.
+
+    It is built without a device, and the call has a meta tensor.
+    """
     if not call.around or not isinstance(call.subject, Build) or call.subject.device is not None:
         return False
     return any(isinstance(value, Tensor) and value.device.type == "meta" for value in call.args)
@@ -202,7 +219,10 @@ def without_other_directions(
     observations: Mapping[int, ObservedReply],
     directions: Mapping[str, Direction],
 ) -> dict[int, str]:
-    """Return the names by call, without misconceptions of which no answer has the direction.
+    """Return the misconceptions by call, without those whose direction no answer has.
+
+    One answer with the direction is enough for all calls of a misconception. A misconception
+    without a direction is kept.
 
     Args:
         names: the misconceptions, by call.
@@ -222,7 +242,8 @@ def without_other_directions(
 def _rows_are_moved(observation: ObservedReply) -> bool:
     """Return whether each output has the rows of the right output in any order.
 
-    Rows may be repeated. Outputs without numbers are not compared.
+    Rows may be repeated. An output with fewer than two axes, or of another shape, has not. Outputs
+    without numbers are not compared.
     """
     for actual, expected in _tables(observation):
         if actual.shape != expected.shape or actual.dim() < 2:
@@ -237,7 +258,13 @@ def _rows_are_moved(observation: ObservedReply) -> bool:
 
 
 def _something_is_missing(observation: ObservedReply) -> bool:
-    """Return whether some numbers are missing or 0, or some sums too small and none too large."""
+    """Return whether numbers are missing, are 0, or are sums that lack a term.
+
+    1. An output has fewer numbers than the right one.
+    2. A number of an output with the right shape is 0, and the right one is not.
+    3. The last of several outputs has the right shape. Some of its numbers are too small, and none
+       is too large.
+    """
     tables = _tables(observation)
     for actual, expected in tables:
         if actual.numel() < expected.numel():
@@ -259,7 +286,7 @@ def _something_is_missing(observation: ObservedReply) -> bool:
 
 
 def _tables(observation: ObservedReply) -> list[tuple[Tensor, Tensor]]:
-    """Return the outputs that are tensors in both replies: the attempt's and the reference's."""
+    """Return the outputs that have numbers in both replies: the attempt's and the reference's."""
     outputs = [output.tensor for output in observation.reply.outputs]
     pairs = zip(outputs, observation.expected_outputs, strict=False)
     return [(a.double(), b.double()) for a, b in pairs if a is not None and b is not None]

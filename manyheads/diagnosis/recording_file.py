@@ -46,13 +46,14 @@ from .fingerprint import PLAIN, PROJECTIONS, ReplyFingerprint, TensorFingerprint
 from .observed_reply import Expected
 
 FORMAT = 11  # increase it if the format or the recorded values change
+_LENGTH_BYTES = 8  # a safetensors file begins with the length of its JSON header
 _RANDOM = -1  # stands for the index of a reply that is nondeterministic
 
 
 def key_of(exercise: Exercise) -> str:
     """Return a hash of everything that an exercise's fault dictionary is made from, without texts.
 
-    The only part of the engine in it is the format's number.
+    The only parts of the engine in it are the format's number and the known kinds of exceptions.
     """
     paths = [path for path in exercise.recorded_from() if path.exists()]
     digests = [(path.name, code_digest(path.read_text(encoding="utf-8"))) for path in paths]
@@ -66,7 +67,7 @@ def key_of(exercise: Exercise) -> str:
 
 
 def save(recording: FaultDictionary) -> bytes:
-    """Return the bytes of the file, which are the same for the same content."""
+    """Return the bytes of the file, which are the same for the same content. `load` reads them."""
     columns = TensorColumns(recording.drawn)
     replies, reply_columns = _replies_body(recording.replies)
     calls = [_stored(call, columns) for call in recording.calls]
@@ -117,7 +118,7 @@ def save(recording: FaultDictionary) -> bytes:
 
 
 def read(path: Path) -> FaultDictionary:
-    """Read a fault dictionary. Raises CourseError."""
+    """Read a fault dictionary. Raises CourseError if it is missing or cannot be read."""
     try:
         return load(path.read_bytes())  # `load` caches by content
     except FileNotFoundError as error:
@@ -132,7 +133,7 @@ def read(path: Path) -> FaultDictionary:
 
 
 class OtherFields(ValueError):
-    """A file of this FORMAT has other fields of replies than the engine.
+    """A file of this FORMAT has other reply fields than the engine.
 
     The author of the change has not increased FORMAT.
     """
@@ -152,11 +153,13 @@ UNREADABLE = (
 
 @lru_cache(maxsize=16)
 def load(data: bytes) -> FaultDictionary:
-    """Parse the bytes that `save` made. Raises the exceptions in UNREADABLE."""
+    """Return the fault dictionary that `save` made these bytes from; for equal bytes the same one.
+
+    Raises the exceptions in UNREADABLE.
+    """
     columns = safetensors.torch.load(data)
-    # A safetensors file begins with the length of its JSON header, in eight bytes.
-    length = int.from_bytes(data[:8], "little")
-    header = json.loads(data[8 : 8 + length])
+    length = int.from_bytes(data[:_LENGTH_BYTES], "little")
+    header = json.loads(data[_LENGTH_BYTES : _LENGTH_BYTES + length])
     body: dict[str, Any] = json.loads(header["__metadata__"]["body"])
     if body["format"] != FORMAT:
         raise ValueError("another format")
@@ -189,7 +192,7 @@ def load(data: bytes) -> FaultDictionary:
 def current(exercise: Exercise) -> FaultDictionary | None:
     """Return an exercise's fault dictionary, or None if it is missing, damaged or out of date.
 
-    It is out of date if it was made from other files than the present ones.
+    It is out of date if it has another format, or was made from other files than the present ones.
     """
     try:
         recording = load(exercise.fingerprints.read_bytes())
@@ -210,6 +213,7 @@ def _read_calls(bodies: Iterable[Any], tensors: list[Tensor]) -> tuple[Call, ...
 
 
 def _stored_condition(condition: RecordedCondition, columns: TensorColumns) -> dict[str, object]:
+    """Return a condition as JSON, with indices of `columns` in place of its tensors."""
     return {
         "function": condition.function,
         "rule": condition.rule,
@@ -235,6 +239,7 @@ def _read_condition(stored: Mapping[str, Any], tensors: list[Tensor]) -> Recorde
 
 
 def _stored_outputs(outputs: Expected, columns: TensorColumns) -> list[int | None]:
+    """Add the reference's outputs to the columns, and return their indices."""
     return [None if t is None else columns.add(t, rounded=True) for t in outputs]
 
 
@@ -243,6 +248,7 @@ def _read_outputs(indices: Sequence[int | None], tensors: Sequence[Tensor]) -> E
 
 
 def _read_mutant(id_: str, indices: Sequence[int]) -> RecordedMutant:
+    """Return a mutant whose replies have these indices, where _RANDOM stands for none."""
     return RecordedMutant(id_, tuple([None if i == _RANDOM else i for i in indices]))
 
 
@@ -266,8 +272,8 @@ def _renumbered(body: Any, indices: Sequence[int]) -> Any:
 
 
 # A structure is a reply without the numbers of its tensors. It is stored once, as a row of indices:
-# for each field, the index of its value among all values of this field.
-
+# for each field, the index of its value among all values of this field. `Response.structure` is
+# something else: the compared fields of a reply.
 
 # Different values, each with its index. A key is the JSON of its value.
 _Distinct = dict[str, tuple[int, object]]
@@ -327,10 +333,12 @@ def _replies_body(
 
 
 def _values(entries: _Distinct) -> list[object]:
+    """Return the values in the order of their indices."""
     return [value for _, value in entries.values()]
 
 
 def _without_numbers(tensor: TensorFingerprint) -> list[object]:
+    """Return a tensor's part of a structure, which `_tensor` reads: fields and count of numbers."""
     return [tensor.kind, tensor.shape, tensor.extremes, len(tensor.projections)]
 
 
@@ -338,7 +346,11 @@ class _Replies(Sequence[Sequence[ReplyFingerprint]]):
     """The replies to each call, which are read from the columns when they are first needed."""
 
     def __init__(self, body: dict[str, Any], columns: dict[str, Tensor]) -> None:
-        """Read the tables. Raises ValueError if they contradict each other."""
+        """Read the tables.
+
+        Raises OtherFields if the file has other fields than the engine, and ValueError if the
+        columns contradict each other.
+        """
         if differ := sorted({*body["values"]} ^ {*_STORED_FIELDS}):
             problem = (
                 f"is of format {FORMAT}, as this engine is, and differs from it in "
@@ -355,9 +367,9 @@ class _Replies(Sequence[Sequence[ReplyFingerprint]]):
                 zip(_STORED_FIELDS, map(getitem, values, row), strict=True)
             )
             tensors = (*structure["outputs"], *structure["gradients"].values())
-            numbered = [tensor for tensor in tensors if tensor and tensor[-1] == PROJECTIONS]
+            counts = [tensor[-1] for tensor in tensors if tensor]  # numbers of each tensor
             self._structures.append(structure)
-            tensor_counts.append(len(numbered))
+            tensor_counts.append(counts.count(PROJECTIONS))
         self._structure: list[int] = columns["replies.structure"].tolist()
         self._numbers = from_rows(columns["replies.projections"].T, columns["replies.sizes"])
         self._norms = from_sizes(columns["replies.norms"])
@@ -387,7 +399,7 @@ _Numbers = Iterator[tuple[tuple[float, ...], float]]  # the projections and the 
 
 
 def _reply(structure: dict[str, Any], tensor_numbers: _Numbers) -> ReplyFingerprint:
-    """Return the reply with a structure. Its tensors take the next numbers."""
+    """Return the reply with a structure. Its tensors take the next of the numbers."""
     outputs = tuple(_tensor(output, tensor_numbers) for output in structure["outputs"])
     gradients = {
         name: gradient and _tensor(gradient, tensor_numbers)
@@ -398,6 +410,7 @@ def _reply(structure: dict[str, Any], tensor_numbers: _Numbers) -> ReplyFingerpr
 
 
 def _tensor(structure: Any, tensor_numbers: _Numbers) -> TensorFingerprint:
+    """Return a tensor with the next numbers. If it has not PROJECTIONS, its numbers are 0."""
     kind, shape, extremes, count = structure
     projections, norm = next(tensor_numbers) if count == PROJECTIONS else ((0.0,) * count, 0.0)
     return TensorFingerprint(kind, shape, extremes, projections, norm)
