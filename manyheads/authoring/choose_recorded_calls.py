@@ -535,7 +535,7 @@ def _worth(rows: Sequence[ReplyNumbers], calls: Sequence[Call]) -> list[int]:
 
 def recorded_curves(bank: Bank, recorded: RecordedCalls) -> tuple[Sweep, ...]:
     """Return the sweeps of all parametric mutants that are detected in calls of two checks."""
-    curves = (_curve(family, recorded) for family in bank.families)
+    curves = (_curve(family, recorded) for family in bank.parametric_mutants)
     return tuple(curve for curve in curves if len(curve.calls) > 1)
 
 

@@ -212,14 +212,14 @@ class Bank:
         mutants: the mutants, most likely first.
         texts: the texts by misconception.
         reference: the path and the source text of the reference.
-        families: the parametric mutants.
+        parametric_mutants: the mutants of the bank's table FAMILIES.
     """
 
     make: Callable[..., Namespace] | None
     mutants: tuple[Mutant, ...]
     texts: Mapping[str, MisconceptionText]
     reference: tuple[Path, str] = field(default=(Path(), ""), repr=False, compare=False)
-    families: tuple[ParametricMutant, ...] = ()
+    parametric_mutants: tuple[ParametricMutant, ...] = ()
 
     def combine(self, first: Mutant, second: Mutant) -> Namespace | None:
         """Return an attempt with the changes of both mutants, or None if they do not combine.
@@ -259,23 +259,25 @@ def load_bank(exercise: Exercise) -> Bank:
         )
     source = reference.read_text(encoding="utf-8") if reference.exists() else ""
     bank = Bank(make if callable(make) else None, (), texts, (reference, source))
-    families = _families(exercise, bank, names.get("FAMILIES", ()))
+    parametric_mutants = _parametric_mutants(exercise, bank, names.get("FAMILIES", ()))
     mutants = tuple(
-        _mutant(exercise, bank, *_row_of(exercise, "MUTANTS", i, listed[i], 2))
-        for i in range(len(listed))
+        _mutant(exercise, bank, *_row_of(exercise, "MUTANTS", index, row))
+        for index, row in enumerate(listed)
     )
-    return replace(bank, mutants=mutants, families=families)
+    return replace(bank, mutants=mutants, parametric_mutants=parametric_mutants)
 
 
-def _row_of(
-    exercise: Exercise, table: str, index: int, row: object, length: int
-) -> tuple[Any, ...]:
+# For each table the form of a row, and the number of its values
+_ROWS = {"MUTANTS": ("an id and an edit", 2), "FAMILIES": ("an id, a function, and two limits", 3)}
+
+
+def _row_of(exercise: Exercise, table: str, index: int, row: object) -> tuple[Any, ...]:
     """Return a row of MUTANTS or FAMILIES.
 
-    Raises CourseError, with the row's number in the table, if it is no tuple of this length, or if
-    its id or a mutant's change has another type.
+    Raises CourseError, with the row's number in the table, if it is no tuple of the right length,
+    or if its id or a mutant's change has another type.
     """
-    form = {"MUTANTS": "an id and an edit", "FAMILIES": "an id, a function, and two limits"}[table]
+    form, length = _ROWS[table]
     if (
         isinstance(row, tuple)
         and len(row) == length
@@ -283,7 +285,7 @@ def _row_of(
         and (table == "FAMILIES" or isinstance(row[1], Edit | Mapping))
     ):
         return row
-    excerpt = repr(row)[:60]
+    excerpt = repr(row)[:60]  # a source text in it may be long
     problem = (
         f"{exercise.misconceptions}: row {index + 1} of {table} is {excerpt}, and should be a "
         f"tuple of {form}"
@@ -291,7 +293,9 @@ def _row_of(
     raise CourseError(f"{problem}. Next: mend that row, then course verify {exercise.id}")
 
 
-def _families(exercise: Exercise, bank: Bank, listed: object) -> tuple[ParametricMutant, ...]:
+def _parametric_mutants(
+    exercise: Exercise, bank: Bank, listed: object
+) -> tuple[ParametricMutant, ...]:
     """Return the parametric mutants of FAMILIES.
 
     Raises CourseError if it is no tuple, if a row has another form, or if a row needs a missing
@@ -301,13 +305,13 @@ def _families(exercise: Exercise, bank: Bank, listed: object) -> tuple[Parametri
     if not isinstance(listed, tuple):
         raise CourseError(f"{path}: FAMILIES is not a tuple. Next: make it one, {again}")
     _, source = bank.reference
-    families = []
+    parametric_mutants = []
     for index, row in enumerate(listed):
-        id_, change, (low, high) = _row_of(exercise, "FAMILIES", index, row, 3)
+        id_, change, (low, high) = _row_of(exercise, "FAMILIES", index, row)
         if isinstance(change(low), Edit):
             knobs = partial(lambda change, number: {"edit": change(number)}, change)
             make_edited = partial(_edited_namespace, exercise, id_, source)
-            families.append(ParametricMutant(id_, knobs, low, high, make_edited))
+            parametric_mutants.append(ParametricMutant(id_, knobs, low, high, make_edited))
         elif bank.make is None:
             problem = (
                 f"{path}: FAMILIES have knobs, so a function make(**knobs) is needed. Next: "
@@ -315,8 +319,8 @@ def _families(exercise: Exercise, bank: Bank, listed: object) -> tuple[Parametri
             )
             raise CourseError(problem)
         else:
-            families.append(ParametricMutant(id_, change, low, high, bank.make))
-    return tuple(families)
+            parametric_mutants.append(ParametricMutant(id_, change, low, high, bank.make))
+    return tuple(parametric_mutants)
 
 
 def _mutant(

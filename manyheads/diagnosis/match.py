@@ -490,7 +490,7 @@ def _nearest(paths: Sequence[_Path]) -> _Nearest:
     move = torch.cat([path.move for path in paths], 1)
     gap = torch.cat([path.point for path in paths]) - start
     along = (
-        ((gap * move).sum(1) / (move * move).sum(1).clamp_min(1e-300))
+        ((gap * move).sum(1) / (move * move).sum(1).clamp_min(1e-300))  # no division by 0
         .nan_to_num(0.0)
         .clamp(0.0, 1.0)
     )

@@ -96,9 +96,12 @@ def fills_with_a_number(answers: Sequence[ReplyPair]) -> bool:
         return False
     fills = [actual[expected == -math.inf] for expected, actual in answers]
     filled = torch.cat([torch.empty(0), *fills])
-    if not len(filled) or not float(filled[0]) < -_SAME:
+    if not len(filled):
         return False
-    rounding = _SAME * max(1.0, abs(float(filled[0])))
+    number = float(filled[0])
+    if not number < -_SAME:
+        return False
+    rounding = _SAME * max(1.0, abs(number))
     if not bool(((filled - filled[0]).abs() < rounding).all()):
         return False
     for expected, actual in answers:

@@ -101,8 +101,9 @@ def adjoint(observation: ObservedReply) -> None:
     cotangent = observation.call.cotangent
     if len(names) != 1 or len(outputs) != 1 or not isinstance(cotangent, Tensor):
         return
-    argument = observation.call.arguments[names[0]]
-    gradient, answer = observation.reply.gradients.get(names[0]), outputs[0].tensor
+    (name,), (output,) = names, outputs
+    argument = observation.call.arguments[name]
+    gradient, answer = observation.reply.gradients.get(name), output.tensor
     if not isinstance(argument, Tensor) or gradient is None or answer is None:
         return
     if answer.shape != cotangent.shape or gradient.shape != argument.shape:

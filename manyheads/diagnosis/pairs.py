@@ -275,6 +275,8 @@ def _numbers_and_fields(response: Response) -> Pair | tuple[()]:
     expected_replies = {i: recording.expected_reply(i) for i in sorted(response.calls)}
     actual_replies = expected_replies | {i: e.actual for i, e in response.syndrome.items()}
 
+    # A set of (call, structure). A mutant with random replies has fewer calls in it, so `<=`
+    # compares only the calls in which it has a reply.
     def structures(replies: Mapping[int, ReplyFingerprint]) -> ItemsView[int, tuple[object, ...]]:
         return {i: response.structure(i, reply) for i, reply in replies.items()}.items()
 

@@ -374,19 +374,20 @@ class _Replies(Sequence[Sequence[ReplyFingerprint]]):
         self._numbers = from_rows(columns["replies.projections"].T, columns["replies.sizes"])
         self._norms = from_sizes(columns["replies.norms"])
         # A reply has the index of its first numbers, and a call the index of its first reply.
-        self._first = [0, *accumulate(tensor_counts[index] for index in self._structure)]
-        self._start = [0, *accumulate(body["counts"])]
-        if self._start[-1] != len(self._structure) or self._first[-1] != len(self._numbers):
+        self._first_numbers = [0, *accumulate(tensor_counts[index] for index in self._structure)]
+        self._first_replies = [0, *accumulate(body["counts"])]
+        counts_agree = self._first_replies[-1] == len(self._structure)
+        if not counts_agree or self._first_numbers[-1] != len(self._numbers):
             raise ValueError("the columns of replies have other lengths")
         self._cache: dict[int, tuple[ReplyFingerprint, ...]] = {}
 
     def __len__(self) -> int:
-        return len(self._start) - 1
+        return len(self._first_replies) - 1
 
     def __getitem__(self, call: Any) -> Any:
         if call not in self._cache:
-            start, end = self._start[call], self._start[call + 1]
-            span = slice(self._first[start], self._first[end])
+            start, end = self._first_replies[call], self._first_replies[call + 1]
+            span = slice(self._first_numbers[start], self._first_numbers[end])
             numbers, norms = self._numbers[span].tolist(), self._norms[span].tolist()
             tensor_numbers = iter(zip(map(tuple, numbers), norms, strict=True))
             self._cache[call] = tuple(

@@ -83,7 +83,7 @@ def recording() -> FaultDictionary:
     )
     scale = ParametricMutant("scale_constant", lambda c: {"scale": c}, 1e-4, 1e4, scaled)
     fill = ParametricMutant("mask_weak_fill", lambda c: {"fill": -c}, 0.02, 100.0, filled)
-    bank = Bank(None, (), {}, families=(scale, fill))
+    bank = Bank(None, (), {}, parametric_mutants=(scale, fill))
     body, columns = sweeps_to_columns(recorded_curves(bank, recorded))
     checks = tuple(
         PublicCheck(
