@@ -18,7 +18,7 @@ from rich.markup import escape
 from rich.table import Column, Table
 from typer import Exit, Option
 
-from ..box.level import Level
+from ..box.level_and_device import Level
 from ..course import Course, CourseError, find_course, load_course
 from ..course.course_yaml import shown_moment
 from ..course.final_scores import NAME, UNKNOWN_TIME, Decision, Decisions, final, of_the_absent
@@ -27,16 +27,9 @@ from ..files import told_where, write_whole
 from ..judge.results_folder import ChangedPoints, read_changed_points
 from ..printable_text import visible_line
 from ..report.class_summary import NOBODY, ClassList, ClassView, sentences
-from ..report.exports import (
-    FOLDER,
-    FORMATS,
-    TELLS_NOTHING,
-    excuses_without_a_word,
-    folders,
-    gradescope_files,
-    zips,
-)
+from ..report.feedback_archives import FOLDER, folders, zips
 from ..report.report_content import Labels, counted, labels_of, score_words
+from ..report.score_exports import FORMATS, TELLS_NOTHING, excuses_without_a_word, gradescope_files
 from ..report.terminal import class_exercises, class_table
 from ..result import Result, read_results, read_results_and_errors, students_in
 from ..submission import find_submissions, read_not_graded

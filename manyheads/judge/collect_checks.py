@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import inspect
 import sys
+import types
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import isclose
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from ..box.worker.result_structure import Form
+from ..checks.contract import CONTRACT
 from ..checks.hidden_check import CheckOutcome, Draw, Drawn, Mark, input_seed
 from ..checks.runner import Exchange, Implementation, RecordingRunner, Runner
 from ..course import Exercise
@@ -22,7 +25,7 @@ from .attempt_runner import ReplayCache
 FIXTURES = ("attempt", "reference", "draw")
 CONDITIONS = "PRECONDITIONS"  # the name of the dict of preconditions in a file of checks
 _OPTIONS = (
-    "--collect-only -c /dev/null --disable-plugin-autoload --import-mode=importlib --noconftest -p "
+    "--collect-only -c /dev/null --disable-plugin-autoload --import-mode=importlib -p "
     "no:cacheprovider -p no:terminal -p no:faulthandler -p no:unraisableexception -p "
     "no:threadexception -p no:warnings -p no:logging -p no:junitxml -p no:doctest -s"
 ).split()
@@ -70,7 +73,9 @@ class Check:
         name: The function's name with pytest's id of its parameters, such as "test_fill[small]".
         function: The function.
         unattempted: The outcome before an attempt is judged.
-        parameters: The arguments of the function beside FIXTURES, by name.
+        parameters: The arguments of the function that `pytest.mark.parametrize` gives, by name.
+        fixtures: The fixtures of the course, by name: functions of other fixtures.
+        module: The module of the function, for fixtures with the argument `request`.
         conditions: For each function of the exercise, a generator of its preconditions.
         needs_answers: Whether the check passes only if each function that it calls has answered.
     """
@@ -79,6 +84,8 @@ class Check:
     function: Callable[..., Any]
     unattempted: CheckOutcome
     parameters: Mapping[str, object] = field(default_factory=dict)
+    fixtures: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
+    module: types.ModuleType | None = None
     conditions: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
     needs_answers: bool = True
 
@@ -92,18 +99,33 @@ class Check:
 
         Returns the exception that ended it, or None if it passed.
         """
-        fixtures = {
+        values = {
             "attempt": Implementation(attempt, forms=run.forms),
             "reference": Implementation(run.reference, forms=run.forms),
             "draw": Draw(input_seed(run.secret, *run.seed_parts, self.name), run.drawn),
+            "request": SimpleNamespace(module=self.module),
+            **self.parameters,
         }
         try:
-            parameter_names = inspect.signature(self.function).parameters
-            arguments = {name: fixtures[name] for name in parameter_names if name in fixtures}
-            self.function(**{**arguments, **self.parameters})
+            self._call_with_fixtures(self.function, values)
         except (Exception, SystemExit, pytest.skip.Exception) as error:
             return error
         return None
+
+    def _call_with_fixtures(self, function: Callable[..., Any], values: dict[str, Any]) -> Any:
+        """Call the check, or one of its fixtures, with the values of the fixtures that it names.
+
+        Args:
+            function: The check or the fixture.
+            values: The values of fixtures by name, to which those of the course are added: each
+                fixture has one value in a check.
+        """
+        arguments = {}
+        for name in inspect.signature(function).parameters:
+            if name not in values:
+                values[name] = self._call_with_fixtures(self.fixtures[name], values)
+            arguments[name] = values[name]
+        return function(**arguments)
 
 
 def collect_checks(files: Sequence[Path], device: str = "cpu") -> dict[Path, list[Check]]:
@@ -118,7 +140,8 @@ def collect_checks(files: Sequence[Path], device: str = "cpu") -> dict[Path, lis
             "course.yaml"
         )
     # Modules of these names may be from another course, or older than the files.
-    stems, folders = {file.stem for file in files}, {file.parent.name for file in files}
+    stems = {"conftest", *(file.stem for file in files)}
+    folders = {file.parent.name for file in files}
     for name in list(sys.modules):
         if name in stems or name.partition(".")[0] in folders:
             del sys.modules[name]
@@ -140,10 +163,23 @@ def pytest_configure(config: pytest.Config) -> None:
     )
 
 
+def pytest_pycollect_makeitem(
+    collector: pytest.Module | pytest.Class, name: str, obj: object
+) -> list[pytest.Item] | None:
+    """Collect the checks of the list that a file calls CONTRACT."""
+    if name != CONTRACT or not isinstance(obj, list):
+        return None
+    return [
+        pytest.Function.from_parent(collector, name=function.__name__, callobj=function)
+        for function in obj
+    ]
+
+
 class _Collector:
     """A pytest plugin that converts the collected items to Checks."""
 
     pytest_configure = staticmethod(pytest_configure)
+    pytest_pycollect_makeitem = staticmethod(pytest_pycollect_makeitem)
 
     def __init__(self, device: str) -> None:
         self._device = device
@@ -200,11 +236,14 @@ def check_of(item: pytest.Item) -> Check:
             f"{item.nodeid} needs to be a function with @check(points=…, layer=…) and a docstring"
         )
     parameters = dict(item.callspec.params) if hasattr(item, "callspec") else {}
-    allowed = {*parameters, *FIXTURES}
-    if unknown := [name for name in inspect.signature(item.obj).parameters if name not in allowed]:
-        raise pytest.UsageError(
-            f"{item.nodeid} asks for {unknown[0]}: a check is given {', '.join(FIXTURES)} only"
-        )
+    fixtures = _course_fixtures(item)
+    for function in (item.obj, *fixtures.values()):
+        for name in inspect.signature(function).parameters:
+            if name not in {*parameters, *FIXTURES, *fixtures, "request"}:
+                raise pytest.UsageError(
+                    f"{item.nodeid} asks for {name}: a check is given {', '.join(FIXTURES)} and the"
+                    " fixtures of its folder"
+                )
     mark: Mark = marker.args[0]
     unattempted = CheckOutcome(
         item.name.removeprefix("test_"), title, mark.layer, mark.points, mark.hint
@@ -214,7 +253,23 @@ def check_of(item: pytest.Item) -> Check:
         raise pytest.UsageError(
             f"{item.path.name}: {CONDITIONS} needs to be a dict of generators, by functions' names"
         )
-    return Check(item.name, item.obj, unattempted, parameters, conditions)
+    return Check(item.name, item.obj, unattempted, parameters, fixtures, item.module, conditions)
+
+
+def _course_fixtures(item: pytest.Function) -> dict[str, Callable[..., Any]]:
+    """Return the functions of the fixtures that the file of this check declares, or its conftest.
+
+    Raises pytest.UsageError if a fixture yields, because a fixture of a check returns its value.
+    """
+    fixtures = {}
+    for name, definitions in item._fixtureinfo.name2fixturedefs.items():
+        function = definitions[-1].func
+        if name in FIXTURES or Path(inspect.getfile(function)).parent != item.path.parent:
+            continue
+        if inspect.isgeneratorfunction(function):
+            raise pytest.UsageError(f"{item.nodeid}: its fixture {name} yields: let it return")
+        fixtures[name] = function
+    return fixtures
 
 
 def points_fault(exercise: Exercise, checks: Sequence[CheckOutcome]) -> str:

@@ -11,10 +11,11 @@ import pytest
 
 from manyheads.authoring.release_exercises import write_release
 from manyheads.authoring.verify import plugin, test_bank
-from manyheads.authoring.verify.plugin import LOST, NOTHING, Line, verify_course
+from manyheads.authoring.verify.plugin import NOTHING
+from manyheads.authoring.verify.run_claims import LOST, Line, verify_course
 from manyheads.authoring.verify.wrong_programs import FaultBench
 from manyheads.box.connection import Box
-from manyheads.box.level import BoxUnavailable
+from manyheads.box.level_and_device import BoxUnavailable
 from manyheads.checks import runner
 from manyheads.checks.asserts import CheckFailed
 from manyheads.checks.runner import BrokenReference, Implementation
@@ -1107,7 +1108,7 @@ def test_a_process_that_is_lost_is_told(tiny_copy: Path) -> None:
 def test_a_file_of_claims_that_is_not_there_is_told(
     tiny_copy: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("manyheads.authoring.verify.plugin.CLAIMS", ["test_nothing.py"])
+    monkeypatch.setattr("manyheads.authoring.verify.run_claims.CLAIMS", ["test_nothing.py"])
     course = load_course(tiny_copy)
     with pytest.raises(CourseFault, match="could not run the claims"):
         verify_course(course, course.exercises, print, seeds=1, pairs=1)
