@@ -55,47 +55,20 @@ def test_neither_of_two_may_be_wrong_where_the_attempt_is_right(first, second, d
     assert _doubts(row, (FIRST, SECOND))[0] == doubts
 
 
-X, Y = torch.ones(3), torch.full((3,), 2.0)
+RIGHT, WRONG, CALL = torch.ones(3), torch.zeros(3), Call("doubled", (torch.ones(3),))
 
 
-def reply(numbers: torch.Tensor, mutated: tuple[str, ...] = ()) -> Reply:
-    return Reply(outputs=(Output("tensor", numbers, (3,), "torch.float32"),), mutated=mutated)
+def reply(numbers: torch.Tensor, *mutated: str) -> Reply:
+    return Reply((Output("tensor", numbers, (3,)),), mutated=mutated)
 
 
-REFERENCE, WRONG_NUMBERS, CHANGED = reply(X), reply(Y), reply(X, ("args.0",))
-CALL = Call("doubled", (X,))
-
-
-@pytest.mark.parametrize(
-    "mutants",
-    [
-        pytest.param([("scale", 1), ("mutated", 2), ("scale", 2)], id="another one first"),
-        pytest.param([("scale", 1), ("scale", 2), ("mutated", 2)], id="the same one first"),
-    ],
-)
-def test_numbers_and_fields_of_two_misconceptions_whatever_the_order_of_the_bank(mutants) -> None:
-    check = PublicCheck(
-        id="check",
-        title="",
-        layer=1,
-        hint="",
-        points=1,
-        calls=(0,),
-        reply_fields=("outputs", "mutated"),
-        oracle_uses=(),
-    )
-    recording = FaultDictionary(
-        exercise="any",
-        stub="",
-        checks=(check,),
-        calls=(CALL,),
-        expected=((X,),),
-        replies=[tuple(map(fingerprint_of, (REFERENCE, WRONG_NUMBERS, CHANGED)))],
-        mutants=tuple(RecordedMutant(id_, (index,)) for id_, index in mutants),
-        words={},
-    )
-    expected = recording.expected_reply(0)
-    replies = {0: observed(CALL, expected, (X,), reply(Y, ("args.0",)))}
-    response = Response(recording, written=replies, syndrome=replies, calls={0})
-    candidates = explaining_pair(response, lambda response: [])
+@pytest.mark.parametrize("others", [["mutated", "scale"], ["scale", "mutated"]])
+def test_numbers_and_fields_of_two_mistakes_in_any_order_of_the_bank(others) -> None:
+    fields = {"reply_fields": ("outputs", "mutated"), "oracle_uses": ()}
+    check = PublicCheck(id="", title="", layer=1, hint="", points=1, calls=(0,), **fields)
+    replies = [*map(fingerprint_of, (reply(RIGHT), reply(WRONG), reply(RIGHT, "args.0")))]
+    mutants = (RecordedMutant("scale", (1,)), *(RecordedMutant(id_, (2,)) for id_ in others))
+    recording = FaultDictionary("", "", (check,), (CALL,), ((RIGHT,),), [replies], mutants, {})
+    wrong = {0: observed(CALL, replies[0], (RIGHT,), reply(WRONG, "args.0"))}
+    candidates = explaining_pair(Response(recording, wrong, wrong, {0}), lambda response: [])
     assert [candidate.id for candidate in candidates] == ["scale", "mutated"]
