@@ -61,7 +61,7 @@ def explained_nondeterminism(response: Response) -> tuple[Set[int], Sequence[str
     1. Fitting mutants may be nondeterministic in all calls in which the attempt is. Then return
        their misconception, or none if they have several. The calls to leave out are those of such a
        mutant with the fewest nondeterministic ones.
-    2. Otherwise several dropouts may be active at once. Three conditions must hold: Some fitting
+    2. Otherwise several dropouts may be active at once. Three conditions must hold. Some fitting
        mutants are nondeterministic only in wrong calls in which only numbers differ. The answers to
        some call vary as dropout makes them vary. Some nondeterministic answer is no mere multiple
        of the right one. Then return the misconceptions of these mutants, and all wrong calls in
@@ -161,8 +161,8 @@ def _has_same_failures(
 ) -> bool:
     """Return whether a mutant is wrong, and nondeterministic, in the same calls as the attempt.
 
-    It may also be nondeterministic in functions in which the attempt never is. In a call with
-    copies it is enough that the mutant is wrong: its recorded extremes need not be random.
+    It may also be nondeterministic in functions in which the attempt is not. In a call with copies
+    it is enough that the mutant is wrong: its recorded extremes need not be random.
     """
     functions = {calls[index].function for index in random_calls}
     for index, observation in calls.items():

@@ -259,7 +259,7 @@ def _doubts(response: Response, pair: Pair) -> tuple[int | None, Set[int]]:
 
 
 def _numbers_and_fields(response: Response) -> Pair | tuple[()]:
-    """Return two mutants that share the attempt's replies: numbers, and all other reply fields.
+    """Return two mutants: one with the attempt's numbers, one with its other reply fields.
 
     Return an empty tuple if there are none. An example is a wrong scale together with a cut
     gradient, a changed argument or a fixed dtype. Replies are compared without their numbers by
