@@ -22,7 +22,7 @@ from torch import Tensor
 from ..diagnosis.fault_dictionary import ORACLES, Oracle, OracleUse
 from ..diagnosis.metamorphic import is_difference, relation_applies
 from ..diagnosis.observed_reply import Expected, ObservedReply, first_of
-from ..diagnosis.oracles import OF_PAIRS, is_broken
+from ..diagnosis.oracles import OF_PAIRS, is_violated
 
 OF_SEVERAL: tuple[Oracle, ...] = (*OF_PAIRS, "difference", "dropped")
 OF_COPIES: tuple[Oracle, ...] = ("left", "struck")
@@ -164,7 +164,7 @@ def broken_aspects(compared: Sequence[ObservedReply], groups: Sequence[Groups]) 
     violated = set[tuple[Oracle, tuple[int, ...]]]()
     for oracle, group in pairs:
         may_be_broken = oracle in unrecorded or not differs.isdisjoint(group)
-        if may_be_broken and is_broken(oracle, [compared[i] for i in group]):
+        if may_be_broken and is_violated(oracle, [compared[i] for i in group]):
             violated.add((oracle, group))
     return frozenset(violated)
 

@@ -129,7 +129,7 @@ class RecordedCall:
         recorded_call = self._of(FEW + 1) if actual.raised and self._is_of_copies else self
         has_report = isinstance(self.call.subject, Build) and bool(self.call.subject.report)
         only_values = not has_report and not has_no_numbers(expected)
-        facets = VALUES if only_values else None
+        fields = VALUES if only_values else None
         is_wide = self.call.autocast is None and {self.call.dtype, *actual.dtype} <= {
             "float64",
             None,
@@ -140,7 +140,7 @@ class RecordedCall:
             for by, seed in nudges
         )
         return all(
-            actual.is_same(comparable_fingerprint(expected, self.call, reply), facets)
+            actual.is_same(comparable_fingerprint(expected, self.call, reply), fields)
             for reply in replies
         )
 
@@ -346,15 +346,15 @@ class Replies:
     """Different replies to one call, in the order in which they were added."""
 
     def __init__(
-        self, *fingerprints: ReplyFingerprint, facets: tuple[ReplyField, ...] = REPLY_FIELDS
+        self, *fingerprints: ReplyFingerprint, fields: tuple[ReplyField, ...] = REPLY_FIELDS
     ) -> None:
-        """Two replies are the same if they agree in all of these facets."""
-        self._facets, self.every = facets, [*fingerprints]
+        """Two replies are the same if they agree in all of these reply fields."""
+        self._fields, self.every = fields, [*fingerprints]
 
     def find(self, fingerprint: ReplyFingerprint) -> int | None:
         """Return the index of the first reply that is the same up to rounding, or None."""
         return next(
-            (i for i, reply in enumerate(self.every) if reply.is_same(fingerprint, self._facets)),
+            (i for i, reply in enumerate(self.every) if reply.is_same(fingerprint, self._fields)),
             None,
         )
 

@@ -450,30 +450,30 @@ def _checks(
                 hint=outcome.hint,
                 points=outcome.points,
                 calls=undisputed[outcome.id],
-                facets=_facets(undisputed[outcome.id], replies, disputed),
+                reply_fields=_compared_fields(undisputed[outcome.id], replies, disputed),
                 **vars(chosen[outcome.id]),
             )
             checks.append(public)
     return tuple(checks)
 
 
-def _facets(
+def _compared_fields(
     calls: Sequence[int], replies: Every, disputed: set[tuple[int, ReplyField]]
 ) -> tuple[ReplyField, ...]:
-    """Return the facets that a visible check compares in these calls.
+    """Return the reply fields that a visible check compares in these calls.
 
-    These are "outputs", and each further one that detects a mutant which the facets before it do
+    These are "outputs", and each further one that detects a mutant which the fields before it do
     not detect.
     """
-    facets: list[ReplyField] = ["outputs"]
+    fields: list[ReplyField] = ["outputs"]
     reply_pairs = [(reply, replies[i][0]) for i in calls for reply in replies[i][1:]]
-    for facet in REPLY_FIELDS[1:]:
-        if any((i, facet) in disputed for i in calls):
+    for name in REPLY_FIELDS[1:]:
+        if any((i, name) in disputed for i in calls):
             continue
         is_needed = any(
-            reply.agrees(expected, tuple(facets)) and not reply.agrees(expected, (facet,))
+            reply.agrees(expected, tuple(fields)) and not reply.agrees(expected, (name,))
             for reply, expected in reply_pairs
         )
         if is_needed:
-            facets.append(facet)
-    return tuple(facets)
+            fields.append(name)
+    return tuple(fields)

@@ -16,7 +16,7 @@ from torch import Tensor
 from ..box.worker.execute import execute
 from ..box.worker.messages import Call
 from ..checks.runner import cast, target_of
-from ..diagnosis.bank import Bank, Namespace, ParametricMutant, Sweep, form_of, numbers_of
+from ..diagnosis.bank import Bank, Namespace, ParametricMutant, Sweep, form_of, projections_of
 from ..diagnosis.compact_storage import Pairs, ReplySketch, no_pairs, sketch_reply
 from ..diagnosis.fault_dictionary import RecordedMutant
 from ..diagnosis.fingerprint import (
@@ -112,7 +112,7 @@ def _classes(
 
 def _outputs(replies: Sequence[ReplyFingerprint]) -> list[int]:
     """Return for each reply a number, the same for the same outputs, and _RAISED for exceptions."""
-    distinct, numbers = Replies(facets=("outputs",)), list[int]()
+    distinct, numbers = Replies(fields=("outputs",)), list[int]()
     for reply in replies:
         number = distinct.find(reply)
         numbers.append(distinct.add(reply) if number is None else number)
@@ -139,7 +139,7 @@ def _worth(rows: Sequence[ReplyNumbers], calls: Sequence[Call]) -> list[int]:
 
 def recorded_curves(bank: Bank, recorded: RecordedCalls) -> tuple[Sweep, ...]:
     """Return the sweeps of all parametric mutants that are detected in calls of two checks."""
-    curves = (_curve(family, recorded) for family in bank.families)
+    curves = (_curve(family, recorded) for family in bank.parametric_mutants)
     return tuple(curve for curve in curves if len(curve.calls) > 1)
 
 
@@ -152,7 +152,7 @@ def _curve(family: ParametricMutant, recorded: RecordedCalls) -> Sweep:
         coarse_replies[i] = replies
         if any(not reply.is_same(expected, VALUES) for reply in replies):
             detecting.add(i)
-        is_small = 0 < len(numbers_of(expected)) <= TENSORS * PROJECTIONS
+        is_small = 0 < len(projections_of(expected)) <= TENSORS * PROJECTIONS
         if is_comparable(call) and call.cotangent is None and is_small:
             usable.append(i)
     chosen = _chosen(recorded, {i: coarse_replies[i] for i in usable})
@@ -164,7 +164,7 @@ def _curve(family: ParametricMutant, recorded: RecordedCalls) -> Sweep:
         # (points, N): the projections of the replies that have the form, NaN for other replies.
         absent = [torch.nan] * sum(PROJECTIONS for _, shape, _ in form if shape is not None)
         rows = [
-            numbers_of(reply) if reply.raised is None and reply_form == form else absent
+            projections_of(reply) if reply.raised is None and reply_form == form else absent
             for reply, reply_form in zip(replies, reply_forms, strict=True)
         ]
         forms.append(form)

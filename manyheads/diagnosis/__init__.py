@@ -23,7 +23,7 @@ the basis on which it is named. It is *evidence* if calls show it: direct eviden
 call, such as an exception that only this misconception raises; weak evidence needs several. It is
 an *explanation* if mutants give the replies of the syndrome.
 
-`diagnose` applies the list `rules.RULES` in its order. Each rule sees the response with the
+`diagnose` applies the list `diagnose.RULES` in its order. Each rule sees the response with the
 candidates so far, and no candidate is changed afterwards. There are four kinds of rules:
 
 1. Direct evidence, always. Later rules may leave out the calls that show it.

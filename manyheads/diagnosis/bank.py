@@ -43,7 +43,7 @@ class ParametricMutant:
     Attributes:
         id: the misconception.
         knobs: returns the arguments of `make` for a number.
-        low, high: the limits of the number.
+        low, high: the smallest and the largest number.
         make: makes the mutant; the bank's `make`, or a function that applies an edit.
     """
 
@@ -55,7 +55,7 @@ class ParametricMutant:
 
     @property
     def grid(self) -> tuple[float, ...]:
-        """The logarithms of the numbers that are recorded."""
+        """The logarithms of the POINTS numbers that are recorded, from `low` to `high`."""
         return tuple(math.log(self.low) + self.step * position for position in range(POINTS))
 
     @property
@@ -94,24 +94,24 @@ def form_of(reply: ReplyFingerprint) -> OutputForm:
     return tuple((output.kind, output.shape, output.extremes) for output in reply.outputs)
 
 
-def numbers_of(reply: ReplyFingerprint) -> list[float]:
+def projections_of(reply: ReplyFingerprint) -> list[float]:
     """Return the projections of all outputs."""
     return [number for output in reply.outputs for number in output.projections]
 
 
-def sweeps_to_columns(curves: Sequence[Sweep]) -> tuple[list[object], dict[str, Tensor]]:
-    """Return the sweeps as entries of a file's body and as its columns."""
-    if not curves:
+def sweeps_to_columns(sweeps: Sequence[Sweep]) -> tuple[list[object], dict[str, Tensor]]:
+    """Return the sweeps as entries of a file's body, and the columns with their numbers."""
+    if not sweeps:
         return [], {}
     rows = torch.cat(
-        [answer.reshape(-1, PROJECTIONS) for curve in curves for answer in curve.answers]
+        [answer.reshape(-1, PROJECTIONS) for sweep in sweeps for answer in sweep.answers]
     )
     integers, sizes = to_rows(rows.nan_to_num(0.0))
     projections = integers.masked_fill(rows.isnan(), _NONE).T  # one direction after the other
     body: list[object] = []
-    for curve in curves:
-        shapes = [list(answer.shape) for answer in curve.answers]
-        entry = [curve.id, curve.step, curve.calls, curve.forms, shapes, sorted(curve.detected_in)]
+    for sweep in sweeps:
+        shapes = [list(answer.shape) for answer in sweep.answers]
+        entry = [sweep.id, sweep.step, sweep.calls, sweep.forms, shapes, sorted(sweep.detected_in)]
         body.append(entry)
     return body, {"curves.projections": projections, "curves.sizes": sizes}
 
@@ -130,12 +130,12 @@ def sweeps_from_columns(body: Sequence[Any], columns: Mapping[str, Tensor]) -> t
         .flatten()
     )
     chunks = iter(flat.split([math.prod(shape) for *_, shapes, _ in body for shape in shapes]))
-    curves = []
+    sweeps = []
     for id_, step, calls, forms, shapes, detected_in in body:
         answers = tuple([next(chunks).view(shape) for shape in shapes])
         sweep = Sweep(id_, step, tuple(calls), frozen(forms), answers, frozenset(detected_in))
-        curves.append(sweep)
-    return tuple(curves)
+        sweeps.append(sweep)
+    return tuple(sweeps)
 
 
 def _three_hints(hints: tuple[str, ...]) -> tuple[str, ...]:
@@ -146,6 +146,8 @@ def _three_hints(hints: tuple[str, ...]) -> tuple[str, ...]:
 
 
 class _Words(BaseModel):
+    """Texts in a file. One that is None is taken from another source (see `_text`)."""
+
     model_config = ConfigDict(extra="forbid", frozen=True)
     title: str | None = None
     explanation: str | None = None
@@ -153,6 +155,8 @@ class _Words(BaseModel):
 
 
 class _Text(_Words):
+    """The texts of a misconception in a file. Those in `overrides` hold for one exercise, by id."""
+
     shows: Direction | None = None
     overrides: dict[str, _Words] = {}
 
@@ -208,19 +212,20 @@ class Bank:
         mutants: the mutants, most likely first.
         texts: the texts by misconception.
         reference: the path and the source text of the reference.
-        families: the parametric mutants.
+        parametric_mutants: the mutants of the bank's table FAMILIES.
     """
 
     make: Callable[..., Namespace] | None
     mutants: tuple[Mutant, ...]
     texts: Mapping[str, MisconceptionText]
     reference: tuple[Path, str] = field(default=(Path(), ""), repr=False, compare=False)
-    families: tuple[ParametricMutant, ...] = ()
+    parametric_mutants: tuple[ParametricMutant, ...] = ()
 
     def combine(self, first: Mutant, second: Mutant) -> Namespace | None:
         """Return an attempt with the changes of both mutants, or None if they do not combine.
 
-        They do not if both change the same text or argument, or if only one mutant is an edit.
+        They do not if both change the same text or argument, if only one of the mutants is an edit,
+        or if the text with both edits cannot be made or imported.
         """
         if first.faults.keys() & second.faults.keys():
             return None
@@ -240,7 +245,7 @@ class Bank:
 def load_bank(exercise: Exercise) -> Bank:
     """Load the bank of an exercise. Raises CourseError.
 
-    It has no mutants if the file is missing.
+    If the file with the mutants is missing, the bank has only the texts.
     """
     path, reference = exercise.misconceptions, exercise.solution
     texts = _texts(exercise.root / "grader" / "texts.yaml", exercise.id)
@@ -254,22 +259,25 @@ def load_bank(exercise: Exercise) -> Bank:
         )
     source = reference.read_text(encoding="utf-8") if reference.exists() else ""
     bank = Bank(make if callable(make) else None, (), texts, (reference, source))
-    families = _families(exercise, bank, names.get("FAMILIES", ()))
+    parametric_mutants = _parametric_mutants(exercise, bank, names.get("FAMILIES", ()))
     mutants = tuple(
-        _mutant(exercise, bank, *_row_of(exercise, "MUTANTS", i, listed[i], 2))
-        for i in range(len(listed))
+        _mutant(exercise, bank, *_row_of(exercise, "MUTANTS", index, row))
+        for index, row in enumerate(listed)
     )
-    return replace(bank, mutants=mutants, families=families)
+    return replace(bank, mutants=mutants, parametric_mutants=parametric_mutants)
 
 
-def _row_of(
-    exercise: Exercise, table: str, index: int, row: object, length: int
-) -> tuple[Any, ...]:
+# For each table the form of a row, and the number of its values
+_ROWS = {"MUTANTS": ("an id and an edit", 2), "FAMILIES": ("an id, a function, and two limits", 3)}
+
+
+def _row_of(exercise: Exercise, table: str, index: int, row: object) -> tuple[Any, ...]:
     """Return a row of MUTANTS or FAMILIES.
 
-    Raises CourseError, with the row's number in the table, if it has another form.
+    Raises CourseError, with the row's number in the table, if it is no tuple of the right length,
+    or if its id or a mutant's change has another type.
     """
-    form = {"MUTANTS": "an id and an edit", "FAMILIES": "an id, a function, and two limits"}[table]
+    form, length = _ROWS[table]
     if (
         isinstance(row, tuple)
         and len(row) == length
@@ -277,7 +285,7 @@ def _row_of(
         and (table == "FAMILIES" or isinstance(row[1], Edit | Mapping))
     ):
         return row
-    excerpt = repr(row)[:60]
+    excerpt = repr(row)[:60]  # a source text in it may be long
     problem = (
         f"{exercise.misconceptions}: row {index + 1} of {table} is {excerpt}, and should be a "
         f"tuple of {form}"
@@ -285,19 +293,25 @@ def _row_of(
     raise CourseError(f"{problem}. Next: mend that row, then course verify {exercise.id}")
 
 
-def _families(exercise: Exercise, bank: Bank, listed: object) -> tuple[ParametricMutant, ...]:
-    """Return the parametric mutants of FAMILIES. Raises CourseError."""
+def _parametric_mutants(
+    exercise: Exercise, bank: Bank, listed: object
+) -> tuple[ParametricMutant, ...]:
+    """Return the parametric mutants of FAMILIES.
+
+    Raises CourseError if it is no tuple, if a row has another form, or if a row needs a missing
+    `make`.
+    """
     path, again = exercise.misconceptions, f"then course verify {exercise.id}"
     if not isinstance(listed, tuple):
         raise CourseError(f"{path}: FAMILIES is not a tuple. Next: make it one, {again}")
     _, source = bank.reference
-    families = []
+    parametric_mutants = []
     for index, row in enumerate(listed):
-        id_, change, (low, high) = _row_of(exercise, "FAMILIES", index, row, 3)
+        id_, change, (low, high) = _row_of(exercise, "FAMILIES", index, row)
         if isinstance(change(low), Edit):
             knobs = partial(lambda change, number: {"edit": change(number)}, change)
             make_edited = partial(_edited_namespace, exercise, id_, source)
-            families.append(ParametricMutant(id_, knobs, low, high, make_edited))
+            parametric_mutants.append(ParametricMutant(id_, knobs, low, high, make_edited))
         elif bank.make is None:
             problem = (
                 f"{path}: FAMILIES have knobs, so a function make(**knobs) is needed. Next: "
@@ -305,14 +319,18 @@ def _families(exercise: Exercise, bank: Bank, listed: object) -> tuple[Parametri
             )
             raise CourseError(problem)
         else:
-            families.append(ParametricMutant(id_, change, low, high, bank.make))
-    return tuple(families)
+            parametric_mutants.append(ParametricMutant(id_, change, low, high, bank.make))
+    return tuple(parametric_mutants)
 
 
 def _mutant(
     exercise: Exercise, bank: Bank, id_: str, change: Edit | Mapping[str, object]
 ) -> Mutant:
-    """Return the mutant of a row of MUTANTS. Raises CourseError."""
+    """Return the mutant of a row of MUTANTS.
+
+    Raises CourseError if `make` is missing or raises, or if the edit cannot be made or its text
+    cannot be imported.
+    """
     path, (reference, source) = exercise.misconceptions, bank.reference
     again = f"then course verify {exercise.id}"
     if not isinstance(change, Edit):
@@ -342,14 +360,15 @@ def _mutant(
 def _edited_namespace(exercise: Exercise, id_: str, source: str, edit: Edit) -> Namespace:
     """Return the namespace of the edited reference.
 
-    Raises CourseError, which blames the mutant, if the edited text cannot be imported. If the
-    reference itself cannot be imported, raises BrokenReference, which blames the reference.
+    Raises CourseError, which blames the mutant, if the edited text cannot be imported. Raises
+    BrokenReference, which blames the reference, if the text cannot be imported without the edit,
+    either. Raises EditError if the edit cannot be made.
     """
     reference, edited = exercise.solution, edit.apply(source)
     try:
         return namespace_of_source(edited, reference)
     except BrokenReference as broken:
-        namespace_of_source(source, reference)
+        namespace_of_source(source, reference)  # raises if the reference is to blame
         cause = broken.__cause__
         _, line = place_of(cause, lambda file: file == reference) or (reference, 0)
         lines = edited.splitlines()
@@ -366,8 +385,8 @@ def _edited_namespace(exercise: Exercise, id_: str, source: str, edit: Edit) -> 
 def _texts(path: Path, exercise: str) -> dict[str, MisconceptionText]:
     """Return the texts by misconception.
 
-    The engine has texts for the misconceptions that it names itself. The course's texts come before
-    these, and the course's texts for this exercise before all others.
+    The engine has texts for the misconceptions that it names itself. A text of the course is
+    preferred to one of the engine, and a text of the course for this exercise to both.
     """
     engine, course = _read(Path(__file__).with_name("texts.yaml")), _read(path)
     texts = {}
@@ -379,13 +398,13 @@ def _texts(path: Path, exercise: str) -> dict[str, MisconceptionText]:
 
 
 class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
-    """A loader of YAML's safe values that refuses a repeated key.
+    """A loader of YAML's safe values that refuses a key which a mapping has already.
 
-    The value of the first one would be lost.
+    The first value of the key would be lost.
     """
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        """Return a mapping. Raises CourseError, with the line of a repeated key."""
+        """Return a mapping. Raises CourseError, with the line, if it has a key twice."""
         keys = set[str]()
         for key, _ in node.value:
             if key.value in keys:
@@ -413,7 +432,10 @@ def _read(path: Path) -> dict[str, _Text]:
 
 
 def _text(*sources: _Words) -> MisconceptionText:
-    """Return a misconception's text. Each field is taken from the first source that has it."""
+    """Return a misconception's text. Each field is taken from the first source that has it.
+
+    Without a source the title, the explanation and the hints are empty.
+    """
     fields: dict[str, object] = {"title": "", "explanation": "", "hints": ("", "", "")}
     for words in reversed(sources):
         fields |= {name: value for name, value in words if value}
@@ -451,7 +473,10 @@ NOTHING = Diagnosis()
 
 
 def named(words: AllWords, id_: str, alternatives: tuple[str, ...] = ()) -> Diagnosed:
-    """Return a misconception with its title and first hint."""
+    """Return a misconception with its title and first hint.
+
+    Without a text, the title is the id with spaces, and the hint is "".
+    """
     text = words.get(id_)
     title, hint = (id_.replace("_", " "), "") if text is None else (text.title, text.hints[0])
     return Diagnosed(id=id_, title=title, hint=hint, alternatives=alternatives)

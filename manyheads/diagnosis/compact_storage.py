@@ -1,6 +1,6 @@
-"""Numbers of a recording in compact columns, and sketches of the answers of pairs of mutants.
+"""The numbers of a fault dictionary in compact columns, and sketches of the replies of pairs.
 
-Every student downloads the recording, tens of thousands of short rows. Most inputs are drawn again
+Every student downloads the file, tens of thousands of short rows. Most inputs are drawn again
 instead of stored. Outputs have 23 bits, and projections sixteen. Columns are not compressed, so
 that a version control system stores only the changes.
 """
@@ -11,6 +11,7 @@ import hashlib
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Any, NamedTuple
 
 import torch
@@ -25,6 +26,7 @@ _INTEGERS = (torch.int8, torch.int16, torch.int32)
 BITS = 23  # bits of an output's number, including its sign
 _LOW_BITS = 8  # the lower bits of such a number have their own column
 _ALWAYS = torch.tensor([0.0, 1.0, math.inf, -math.inf, math.nan])  # the start of the pool
+_NAN = _ALWAYS[-1]
 _ROUNDED = -1  # the start of a run whose numbers are rounded and not in the pool
 # A shorter run takes more bytes than its numbers. An output uses shorter runs as well, because
 # numbers in the pool are exact.
@@ -47,6 +49,10 @@ class TensorColumns:
     """Tensors of any shape, stored as runs of numbers in a pool.
 
     The pool begins with the random draws. Numbers that it does not have are added.
+
+    Attributes:
+        specs: for each tensor its dtype, its shape, the exponent of its rounded numbers and its
+            number of runs.
     """
 
     def __init__(self, drawn: Sequence[Drawn] = ()) -> None:
@@ -54,7 +60,7 @@ class TensorColumns:
         self.specs: list[list[Any]] = []
         self._rounded: list[Tensor] = []
         self._runs: list[_EqualRun] = []
-        self._known: dict[tuple[object, ...], int] = {}
+        self._known: dict[tuple[object, ...], int] = {}  # the indices of stored tensors
         self._pool: list[int] = []  # the bits of float32 numbers
         self._indices: dict[int, list[int]] = {}  # the indices of a number in the pool, by its bits
         for bits in _bits(torch.cat([_ALWAYS, *(draw.numbers().float() for draw in drawn)])):
@@ -62,7 +68,7 @@ class TensorColumns:
         self._first_raw = len(self._pool)
 
     def add(self, tensor: Tensor, rounded: bool = False) -> int:
-        """Add a tensor, with floats in float32, and return its index.
+        """Add a tensor, with floats in float32, and return its index; an equal one is stored once.
 
         Args:
             tensor: the tensor.
@@ -113,33 +119,41 @@ class TensorColumns:
     def _find_runs(self, bits: list[int], rounded: bool) -> Iterator[_EqualRun]:
         """Yield runs that together are these numbers, each the longest one in the pool.
 
-        A number without a run that is long enough is added to the pool. If the numbers may be
-        rounded, it becomes a run of one rounded number instead.
+        A number without a run of _MIN_RUN is added to the pool. If numbers are rounded, any run is
+        long enough, and a number that the pool lacks becomes a run of one rounded number.
         """
         min_length = 1 if rounded else _MIN_RUN
         position = 0
         while position < len(bits):
             run = self._longest_run(bits, position)
             if run is None or run.length < min_length:
-                run = _EqualRun(_ROUNDED if rounded else len(self._pool), 1, 1)
+                start = _ROUNDED if rounded else len(self._pool)  # the index that it will have
+                run = _EqualRun(start, step=1, length=1)
                 if not rounded:
                     self._extend(bits[position])
             yield run
             position += run.length
 
     def _longest_run(self, bits: list[int], position: int) -> _EqualRun | None:
-        """Return the longest run that begins with the number at a position, or None."""
+        """Return the longest run that begins with the number at a position.
+
+        Return None if the pool does not have the number. Only its first _MAX_INDICES indices are
+        tried, and those of the next number. If the next number is not in the pool, the run has one
+        number.
+        """
         starts = self._indices.get(bits[position], [])
         if not starts:
             return None
         seconds = self._indices.get(bits[position + 1], []) if position + 1 < len(bits) else []
-        runs = (self._run(bits, position, a, b - a) for a in starts for b in seconds)
-        return max(runs, key=lambda run: run.length, default=_EqualRun(starts[0], 0, 1))
+        pairs = product(starts, seconds)
+        runs = (self._run(bits, position, start, second - start) for start, second in pairs)
+        of_one_number = _EqualRun(starts[0], step=0, length=1)
+        return max(runs, key=lambda run: run.length, default=of_one_number)
 
     def _run(self, bits: list[int], position: int, start: int, step: int) -> _EqualRun:
-        """Return the run at `start`, as long as it agrees with the numbers after a position.
+        """Return the longest run at `start` with the numbers at a position and after it.
 
-        The first two numbers are known to agree.
+        The first two numbers are known to be equal.
         """
         length, index = 2, start + 2 * step
         while position + length < len(bits) and 0 <= index < len(self._pool):
@@ -149,7 +163,11 @@ class TensorColumns:
         return _EqualRun(start, step, length)
 
     def columns(self) -> dict[str, Tensor]:
-        """Return the columns by name."""
+        """Return the columns by name.
+
+        They are the numbers that were added to the pool, the rounded ones in a high and a low part,
+        and the runs.
+        """
         rounded = torch.cat(self._rounded) if self._rounded else torch.zeros(0, dtype=torch.long)
         columns = {
             "numbers.raw": torch.tensor(self._pool[self._first_raw :], dtype=torch.int32).view(
@@ -167,8 +185,8 @@ class TensorColumns:
 def _rounded_to_integers(flat: Tensor, rounded: bool) -> tuple[Tensor, int]:
     """Return numbers as integers of `BITS` bits, and the exponent of their unit, a power of two.
 
-    If `rounded`, the exponent is such that the largest number just fits. Otherwise it is 0. Numbers
-    that are not finite become 0.
+    If `rounded`, the exponent is such that the largest number just fits. Otherwise, or if no number
+    is finite, it is 0. Numbers that are not finite become 0.
     """
     finite, exponent = flat[flat.isfinite()].double(), 0
     if rounded and len(finite):
@@ -181,13 +199,13 @@ def _rounded_to_integers(flat: Tensor, rounded: bool) -> tuple[Tensor, int]:
 
 def _bits(numbers: Tensor) -> list[int]:
     """Return the bits of float32 numbers, the same for every NaN."""
-    numbers = torch.where(numbers.isnan(), _ALWAYS[-1], numbers)  # NaN has many bit patterns
+    numbers = torch.where(numbers.isnan(), _NAN, numbers)  # NaN has many bit patterns
     bits: list[int] = numbers.contiguous().view(torch.int32).tolist()
     return bits
 
 
 def _joined(runs: Iterator[_EqualRun]) -> list[_EqualRun]:
-    """Return the runs, with each run that continues the previous one added to it."""
+    """Return the runs. A run that continues the previous one is joined with it."""
     joined: list[_EqualRun] = []
     for run in runs:
         if joined and _continues(run, joined[-1]):
@@ -199,6 +217,7 @@ def _joined(runs: Iterator[_EqualRun]) -> list[_EqualRun]:
 
 
 def _continues(run: _EqualRun, previous: _EqualRun) -> bool:
+    """Return whether a run begins at the next entry after the previous one, with the same step."""
     if run.step != previous.step:
         return False
     if previous.start == _ROUNDED:
@@ -234,7 +253,7 @@ def read_tensors(
 
 
 def frozen(value: Any) -> Any:
-    """Return a JSON value with tuples in place of lists."""
+    """Return a JSON value with tuples in place of lists, also inside it."""
     if isinstance(value, list):
         return tuple(map(frozen, value))
     if isinstance(value, dict):
@@ -243,7 +262,7 @@ def frozen(value: Any) -> Any:
 
 
 def narrow(values: Tensor) -> Tensor:
-    """Return the integers in the narrowest dtype that fits."""
+    """Return the integers in the narrowest dtype of `_INTEGERS` that fits."""
     low, high = (int(values.min()), int(values.max())) if values.numel() else (0, 0)
     return values.to(
         next(d for d in _INTEGERS if torch.iinfo(d).min <= low and high <= torch.iinfo(d).max)
@@ -254,7 +273,10 @@ _MAX_INT16 = 32767
 
 
 def to_rows(numbers: Tensor) -> tuple[Tensor, Tensor]:
-    """Return (N, V) numbers with 16 bits each, and (N,) stored sizes of each row's largest one."""
+    """Return (N, V) integers of 16 bits, and (N,) sizes as `to_sizes` stores them.
+
+    The integers are the numbers of a row relative to the size of its largest one.
+    """
     sizes = to_sizes(numbers.abs().amax(1))
     largest = from_sizes(sizes).masked_fill(sizes == _ZERO, 1.0)
     scaled = numbers.double() / largest[:, None] * _MAX_INT16
@@ -272,7 +294,10 @@ _ZERO = -128
 
 
 def to_sizes(sizes: Tensor) -> Tensor:
-    """Return numbers that are not negative, rounded up by a tenth at most, as small integers."""
+    """Return numbers that are not negative, rounded up by a tenth at most, as small integers.
+
+    The integers are logarithms; zero has its own (_ZERO).
+    """
     logarithms = torch.log2(sizes.double().clamp_min(1e-300)) * SIZES  # no logarithm of 0
     # 1e-6 is subtracted so that a size that was read from a file is not rounded up again.
     rounded_up = (logarithms - 1e-6).ceil().clamp_min(_ZERO + 1)
@@ -291,10 +316,11 @@ TOLERANCE = 1e-4  # relative to a tensor's norm; a pair that agrees is only a ca
 
 @dataclass(frozen=True)
 class ReplySketch:
-    """Sketches of N replies to one call.
+    """Sketches of N replies: a few numbers of each, which tell most replies apart.
 
     Attributes:
-        structure: (N,) int64, the hash of everything but the numbers.
+        structure: (N,) int64, the hash of everything but the numbers; UNKNOWN for an exception of
+            unknown kind.
         numbers: (N, HEAD).
         scales: (N, 1), the scale to which differences are relative.
     """
@@ -308,7 +334,10 @@ class ReplySketch:
         return ReplySketch(self.structure[rows], self.numbers[rows], self.scales[rows])
 
     def agree_with(self, sketch: ReplySketch) -> Tensor:
-        """Return (N,) bool: which of these agree with the single reply in `sketch`."""
+        """Return (N,) bool: which of these agree with the single reply in `sketch`.
+
+        Structures must be equal, and not UNKNOWN.
+        """
         scales = torch.maximum(self.scales, sketch.scales)
         near = (self.numbers - sketch.numbers).abs() <= TOLERANCE * scales.clamp_min(1e-9)
         return (self.structure == sketch.structure) & (self.structure != UNKNOWN) & near.all(1)
@@ -318,7 +347,8 @@ def sketch_reply(reply: Reply) -> ReplySketch:
     """Return the sketch of one reply, which is a weighted sum over all returned tensors.
 
     A single tensor is not enough, because a mistake may not be visible in it (the first of three
-    chunks, or y without lse). The scale is the norm of the weighted norms.
+    chunks, or y without lse). The scale is the norm of the weighted norms. Without returned
+    tensors, numbers and scale are 0.
     """
     structure, returned = _structure_of(reply)
     scale = math.hypot(*(weight * tensor.norm for weight, tensor in enumerate(returned, 1)))
@@ -330,7 +360,10 @@ def sketch_reply(reply: Reply) -> ReplySketch:
 
 
 def sketch_numbers(projections: Sequence[Sequence[float]]) -> Tensor:
-    """Return (1, HEAD): the numbers of a sketch, from the projections of each returned tensor."""
+    """Return (1, HEAD): the numbers of a sketch, from the projections of each returned tensor.
+
+    They are the weighted sums of the first HEAD projections. The weights are 1, 2, 3, …
+    """
     weighted = [
         weight * number
         for weight, projection in enumerate(projections, 1)
@@ -340,7 +373,10 @@ def sketch_numbers(projections: Sequence[Sequence[float]]) -> Tensor:
 
 
 def _structure_of(reply: Reply) -> tuple[int, list[TensorFingerprint]]:
-    """Return the hash of a reply without its numbers, and fingerprints of the returned tensors."""
+    """Return the hash of a reply without its numbers, and fingerprints of the returned tensors.
+
+    If the call raised, the hash is made from the exception's kind, or UNKNOWN, without tensors.
+    """
     if reply.raised is not None:
         if is_refusal(reply.raised):
             return _hash("refused"), []
@@ -393,8 +429,8 @@ def no_pairs() -> Pairs:
     )
 
 
-def to_columns(pairs: Pairs) -> dict[str, Tensor]:
-    """Return the pairs as columns of a file, with each different structure stored once."""
+def pairs_to_columns(pairs: Pairs) -> dict[str, Tensor]:
+    """Return the pairs as columns of a file. Each structure is stored once, scales are not."""
     structures, structure = pairs.answers.structure.unique(return_inverse=True)
     integers, sizes = to_rows(pairs.answers.numbers)
     columns = {
@@ -411,8 +447,11 @@ def to_columns(pairs: Pairs) -> dict[str, Tensor]:
     }
 
 
-def from_columns(columns: Mapping[str, Tensor]) -> Pairs:
-    """Return the pairs of a file. Raises LookupError or RuntimeError if it is damaged."""
+def pairs_from_columns(columns: Mapping[str, Tensor]) -> Pairs:
+    """Return the pairs of a file, with scales of 0.
+
+    Raises LookupError or RuntimeError if the file is damaged.
+    """
     structure = columns["pairs.structures"][columns["pairs.structure"].long()]
     numbers = from_rows(columns["pairs.numbers"].T, columns["pairs.sizes"]).float()
     # Scales are not stored: differences are relative to the scale of the attempt's reply.

@@ -54,7 +54,7 @@ from .match import (
     single_functions,
     smallest_cover,
 )
-from .nondeterminism import proven_by_chance
+from .nondeterminism import proven_by_nondeterminism
 from .observed_reply import (
     ObservedReply,
     device_error,
@@ -64,7 +64,7 @@ from .observed_reply import (
     needs_meta_numbers,
     without_other_directions,
 )
-from .oracles import plain_numbers, shown_by_oracles
+from .oracles import shown_by_oracles, wrong_plain_numbers
 from .pass_fail import (
     HARD_CODED,
     has_written_size,
@@ -75,12 +75,12 @@ from .pass_fail import (
 
 
 def nondeterminism(response: Response) -> list[Candidate]:
-    """Return the misconception that explains several replies to one call."""
-    return evidence("nondeterminism", proven_by_chance(response))
+    """Return the misconception that explains several replies to one call, or none."""
+    return evidence("nondeterminism", proven_by_nondeterminism(response))
 
 
 def exceptions(response: Response) -> list[Candidate]:
-    """Return the misconceptions that exceptions prove, or none if mutants explain everything."""
+    """Return the misconceptions that exceptions prove, or none if mutants explain the syndrome."""
     names = proven_by_exceptions(response.written, response.mutates)
     if names and smallest_cover(response):
         return []
@@ -90,8 +90,8 @@ def exceptions(response: Response) -> list[Candidate]:
 def answers(response: Response) -> list[Candidate]:
     """Return the misconceptions that single answers prove.
 
-    A call with an exception that proves one is left out. A function that never returns a tensor
-    cannot be said to accept an invalid input.
+    A call with an exception that proves one is left out. So is a call that must be refused if its
+    function never returns a tensor: it cannot be said to accept an invalid input.
     """
     raised = proven_by_exceptions(response.written, response.mutates)
     names = dict[int, str]()
@@ -105,7 +105,7 @@ def answers(response: Response) -> list[Candidate]:
 
 
 def rounded_answers(response: Response) -> list[Candidate]:
-    """Return the misconception that wrong answers with few decimals prove."""
+    """Return the misconception of rounding, which wrong answers prove if all have few decimals."""
     if not are_rounded(observation.reply for observation in response.syndrome.values()):
         return []
     return evidence("reply", dict.fromkeys(response.syndrome, ROUNDED))
@@ -115,9 +115,13 @@ def guards(response: Response) -> list[Candidate]:
     """Return a guard that refuses allowed inputs, and candidates for the calls behind it.
 
     A guard is a test of sizes that raises. The code behind it does not run, so the refused calls
-    are left out. Return none if the explanation says more than that, or if other direct evidence
-    comes from an allowed call. Return none if calls that pass the guard stop in other lines, too:
-    the attempt reads a size wrong.
+    are left out when the other calls are explained. Return none in each of these cases:
+
+    1. No guard refuses an allowed input.
+    2. An allowed call shows direct evidence that is no exception.
+    3. The explanation so far says more than that a guard refuses (`_says_more`).
+    4. Nothing explains the calls that pass the guard, and such a call raises without direct
+       evidence: the attempt reads a size wrong.
     """
     written = response.written
     raised = dict[int, tuple[str, Raised]]()
@@ -143,8 +147,16 @@ def guards(response: Response) -> list[Candidate]:
 def _says_more(response: Response, refused: Mapping[int, Guard]) -> bool:
     """Return whether the explanation says more than that a guard refuses allowed inputs.
 
-    Mutants refuse allowed inputs, too. The guard may also be wrong in the same way as they are: it
-    tests a remainder, although the attempt does not refuse every input that it should.
+    It does in each of these cases:
+
+    1. All mutants of a misconception in it raise in all calls that detect them. So these mutants
+       refuse allowed inputs, too.
+    2. It is UNDIVIDED alone, and the guard is wrong in the same way as these mutants: it tests a
+       remainder, although the attempt does not refuse every input that it should.
+    3. It explains calls of the syndrome that no guard refused and no reply proves, or it names
+       nothing but what replies prove.
+
+    Without an explanation, return False.
     """
     names = {candidate.id for candidate in response.explanations}
     if any(_only_stops(response, name) for name in names):
@@ -162,7 +174,7 @@ def _only_stops(response: Response, id_: str) -> bool:
     """Return whether each mutant of a misconception raises in all calls that detect it."""
     for m in response.mutants:
         if response.id(m) == id_:
-            calls = (i for i in response.recording.facets if not response.survives(m, i))
+            calls = (i for i in response.recording.compared_fields if not response.survives(m, i))
             replies = response.recording.answers(m, calls).values()
             if not all(reply.raised for reply in replies):
                 return False
@@ -170,10 +182,10 @@ def _only_stops(response: Response, id_: str) -> bool:
 
 
 def dropout_oracles(response: Response) -> list[Candidate]:
-    """Return for dropout calls to which no mutant has the attempt's reply what oracles show.
+    """Return what violated oracles show in dropout calls to which no mutant has the reply.
 
-    The oracles of each check are applied, in their order, to its wrong calls and all its dropout
-    calls. The first violated one may show a misconception (`shown_by_oracles`).
+    The oracles of each check are applied, in their order, to its wrong calls and all its calls with
+    dropout. The first violated one may show a misconception (`shown_by_oracles`).
     """
     unmatched_calls = response.unmatched_dropout
     if not unmatched_calls:
@@ -189,9 +201,10 @@ def dropout_oracles(response: Response) -> list[Candidate]:
 def symptoms_and_oracles(response: Response) -> list[Candidate]:
     """Return the misconception that all mutants with the same symptoms share.
 
-    They fail the same calls in the same way, or violate the same oracle. If the text of the
-    misconception says how its answers look, the attempt's answers must look like that. A fixed
-    number is left out, because only a sweep proves it; so is a fixed size if the text has none.
+    They fail the same calls in the same way, or violate the same oracle. In a call for which both
+    show a misconception, the oracle counts. If the text of a misconception says how its answers
+    look, one of the attempt's answers must look like that. A fixed number is left out, because only
+    a sweep proves it; so is a fixed size if the attempt's text has none.
     """
     recording, written = response.recording, response.written
     names = pass_fail_match(response) | shown_by_oracles(recording, written)
@@ -226,7 +239,7 @@ RULES: tuple[tuple[Rule, When], ...] = (
     (guards, "always"),
     (combined_pairs, "unexplained"),
     # Evidence of a second mistake, beside an explanation.
-    (plain_numbers, "explained"),
+    (wrong_plain_numbers, "explained"),
     (dropout_oracles, "explained"),
     # Weak evidence: many mistakes have the same symptoms.
     (number_of_axes, "unexplained"),
@@ -267,7 +280,7 @@ def _response(
     """Return the response of an attempt, before any rule is applied.
 
     A call that reaches a function which is not written yet shows nothing about other functions, and
-    is set apart. A call is left out if other calls make it redundant.
+    is set apart (`Response.unfinished`). A call is left out if other calls make it redundant.
     """
     unfinished, finished = dict[int, ObservedReply](), dict[int, ObservedReply]()
     for i, observation in observations.items():
@@ -277,7 +290,7 @@ def _response(
         i for i, observation in finished.items() if _is_redundant(observation, finished.values())
     }
     written = {i: reply for i, reply in finished.items() if i not in redundant_calls}
-    compared_calls = recording.facets.keys()
+    compared_calls = recording.compared_fields.keys()
     response = Response(
         recording,
         written=written,
@@ -292,13 +305,14 @@ def _response(
 
 
 def _is_unfinished(observation: ObservedReply, source: Source) -> bool:
+    """Return whether a function is not written, or the call raised in one that is not."""
     raised = observation.reply.raised
     is_empty = observation.function in source.unwritten_names
     return is_empty or bool(raised and is_unfinished(raised))
 
 
 def _unmatched_dropout(response: Response) -> Set[int]:
-    """Return the wrong calls with dropout at work to which no mutant replies as the attempt does.
+    """Return the wrong calls with dropout active to which no mutant replies as the attempt does.
 
     A second mistake may change their numbers, too, and the other calls tell which mistake it is.
     Return none if there are no other wrong calls.
@@ -314,12 +328,14 @@ def _unmatched_dropout(response: Response) -> Set[int]:
 def _is_redundant(observation: ObservedReply, observations: Collection[ObservedReply]) -> bool:
     """Return whether a call adds no evidence to the evidence of other calls.
 
-    One case is a module that moves to the meta device after a first call, and leaves a tensor
-    behind. The call is redundant if the tensor stays behind without the first call as well, or if
-    it is no mask: other calls show the other tensors that a module keeps.
+    1. A module may move to the meta device after a first call, and leave a tensor behind. The call
+       is redundant if the module also has a device error without the first call. It is redundant,
+       too, if no mask stays behind: other calls show the other tensors that a module keeps.
+    2. A call with meta tensors may raise. It is redundant if it raises because it reads their
+       numbers, and no other device is involved. It is redundant, too, if the function raises on
+       most ordinary inputs as well.
 
-    The other case is a call with meta tensors that raises. It is redundant if it raises because it
-    reads their numbers, or if the function raises on most ordinary inputs as well.
+    Ordinary inputs are those that the reference accepts, and that are not on the meta device.
     """
     of_function = (peer for peer in observations if peer.function == observation.function)
     if is_moved_after_a_call(observation.call) and device_error(observation):
@@ -338,10 +354,14 @@ def _is_redundant(observation: ObservedReply, observations: Collection[ObservedR
 def _diagnosis(response: Response) -> Diagnosis:
     """Return the misconceptions in order.
 
-    Exceptions come first, because they stop the code; then explanations, then other evidence. A
-    function that is not written comes last, because it shows nothing about the functions that are.
-    If nothing explains the wrong values, and no evidence can be their cause, the evidence goes to
-    `Diagnosis.also`.
+    1. Exceptions and guards come first, because they stop the code; then an argument that is
+       changed in place; then explanations; then other evidence. A function that is not written
+       comes last, because it shows nothing about the functions that are.
+    2. Direct evidence is left out if it is the consequence of layers that are not registered.
+    3. An explanation is left out if evidence shows its misconception or one of its alternatives: it
+       is the proven one.
+    4. If nothing explains the wrong values, and the evidence cannot be their cause, the evidence
+       goes to `Diagnosis.also`.
     """
     consequences = _consequences(response)
     candidates = tuple(
@@ -379,7 +399,8 @@ def _diagnosis(response: Response) -> Diagnosis:
 def _consequences(response: Response) -> set[int]:
     """Return the calls in which two dtypes meet because `.to` does not reach some layers.
 
-    Return none unless a candidate says that layers are not registered.
+    In these calls an exception or a guard is evidence. Return none unless an explanation or other
+    parameters say that layers are not registered.
     """
     ids = {*response.shown_by("parameters alone", "parameters").values()}
     if UNREGISTERED not in ids.union(candidate.id for candidate in response.explanations):
@@ -393,7 +414,11 @@ def _consequences(response: Response) -> set[int]:
 
 
 def _unwritten(response: Response) -> list[str]:
-    """Return the misconceptions that replies of functions which are not written show."""
+    """Return the misconceptions that replies of functions which are not written show.
+
+    It is what their exceptions prove, and UNTOUCHED for calls of an empty function. An id may be
+    repeated.
+    """
     names = proven_by_exceptions(response.unfinished, response.mutates)
     empty = response.source.unwritten_names
     names |= {i: UNTOUCHED for i, e in response.unfinished.items() if e.function in empty}
@@ -403,7 +428,8 @@ def _unwritten(response: Response) -> list[str]:
 def _can_cause(response: Response, proven: Mapping[int, str]) -> bool:
     """Return whether the evidence can be the cause of all wrong values that it does not show.
 
-    Code behind a guard does not run, so no cause is needed for it.
+    Wrong refusals (`odd_refusals`) need no cause. Code behind a guard does not run, so nothing
+    needs a cause if a guard is evidence.
     """
     names, syndrome = {*proven.values()}, response.syndrome.keys()
     unexplained = syndrome - proven.keys() - response.odd_refusals

@@ -46,7 +46,14 @@ def proven_by(raised: Raised | None, mutates: bool) -> str:
 def proven_by_exceptions(
     observations: Mapping[int, ObservedReply], mutates: bool
 ) -> dict[int, str]:
-    """Return the allowed calls with an exception that proves a misconception, mapped to it."""
+    """Return the misconception that an exception proves, by call.
+
+    Calls that the reference refuses are left out.
+
+    Args:
+        observations: the replies, by call.
+        mutates: as for `proven_by`.
+    """
     names = dict[int, str]()
     for i, observation in observations.items():
         name = proven_by(observation.reply.raised, mutates)
@@ -58,19 +65,20 @@ def proven_by_exceptions(
 def proven_by_answer(recording: FaultDictionary, index: int, observation: ObservedReply) -> str:
     """Return the id of the misconception that an answer proves by itself, or "".
 
-    The evidence is a changed argument, a tensor on another device, a missing refusal, a module with
-    the attributes of a mutant, or layers of other sizes. For a refusal, attributes and sizes, all
-    mutants that reply in this way must have one misconception.
+    The evidence is the first of these: a changed argument; a missing refusal; a module with other
+    attributes, which mutants have, too; a module with parameters of other shapes; a tensor on
+    another device. For a refusal, attributes and shapes, all mutants that reply in this way must
+    have one misconception.
 
     Uses only the oracles that visible checks apply to this call (for a changed argument: to any
     call), and only misconceptions in this exercise's bank.
     """
-    oracles, name = recording.aspects[index], ""
+    oracles, name = recording.oracles_by_call[index], ""
     actual, expected = observation.actual, observation.expected
     if (
         observation.reply.mutated
         and not expected.mutated
-        and any("mutated" in aspects for aspects in recording.aspects)
+        and any("mutated" in names for names in recording.oracles_by_call)
     ):
         name = MUTATED
     elif "refused" in oracles and _is_no_refusal(expected, actual):
@@ -89,10 +97,11 @@ def proven_by_answer(recording: FaultDictionary, index: int, observation: Observ
 
 
 def are_rounded(replies: Iterable[Reply]) -> bool:
-    """Return whether all numbers of these answers have few decimals.
+    """Return whether all numbers of these answers have at most MAX_DECIMALS decimals.
 
-    Whole numbers are left out, because they are no evidence. So are answers without numbers, on the
-    meta device. Return False if too few numbers are left.
+    Whole numbers are left out, because they are no evidence. So are infinities and NaN, and outputs
+    without numbers, such as those on the meta device. Return False if fewer than MIN_NUMBERS
+    numbers are left.
     """
     count, unit = 0, 10**MAX_DECIMALS
     for output in chain.from_iterable(reply.outputs for reply in replies):
@@ -109,11 +118,11 @@ def are_rounded(replies: Iterable[Reply]) -> bool:
 def _shown_by_attributes(recording: FaultDictionary, index: int, actual: ReplyFingerprint) -> str:
     """Return the misconception of all mutants that have these attributes in a call.
 
-    Mutants that also answer another function's calls wrongly are left out. Return "" if the others
-    have several misconceptions.
+    Only mutants that reply to all calls of other functions as the reference does take part. Return
+    "" if they have several misconceptions, or if there are no such mutants.
     """
     target = target_of(recording.calls[index])
-    elsewhere = [i for i in recording.facets if target_of(recording.calls[i]) != target]
+    elsewhere = [i for i in recording.compared_fields if target_of(recording.calls[i]) != target]
     mutants = [m for m in recording.mutants if _has_reference_answers(m, elsewhere)]
 
     def has_these_attributes(_: ReplyFingerprint, answer: ReplyFingerprint) -> bool:
@@ -137,6 +146,7 @@ def _has_other_sizes(expected: ReplyFingerprint, fingerprint: ReplyFingerprint) 
 
 
 def _is_no_refusal(expected: ReplyFingerprint, fingerprint: ReplyFingerprint) -> bool:
+    """Return whether the reference refuses a call, and the reply does not raise anything."""
     return expected.raised == "refused" and fingerprint.raised is None
 
 
@@ -148,7 +158,8 @@ def _shared_name(
 ) -> str:
     """Return the misconception of all mutants that reply to a call in this way.
 
-    Return "" if they have several misconceptions, or if there are no such mutants.
+    Return "" if they have several misconceptions, or if there are no such mutants. A random reply
+    is no such reply.
 
     Args:
         recording: the fault dictionary.
@@ -177,7 +188,7 @@ def can_cause(
     """Return whether these misconceptions can be the cause of all unexplained failures.
 
     Mutants of these misconceptions that cause none but the attempt's failures must together cause
-    all unexplained ones. Without misconceptions there is nothing to exclude: return True.
+    all unexplained ones. Return True also without misconceptions or without unexplained failures.
 
     Args:
         names: ids of proven misconceptions.
@@ -198,14 +209,20 @@ def can_cause(
 
 
 def proven_by_parameters(response: Response) -> dict[int, str]:
-    """Return the calls with other parameters, mapped to the misconception that these prove.
+    """Return the misconception that other parameters prove, by call with other parameters.
 
-    It is the misconception of all mutants with the same extra and missing parameters in all calls.
-    Return none if these mutants have several misconceptions, or if there are no such mutants. If
-    parameters are missing and two dtypes meet somewhere, it is that layers are not registered.
+    Calls are those that visible checks ask about parameters.
+
+    1. It is the misconception of all mutants with the attempt's parameters in all these calls. A
+       mutant with a random reply or an exception there does not count, nor does an untouched stub.
+    2. The misconception is UNREGISTERED instead if the bank has it, if parameters are missing in
+       each call and none is extra, and if two dtypes meet in some exception.
+
+    Return none if no parameters differ, or if some such call raises or has no reply. Return none
+    also if these mutants have several misconceptions, or if there are no such mutants.
     """
     recording, observations = response.recording, response.written
-    calls = [i for i, oracles in enumerate(recording.aspects) if "parameters" in oracles]
+    calls = [i for i, oracles in enumerate(recording.oracles_by_call) if "parameters" in oracles]
     if any(i not in observations or observations[i].actual.raised for i in calls):
         return {}
     actual = {i: observations[i].actual.parameters.keys() for i in calls}
@@ -234,9 +251,10 @@ def proven_by_parameters(response: Response) -> dict[int, str]:
 def without_extra_parameters(
     observations: Mapping[int, ObservedReply],
 ) -> dict[int, ObservedReply]:
-    """Return the replies without the extra parameters, or none if a parameter is missing.
+    """Return the replies without extra parameters and their gradients, by call.
 
-    Calls set extra parameters to zero, so the values show what else is wrong.
+    Calls set extra parameters to zero, so the values show what else is wrong. Return no replies at
+    all if a parameter is missing in some reply.
     """
     reduced = dict[int, ObservedReply]()
     for i, observation in observations.items():
@@ -303,7 +321,8 @@ class Guard:
 def guards_of(source: Source, raised: Mapping[int, tuple[str, Raised]]) -> dict[int, Guard]:
     """Return the guard that refused each of these calls. Other calls are left out.
 
-    A function that calls another one can meet a guard of the other one.
+    A function that calls another one can meet a guard of the other one: a guard that is known from
+    one function counts for all calls that raise on its line. At most MAX_LINES lines are searched.
 
     Args:
         source: the attempt's text.
@@ -326,7 +345,9 @@ def guards_of(source: Source, raised: Mapping[int, tuple[str, Raised]]) -> dict[
 def guard_of(source: Source, target: str, raised: Raised) -> Guard | None:
     """Return the guard of this function or class that raised, or None if something else raised.
 
-    Guards of helper functions do not count, because their arguments may be computed values.
+    The exception must be a refusal, and each condition of its line may depend only on the arguments
+    and on sizes (`_Origins.depends_on_sizes`). Guards of helper functions do not count, because
+    their arguments may be computed values.
     """
     if not raised.line or not is_refusal(raised):
         return None
@@ -346,7 +367,7 @@ def guard_of(source: Source, target: str, raised: Raised) -> Guard | None:
 def _functions(source: Source, target: str) -> Iterator[ast.FunctionDef]:
     """Yield the function, or the constructor and `forward` of the class and its base classes.
 
-    Only base classes in the same file count.
+    Only definitions at the top level of the attempt's file count.
     """
     class_names = {target}
     # From the end, because a base class stands above the class that names it
@@ -363,7 +384,8 @@ def _functions(source: Source, target: str) -> Iterator[ast.FunctionDef]:
 def _tests(body: Sequence[ast.stmt], line: int) -> list[ast.expr]:
     """Return the conditions under which the `raise` or `assert` on this line raises.
 
-    Return none if it has no condition, or if it is in a loop.
+    There are several if one `if` is in another. Return none if it has no condition, or if it is in
+    any other block, such as a loop.
     """
     for statement in body:
         if not _has_line(statement, line):
@@ -385,7 +407,7 @@ def _has_line(statement: ast.stmt, line: int) -> bool:
 
 
 def _is_true_without_remainder(test: ast.expr) -> bool:
-    """Return whether a test is true if no remainder is left: `C % n == 0`, `not C % n`."""
+    """Return whether a test has the form `C % n == 0` or `not C % n`."""
     match test:
         case ast.Compare(
             left=ast.BinOp(op=ast.Mod()), ops=[ast.Eq()], comparators=[ast.Constant(value=0)]
@@ -416,7 +438,8 @@ class _Origins:
     def depends_on_sizes(self, test: ast.expr) -> bool:
         """Return whether this test depends on arguments and their sizes alone.
 
-        Sizes of computed values are allowed in a test that compares them with limits (<, >=).
+        It may also depend on sizes of computed values if all its comparisons are with limits (<, ≤,
+        >, ≥).
         """
         comparisons = (node for node in ast.walk(test) if isinstance(node, ast.Compare))
         operators = [*chain.from_iterable(node.ops for node in comparisons)]
@@ -424,9 +447,10 @@ class _Origins:
         return self._of_value(test) <= (_Origin.COMPUTED_SIZES if has_limits else _Origin.ARGUMENTS)
 
     def _of_value(self, node: ast.expr) -> _Origin:
-        """Return the origin of an expression's value.
+        """Return the origin of an expression's value. An assignment `name := value` is noted.
 
-        Each node is visited once, because a student decides how deep the text is nested.
+        Names and expressions that are not known are OTHER. Each node is visited once, because a
+        student decides how deep the text is nested.
         """
         match node:
             case ast.Name():
@@ -447,18 +471,22 @@ class _Origins:
         return _Origin.OTHER
 
     def _of_function(self, function: ast.expr) -> _Origin:
-        """Return the origin of a call's result, if the call has no arguments."""
+        """Return the origin of a call's result without regard to the call's arguments.
+
+        A method such as `x.size` returns a size of `x`, and a function such as `len` depends only
+        on the call's arguments. The result of other functions is OTHER.
+        """
         if isinstance(function, ast.Attribute) and function.attr in _SIZE_METHODS:
             return self._of_size(function.value)
         is_of_sizes = isinstance(function, ast.Name) and function.id in _SIZE_FUNCTIONS
         return _Origin.ARGUMENTS if is_of_sizes else _Origin.OTHER
 
     def _of_size(self, node: ast.expr) -> _Origin:
-        """Return the origin of the size of an expression's value."""
+        """Return the origin of the size of an expression's value: COMPUTED_SIZES at most."""
         return min(self._of_value(node), _Origin.COMPUTED_SIZES)
 
     def _set(self, targets: Iterable[ast.expr], origin: _Origin) -> None:
-        """Set the origin of all names that are assigned to."""
+        """Set the origin of all names in the targets of an assignment, except self."""
         for node in chain.from_iterable(map(ast.walk, targets)):
             if isinstance(node, ast.Name) and node.id != "self":
                 self._names[node.id] = origin

@@ -74,7 +74,7 @@ class OracleUse(_Model):
         means: the misconception of all mutants that violate the oracle; "" if they have several.
     """
 
-    oracle: Oracle = Field(alias="aspect")  # as recorded files call it
+    oracle: Oracle = Field(alias="aspect")  # an alias is the key in a recorded file
     calls: tuple[tuple[int, ...], ...]
     means: str = ""
 
@@ -84,8 +84,8 @@ class PublicCheck(_Model):
 
     Attributes:
         calls: the calls that must be answered as the reference answers them.
-        facets: the fields of a reply that are compared with those of mutants.
-        asks: the oracles. Empty if no oracles give the hidden check's verdict: then only the
+        reply_fields: the reply fields that are compared in these calls.
+        oracle_uses: the oracles. Empty if no oracles give the hidden check's verdict: then only the
             diagnosis uses its calls.
         is_last: whether it runs after the checks that are not last, and only if all these pass. Its
             result shows nothing about other attempts.
@@ -97,8 +97,8 @@ class PublicCheck(_Model):
     hint: str
     points: float
     calls: tuple[int, ...]
-    facets: tuple[ReplyField, ...]
-    asks: tuple[OracleUse, ...]
+    reply_fields: tuple[ReplyField, ...] = Field(alias="facets")
+    oracle_uses: tuple[OracleUse, ...] = Field(alias="asks")
     is_last: bool = False
 
     @property
@@ -107,7 +107,7 @@ class PublicCheck(_Model):
 
         A relation can hold although the replies differ from the reference's.
         """
-        groups = chain.from_iterable(ask.calls for ask in self.asks)
+        groups = chain.from_iterable(use.calls for use in self.oracle_uses)
         return tuple(sorted({*self.calls, *chain.from_iterable(groups)}))
 
 
@@ -186,7 +186,7 @@ class FaultDictionary:
     @property
     def visible(self) -> tuple[PublicCheck, ...]:
         """The checks that `course check` runs."""
-        return tuple(check for check in self.checks if check.asks)
+        return tuple(check for check in self.checks if check.oracle_uses)
 
     def expected_reply(self, call: int) -> ReplyFingerprint:
         """Return the fingerprint of the reference's reply."""
@@ -198,7 +198,7 @@ class FaultDictionary:
         return None if index is None else self.replies[call][index]
 
     def answers(self, mutant: int, calls: Iterable[int]) -> dict[int, ReplyFingerprint]:
-        """Return a mutant's replies to these calls, without nondeterministic ones."""
+        """Return a mutant's replies to these calls by call, without nondeterministic ones."""
         replies = {i: self.answer(self.mutants[mutant], i) for i in calls}
         return {i: reply for i, reply in replies.items() if reply is not None}
 
@@ -208,51 +208,56 @@ class FaultDictionary:
         return frozenset(mutant.id for mutant in self.mutants)
 
     @cached_property
-    def facets(self) -> dict[int, tuple[ReplyField, ...]]:
-        """For each call of a check the reply fields that are compared with those of mutants.
+    def compared_fields(self) -> dict[int, tuple[ReplyField, ...]]:
+        """For each call of a check the reply fields that are compared.
 
-        If several checks have a call, the first one decides. If a module draws its own weights, the
-        numbers that depend on them are left out. If the reference runs a fused kernel, its inner
-        operations are left out: they depend on the processor, on PyTorch's version and on how the
-        tensors lie in memory.
+        They are compared between the attempt, the reference and mutants. If several checks have a
+        call, the first one decides. If a module draws its own weights, the numbers that depend on
+        them are left out. If the reference runs a fused kernel, its inner operations are left out:
+        they depend on the processor, on PyTorch's version and on how the tensors lie in memory.
+
+        A call that only relations use has no entry.
         """
-        facets: dict[int, tuple[ReplyField, ...]] = {}
-        for check in reversed(self.checks):
+        fields: dict[int, tuple[ReplyField, ...]] = {}
+        for check in reversed(self.checks):  # so that the first check's entry stays
             for i in check.calls:
                 excluded = _NUMBERS if has_own_weights(self.calls[i]) else ()
                 if self.expected_reply(i).fused:
                     excluded += _INNER_OPERATIONS
-                facets[i] = tuple(facet for facet in check.facets if facet not in excluded)
-        return facets
+                fields[i] = tuple(name for name in check.reply_fields if name not in excluded)
+        return fields
 
     @cached_property
     def failed_by(self) -> dict[str, list[frozenset[str]]]:
-        """For each misconception a set for each of its mutants: the hidden checks that it fails."""
+        """For each misconception, and each of its mutants, the hidden checks that the mutant fails.
+
+        A check that a condition makes it fail counts.
+        """
         failed: dict[str, list[frozenset[str]]] = {}
         for mutant, row in zip(self.mutants, self.kills, strict=True):
             failed.setdefault(mutant.id, []).append(frozenset(compress(self.hidden, map(int, row))))
         return failed
 
     @cached_property
-    def aspects(self) -> list[set[Oracle]]:
-        """For each call the oracles that visible checks apply to it."""
+    def oracles_by_call(self) -> list[set[Oracle]]:
+        """For each call the oracles that visible checks apply to it, alone or in a relation."""
         oracles: list[set[Oracle]] = [set() for _ in self.calls]
-        for use in chain.from_iterable(check.asks for check in self.checks):
+        for use in chain.from_iterable(check.oracle_uses for check in self.checks):
             for i in chain.from_iterable(use.calls):
                 oracles[i].add(use.oracle)
         return oracles
 
     @cached_property
     def detected_in(self) -> tuple[int, ...]:
-        """For each mutant the calls that detect it, as bits.
+        """For each mutant the calls that detect it, as bits: call i is bit i.
 
-        A call detects a mutant if the mutant's reply differs from the reference's in a field that
-        the call's check compares. A nondeterministic reply detects nothing.
+        A call detects a mutant if the mutant's reply differs from the reference's in one of the
+        `compared_fields`. A nondeterministic reply detects nothing.
         """
         bits = [0] * len(self.mutants)
-        for i, facets in self.facets.items():
+        for i, fields in self.compared_fields.items():
             expected = self.expected_reply(i)
-            is_right = [reply.agrees(expected, facets) for reply in self.replies[i]]
+            is_right = [reply.agrees(expected, fields) for reply in self.replies[i]]
             for m, mutant in enumerate(self.mutants):
                 reply_index = mutant.answers[i]
                 # None is a random reply, and 0 is the reference's
@@ -262,10 +267,12 @@ class FaultDictionary:
 
 
 def differs(recording: FaultDictionary, index: int, fingerprint: ReplyFingerprint) -> bool:
-    """Return whether a reply differs from the reference's in a field that its check compares."""
-    # Without facets only relations use the call: no reply is compared.
-    facets = recording.facets.get(index)
-    return facets is not None and not fingerprint.agrees(recording.expected_reply(index), facets)
+    """Return whether a reply differs from the reference's in one of the `compared_fields`.
+
+    No reply differs to a call that only relations use.
+    """
+    fields = recording.compared_fields.get(index)
+    return fields is not None and not fingerprint.agrees(recording.expected_reply(index), fields)
 
 
 def wrong_replies(
@@ -276,7 +283,7 @@ def wrong_replies(
 
 
 def bits_of(calls: Iterable[int]) -> int:
-    """Return a set of calls as bits, as in `FaultDictionary.detected_in`."""
+    """Return different calls as bits, as in `FaultDictionary.detected_in`."""
     return sum(1 << i for i in calls)
 
 
@@ -325,21 +332,21 @@ class Candidate:
 
     @property
     def ids(self) -> tuple[str, ...]:
-        """The id of the misconception, then those of the alternatives."""
+        """The misconception, then the alternatives."""
         return (self.id, *self.alternatives)
 
 
 def explanation(ids: Iterable[str]) -> Candidate:
     """Return an explanation by the first of these misconceptions, with the others as alternatives.
 
-    An id may be repeated.
+    There must be one at least. An id may be repeated.
     """
     id_, *alternatives = dict.fromkeys(ids)
     return Candidate(id_, tuple(alternatives))
 
 
 def evidence(basis: Basis, names: Mapping[int, str]) -> list[Candidate]:
-    """Return a candidate for each call that shows a misconception."""
+    """Return a candidate for each call and the misconception that it shows."""
     return [Candidate(name, (), basis, (i,)) for i, name in names.items()]
 
 
@@ -372,11 +379,17 @@ class Response:
     mutates: bool = False
     unmatched_dropout: Set[int] = frozenset()
     candidates: tuple[Candidate, ...] = ()
+    # Results of `_is_alike` by call and index of the recorded reply
     _alike: dict[tuple[int, int], bool] = field(default_factory=dict, repr=False, compare=False)
 
     @cached_property
     def explanations(self) -> list[Candidate]:
-        """The candidates that explain the syndrome, or the calls behind a guard."""
+        """The explanations that have been found so far.
+
+        They explain the syndrome, or only the part of some functions. If a guard is a candidate,
+        the explanations before it do not count: those after it explain the calls that pass the
+        guard.
+        """
         explanations = list[Candidate]()
         for candidate in self.candidates:
             if candidate.basis == "guard":
@@ -386,7 +399,10 @@ class Response:
         return explanations
 
     def shown_by(self, *bases: Basis) -> dict[int, str]:
-        """Return the calls with evidence on these bases, mapped to the misconception."""
+        """Return the misconception that evidence on these bases shows, by call.
+
+        If a call has several candidates, the one whose basis comes last in `BASES` counts.
+        """
         candidates = [c for c in self.candidates if c.basis in bases]
         candidates.sort(key=lambda candidate: BASES.index(candidate.basis))
         return {i: candidate.id for candidate in candidates for i in candidate.calls}
@@ -404,8 +420,8 @@ class Response:
     def odd_refusals(self) -> set[int]:
         """The wrong calls that must be refused and that raise an unexpected exception.
 
-        Calls of a function that never returns a tensor are included: it cannot be said to accept an
-        invalid input.
+        Calls of a function that never returns a tensor are included even if they raise nothing: it
+        cannot be said to accept an invalid input.
         """
         return {
             i
@@ -418,9 +434,14 @@ class Response:
     def reductions(self) -> list[Response]:
         """The response, and the response without calls that no mutant need explain.
 
-        Three nested sets of calls are left out: (1) dropout that no mutant reproduces, and refusals
-        with an unexpected exception type; (2) also calls with an exception that is direct evidence;
-        (3) also calls with any other direct evidence. Responses without a syndrome are left out.
+        Three nested sets of calls are left out, one after the other:
+
+        1. dropout that no mutant reproduces (`unmatched_dropout`), and `odd_refusals`;
+        2. also calls with an exception that is direct evidence, or with a guard that raised;
+        3. also calls with any other direct evidence.
+
+        A set that is empty or equal to an earlier one adds no response. Responses without a
+        syndrome are left out.
         """
         excluded = self.unmatched_dropout | self.odd_refusals
         raised = excluded | self.shown_by("exception", "guard").keys()
@@ -448,7 +469,10 @@ class Response:
         return self.recording.mutants[mutant].id
 
     def survives(self, mutant: int, call: int) -> bool:
-        """Return whether a call does not detect a mutant: no difference, or nondeterminism."""
+        """Return whether a call does not detect a mutant.
+
+        The mutant's reply is the reference's in the compared fields, or nondeterministic.
+        """
         return not self.recording.detected_in[mutant] >> call & 1
 
     def is_uninformative(self, mutant: int, call: int) -> bool:
@@ -465,27 +489,34 @@ class Response:
     def explains(self, mutant: int, call: int) -> bool:
         """Return whether a call is in the syndrome and the mutant can have given that reply.
 
-        A random reply of the mutant explains any reply.
+        An uninformative reply of the mutant explains it, too (`is_uninformative`).
         """
         return call in self.syndrome and (
             self.is_uninformative(mutant, call) or self.matches(mutant, call)
         )
 
     def matches(self, mutant: int, call: int) -> bool:
-        """Return whether a mutant's recorded reply to a call is the attempt's."""
+        """Return whether a mutant's recorded reply to a call is the attempt's.
+
+        A random reply is not. The attempt must have replied to the call.
+        """
         reply_index = self.recording.mutants[mutant].answers[call]
         return reply_index is not None and self._is_alike(call, reply_index)
 
     def structure(self, call: int, reply: ReplyFingerprint) -> tuple[object, ...]:
-        """Return the compared fields of a reply to a call, without its numbers.
+        """Return the parts of a reply to a call that are compared, without numbers.
 
-        The result for an exception is its kind. Equal structures have an equal repr.
+        These are the names of the gradients that are None, and the compared fields without numbers.
+        An exception has only `ReplyFingerprint.raised`: its kind, and sizes. Equal structures have
+        an equal repr in every process, because digests are made from it.
         """
         if reply.raised:
             return (reply.raised,)
-        facets = (f for f in self.recording.facets[call] if f not in _NUMBERS)
-        cut = _Names(name for name, gradient in reply.gradients.items() if gradient is None)
-        return (cut, *(repr(getattr(reply, facet)) for facet in facets))
+        fields = (name for name in self.recording.compared_fields[call] if name not in _NUMBERS)
+        missing_gradients = _Names(
+            name for name, gradient in reply.gradients.items() if gradient is None
+        )
+        return (missing_gradients, *(repr(getattr(reply, name)) for name in fields))
 
     def has_expected_structure(self, call: int) -> bool:
         """Return whether the attempt's reply to a call has the structure of the reference's."""
@@ -494,40 +525,46 @@ class Response:
         return self.structure(call, observation.actual) == expected
 
     def is_consistent(self, mutant: int) -> bool:
-        """Return whether a mutant replies to each call as the attempt or as the reference does."""
-        detections = self.recording.detected_in[mutant]  # first: this needs no numbers
-        return not detections & self._passed_bits and all(
-            self.explains(mutant, i) for i in self.calls if detections >> i & 1
-        )
+        """Return whether a mutant replies to each call as the attempt or as the reference does.
+
+        If a call detects the mutant, it must be in the syndrome, and the mutant must explain it.
+        """
+        detections = self.recording.detected_in[mutant]
+        if detections & self._passed_bits:  # first, because this compares no numbers
+            return False
+        return all(self.explains(mutant, i) for i in self.calls if detections >> i & 1)
 
     @cached_property
     def _passed_bits(self) -> int:
         return bits_of(self.calls - self.syndrome.keys())
 
     def digest(self) -> str:
-        """Return a digest of the wrong replies; "" if there are none.
+        """Return a digest of the first MAX_ANSWERS wrong replies; "" if there are none.
 
-        Attempts that differ from the reference in the same way share it. It includes the first
-        number of each output, with two digits: rounding seldom changes these, and two different
-        mistakes never share all numbers.
+        Replies to calls with randomness are left out. Attempts that differ from the reference in
+        the same way share the digest. It includes the first number of each output, with two digits:
+        rounding seldom changes these, and two different mistakes never share all numbers.
         """
         answers = list[tuple[object, ...]]()
         for i, observation in sorted(self.syndrome.items()):
-            if not observation.call.random and len(answers) < MAX_ANSWERS:
-                actual = observation.actual
-                numbers = [
-                    (o.kind, o.shape, *map("{:.1e}".format, o.projections[:1]))
-                    for o in actual.outputs
-                ]
-                answers.append((i, self.structure(i, actual), numbers))
+            if observation.call.random or len(answers) == MAX_ANSWERS:
+                continue
+            actual, outputs = observation.actual, list[tuple[object, ...]]()
+            for output in actual.outputs:
+                first_number = map("{:.1e}".format, output.projections[:1])  # if there is one
+                outputs.append((output.kind, output.shape, *first_number))
+            answers.append((i, self.structure(i, actual), outputs))
         return hashlib.sha256(repr(answers).encode()).hexdigest()[:DIGITS] if answers else ""
 
     def _is_alike(self, call: int, reply_index: int) -> bool:
-        """Return whether the attempt's reply to a call is a recorded one."""
+        """Return whether the attempt's reply to a call is the recorded one with this index.
+
+        With `by_kind`, two exceptions of one kind are alike even if their sizes differ.
+        """
         actual, recorded = self.written[call].actual, self.recording.replies[call][reply_index]
         is_alike = self._alike.get((call, reply_index))
         if is_alike is None:
-            is_alike = recorded.agrees(actual, self.recording.facets[call])
+            is_alike = recorded.agrees(actual, self.recording.compared_fields[call])
             self._alike[call, reply_index] = is_alike
         if is_alike or not self.by_kind:
             return is_alike

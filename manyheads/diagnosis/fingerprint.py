@@ -39,6 +39,7 @@ FLOOR = -1e3  # scores are within ±50: after a softmax, anything below this is 
 # Anything above this counts as inf: it is near the limit of float32, and sums of squares must not
 # overflow.
 CEILING = 1e30
+TINY = 1e-10  # a smaller projection or norm is only rounding
 
 
 def with_infinities(tensor: Tensor) -> Tensor:
@@ -51,15 +52,18 @@ def with_infinities(tensor: Tensor) -> Tensor:
 
 
 def _rounded(number: float) -> float:
-    """Return the number rounded to six digits, or 0 if it is tiny.
+    """Return the number rounded to six digits, or 0 if its size is at most TINY.
 
     Machines add in different orders, but all should record the same numbers.
     """
-    return 0.0 if abs(number) <= 1e-10 else float(f"{number:.6g}")
+    return 0.0 if abs(number) <= TINY else float(f"{number:.6g}")
 
 
 def _directions(length: int) -> Tensor:
-    """Return (length, PROJECTIONS) fixed pseudo-random numbers, the same on every machine."""
+    """Return (length, PROJECTIONS) fixed pseudo-random numbers, the same on every machine.
+
+    They are cached. The length is at most LARGEST.
+    """
     cached_functions = _DIRECTIONS_UP_TO.items()
     return next(directions(length) for longest, directions in cached_functions if length <= longest)
 
@@ -93,16 +97,17 @@ _MAX_CHARACTERS, _MAX_SIZES = 300, 8
 
 @dataclass(frozen=True, slots=True)
 class TensorFingerprint:
-    """A tensor's shape and a few random projections.
+    """The fingerprint of an output or a gradient: its shape and a few random projections.
 
     Tensors with the same fingerprint are the same to rounding.
 
     Attributes:
-        kind: "tensor", or the type of an output that is none.
+        kind: "tensor", or the type of an output that is no tensor.
         shape: None if the output has no shape.
         extremes: a short hash of the positions of NaN, values above CEILING and values below FLOOR,
-            or "" if there are none.
-        projections: projections of the other values. A tensor on the meta device has none.
+            or "" if there are none. For a tensor that is too large, its number of values.
+        projections: projections of the other values. An output without numbers has none, such as a
+            tensor on the meta device.
         norm: the Euclidean norm of the other values.
     """
 
@@ -113,7 +118,7 @@ class TensorFingerprint:
     norm: float = 0.0
 
     def agrees(self, other: TensorFingerprint, tolerance: float = PROJECTION_TOLERANCE) -> bool:
-        """Return whether both are fingerprints of the same values, to rounding."""
+        """Return whether both have the same kind, shape and values, to rounding."""
         if (self.kind, self.shape, self.extremes) != (other.kind, other.shape, other.extremes):
             return False
         if len(self.projections) != len(other.projections):
@@ -126,7 +131,7 @@ class TensorFingerprint:
 def tensor_fingerprint(tensor: Tensor, kind: str = "tensor") -> TensorFingerprint:
     """Return the fingerprint of a tensor of any dtype.
 
-    If the tensor is too large for any right answer, the fingerprint has only its size.
+    If the tensor has more values than LARGEST, the fingerprint has only their number.
     """
     shape = tuple(tensor.shape)
     if tensor.numel() > LARGEST:
@@ -144,7 +149,7 @@ def tensor_fingerprint(tensor: Tensor, kind: str = "tensor") -> TensorFingerprin
 
 
 def _parameters(reply: Reply) -> dict[str, tuple[int, ...]]:
-    """Return the shapes of the first module's parameters, or none without a module."""
+    """Return the shapes of the first module's parameters by name, or none without a module."""
     if not reply.modules:
         return {}
     return {name: entry.shape for name, entry in reply.modules[0].parameters.items()}
@@ -153,7 +158,8 @@ def _parameters(reply: Reply) -> dict[str, tuple[int, ...]]:
 def _attributes(reply: Reply) -> dict[str, str]:
     """Return the requested attributes of the first module, and its state after the call.
 
-    The state is left out if the call requests no attributes.
+    The state is its mode, whether its weights changed, and whether gradients were recorded. Return
+    none if the call requests no attributes, or without a module.
     """
     if not reply.modules:
         return {}
@@ -169,15 +175,15 @@ def _attributes(reply: Reply) -> dict[str, str]:
 
 
 def _operations(reply: Reply) -> Operations:
-    """Return the operations that ran, or none if the call did not watch them."""
+    """Return the operations that ran, or an empty record if the call did not watch them."""
     return reply.operations or Operations(fused=False)
 
 
 def _makes_a_square(reply: Reply) -> bool:
     """Return whether an intermediate tensor has the shape of a (T, T) matrix of scores.
 
-    T is the longest axis of the outputs. Such a tensor has two axes of T or T + 1, or one axis that
-    is a multiple of T².
+    T is the longest axis of the outputs, and at least 2. Such a tensor has two axes of T or T + 1,
+    or one axis that is a multiple of T².
     """
     sizes = [size for output in reply.outputs for size in output.shape or ()]
     T = max(sizes, default=0)
@@ -198,20 +204,24 @@ class ReplyFingerprint:
     Attributes:
         raised: None, "refused", "other", or "kind N" with the sizes in the message, because the
             sizes that did not fit show where the exception comes from.
-        undefined: whether an output contains NaN. Then the way in which the formula is written
+        outputs: the fingerprint of each output.
+        gradients: the fingerprint of each gradient that the call asks for, by name. None if the
+            gradient is None.
+        has_nan: whether an output contains NaN. Then the way in which the formula is written
             decides which gradients are NaN.
+        dtype: the dtype of each output, or None.
         mutated: the arguments that the call has changed.
         parameters: the shapes of the first module's parameters.
         attributes: the requested attributes of the first module, and its state after the call.
         fused: whether PyTorch's fused attention ran.
         softmax: whether PyTorch's softmax ran.
-        square: whether an intermediate tensor was as large as a matrix of scores.
+        square: whether an intermediate tensor had the shape of a matrix of scores.
     """
 
     raised: str | None = None
     outputs: tuple[TensorFingerprint, ...] = ()
     gradients: Mapping[str, TensorFingerprint | None] = field(default_factory=dict)
-    undefined: bool = False
+    has_nan: bool = False
     dtype: tuple[str | None, ...] = ()
     mutated: tuple[str, ...] = ()
     parameters: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
@@ -225,52 +235,60 @@ class ReplyFingerprint:
         """The kinds of all outputs, for example a tensor and a number."""
         return [output.kind for output in self.outputs]
 
-    def agrees(self, other: ReplyFingerprint, facets: tuple[ReplyField, ...]) -> bool:
-        """Return whether both agree in these fields.
+    def agrees(self, other: ReplyFingerprint, fields: tuple[ReplyField, ...]) -> bool:
+        """Return whether both agree in these fields, or raised the same.
 
-        An exception of unknown kind agrees with nothing.
+        A reply that raised agrees only with an exception of the same kind and sizes. An exception
+        of unknown kind ("other") agrees with nothing.
         """
         if self.raised or other.raised:
             return self.raised == other.raised != "other"
-        return all(self._agrees_in(facet, other) for facet in facets)
+        return all(self._agrees_in(field_name, other) for field_name in fields)
 
     def is_same(
         self,
         other: ReplyFingerprint,
-        facets: tuple[ReplyField, ...] | None = None,
+        fields: tuple[ReplyField, ...] | None = None,
         tolerance: float = SAME,
     ) -> bool:
         """Return whether it is enough to store one of the two.
 
-        They must be equal in these fields, or in all. Numbers are equal to rounding.
+        They must be equal in these fields, or in all if `fields` is None. Numbers are equal to
+        rounding. Exceptions are the same if their `raised` is equal, also "other".
         """
         if self is other:
             return True
         if self.raised or other.raised:
             return self.raised == other.raised
-        return all(self._agrees_in(facet, other, tolerance) for facet in facets or REPLY_FIELDS)
+        return all(
+            self._agrees_in(field_name, other, tolerance) for field_name in fields or REPLY_FIELDS
+        )
 
     def _agrees_in(
-        self, facet: ReplyField, other: ReplyFingerprint, tolerance: float = PROJECTION_TOLERANCE
+        self,
+        field_name: ReplyField,
+        other: ReplyFingerprint,
+        tolerance: float = PROJECTION_TOLERANCE,
     ) -> bool:
-        if facet == "outputs":
+        """Return whether both agree in one field. Gradients agree if both have NaN in an output."""
+        if field_name == "outputs":
             pairs = zip(self.outputs, other.outputs, strict=False)
             return len(self.outputs) == len(other.outputs) and all(
                 a.agrees(b, tolerance) for a, b in pairs
             )
-        if facet in ("gradients", "argument_gradients"):
-            if self.undefined and other.undefined:
+        if field_name in ("gradients", "argument_gradients"):
+            if self.has_nan and other.has_nan:
                 return True
-            names = self._gradient_names(facet)
-            return names == other._gradient_names(facet) and all(
+            names = self._gradient_names(field_name)
+            return names == other._gradient_names(field_name) and all(
                 _same_gradient(self.gradients[name], other.gradients[name], self, tolerance)
                 for name in names
             )
-        return bool(getattr(self, facet) == getattr(other, facet))
+        return bool(getattr(self, field_name) == getattr(other, field_name))
 
-    def _gradient_names(self, facet: ReplyField) -> set[str]:
+    def _gradient_names(self, field_name: ReplyField) -> set[str]:
         """Return the names of all gradients, or those of tensor arguments for that field."""
-        return {name for name in self.gradients if facet == "gradients" or is_argument(name)}
+        return {name for name in self.gradients if field_name == "gradients" or is_argument(name)}
 
 
 # the fields that are compared by equality
@@ -306,7 +324,7 @@ def fingerprint_of(reply: Reply) -> ReplyFingerprint:
         raised=None if reply.raised is None else _raised(reply.raised),
         outputs=tuple(outputs),
         gradients=gradients,
-        undefined=_has_nan(reply),
+        has_nan=_has_nan(reply),
         dtype=tuple(output.dtype for output in reply.outputs),
         mutated=reply.mutated,
         parameters=_parameters(reply),
@@ -324,7 +342,7 @@ def _has_nan(reply: Reply) -> bool:
 
 
 def has_no_numbers(reply: ReplyFingerprint) -> bool:
-    """Return whether some output is a tensor without numbers, which is on the meta device."""
+    """Return whether some output has a shape but no numbers: a tensor on the meta device."""
     return any(output.shape is not None and not output.projections for output in reply.outputs)
 
 
@@ -343,16 +361,20 @@ def comparable_fingerprint(
 ) -> ReplyFingerprint:
     """Return the fingerprint of an attempt's or a mutant's reply, to be compared with `expected`.
 
-    If the reference refuses a call of a module, a RuntimeError in the call counts as a refusal: a
-    mask that is too small for T is refused in this way. An error while the module is built does
-    not. If the reference's answer has no numbers and the reply has some, all numbers count as
-    equal: only the fact that there are numbers is compared, because another mistake may have
-    changed them.
+    Three differences do not count:
+
+    1. An ndarray, a list or a text that the reference does not return keeps only its type.
+    2. If the reference refuses a call of a module, a RuntimeError in the call is a refusal, too:
+       PyTorch refuses a mask that is too small for T in this way. A RuntimeError while the module
+       is built is none.
+    3. If an output of the reference has no numbers (it is on the meta device), all numbers of the
+       reply count as equal. Only the fact that there are numbers is compared, because another
+       mistake may have changed them.
     """
     fingerprint, raised = fingerprint_of(without_unexpected_tables(reply, expected)), reply.raised
     is_refused_module = isinstance(call.subject, Build) and expected.raised == "refused"
-    bases = raised.bases if raised is not None and raised.stage == "call" else ()
-    if is_refused_module and "RuntimeError" in bases:
+    exception_types = raised.bases if raised is not None and raised.stage == "call" else ()
+    if is_refused_module and "RuntimeError" in exception_types:
         return replace(fingerprint, raised="refused")
     if not has_no_numbers(expected):
         return fingerprint
@@ -377,7 +399,10 @@ def _same_gradient(
     reply: ReplyFingerprint,
     tolerance: float,
 ) -> bool:
-    """Return whether two gradients are the same, relative to the largest gradient of a reply."""
+    """Return whether two gradients are the same, or both None.
+
+    Differences are relative to the largest gradient of the reply.
+    """
     if a is None or b is None:
         return a is b
     largest = max((g.norm for g in reply.gradients.values() if g is not None), default=0.0)
@@ -405,9 +430,10 @@ def _exception_kind(raised: Raised) -> str:
 def is_comparable(call: Call) -> bool:
     """Return whether the values of a reply to this call can be compared with a mutant's.
 
-    They cannot with dropout or other randomness, without a call, or in a check of dtypes, devices
-    or memory. Nor can they with weights that a module draws itself: these depend on the order in
-    which it makes its layers.
+    They cannot if the call is random, only builds a module, or builds one in training mode. Nor can
+    they if it sets a dtype, uses autocast, the meta device or a GPU, or measures memory. Nor can
+    they with weights that a module draws itself: these depend on the order in which it makes its
+    layers.
     """
     if call.random or call.only_build or call.dtype or call.autocast or call.memory:
         return False
@@ -419,8 +445,12 @@ def is_comparable(call: Call) -> bool:
     return not asks_for_a_gpu(call) and not has_own_weights(call)
 
 
-def agree(a: Reply, b: Reply) -> bool:
-    """Return whether two replies are the same to rounding, or raise the same kind of exception."""
+def replies_agree(a: Reply, b: Reply) -> bool:
+    """Return whether two replies are the same to rounding, or raise the same kind of exception.
+
+    An exception of unknown kind agrees with nothing. Gradients are not compared if an output of `b`
+    contains NaN.
+    """
     if a.raised is not None and b.raised is not None:
         return _exception_kind(a.raised) == _exception_kind(b.raised) != "other"
     if a.raised is not None or b.raised is not None:
@@ -440,9 +470,9 @@ def has_own_weights(call: Call) -> bool:
 
 
 def asks_for_a_gpu(call: Call) -> bool:
-    """Return whether the call names a GPU.
+    """Return whether the call passes a GPU as an argument, or builds a module on one.
 
-    The judge has none, so it cannot put the same call to trusted code.
+    The judge has none, so it cannot make the same call to trusted code.
     """
     for value in call.inputs:
         if isinstance(value, DeviceArgument) and value.name == "cuda":
@@ -453,11 +483,12 @@ def asks_for_a_gpu(call: Call) -> bool:
 
 
 def _same_output(a: Output, b: Output) -> bool:
-    """Return whether both are tensors with the same values, or none, of the same type."""
+    """Return whether both are tensors with the same values, or no tensors, of the same type."""
     return _same_values(a.tensor, b.tensor) and (b.tensor is not None or a.kind == b.kind)
 
 
 def _same_gradients(a: Reply, b: Reply) -> bool:
+    """Return whether all gradients are the same, relative to the largest number in those of `b`."""
     gradients = [g for g in b.gradients.values() if g is not None and g.numel()]
     scale = max((float(g.double().nan_to_num().abs().max()) for g in gradients), default=0.0)
     return all(
@@ -469,14 +500,16 @@ def _same_gradients(a: Reply, b: Reply) -> bool:
 def _same_values(a: Tensor | None, b: Tensor | None, scale: float | None = None) -> bool:
     """Return whether two tensors are the same to rounding, or both are None.
 
+    NaN must stand in the same places. A very low number counts as −inf (`with_infinities`).
+
     Args:
         a: a tensor, or None.
-        b: the other one.
-        scale: differences are relative to this number. `difference` has a default.
+        b: a tensor, or None.
+        scale: the number to which differences are relative, or None for the default one.
     """
     if a is None or b is None or a.shape != b.shape:
         return a is b
-    # A finite minimum in place of −inf is correct, so it must not hide another fault.
+    # A mask may be filled with a finite minimum in place of −inf. That is correct.
     a, b = with_infinities(a), with_infinities(b)
     nan = b.isnan()
     if not torch.equal(a.isnan(), nan):

@@ -1,8 +1,8 @@
-"""The rules that explain a syndrome by mutants, pairs of mutants, or numbers of a family.
+"""The rules that explain a syndrome by mutants, pairs of mutants, or parametric mutants.
 
-The answers of a family to a few calls are a curve through the space of all projections, along the
-logarithm of its number. An attempt is a point there. It has the mistake of the family if the point
-lies on the curve.
+The sweep of a parametric mutant has its replies to a few calls. They are a curve through the space
+of all projections, along the logarithm of the mutant's number. An attempt is a point there. It has
+the mistake of the parametric mutant if the point lies on the curve.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from ..checks.runner import target_of
-from .bank import Sweep, form_of, numbers_of
+from .bank import Sweep, form_of, projections_of
 from .evidence import proven_by_parameters, without_extra_parameters
 from .fault_dictionary import (
     Candidate,
@@ -28,7 +28,7 @@ from .fault_dictionary import (
     wrong_replies,
 )
 from .fingerprint import SMALLEST, ReplyFingerprint
-from .nondeterminism import due_to_chance
+from .nondeterminism import explained_nondeterminism
 from .observed_reply import ObservedReply
 from .pairs import explaining_pair, made_pair
 from .pass_fail import WRONG_AXIS, has_foreign_size
@@ -41,13 +41,16 @@ CALLS_PER_MISS, WRONG_PER_MISS = 12, 6
 
 
 def mutants(response: Response) -> list[Candidate]:
-    """Return mutants that together explain the whole syndrome, or all but direct evidence."""
+    """Return mutants that together explain the whole syndrome, or one of its `reductions`."""
     return _of_first(smallest_cover, response.reductions)
 
 
 def nondeterministic_mutants(response: Response) -> list[Candidate]:
-    """Return mutants that explain nondeterminism, and those that explain all other calls."""
-    calls, names = due_to_chance(response)
+    """Return mutants that explain nondeterminism, after those that explain all other calls.
+
+    Return none if nothing explains the nondeterminism, or if other wrong calls stay unexplained.
+    """
+    calls, names = explained_nondeterminism(response)
     if not names:
         return []
     remainder = response.without(calls)
@@ -58,26 +61,29 @@ def nondeterministic_mutants(response: Response) -> list[Candidate]:
 
 
 def parametric_mutants(response: Response) -> list[Candidate]:
-    """Return a parametric mutant that explains the syndrome, or all but direct evidence."""
-    return _of_first(on_a_curve, response.reductions)
+    """Return a parametric mutant that explains the syndrome, or one of its `reductions`."""
+    return _of_first(on_a_sweep, response.reductions)
 
 
 def recorded_pairs(response: Response) -> list[Candidate]:
-    """Return two mutants that explain the syndrome; a reply of both together is recorded.
+    """Return two mutants that explain the syndrome or one of its `reductions` together.
 
-    Calls with direct evidence may be left out.
+    See `explaining_pair`, which may add a third mutant or return only one. At least MIN_WRONG calls
+    must be wrong.
     """
     responses = (r for r in response.reductions if len(r.syndrome) >= MIN_WRONG)
     return _of_first(lambda r: explaining_pair(r, smallest_cover), responses)
 
 
 def explain(response: Response, *, tries_pairs: bool = True) -> list[Candidate]:
-    """Return the candidates of the first of these rules that explains a part of a response.
+    """Return the candidates of the first of four rules that explains a part of a response, or none.
+
+    The rules are `mutants`, `nondeterministic_mutants`, `parametric_mutants` and `recorded_pairs`.
 
     Args:
         response: the part of the response.
-        tries_pairs: whether the calls are enough to tell a pair of mutants from a mistake that is
-            not in the bank.
+        tries_pairs: whether `recorded_pairs` is tried. It should not be if the calls are too few to
+            tell a pair of mutants from a mistake that is not in the bank.
     """
     rules = mutants, nondeterministic_mutants, parametric_mutants, recorded_pairs
     tried = rules if tries_pairs else rules[:-1]
@@ -88,7 +94,8 @@ def near_matches(response: Response) -> list[Candidate]:
     """Return the only misconception that matches all but a few calls, or none.
 
     One mistake written in two ways differs in edge cases, such as a size of 1 or a sum close to 0.
-    Exceptions alone are too little evidence.
+    Exceptions alone are too little evidence: the more wrong answers there are, the more calls may
+    differ. A misconception of a fixed number is not returned.
     """
     calls = sorted(response.calls & response.written.keys())
     wrong_answers = sum(e.reply.raised is None for e in response.syndrome.values())
@@ -109,7 +116,8 @@ def near_matches(response: Response) -> list[Candidate]:
 def exceptions_of_one_kind(response: Response) -> list[Candidate]:
     """Return the only misconception that explains the response if sizes in messages may differ.
 
-    One mistake written in two ways raises with two messages. Exceptions alone are too little
+    One mistake written in two ways raises with two messages. Return none if there are several
+    misconceptions or alternatives, or if all wrong calls raise: exceptions alone are too little
     evidence.
     """
     if all(observation.reply.raised for observation in response.syndrome.values()):
@@ -121,7 +129,8 @@ def exceptions_of_one_kind(response: Response) -> list[Candidate]:
 def other_parameters(response: Response) -> list[Candidate]:
     """Return the misconception that other parameters show, and candidates for the values alone.
 
-    The values are compared as though the extra parameters were not there.
+    The values are compared as though the extra parameters were not there. Return none if other
+    parameters show no misconception.
     """
     names = proven_by_parameters(response)
     if not names:
@@ -135,7 +144,11 @@ def other_parameters(response: Response) -> list[Candidate]:
 def single_functions(response: Response) -> list[Candidate]:
     """Return candidates for each function alone, for a response that nothing explains as a whole.
 
-    A candidate must be consistent with the calls of the functions before it, too.
+    A function takes part if two of its calls or more are wrong. First it is tried whether mutants
+    that are consistent with all calls of the earlier functions explain its calls. Otherwise the
+    rules of `explain` are tried, with the right calls of earlier functions only. Recorded pairs are
+    tried only if enough calls are wrong. For a fixed number, a sweep must confirm the candidate. A
+    second candidate with the same misconception is left out.
     """
     explained: dict[str, Candidate] = {}
     for scope in _function_parts(response):
@@ -149,7 +162,7 @@ def single_functions(response: Response) -> list[Candidate]:
             # If all calls have the same head_dim, some fixed number imitates many mistakes. So a
             # sweep must confirm it, from calls in which the right number is known to vary.
             is_fixed_number = not of_one_number(response.recording).isdisjoint(candidate.ids)
-            if is_fixed_number and not on_a_curve(
+            if is_fixed_number and not on_a_sweep(
                 response.subset(scope.calls), accepts_recorded=True
             ):
                 continue
@@ -160,18 +173,23 @@ def single_functions(response: Response) -> list[Candidate]:
 def exceptions_before_answers(response: Response) -> list[Candidate]:
     """Return one candidate for all calls that raise, and another for all wrong answers.
 
-    Calls with direct evidence may be left out.
+    They explain the response or one of its `reductions`.
     """
     return _of_first(_stop_and_answer, response.reductions)
 
 
 def _stop_and_answer(response: Response) -> list[Candidate]:
-    """Return the only candidate for the exceptions, and that for the wrong answers, or none."""
+    """Return the only candidate for the exceptions, and that for the wrong answers, or none.
+
+    Their misconceptions and alternatives must differ.
+    """
     stopped = {i for i, e in response.syndrome.items() if e.actual.raised is not None}
     answered = response.syndrome.keys() - stopped
     if stopped and len(answered) > 1:  # one wrong answer is too little evidence
-        match [smallest_cover(response.without(calls)) for calls in (answered, stopped)]:
-            case [[stops], [behind]] if {*stops.ids}.isdisjoint(behind.ids):
+        for_stopped = smallest_cover(response.without(answered))
+        for_answered = smallest_cover(response.without(stopped))
+        match for_stopped, for_answered:
+            case [stops], [behind] if {*stops.ids}.isdisjoint(behind.ids):
                 return [stops, behind]
     return []
 
@@ -179,9 +197,9 @@ def _stop_and_answer(response: Response) -> list[Candidate]:
 def combined_pairs(response: Response) -> list[Candidate]:
     """Return two mutants that, combined in one program, reply as the attempt does.
 
-    If no pair fits all functions, return a pair that fits one function. Return none if parameters
-    differ: no replies of a pair would be the attempt's. Return none on a student's machine, which
-    has no mutants.
+    If no pair fits all functions, return a pair that fits one function with enough wrong calls.
+    Return none if parameters differ: no replies of a pair would be the attempt's. Return none on a
+    student's machine, which has no mutants.
     """
     bank = response.bank
     if bank is None or response.shown_by("parameters alone"):
@@ -196,7 +214,7 @@ def combined_pairs(response: Response) -> list[Candidate]:
 def _of_first(
     explains: Callable[[Response], list[Candidate]], responses: Iterable[Response]
 ) -> list[Candidate]:
-    """Return the candidates for the first of these responses that has some, or none."""
+    """Return the candidates that explain the first of these responses that has any, or none."""
     return next(filter(None, map(explains, responses)), [])
 
 
@@ -205,7 +223,7 @@ class _FunctionPart(NamedTuple):
 
     Attributes:
         calls: the calls of the function.
-        earlier: the answered calls of the functions before it.
+        earlier: the calls of the functions before it that return an output.
         response: the response to `calls` and the right ones of `earlier`.
     """
 
@@ -237,16 +255,18 @@ def _function_parts(response: Response) -> Iterator[_FunctionPart]:
 def smallest_cover(response: Response, calls: Set[int] | None = None) -> list[Candidate]:
     """Return mutants that together explain the syndrome, or its part in `calls`, or none.
 
-    This is a greedy set cover: the mutant that explains most calls comes first. Only mutants that
-    are consistent with the response take part. If some call remains unexplained, or if the evidence
-    is too little (see `_is_enough_evidence`), return none.
+    This is a greedy set cover: in each step the mutant that explains most of the unexplained calls
+    is taken. Only mutants that are consistent with the response take part. Its misconception is a
+    candidate; mutants that explain exactly the same calls give its alternatives. If some call
+    remains unexplained, or if the evidence is too little (`_is_enough_evidence`), return none.
     """
     syndrome = {i: e for i, e in response.syndrome.items() if calls is None or i in calls}
     explained = _calls_by_mutant(response, syndrome)
     unexplained, candidates = set(syndrome), list[Candidate]()
-    parametric_ids = {curve.id for curve in response.recording.sweeps}
+    parametric_ids = {sweep.id for sweep in response.recording.sweeps}
 
     def rank(mutant: int) -> tuple[int, int, bool]:
+        """Rank mutants: explained calls, then informative replies, then that it has no number."""
         count = len(explained[mutant] & unexplained)
         unknown = sum(response.is_uninformative(mutant, i) for i in response.calls)
         # On a tie, prefer an ordinary mutant: a parametric one can imitate it.
@@ -267,7 +287,8 @@ def _calls_by_mutant(
 ) -> dict[int, frozenset[int]]:
     """Return for each consistent mutant the calls of the syndrome that it explains.
 
-    Mutants that explain calls only by random replies, or none, are left out.
+    Mutants that explain no call, or calls only by uninformative replies, are left out. So are those
+    that mix up axes (WRONG_AXIS) if an error has a size that the call has not.
     """
     impossible = {WRONG_AXIS} if has_foreign_size(syndrome.values()) else set[str]()
     explained = dict[int, frozenset[int]]()
@@ -284,8 +305,8 @@ def _is_enough_evidence(
 ) -> bool:
     """Return whether the calls show more than where the code stops.
 
-    If every call raises, the functions must answer other calls, and each candidate must have few
-    alternatives.
+    They do if some call of the syndrome is answered. Otherwise one of its functions must answer
+    another call, and no candidate may have more than MAX_ALTERNATIVES.
     """
     if not all(observation.reply.raised for observation in syndrome.values()):
         return True
@@ -301,27 +322,28 @@ SEGMENTS = 32  # straight segments of the curve in such a step
 # Relative to an answer's norm. Rounding, sixteen bits and interpolation leave a distance; the
 # largest one that was measured is 1e-4.
 CLOSE = 1.5e-4
+EQUALLY_NEAR = CLOSE / 100  # two distances differ by rounding only
 VISIBLE = 0.05  # a call determines the number if such a change of its logarithm can be seen
 APART = 0.05  # the right numbers of two calls vary if their logarithms differ by more than this
 
 
-def on_a_curve(response: Response, *, accepts_recorded: bool = False) -> list[Candidate]:
+def on_a_sweep(response: Response, *, accepts_recorded: bool = False) -> list[Candidate]:
     """Return the first parametric mutant that explains the whole syndrome, or none.
 
-    One number must explain it, and several calls must determine that number. If each call has a
-    right number, such as 1/√head_dim, it must not be the same in all of these calls. Otherwise the
-    attempt's number may depend on a property that they share.
+    One number must explain it, and two calls at least must determine that number. If the right
+    numbers of these calls are known, such as 1/√head_dim, they must not be all the same. Otherwise
+    the attempt's number may depend on a property that the calls share.
 
     Args:
         response: the response.
-        accepts_recorded: whether a number that a recorded mutant has is accepted as well. By
-            default it is not, because the replies of that mutant to all other calls are known. If
-            it is accepted, the right number must be known to vary: if every call has the same
-            head_dim, all large numbers give the same replies.
+        accepts_recorded: whether a number that a recorded mutant has is accepted as well. The
+            default is False, because the replies of that mutant to all other calls are known. If
+            True, the right number must be known to vary: if every call has the same head_dim, all
+            large numbers give the same replies.
     """
-    for curve in response.recording.sweeps:
-        if _explains(curve, response, accepts_recorded):
-            return [Candidate(curve.id)]
+    for sweep in response.recording.sweeps:
+        if _explains(sweep, response, accepts_recorded):
+            return [Candidate(sweep.id)]
     return []
 
 
@@ -336,30 +358,39 @@ def of_one_number(recording: FaultDictionary) -> Set[str]:
     Only a sweep can prove them.
     """
     ids = set[str]()
-    for curve in recording.sweeps:
-        if _vary(_number(curve, i, recording.expected_reply(i)) for i in curve.calls):
-            ids.add(curve.id)
+    for sweep in recording.sweeps:
+        if _vary(_number(sweep, i, recording.expected_reply(i)) for i in sweep.calls):
+            ids.add(sweep.id)
     return ids
 
 
-def _explains(curve: Sweep, response: Response, accepts_recorded: bool) -> bool:
-    """Return whether one number of a sweep explains the whole syndrome. See `on_a_curve`."""
+def _explains(sweep: Sweep, response: Response, accepts_recorded: bool) -> bool:
+    """Return whether one number of a sweep explains the whole syndrome.
+
+    1. Each wrong call detects the parametric mutant with some number. The sweep has such a call.
+    2. Replies to the recorded calls differ from the reference's in numbers only.
+    3. No recorded mutant replies to all these calls as the attempt does. If recorded numbers are
+       accepted, mutants of the same misconception may.
+    4. One number gives the replies to all these calls, and two calls at least determine it.
+    5. The right number varies between these calls. If it is not known whether it does, recorded
+       numbers must not be accepted.
+    """
     syndrome, counted = response.syndrome.keys(), response.calls & response.written.keys()
-    if not syndrome <= curve.detected_in or syndrome.isdisjoint(curve.calls):
+    if not syndrome <= sweep.detected_in or syndrome.isdisjoint(sweep.calls):
         return False
-    calls = [i for i in curve.calls if i in counted]
+    calls = [i for i in sweep.calls if i in counted]
     if not all(map(response.has_expected_structure, calls)):
         return False
     # Another mutant with these replies shows that the attempt has another misconception.
     ids = {response.id(m) for m in response.mutants if _matches_all(response, m, calls)}
-    if not ids <= ({curve.id} if accepts_recorded else set()):
+    if not ids <= ({sweep.id} if accepts_recorded else set()):
         return False
-    paths = {i: _path(curve, i, response.written[i].actual) for i in calls}
+    paths = {i: _path(sweep, i, response.written[i].actual) for i in calls}
     nearest = _nearest([*paths.values()])
-    determining = [i for i, path in paths.items() if path.determines_number(curve, nearest.segment)]
+    determining = [i for i, path in paths.items() if path.determines_number(sweep, nearest.segment)]
     if nearest.distance > CLOSE or len(determining) < 2:
         return False
-    varies = _vary(_number(curve, i, response.written[i].expected) for i in determining)
+    varies = _vary(_number(sweep, i, response.written[i].expected) for i in determining)
     return not accepts_recorded if varies is None else varies
 
 
@@ -375,17 +406,17 @@ def _vary(numbers: Iterable[float | None]) -> bool | None:
     return max(known_numbers) - min(known_numbers) > APART
 
 
-def _number(curve: Sweep, call: int, reply: ReplyFingerprint) -> float | None:
-    """Return the logarithm of the number that gives this reply, or None if the sweep has no such.
+def _number(sweep: Sweep, call: int, reply: ReplyFingerprint) -> float | None:
+    """Return the logarithm of the number that gives this reply, or None if no number does.
 
-    It is relative to the first number of the sweep. Return None also if the reply changes too
-    little with the number to determine it.
+    It is relative to the first number of the sweep that has a path. Return None also if the reply
+    changes too little with the number to determine it.
     """
-    path = _path(curve, call, reply)
+    path = _path(sweep, call, reply)
     nearest = _nearest([path])
-    if nearest.distance > CLOSE or not path.determines_number(curve, nearest.segment):
+    if nearest.distance > CLOSE or not path.determines_number(sweep, nearest.segment):
         return None
-    return (nearest.segment + nearest.along) / SEGMENTS * curve.step
+    return (nearest.segment + nearest.along) / SEGMENTS * sweep.step
 
 
 class _Path(NamedTuple):
@@ -394,53 +425,54 @@ class _Path(NamedTuple):
     Attributes:
         start: (segments, N), the projections at the start of each segment.
         move: (segments, N), how they change along it.
-        point: (N,), the projections of the attempt's reply. All three are relative to its norm.
+        point: (N,), the projections of the attempt's reply. All three are relative to the norms of
+            its tensors.
     """
 
     start: Tensor
     move: Tensor
     point: Tensor
 
-    def determines_number(self, curve: Sweep, segment: int) -> bool:
+    def determines_number(self, sweep: Sweep, segment: int) -> bool:
         """Return whether the reply changes enough in this segment to determine the number."""
-        return float(self.move[segment].abs().max()) * SEGMENTS * VISIBLE >= CLOSE * curve.step
+        return float(self.move[segment].abs().max()) * SEGMENTS * VISIBLE >= CLOSE * sweep.step
 
 
-def _path(curve: Sweep, call: int, reply: ReplyFingerprint) -> _Path:
+def _path(sweep: Sweep, call: int, reply: ReplyFingerprint) -> _Path:
     """Return the sweep of one call, and a reply as a point beside it.
 
-    In steps in which the recorded replies change their form, the path stays at the reply, so that
-    the call neither supports nor excludes a number there. If the reply has another form itself, the
-    path stays at it in each step of which a recorded reply has another form, and is infinitely far
-    away in all others.
+    A step lies between the middle two of NODES neighbouring numbers, and has SEGMENTS segments. In
+    a step some of whose recorded replies have the form of the answers and some have not, the path
+    stays at the reply, so that the call neither supports nor excludes a number there. If the reply
+    has another form itself, the path stays at it in each step of which a recorded reply has another
+    form, and is infinitely far away in all others.
     """
-    position = curve.calls.index(call)
-    around = curve.answers[position].unfold(0, NODES, 1)  # (steps, N, NODES)
-    is_other = around.isnan().any(1)
-    if form_of(reply) == curve.forms[position]:
+    position = sweep.calls.index(call)
+    around = sweep.answers[position].unfold(0, NODES, 1)  # (steps, N, NODES)
+    has_other_form = around.isnan().any(1)
+    if form_of(reply) == sweep.forms[position]:
         norms = torch.tensor(
             [max(o.norm, SMALLEST) for o in reply.outputs for _ in o.projections]
         ).double()
-        point = torch.tensor(numbers_of(reply), dtype=torch.float64) / norms
-        changes = (is_other.any(1) & ~is_other.all(1))[:, None, None]
-        points = torch.where(
-            changes, point, torch.einsum("snk,pk->spn", around, _weights()) / norms
-        )
+        point = torch.tensor(projections_of(reply), dtype=torch.float64) / norms
+        changes = (has_other_form.any(1) & ~has_other_form.all(1))[:, None, None]
+        interpolated = torch.einsum("snk,pk->spn", around, _weights()) / norms
+        points = torch.where(changes, point, interpolated)
     else:
         point = torch.zeros_like(around[0, :, 0])
-        points = torch.where(is_other.any(1), 0.0, torch.inf)[:, None, None].expand(
+        points = torch.where(has_other_form.any(1), 0.0, torch.inf)[:, None, None].expand(
             -1, SEGMENTS + 1, len(point)
         )
     return _Path(points[:, :-1].flatten(0, 1), points.diff(dim=1).flatten(0, 1), point)
 
 
 class _Nearest(NamedTuple):
-    """The place on the paths of several calls that is nearest to their points.
+    """The position on the paths of several calls that is nearest to their points.
 
     Attributes:
-        distance: the largest difference over all calls.
+        distance: the largest difference between a path and its point, or inf if all are excluded.
         segment: the index of the segment.
-        along: the place in the segment, from 0 to 1.
+        along: the position in the segment, from 0 to 1.
     """
 
     distance: float
@@ -449,17 +481,16 @@ class _Nearest(NamedTuple):
 
 
 def _nearest(paths: Sequence[_Path]) -> _Nearest:
-    """Return the nearest place on the paths, the same one for all calls.
+    """Return the nearest position on the paths, the same one for all calls: they share one number.
 
-    The distance is the largest difference over all calls, which share one number. A segment in
-    which only one of several calls moves is excluded: for the other calls the sweep has no reply of
-    this form there.
+    A segment in which fewer than two of several paths move is excluded: for the other calls the
+    sweep has no reply of this form there.
     """
     start = torch.cat([path.start for path in paths], 1)
     move = torch.cat([path.move for path in paths], 1)
     gap = torch.cat([path.point for path in paths]) - start
     along = (
-        ((gap * move).sum(1) / (move * move).sum(1).clamp_min(1e-300))
+        ((gap * move).sum(1) / (move * move).sum(1).clamp_min(1e-300))  # no division by 0
         .nan_to_num(0.0)
         .clamp(0.0, 1.0)
     )
@@ -468,13 +499,9 @@ def _nearest(paths: Sequence[_Path]) -> _Nearest:
     distances = distances.masked_fill(moving < min(2, len(paths)), torch.inf)
     # Take the segment with the least movement among those that are equally near. If the replies do
     # not change any more, an earlier segment in which they still change may be as near.
-    least = (
-        move.abs()
-        .amax(1)
-        .masked_fill(distances > distances.min() + CLOSE / 100, torch.inf)
-        .nan_to_num(torch.inf)
-    )
-    segment = int(least.argmin())
+    is_near = distances <= distances.min() + EQUALLY_NEAR
+    movement = move.abs().amax(1).masked_fill(~is_near, torch.inf).nan_to_num(torch.inf)
+    segment = int(movement.argmin())
     return _Nearest(float(distances[segment]), segment, float(along[segment]))
 
 

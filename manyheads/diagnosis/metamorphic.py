@@ -41,11 +41,13 @@ ReplyPair = tuple[Tensor, Tensor]  # the reference's answer to a call, and an at
 def relation_applies(first: Tensor, second: Tensor) -> bool:
     """Return whether a relation between the answers to two calls can be tested.
 
-    The reference's answers must have equal numbers in some places, or one must be a part of the
-    other.
+    The reference's answers must have one shape and some equal numbers at the same index, or one
+    must be a part of the other.
     """
-    is_part = _index_of(first, second) is not None or _index_of(second, first) is not None
-    return is_part or any(True for _ in _edits([(first, first), (second, second)]))
+    if _index_of(first, second) is not None or _index_of(second, first) is not None:
+        return True
+    # `_edits` compares only the first of the two answers in each pair.
+    return next(_edits([(first, first), (second, second)]), None) is not None
 
 
 def zeros_missed(answers: Sequence[ReplyPair]) -> str:
@@ -67,8 +69,9 @@ def zeros_missed(answers: Sequence[ReplyPair]) -> str:
 def leaks_a_share(answers: Sequence[ReplyPair]) -> bool:
     """Return whether each row has the reference's weights, scaled down by a leaked share.
 
-    The weights that should be 0 take that share. This happens if a mask fills with a number that is
-    not low enough. Return False if the reference's rows are no weights, or if none should be 0.
+    The weights that should be 0 are positive and take that share. This happens if a mask fills with
+    a number that is not low enough. Return False if a shape is wrong, if the reference's rows are
+    no weights (their sum is not 1), or if none should be 0.
     """
     for expected, actual in answers:
         if expected.shape != actual.shape:
@@ -84,17 +87,21 @@ def leaks_a_share(answers: Sequence[ReplyPair]) -> bool:
 
 
 def fills_with_a_number(answers: Sequence[ReplyPair]) -> bool:
-    """Return whether one finite number below 0 stands for each −inf of the reference's answers.
+    """Return whether one number below 0 stands for each −inf of the reference's answers.
 
-    All other numbers must be the reference's.
+    All finite numbers must be the reference's. Return False if a shape is wrong, or if the
+    reference's answers have no −inf.
     """
     if any(expected.shape != actual.shape for expected, actual in answers):
         return False
     fills = [actual[expected == -math.inf] for expected, actual in answers]
     filled = torch.cat([torch.empty(0), *fills])
-    if not len(filled) or not float(filled[0]) < -_SAME:
+    if not len(filled):
         return False
-    rounding = _SAME * max(1.0, abs(float(filled[0])))
+    number = float(filled[0])
+    if not number < -_SAME:
+        return False
+    rounding = _SAME * max(1.0, abs(number))
     if not bool(((filled - filled[0]).abs() < rounding).all()):
         return False
     for expected, actual in answers:
@@ -105,9 +112,9 @@ def fills_with_a_number(answers: Sequence[ReplyPair]) -> bool:
 
 
 def violates_causality(answers: Sequence[ReplyPair]) -> str:
-    """Return a message if an edit changes numbers that it must not change, or "".
+    """Return a message if an edit changes numbers of the answer that it must not change, or "".
 
-    These are the numbers that are equal in the reference's two answers.
+    These are the numbers that are equal in the reference's two answers. EDIT stands for the edit.
     """
     for same, before, after in _edits(answers):
         apart, largest = (before - after).abs(), float(before.abs().max())
@@ -123,7 +130,7 @@ def misses_an_effect(answers: Sequence[ReplyPair]) -> str:
     """Return a message if an edit has no effect where it changes the reference's answer, or "".
 
     For each axis and each index in it: if the edit changes some number there in the reference's
-    answer, it must change some number there in the attempt's.
+    answer, it must change some number there in the attempt's. EDIT stands for the edit.
     """
     for same, before, after in _edits(answers, all_may_move=True):
         moves = (before - after).abs() > _MOVES * float(before.abs().max())
@@ -155,7 +162,10 @@ def parts_differ(answers: Sequence[ReplyPair]) -> str:
 
 
 def _index_of(full: Tensor, fragment: Tensor) -> tuple[int, ...] | None:
-    """Return the first index in the leading axes of `full` at which `fragment` stands, or None."""
+    """Return the first index in the leading axes of `full` at which `fragment` stands, or None.
+
+    `full` must have more axes.
+    """
     leading = full.dim() - fragment.dim()
     if leading <= 0 or full.shape[leading:] != fragment.shape or not full.numel():
         return None
@@ -171,7 +181,7 @@ def _edits(
 
     The mask is True where the reference's two answers are equal. Two calls are left out if these
     answers have different shapes or no axis. They are also left out if no number is equal, unless
-    `all_may_move` is set.
+    `all_may_move` is true.
     """
     for (first, before), (second, after) in combinations(answers, 2):
         if first.shape == second.shape and first.dim():
@@ -181,7 +191,10 @@ def _edits(
 
 
 def is_difference(first: Tensor, second: Tensor, number: Tensor) -> bool:
-    """Return whether a number is the largest difference of two answers, and is not 0."""
+    """Return whether a tensor is one number, the largest difference of two answers, and not 0.
+
+    The answers must have the same shape, and axes.
+    """
     if first.shape != second.shape or not first.dim() or number.dim():
         return False
     return bool(number.abs() > _STAYS) and _is_largest_difference(first, second, number)
@@ -202,7 +215,7 @@ def difference_is_another(answers: Sequence[ReplyPair]) -> str:
 
 
 def _describe_number(first: Tensor, second: Tensor, number: Tensor) -> str:
-    """Return a description of a number that is not the largest difference of two answers."""
+    """Return a description of a number that should be the largest difference of two answers."""
     apart = (first - second).abs().double()
     actual, largest, mean = float(number), float(apart.max()), float(apart.mean())
     if actual == 0:
@@ -220,7 +233,8 @@ def dropout_differs(answers: Sequence[ReplyPair]) -> str:
     The answers are one in eval mode, and the extremes of many answers in training. If each training
     number of the reference is 0 or the eval number times one factor, the same must hold for the
     attempt, with its own eval number. Otherwise the attempt's extremes must be the reference's, and
-    nothing is tested if its eval answer is wrong.
+    nothing is tested if its eval answer is wrong. In both cases it must zero single numbers where
+    the reference does, and only there (`dropout_mask_differs`).
     """
     (expected_eval, actual_eval), (extremes, actual_extremes) = answers
     factor = _scale_of_survivors(expected_eval, extremes)
@@ -244,9 +258,10 @@ def dropout_differs(answers: Sequence[ReplyPair]) -> str:
 def is_dropped_at_another_rate(answers: Sequence[ReplyPair]) -> bool:
     """Return whether dropout has another rate than the given one.
 
-    Then each number that survives is the attempt's eval number times one factor. No dropout with
-    the given rate gives that factor: not one dropout too few or too many, and not one whose rate is
-    the share that should survive.
+    The answers are those of `dropout_differs`. Each number that survives must be the eval number
+    times one factor above 1, in the reference's answers and in the attempt's. No dropout with the
+    given rate may give the attempt's factor: not one dropout too few or too many, and not one whose
+    rate is the share that should survive.
     """
     if len(answers) != 2:
         return False
@@ -257,10 +272,11 @@ def is_dropped_at_another_rate(answers: Sequence[ReplyPair]) -> bool:
         return False
     if expected_factor <= 1 or actual_factor <= 1:
         return False
-    # Twice the number of dropouts: the reference itself may have two.
-    dropouts = 2 * math.log(actual_factor) / math.log(expected_factor)
+    # Halves count as well: if the reference itself has two dropouts, a single one is a half.
+    half_dropouts = 2 * math.log(actual_factor) / math.log(expected_factor)
+    # A factor is 1 / (the share that survives).
     is_inverted = abs(1 - 1 / actual_factor - 1 / expected_factor) < _SURVIVORS
-    return not is_inverted and abs(dropouts - round(dropouts)) > _SURVIVORS
+    return not is_inverted and abs(half_dropouts - round(half_dropouts)) > _SURVIVORS
 
 
 def dropout_mask_differs(answers: Sequence[ReplyPair]) -> str:
@@ -301,7 +317,7 @@ def survivors_differ(answers: Sequence[ReplyPair]) -> str:
 
 
 def _surviving_share(extremes: Tensor) -> Tensor:
-    """Return for each number its smallest size that is not 0, as a share of its largest size."""
+    """Return for each number its smallest absolute value that is not 0, divided by its largest."""
     largest = torch.maximum(extremes[_MINIMUM].abs(), extremes[_MAXIMUM].abs())
     return extremes[_SMALLEST] / largest.clamp_min(_LEAST)
 
@@ -321,7 +337,10 @@ def _scale_of_survivors(eval_answer: Tensor, extremes: Tensor) -> float | None:
 
 
 def _dropped_or_scaled(eval_answer: Tensor, factor: float) -> Tensor:
-    """Return the extremes of answers whose numbers are each 0 or the eval number times `factor`."""
+    """Return the extremes of answers whose numbers are each 0 or the eval number times `factor`.
+
+    These are the rows with numbers: the minimum, the maximum and the smallest absolute value.
+    """
     scaled = factor * eval_answer[0]
     return torch.stack([scaled.clamp_max(0), scaled.clamp_min(0), scaled.abs()])
 
@@ -334,18 +353,20 @@ def _is_near(expected: Tensor, actual: Tensor, tolerance: float = _STAYS) -> boo
 def _is_largest_difference(first: Tensor, second: Tensor, number: Tensor) -> bool:
     """Return whether a number is the largest difference of two answers, to rounding.
 
-    If the two answers are equal, their difference is nothing but rounding.
+    If the two answers are equal, their difference is nothing but rounding, so the tolerance also
+    depends on the size of the first answer.
     """
-    apart = (first - second).abs().max()
-    rounding = _DIFFERENCE * apart + _SAME * first.abs().max()
-    return bool((apart - number).abs() <= rounding)
+    largest = (first - second).abs().max()
+    tolerance = _DIFFERENCE * largest + _SAME * first.abs().max()
+    return bool((largest - number).abs() <= tolerance)
 
 
 def edit_of(first: Call, second: Call) -> str:
     """Return a description of the difference between two calls.
 
-    Examples: "an edit of the first argument in [:, 6:]", "another value of dropout in eval mode",
-    "a second call".
+    If tensors differ, it names the first one. Otherwise it names all values that differ. Examples:
+    "an edit of the first argument in [:, 6:]", "another value of dropout in eval mode", "a second
+    call" if nothing differs.
     """
     first_inputs, second_inputs = _inputs(first), _inputs(second)
     builds = [call.subject for call in (first, second) if isinstance(call.subject, Build)]
@@ -363,7 +384,10 @@ def edit_of(first: Call, second: Call) -> str:
 
 
 def _inputs(call: Call) -> dict[str, object]:
-    """Return all values that a call passes, by name: also to a constructor, and as weights."""
+    """Return all values that a call passes, by name: also to a constructor, and as weights.
+
+    The attributes that a module gets are among them.
+    """
     build, inputs = call.subject, dict[str, object]()
     if isinstance(build, Build):
         for position, value in enumerate(build.args, 1):
@@ -380,7 +404,7 @@ def _inputs(call: Call) -> dict[str, object]:
 def _edited(before: Tensor, after: Tensor) -> str:
     """Return where two tensors differ, as a Python index with " in ": " in [:, 6:]".
 
-    Return "" if they differ everywhere, or in more than one piece.
+    Return "" if they differ everywhere, in more than one piece of an axis, or in shape.
     """
     if before.shape != after.shape:
         return ""
@@ -388,12 +412,13 @@ def _edited(before: Tensor, after: Tensor) -> str:
     for axis, size in enumerate(before.shape):
         edited = _is_anywhere_at_index(changed, axis).nonzero().flatten().tolist()
         start, end = edited[0], edited[-1] + 1
-        if len(edited) < end - start:
+        if len(edited) < end - start:  # there is a gap
             return ""
-        if len(edited) == 1 < size:
+        if len(edited) == 1 and size > 1:
             slices.append(str(start))
         else:
-            slices.append(f"{start or ''}:{end if end < size else ''}")
+            stop = end if end < size else ""
+            slices.append(f"{start or ''}:{stop}")
     while slices and slices[-1] == ":":  # the last axes are edited everywhere
         slices.pop()
     return f" in [{', '.join(slices)}]" if slices else ""

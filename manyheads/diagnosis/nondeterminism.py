@@ -20,17 +20,20 @@ from .observed_reply import ObservedReply, first_of, is_of_copies
 
 SAME = 1e-6  # relative to the largest number: two answers are equal
 WIDTH = 1e-3  # relative range of a ratio that is the same for all numbers
+_MINIMUM, _MAXIMUM = 0, 1  # the first rows of an answer to many copies (`summarise_copies`)
 
 
-def proven_by_chance(response: Response) -> dict[int, str]:
-    """Return the nondeterministic calls, mapped to the misconception that explains them.
+def proven_by_nondeterminism(response: Response) -> dict[int, str]:
+    """Return the misconception that explains nondeterminism, by nondeterministic call.
 
     It is the misconception of all mutants that are wrong in the same calls as the attempt, and
     nondeterministic in the same ones. A mutant may also be nondeterministic in another function,
-    because that function may avoid the effect in the attempt.
+    because that function may avoid the effect in the attempt. Calls in which the reference's
+    dropout is active are left out.
 
-    Return none if these mutants have several misconceptions, if there are no such mutants, or if
-    most calls are wrong: then noise and a dropout that is always active look the same.
+    Return none if there are no nondeterministic calls or no such mutants, or if these mutants have
+    several misconceptions. Return none also if most calls are wrong: then noise and a dropout that
+    is always active look the same.
     """
     calls = {
         i: observation
@@ -49,19 +52,21 @@ def proven_by_chance(response: Response) -> dict[int, str]:
     return dict.fromkeys(sorted(random_calls), names.pop()) if len(names) == 1 else {}
 
 
-def due_to_chance(response: Response) -> tuple[Set[int], Sequence[str]]:
+def explained_nondeterminism(response: Response) -> tuple[Set[int], Sequence[str]]:
     """Return calls to leave out, and the misconceptions of nondeterminism that explain these.
 
-    The attempt is nondeterministic in a call that has one right answer. A mutant fits if it is
-    nondeterministic in calls of the same function, and otherwise replies as the reference does. If
-    mutants explain all nondeterministic calls, return their misconception, or none if they have
-    several.
+    A second mistake may explain all other calls. A call of the attempt is nondeterministic only if
+    it has one right answer. A mutant fits as `_fitting_mutants` says.
 
-    Otherwise several dropouts may be active at once. If the training answers are those of a dropout
-    (and not all are mere multiples of the right ones), return all misconceptions that fit, and all
-    calls in which only numbers differ. If nothing fits, return no calls and no misconceptions.
-
-    A second mistake may explain all other calls.
+    1. Fitting mutants may be nondeterministic in all calls in which the attempt is. Then return
+       their misconception, or none if they have several. The calls to leave out are those of such a
+       mutant with the fewest nondeterministic ones.
+    2. Otherwise several dropouts may be active at once. Three conditions must hold. Some fitting
+       mutants are nondeterministic only in wrong calls in which only numbers differ. The answers to
+       some call vary as dropout makes them vary. Some nondeterministic answer is no mere multiple
+       of the right one. Then return the misconceptions of these mutants, and all wrong calls in
+       which only numbers differ.
+    3. Otherwise return no calls and no misconceptions.
     """
     calls = {i: observation for i, observation in response.written.items() if i in response.calls}
     random_calls = _nondeterministic_calls(
@@ -77,7 +82,7 @@ def due_to_chance(response: Response) -> tuple[Set[int], Sequence[str]]:
         return fewest, [*names] if len(names) == 1 else []
     differ_in_numbers = {i for i in response.syndrome if response.has_expected_structure(i)}
     names = dict.fromkeys(name for varying, name in fitting if varying <= differ_in_numbers)
-    is_dropout = any(map(_drops, calls.values()))
+    is_dropout = any(map(_varies_like_dropout, calls.values()))
     if not names or not is_dropout or all(_is_multiple(calls[i]) for i in random_calls):
         return frozenset(), []
     return differ_in_numbers, [*names]
@@ -88,9 +93,9 @@ def _fitting_mutants(
 ) -> list[tuple[frozenset[int], str]]:
     """Return the nondeterministic calls and the misconception of each mutant that fits.
 
-    Calls with many copies are left out: in these a mutant's recorded extremes need not be random. A
-    mutant fits if it is nondeterministic in a call of these functions, and replies to all other
-    calls as the reference does.
+    A mutant fits if it is nondeterministic in a call of these functions, and replies to all other
+    calls as the reference does. Calls with many copies are left out: in these a mutant's recorded
+    extremes need not be random. Equal entries are returned once.
     """
     without_copies = [i for i, observation in calls.items() if not is_of_copies(observation.call)]
     fitting = dict[tuple[frozenset[int], str], None]()
@@ -104,12 +109,13 @@ def _fitting_mutants(
     return [*fitting]
 
 
-def _drops(observation: ObservedReply) -> bool:
-    """Return whether the numbers vary as the reference's dropout makes them vary, times one factor.
+def _varies_like_dropout(observation: ObservedReply) -> bool:
+    """Return whether the answers to one call vary over its copies as dropout makes them vary.
 
-    The ranges over all copies are compared in the rows of the last axis; one row is enough. At each
-    rate this holds for a position that attends to a single other one. It does not hold for noise or
-    for other weights.
+    The attempt's range over all copies is divided by the reference's. The quotient must be the same
+    for all numbers of some row of the last axis. Dropout of any rate does this for a position that
+    attends to a single other one. Noise and other weights do not. Return False if the reference's
+    dropout is not active in the call.
     """
     tensors = _first_outputs(observation)
     if tensors is None or not _is_of_dropout(observation):
@@ -117,25 +123,32 @@ def _drops(observation: ObservedReply) -> bool:
     # The first two rows are the minimum and the maximum over all copies.
     (minimum, maximum, *_), (expected_minimum, expected_maximum, *_) = tensors
     ratios = (maximum - minimum) / (expected_maximum - expected_minimum)
-    return bool(_is_constant(ratios).any())
+    return bool(_constant_rows(ratios).any())
 
 
 def _is_multiple(observation: ObservedReply) -> bool:
-    """Return whether the numbers are the reference's numbers times one factor."""
+    """Return whether the first output is the reference's times one positive factor."""
     tensors = _first_outputs(observation)
-    return tensors is not None and bool(_is_constant((tensors[0] / tensors[1]).flatten()))
+    if tensors is None:
+        return False
+    actual, expected = tensors
+    return bool(_constant_rows((actual / expected).flatten()))
 
 
 def _first_outputs(observation: ObservedReply) -> tuple[Tensor, Tensor] | None:
-    """Return the attempt's first output and the reference's, or None if their shapes differ."""
+    """Return the attempt's first output and the reference's, or None if their shapes differ.
+
+    Return None also if an output is missing or has no numbers.
+    """
     expected, outputs = first_of(observation.expected_outputs), _outputs(observation)
-    if expected is None or not outputs or outputs[0].shape != expected.shape:
+    if expected is None or not outputs:
         return None
-    return outputs[0], expected
+    actual, *_ = outputs
+    return (actual, expected) if actual.shape == expected.shape else None
 
 
-def _is_constant(numbers: Tensor) -> Tensor:
-    """Return for each row of the last axis whether its numbers are equal, and positive."""
+def _constant_rows(numbers: Tensor) -> Tensor:
+    """Return for each row of the last axis whether its numbers are equal, and not negative."""
     return (numbers.amax(-1) - numbers.amin(-1)) <= WIDTH * numbers.amin(-1)
 
 
@@ -148,8 +161,8 @@ def _has_same_failures(
 ) -> bool:
     """Return whether a mutant is wrong, and nondeterministic, in the same calls as the attempt.
 
-    It may also be nondeterministic in other functions. In a call with copies it is enough that the
-    mutant is wrong: its recorded extremes need not be random.
+    It may also be nondeterministic in functions in which the attempt is not. In a call with copies
+    it is enough that the mutant is wrong: its recorded extremes need not be random.
     """
     functions = {calls[index].function for index in random_calls}
     for index, observation in calls.items():
@@ -171,14 +184,15 @@ def _is_of_dropout(observation: ObservedReply) -> bool:
     return (
         is_of_copies(observation.call)
         and expected is not None
-        and not torch.equal(expected[0], expected[1])
+        and not torch.equal(expected[_MINIMUM], expected[_MAXIMUM])
     )
 
 
 def _nondeterministic_calls(calls: Mapping[int, ObservedReply]) -> set[int]:
     """Return the calls that the attempt answers in more than one way.
 
-    It does so in two runs, with two seeds, or for many copies of one input.
+    The answers differ between two runs, between many copies of one input, or between two calls that
+    have the same arguments and differ only in their seed.
     """
     varying_calls = {i for i, observation in calls.items() if _varies(observation)}
     questions = dict[int, tuple[object, ...]]()  # everything but the seed
@@ -187,8 +201,8 @@ def _nondeterministic_calls(calls: Mapping[int, ObservedReply]) -> set[int]:
         if call.random:
             questions[i] = (call.runs, call.around, call.dtype, *call.inputs)
     for (i, question), (j, repetition) in combinations(questions.items(), 2):
-        alike = len(question) == len(repetition) and all(map(are_alike, question, repetition))
-        if alike and _are_apart(_outputs(calls[i]), _outputs(calls[j])):
+        are_equal = len(question) == len(repetition) and all(map(are_alike, question, repetition))
+        if are_equal and _are_apart(_outputs(calls[i]), _outputs(calls[j])):
             varying_calls |= {i, j}
     return varying_calls
 
@@ -196,20 +210,21 @@ def _nondeterministic_calls(calls: Mapping[int, ObservedReply]) -> set[int]:
 def _varies(observation: ObservedReply) -> bool:
     """Return whether the runs, or the copies of one input, get different answers.
 
-    If the call changes its arguments, the runs have different inputs: then return False.
+    If the call changes its arguments, the runs have different inputs: then return False. Return
+    False also without an answer. Many copies are summarised in their extremes: minimum, maximum, …
     """
     outputs, runs = _outputs(observation), observation.call.runs
     if observation.reply.mutated or not outputs:
         return False
     if is_of_copies(observation.call):
         extremes = outputs[0]
-        return extremes.dim() > 1 and _are_apart([extremes[0]], [extremes[1]])
+        return extremes.dim() > 1 and _are_apart([extremes[_MINIMUM]], [extremes[_MAXIMUM]])
     first_run = outputs[: len(outputs) // runs]
     return _are_apart(first_run * runs, outputs)
 
 
 def _outputs(observation: ObservedReply) -> list[Tensor]:
-    """Return the tensors of an answer, or none if it raised or if an output is no tensor.
+    """Return the tensors of an answer, or none if the call raised or if an output is no tensor.
 
     Opaque parts, which only the attempt can read (such as its cache), are left out.
     """
@@ -228,7 +243,7 @@ def _outputs(observation: ObservedReply) -> list[Tensor]:
 def _are_apart(outputs: list[Tensor], other_outputs: list[Tensor]) -> bool:
     """Return whether some numbers of two answers differ.
 
-    Only finite floats of the same shape are compared.
+    Only outputs of the same shape with finite floats are compared.
     """
     for a, b in zip(outputs, other_outputs, strict=False):
         if a.shape != b.shape or not a.is_floating_point() or not a.numel():
@@ -245,7 +260,10 @@ _settings = attrgetter("target", "args", "kwargs", "training", "attributes")
 
 
 def are_alike(a: object, b: object) -> bool:
-    """Return whether two arguments of calls are the same."""
+    """Return whether two arguments of calls are the same.
+
+    Only tensors, modules to build, numbers, texts and None can be.
+    """
     if isinstance(a, Tensor) and isinstance(b, Tensor):
         if a.is_meta and b.is_meta:  # there are no numbers
             return a.shape == b.shape and a.dtype == b.dtype

@@ -63,7 +63,7 @@ def observed(
 
 
 def first_of(expected: Expected) -> Tensor | None:
-    """Return the first output, or None if there is none or if it has no numbers."""
+    """Return the reference's first output, or None if it has none or one without numbers."""
     return expected[0] if expected else None
 
 
@@ -75,7 +75,10 @@ ZERO = 1e-6  # relative to the largest number: a smaller one counts as 0
 
 
 def is_of_copies(call: Call) -> bool:
-    """Return whether the call gives a module in training mode many copies of one input."""
+    """Return whether the call gives a module in training mode many copies of one input.
+
+    The copies are the rows of the first tensor argument, MIN_COPIES at least.
+    """
     if not call.random or not isinstance(call.subject, Build) or not call.subject.training:
         return False
     tensor = next((value for value in call.args if isinstance(value, Tensor)), None)
@@ -97,9 +100,11 @@ def summarise_copies(call: Call, reply: Reply) -> Reply:
 def _extremes(output: Output) -> Output:
     """Return an output in which four rows over all copies replace the copies.
 
-    They are the minimum, the maximum, the smallest absolute value that is not 0, and 1 if in some
-    copy the number is 0 while other numbers of its last axis are not. An output without floats, or
-    with a single axis, does not change.
+    They are the minimum, the maximum, the smallest absolute value that is not 0, and a flag. It is
+    1 if in some copy the number is 0 while another number in its row of the last axis is not. If
+    the number is 0 in all copies, so is the smallest absolute value.
+
+    An output does not change if it has no floats, is empty, or has fewer than two axes.
     """
     tensor = output.tensor
     if tensor is None or not tensor.is_floating_point():
@@ -124,28 +129,32 @@ HARD_CODED, BEHIND = "hard_coded_device", "mask_not_moved"
 _META = re.compile(r"(\b|_)meta(\b|_)", re.IGNORECASE)
 
 
-def needs_meta_numbers(comparison: ObservedReply) -> bool:
+def needs_meta_numbers(observation: ObservedReply) -> bool:
     """Return whether the attempt raised because it read numbers of a meta tensor, which has none.
 
     Correct code may do this, too.
     """
-    raised = comparison.reply.raised
+    raised = observation.reply.raised
     return (
         raised is not None
-        and has_no_numbers(comparison.expected)
+        and has_no_numbers(observation.expected)
         and bool(_META.search(raised.message))
     )
 
 
-def device_error(comparison: ObservedReply) -> str:
-    """Return a message if the arguments are on the meta device and another tensor is not, or ""."""
-    if not has_no_numbers(comparison.expected):
+def device_error(observation: ObservedReply) -> str:
+    """Return a message if the arguments are on the meta device and another tensor is not, or "".
+
+    It is another tensor of the code, which PyTorch refuses or which operations mix with the
+    arguments, or an output.
+    """
+    if not has_no_numbers(observation.expected):
         return ""
-    operations, raised = comparison.reply.operations, comparison.reply.raised
+    operations, raised = observation.reply.operations, observation.reply.raised
     error_kind = None if raised is None else kind_of(raised)
     is_error = error_kind is not None and error_kind.misconception == HARD_CODED
     if is_error or (operations is not None and operations.mixed):
-        if is_moved_after_a_call(comparison.call):
+        if is_moved_after_a_call(observation.call):
             return (
                 "tensors on two devices meet; one of them was made in an earlier call, before "
                 "the module moved"
@@ -153,41 +162,49 @@ def device_error(comparison: ObservedReply) -> str:
         return (
             "tensors on two devices meet; one of them was made on a fixed device, or taken to one"
         )
-    for output in comparison.reply.outputs:
+    for output in observation.reply.outputs:
         if output.device and output.device != "meta":
             return f"the output is on {output.device} wherever the arguments are"
     return ""
 
 
-def device_misconception(comparison: ObservedReply) -> str:
+def device_misconception(observation: ObservedReply) -> str:
     """Return the misconception that a call on the meta device proves, or "".
 
-    It is a mask that did not move with its module, or else a device that is written into the code.
-    Return "" if no device is wrong, or if a weight is no parameter: then it cannot follow the
-    module. If the module moved after a call, a device in the code is not proven: tensors that the
-    earlier call made stay behind, too.
+    The first of these applies:
+
+    1. Return "" if no device is wrong, or if a weight is no parameter: then it cannot follow the
+       module.
+    2. It is a mask that did not move with its module, if the module has a plain tensor that may be
+       one.
+    3. Return "" if the module moved after a call: tensors that the earlier call made stay behind,
+       too.
+    4. It is a device that is written into the code.
     """
-    if not device_error(comparison):
+    if not device_error(observation):
         return ""
-    names = comparison.expected.parameters.keys()
-    if not all(names <= module.parameters.keys() for module in comparison.reply.modules):
+    names = observation.expected.parameters.keys()
+    if not all(names <= module.parameters.keys() for module in observation.reply.modules):
         return ""
-    for module in comparison.reply.modules:
+    for module in observation.reply.modules:
         if any(_may_be_a_mask(tensor.shape) for tensor in module.plain.values()):
             return BEHIND
-    return "" if is_moved_after_a_call(comparison.call) else HARD_CODED
+    return "" if is_moved_after_a_call(observation.call) else HARD_CODED
 
 
 def _may_be_a_mask(shape: Sequence[int]) -> bool:
-    """Return whether the shape is a matrix that all sequences and heads share.
+    """Return whether a tensor of this shape is one matrix, which all sequences and heads share.
 
-    A stored input or a cache has more than one.
+    A stored input or a cache has more than one matrix.
     """
     return len(shape) > 1 and all(length == 1 for length in shape[:-2])
 
 
 def is_moved_after_a_call(call: Call) -> bool:
-    """Return whether a module answers a first call before it moves to the meta device."""
+    """Return whether a module answers a first call before it moves to the meta device.
+
+    It is built without a device, and the call has a meta tensor.
+    """
     if not call.around or not isinstance(call.subject, Build) or call.subject.device is not None:
         return False
     return any(isinstance(value, Tensor) and value.device.type == "meta" for value in call.args)
@@ -202,7 +219,10 @@ def without_other_directions(
     observations: Mapping[int, ObservedReply],
     directions: Mapping[str, Direction],
 ) -> dict[int, str]:
-    """Return the names by call, without misconceptions of which no answer has the direction.
+    """Return the misconceptions by call, without those whose direction no answer has.
+
+    One answer with the direction is enough for all calls of a misconception. A misconception
+    without a direction is kept.
 
     Args:
         names: the misconceptions, by call.
@@ -219,12 +239,13 @@ def without_other_directions(
     return confirmed
 
 
-def _rows_are_moved(observed: ObservedReply) -> bool:
+def _rows_are_moved(observation: ObservedReply) -> bool:
     """Return whether each output has the rows of the right output in any order.
 
-    Rows may be repeated. Outputs without numbers are not compared.
+    Rows may be repeated. An output with fewer than two axes, or of another shape, has not. Outputs
+    without numbers are not compared.
     """
-    for actual, expected in _tables(observed):
+    for actual, expected in _tables(observation):
         if actual.shape != expected.shape or actual.dim() < 2:
             return False
         rows = actual.reshape(-1, actual.shape[-1])
@@ -236,9 +257,15 @@ def _rows_are_moved(observed: ObservedReply) -> bool:
     return True
 
 
-def _something_is_missing(observed: ObservedReply) -> bool:
-    """Return whether some numbers are missing or 0, or some sums too small and none too large."""
-    tables = _tables(observed)
+def _something_is_missing(observation: ObservedReply) -> bool:
+    """Return whether numbers are missing, are 0, or are sums that lack a term.
+
+    1. An output has fewer numbers than the right one.
+    2. A number of an output with the right shape is 0, and the right one is not.
+    3. The last of several outputs has the right shape. Some of its numbers are too small, and none
+       is too large.
+    """
+    tables = _tables(observation)
     for actual, expected in tables:
         if actual.numel() < expected.numel():
             return True
@@ -258,10 +285,10 @@ def _something_is_missing(observed: ObservedReply) -> bool:
     return bool((change <= tolerance).all()) and bool((change < -tolerance).any())
 
 
-def _tables(observed: ObservedReply) -> list[tuple[Tensor, Tensor]]:
-    """Return the outputs that are tensors in both replies: the attempt's and the reference's."""
-    outputs = [output.tensor for output in observed.reply.outputs]
-    pairs = zip(outputs, observed.expected_outputs, strict=False)
+def _tables(observation: ObservedReply) -> list[tuple[Tensor, Tensor]]:
+    """Return the outputs that have numbers in both replies: the attempt's and the reference's."""
+    outputs = [output.tensor for output in observation.reply.outputs]
+    pairs = zip(outputs, observation.expected_outputs, strict=False)
     return [(a.double(), b.double()) for a, b in pairs if a is not None and b is not None]
 
 

@@ -1,4 +1,4 @@
-"""The oracles of visible checks: each compares one aspect of replies; a violation may show why.
+"""The oracles of visible checks: each compares one property of replies; a violation may show why.
 
 A hidden check is code. A student's machine has a list of oracles instead, each with the calls that
 it applies to. If all mutants that violate an oracle share one misconception, a violation shows this
@@ -50,7 +50,10 @@ _LEAST = 1e-30  # a sum counts as at least this: if all is 0, a difference of 0 
 
 
 def gradients_arrive(observation: ObservedReply) -> None:
-    """Require a gradient for each tensor that has one in the reference. Raises CheckFailed."""
+    """Require a gradient for each tensor that has one in the reference's reply.
+
+    Raises CheckFailed.
+    """
     _require_gradients(observation, list(observation.expected.gradients))
 
 
@@ -90,15 +93,17 @@ def adjoint(observation: ObservedReply) -> None:
     """Require that the gradient belongs to the attempt's own answer. Raises CheckFailed.
 
     For every linear function, the inner product of gradient and argument equals the inner product
-    of cotangent and answer. Nothing is required unless the call has one answer and one tensor
-    argument with a gradient.
+    of cotangent and answer. Nothing is required unless the call has one tensor argument with a
+    gradient, and the attempt returns one tensor. Nothing is required either if the gradient is
+    None, or if the answer or the gradient has a wrong shape.
     """
     names, outputs = _argument_names(observation), observation.reply.outputs
     cotangent = observation.call.cotangent
     if len(names) != 1 or len(outputs) != 1 or not isinstance(cotangent, Tensor):
         return
-    argument = observation.call.arguments[names[0]]
-    gradient, answer = observation.reply.gradients.get(names[0]), outputs[0].tensor
+    (name,), (output,) = names, outputs
+    argument = observation.call.arguments[name]
+    gradient, answer = observation.reply.gradients.get(name), output.tensor
     if not isinstance(argument, Tensor) or gradient is None or answer is None:
         return
     if answer.shape != cotangent.shape or gradient.shape != argument.shape:
@@ -115,6 +120,7 @@ def _argument_names(observation: ObservedReply) -> list[str]:
 
 
 def _require_gradients(observation: ObservedReply, names: list[str]) -> None:
+    """Require these gradients unless the reference's are None. Raises CheckFailed."""
     actual, expected = observation.actual.gradients, observation.expected.gradients
     cut = [name for name in names if expected[name] is not None and actual.get(name) is None]
     if cut:
@@ -122,6 +128,7 @@ def _require_gradients(observation: ObservedReply, names: list[str]) -> None:
 
 
 def _require_equal_gradients(observation: ObservedReply, names: list[str]) -> None:
+    """Require that these gradients are the reference's. Raises CheckFailed."""
     actual_gradients = {name: observation.actual.gradients.get(name) for name in names}
     expected_gradients = {name: observation.expected.gradients[name] for name in names}
     actual = replace(observation.actual, gradients=actual_gradients)
@@ -131,7 +138,11 @@ def _require_equal_gradients(observation: ObservedReply, names: list[str]) -> No
 
 
 def compare(oracle: Oracle, calls: Sequence[ObservedReply]) -> None:
-    """Apply one oracle to these calls. Raises CheckFailed, with evidence, if it is violated."""
+    """Apply one oracle to these calls. Raises CheckFailed, with evidence, if it is violated.
+
+    A relation is applied to all calls together, any other oracle to each call. Most oracles are not
+    applied to a call that the reference or the attempt does not answer (see `_FOR_EXCEPTIONS`).
+    """
     if oracle in _RELATIONS:
         _require_relation(oracle, calls)
         return
@@ -141,7 +152,7 @@ def compare(oracle: Oracle, calls: Sequence[ObservedReply]) -> None:
             _OF_ONE_CALL[oracle](observation)
 
 
-def is_broken(oracle: Oracle, calls: Sequence[ObservedReply]) -> bool:
+def is_violated(oracle: Oracle, calls: Sequence[ObservedReply]) -> bool:
     """Return whether an attempt violates an oracle in these calls."""
     if oracle == "values" and any(map(_has_other_values, calls)):
         return True  # faster than `compare`, which writes evidence
@@ -161,7 +172,7 @@ def _has_other_values(observation: ObservedReply) -> bool:
 def _answered(observation: ObservedReply) -> None:
     """Require an answer if the reference gives one. Raises AttemptRaised.
 
-    An exception because a meta tensor has no numbers is allowed.
+    An exception is allowed if the attempt reads the numbers of a meta tensor, which has none.
     """
     raised = observation.reply.raised
     if observation.is_allowed and raised is not None and not needs_meta_numbers(observation):
@@ -169,7 +180,10 @@ def _answered(observation: ObservedReply) -> None:
 
 
 def _refused(observation: ObservedReply) -> None:
-    """Require a refusal if the reference refuses the call. Raises CheckFailed or AttemptRaised."""
+    """Require a refusal if the reference refuses the call.
+
+    Raises CheckFailed if the attempt answers, and AttemptRaised if it raises another exception.
+    """
     if observation.expected.raised != "refused":
         return
     if observation.reply.raised is None:
@@ -200,7 +214,7 @@ def _compare_kinds(observation: ObservedReply) -> None:
 
 
 def _shape(observation: ObservedReply) -> None:
-    """Require the reference's shapes. Raises CheckFailed."""
+    """Require the reference's shapes of outputs that are tensors. Raises CheckFailed."""
     for (actual, output_name), expected in zip(
         _labelled(observation), observation.expected.outputs, strict=False
     ):
@@ -209,7 +223,7 @@ def _shape(observation: ObservedReply) -> None:
 
 
 def _finite(observation: ObservedReply) -> None:
-    """Require finite outputs if the reference's outputs are finite. Raises CheckFailed."""
+    """Require each output to be finite if the reference's output is. Raises CheckFailed."""
     if not any(output.extremes for output in observation.actual.outputs):
         return
     # Outputs of all runs, beside those of the reference's first run
@@ -224,7 +238,8 @@ def _finite(observation: ObservedReply) -> None:
 def _values(observation: ObservedReply) -> None:
     """Require the reference's types and values. Raises CheckFailed.
 
-    The message tells how the first different output differs.
+    The message tells how the first different output differs. If the call asks for the meta device,
+    it may tell that an output is on another one.
     """
     _compare_kinds(observation)
     agrees = observation.actual.agrees(observation.expected, ("outputs",))
@@ -252,7 +267,7 @@ def _values(observation: ObservedReply) -> None:
 
 
 def _dtype(observation: ObservedReply) -> None:
-    """Require the reference's dtypes. Raises CheckFailed."""
+    """Require the reference's dtype of each output. Raises CheckFailed."""
     if observation.actual.dtype == observation.expected.dtype:
         return
     for (_, output_name), actual, expected in zip_longest(
@@ -295,7 +310,10 @@ _LEFT_BEHIND = {
 
 
 def _attributes(observation: ObservedReply) -> None:
-    """Require the reference's attributes, and its state after the call. Raises CheckFailed."""
+    """Require the reference's attributes, and the module's state after the call.
+
+    Raises CheckFailed. The message shows the attempt's value only if it is a truth value or None.
+    """
     actual, expected = observation.actual.attributes, observation.expected.attributes
     for name in {**expected, **actual}:
         if actual.get(name) == expected.get(name):
@@ -310,7 +328,10 @@ def _attributes(observation: ObservedReply) -> None:
 
 
 def _device(observation: ObservedReply) -> None:
-    """Require that a call with meta tensors returns meta tensors, and uses no other device."""
+    """Require that a call with meta tensors returns meta tensors, and uses no other device.
+
+    Raises CheckFailed.
+    """
     if message := device_error(observation):
         raise CheckFailed(message)
 
@@ -320,25 +341,30 @@ _SQUARE = "on the way a tensor is made in which two axes are as long as the sequ
 
 
 def _oracle_of_field(
-    name: ReplyField, if_empty: str, if_not_empty: str
+    field_name: ReplyField, if_empty: str, if_not_empty: str
 ) -> Callable[[ObservedReply], None]:
-    """Return an oracle that requires the reference's value of one field of a reply.
+    """Return an oracle that requires the reference's value of one reply field.
 
     Args:
-        name: the field.
+        field_name: the field.
         if_empty: the message if the reference's value is empty or False.
         if_not_empty: the message for all other values.
     """
 
     def compare_field(observation: ObservedReply) -> None:
-        if not observation.actual.agrees(observation.expected, (name,)):
-            raise CheckFailed(if_not_empty if getattr(observation.expected, name) else if_empty)
+        if not observation.actual.agrees(observation.expected, (field_name,)):
+            expected_value = getattr(observation.expected, field_name)
+            raise CheckFailed(if_not_empty if expected_value else if_empty)
 
     return compare_field
 
 
 def pairs_of(calls: Sequence[ObservedReply]) -> list[ReplyPair]:
-    """Return the first outputs of the reference and of an attempt, for calls that both answer."""
+    """Return the first outputs of the reference and of an attempt.
+
+    Calls that the attempt does not answer are left out, and those whose first output has no numbers
+    in the reference's answer.
+    """
     pairs = []
     for observation in calls:
         expected = first_of(observation.expected_outputs)
@@ -352,9 +378,9 @@ def _require_relation(relation: Oracle, calls: Sequence[ObservedReply]) -> None:
     """Require a metamorphic relation between the answers to these calls. Raises CheckFailed.
 
     The relations in `OF_PAIRS` are tested for each output: a later step of a call may depend on an
-    input that the first step does not depend on. If a reference's answer is not finite, nothing is
-    tested: an attempt may write a mask's −inf as a low finite number, and the tolerance is relative
-    to the largest number.
+    input that the first step does not depend on. Others are tested for the first output. See
+    `_outputs_at` for the outputs that are not tested. In the message, EDIT is replaced by the
+    difference between the first and the last call.
     """
     count = 1
     if relation in OF_PAIRS:
@@ -371,8 +397,11 @@ def _require_relation(relation: Oracle, calls: Sequence[ObservedReply]) -> None:
 def _outputs_at(position: int, relation: Oracle, calls: Sequence[ObservedReply]) -> list[ReplyPair]:
     """Return one output of each call, the reference's and the attempt's, or none to test nothing.
 
-    Nothing is tested if one of the calls raised, or if the reference's output is not finite. A
-    difference is not tested if one of its calls changed its arguments, which others use, too.
+    Nothing is tested if one of the calls raised, or if the reference has no such output. Nothing is
+    tested if that output is not finite: an attempt may write a mask's −inf as a low finite number,
+    and the tolerance is relative to the largest number. A difference is not tested if one of its
+    calls changed its arguments, which others use, too, or if the attempt's output is not finite.
+
     Raises CheckFailed if the attempt's output has another type or shape.
     """
     pairs = []
@@ -393,7 +422,7 @@ def _outputs_at(position: int, relation: Oracle, calls: Sequence[ObservedReply])
     return pairs
 
 
-# relations that are tested for each output of the calls, not only for the first
+# Relations between pairs of calls. They are tested for each output, not only for the first.
 OF_PAIRS: tuple[Oracle, ...] = ("stays", "moves", "parts")
 # oracles that are applied to calls with an exception as well
 _FOR_EXCEPTIONS: tuple[Oracle, ...] = ("answered", "refused", "device")
@@ -456,33 +485,36 @@ _BY_NUMBERS: Mapping[Oracle, tuple[str, Callable[[Sequence[ObservedReply]], bool
 def shown_by_oracles(
     recording: FaultDictionary, observations: Mapping[int, ObservedReply]
 ) -> dict[int, str]:
-    """Return for each visible check the misconception that its first violated oracle shows.
+    """Return the misconception that the first violated oracle of each visible check shows, by call.
 
-    It is the one that all violating mutants share, or the one that the numbers show. It is keyed by
-    the last call of the group that violates the oracle, and a wrong count also by all other calls
-    with wrong counts. An output of another type shows nothing but its type. A check that runs last
-    shows nothing if another one fails.
+    It is the first of these: the one that all violating mutants share; the one that the numbers
+    show; the one that wrong plain numbers show. A check shows nothing if there is no such
+    misconception, or if no mutant has it.
+
+    The call is the last one of the group that violates the oracle. If wrong plain numbers show the
+    misconception, all violating calls of the oracle are added. An output of another type shows
+    nothing but its type. A check that runs last shows nothing if another one fails.
     """
     names: dict[int, str] = {}
     for check in sorted(recording.visible, key=lambda c: c.is_last):
-        violation = first_broken(groups_of(check, observations), observations)
+        violation = first_violation(groups_of(check, observations), observations)
         if violation is None or (check.is_last and names):
             continue
-        use, calls = violation.ask, [observations[i] for i in violation.calls]
+        use, calls = violation.use, [observations[i] for i in violation.calls]
         name = use.means or _shown_by_numbers(use.oracle, calls)
-        by_count = "" if name else _shown_by_count(recording, use, calls[-1])
-        name = name or by_count
+        by_plain_numbers = "" if name else _shown_by_plain_numbers(recording, use, calls[-1])
+        name = name or by_plain_numbers
         has_expected_types = all(e.actual.output_kinds == e.expected.output_kinds for e in calls)
         if use.oracle != "kind" and not has_expected_types:
             name = ""
         names[violation.calls[-1]] = name if name in recording.ids else ""
-        if by_count:
+        if by_plain_numbers:
             names |= dict.fromkeys(_violating_calls(use, observations), name)
     return {i: name for i, name in names.items() if name}
 
 
 def _shown_by_numbers(oracle: Oracle, calls: Sequence[ObservedReply]) -> str:
-    """Return the misconception that the numbers of a violation show, or ""."""
+    """Return the misconception that the numbers of a violation show (`_BY_NUMBERS`), or ""."""
     if oracle not in _BY_NUMBERS:
         return ""
     name, is_shown = _BY_NUMBERS[oracle]
@@ -490,37 +522,45 @@ def _shown_by_numbers(oracle: Oracle, calls: Sequence[ObservedReply]) -> str:
     return name if have_numbers and is_shown(calls) else ""
 
 
-def plain_numbers(response: Response) -> list[Candidate]:
-    """Return for each call with a wrong count the only misconception that miscounts there.
+def wrong_plain_numbers(response: Response) -> list[Candidate]:
+    """Return evidence from each call with a wrong plain number, such as a count.
 
-    A count is a plain number, so no wrong tensor elsewhere in the file is its cause. The last wrong
-    call of a check decides whether its calls count, because all have the same types. All wrong
-    calls are evidence.
+    It is evidence if all mutants with wrong plain numbers in the calls of an oracle share one
+    misconception. No wrong tensor elsewhere in the file can be the cause of a plain number. All
+    calls of an oracle return the same types, so the last wrong one stands for all.
     """
     names: dict[int, str] = {}
-    for use in chain.from_iterable(check.asks for check in response.recording.visible):
+    for use in chain.from_iterable(check.oracle_uses for check in response.recording.visible):
         if use.oracle != "values":
             continue
         wrong_calls = _violating_calls(use, response.written)
         if not wrong_calls:
             continue
         last_wrong_reply = response.written[wrong_calls[-1]]
-        if name := _shown_by_count(response.recording, use, last_wrong_reply):
+        if name := _shown_by_plain_numbers(response.recording, use, last_wrong_reply):
             names |= dict.fromkeys(wrong_calls, name)
     return evidence("oracle", names)
 
 
 def _violating_calls(use: OracleUse, observations: Mapping[int, ObservedReply]) -> list[int]:
-    """Return the calls of an oracle that violate it, each tested alone."""
+    """Return the calls of an oracle that violate it, each tested alone.
+
+    Calls without an observed reply are left out.
+    """
     calls = [i for i in chain.from_iterable(use.calls) if i in observations]
-    return [i for i in calls if is_broken(use.oracle, [observations[i]])]
+    return [i for i in calls if is_violated(use.oracle, [observations[i]])]
 
 
-def _shown_by_count(recording: FaultDictionary, use: OracleUse, observation: ObservedReply) -> str:
+def _shown_by_plain_numbers(
+    recording: FaultDictionary, use: OracleUse, observation: ObservedReply
+) -> str:
     """Return the misconception of all mutants that return wrong plain numbers in an oracle's calls.
 
-    Return "" if they have several misconceptions, if the oracle is not "values", or if the given
-    call should return tensors.
+    Any output that is no tensor counts as a plain number. A mutant's outputs must have the types
+    that the reference returns to the observed call.
+
+    Return "" if there are no such mutants, or if they have several misconceptions. Return "" also
+    if the oracle is not "values", or if the reference returns a tensor to the observed call.
     """
     output_kinds = observation.expected.output_kinds
     if use.oracle != "values" or "tensor" in output_kinds:
@@ -540,7 +580,7 @@ def _shown_by_count(recording: FaultDictionary, use: OracleUse, observation: Obs
 def _added_to_argument(calls: Sequence[ObservedReply]) -> list[ReplyPair]:
     """Return what the reference and the attempt add to the first argument, such as a mask.
 
-    Calls whose answers have another shape than the argument are left out.
+    Calls are left out if an answer has another shape than the argument, and those of `pairs_of`.
     """
     pairs = []
     for observation in calls:
@@ -553,9 +593,9 @@ def _added_to_argument(calls: Sequence[ObservedReply]) -> list[ReplyPair]:
 
 @dataclass(frozen=True)
 class Violation:
-    """A violated oracle, the group of calls that violates it, and the check's error."""
+    """A violated oracle, the group of calls that violates it, and the error with the evidence."""
 
-    ask: OracleUse
+    use: OracleUse
     calls: tuple[int, ...]
     error: CheckFailed
 
@@ -564,19 +604,19 @@ Group = tuple[OracleUse, tuple[int, ...]]
 
 
 def groups_of(check: PublicCheck, calls: Container[int]) -> list[Group]:
-    """Return the oracles of a check with each group of calls that has all replies."""
+    """Return each oracle of a check with each of its groups of which all calls are given."""
     return [
         (use, group)
-        for use in check.asks
+        for use in check.oracle_uses
         for group in use.calls
         if all(map(calls.__contains__, group))
     ]
 
 
-def first_broken(
+def first_violation(
     groups: Iterable[Group], observations: Mapping[int, ObservedReply]
 ) -> Violation | None:
-    """Return the first violated oracle, or None.
+    """Return the first violation in these groups, or None.
 
     Later oracles may be violated for the same reason.
     """

@@ -31,14 +31,18 @@ def explaining_pair(
 ) -> list[Candidate]:
     """Return the two misconceptions that together explain the whole syndrome, or none.
 
-    If too many misconceptions fit as one of the two, only the other one is returned. If no recorded
-    pair fits, the two may also be one mutant with the attempt's numbers, and another one with the
-    remaining fields of the replies.
-
-    If a call detects both mutants, the reply of both together is recorded for one such call, and it
-    must be the attempt's. On calls that detect only one of the two, that mutant must match the
-    attempt, except for a few calls: a mistake that alone changes nothing can become visible through
-    the other one. Calls that detect neither may show a third mistake, which `cover` has to explain.
+    1. The reply of both mutants together is recorded for one call that detects both. It must be the
+       attempt's.
+    2. On calls that detect only one of the two, that mutant must match the attempt. MAX_DOUBTS
+       calls are excepted: a mistake that alone changes nothing can become visible through the
+       other one. No call that the attempt answers rightly may detect a mutant.
+    3. Wrong calls that detect neither mutant may show a third mistake, which is returned as well.
+       `cover` has to explain these calls, which are at most half of the syndrome.
+    4. Pairs that leave the fewest wrong calls to a third mistake are preferred, then those with the
+       fewest exceptions. If several pairs remain, only the misconceptions that are certain enough
+       are returned (`_certain_candidates`).
+    5. If no recorded pair fits, and the attempt answers some wrong call, the two may be one mutant
+       with the attempt's numbers and one with its other reply fields (`_numbers_and_fields`).
     """
     candidates = dict[Set[int], list[tuple[int, Pair]]]()
     for pair in _pairs_with_this_reply(response):
@@ -65,9 +69,7 @@ def explaining_pair(
 def made_pair(response: Response, bank: Bank) -> list[Candidate]:
     """Return two misconceptions whose mutants, combined in one program, reply as the attempt does.
 
-    The combinations are made and run here. On calls that detect only one of the two mutants, that
-    mutant must match the attempt. At least one call must detect both; otherwise two single
-    candidates are enough.
+    The likely pairs are combined and run here. Return none if no combination replies so.
     """
     for first, second in _likely_pairs(response):
         namespace = bank.combine(bank.mutants[first], bank.mutants[second])
@@ -79,10 +81,15 @@ def made_pair(response: Response, bank: Bank) -> list[Candidate]:
 
 
 def _likely_pairs(response: Response) -> list[Pair]:
-    """Return the pairs of mutants that may explain the syndrome together, the likeliest first.
+    """Return at most MAX_COMBINED pairs of mutants that may explain the syndrome together.
 
-    A pair is likely if its mutants alone explain many calls. Among equally likely pairs, those come
-    first in which the attempt seldom replies as one mutant alone on calls that detect both.
+    The calls that detect one of the two or both must be exactly the syndrome. The attempt must
+    answer one of the calls that detect both; without such calls two single candidates are enough.
+    One mutant alone must explain each call that detects only one. The misconceptions must differ.
+
+    The likeliest pairs come first. A pair is likely if its mutants alone explain many calls. Among
+    equally likely pairs, those come first in which the attempt seldom replies as one mutant alone
+    on calls that detect both.
     """
     # The first mutant with a misconception and these replies is enough.
     calls, distinct = sorted(response.calls), dict[tuple[str, tuple[int | None, ...]], int]()
@@ -108,8 +115,8 @@ def _likely_pairs(response: Response) -> list[Pair]:
         if either != wrong_bits or not both & answered_bits or response.id(a) == response.id(b):
             continue
         explained = explained_bits(a) | explained_bits(b)
-        # A call that detects only one mutant must be explained by it.
-        if not either & ~both & ~explained:
+        detects_only_one = either & ~both
+        if not detects_only_one & ~explained:
             candidates.append((-explained.bit_count(), (explained & both).bit_count(), (a, b)))
     return [pair for *_, pair in sorted(candidates)[:MAX_COMBINED]]
 
@@ -128,7 +135,7 @@ def _replies_as_attempt(response: Response, runner: LocalRunner, pair: Pair) -> 
         actual = response.written[i].actual
         reply = reply_in_default_dtype(runner, call, runner.execute(call))
         fingerprint = comparable_fingerprint(expected, call, summarise_copies(call, reply))
-        if not fingerprint.agrees(actual, response.recording.facets[i]):
+        if not fingerprint.agrees(actual, response.recording.compared_fields[i]):
             return False
     return True
 
@@ -136,24 +143,26 @@ def _replies_as_attempt(response: Response, runner: LocalRunner, pair: Pair) -> 
 def _certain_candidates(response: Response, pairs: Sequence[Pair]) -> list[Candidate]:
     """Return the misconceptions of the first pair that are certain enough to be named.
 
-    One that all pairs share is certain. The other one is named if it has few alternatives, which
-    are the misconceptions of the other pairs. If the pairs share none, return none.
+    One that all pairs share is certain. The other one is named if it has at most MAX_ALTERNATIVES
+    alternatives: the misconceptions that other pairs have in its place. If the pairs share no
+    misconception, return none.
     """
     id_sets = list(dict.fromkeys(frozenset(map(response.id, pair)) for pair in pairs))
     shared = frozenset[str].intersection(*id_sets)
     unshared = list(dict.fromkeys(id_ for ids in id_sets for id_ in sorted(ids - shared)))
     candidates = list[Candidate]()
     for m in pairs[0] if shared else ():
-        alternatives = [] if response.id(m) in shared else unshared
-        if len(alternatives) <= MAX_ALTERNATIVES + 1:
-            candidates.append(_candidate(response, m, alternatives))
+        ids_in_its_place = [] if response.id(m) in shared else unshared
+        if len(ids_in_its_place) <= 1 + MAX_ALTERNATIVES:  # its own id and the alternatives
+            candidates.append(_candidate(response, m, ids_in_its_place))
     return candidates
 
 
 def _candidate(response: Response, mutant: int, ids: Iterable[str] = ()) -> Candidate:
-    """Return a mutant's misconception as a candidate.
+    """Return a mutant's misconception as an explanation.
 
-    Its alternatives are these ids, and those of mutants with the same replies.
+    The other ones of these ids are its alternatives, and so are those of mutants with the same
+    replies to all calls.
     """
     recorded = response.recording.mutants[mutant]
     same = [m.id for m in response.recording.mutants if m.answers == recorded.answers]
@@ -161,7 +170,12 @@ def _candidate(response: Response, mutant: int, ids: Iterable[str] = ()) -> Cand
 
 
 def _pairs_with_this_reply(response: Response) -> Iterator[Pair]:
-    """Yield pairs whose recorded reply is the attempt's, if no mutant alone gives that reply."""
+    """Yield pairs of two misconceptions whose recorded reply to a call is the attempt's.
+
+    A call is left out if its reply is right, if its outputs are the reference's, or if a mutant
+    alone returns them. It is also left out if the module of the attempt or of a mutant of the pair
+    has too few of the given parameters (`_has_weights`).
+    """
     pairs = response.recording.pairs
     # replies without numbers are left out: many pairs end in the same exception
     pairs = pairs.at(pairs.answers.numbers.abs().sum(1) > 0)
@@ -191,7 +205,7 @@ def _are_this_reply(answers: ReplySketch, observation: ObservedReply) -> Tensor:
 
     The distance between a pair's reply and the attempt's is relative to the distance between the
     attempt's and the reference's: if mistakes change the numbers little, all replies are near each
-    other. If the second distance is so small that rounding matters, no reply agrees.
+    other. If the second distance is so small that rounding matters, no reply is the attempt's.
     """
     sketch = sketch_reply(without_unexpected_tables(observation.reply, observation.expected))
     expected_numbers = sketch_numbers(
@@ -203,7 +217,7 @@ def _are_this_reply(answers: ReplySketch, observation: ObservedReply) -> Tensor:
 
 
 def _return_alike(a: ReplyFingerprint, b: ReplyFingerprint) -> bool:
-    """Return whether both return the same tensors.
+    """Return whether both return the same outputs, and at least one.
 
     Gradients are not compared, because the dictionary has none for pairs.
     """
@@ -211,21 +225,24 @@ def _return_alike(a: ReplyFingerprint, b: ReplyFingerprint) -> bool:
 
 
 def _has_weights(fingerprint: ReplyFingerprint, expected: ReplyFingerprint) -> bool:
-    """Return whether a module has most of the parameters that the call gives it.
+    """Return whether a module has at least half of the parameters that the call gives it.
 
-    With other parameters its replies are no evidence.
+    With other parameters its replies are no evidence. Functions have none, so they always pass.
     """
-    keys = expected.parameters.keys()
-    return 2 * len(keys & fingerprint.parameters.keys()) >= len(keys)
+    names = expected.parameters.keys()
+    return 2 * len(names & fingerprint.parameters.keys()) >= len(names)
 
 
 def _doubts(response: Response, pair: Pair) -> tuple[int | None, Set[int]]:
     """Return the number of calls that speak against a pair, and the unexplained wrong calls.
 
-    A call speaks against the pair if only one of the two mutants changes it, and the attempt
-    answers it in another way than that mutant. The count is None if the attempt is right on a call
-    that one of the two changes. Two mutants could cancel each other there, but then neither is
-    seen, and a mistake that is not in the bank explains the replies as well.
+    A call speaks against the pair if it detects only one of the two mutants, and the attempt
+    replies in another way than that mutant. A wrong call is unexplained if it detects neither.
+    Calls to which one of the two has an uninformative reply are left out.
+
+    The count is None, and the set is not complete, if a right call of the attempt detects one of
+    the two. Two mutants could cancel each other there, but then neither is seen, and a mistake that
+    is not in the bank explains the replies as well.
     """
     doubts, unexplained = 0, set[int]()
     for index in response.calls:
@@ -241,17 +258,25 @@ def _doubts(response: Response, pair: Pair) -> tuple[int | None, Set[int]]:
     return doubts, frozenset(unexplained)
 
 
-def _numbers_and_fields(response: Response) -> Sequence[int]:
-    """Return two mutants, one with the attempt's numbers, the other with the remaining fields.
+def _numbers_and_fields(response: Response) -> Pair | tuple[()]:
+    """Return two mutants: one with the attempt's numbers, one with its other reply fields.
 
-    The second one has the reference's numbers. In each remaining field the first one is as the
-    attempt or as the reference. An example is a wrong scale together with a cut gradient, a changed
-    argument or a fixed dtype. Return an empty tuple if there are no such mutants.
+    Return an empty tuple if there are none. An example is a wrong scale together with a cut
+    gradient, a changed argument or a fixed dtype. Replies are compared without their numbers by
+    their structure (`Response.structure`). Random replies are not compared.
+
+    1. The first mutant has the attempt's numbers, and not the reference's. On each call it has the
+       structure of the attempt's reply or of the reference's.
+    2. The second has the reference's numbers, and on each call the structure of the attempt's
+       reply. On some call this is not the structure of the reference's.
+    3. The two have different misconceptions.
     """
     recording = response.recording
     expected_replies = {i: recording.expected_reply(i) for i in sorted(response.calls)}
     actual_replies = expected_replies | {i: e.actual for i, e in response.syndrome.items()}
 
+    # A set of (call, structure). A mutant with random replies has fewer calls in it, so `<=`
+    # compares only the calls in which it has a reply.
     def structures(replies: Mapping[int, ReplyFingerprint]) -> ItemsView[int, tuple[object, ...]]:
         return {i: response.structure(i, reply) for i, reply in replies.items()}.items()
 
@@ -268,29 +293,29 @@ def _numbers_and_fields(response: Response) -> Sequence[int]:
     for second in with_right_numbers if with_wrong_numbers else ():
         fields = mutant_structures(second)
         if fields <= actual and not fields <= expected:
-            candidates = (m for m in with_wrong_numbers if response.id(m) != response.id(second))
-            first_mutant = next(candidates, None)
-            return () if first_mutant is None else (first_mutant, second)
+            for mutant in with_wrong_numbers:
+                if response.id(mutant) != response.id(second):
+                    return mutant, second
     return ()
 
 
 def _with_numbers_of(
     recording: FaultDictionary, replies: Mapping[int, ReplyFingerprint]
 ) -> list[int]:
-    """Return the mutants that return these numbers on each call that both answer.
+    """Return the mutants that return the numbers of these replies on each call that both answer.
 
-    Both must answer most of the calls.
+    Both must answer more than half of the calls. Random replies of a mutant are not compared.
     """
 
     @cache
-    def agrees(call: int, index: int) -> bool:
+    def has_these_numbers(call: int, index: int) -> bool:
         reply = recording.replies[call][index]
         return bool(reply.raised) or reply.agrees(replies[call], ("outputs",))
 
     answered, matches = [i for i, reply in replies.items() if not reply.raised], list[int]()
     for m, mutant in enumerate(recording.mutants):
         indices = ((i, index) for i in answered if (index := mutant.answers[i]) is not None)
-        if all(agrees(i, index) for i, index in indices):
+        if all(has_these_numbers(i, index) for i, index in indices):
             answers = recording.answers(m, answered).values()
             if 2 * sum(not answer.raised for answer in answers) > len(replies):
                 matches.append(m)

@@ -35,9 +35,9 @@ _MISMATCH = re.compile(r"size of tensor a \((\d+)\) must match the size of tenso
 
 
 def has_foreign_size(observations: Iterable[ObservedReply]) -> bool:
-    """Return whether an error about two sizes that differ has a size that the call has not.
+    """Return whether PyTorch's error about two sizes that differ has a size that the call has not.
 
-    A product of two of the call's sizes does not count.
+    A product of two of the call's sizes does not count as foreign.
     """
     for observation in observations:
         raised = observation.reply.raised
@@ -51,7 +51,11 @@ def has_foreign_size(observations: Iterable[ObservedReply]) -> bool:
 
 
 def sizes_of(call: Call) -> Iterator[int]:
-    """Yield each size of a tensor of the call, and each integer that it passes."""
+    """Yield each size of a tensor of the call, and each integer that it passes.
+
+    The arguments of a module to build are among them, and so are the weights and attributes of a
+    module that is passed. Sizes may be repeated.
+    """
     for argument in call.inputs:
         values: list[object] = [argument]
         if isinstance(argument, StandIn):
@@ -71,16 +75,19 @@ MAX_WRONG = 1 / 3  # part of all calls; many mistakes change the numbers of more
 MIN_SHARE_OF_MUTANTS = 1 / 8
 GRADIENTS: tuple[ReplyField, ...] = ("gradients", "argument_gradients")
 
-Symptom = tuple[str, ...]  # how a reply differs from the reference's, without numbers; () if not
+Symptom = tuple[str, ...]  # how a reply differs from the reference's, without numbers; () if equal
 NOT_REFUSED: Symptom = ("not refused",)
 
 
 def pass_fail_match(response: Response) -> dict[int, str]:
-    """Return the wrong calls, mapped to the misconception of all mutants with the same symptoms.
+    """Return the misconception of all mutants with the same symptoms, by wrong call.
 
-    A mutant must be right in the other calls. Return none if these mutants have several
-    misconceptions, if there are no such mutants, or if many mistakes have such symptoms: above all
-    if too many calls are wrong.
+    A mutant must be right in the other calls, and have masks of the same sizes (`_mask_sizes`).
+    Calls with many copies are left out.
+
+    Return none if these mutants have several misconceptions, or if there are no such mutants.
+    Return none also if a call has no reply, if no call has a symptom, or if many mistakes have such
+    symptoms (`_are_ambiguous`): above all if too many calls are wrong.
     """
     recording, observations = response.recording, response.written
     calls = [i for i in sorted(response.calls) if not is_of_copies(recording.calls[i])]
@@ -119,13 +126,15 @@ def _answers_with_symptoms(
 ) -> dict[int, ReplyFingerprint]:
     """Return a mutant's replies to the calls with symptoms, or none if its symptoms are others.
 
+    If parameters differ in each wrong call, only the symptoms of parameters are compared.
+
     Args:
         recording: the fault dictionary.
-        mutant: the mutant. A random reply has no symptom.
+        mutant: the mutant. With one random reply, it has other symptoms.
         calls: all calls.
         symptoms: the attempt's symptoms. In the other calls it is right.
     """
-    # If parameters differ in each wrong call, all numbers may differ, so only parameters count.
+    # With other parameters all numbers may differ.
     only_parameters = all(map(_of_parameters, symptoms.values()))
     answers = dict[int, ReplyFingerprint]()
     for i in calls:
@@ -147,10 +156,10 @@ def _are_ambiguous(
 ) -> bool:
     """Return whether many different mistakes have such symptoms.
 
-    Return True if an output has another type, because it may have another value as well. Return
-    True if too many calls are wrong. The number does not matter if parameters differ in each wrong
-    call: then return True if more than the parameters differ, unless the outputs depend on extra
-    parameters.
+    1. If an output has another type, return True: it may have another value as well.
+    2. If parameters differ in each wrong call, return whether more than these differ somewhere.
+       But return False if outputs depend on extra parameters.
+    3. Otherwise return whether more than MAX_WRONG of the calls are wrong.
     """
     if any("kind" in symptom for symptom in symptoms.values()):
         return True
@@ -171,8 +180,8 @@ def _uses_extra_parameters(observation: ObservedReply) -> bool:
 def _is_about(recording: FaultDictionary, id_: str, calls: Sequence[int]) -> bool:
     """Return whether a misconception concerns these calls.
 
-    More than MIN_SHARE_OF_MUTANTS of its mutants must fail in all these calls. At least one of its
-    mutants must raise in one of these calls.
+    More than MIN_SHARE_OF_MUTANTS of its mutants must be wrong in every one of these calls. At
+    least one of its mutants must raise in such a call.
     """
     call_bits = bits_of(calls)
     raises, failing_count, mutant_count = False, 0, 0
@@ -186,13 +195,19 @@ def _is_about(recording: FaultDictionary, id_: str, calls: Sequence[int]) -> boo
 
 
 def _of_parameters(symptom: Symptom) -> Symptom:
-    """Return the part of a symptom that says that the parameters differ."""
+    """Return the part of a symptom about parameters; empty if these do not differ."""
     return tuple(phrase for phrase in symptom if phrase.startswith("parameters"))
 
 
 def _symptom(recording: FaultDictionary, call: int, fingerprint: ReplyFingerprint) -> Symptom:
-    """Return how a reply differs from the reference's, or an empty tuple if it agrees."""
-    expected, facets = recording.expected_reply(call), recording.facets[call]
+    """Return how a reply differs from the reference's, or an empty tuple if it agrees.
+
+    1. If the reference refuses the call: NOT_REFUSED.
+    2. If one of the two raises: "raised" with the value of `ReplyFingerprint.raised`.
+    3. Otherwise a phrase for the outputs, one for the parameters, and one for each other compared
+       field. Gradients are named only if nothing else differs before them.
+    """
+    expected, fields = recording.expected_reply(call), recording.compared_fields[call]
     if expected.raised == "refused":
         return () if fingerprint.raised == "refused" else NOT_REFUSED
     if expected.raised or fingerprint.raised:
@@ -200,16 +215,16 @@ def _symptom(recording: FaultDictionary, call: int, fingerprint: ReplyFingerprin
     differences = list[str]()
     if not fingerprint.agrees(expected, ("outputs",)):
         differences.append(_symptom_of_outputs(expected, fingerprint, recording.calls[call]))
-    if "parameters" in facets and expected.parameters != fingerprint.parameters:
+    if "parameters" in fields and expected.parameters != fingerprint.parameters:
         differences.append(f"parameters {_symptom_of_parameters(expected, fingerprint)}")
-    for facet in facets:
-        if facet in ("outputs", "parameters") or fingerprint.agrees(expected, (facet,)):
+    for field_name in fields:
+        if field_name in ("outputs", "parameters") or fingerprint.agrees(expected, (field_name,)):
             continue
-        if facet not in GRADIENTS:
-            differences.append(facet)
+        if field_name not in GRADIENTS:
+            differences.append(field_name)
         elif not differences:  # wrong numbers or other parameters have wrong gradients anyway
             is_cut = bool(_gradients_that_arrive(expected) - _gradients_that_arrive(fingerprint))
-            differences.append(f"{facet}{' cut' if is_cut else ''}")
+            differences.append(f"{field_name}{' cut' if is_cut else ''}")
     return tuple(differences)
 
 
@@ -221,7 +236,10 @@ def _gradients_that_arrive(fingerprint: ReplyFingerprint) -> set[str]:
 def _symptom_of_outputs(
     expected: ReplyFingerprint, fingerprint: ReplyFingerprint, call: Call
 ) -> str:
-    """Return how outputs differ: in their types, numbers of axes, shapes, or only in numbers."""
+    """Return how outputs differ: the first of types, numbers of axes, shapes and numbers.
+
+    The shapes are named if inputs have all their sizes. Numbers may be finite or not.
+    """
     if fingerprint.output_kinds != expected.output_kinds:
         return "kind"
     expected_shapes = [output.shape or () for output in expected.outputs]
@@ -237,7 +255,10 @@ def _symptom_of_outputs(
 
 
 def _symptom_of_parameters(expected: ReplyFingerprint, fingerprint: ReplyFingerprint) -> str:
-    """Return whether parameters are missing, and whether there are more: biases, or others."""
+    """Return whether parameters are missing, and whether there are more: only biases, or others.
+
+    The text is empty if only shapes of parameters differ.
+    """
     extra = fingerprint.parameters.keys() - expected.parameters.keys()
     missing = "missing, " if expected.parameters.keys() - fingerprint.parameters.keys() else ""
     layers = {name.removesuffix("weight") for name in expected.parameters}
@@ -253,7 +274,8 @@ def _mask_sizes(
 ) -> Mapping[int, int]:
     """Return for each call the size T of a (T, T) mask that is a parameter, or none.
 
-    A mask is the only extra parameter of a module, and square in all calls.
+    Such a mask is the only extra parameter in all these replies, and square in each. A call without
+    it has no entry.
     """
     names, sizes = set[str](), dict[int, int]()
     for i, reply in replies.items():
@@ -280,7 +302,7 @@ def _constants(nodes: Iterable[ast.AST]) -> set[int]:
 
 
 def _range_ends(source: Source) -> set[int]:
-    """Return the integers of a text that are arguments of `range`, and likely sizes."""
+    """Return the integers of a text that are likely sizes and are arguments of `range`."""
     calls = (node for node in source.nodes if isinstance(node, ast.Call))
     ranges = (call for call in calls if getattr(call.func, "id", "") == "range")
     return _constants(chain.from_iterable(call.args for call in ranges))
@@ -297,10 +319,10 @@ def has_written_size(source: Source) -> bool:
 def written_sizes(response: Response) -> list[Candidate]:
     """Return the misconception of functions with a size that is written into the code.
 
-    A function has it if most of its wrong calls show the same integer of the text: in the
-    exception's message, as the length of a loop that runs past the end of an axis, or as a size of
-    the output. At least two calls must show it although none of their inputs has an axis of that
-    size.
+    A function has it if MIN_SHARE of its wrong calls or more show the same integer of the text. The
+    integer may be in the exception's message, the length of a loop that runs past the end of an
+    axis, or a size of the output. At least two calls must show it although no input has an axis of
+    that size. Calls that the reference refuses are left out.
     """
     constants, range_ends = _constants(response.source.nodes), _range_ends(response.source)
     if not constants:
@@ -308,6 +330,8 @@ def written_sizes(response: Response) -> list[Candidate]:
     allowed = {i: e for i, e in response.syndrome.items() if e.is_allowed}
     hard_coded = set[int]()
     for calls in _by_function(allowed):
+        # For each integer, the calls that show it although no input has that size; and all calls
+        # whose message has it. The maximum counts.
         foreign, in_messages = Counter[int](), Counter[int]()
         for observation in calls.values():
             foreign.update(_constants_shown(observation, constants, range_ends))
@@ -326,7 +350,7 @@ def _message(observation: ObservedReply) -> str:
 
 
 def _message_sizes(observation: ObservedReply) -> list[int]:
-    """Return the sizes in the exception's message."""
+    """Return the sizes in the exception's message, also repeated ones, or none without one."""
     return [*map(int, SIZES.findall(_message(observation)))]
 
 
@@ -335,7 +359,8 @@ def _constants_shown(
 ) -> set[int]:
     """Return the constants of the text that a wrong call shows although no input has such a size.
 
-    They are in the exception's message, or in an output's shape instead of the right size.
+    If the call raises, they are in the exception's message. Otherwise they stand in an output's
+    shape instead of the right size; outputs with another number of axes are left out.
 
     Args:
         observation: the wrong call.
@@ -358,15 +383,18 @@ def _constants_in_message(
 ) -> set[int]:
     """Return the constants that an exception's message shows. See `_constants_shown`.
 
-    If an axis is cut into parts of a constant size and a remainder is left, the message may have
-    the total size of the whole parts: with an axis of 10 and parts of 4, it says 8. If an index is
-    as large as its axis, a loop has run past the end of the axis: then each longer loop counts.
+    1. If an index is as large as its axis, a loop has run past the end of the axis. Then it is the
+       constants in calls of `range` that are longer than the axis.
+    2. Otherwise it is the constants that the message has and the call has not.
+    3. It is also the constants by which an axis of the inputs is cut into parts, if a remainder is
+       left and the message has the total size of the whole parts. With an axis of 10 and parts of
+       4, it says 8.
     """
     index_past_end = _PAST_END.search(_message(observation))
     if index_past_end:
         return {constant for constant in range_ends if constant > int(index_past_end[1])}
     sizes = [*sizes_of(observation.call)]
-    # a size that one axis of the inputs has, but that the message contains twice, counts
+    # A size counts, too, if the message contains it more often than the inputs have it.
     foreign_sizes = Counter(_message_sizes(observation)) - Counter(sizes)
     return {
         constant
@@ -377,21 +405,24 @@ def _constants_in_message(
 
 
 def _whole_parts(divisor: int, sizes: Iterable[int]) -> set[int]:
-    """Return the total size of the whole parts of each axis that is cut with a remainder."""
+    """Return the total size of the whole parts of each axis that the divisor cuts with a remainder.
+
+    An axis that is shorter than the divisor has no whole part, and is left out.
+    """
     return {size - size % divisor for size in sizes if size > divisor and size % divisor}
 
 
 def rank_of(call: Call) -> int:
-    """Return the largest number of axes of the call's tensors."""
+    """Return the largest number of axes of the tensors that a call passes, or 0 without tensors."""
     return max((value.dim() for value in call.inputs if isinstance(value, Tensor)), default=0)
 
 
 def number_of_axes(response: Response) -> list[Candidate]:
     """Return the misconception of functions that accept only some numbers of axes.
 
-    Such a function raises or returns another number of axes for all others. Modules are left out,
-    because they take one number of axes. So is an exception in a line with a `.T`, which turns all
-    axes: it is due to a third axis.
+    Such a function is right for some numbers of axes. For all others it raises an error or returns
+    another number of axes. Modules are left out, because they take one number of axes. So is an
+    exception in a line with a `.T`, which turns all axes: it is due to a third axis.
     """
     nodes = response.source.nodes
     lines_with_T = {n.lineno for n in nodes if isinstance(n, ast.Attribute) and n.attr == "T"}
@@ -414,7 +445,7 @@ def number_of_axes(response: Response) -> list[Candidate]:
 
 
 def _by_function(observations: Mapping[int, ObservedReply]) -> Iterable[dict[int, ObservedReply]]:
-    """Return the replies of each function, by call."""
+    """Return for each function its replies, by call."""
     functions: dict[str, dict[int, ObservedReply]] = {}
     for i, observation in observations.items():
         functions.setdefault(observation.function, {})[i] = observation
@@ -424,7 +455,7 @@ def _by_function(observations: Mapping[int, ObservedReply]) -> Iterable[dict[int
 def _rejects_rank(observation: ObservedReply) -> bool:
     """Return whether an allowed call raises an error, or returns another number of axes.
 
-    A refusal is no such error.
+    A refusal by the attempt is no such error.
     """
     if observation.reply.raised is not None:
         return observation.is_allowed and not is_refusal(observation.reply.raised)

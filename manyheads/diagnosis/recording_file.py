@@ -31,13 +31,13 @@ from ..submission.source import code_digest
 from .bank import MisconceptionText, sweeps_from_columns, sweeps_to_columns
 from .compact_storage import (
     TensorColumns,
-    from_columns,
     from_rows,
     from_sizes,
     frozen,
     narrow,
+    pairs_from_columns,
+    pairs_to_columns,
     read_tensors,
-    to_columns,
     to_rows,
     to_sizes,
 )
@@ -46,13 +46,14 @@ from .fingerprint import PLAIN, PROJECTIONS, ReplyFingerprint, TensorFingerprint
 from .observed_reply import Expected
 
 FORMAT = 11  # increase it if the format or the recorded values change
+_LENGTH_BYTES = 8  # a safetensors file begins with the length of its JSON header
 _RANDOM = -1  # stands for the index of a reply that is nondeterministic
 
 
 def key_of(exercise: Exercise) -> str:
     """Return a hash of everything that an exercise's fault dictionary is made from, without texts.
 
-    The only part of the engine in it is the format's number.
+    The only parts of the engine in it are the format's number and the known kinds of exceptions.
     """
     paths = [path for path in exercise.recorded_from() if path.exists()]
     digests = [(path.name, code_digest(path.read_text(encoding="utf-8"))) for path in paths]
@@ -66,14 +67,14 @@ def key_of(exercise: Exercise) -> str:
 
 
 def save(recording: FaultDictionary) -> bytes:
-    """Return the bytes of the file, which are the same for the same content."""
+    """Return the bytes of the file, which are the same for the same content. `load` reads them."""
     columns = TensorColumns(recording.drawn)
     replies, reply_columns = _replies_body(recording.replies)
     calls = [_stored(call, columns) for call in recording.calls]
     expected = [_stored_outputs(outputs, columns) for outputs in recording.expected]
     conditions = [_stored_condition(condition, columns) for condition in recording.conditions]
     tensor_columns = columns.columns()
-    curves, curve_columns = sweeps_to_columns(recording.sweeps)
+    sweeps, sweep_columns = sweeps_to_columns(recording.sweeps)
     body = {
         "format": FORMAT,
         "key": recording.key,
@@ -92,7 +93,7 @@ def save(recording: FaultDictionary) -> bytes:
         "drawn": recording.drawn,
         "tensors": columns.specs,
         "conditions": conditions,
-        **({"curves": curves} if curves else {}),
+        **({"curves": sweeps} if sweeps else {}),
     }
     indices = [
         _RANDOM if index is None else index
@@ -105,8 +106,8 @@ def save(recording: FaultDictionary) -> bytes:
         "answers": narrow(answers.view(len(recording.mutants), len(recording.calls)).T),
         **tensor_columns,
         **reply_columns,
-        **to_columns(recording.pairs),
-        **curve_columns,
+        **pairs_to_columns(recording.pairs),
+        **sweep_columns,
     }
     text = json.dumps(body, separators=(",", ":"), ensure_ascii=False)
     return bytes(
@@ -117,13 +118,13 @@ def save(recording: FaultDictionary) -> bytes:
 
 
 def read(path: Path) -> FaultDictionary:
-    """Read a fault dictionary. Raises CourseError."""
+    """Read a fault dictionary. Raises CourseError if it is missing or cannot be read."""
     try:
-        return loaded(path.read_bytes())  # `loaded` caches by content
+        return load(path.read_bytes())  # `load` caches by content
     except FileNotFoundError as error:
         next_step = restore(path, "an instructor who has not released it yet")
         raise CourseError(f"{path} is not here. {next_step}") from error
-    except OtherFacets as error:
+    except OtherFields as error:
         raise CourseError(f"{path} {error}") from error
     except UNREADABLE as error:
         raise CourseError(
@@ -131,8 +132,8 @@ def read(path: Path) -> FaultDictionary:
         ) from error
 
 
-class OtherFacets(ValueError):
-    """A file of this FORMAT has other fields of replies than the engine.
+class OtherFields(ValueError):
+    """A file of this FORMAT has other reply fields than the engine.
 
     The author of the change has not increased FORMAT.
     """
@@ -151,12 +152,14 @@ UNREADABLE = (
 
 
 @lru_cache(maxsize=16)
-def loaded(data: bytes) -> FaultDictionary:
-    """Parse the bytes that `save` made. Raises the exceptions in UNREADABLE."""
+def load(data: bytes) -> FaultDictionary:
+    """Return the fault dictionary that `save` made these bytes from; for equal bytes the same one.
+
+    Raises the exceptions in UNREADABLE.
+    """
     columns = safetensors.torch.load(data)
-    # A safetensors file begins with the length of its JSON header, in eight bytes.
-    length = int.from_bytes(data[:8], "little")
-    header = json.loads(data[8 : 8 + length])
+    length = int.from_bytes(data[:_LENGTH_BYTES], "little")
+    header = json.loads(data[_LENGTH_BYTES : _LENGTH_BYTES + length])
     body: dict[str, Any] = json.loads(header["__metadata__"]["body"])
     if body["format"] != FORMAT:
         raise ValueError("another format")
@@ -178,7 +181,7 @@ def loaded(data: bytes) -> FaultDictionary:
         },
         hidden=tuple(body["hidden"]),
         kills=tuple(body["kills"]),
-        pairs=from_columns(columns),
+        pairs=pairs_from_columns(columns),
         sweeps=sweeps_from_columns(body.get("curves", ()), columns),
         key=body["key"],
         drawn=drawn,
@@ -189,10 +192,10 @@ def loaded(data: bytes) -> FaultDictionary:
 def current(exercise: Exercise) -> FaultDictionary | None:
     """Return an exercise's fault dictionary, or None if it is missing, damaged or out of date.
 
-    It is out of date if it was made from other files than the present ones.
+    It is out of date if it has another format, or was made from other files than the present ones.
     """
     try:
-        recording = loaded(exercise.fingerprints.read_bytes())
+        recording = load(exercise.fingerprints.read_bytes())
     except UNREADABLE:
         return None
     return recording if recording.key == key_of(exercise) else None
@@ -210,6 +213,7 @@ def _read_calls(bodies: Iterable[Any], tensors: list[Tensor]) -> tuple[Call, ...
 
 
 def _stored_condition(condition: RecordedCondition, columns: TensorColumns) -> dict[str, object]:
+    """Return a condition as JSON, with indices of `columns` in place of its tensors."""
     return {
         "function": condition.function,
         "rule": condition.rule,
@@ -235,6 +239,7 @@ def _read_condition(stored: Mapping[str, Any], tensors: list[Tensor]) -> Recorde
 
 
 def _stored_outputs(outputs: Expected, columns: TensorColumns) -> list[int | None]:
+    """Add the reference's outputs to the columns, and return their indices."""
     return [None if t is None else columns.add(t, rounded=True) for t in outputs]
 
 
@@ -243,6 +248,7 @@ def _read_outputs(indices: Sequence[int | None], tensors: Sequence[Tensor]) -> E
 
 
 def _read_mutant(id_: str, indices: Sequence[int]) -> RecordedMutant:
+    """Return a mutant whose replies have these indices, where _RANDOM stands for none."""
     return RecordedMutant(id_, tuple([None if i == _RANDOM else i for i in indices]))
 
 
@@ -266,8 +272,8 @@ def _renumbered(body: Any, indices: Sequence[int]) -> Any:
 
 
 # A structure is a reply without the numbers of its tensors. It is stored once, as a row of indices:
-# for each field, the index of its value among all values of this field.
-
+# for each field, the index of its value among all values of this field. `Response.structure` is
+# something else: the compared fields of a reply.
 
 # Different values, each with its index. A key is the JSON of its value.
 _Distinct = dict[str, tuple[int, object]]
@@ -279,7 +285,10 @@ def _index_of(value: object, entries: _Distinct) -> int:
     return index
 
 
-_FACETS = ("raised", "undefined", "outputs", "gradients", *PLAIN)
+# The keys of a file, which has all fields of a reply.
+_STORED_FIELDS = ("raised", "undefined", "outputs", "gradients", *PLAIN)
+# The attribute of a key that has another name. The key stays, so that files remain readable.
+_ATTRIBUTES = {"undefined": "has_nan"}
 
 
 def _replies_body(
@@ -290,28 +299,28 @@ def _replies_body(
     Args:
         replies: for each call the different replies.
     """
-    values: dict[str, _Distinct] = {name: {} for name in _FACETS}
+    values: dict[str, _Distinct] = {name: {} for name in _STORED_FIELDS}
     rows: _Distinct = {}
     structures = list[int]()  # for each reply the index of its row
     projections, norms = list[tuple[float, ...]](), list[float]()  # of tensors with numbers
     for reply in chain.from_iterable(replies):
-        facets = {name: getattr(reply, name) for name in _FACETS}
-        facets["outputs"] = [_without_numbers(output) for output in reply.outputs]
+        fields = {name: getattr(reply, _ATTRIBUTES.get(name, name)) for name in _STORED_FIELDS}
+        fields["outputs"] = [_without_numbers(output) for output in reply.outputs]
         gradients = {name: reply.gradients[name] for name in sorted(reply.gradients)}
-        facets["gradients"] = {
+        fields["gradients"] = {
             name: gradient and _without_numbers(gradient) for name, gradient in gradients.items()
         }
-        row = [_index_of(facets[name], values[name]) for name in _FACETS]
+        row = [_index_of(fields[name], values[name]) for name in _STORED_FIELDS]
         structures.append(_index_of(row, rows))
         for fingerprint in (*reply.outputs, *gradients.values()):
             if fingerprint is not None and len(fingerprint.projections) == PROJECTIONS:
                 projections.append(fingerprint.projections)
                 norms.append(fingerprint.norm)
     integers, sizes = to_rows(torch.tensor(projections, dtype=torch.float64).view(-1, PROJECTIONS))
-    row_table = torch.tensor(_values(rows), dtype=torch.long).view(-1, len(_FACETS))
+    row_table = torch.tensor(_values(rows), dtype=torch.long).view(-1, len(_STORED_FIELDS))
     body: dict[str, object] = {
         "counts": [len(call_replies) for call_replies in replies],
-        "values": {name: _values(values[name]) for name in _FACETS},
+        "values": {name: _values(values[name]) for name in _STORED_FIELDS},
     }
     columns = {
         "replies.structures": narrow(row_table),
@@ -324,10 +333,12 @@ def _replies_body(
 
 
 def _values(entries: _Distinct) -> list[object]:
+    """Return the values in the order of their indices."""
     return [value for _, value in entries.values()]
 
 
 def _without_numbers(tensor: TensorFingerprint) -> list[object]:
+    """Return a tensor's part of a structure, which `_tensor` reads: fields and count of numbers."""
     return [tensor.kind, tensor.shape, tensor.extremes, len(tensor.projections)]
 
 
@@ -335,41 +346,48 @@ class _Replies(Sequence[Sequence[ReplyFingerprint]]):
     """The replies to each call, which are read from the columns when they are first needed."""
 
     def __init__(self, body: dict[str, Any], columns: dict[str, Tensor]) -> None:
-        """Read the tables. Raises ValueError if they contradict each other."""
-        if differ := sorted({*body["values"]} ^ {*_FACETS}):
+        """Read the tables.
+
+        Raises OtherFields if the file has other fields than the engine, and ValueError if the
+        columns contradict each other.
+        """
+        if differ := sorted({*body["values"]} ^ {*_STORED_FIELDS}):
             problem = (
                 f"is of format {FORMAT}, as this engine is, and differs from it in "
                 f"{', '.join(differ)}"
             )
-            raise OtherFacets(
+            raise OtherFields(
                 f"{problem}. Next: increase FORMAT in {Path(__file__).name}, then course release"
             )
-        values = [list(map(frozen, body["values"][name])) for name in _FACETS]
+        values = [list(map(frozen, body["values"][name])) for name in _STORED_FIELDS]
         self._structures = list[dict[str, Any]]()
         tensor_counts = []  # for each structure, the tensors whose numbers are stored
         for row in columns["replies.structures"].tolist():
-            structure: dict[str, Any] = dict(zip(_FACETS, map(getitem, values, row), strict=True))
+            structure: dict[str, Any] = dict(
+                zip(_STORED_FIELDS, map(getitem, values, row), strict=True)
+            )
             tensors = (*structure["outputs"], *structure["gradients"].values())
-            numbered = [tensor for tensor in tensors if tensor and tensor[-1] == PROJECTIONS]
+            counts = [tensor[-1] for tensor in tensors if tensor]  # numbers of each tensor
             self._structures.append(structure)
-            tensor_counts.append(len(numbered))
+            tensor_counts.append(counts.count(PROJECTIONS))
         self._structure: list[int] = columns["replies.structure"].tolist()
         self._numbers = from_rows(columns["replies.projections"].T, columns["replies.sizes"])
         self._norms = from_sizes(columns["replies.norms"])
         # A reply has the index of its first numbers, and a call the index of its first reply.
-        self._first = [0, *accumulate(tensor_counts[index] for index in self._structure)]
-        self._start = [0, *accumulate(body["counts"])]
-        if self._start[-1] != len(self._structure) or self._first[-1] != len(self._numbers):
+        self._first_numbers = [0, *accumulate(tensor_counts[index] for index in self._structure)]
+        self._first_replies = [0, *accumulate(body["counts"])]
+        counts_agree = self._first_replies[-1] == len(self._structure)
+        if not counts_agree or self._first_numbers[-1] != len(self._numbers):
             raise ValueError("the columns of replies have other lengths")
         self._cache: dict[int, tuple[ReplyFingerprint, ...]] = {}
 
     def __len__(self) -> int:
-        return len(self._start) - 1
+        return len(self._first_replies) - 1
 
     def __getitem__(self, call: Any) -> Any:
         if call not in self._cache:
-            start, end = self._start[call], self._start[call + 1]
-            span = slice(self._first[start], self._first[end])
+            start, end = self._first_replies[call], self._first_replies[call + 1]
+            span = slice(self._first_numbers[start], self._first_numbers[end])
             numbers, norms = self._numbers[span].tolist(), self._norms[span].tolist()
             tensor_numbers = iter(zip(map(tuple, numbers), norms, strict=True))
             self._cache[call] = tuple(
@@ -382,16 +400,18 @@ _Numbers = Iterator[tuple[tuple[float, ...], float]]  # the projections and the 
 
 
 def _reply(structure: dict[str, Any], tensor_numbers: _Numbers) -> ReplyFingerprint:
-    """Return the reply with a structure. Its tensors take the next numbers."""
+    """Return the reply with a structure. Its tensors take the next of the numbers."""
     outputs = tuple(_tensor(output, tensor_numbers) for output in structure["outputs"])
     gradients = {
         name: gradient and _tensor(gradient, tensor_numbers)
         for name, gradient in structure["gradients"].items()
     }
-    return ReplyFingerprint(**{**structure, "outputs": outputs, "gradients": gradients})
+    fields: dict[str, Any] = structure | {"outputs": outputs, "gradients": gradients}
+    return ReplyFingerprint(**{_ATTRIBUTES.get(name, name): fields[name] for name in fields})
 
 
 def _tensor(structure: Any, tensor_numbers: _Numbers) -> TensorFingerprint:
+    """Return a tensor with the next numbers. If it has not PROJECTIONS, its numbers are 0."""
     kind, shape, extremes, count = structure
     projections, norm = next(tensor_numbers) if count == PROJECTIONS else ((0.0,) * count, 0.0)
     return TensorFingerprint(kind, shape, extremes, projections, norm)

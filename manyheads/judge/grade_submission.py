@@ -19,7 +19,7 @@ from ..course import Course, Exercise
 from ..course_fault import CourseFault
 from ..diagnosis import load_bank
 from ..diagnosis.fault_dictionary import FaultDictionary
-from ..diagnosis.fingerprint import agree, is_comparable
+from ..diagnosis.fingerprint import is_comparable, replies_agree
 from ..diagnosis.recording_file import current
 from ..lines.search import OutOfTime
 from ..result import ExerciseResult, Outcome, ProvedLine, Result, total_of
@@ -195,7 +195,7 @@ class Judge:
             outcomes,
             attempt.transcript,
             attempt.ended,
-            lambda e: agree(e.reply, run.reference.execute(e.call)),
+            lambda e: replies_agree(e.reply, run.reference.execute(e.call)),
         )
         self.faults += [outcome.fault for outcome in outcomes if outcome.fault]
         is_certain = is_certain and not any(o.outcome in UNCERTAIN for o in outcomes)
@@ -301,7 +301,7 @@ class Judge:
             if not is_comparable(call):
                 return None
             expected = run.reference.execute(call)
-            return lambda reply: agree(reply, expected)
+            return lambda reply: replies_agree(reply, expected)
 
         def checks_pass(edited: AttemptRunner, ids: Sequence[str]) -> bool:
             """Return whether an edited attempt passes the checks with these ids; [] means all.

@@ -18,7 +18,7 @@ from ..checks.runner import target_of
 from ..diagnosis.bank import Diagnosis
 from ..diagnosis.evidence import UNREGISTERED, proven_by_answer
 from ..diagnosis.fault_dictionary import Response, differs
-from ..diagnosis.nondeterminism import proven_by_chance
+from ..diagnosis.nondeterminism import proven_by_nondeterminism
 from ..diagnosis.observed_reply import ObservedReply
 from ..result import Diagnosed
 from ..submission.source import INTERFACE, UNTOUCHED, Source
@@ -75,7 +75,7 @@ class RepliesByFunction:
         self._dictionary = dictionary
         compared: dict[int, ObservedReply] = {}
         for i, observation in observations.items():
-            if i not in dictionary.facets:
+            if i not in dictionary.compared_fields:
                 continue  # mutants cannot be compared
             if i in replies.in_single:
                 actual = replace(observation.actual, dtype=observation.expected.dtype)
@@ -99,7 +99,7 @@ class RepliesByFunction:
                 proven[id_].add(target_of(observation.call))
         wrong_calls = {i: self._compared[i] for calls in self.wrong.values() for i in calls}
         response = Response(self._dictionary, self._compared, wrong_calls, {*self._compared})
-        for i, id_ in proven_by_chance(response).items():
+        for i, id_ in proven_by_nondeterminism(response).items():
             proven[id_].add(target_of(self._compared[i].call))
         return proven
 

@@ -23,7 +23,7 @@ from ..diagnosis.bank import NOTHING, Bank, Diagnosis, named, naming
 from ..diagnosis.diagnose import diagnose
 from ..diagnosis.fault_dictionary import FaultDictionary, PublicCheck, differs
 from ..diagnosis.observed_reply import ObservedReply, observed, summarise_copies
-from ..diagnosis.oracles import Violation, first_broken, groups_of
+from ..diagnosis.oracles import Violation, first_violation, groups_of
 from ..result import Outcome
 from ..submission.source import INTERFACE, UNTOUCHED, Source
 from .attempt_runner import AttemptRunner
@@ -218,7 +218,7 @@ class PublicCalls:
                 check, ended=ended.end, ended_in=ended_in, evidence_of_end=sentence or str(ended)
             )
         groups = groups_of(check, check_observations)
-        return VisibleCheck(check, first_broken(groups, check_observations))
+        return VisibleCheck(check, first_violation(groups, check_observations))
 
     def observe(self, index: int) -> ObservedReply:
         """Make a recorded call, and return the observed reply. Raises AttemptEnded."""

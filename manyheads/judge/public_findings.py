@@ -146,7 +146,7 @@ def _not_yet_checked(replies: PublicReplies) -> set[str]:
     """
     run_ids = {visible.check.id for visible in replies.visible}
     not_run = [check for check in replies.dictionary.visible if check.id not in run_ids]
-    oracle_uses = (oracle_use for check in not_run for oracle_use in check.asks)
+    oracle_uses = (oracle_use for check in not_run for oracle_use in check.oracle_uses)
     # The last call of a group is the one that is checked. It is compared with those before it.
     checked_calls = {group[-1] for oracle_use in oracle_uses for group in oracle_use.calls}
     return {target_of(replies.dictionary.calls[i]) for i in checked_calls}

@@ -15,7 +15,7 @@ from ..checks.explain import is_shape_fault, joined, sanitize, says_unwritten
 from ..checks.runner import target_of
 from ..diagnosis.fault_dictionary import PublicCheck
 from ..diagnosis.observed_reply import ObservedReply, first_of
-from ..diagnosis.oracles import Group, Violation, first_broken, groups_of
+from ..diagnosis.oracles import Group, Violation, first_violation, groups_of
 from .definition_faults import call_of_helper, return_order_advice
 from .describe_wrong_numbers import describe_wrong_numbers, origin_of_numbers
 from .exception_advice import suggest
@@ -83,7 +83,7 @@ def failures_of(name: str, replies: PublicReplies) -> list[Failure]:
         ]
         # A student knows which methods are not written yet, so other failures come first.
         groups.sort(key=meets_unwritten)
-        violation = first_broken(groups, observations)
+        violation = first_violation(groups, observations)
         if violation is not None:
             failures.append(_failure(name, check, violation, replies))
     return failures
@@ -107,8 +107,8 @@ def _failure(
         advice = advice or suggest(source, raised)
         advice = joined(call_of_helper(source, name, raised.line or 0), advice)
     is_off_topic, origin = False, ""
-    if violation.ask.oracle == "values":
-        is_off_topic = any(oracle_use.oracle == "moves" for oracle_use in check.asks)
+    if violation.use.oracle == "values":
+        is_off_topic = any(oracle_use.oracle == "moves" for oracle_use in check.oracle_uses)
         origins = (origin_of_numbers(replies.observations[i]) for i in violation.calls)
         origin = name_arguments(next(filter(None, origins), ""), signatures)
     return Failure(
@@ -117,7 +117,7 @@ def _failure(
         raised,
         advice,
         violation.calls,
-        implied_misconception=violation.ask.means,
+        implied_misconception=violation.use.means,
         is_off_topic=is_off_topic,
         origin=origin,
     )

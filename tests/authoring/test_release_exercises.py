@@ -12,7 +12,7 @@ from torch import Tensor
 from manyheads.authoring.release_exercises import record, stray_files, texts_of, write_release
 from manyheads.course import CourseError, load_course
 from manyheads.course_fault import CourseFault
-from manyheads.diagnosis.recording_file import loaded, read
+from manyheads.diagnosis.recording_file import load, read
 from manyheads.judge.run_hidden_checks import Catalogue
 from tests.authoring.same_recordings import differences
 from tests.make import REPOSITORY, content, replace
@@ -35,7 +35,7 @@ def test_what_the_repository_holds_is_what_this_processor_records(id_: str) -> N
     ] == []
     stored, fresh = (
         read(exercise.fingerprints),
-        loaded(record(catalogue, exercise)[exercise.fingerprints]),
+        load(record(catalogue, exercise)[exercise.fingerprints]),
     )
     says = (
         "they differ: where this is meant, increase FORMAT in diagnosis/recording_file.py, "

@@ -10,8 +10,8 @@ from torch import Tensor
 
 from manyheads.box.worker.messages import Build, Call, Output, Reply
 from manyheads.diagnosis.fingerprint import (
-    agree,
     is_comparable,
+    replies_agree,
     tensor_fingerprint,
 )
 
@@ -29,9 +29,9 @@ def test_the_gradient_of_an_answer_that_is_no_number_says_nothing() -> None:
     """masked_fill and an addition of −inf give NaN in the same places, and not in the same
     gradients.
     """
-    assert agree(reply(1.0, math.nan), reply(1.0, math.nan, gradient=2.0))
-    assert not agree(reply(1.0, math.nan), reply(2.0, math.nan, gradient=2.0))
-    assert not agree(reply(1.0, 1.0), reply(1.0, 1.0, gradient=2.0))
+    assert replies_agree(reply(1.0, math.nan), reply(1.0, math.nan, gradient=2.0))
+    assert not replies_agree(reply(1.0, math.nan), reply(2.0, math.nan, gradient=2.0))
+    assert not replies_agree(reply(1.0, 1.0), reply(1.0, 1.0, gradient=2.0))
 
 
 @pytest.mark.parametrize(

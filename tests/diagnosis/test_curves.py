@@ -16,7 +16,7 @@ from manyheads.checks.runner import LocalRunner
 from manyheads.diagnosis.bank import Bank, ParametricMutant, sweeps_from_columns, sweeps_to_columns
 from manyheads.diagnosis.fault_dictionary import FaultDictionary, PublicCheck, Response, differs
 from manyheads.diagnosis.fingerprint import fingerprint_of
-from manyheads.diagnosis.match import on_a_curve
+from manyheads.diagnosis.match import on_a_sweep
 from manyheads.diagnosis.observed_reply import ObservedReply, observed
 
 Function = Callable[[Tensor], Tensor]
@@ -84,7 +84,7 @@ def recording() -> FaultDictionary:
     )
     scale = ParametricMutant("scale_constant", lambda c: {"scale": c}, 1e-4, 1e4, scaled)
     fill = ParametricMutant("mask_weak_fill", lambda c: {"fill": -c}, 0.02, 100.0, filled)
-    bank = Bank(None, (), {}, families=(scale, fill))
+    bank = Bank(None, (), {}, parametric_mutants=(scale, fill))
     body, columns = sweeps_to_columns(recorded_curves(bank, recorded))
     checks = tuple(
         PublicCheck(
@@ -94,8 +94,8 @@ def recording() -> FaultDictionary:
             hint="",
             points=1,
             calls=(i,),
-            facets=("outputs", "dtype"),
-            asks=(),
+            reply_fields=("outputs", "dtype"),
+            oracle_uses=(),
         )
         for i, id_ in enumerate(ids)
     )
@@ -116,7 +116,7 @@ def named(names: dict[str, object], call_indices: set[int]) -> list[str]:
         if i in call_indices and differs(RECORDED, i, observed_reply.actual)
     }
     assert syndrome
-    return [fault.id for fault in on_a_curve(Response(RECORDED, written, syndrome, call_indices))]
+    return [fault.id for fault in on_a_sweep(Response(RECORDED, written, syndrome, call_indices))]
 
 
 def by(scale: Callable[[int], float]) -> dict[str, object]:

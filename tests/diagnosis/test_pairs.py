@@ -6,8 +6,18 @@ from collections.abc import Set
 from dataclasses import dataclass
 
 import pytest
+import torch
 
-from manyheads.diagnosis.pairs import _doubts
+from manyheads.box.worker.messages import Call, Output, Reply
+from manyheads.diagnosis.fault_dictionary import (
+    FaultDictionary,
+    PublicCheck,
+    RecordedMutant,
+    Response,
+)
+from manyheads.diagnosis.fingerprint import fingerprint_of
+from manyheads.diagnosis.observed_reply import observed
+from manyheads.diagnosis.pairs import _doubts, explaining_pair
 
 FIRST, SECOND = 0, 1
 
@@ -43,3 +53,22 @@ class Answers:
 def test_neither_of_two_may_be_wrong_where_the_attempt_is_right(first, second, doubts) -> None:
     row = Answers(calls={0, 1, 2, 3}, syndrome={1, 2, 3}, changed={FIRST: first, SECOND: second})
     assert _doubts(row, (FIRST, SECOND))[0] == doubts
+
+
+RIGHT, WRONG, CALL = torch.ones(3), torch.zeros(3), Call("doubled", (torch.ones(3),))
+
+
+def reply(numbers: torch.Tensor, *mutated: str) -> Reply:
+    return Reply((Output("tensor", numbers, (3,)),), mutated=mutated)
+
+
+@pytest.mark.parametrize("others", [["mutated", "scale"], ["scale", "mutated"]])
+def test_numbers_and_fields_of_two_mistakes_in_any_order_of_the_bank(others) -> None:
+    fields = {"reply_fields": ("outputs", "mutated"), "oracle_uses": ()}
+    check = PublicCheck(id="", title="", layer=1, hint="", points=1, calls=(0,), **fields)
+    replies = [*map(fingerprint_of, (reply(RIGHT), reply(WRONG), reply(RIGHT, "args.0")))]
+    mutants = (RecordedMutant("scale", (1,)), *(RecordedMutant(id_, (2,)) for id_ in others))
+    recording = FaultDictionary("", "", (check,), (CALL,), ((RIGHT,),), [replies], mutants, {})
+    wrong = {0: observed(CALL, replies[0], (RIGHT,), reply(WRONG, "args.0"))}
+    candidates = explaining_pair(Response(recording, wrong, wrong, {0}), lambda response: [])
+    assert [candidate.id for candidate in candidates] == ["scale", "mutated"]

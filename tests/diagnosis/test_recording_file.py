@@ -33,8 +33,8 @@ from manyheads.diagnosis.compact_storage import (
 from manyheads.diagnosis.fault_dictionary import ORACLES, FaultDictionary, RecordedMutant
 from manyheads.diagnosis.fingerprint import PLAIN, REPLY_FIELDS, ReplyFingerprint, fingerprint_of
 from manyheads.diagnosis.observed_reply import observed
-from manyheads.diagnosis.oracles import is_broken
-from manyheads.diagnosis.recording_file import loaded, read, save
+from manyheads.diagnosis.oracles import is_violated
+from manyheads.diagnosis.recording_file import load, read, save
 from tests.make import REPOSITORY
 
 ONES = torch.ones(2, dtype=torch.float64)
@@ -108,11 +108,11 @@ def recording(*replies: ReplyFingerprint) -> FaultDictionary:
 @pytest.mark.parametrize("changes", OTHERS)
 def test_a_reply_that_is_another_is_another_in_the_file(changes: Mapping[str, object]) -> None:
     original, changed = fingerprint_of(REPLY), fingerprint_of(changed_reply(changes))
-    ((first, second),) = loaded(save(recording(original, changed))).replies
+    ((first, second),) = load(save(recording(original, changed))).replies
     assert first.is_same(original)
     assert second.is_same(changed)
-    assert [first.agrees(second, (facet,)) for facet in REPLY_FIELDS] == [
-        original.agrees(changed, (facet,)) for facet in REPLY_FIELDS
+    assert [first.agrees(second, (field_name,)) for field_name in REPLY_FIELDS] == [
+        original.agrees(changed, (field_name,)) for field_name in REPLY_FIELDS
     ]
 
 
@@ -121,47 +121,47 @@ def test_gradients_keep_their_numbers_in_whatever_order_they_come() -> None:
         REPLY, gradients={"weight": torch.ones(3), "bias": torch.arange(3.0)}
     )
     original = fingerprint_of(reply)
-    ((reloaded,),) = loaded(save(recording(original))).replies
+    ((reloaded,),) = load(save(recording(original))).replies
     assert reloaded.is_same(original)
 
 
-@pytest.mark.parametrize("facet", PLAIN)
-def test_every_facet_can_be_asked_by_a_visible_check(facet: str) -> None:
-    assert facet in ORACLES
+@pytest.mark.parametrize("field_name", PLAIN)
+def test_every_field_can_be_asked_by_a_visible_check(field_name: str) -> None:
+    assert field_name in ORACLES
     original = fingerprint_of(REPLY)
     changed_replies = [changed_reply(case.values[0]) for case in OTHERS]
     broken = [
         reply
         for reply in changed_replies
-        if getattr(fingerprint_of(reply), facet) != getattr(original, facet)
+        if getattr(fingerprint_of(reply), field_name) != getattr(original, field_name)
     ]
     answered = [reply for reply in broken if reply.raised is None]
     assert answered
     assert all(
-        is_broken(facet, [observed(CALL, original, (torch.ones(2).double(),), reply)])
+        is_violated(field_name, [observed(CALL, original, (torch.ones(2).double(),), reply)])
         for reply in answered
     )
 
 
 def test_every_field_of_a_fingerprint_is_recorded_compared_and_asked() -> None:
     names = {field.name for field in dataclasses.fields(ReplyFingerprint)}
-    assert {*PLAIN} == names - {"raised", "outputs", "gradients", "undefined"}
+    assert {*PLAIN} == names - {"raised", "outputs", "gradients", "has_nan"}
     assert {*PLAIN} <= {*REPLY_FIELDS}
     assert {*PLAIN} <= {*ORACLES}
 
 
 @pytest.mark.parametrize(
-    ("facets", "differ"),
+    ("fields", "differ"),
     [
-        ((*recording_file._FACETS, "peak"), "peak"),
-        (recording_file._FACETS[:-1], recording_file._FACETS[-1]),
+        ((*recording_file._STORED_FIELDS, "peak"), "peak"),
+        (recording_file._STORED_FIELDS[:-1], recording_file._STORED_FIELDS[-1]),
     ],
 )
-def test_a_facet_without_another_format_is_told(tmp_path, monkeypatch, facets, differ) -> None:
+def test_a_field_without_another_format_is_told(tmp_path, monkeypatch, fields, differ) -> None:
     path = tmp_path / "01_mean.safetensors"
     path.write_bytes(save(recording(fingerprint_of(REPLY))))
-    monkeypatch.setattr(recording_file, "_FACETS", facets)
-    loaded.cache_clear()
+    monkeypatch.setattr(recording_file, "_STORED_FIELDS", fields)
+    load.cache_clear()
     with pytest.raises(CourseError) as caught:
         read(path)
     next_step = "Next: increase FORMAT in recording_file.py, then course release"
@@ -175,8 +175,8 @@ def test_a_facet_without_another_format_is_told(tmp_path, monkeypatch, facets, d
 def test_a_real_recording_written_again_is_the_same_file(id_: str) -> None:
     exercise = next(e for e in load_course(REPOSITORY).exercises if e.id == id_)
     data = exercise.fingerprints.read_bytes()
-    again = loaded(save(loaded(data)))
-    original = loaded(data)
+    again = load(save(load(data)))
+    original = load(data)
     assert again.checks == original.checks
     assert again.mutants == original.mutants
     for new_replies, old_replies in zip(again.replies, original.replies, strict=True):

@@ -276,7 +276,8 @@ def test_a_recorded_call_that_no_check_asks_is_held_against_nobody(recording, mu
 
 def test_a_check_that_recordings_cannot_decide_is_left_to_the_grading_and_that_is_said(recording):
     checks = tuple(
-        c.model_copy(update={"asks": ()}) if c.id == "gradients" else c for c in recording.checks
+        c.model_copy(update={"oracle_uses": ()}) if c.id == "gradients" else c
+        for c in recording.checks
     )
     fewer = replace(recording, checks=checks)
     result = check_attempt(fewer, LocalRecordingRunner(namespace_of(RIGHT[0])))

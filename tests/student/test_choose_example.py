@@ -58,8 +58,8 @@ def chosen(
             hint="",
             points=1,
             calls=(i,),
-            facets=("outputs",),
-            asks=(),
+            reply_fields=("outputs",),
+            oracle_uses=(),
         )
         for i, layer in zip(names, layers or [Layer.VALUES] * len(recorded), strict=True)
     ]

@@ -138,7 +138,7 @@ def _has_class(mutant: Mutant) -> bool:
 
 def _numbers(exercise: Exercise) -> Iterable[object]:
     draw = random.Random(exercise.id)
-    for family in load_bank(exercise).families:
+    for family in load_bank(exercise).parametric_mutants:
         low, high = math.log(family.low), math.log(family.high)
         margin = (high - low) * (1 - MIDDLE) / 2
         for _ in range(NUMBERS):
