@@ -43,6 +43,7 @@ from .exception_advice import loop_fault, suggest
 from .locate_misconceptions import LocatedMisconception, RepliesByFunction, locate_misconceptions
 from .public_calls import PublicReplies, evidence_of, expected_arguments, name_arguments
 from .redact_hidden_inputs import Axes, Signatures, axes_of, name_sizes
+from .text_slips import slip_behind_answer
 
 STUB_ENDS = "the stub's raise"  # The evidence about a left-over raise begins with these words.
 NOT_WRONG = ("right", "unseen", "so_far")  # states of functions in which no fault was observed
@@ -595,6 +596,9 @@ def _evidence(
     if failure.raised is None:
         explanation = explanation or unused_result_advice(source, summary.name)
         explanation = explanation or always_true_advice(source, summary.name)
+        explanation = explanation or slip_behind_answer(
+            source.definition(summary.name), failure.evidence
+        )
     # two LIMITs: one for the message of an exception, one for the rest
     return joined(sanitize(failure.evidence, 2 * LIMIT), explanation)
 
