@@ -67,6 +67,7 @@ from .observed_reply import (
 from .oracles import plain_numbers, shown_by_oracles
 from .pass_fail import (
     HARD_CODED,
+    WRONG_AXIS,
     has_written_size,
     number_of_axes,
     pass_fail_match,
@@ -115,8 +116,9 @@ def guards(response: Response) -> list[Candidate]:
     """Return a guard that refuses allowed inputs, and candidates for the calls behind it.
 
     A guard is a test of sizes that raises. The code behind it does not run, so the refused calls
-    are left out. Return none if the explanation says more than that, or if other direct evidence
-    comes from an allowed call. Return none if calls that pass the guard stop in other lines, too:
+    are left out. If the calls behind it show a size off the wrong axis, the guard follows from
+    that. Return none if the explanation says more than that, or if other direct evidence comes from
+    an allowed call. Return none if calls that pass the guard stop in other lines, too:
     the attempt reads a size wrong.
     """
     written = response.written
@@ -137,7 +139,10 @@ def guards(response: Response) -> list[Candidate]:
     stopped = raised.keys() & remainder.syndrome.keys()
     if not behind and not stopped <= direct.keys():
         return []
-    return [*evidence("guard", dict.fromkeys(refused, REFUSES)), *behind]
+    # The guard then compares the size of the wrong axis, too, and is right about the right one.
+    is_of_wrong_axis = any(candidate.id == WRONG_AXIS for candidate in behind)
+    id_ = WRONG_AXIS if is_of_wrong_axis else REFUSES
+    return [*evidence("guard", dict.fromkeys(refused, id_)), *behind]
 
 
 def _says_more(response: Response, refused: Mapping[int, Guard]) -> bool:

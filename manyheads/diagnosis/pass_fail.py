@@ -300,12 +300,16 @@ def written_sizes(response: Response) -> list[Candidate]:
     A function has it if most of its wrong calls show the same integer of the text: in the
     exception's message, as the length of a loop that runs past the end of an axis, or as a size of
     the output. At least two calls must show it although none of their inputs has an axis of that
-    size.
+    size. Refusals are left out, because their numbers need not be sizes.
     """
     constants, range_ends = _constants(response.source.nodes), _range_ends(response.source)
     if not constants:
         return []
-    allowed = {i: e for i, e in response.syndrome.items() if e.is_allowed}
+    allowed = dict[int, ObservedReply]()
+    for i, observation in response.syndrome.items():
+        raised = observation.reply.raised
+        if observation.is_allowed and not (raised and is_refusal(raised)):
+            allowed[i] = observation
     hard_coded = set[int]()
     for calls in _by_function(allowed):
         foreign, in_messages = Counter[int](), Counter[int]()
