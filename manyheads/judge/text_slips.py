@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from itertools import chain, islice
 
 MAX_NAME = 40  # characters of a name or an expression that a sentence may repeat
-MAX_NODES = 60  # of an expression that a sentence repeats; Python recurses into deeper ones
+MAX_NODES = 60  # larger expressions are not written out: that recurses
 MAX_BLOCKS = 16  # loops or conditions, each of which is compared with all nodes
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 _LOOPS = (ast.For, ast.While)
