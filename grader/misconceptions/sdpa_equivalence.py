@@ -412,6 +412,7 @@ MUTANTS = (
     ("interface", edit("flash: bool = True", "flash: bool = False")),
     *edits.LAST,
     values_transposed("scores.softmax(dim=-1)) @ v"),
+    *at(OUT, ("dropout_output_missing", "self.proj(self.resid_dropout(y))")),
 )
 
 # parametric mutants: the number can have any value, in both paths or in one

@@ -67,6 +67,7 @@ from .observed_reply import (
 from .oracles import shown_by_oracles, wrong_plain_numbers
 from .pass_fail import (
     HARD_CODED,
+    WRONG_AXIS,
     has_written_size,
     number_of_axes,
     pass_fail_match,
@@ -115,7 +116,8 @@ def guards(response: Response) -> list[Candidate]:
     """Return a guard that refuses allowed inputs, and candidates for the calls behind it.
 
     A guard is a test of sizes that raises. The code behind it does not run, so the refused calls
-    are left out when the other calls are explained. Return none in each of these cases:
+    are left out when the other calls are explained. If the calls behind it show a size off the
+    wrong axis, the guard follows from that. Return none in each of these cases:
 
     1. No guard refuses an allowed input.
     2. An allowed call shows direct evidence that is no exception.
@@ -141,7 +143,10 @@ def guards(response: Response) -> list[Candidate]:
     stopped = raised.keys() & remainder.syndrome.keys()
     if not behind and not stopped <= direct.keys():
         return []
-    return [*evidence("guard", dict.fromkeys(refused, REFUSES)), *behind]
+    # The guard then compares the size of the wrong axis, too, and is right about the right one.
+    is_of_wrong_axis = any(candidate.id == WRONG_AXIS for candidate in behind)
+    id_ = WRONG_AXIS if is_of_wrong_axis else REFUSES
+    return [*evidence("guard", dict.fromkeys(refused, id_)), *behind]
 
 
 def _says_more(response: Response, refused: Mapping[int, Guard]) -> bool:

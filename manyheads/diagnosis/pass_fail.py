@@ -322,12 +322,17 @@ def written_sizes(response: Response) -> list[Candidate]:
     A function has it if MIN_SHARE of its wrong calls or more show the same integer of the text. The
     integer may be in the exception's message, the length of a loop that runs past the end of an
     axis, or a size of the output. At least two calls must show it although no input has an axis of
-    that size. Calls that the reference refuses are left out.
+    that size. Calls that the reference refuses are left out. So are the attempt's own refusals,
+    because their numbers need not be sizes.
     """
     constants, range_ends = _constants(response.source.nodes), _range_ends(response.source)
     if not constants:
         return []
-    allowed = {i: e for i, e in response.syndrome.items() if e.is_allowed}
+    allowed = dict[int, ObservedReply]()
+    for i, observation in response.syndrome.items():
+        raised = observation.reply.raised
+        if observation.is_allowed and not (raised and is_refusal(raised)):
+            allowed[i] = observation
     hard_coded = set[int]()
     for calls in _by_function(allowed):
         # For each integer, the calls that show it although no input has that size; and all calls

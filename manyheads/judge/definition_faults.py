@@ -260,8 +260,8 @@ def always_true_advice(source: Source, name: str) -> str:
 def call_of_helper(source: Source, name: str, line: int) -> str:
     """Return where a function calls the helper around the line that raised; "" if it is not seen.
 
-    The helper is another function at the top level. The file must call it just once. Otherwise the
-    call that raised is not known.
+    The helper is another function at the top level. All calls of it must stand on one line of the
+    file. Otherwise the line of the call is not known.
 
     Args:
         source: The attempt's text.
@@ -284,7 +284,7 @@ def call_of_helper(source: Source, name: str, line: int) -> str:
         for node in ast.walk(definition):
             if isinstance(node, ast.Call) and getattr(node.func, "id", "") == helper.name:
                 (lines if caller == name else lines_elsewhere).append(node.lineno)
-    if len(lines) != 1 or lines_elsewhere:
+    if len(set(lines)) != 1 or lines_elsewhere:
         return ""
     return f"{helper.name} was called on line {lines[0]}."
 
@@ -323,6 +323,14 @@ def wrong_length(nodes: Sequence[ast.AST]) -> str:
     sizes = list(_sizes_read(nodes))
     for join in islice(_joins(nodes), MAX_JOINS):
         layout = _layout(nodes, join)
+        collection = join.tensor.partition("[")[0]
+        counts = [size for size in sizes if size.text == f"len({collection})"]
+        if counts and join.tensor != collection and len(join.tensor) <= MAX_CODE:
+            return (
+                f"`{counts[0].text}`, written on line {counts[0].line}, is the number of its "
+                f"parts. The torch.{join.text} on line {join.line} makes axis {join.axis} of "
+                f"`{join.tensor}` longer, so the length is the size of that axis."
+            )
         reads = [size for size in sizes if size.tensor == join.tensor]
         if not reads or any(_may_be_equal(size.axis, join.axis, layout) for size in reads):
             continue
@@ -342,7 +350,7 @@ def wrong_length(nodes: Sequence[ast.AST]) -> str:
 
 
 def _sizes_read(nodes: Sequence[ast.AST]) -> Iterator[AxisUse]:
-    """Yield each `x.shape[axis]` and `x.size(axis)` whose axis is written as a number."""
+    """Yield each `len(x)`, and each `x.shape[axis]` and `x.size(axis)` with a number as axis."""
     for node in nodes:
         match node:
             case ast.Subscript(ast.Attribute(tensor, "shape"), index) | ast.Call(
@@ -351,6 +359,8 @@ def _sizes_read(nodes: Sequence[ast.AST]) -> Iterator[AxisUse]:
                 axis = _integer(index)
                 if axis is not None:
                     yield AxisUse(ast.unparse(tensor), axis, node.lineno, ast.unparse(node))
+            case ast.Call(ast.Name("len"), [tensor]):
+                yield AxisUse(ast.unparse(tensor), 0, node.lineno, ast.unparse(node))
 
 
 def _joins(nodes: Sequence[ast.AST]) -> Iterator[AxisUse]:

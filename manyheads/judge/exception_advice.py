@@ -27,6 +27,7 @@ from ..submission import Source
 from ..submission.newer_python import PYTHON, said_of_newer_syntax
 from ..submission.source import DEFINITIONS, TEXT_ERRORS, has_no_content, lines_of
 from .definition_faults import wrong_length
+from .text_slips import slip_behind_exception
 
 MAX_LOOPS = 16  # each is compared with all nodes, so more would take quadratic time
 MAX_OPTIONAL_NAMES = 50  # each is looked up in all conditions, for the same reason
@@ -41,6 +42,8 @@ _NAME = rf"'(\w{{1,{MAX_NAME}}})'"
 _ALIKE = str.maketrans("kvKV123456789", "qqQQ000000000")
 # A module without forward, and its class if the message begins with it.
 _NO_FORWARD = re.compile(rf'\w+: (?:Module \[(\w{{1,{MAX_NAME}}})\])?.*required "forward"')
+# torch.cat was given one tensor, and not the list that a loop collects.
+_JOINS_A_TENSOR = re.compile(r"(?:cat|concat|stack)\(\): argument 'tensors' .* not Tensor")
 _OWNERS: dict[str, object] = {
     "torch": torch,
     "torch.nn": torch.nn,
@@ -76,6 +79,9 @@ def suggest(source: Source, raised: Raised) -> str:
     suggestion = suggestion or _exchanged_arguments(file) or loop_fault(source, raised)
     if not suggestion and is_shape_fault(raised):
         suggestion = wrong_length(file.function_nodes)
+    suggestion = suggestion or slip_behind_exception(
+        file.function_nodes, file.nodes, file.line, text
+    )
     for pattern, advise in _RULES:
         match = re.match(pattern, text)
         if match and not suggestion:
@@ -396,7 +402,7 @@ def loop_fault(source: Source, raised: Raised) -> str:
     value is replaced by a part of itself. If the line is below the loop: each round empties a list,
     or replaces a value. Returns "" if there is none, or if it is no RuntimeError.
     """
-    if raised.type != "RuntimeError":
+    if raised.type != "RuntimeError" and not _JOINS_A_TENSOR.match(raised.message):
         return ""
     file = _file(source, raised.line or 0)
     loops = (node for node in file.function_nodes if isinstance(node, ast.For | ast.While))

@@ -36,6 +36,7 @@ from .definition_faults import (
 from .exception_advice import loop_fault
 from .locate_misconceptions import LocatedMisconception, RepliesByFunction, locate_misconceptions
 from .public_calls import PublicReplies, expected_arguments
+from .text_slips import slip_behind_answer
 from .visible_failures import NO_FAILURE, ChosenFailure, Failure, choose_failure, failures_of
 
 STUBS_RAISE = "the stub's raise"  # The evidence about a left-over raise begins with these words.
@@ -377,6 +378,9 @@ def _evidence(
     if failure.raised is None:
         explanation = explanation or unused_result_advice(source, summary.name)
         explanation = explanation or always_true_advice(source, summary.name)
+        explanation = explanation or slip_behind_answer(
+            source.definition(summary.name), failure.evidence
+        )
     # The message of an exception may take one LIMIT, and the rest another one.
     return joined(sanitize(failure.evidence, 2 * LIMIT), explanation)
 

@@ -191,6 +191,14 @@ CASES = {
         "interface mask_not_bool",
         [("device).tril()", "device).tril().float()[None]")],
     ),
+    "a rate that is a size of the call, and a number of the text": Case(
+        "fused_qkv",
+        changes=[("nn.Dropout(dropout)", "nn.Dropout(block_size)")],
+        origin="solution",
+    ),
+    "a length off the wrong axis, and a guard that compares it": Case(
+        "self_attention", "size_wrong_axis", [("x.shape[1]", "x.shape[0]")], origin="solution"
+    ),
     "a bias, and numbers of nobody's": Case(
         "sdpa_equivalence",
         "proj_bias",

@@ -90,6 +90,13 @@ HELPER = "def mask(T):\n    return ones(T)\ndef weights(s):\n    return mask(s)\
     ("text", "name", "line", "says"),
     [
         pytest.param(HELPER, "weights", 2, "mask was called on line 4.", id="one call"),
+        pytest.param(
+            HELPER.replace("return mask(s)", "return mask(s) * mask(s)"),
+            "weights",
+            2,
+            "mask was called on line 4.",
+            id="two calls on one line",
+        ),
         pytest.param(HELPER, "mask", 2, "", id="the function itself"),
         pytest.param(HELPER, "weights", 4, "", id="a line of its own"),
         pytest.param(
