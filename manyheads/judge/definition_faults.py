@@ -260,7 +260,7 @@ def always_true_advice(source: Source, name: str) -> str:
 def call_of_helper(source: Source, name: str, line: int) -> str:
     """Return where a function calls the helper around the line that raised; "" if it is not seen.
 
-    The helper is another function at the top level. All calls of it must stand on one line of the
+    The helper is another function at the top level. All its calls must stand on one line of the
     file. Otherwise the line of the call is not known.
 
     Args:

@@ -51,9 +51,9 @@ WEIGHED = {
 }
 
 
-@pytest.mark.parametrize("way", WEIGHED)
-def test_a_share_has_to_change_with_its_key(way: str) -> None:
-    weigh, is_met = WEIGHED[way]
+@pytest.mark.parametrize("weights", WEIGHED)
+def test_a_share_has_to_change_with_its_key(weights: str) -> None:
+    weigh, is_met = WEIGHED[weights]
     message = first_unmet(
         [Judged("weighing", answers(weigh), answers(WEIGHED["softmax"][0]), "nothing is weighed")]
     )
