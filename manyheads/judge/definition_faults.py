@@ -221,11 +221,11 @@ def unused_result_advice(source: Source, name: str) -> str:
     for node in ast.walk(definition):
         match node:
             case ast.Expr(ast.Call(ast.Attribute(ast.Name("self"), layer))) if layer in layers:
-                return f"Nothing takes what self.{layer}(…) gives on line {node.lineno}"
+                return f"The result of self.{layer}(…) on line {node.lineno} is not used"
             case ast.Expr(ast.Call(ast.Attribute(_, method))) if method in MAKES_A_NEW_TENSOR:
                 return (
-                    f"Nothing takes what .{method}(…) gives on line {node.lineno}: it makes a new "
-                    "tensor, and leaves its own as it was"
+                    f"The result of .{method}(…) on line {node.lineno} is not used: the method "
+                    "returns a new tensor and does not change the old one"
                 )
     return ""
 
@@ -251,8 +251,8 @@ def always_true_advice(source: Source, name: str) -> str:
         match node:
             case ast.If(ast.BoolOp(ast.Or(), [*_, ast.Constant(str(text))])) if text.isidentifier():
                 return (
-                    f"The condition on line {node.lineno} is always true: behind `or` stands a "
-                    "text, and no comparison"
+                    f"The condition on line {node.lineno} is always true: `or` is followed by a "
+                    "text instead of a comparison"
                 )
     return ""
 

@@ -123,8 +123,8 @@ def _describe_ratio(actual: float, expected: float) -> str:
     if actual * expected < 0 or not 1 < times <= MOST_TIMES or not is_multiple:
         return ""
     if abs(actual) > abs(expected):
-        return f"It is {times} times the number that is due"
-    return f"The number that is due is {times} times as large"
+        return f"It is {times} times the expected number"
+    return f"The expected number is {times} times as large"
 
 
 def _describe_broken_shares(actual: Tensor, expected: Tensor) -> str:
@@ -135,12 +135,12 @@ def _describe_broken_shares(actual: Tensor, expected: Tensor) -> str:
     if not _are_shares(expected):
         return ""
     if bool((actual < -SUM_ROUNDING).any()):
-        return "Shares are due, and some of these numbers are below 0"
+        return "Shares between 0 and 1 are expected, and some of these numbers are below 0"
     sums = actual.sum(-1)
     errors = (sums - 1).abs()
     if bool((errors > SUM_ROUNDING).any()):
         worst_sum = float(sums.flatten()[errors.argmax()])
-        return f"Shares are due, and a row of these sums to {worst_sum:.3g}, not to 1"
+        return f"Shares are expected, and a row of these sums to {worst_sum:.3g} instead of 1"
     return ""
 
 
@@ -152,8 +152,8 @@ def _describe_shares_for_scores(actual: Tensor, expected: Tensor) -> str:
     if _are_shares(expected) or not _are_shares(actual):
         return ""
     if bool((expected == -math.inf).any()):
-        return "Scores are due, and these are shares already: each row of them sums to 1"
-    return "Each row of these sums to 1, as after a softmax, and here no shares are due"
+        return "Scores are expected, and these are already shares: each row sums to 1"
+    return "Each row sums to 1, as after a softmax, but no shares are expected here"
 
 
 def _describe_plus_infinity(actual: Tensor, expected: Tensor) -> str:

@@ -106,7 +106,7 @@ def _value_called(nodes: Sequence[ast.AST], line: int) -> str:
                     return (
                         f"`self.{name[:MAX_NAME]}` is called here like a layer, and line "
                         f"{values[0].lineno} sets it to `{_text_of(values[0])[:MAX_NAME]}`, which "
-                        "is none."
+                        "is not a layer."
                     )
     return ""
 
@@ -190,7 +190,7 @@ def _value_replaced_behind_if(nodes: Sequence[ast.AST]) -> str:
                 if (line := _replaced_on(name, statements)) and name not in _reads(condition.test):
                     return (
                         f"`{name}`, set on line {set_in_if.lineno}, is replaced on line {line} "
-                        f"before anything reads it: what is below the `if` on line "
+                        f"before anything reads it: the code below the `if` on line "
                         f"{condition.lineno} runs in any case"
                     )
     return ""
@@ -213,7 +213,7 @@ def _unused_variable(nodes: Sequence[ast.AST]) -> str:
     read_names.update(declared, ("_",))
     for name, node in _assignments(nodes):
         if name not in read_names and any(isinstance(n, ast.Call) for n in ast.walk(node.value)):
-            return f"Nothing reads `{name}`, which is set on line {node.lineno}"
+            return f"`{name}`, which is set on line {node.lineno}, is never used"
     return ""
 
 

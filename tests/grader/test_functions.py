@@ -310,14 +310,14 @@ def test_points_at_home_are_out_of_the_same_total(sides: Sides) -> None:
         pytest.param(
             "attention_scores",
             {"return torch.softmax(scores, dim=-1)": "return torch.log_softmax(scores, dim=-1)"},
-            "Shares are due, and some of these numbers are below 0",
+            "Shares between 0 and 1 are expected, and some of these numbers are below 0",
             "$^",
             id="logarithms of shares",
         ),
         pytest.param(
             "attention_scores",
             {"return torch.softmax(scores, dim=-1)": "return torch.sigmoid(scores)"},
-            "Shares are due, and a row of these sums to",
+            "Shares are expected, and a row of these sums to",
             "$^",
             id="a sigmoid in place of the softmax",
         ),
@@ -331,7 +331,7 @@ def test_points_at_home_are_out_of_the_same_total(sides: Sides) -> None:
         pytest.param(
             "grouped_query_attention",
             {"numbers = 2 * n_layer": "numbers = n_layer"},
-            "The number that is due is 2 times as large",
+            "The expected number is 2 times as large",
             "$^",
             id="half of a number",
         ),
@@ -450,7 +450,7 @@ def test_points_at_home_are_out_of_the_same_total(sides: Sides) -> None:
         pytest.param(
             "causal_mask",
             {'float("-inf"))  # (..., T_q, T_k)': 'float("-inf")).softmax(-1)'},
-            "Scores are due, and these are shares already",
+            "Scores are expected, and these are already shares",
             "$^",
             id="a softmax too early",
         ),

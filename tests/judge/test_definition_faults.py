@@ -53,11 +53,9 @@ MODULE = """class M(nn.Module):
     ("line", "says"),
     [
         pytest.param(
-            "self.proj(x)", "Nothing takes what self.proj(…) gives on line 6", id="a layer"
+            "self.proj(x)", "The result of self.proj(…) on line 6 is not used", id="a layer"
         ),
-        pytest.param(
-            "x.masked_fill(m, 0)", "Nothing takes what .masked_fill(…) gives", id="a method"
-        ),
+        pytest.param("x.masked_fill(m, 0)", "The result of .masked_fill(…) on line", id="a method"),
         pytest.param("x.masked_fill_(m, 0)", "", id="in place"),
         pytest.param("x = self.proj(x)", "", id="a result that is used"),
         pytest.param("self.kept.append(x)", "", id="a method of a list"),

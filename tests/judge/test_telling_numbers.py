@@ -23,13 +23,13 @@ MASKED = SCORES.masked_fill(~MASK, -math.inf)
         pytest.param(
             SCORES.log_softmax(-1),
             SHARES,
-            "Shares are due, and some of these numbers are below 0",
+            "Shares between 0 and 1 are expected, and some of these numbers are below 0",
             id="logarithms",
         ),
         pytest.param(
             SCORES.sigmoid(),
             SHARES,
-            "Shares are due, and a row of these sums to 2.18, not to 1",
+            "Shares are expected, and a row of these sums to 2.18 instead of 1",
             id="a sigmoid",
         ),
         pytest.param(SCORES.flip(-1).softmax(-1), SHARES, "", id="other shares"),
@@ -52,13 +52,13 @@ MASKED = SCORES.masked_fill(~MASK, -math.inf)
         pytest.param(
             MASKED.softmax(-1),
             MASKED,
-            "Scores are due, and these are shares already",
+            "Scores are expected, and these are already shares",
             id="a softmax too early",
         ),
         pytest.param(
             SCORES.softmax(-1),
             SCORES,
-            "Each row of these sums to 1, as after a softmax, and here no shares are due",
+            "Each row sums to 1, as after a softmax, but no shares are expected here",
             id="a softmax at the end",
         ),
         pytest.param(
@@ -75,12 +75,8 @@ MASKED = SCORES.masked_fill(~MASK, -math.inf)
         ),
         pytest.param(SCORES, MASKED, "", id="no mask"),
         pytest.param(SCORES - 1e9 * ~MASK, MASKED, "", id="a low number in place of −∞"),
-        pytest.param(
-            tensor(6), tensor(12), "The number that is due is 2 times as large", id="half"
-        ),
-        pytest.param(
-            tensor(48), tensor(12), "It is 4 times the number that is due", id="four times"
-        ),
+        pytest.param(tensor(6), tensor(12), "The expected number is 2 times as large", id="half"),
+        pytest.param(tensor(48), tensor(12), "It is 4 times the expected number", id="four times"),
         pytest.param(tensor(-12), tensor(12), "Its sign is the wrong one", id="the other sign"),
         pytest.param(tensor(0), tensor(12), "", id="nothing"),
         pytest.param(tensor(18), tensor(12), "", id="half as much again"),

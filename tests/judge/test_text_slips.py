@@ -47,7 +47,7 @@ def slip(body: str, evidence: str = VALUES) -> str:
         pytest.param("k = x.view(3)\nv = x.view(3)\nreturn k, v", "", id="two of one value"),
         pytest.param(
             "if x:\n    y = a(x)\ny = b(x)\nreturn y",
-            "`y`, set on line 6, is replaced on line 7 before anything reads it: what is below the "
+            "`y`, set on line 6, is replaced on line 7 before anything reads it: the code below the "
             "`if` on line 5",
             id="an else that is missing",
         ),
@@ -55,7 +55,7 @@ def slip(body: str, evidence: str = VALUES) -> str:
         pytest.param("if x:\n    y = a(x)\ny = b(y)\nreturn y", "", id="a value that is read"),
         pytest.param(
             "masked = x.masked_fill(m, 0)\nreturn x",
-            "Nothing reads `masked`, which is set on line 5",
+            "`masked`, which is set on line 5, is never used",
             id="a value that nothing reads",
         ),
         pytest.param("B = 3\nreturn x", "", id="a number that nothing reads"),
