@@ -62,12 +62,12 @@ def reply(numbers: torch.Tensor, *mutated: str) -> Reply:
     return Reply((Output("tensor", numbers, (3,)),), mutated=mutated)
 
 
-@pytest.mark.parametrize("others", [["mutated", "scale"], ["scale", "mutated"]])
-def test_numbers_and_fields_of_two_mistakes_in_any_order_of_the_bank(others) -> None:
+@pytest.mark.parametrize("second_ids", [["mutated", "scale"], ["scale", "mutated"]])
+def test_numbers_and_fields_of_two_mistakes_in_any_order_of_the_bank(second_ids) -> None:
     fields = {"reply_fields": ("outputs", "mutated"), "oracle_uses": ()}
     check = PublicCheck(id="", title="", layer=1, hint="", points=1, calls=(0,), **fields)
     replies = [*map(fingerprint_of, (reply(RIGHT), reply(WRONG), reply(RIGHT, "args.0")))]
-    mutants = (RecordedMutant("scale", (1,)), *(RecordedMutant(id_, (2,)) for id_ in others))
+    mutants = (RecordedMutant("scale", (1,)), *(RecordedMutant(id_, (2,)) for id_ in second_ids))
     recording = FaultDictionary("", "", (check,), (CALL,), ((RIGHT,),), [replies], mutants, {})
     wrong = {0: observed(CALL, replies[0], (RIGHT,), reply(WRONG, "args.0"))}
     candidates = explaining_pair(Response(recording, wrong, wrong, {0}), lambda response: [])
