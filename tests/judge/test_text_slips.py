@@ -47,8 +47,8 @@ def slip(body: str, evidence: str = VALUES) -> str:
         pytest.param("k = x.view(3)\nv = x.view(3)\nreturn k, v", "", id="two of one value"),
         pytest.param(
             "if x:\n    y = a(x)\ny = b(x)\nreturn y",
-            "`y`, set on line 6, is replaced on line 7 before anything reads it: the code below the "
-            "`if` on line 5",
+            "`y`, set on line 6, is replaced on line 7 before anything reads it: the code below "
+            "the `if` on line 5",
             id="an else that is missing",
         ),
         pytest.param("if x:\n    y = a(x)\nelse:\n    y = b(x)\nreturn y", "", id="an else"),
