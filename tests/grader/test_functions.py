@@ -238,7 +238,7 @@ def test_points_at_home_are_out_of_the_same_total(sides: Sides) -> None:
         pytest.param(
             "self_attention",
             {"scores = scores.masked_fill": "scores.masked_fill"},
-            "an edit of the first argument in [:, 1:, 1:] changes",
+            "an edit of `x` in [:, 1:, 1:] changes",
             "the input was",
             id="the future is edited",
         ),
