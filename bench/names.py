@@ -40,7 +40,7 @@ from manyheads.box.level import Level
 from manyheads.checks.hidden_check import Edit, EditError
 from manyheads.checks.runner import target_of
 from manyheads.course import Course, Exercise, load_course
-from manyheads.diagnosis import Bank, Mutant, load_bank
+from manyheads.diagnosis import Bank, BuiltMutant, load_bank
 from manyheads.diagnosis.recording_file import read
 from manyheads.judge.grade_submission import Judge, Settings
 from manyheads.judge.judge_process import usable
@@ -118,14 +118,14 @@ def digest(*values: object) -> str:
     return hashlib.sha256(repr(values).encode()).hexdigest()[:8]
 
 
-def code_of(mutant: Mutant) -> str:
+def code_of(mutant: BuiltMutant) -> str:
     """Return a digest of how a mutant differs from the reference, which its place in the bank and
     its id do not change.
     """
     return digest(sorted(map(repr, mutant.faults.items())))
 
 
-def pairs_of(bank: Bank) -> Sequence[tuple[Mutant, Mutant]]:
+def pairs_of(bank: Bank) -> Sequence[tuple[BuiltMutant, BuiltMutant]]:
     """Return pairs of mutants with two ids and no fault in common: those whose codes give the
     lowest digests.
     """
@@ -141,12 +141,14 @@ def pairs_of(bank: Bank) -> Sequence[tuple[Mutant, Mutant]]:
     return pairs[:PAIRS]
 
 
-def text_of(exercise: Exercise, mutant: Mutant) -> str:
+def text_of(exercise: Exercise, mutant: BuiltMutant) -> str:
     """Return a mutant's text: the edited reference, or the bank with a call of its `make`."""
     return mutant.source or _text_from_bank(exercise, mutant.faults)
 
 
-def text_of_pair(exercise: Exercise, bank: Bank, first: Mutant, second: Mutant) -> str | None:
+def text_of_pair(
+    exercise: Exercise, bank: Bank, first: BuiltMutant, second: BuiltMutant
+) -> str | None:
     """Return the text with both faults; None where the two edits exclude each other."""
     if not isinstance(first.change, Edit) or not isinstance(second.change, Edit):
         return _text_from_bank(exercise, {**first.faults, **second.faults})

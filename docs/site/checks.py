@@ -28,7 +28,7 @@ and `draw`.
 # Fields of a call that the methods of an implementation set.
 NOT_ASKED = {"subject", "args", "kwargs", "only_build", "arrays", "returns", "then"}
 ASSERTS = [name for name in checks.__all__ if name.startswith(("assert_", "expect"))]
-OTHERS = ["Evidence", "Number", "check", "edit", "moved"]
+OTHERS = ["Evidence", "Mutant", "Number", "check", "edit", "moved"]
 
 
 def checks_page() -> str:

@@ -1,4 +1,4 @@
-"""The names that authors of checks and mutants import: `check`, the asserts, `edit` and others.
+"""The names that authors of checks and mutants import: `check`, the asserts, `Mutant` and others.
 
 The other modules of this package define how calls are put to an implementation and how its answers
 are compared.
@@ -20,7 +20,7 @@ from .asserts import (
     moved,
 )
 from .conditions import Condition
-from .hidden_check import Evidence, Layer, Number, check, edit
+from .hidden_check import Evidence, Layer, Mutant, Number, check, edit
 from .runner import ImplementationModule
 
 __all__ = [
@@ -30,6 +30,7 @@ __all__ = [
     "Evidence",
     "ImplementationModule",
     "Layer",
+    "Mutant",
     "Number",
     "StandIn",
     "assert_finite",

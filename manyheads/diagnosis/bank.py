@@ -18,7 +18,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 from torch import Tensor
 
-from ..checks.hidden_check import Edit, EditError
+from ..checks.hidden_check import Edit, EditError, Mutant
 from ..checks.runner import BrokenReference, namespace_of, namespace_of_source
 from ..course import CourseError, Exercise
 from ..course_fault import described, place_of
@@ -170,8 +170,8 @@ class MisconceptionText(BaseModel):
 
 
 @dataclass(frozen=True, eq=False)
-class Mutant:
-    """A wrong attempt that a change of the reference makes.
+class BuiltMutant:
+    """A mutant with the code that its change of the reference makes.
 
     Attributes:
         id: the misconception.
@@ -204,12 +204,12 @@ class Bank:
     """
 
     make: Callable[..., Namespace] | None
-    mutants: tuple[Mutant, ...]
+    mutants: tuple[BuiltMutant, ...]
     texts: Mapping[str, MisconceptionText]
     reference: tuple[Path, str] = field(default=(Path(), ""), repr=False, compare=False)
     families: tuple[ParametricMutant, ...] = ()
 
-    def combine(self, first: Mutant, second: Mutant) -> Namespace | None:
+    def combine(self, first: BuiltMutant, second: BuiltMutant) -> Namespace | None:
         """Return an attempt with the changes of both mutants, or None if they do not combine.
 
         They do not if both change the same text or argument, or if only one mutant is an edit.
@@ -257,11 +257,16 @@ def load_bank(exercise: Exercise) -> Bank:
 def _row_of(
     exercise: Exercise, table: str, index: int, row: object, length: int
 ) -> tuple[Any, ...]:
-    """Return a row of MUTANTS or FAMILIES.
+    """Return a row of MUTANTS or FAMILIES. That of a `Mutant` has its id and its change.
 
     Raises CourseError, with the row's number in the table, if it has another form.
     """
-    form = {"MUTANTS": "an id and an edit", "FAMILIES": "an id, a function, and two limits"}[table]
+    form = {
+        "MUTANTS": "a Mutant, or a tuple of an id and an edit",
+        "FAMILIES": "a tuple of an id, a function, and two limits",
+    }[table]
+    if isinstance(row, Mutant) and table == "MUTANTS":
+        row = (row.id, row.change)
     if (
         isinstance(row, tuple)
         and len(row) == length
@@ -271,10 +276,13 @@ def _row_of(
         return row
     excerpt = repr(row)[:60]
     problem = (
-        f"{exercise.misconceptions}: row {index + 1} of {table} is {excerpt}, and should be a "
-        f"tuple of {form}"
+        f"{exercise.misconceptions}: row {index + 1} of {table} is {excerpt}, and should be {form}"
     )
     raise CourseError(f"{problem}. Next: mend that row, then course verify {exercise.id}")
+
+
+def _change_of(mutant: Mutant | Edit | Mapping[str, object]) -> Edit | Mapping[str, object]:
+    return mutant.change if isinstance(mutant, Mutant) else mutant
 
 
 def _families(exercise: Exercise, bank: Bank, listed: object) -> tuple[ParametricMutant, ...]:
@@ -286,8 +294,8 @@ def _families(exercise: Exercise, bank: Bank, listed: object) -> tuple[Parametri
     families = []
     for index, row in enumerate(listed):
         id_, change, (low, high) = _row_of(exercise, "FAMILIES", index, row, 3)
-        if isinstance(change(low), Edit):
-            knobs = partial(lambda change, number: {"edit": change(number)}, change)
+        if isinstance(_change_of(change(low)), Edit):
+            knobs = partial(lambda change, number: {"edit": _change_of(change(number))}, change)
             make_edited = partial(_edited_namespace, exercise, id_, source)
             families.append(ParametricMutant(id_, knobs, low, high, make_edited))
         elif bank.make is None:
@@ -303,7 +311,7 @@ def _families(exercise: Exercise, bank: Bank, listed: object) -> tuple[Parametri
 
 def _mutant(
     exercise: Exercise, bank: Bank, id_: str, change: Edit | Mapping[str, object]
-) -> Mutant:
+) -> BuiltMutant:
     """Return the mutant of a row of MUTANTS. Raises CourseError."""
     path, (reference, source) = exercise.misconceptions, bank.reference
     again = f"then course verify {exercise.id}"
@@ -314,7 +322,7 @@ def _mutant(
                 f"{again}"
             )
         try:
-            return Mutant(id_, change, bank.make(**change))
+            return BuiltMutant(id_, change, bank.make(**change))
         except Exception as error:
             knobs = ", ".join(f"{name}={value!r}" for name, value in change.items())
             problem = f"make({knobs}) raises {type(error).__name__}: {error}"
@@ -328,7 +336,7 @@ def _mutant(
             f"{path}: {id_} edits {reference.name}: {error}. Next: copy the text from there, with "
             f"more of its line, {again}"
         ) from None
-    return Mutant(id_, change, _edited_namespace(exercise, id_, source, change), edited)
+    return BuiltMutant(id_, change, _edited_namespace(exercise, id_, source, change), edited)
 
 
 def _edited_namespace(exercise: Exercise, id_: str, source: str, edit: Edit) -> Namespace:

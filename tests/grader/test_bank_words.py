@@ -11,7 +11,7 @@ from torch import nn
 
 from manyheads.checks.runner import namespace_of
 from manyheads.course import load_course
-from manyheads.diagnosis.bank import Bank, Mutant, load_bank
+from manyheads.diagnosis.bank import Bank, BuiltMutant, load_bank
 
 # tokens, channels and heads of the input; seven tokens are more than one tile of three
 T, WIDTH, HEADS = 7, 12, 3
@@ -62,7 +62,7 @@ def banks(repository: Path) -> dict[str, Bank]:
     return {exercise.id: load_bank(exercise) for exercise in load_course(repository).exercises}
 
 
-def mutants_of(bank: Bank, id_: str) -> list[Mutant]:
+def mutants_of(bank: Bank, id_: str) -> list[BuiltMutant]:
     """Return the mutants of one misconception."""
     return [mutant for mutant in bank.mutants if mutant.id == id_]
 
@@ -115,7 +115,7 @@ def test_infinity_gives_nan_and_a_high_number_does_not(
     assert all(answer.isfinite().all() for answer in high)
 
 
-def scale_of(mutant: Mutant) -> str:
+def scale_of(mutant: BuiltMutant) -> str:
     """Return the scale in the mutant's change: a name of the bank's scales, or the text of an edit.
     "sqrt_hd" is right.
     """
