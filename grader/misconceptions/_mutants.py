@@ -3,7 +3,8 @@
 from itertools import product
 from types import SimpleNamespace
 
-from manyheads.checks import edit
+from manyheads.checks import Mutant, edit
+from manyheads.checks.hidden_check import Edit  # TEMPORARY
 
 LOW_FILLS = ("below_all", ("below", 1.0), "below_row", "lowest", "minus_largest")
 OF_HEADS = ("below_head", "below_head_fixed")  # for each head
@@ -51,9 +52,17 @@ def at(line, *groups, extra_changes=None):
             yield id_, edit(line, new, extra_changes)
 
 
-def mutants(id_, *edits):
-    """Return mutants of one misconception."""
-    return tuple((id_, mutation) for mutation in edits)
+def mutants(id_, *changes, replacing=""):
+    """Return mutants of one misconception.
+
+    Args:
+        changes: the new texts, or dicts with the new text for each text of the reference.
+        replacing: the text of the reference that new texts replace.
+    """
+    return tuple(
+        (id_, new) if isinstance(new, Edit) else Mutant(id_, new, replacing=replacing)
+        for new in changes
+    )
 
 
 def changed(changes):
