@@ -37,10 +37,11 @@ from manyheads.authoring.verify.wrong_programs import FaultBench
 from manyheads.box import open_box
 from manyheads.box.connection import Box
 from manyheads.box.level import Level
-from manyheads.checks.hidden_check import Edit, EditError
+from manyheads.checks.hidden_check import Edit
 from manyheads.checks.runner import target_of
 from manyheads.course import Course, Exercise, load_course
 from manyheads.diagnosis import Bank, BuiltMutant, load_bank
+from manyheads.diagnosis.bank import with_both_edits
 from manyheads.diagnosis.recording_file import read
 from manyheads.judge.grade_submission import Judge, Settings
 from manyheads.judge.judge_process import usable
@@ -152,10 +153,7 @@ def text_of_pair(
     """Return the text with both faults; None where the two edits exclude each other."""
     if not isinstance(first.change, Edit) or not isinstance(second.change, Edit):
         return _text_from_bank(exercise, {**first.faults, **second.faults})
-    try:
-        return second.change.apply(first.change.apply(bank.reference[1]))
-    except EditError:
-        return None
+    return with_both_edits(bank.reference[1], first.change, second.change)
 
 
 def _text_from_bank(exercise: Exercise, knobs: Mapping[str, object]) -> str:

@@ -117,9 +117,7 @@ def answers(text):
 def axes_unpacked(number):
     """Return a text that reads the sizes of exactly so many axes."""
     message = f"not enough values to unpack (expected {number}, got {{scores.dim()}})"
-    return (
-        f'if scores.dim() != {number}:\n        raise ValueError(f"{message}")\n    {FIRST_LINE}'
-    )
+    return f'if scores.dim() != {number}:\n        raise ValueError(f"{message}")\n    {FIRST_LINE}'
 
 
 def mask_of_size(number):

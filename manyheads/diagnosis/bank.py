@@ -212,20 +212,37 @@ class Bank:
     def combine(self, first: BuiltMutant, second: BuiltMutant) -> Namespace | None:
         """Return an attempt with the changes of both mutants, or None if they do not combine.
 
-        They do not if both change the same text or argument, or if only one mutant is an edit.
+        Two edits do not combine if they overlap, and two variants not if both change the same
+        argument. An edit and a variant never combine.
         """
-        if first.faults.keys() & second.faults.keys():
-            return None
         if isinstance(first.change, Edit) and isinstance(second.change, Edit):
             path, source = self.reference
+            edited = with_both_edits(source, first.change, second.change)
             try:
-                return namespace_of_source(second.change.apply(first.change.apply(source)), path)
-            # each edit runs on its own, but not both together
-            except (EditError, BrokenReference):
+                return None if edited is None else namespace_of_source(edited, path)
+            except BrokenReference:  # each edit runs on its own, but not both together
                 return None
         if isinstance(first.change, Edit) or isinstance(second.change, Edit) or self.make is None:
             return None
+        if first.change.keys() & second.change.keys():
+            return None
         return self.make(**first.change, **second.change)
+
+
+def with_both_edits(source: str, first: Edit, second: Edit) -> str | None:
+    """Return the source with two edits, or None if they change the same text.
+
+    One edit may keep the text that the other one changes, as it does if it inserts a line. Then the
+    order matters, so both orders are tried.
+    """
+    if first.changes.keys() & second.changes.keys():
+        return None
+    for earlier, later in ((first, second), (second, first)):
+        try:
+            return later.apply(earlier.apply(source))
+        except EditError:
+            continue
+    return None
 
 
 @lru_cache(maxsize=64)
