@@ -12,9 +12,9 @@ from manyheads.box.contents import PACKAGES
 from manyheads.box.worker import seccomp
 from manyheads.cli import results as command
 from manyheads.diagnosis import diagnose
-from manyheads.lines.search import RULES
-from manyheads.report.exports import FORMATS
-from manyheads.submission.platforms import ROWS
+from manyheads.lines.single_edits import RULES
+from manyheads.report.score_exports import FORMATS
+from manyheads.submission.download_layouts import ROWS
 
 ROOT = Path(__file__).parents[1]
 ENGINE, DOCS = ROOT / "manyheads", ROOT / "docs"
@@ -55,7 +55,7 @@ def test_every_platform_is_in_the_docs_and_in_the_cases() -> None:
     table = re.findall(r"^\| (\w+) ", (DOCS / "collect.md").read_text(), re.MULTILINE)
     cases = "".join(
         (ROOT / "tests" / "submission" / name).read_text()
-        for name in ("conftest.py", "test_platforms.py")
+        for name in ("conftest.py", "test_download_layouts.py")
     )
     assert [name for name in platforms if name not in table] == [], (
         "these have no row in docs/collect.md"

@@ -40,7 +40,7 @@ ENGINE = [
     "manyheads.judge.grade_submission",
     "manyheads.report.pages",
     "manyheads.authoring.class_repository",
-    "manyheads.authoring.verify.plugin",
+    "manyheads.authoring.verify.run_claims",
 ]
 NBGRADERS = [
     "nbgrader.apps.nbgraderapp",

@@ -17,18 +17,57 @@ from manyheads.checks.answer import Answer
 from manyheads.checks.hidden_check import Draw
 from manyheads.checks.runner import CallSequence, Implementation, ImplementationModule
 
-HEAD = """\
+HEAD = '''\
 # What checks ask and assert
 
 This page is made from the docstrings: `python -m docs.site.checks > docs/checks.md`. \
 [writing-exercises.md](writing-exercises.md)
 shows all of it at work. A check is a function with some of the arguments `attempt`, `reference` \
-and `draw`.
-"""
+and `draw`, and with
+fixtures of its file or of the conftest.py beside it:
+
+```python
+def split_oracle(x, n_head):
+    """Return each head as a slice of the channels: no view, no transpose."""
+    hd = x.shape[-1] // n_head
+    return torch.stack([x[..., h * hd : (h + 1) * hd] for h in range(n_head)], dim=1)
+
+
+@pytest.fixture
+def sizes(draw):
+    return draw.sizes(B=[7], T=[9, 11], nh=[5], hd=[6])
+
+
+@check(points=1.25, layer="values", hint="Which axis must be unpacked first?")
+def test_split_values(attempt, draw, sizes):
+    """splits channels into heads"""
+    x = draw(sizes.B, sizes.T, sizes.nh * sizes.hd)
+    assert_matches(attempt.split_heads(x, sizes.nh), split_oracle(x, sizes.nh))
+
+
+CONTRACT = function_contract(arguments, points=0.25)
+```
+
+Students read the docstring of a check as its title. A fixture returns its value, which is the \
+same throughout one check.
+Its arguments are other fixtures, or `request`, of which `request.module` is the file of the \
+check. The checks of the list
+`CONTRACT` are collected where it stands.
+'''
 # Fields of a call that the methods of an implementation set.
 NOT_ASKED = {"subject", "args", "kwargs", "only_build", "arrays", "returns", "then"}
 ASSERTS = [name for name in checks.__all__ if name.startswith(("assert_", "expect"))]
-OTHERS = ["Evidence", "Mutant", "Number", "check", "edit", "moved"]
+OTHERS = [
+    "Evidence",
+    "Mutant",
+    "Number",
+    "agrees",
+    "changed_positions",
+    "check",
+    "edit",
+    "function_contract",
+    "moved",
+]
 
 
 def checks_page() -> str:
@@ -39,7 +78,7 @@ def checks_page() -> str:
         *_options(),
     ]
     lines += [
-        "## A module: `attempt.module(…)`",
+        "## A module: `attempt.CausalAttention(…)`",
         "",
         _text(ImplementationModule),
         "",

@@ -2,10 +2,9 @@
 
 import torch
 
-from manyheads.checks import CheckFailed, assert_finite, assert_shape, expect
+from manyheads.checks import CheckFailed, agrees, assert_finite, assert_shape, expect
 
 from ._dropout import copies_of
-from ._functions import same
 
 P = 0.5
 KEPT, OTHERWISE = (
@@ -34,7 +33,7 @@ def judge_again(module, original, alike, resized):
     for order in ((original, alike, resized, original), (resized, alike, original, resized)):
         for n, (args, answer) in enumerate(zip(order, answers_of(module, order), strict=True), 1):
             assert_finite(answer)
-            if not same(answer.output, outputs.setdefault(id(args), answer.output)):
+            if not agrees(answer.output, outputs.setdefault(id(args), answer.output)):
                 expect(
                     fresh_one(module, args) is not None,
                     "two fresh instances answer the same call otherwise",
@@ -51,10 +50,10 @@ def judge_again(module, original, alike, resized):
     for n, (args, answer) in enumerate(
         zip(order, answers_of(awake, order, by_turns=True), strict=True), 1
     ):
-        if not same(answer.output, outputs[id(args)]):
+        if not agrees(answer.output, outputs[id(args)]):
             # differences that are due to chance or to training mode itself belong to other checks
             fresh = fresh_one(awake, args)
-            keeps_state = fresh is not None and not same(answer.output, fresh)
+            keeps_state = fresh is not None and not agrees(answer.output, fresh)
             expect(
                 not keeps_state,
                 f"in training and in eval mode by turns, call {n} of one instance {OTHERWISE}",
@@ -88,7 +87,7 @@ def answers_of(module, calls, by_turns=False):
 def fresh_one(module, args):
     """Return the output of a fresh instance, or None if another seed gives another output."""
     output, repeat = (module.asking(random=True, seed=seed)(*args).output for seed in (0, 1))
-    return output if same(output, repeat) else None
+    return output if agrees(output, repeat) else None
 
 
 def judge_modes_again(subject, attempt, draw):
@@ -113,13 +112,13 @@ def judge_modes_again(subject, attempt, draw):
         awake, asleep, again = (answer.output for answer in calls.ask())
         assert_shape(again, awake.shape)
         assert_finite(asleep)
-        if not same(asleep, asleep[:1].expand_as(asleep)):
+        if not agrees(asleep, asleep[:1].expand_as(asleep)):
             fresh = module.asking(random=True)(copies).output
             evidence = (
                 "in eval mode, after training, copies of one token get different answers: dropout"
                 " is still at work"
             )
-            expect(not same(fresh, fresh[:1].expand_as(fresh)), evidence, KEPT)
+            expect(not agrees(fresh, fresh[:1].expand_as(fresh)), evidence, KEPT)
         baseline, after = (
             float((output.abs() <= 1e-4 * asleep.abs().max()).double().mean())
             for output in (awake, again)

@@ -11,6 +11,7 @@ from types import SimpleNamespace
 import torch
 
 from manyheads.checks import (
+    agrees,
     assert_finite,
     assert_matches,
     assert_refused,
@@ -19,11 +20,10 @@ from manyheads.checks import (
     expect,
 )
 from manyheads.checks.asserts import HALF_PRECISION, assert_near
+from manyheads.checks.gradients import expect_gradients, is_cut, weights_without_effect
 
 from . import _again
 from . import _layers as layer
-from ._functions import agree, same
-from ._gradients import expect_gradients, is_cut, weights_without_effect
 from ._moved_later import moved_after_a_call
 
 DEEP = 44.0  # scores can lie this far below 0: the number that hides a key must lie deeper
@@ -248,11 +248,11 @@ def asked_of(subject, judge, title="", hint=None, **mark):
     """Return a check of this subject, made from a function that several exercises share.
 
     Args:
-        subject: a Subject; or for functions a `calls_of`, their Sizes, or a name.
-        judge: the shared function. It gets the arguments that its signature names: `subject` or
-            `calls_of`, both of which are the subject; `attempt`, `reference` and `draw`; sizes of
-            the subject, `s`; `weights` and `inputs` of these sizes, and the first input, `x`;
-            `agree`, which fails unless the attempt gives what the reference gives.
+        subject: a Subject, or Sizes.
+        judge: the shared function. It gets the arguments that its signature names: `subject`;
+            `attempt`, `reference` and `draw`; sizes of the subject, `s`; `weights` and `inputs` of
+            these sizes, and the first input, `x`; `agree`, which fails unless the attempt gives
+            what the reference gives.
         title: the check's title if it is not the docstring of `judge`.
         hint: the check's hint if it is not the hint of `judge`.
         mark: points, for example, in place of those of `judge`.
@@ -265,14 +265,12 @@ def asked_of(subject, judge, title="", hint=None, **mark):
     def check(attempt, reference, draw):
         fixtures = {
             "subject": subject,
-            "calls_of": subject,
             "attempt": attempt,
             "reference": reference,
             "draw": draw,
         }
         if "agree" in names:
-            ask = subject.assert_matches if isinstance(subject, Subject) else agree
-            fixtures["agree"] = partial(ask, attempt, reference)
+            fixtures["agree"] = partial(subject.assert_matches, attempt, reference)
         if "s" in names:
             fixtures["s"] = (subject if isinstance(subject, Sizes) else subject.sizes)(draw)
         if "weights" in names:
@@ -600,7 +598,7 @@ def steady(subject, attempt, s, weights, inputs):
         expect(False, evidence, "" if narrow else suspect)
     awake = "training mode gives another output than eval mode: no dropout is asked for here"
     expect(torch.equal(output(1, training=True), output(2, training=True)), awake, "dropout_extra")
-    expect(same(output(1, training=True), eval_output), awake)
+    expect(agrees(output(1, training=True), eval_output), awake)
 
 
 @layer.hygiene(

@@ -6,11 +6,11 @@ from functools import partial
 import torch
 
 from manyheads.checks import assert_gradients_match, assert_matches, assert_shape, expect, moved
+from manyheads.checks.gradients import is_cut, weights_without_effect
 
 from . import _again, _modules
 from . import _layers as layer
 from ._dropout import LONE_COPIES, RARE, copies_of, expect_gradients_awake, is_dropped
-from ._gradients import is_cut, weights_without_effect
 from ._modules import changed
 from ._moved_later import moved_after_a_call
 

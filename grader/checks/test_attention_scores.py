@@ -5,36 +5,52 @@ The functions compare, share out and mix, with any number of leading dimensions.
 
 import torch
 
-from manyheads.checks import assert_matches, assert_shape, expect
+from manyheads.checks import (
+    assert_differs,
+    assert_matches,
+    assert_shape,
+    check,
+    expect,
+    function_contract,
+)
 from manyheads.checks.asserts import TOLERANCE
 
 from ._conditions import of_queries_keys_values, of_scores, of_tokens
-from ._functions import (
-    device,
-    dtype,
-    expect_same_alone,
-    expect_unscaled,
-    gradients,
-    leaves_its_arguments,
-    same,
-    shapes,
-)
-from ._modules import Layers, Sizes, asked_of
+from ._functions import expect_same_alone, expect_shapes, expect_unscaled
 
-SIZES = Sizes(B=[5], H=[3], Tq=(9, 12), Tk=(9, 12), hd=[7], hv=(13, 15))
-LARGE = Sizes(B=[5, 7], Tq=(40, 64), Tk=(40, 64), hd=(11, 13), hv=(17, 25))
-layer = Layers(SIZES)
+SIZES = {"B": [5], "H": [3], "Tq": (9, 12), "Tk": (9, 12), "hd": [7], "hv": (13, 15)}
+LARGE = {"B": [5, 7], "Tq": (40, 64), "Tk": (40, 64), "hd": (11, 13), "hv": (17, 25)}
 
 
-def agree_when_large(agree, draw, name):
-    """Fail unless a call with many tokens gives what the reference gives."""
-    args = list(calls_of(draw, LARGE(draw))[name].values())
-    agree(name, {f"for {args[0].shape[-2]} tokens, the output of {name}": args})
+def simplified_oracle(x):
+    return weights_oracle(x @ x.mT) @ x
 
 
-def calls_of(draw, s=None):
-    """Return every function with arguments for it by name, one leading dimension each."""
-    s = s or SIZES(draw)
+def scores_oracle(q, k):
+    return torch.einsum("...qc,...kc->...qk", q, k) * q.shape[-1] ** -0.5
+
+
+def weights_oracle(scores):
+    """Return the exponentials of each row over their sum: no softmax."""
+    exponentials = scores.exp()
+    return exponentials / exponentials.sum(-1, keepdim=True)
+
+
+def attend_oracle(q, k, v):
+    return weights_oracle(scores_oracle(q, k)) @ v
+
+
+ORACLES = {
+    "simplified_attention": simplified_oracle,
+    "attention_scores": scores_oracle,
+    "attention_weights": weights_oracle,
+    "attend": attend_oracle,
+}
+
+
+def arguments(draw, choices=SIZES):
+    """Return arguments of every function by name, with one leading dimension."""
+    s = draw.sizes(**choices)
     return {
         "simplified_attention": {"x": draw(s.B, s.Tq, s.hd, scale=0.7)},
         "attention_scores": {"q": draw(s.B, s.Tq, s.hd), "k": draw(s.B, s.Tk, s.hd)},
@@ -47,115 +63,134 @@ def calls_of(draw, s=None):
     }
 
 
-test_shapes = asked_of(calls_of, shapes)
+def expect_right(attempt, name, label, *args):
+    """Fail unless the function gives what its oracle gives."""
+    assert_matches(attempt.call(name, *args), ORACLES[name](*args), label)
 
 
-@layer.causality(0.5, "Count axes from the end: the last is −1, the one before it −2.")
-def test_leading_dimensions(attempt, draw, s):
+def expect_right_when_large(attempt, draw, name):
+    """Fail unless a call with many tokens gives what the oracle gives."""
+    args = [*arguments(draw, LARGE)[name].values()]
+    label = f"for {args[0].shape[-2]} tokens, the output of {name}"
+    expect_right(attempt, name, label, *args)
+
+
+@check(points=0.25, layer="shape")
+def test_shapes(attempt, reference, draw):
+    """takes its arguments by name and gives one tensor of the right shape"""
+    expect_shapes(attempt, reference, arguments(draw))
+
+
+@check(
+    points=0.5,
+    layer="causality",
+    hint="Count axes from the end: the last is −1, the one before it −2.",
+)
+def test_leading_dimensions(attempt, draw, sizes):
     """gives a sequence in a batch the same as alone"""
-    qkv = [draw(s.B, s.H, s.Tq, s.hd) for _ in range(3)]
+    B, H, Tq, Tk, hd, _ = vars(sizes).values()
+    qkv = [draw(B, H, Tq, hd) for _ in range(3)]
     calls = {
-        "simplified_attention": [draw(2, s.B, s.H, s.Tq, s.hd, scale=0.7)],
+        "simplified_attention": [draw(2, B, H, Tq, hd, scale=0.7)],
         "attention_scores": qkv[:2],
-        "attention_weights": [draw(s.B, s.H, s.Tq, s.Tk)],
+        "attention_weights": [draw(B, H, Tq, Tk)],
         "attend": qkv,
     }
     for name, args in calls.items():
-        width = s.Tq if name == "attention_scores" else args[-1].shape[-1]
-        at = tuple(size - 1 for size in args[0].shape[:-2])
-        expect_same_alone(attempt, name, args, (), (*args[0].shape[:-1], width), at, f"at {at}")
+        width = Tq if name == "attention_scores" else args[-1].shape[-1]
+        last_index = tuple(size - 1 for size in args[0].shape[:-2])
+        shape = (*args[0].shape[:-1], width)
+        expect_same_alone(attempt, name, args, (), shape, last_index, f"at {last_index}")
 
 
-@layer.values(0.75, "Three steps, two matrix products. What joins the tokens in each?")
-def test_simplified_attention(agree, draw, s):
+@check(
+    points=0.75,
+    layer="values",
+    hint="Three steps, two matrix products. What joins the tokens in each?",
+)
+def test_simplified_attention(attempt, draw, sizes):
     """mixes tokens by softmax(x xᵀ)"""
-    x = draw(s.Tq, s.hd, scale=0.7)
+    x = draw(sizes.Tq, sizes.hd, scale=0.7)
     table = x @ x.mT
     later = torch.ones_like(table).triu(1).bool()
-    guesses = {
-        "the scores are scaled: this bare form asks for no scale": (
-            torch.softmax(table / s.hd**0.5, -1) @ x
-        ),
-        "later tokens are masked: nothing is masked here": (
-            torch.softmax(table.masked_fill(later, -torch.inf), -1) @ x
-        ),
-        "the shares of each key sum to 1, not those of each query": torch.softmax(table, -1).mT @ x,
-    }
-    agree("simplified_attention", {"": (x,)}, guesses)
-    agree_when_large(agree, draw, "simplified_attention")
+    y = attempt.simplified_attention(x)
+    scaled = weights_oracle(table / sizes.hd**0.5) @ x
+    masked = weights_oracle(table.masked_fill(later, -torch.inf)) @ x
+    by_key = weights_oracle(table).mT @ x
+    assert_differs(y, scaled, "the scores are scaled: this bare form asks for no scale")
+    assert_differs(y, masked, "later tokens are masked: nothing is masked here")
+    assert_differs(y, by_key, "the shares of each key sum to 1, not those of each query")
+    assert_matches(y, simplified_oracle(x))
+    expect_right_when_large(attempt, draw, "simplified_attention")
 
 
-@layer.values(0.75, "How many products were summed to make one score?")
-def test_attention_scores(attempt, reference, agree, draw, s):
+@check(points=0.75, layer="values", hint="How many products were summed to make one score?")
+def test_attention_scores(attempt, draw, sizes):
     """divides q kᵀ by √head_dim"""
-    q, k = draw(s.B, s.Tq, s.hd), draw(s.B, s.Tk, s.hd)
-    got, want = (
-        attempt.call("attention_scores", q, k).output,
-        reference.call("attention_scores", q, k).output,
-    )
-    expect_unscaled(got, want)
-    assert_matches(got, want, "the scores")
+    B, _, Tq, Tk, hd, _ = vars(sizes).values()
+    q, k = draw(B, Tq, hd), draw(B, Tk, hd)
+    scores = attempt.attention_scores(q, k)
+    expect_unscaled(scores, scores_oracle(q, k))
+    assert_matches(scores, scores_oracle(q, k), "the scores")
     # with these sizes a product without the transpose fits, and so does one with .T
-    q, k = draw(s.hd, s.Tq, s.hd), draw(s.hd, s.hd, s.hd)
-    agree("attention_scores", {"with as many keys and tables as channels, the scores": (q, k)})
-    agree_when_large(agree, draw, "attention_scores")
+    label = "with as many keys and tables as channels, the scores"
+    expect_right(attempt, "attention_scores", label, draw(hd, Tq, hd), draw(hd, hd, hd))
+    expect_right_when_large(attempt, draw, "attention_scores")
 
 
-@layer.values(0.75, "Whose shares must sum to 1: those of a query or those of a key?")
-def test_attention_weights(attempt, reference, agree, draw, s):
+@check(
+    points=0.75,
+    layer="values",
+    hint="Whose shares must sum to 1: those of a query or those of a key?",
+)
+def test_attention_weights(attempt, draw, sizes):
     """shares out each query's attention over the keys"""
-    scores = draw(s.B, s.Tq, s.Tk, scale=2.0)
-    got, want = (
-        attempt.call("attention_weights", scores),
-        reference.call("attention_weights", scores),
-    )
-    w = got.output
-    assert_shape(w, want.output.shape, "the weights")
-    expect(
-        not (w < -TOLERANCE).any(),
-        f"{int((w < -TOLERANCE).sum())} of {w.numel()} weights are negative",
-    )
+    scores = draw(sizes.B, sizes.Tq, sizes.Tk, scale=2.0)
+    w = attempt.attention_weights(scores).output
+    assert_shape(w, scores.shape, "the weights")
+    negative = w < -TOLERANCE
+    expect(not negative.any(), f"{int(negative.sum())} of {w.numel()} weights are negative")
     sums = {
         "each key's weights": w.sum(-2),
         "the weights of a whole table": w.sum((-2, -1)),
         "all weights": w.sum(),
     }
     for label, total in sums.items():
-        expect(not same(total, torch.ones_like(total)), f"{label} sum to 1: each query's should")
-    expect(same(w.sum(-1), torch.ones_like(w[..., 0])), "the weights of one query do not sum to 1")
-    assert_matches(got, want, "the weights")
-    agree_when_large(agree, draw, "attention_weights")
+        assert_differs(total, torch.ones_like(total), f"{label} sum to 1: each query's should")
+    are_shares = ((w.sum(-1) - 1).abs() <= TOLERANCE).all()
+    expect(are_shares, "the weights of one query do not sum to 1")
+    assert_matches(w, weights_oracle(scores), "the weights")
+    expect_right_when_large(attempt, draw, "attention_weights")
 
 
-@layer.values(0.75, "Compare with the keys, carry home the values.")
-def test_attend(reference, agree, draw, s):
+@check(points=0.75, layer="values", hint="Compare with the keys, carry home the values.")
+def test_attend(attempt, draw, sizes):
     """mixes the values by the weights"""
-    q, k, v = (draw(s.B, s.Tq, s.hd) for _ in range(3))
-    guesses = {
-        "the keys are mixed, not the values": reference.call("attend", q, k, k).output,
-        "the queries are mixed, not the values": reference.call("attend", q, k, q).output,
-        "the plain mean of the values comes out": v.mean(-2, keepdim=True).expand_as(v),
-    }
-    agree("attend", {"": (q, k, v)}, guesses)
-    q, k, v = draw(s.B, s.Tq, s.hd), draw(s.B, s.Tk, s.hd), draw(s.B, s.Tk, s.hv)
-    agree("attend", {"with keys of another number": (q, k, v)})
-    agree_when_large(agree, draw, "attend")
+    B, _, Tq, Tk, hd, hv = vars(sizes).values()
+    q, k, v = (draw(B, Tq, hd) for _ in range(3))
+    y = attempt.attend(q, k, v)
+    mean = v.mean(-2, keepdim=True).expand_as(v)
+    assert_differs(y, attend_oracle(q, k, k), "the keys are mixed, not the values")
+    assert_differs(y, attend_oracle(q, k, q), "the queries are mixed, not the values")
+    assert_differs(y, mean, "the plain mean of the values comes out")
+    assert_matches(y, attend_oracle(q, k, v))
+    qkv = draw(B, Tq, hd), draw(B, Tk, hd), draw(B, Tk, hv)
+    expect_right(attempt, "attend", "with keys of another number", *qkv)
+    expect_right_when_large(attempt, draw, "attend")
 
 
-@layer.values(0.25)
-def test_single_token(agree, draw, s):
+@check(points=0.25, layer="values")
+def test_single_token(attempt, draw, sizes):
     """works where there is one token, one query or one key"""
-    token, keys, values = draw(s.B, 1, s.hd), draw(s.B, s.Tk, s.hd), draw(s.B, s.Tk, s.hv)
-    agree("simplified_attention", {"the output for a single token": (token,)})
-    agree("attend", {"the output for a single query": (token, keys, values)})
-    agree("attend", {"the output for a single key": (keys, token, values[:, :1].clone())})
+    B, _, _, Tk, hd, hv = vars(sizes).values()
+    token, keys, values = draw(B, 1, hd), draw(B, Tk, hd), draw(B, Tk, hv)
+    expect_right(attempt, "simplified_attention", "the output for a single token", token)
+    expect_right(attempt, "attend", "the output for a single query", token, keys, values)
+    one_value = values[:, :1].clone()
+    expect_right(attempt, "attend", "the output for a single key", keys, token, one_value)
 
 
-test_gradients = asked_of(calls_of, gradients)
-test_leaves_its_arguments = asked_of(calls_of, leaves_its_arguments)
-test_dtype = asked_of(calls_of, dtype)
-test_device = asked_of(calls_of, device)
-
+CONTRACT = function_contract(arguments, points=0.25)
 
 PRECONDITIONS = {
     "simplified_attention": of_tokens("simplified_attention"),

@@ -3,77 +3,50 @@
 They ask which keys a query may look at, and which number is written where it may not look.
 """
 
-from functools import partial
-
 import torch
 
 from manyheads.checks import (
     CheckFailed,
+    assert_differs,
     assert_finite,
     assert_matches,
     assert_same,
     assert_shape,
+    check,
     expect,
+    function_contract,
 )
 from manyheads.checks.asserts import TOLERANCE, difference
+from manyheads.checks.gradients import is_cut_in_part
 
 from ._conditions import of_scores
-from ._functions import (
-    device,
-    dtype,
-    is_cut_in_part,
-    leaves_its_arguments,
-    mask_is_boolean,
-    restricted,
-    seen_in,
-    shapes,
-)
-from ._modules import Layers, Sizes, asked_of
+from ._functions import expect_boolean_mask, expect_shapes, seen_in
 
 # Scores reach down to −50. A finite fill must lie so far below that its weight is 0.
 DEEP = -45.0
 # hidden scores lie this far above the ones that are seen: subtracting 30 does not hide them
 FAR = 45.0
 LARGE = 40, 64  # more tokens than anybody tries by hand
-SIZES = Sizes(B=[5], H=[3], T=[9], U=[11])
-layer = Layers(SIZES)
+SIZES = {"B": [5], "H": [3], "T": [9], "U": [11]}
 
 
-def calls_of(draw, mask=None):
-    """Return the functions of scores, with arguments for them by name.
-
-    Args:
-        mask: the mask of mask_scores, by default a random one.
-    """
-    s = SIZES(draw)
-    scores = draw(s.B, s.T, s.U if mask is None else mask.shape[1])
-    mask = random_mask(draw, s.T, s.U) if mask is None else mask
-    return {
-        "mask_scores": {"scores": scores, "mask": mask},
-        "causal_weights": {"scores": draw(s.B, s.T, s.T)},
-    }
-
-
-def all_of(draw, square=False):
-    """Return all functions, with arguments for them by name.
-
-    Args:
-        square: whether there are as many keys as queries, and nothing is hidden.
-    """
-    s = SIZES(draw)
-    mask = torch.ones(s.T, s.T, dtype=torch.bool) if square else random_mask(draw, s.T, s.U)
-    return {"causal_mask": {"T": s.T}, **calls_of(draw, mask)}
-
-
-masks_of, on_device = restricted(all_of, "causal_mask"), partial(all_of, square=True)
-
-
-def may_look(rows, columns):
-    """Return the oracle's mask: whether each query may look at each key."""
+def may_look(T):
+    """Return whether each query may look at each key: (T, T)."""
     mask = []
-    for query in range(rows):
-        mask.append([key <= query for key in range(columns)])
+    for query in range(T):
+        mask.append([key <= query for key in range(T)])
     return torch.tensor(mask)
+
+
+def weights_oracle(scores, mask):
+    """Return the exponentials of visible scores over their sum: no −inf, no softmax."""
+    exponentials = scores.exp() * mask
+    return exponentials / exponentials.sum(-1, keepdim=True)
+
+
+def after_softmax(scores):
+    """Return the weights of masked scores: a finite minimum and −inf give the same."""
+    return torch.softmax(scores.double(), dim=-1)
 
 
 def random_mask(draw, *shape):
@@ -82,214 +55,234 @@ def random_mask(draw, *shape):
     return (order < 1) | ((order < shape[-1] - 1) & (draw(*shape) > 0))
 
 
-def after_softmax(scores):
-    """Return the weights of masked scores: a finite minimum and −inf give the same."""
-    return torch.softmax(scores.double(), dim=-1)
+def arguments(draw):
+    """Return arguments of the functions of scores by name."""
+    s = draw.sizes(**SIZES)
+    scores, mask = draw(s.B, s.T, s.U), random_mask(draw, s.T, s.U)
+    return {
+        "mask_scores": {"scores": scores, "mask": mask},
+        "causal_weights": {"scores": draw(s.B, s.T, s.T)},
+    }
 
 
-def assert_gradient(attempt, reference, name, cotangent, visible, scores, *extra_args):
-    """Fail unless the gradient of the scores arrives, and is right where a query may look."""
-    got, want = (
-        c.asking(cotangent=cotangent).call(name, scores, *extra_args) for c in (attempt, reference)
-    )
-    assert_shape(got, cotangent.shape, f"the output of {name}")
-    gradient = got.gradient("args.0")
-    if gradient is None:
-        moved = after_softmax(attempt.call(name, scores.roll(1, -1) + 1, *extra_args).output)
-        baseline = after_softmax(got.output)
-        cut = bool(baseline.isfinite().all()) and difference(moved, baseline) > TOLERANCE
-        evidence = (
-            f"{name}: no gradient reaches the scores" + ", though the output depends on them" * cut
-        )
-        raise CheckFailed(evidence, "gradient_cut" if cut else "")
-    assert_shape(gradient, scores.shape, f"the gradient of {name}")
-    zero = torch.zeros(())
-    expected = torch.where(visible, want.gradient("args.0"), zero)
-    try:
-        assert_matches(
-            torch.where(visible, gradient, zero), expected, f"{name}: the gradient of the scores"
-        )
-    except CheckFailed as fault:
-        raise CheckFailed(
-            str(fault), "gradient_cut" if is_cut_in_part(attempt, got, want, cotangent) else ""
-        ) from None
+def all_arguments(draw):
+    """Return arguments of all functions by name."""
+    s = draw.sizes(**SIZES)
+    return with_mask(draw, s, random_mask(draw, s.T, s.U))
 
 
-test_shapes = asked_of(all_of, shapes)
-test_mask_is_boolean = asked_of(masks_of, mask_is_boolean)
+def unmasked_arguments(draw):
+    """Return the same with as many keys as queries, and a mask that hides nothing."""
+    s = draw.sizes(**SIZES)
+    return with_mask(draw, s, torch.ones(s.T, s.T, dtype=torch.bool))
 
 
-@layer.values(0.5, "Rows look, columns are looked at, and True means: may look.")
-def test_causal_mask(attempt, draw, s):
+def with_mask(draw, s, mask):
+    return {
+        "causal_mask": {"T": s.T},
+        "mask_scores": {"scores": draw(s.B, *mask.shape), "mask": mask},
+        "causal_weights": {"scores": draw(s.B, s.T, s.T)},
+    }
+
+
+@check(points=0.25, layer="shape")
+def test_shapes(attempt, reference, draw):
+    """takes its arguments by name and gives one tensor of the right shape"""
+    expect_shapes(attempt, reference, all_arguments(draw))
+
+
+@check(
+    points=0.25,
+    layer="hygiene",
+    hint="What is the dtype of a comparison, or of torch.ones without dtype=?",
+)
+def test_mask_is_boolean(attempt, draw):
+    """makes a boolean mask"""
+    T = all_arguments(draw)["causal_mask"]["T"]
+    expect_boolean_mask("causal_mask", attempt.causal_mask(T))
+
+
+@check(
+    points=0.5, layer="values", hint="Rows look, columns are looked at, and True means: may look."
+)
+def test_causal_mask(attempt, draw, sizes):
     """lets every token see itself and the past, and nothing else"""
-    sizes = (s.T, s.U, 1, draw.integer(*LARGE))
-    masks = [attempt.call("causal_mask", size).output for size in sizes]
-    for size, mask in zip(sizes, masks, strict=True):
-        assert_shape(mask, (size, size), f"causal_mask({size})")
-        actual, expected = seen_in(mask, masks[0]), may_look(size, size)
-        sees_itself, past = bool(actual.diagonal().all()), bool(actual[expected].all())
-        at = [
-            f"for T = {size}, row {i}, column {j}"
-            for i, j in (actual != expected).nonzero().tolist()
-        ]
-        expect(
-            not at or size == 1 or not torch.equal(actual, expected.mT),
-            "past and future are swapped: rows look",
-        )
-        expect(
-            not at or not torch.equal(actual, ~expected),
-            "True and False are swapped: True means may look",
-        )
-        expect(sees_itself, f"for T = {size}, a token may not see itself")
-        expect(past, f"{at[0] if at else ''}: a token of the past is hidden")
-        expect(not at, f"{at[0] if at else ''}: a token of the future may be seen")
+    lengths = (sizes.T, sizes.U, 1, draw.integer(*LARGE))
+    masks = [attempt.causal_mask(T).output for T in lengths]
+    for T, mask in zip(lengths, masks, strict=True):
+        assert_shape(mask, (T, T), f"causal_mask({T})")
+        actual, expected = seen_in(mask, masks[0]), may_look(T)
+        if torch.equal(actual, expected):
+            continue
+        is_swapped = T > 1 and torch.equal(actual, expected.mT)
+        is_inverted = torch.equal(actual, ~expected)
+        row, column = (actual != expected).nonzero()[0].tolist()
+        label = f"for T = {T}, row {row}, column {column}"
+        expect(not is_swapped, "past and future are swapped: rows look")
+        expect(not is_inverted, "True and False are swapped: True means may look")
+        expect(actual.diagonal().all(), f"for T = {T}, a token may not see itself")
+        expect(actual[expected].all(), f"{label}: a token of the past is hidden")
+        raise CheckFailed(f"{label}: a token of the future may be seen")
 
 
-@layer.finite(0.25, "Is there a row that sees no key, or a zero that meets an infinity?")
-def test_finite(attempt, draw, s):
+@check(
+    points=0.25,
+    layer="finite",
+    hint="Is there a row that sees no key, or a zero that meets an infinity?",
+)
+def test_finite(attempt, draw, sizes):
     """gives weights without NaN"""
-    assert_finite(attempt.call("causal_weights", draw(s.B, s.T, s.T)), "the weights")
+    scores = draw(sizes.B, sizes.T, sizes.T)
+    assert_finite(attempt.causal_weights(scores), "the weights")
 
 
-@layer.values(0.25, "What is hidden must be gone before the softmax shares out.")
-def test_rows_sum_to_one(attempt, draw, s):
+@check(
+    points=0.25, layer="values", hint="What is hidden must be gone before the softmax shares out."
+)
+def test_rows_sum_to_one(attempt, draw, sizes):
     """shares out exactly one unit for each query"""
-    for size in (s.T, 1):
-        weights = attempt.call("causal_weights", draw(s.B, size, size)).output
-        assert_shape(weights, (s.B, size, size), "the weights")
-        off = (weights.sum(-1) - 1).abs().amax(0)
-        bad = [i for i, worst in enumerate(off.tolist()) if not worst <= TOLERANCE]
+    for T in (sizes.T, 1):
+        weights = attempt.causal_weights(draw(sizes.B, T, T)).output
+        assert_shape(weights, (sizes.B, T, T), "the weights")
+        is_one = ((weights.sum(-1) - 1).abs() <= TOLERANCE).all(0)
+        bad = (~is_one).nonzero().flatten().tolist()
+        first_bad = bad[0] if bad else 0
         expect(
-            not bad,
-            f"with T = {size}, {len(bad)} of {size} rows do not sum to 1, row"
-            f" {bad[0] if bad else 0} first",
+            not bad, f"with T = {T}, {len(bad)} of {T} rows do not sum to 1, row {first_bad} first"
         )
 
 
-@layer.causality(0.25, "Change a hidden score: may any weight move?")
-def test_causality(attempt, draw, s):
+@check(points=0.25, layer="causality", hint="Change a hidden score: may any weight move?")
+def test_causality(attempt, draw, sizes):
     """gives no weight to the future, and does not depend on it"""
-    scores, hidden = draw(s.B, s.T, s.T) + DEEP, ~may_look(s.T, s.T)
-    weights = attempt.call("causal_weights", scores)
-    edited = attempt.call(
-        "causal_weights", scores + hidden * (FAR + draw(s.B, s.T, s.T, scale=3.0))
-    )
-    assert_shape(weights, scores.shape, "the weights")
-    ahead = (weights.output.abs() * hidden).amax(0)
-    i, j = divmod(int(ahead.argmax()), s.T)
-    expect(
-        float(ahead.max()) <= TOLERANCE,
-        f"query {i} gives a weight to key {j}, which lies in its future",
-    )
+    shape = (sizes.B, sizes.T, sizes.T)
+    scores, hidden = draw(*shape) + DEEP, ~may_look(sizes.T)
+    weights = attempt.causal_weights(scores)
+    edited = attempt.causal_weights(scores + hidden * (FAR + draw(*shape, scale=3.0)))
+    assert_shape(weights, shape, "the weights")
+    ahead = (weights.abs() * hidden).amax(0)
+    query, key = divmod(int(ahead.argmax()), sizes.T)
+    evidence = f"query {query} gives a weight to key {key}, which lies in its future"
+    expect(ahead.max() <= TOLERANCE, evidence)
     assert_same(weights, edited, "scores above the diagonal were edited, and weights moved")
 
 
-@layer.values(0.5, "Which number does e to its power turn into exactly nothing?")
-def test_mask_scores(attempt, reference, draw, s):
+@check(
+    points=0.5, layer="values", hint="Which number does e to its power turn into exactly nothing?"
+)
+def test_mask_scores(attempt, draw, sizes):
     """writes −inf where the mask is False and keeps the rest"""
-    ordinary, large = (s.T, s.U), (draw.integer(*LARGE), draw.integer(*LARGE))
-    for offset, lift, sizes in (
-        (0.0, 0.0, ordinary),
-        (DEEP, 0.0, ordinary),
-        (DEEP, FAR, ordinary),
-        (0.0, 0.0, large),
+    ordinary, large = (sizes.T, sizes.U), (draw.integer(*LARGE), draw.integer(*LARGE))
+    for shape, among, offset, lift in (
+        (ordinary, "ordinary scores", 0.0, 0.0),
+        (ordinary, "low scores", DEEP, 0.0),
+        (ordinary, "scores far below its own", DEEP, FAR),
+        (large, "ordinary scores", 0.0, 0.0),
     ):
-        mask = random_mask(draw, *sizes)
-        scores = draw(s.B, *sizes) + offset + lift * ~mask
-        got = attempt.call("mask_scores", scores, mask).output
-        assert_shape(got, scores.shape, "the masked scores")
-        expect(
-            not got.isnan().any(),
-            f"{int(got.isnan().sum())} of {got.numel()} masked scores are NaN",
-        )
-        visible, hidden = torch.where(mask, got, 0.0), after_softmax(got) * ~mask
-        inverted = (
-            difference(torch.where(mask, 0.0, got), torch.where(mask, 0.0, scores)) <= TOLERANCE
-        )
-        expect(not inverted or mask.all(), "scores whose mask is False are still there")
-        assert_matches(visible, torch.where(mask, scores, 0.0), "what the mask lets through")
-        enough = bool((hidden <= TOLERANCE).all())
-        among = "ordinary scores"
-        if offset:
-            among = "scores far below its own" if lift else "low scores"
-        expect(
-            enough,
-            f"a hidden key still gets a share of {float(hidden.nan_to_num(1.0).max()):.0%} among"
-            f" {among}",
-        )
-        want = reference.call("mask_scores", scores, mask).output
-        assert_matches(after_softmax(got), after_softmax(want), "the softmax of the masked scores")
+        mask = random_mask(draw, *shape)
+        scores = draw(sizes.B, *shape) + offset + lift * ~mask
+        masked = attempt.mask_scores(scores, mask).output
+        assert_shape(masked, scores.shape, "the masked scores")
+        count = int(masked.isnan().sum())
+        expect(not count, f"{count} of {masked.numel()} masked scores are NaN")
+        distance = difference(masked.masked_fill(mask, 0), scores.masked_fill(mask, 0))
+        is_inverted = distance <= TOLERANCE and not mask.all()
+        expect(not is_inverted, "scores whose mask is False are still there")
+        visible = masked.masked_fill(~mask, 0)
+        assert_matches(visible, scores.masked_fill(~mask, 0), "what the mask lets through")
+        weights = after_softmax(masked)
+        share = float((weights * ~mask).nan_to_num(1.0).max())
+        expect(share <= TOLERANCE, f"a hidden key still gets a share of {share:.0%} among {among}")
+        assert_matches(weights, weights_oracle(scores, mask), "the softmax of the masked scores")
 
 
-@layer.causality(0.25, "Let broadcasting do it, and count axes from the end.")
-def test_leading_dimensions(attempt, draw, s):
+@check(points=0.25, layer="causality", hint="Let broadcasting do it, and count axes from the end.")
+def test_leading_dimensions(attempt, draw, sizes):
     """serves any leading dimensions, and masks that are broadcast over them"""
-    scores, mask, keys = (
-        draw(s.B, s.H, s.T, s.U),
-        random_mask(draw, s.B, 1, s.T, s.U),
-        random_mask(draw, s.U),
-    )
-    calls = (
-        ("mask_scores", (scores, mask), (scores[-1, -1].clone(), mask[-1, 0].clone())),
-        ("mask_scores", (scores, keys), (scores[-1, -1].clone(), keys.expand(s.T, -1).clone())),
-    )
-    square = draw(s.B, s.H, s.T, s.T)
-    for name, args, alone in (*calls, ("causal_weights", (square,), (square[-1, -1].clone(),))):
+    B, H, T, U = vars(sizes).values()
+    scores, mask, keys = draw(B, H, T, U), random_mask(draw, B, 1, T, U), random_mask(draw, U)
+    square = draw(B, H, T, T)
+    last_scores, last_mask = scores[-1, -1].clone(), mask[-1, 0].clone()
+    for name, args, alone in (
+        ("mask_scores", (scores, mask), (last_scores, last_mask)),
+        ("mask_scores", (scores, keys), (last_scores, keys.expand(T, -1).clone())),
+        ("causal_weights", (square,), (square[-1, -1].clone(),)),
+    ):
         batched = attempt.call(name, *args)
         assert_shape(batched, args[0].shape, f"the output of {name}")
         evidence = (
             f"{name}: what stands last of the leading dimensions gives something else when it"
             " stands alone"
         )
-        assert_same(batched.output[-1, -1], attempt.call(name, *alone), evidence)
+        assert_same(batched[-1, -1], attempt.call(name, *alone), evidence)
 
 
-@layer.values(0.5, "First hide, then share out.")
-def test_causal_weights(attempt, reference, agree, draw, s):
+@check(points=0.5, layer="values", hint="First hide, then share out.")
+def test_causal_weights(attempt, draw, sizes):
     """shares out attention over itself and the past"""
-    ordinary, low, large = (
-        draw(s.B, s.T, s.T),
-        draw(s.B, s.T, s.T) + DEEP,
-        draw(s.B, *2 * (draw.integer(*LARGE),)),
-    )
-    with_zeros = ordinary * (torch.arange(s.T) % 3 > 0)
-    suffixes = ("", " of low scores", " of scores of which some are 0", "")
-    for scores, suffix in zip((ordinary, low, with_zeros, large), suffixes, strict=True):
-        guesses = {"the weights are those without any mask": after_softmax(scores)}
-        agree("causal_weights", {f"the weights{suffix}": (scores,)}, guesses)
+    B, _, T, _ = vars(sizes).values()
+    scores, low, long = draw(B, T, T), draw(B, T, T) + DEEP, draw.integer(*LARGE)
+    for label, case in (
+        ("the weights", scores),
+        ("the weights of low scores", low),
+        ("the weights of scores of which some are 0", scores * (torch.arange(T) % 3 > 0)),
+        ("the weights", draw(B, long, long)),
+    ):
+        weights = attempt.causal_weights(case)
+        assert_differs(weights, after_softmax(case), "the weights are those without any mask")
+        assert_matches(weights, weights_oracle(case, may_look(len(case[0]))), label)
     calls = attempt.sequence("causal_weights")
-    short, longer = draw(s.B, s.T - 5, s.T - 5), draw(s.B, s.T, s.T)
+    short, longer = draw(B, T - 5, T - 5), draw(B, T, T)
     calls(short)
     calls(longer)
     for scores, answer in zip((short, longer), calls.ask(), strict=True):
-        label = f"asked for {s.T - 5} tokens and then for {s.T}, the weights for {len(scores[0])}"
-        assert_matches(answer, reference.call("causal_weights", scores), label)
+        length = len(scores[0])
+        label = f"asked for {T - 5} tokens and then for {T}, the weights for {length}"
+        assert_matches(answer, weights_oracle(scores, may_look(length)), label)
 
 
-@layer.gradients(0.25)
-def test_gradients(attempt, reference, draw, s):
+@check(points=0.25, layer="gradients")
+def test_gradients(attempt, reference, draw, sizes):
     """lets the right gradients through to the scores"""
-    mask = random_mask(draw, s.T, s.U)
-    assert_gradient(
-        attempt,
-        reference,
-        "mask_scores",
-        draw(s.B, s.T, s.U) * mask,
-        mask,
-        draw(s.B, s.T, s.U),
-        mask,
-    )
-    g, visible = draw(s.B, s.T, s.T), may_look(s.T, s.T)
-    assert_gradient(attempt, reference, "causal_weights", g, visible, draw(s.B, s.T, s.T) + DEEP)
+    B, _, T, U = vars(sizes).values()
+    mask = random_mask(draw, T, U)
+    g, scores = draw(B, T, U) * mask, draw(B, T, U)
+    expect_gradient(attempt, reference, "mask_scores", g, mask, scores, mask)
+    g, scores = draw(B, T, T), draw(B, T, T) + DEEP
+    expect_gradient(attempt, reference, "causal_weights", g, may_look(T), scores)
 
 
-test_leaves_its_arguments = asked_of(calls_of, leaves_its_arguments)
-test_dtype = asked_of(calls_of, dtype)
-test_device = asked_of(
-    on_device,
-    device,
-    "makes the mask on the device that is asked for",
-    "The mask belongs where the scores are.",
-)
+def expect_gradient(attempt, reference, name, cotangent, visible, *args):
+    """Fail unless the gradient of the scores arrives, and is right where a query may look."""
+    got, want = (c.asking(cotangent=cotangent).call(name, *args) for c in (attempt, reference))
+    assert_shape(got, cotangent.shape, f"the output of {name}")
+    gradient, (scores, *mask) = got.gradient("args.0"), args
+    if gradient is None:
+        weights = after_softmax(got)
+        moved = after_softmax(attempt.call(name, scores.roll(1, -1) + 1, *mask))
+        is_cut = weights.isfinite().all() and difference(moved, weights) > TOLERANCE
+        depends = ", though the output depends on them" if is_cut else ""
+        suspect = "gradient_cut" if is_cut else ""
+        raise CheckFailed(f"{name}: no gradient reaches the scores{depends}", suspect)
+    assert_shape(gradient, scores.shape, f"the gradient of {name}")
+    actual, expected = (g.masked_fill(~visible, 0) for g in (gradient, want.gradient("args.0")))
+    try:
+        assert_matches(actual, expected, f"{name}: the gradient of the scores")
+    except CheckFailed as failed:
+        is_cut = is_cut_in_part(attempt, got, want, cotangent)
+        raise CheckFailed(str(failed), "gradient_cut" if is_cut else "") from None
+
+
+CONTRACT = [
+    *function_contract(arguments, points=0.25, leaves_its_arguments="", dtype=""),
+    *function_contract(
+        unmasked_arguments,
+        points=0.25,
+        device=(
+            "makes the mask on the device that is asked for",
+            "The mask belongs where the scores are.",
+        ),
+    ),
+]
 
 PRECONDITIONS = {"causal_weights": of_scores("causal_weights")}

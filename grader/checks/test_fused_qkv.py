@@ -3,14 +3,13 @@
 import torch
 
 from manyheads.box.worker.messages import Entries
-from manyheads.checks import assert_matches, assert_refused, assert_shape, expect
+from manyheads.checks import agrees, assert_matches, assert_refused, assert_shape, expect
 from manyheads.checks.asserts import TOLERANCE, difference
 
 from . import _causal_attention as shared
 from . import _modules
 from ._again import judge_modes_again
 from ._conditions import of_module
-from ._functions import same
 from ._made_as import STILL_AT_WORK, WHAT, made_as
 from ._modules import asked_of, changed
 
@@ -256,7 +255,7 @@ def expect_no_dropout(attention, twin, size, C):
     weights, x = head_probe(C)
 
     def is_steady(loaded):
-        return same(loaded.training()(x).output, loaded(x).output)
+        return agrees(loaded.training()(x).output, loaded(x).output)
 
     steady = is_steady(attention.asking(random=True).loaded(weights))
     twin_steady = is_steady(twin.loaded(weights))

@@ -7,6 +7,7 @@ import torch
 
 from manyheads.checks import (
     CheckFailed,
+    agrees,
     assert_finite,
     assert_matches,
     assert_refused,
@@ -18,7 +19,6 @@ from . import _cached as shared
 from . import _modules
 from ._cached import CACHED, Fed, differs, fed
 from ._conditions import of_module
-from ._functions import same
 from ._modules import Layers, asked_of, changed, dtype_and_argument, parameters, refuses_indivisible
 
 layer = Layers(CACHED)
@@ -119,7 +119,7 @@ def test_one_call(attempt, agree, draw, s):
     awake = [module.asking(random=True, seed=n).training()(x)["y"].output for n in (1, 2)]
     evidence = "training mode gives another y at every call: no dropout is asked for here"
     expect(torch.equal(*(y.nan_to_num() for y in awake)), evidence, "dropout_extra")
-    expect(same(awake[0], module(x)["y"].output), "training mode gives another y than eval mode")
+    expect(agrees(awake[0], module(x)["y"].output), "training mode gives another y than eval mode")
 
 
 @layer.values(0.5, "A new token sees all that is cached, and itself. What does your mask show it?")
@@ -170,7 +170,7 @@ def test_chunks(attempt, reference, draw, s):
         return [answer["y"].output for answer in fed(instance, *chunks)]
 
     in_training, in_eval = outputs(module.training()), outputs(module)
-    first_agrees, second = (same(a, b) for a, b in zip(in_training, in_eval, strict=True))
+    first_agrees, second = (agrees(a, b) for a, b in zip(in_training, in_eval, strict=True))
     expect(
         second or not first_agrees,
         "in training mode a second chunk gets another y than in eval mode",

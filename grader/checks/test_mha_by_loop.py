@@ -15,12 +15,13 @@ from manyheads.checks import (
     assert_shape,
     assert_unmutated,
     expect,
+    function_contract,
 )
+from manyheads.checks.gradients import expect_gradients, is_cut
 
 from ._causal_attention import Subject
 from ._conditions import of_module
-from ._functions import dtype, evidence_of_fixed_sizes, stays_on_the_device
-from ._gradients import expect_gradients, is_cut
+from ._functions import evidence_of_fixed_sizes
 from ._modules import Layers, Sizes, asked_of, changed, joined, without_nan
 
 TARGET = "mha_by_loop"
@@ -47,7 +48,7 @@ LOOP = Loop()
 layer = Layers(LOOP)
 
 
-def calls_of(draw):
+def arguments(draw):
     s = LOOP.sizes(draw)
     weights, (x,) = LOOP.weights_and_inputs(draw, s)
     return {TARGET: {"mha": box(s, weights), "x": x}}
@@ -303,17 +304,17 @@ def test_leaves_its_arguments(attempt, s, weights, x):
         expect(False, f"the same call gives two answers, because {why}", suspect)
 
 
-test_dtype = asked_of(
-    calls_of,
-    dtype,
-    "returns the dtype that it is given",
-    "A new tensor is float32 unless you say otherwise: dtype=x.dtype.",
-)
-test_device = asked_of(
-    calls_of,
-    stays_on_the_device,
-    "stays on the device of x",
-    "A mask, or any other new tensor, needs device=x.device.",
+CONTRACT = function_contract(
+    arguments,
+    points=0.25,
+    dtype=(
+        "returns the dtype that it is given",
+        "A new tensor is float32 unless you say otherwise: dtype=x.dtype.",
+    ),
+    stays_on_the_device=(
+        "stays on the device of x",
+        "A mask, or any other new tensor, needs device=x.device.",
+    ),
 )
 
 PRECONDITIONS = {TARGET: of_module(LOOP)}

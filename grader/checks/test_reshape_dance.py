@@ -4,307 +4,289 @@ Head h holds channels h·hd … (h+1)·hd − 1 of every position.
 """
 
 import re
-from itertools import product
+from functools import partial
 
+import pytest
 import torch
 
 from manyheads.checks import (
     CheckFailed,
     assert_matches,
+    assert_moved_from,
     assert_refused,
     assert_same,
     assert_shape,
+    assert_tensor,
+    changed_positions,
+    check,
     expect,
+    function_contract,
 )
-from manyheads.checks.asserts import TOLERANCE, difference
 
-from . import _layers as marked
-from ._functions import dtype, evidence_of_fixed_sizes, leaves_its_arguments, stays_on_the_device
-from ._modules import Layers, Sizes, asked_of
+from ._functions import evidence_of_fixed_sizes
 
+SIZES = {"B": [7], "T": [9, 11], "nh": [5], "hd": [6]}
+LARGE = {"B": (2, 3), "T": (40, 64), "nh": (9, 12), "hd": (4, 6)}
 LESSON = (2, 8, 4, 16)  # B, T, nh, hd of the lesson's example
 BROKE_LATER = (
     r"is invalid for input of size|unflatten|stack expects|split_size|[Ss]izes of tensors must"
     r" match"
 )
-SPLIT, MERGE = "split_heads", "merge_heads"
-ADDRESSES = {
-    SPLIT: ("sequence", "position", "channel"),
-    MERGE: ("sequence", "head", "position", "number"),
-}
 
 
-SIZES, LARGE = (
-    Sizes(B=[7], T=[9, 11], nh=[5], hd=[6]),
-    Sizes(B=(2, 3), T=(40, 64), nh=(9, 12), hd=(4, 6)),
+def split_oracle(x, n_head):
+    """Return each head as a slice of the channels: no view, no transpose."""
+    hd = x.shape[-1] // n_head
+    return torch.stack([x[..., h * hd : (h + 1) * hd] for h in range(n_head)], dim=1)
+
+
+def merge_oracle(y):
+    """Return the heads side by side."""
+    return torch.cat(y.unbind(1), dim=-1)
+
+
+@pytest.fixture
+def x(draw, sizes):
+    """Return an input of split_heads."""
+    return draw(sizes.B, sizes.T, sizes.nh * sizes.hd)
+
+
+@pytest.fixture
+def y(draw, sizes):
+    """Return an input of merge_heads."""
+    return draw(sizes.B, sizes.nh, sizes.T, sizes.hd)
+
+
+def arguments(draw):
+    """Return arguments of both functions by name."""
+    s, z = draw.sizes(**SIZES), draw.sizes(**SIZES)
+    return {
+        "split_heads": {"x": draw(s.B, s.T, s.nh * s.hd), "n_head": s.nh},
+        "merge_heads": {"y": draw(z.B, z.nh, z.T, z.hd)},
+    }
+
+
+@check(
+    points=0.25, layer="shape", hint="B, T, C = x.shape; then count the dimensions that you want."
 )
-layer = Layers(SIZES)
+def test_split_shape(attempt, x, sizes):
+    """split_heads(x, n_head) gives (B, n_head, T, head_dim)"""
+    answer = attempt.split_heads(x, n_head=sizes.nh)
+    assert_tensor(answer)
+    assert_shape(answer, (sizes.B, sizes.nh, sizes.T, sizes.hd))
 
 
-def input_shape(name, B, T, nh, hd):
-    """Return the shape of the tensor that a function is given."""
-    return (B, T, nh * hd) if name == SPLIT else (B, nh, T, hd)
+@check(
+    points=0.25,
+    layer="shape",
+    hint="The heads go back beside the channels before the two are joined.",
+)
+def test_merge_shape(attempt, y, sizes):
+    """merge_heads(y) gives (B, T, C)"""
+    answer = attempt.merge_heads(y)
+    assert_tensor(answer)
+    assert_shape(answer, (sizes.B, sizes.T, sizes.nh * sizes.hd))
 
 
-def output_shape(name, B, T, nh, hd):
-    """Return the shape of the tensor that a function returns."""
-    return input_shape(MERGE if name == SPLIT else SPLIT, B, T, nh, hd)
+@check(
+    points=0.5,
+    layer="causality",
+    hint="Which numbers lie next to each other in memory, and which axis may be cut?",
+)
+def test_split_keeps_positions(attempt, draw, x, sizes):
+    """keeps every position to itself when it splits"""
+    shape = (sizes.B, sizes.nh, sizes.T, sizes.hd)
+    expect_positions_kept(lambda x: attempt.split_heads(x, sizes.nh), draw, x, shape, axes=(0, 2))
 
 
-def ask(candidate, name, x, nh):
-    return candidate.call(name, x, nh) if name == SPLIT else candidate.call(name, x)
+@check(
+    points=0.5,
+    layer="causality",
+    hint="Joining two axes joins neighbours. Which axes are neighbours in (B, nh, T, hd)?",
+)
+def test_merge_keeps_positions(attempt, draw, y, sizes):
+    """keeps every position to itself when it merges"""
+    shape = (sizes.B, sizes.T, sizes.nh * sizes.hd)
+    expect_positions_kept(attempt.merge_heads, draw, y, shape, axes=(0, 1))
 
 
-def drawn(draw, name):
-    """Return arguments of either function by name."""
-    s = vars(SIZES(draw))
-    x = draw(*input_shape(name, **s))
-    return {"x": x, "n_head": s["nh"]} if name == SPLIT else {"y": x}
-
-
-def calls_of(draw):
-    return {name: drawn(draw, name) for name in ADDRESSES}
-
-
-def in_words(name, indices):
-    """Return indices of an input in words, such as "channels 4…7 of position 0"."""
-    words = []
-    for axis, values in zip(ADDRESSES[name], zip(*indices, strict=True), strict=True):
-        numbers = list(dict.fromkeys(values))
-        listed = ", ".join(map(str, numbers[:4])) + ", …" * (len(numbers) > 4)
-        are_consecutive = numbers == list(range(numbers[0], numbers[-1] + 1))
-        several = f"{axis}s {numbers[0]}…{numbers[-1]}" if are_consecutive else f"{axis}s {listed}"
-        words.append(several if len(numbers) > 1 else f"{axis} {numbers[0]}")
-    return " of ".join(reversed(words))
-
-
-def assert_moved(name, answer, x, expected, blocks):
-    """Fail unless every number of the output came from the right index of x.
-
-    The values decide. The index that a number came from is looked up only if its value is wrong,
-    because two random numbers may be neighbours in float32.
+def expect_positions_kept(function, draw, x, shape, axes):
+    """Fail unless an edit at one position of x shows there in the answer, and nowhere else.
 
     Args:
-        blocks: for each block a label, its index in the output, and the right indices of x.
+        shape: the shape of the answer.
+        axes: its axes of sequences and positions.
     """
-    assert_shape(answer, expected.shape)
-    got, flat = answer.output, x.flatten()
-    if difference(got, expected) <= TOLERANCE:
-        return
-    for label, index, expected_sources in blocks:
-        distance, nearest = (
-            (got[index][:, None] - flat[None, :]).abs().nan_to_num(torch.inf).min(dim=1)
-        )
-        sources = [tuple(map(int, torch.unravel_index(i, x.shape))) for i in nearest]
-        has_source = distance.max() <= 1e-6
-        if sources != expected_sources or not has_source:
-            yours = (
-                in_words(name, sources) if has_source else "numbers that stand nowhere in the input"
-            )
-            expected_text = in_words(name, expected_sources)
-            raise CheckFailed(f"{label} should hold {expected_text}; yours holds {yours}")
-    assert_matches(answer, expected)
-
-
-@marked.causality(0.5, "Which numbers lie next to each other in memory, and which axis may be cut?")
-def keeps_positions(subject, attempt, draw):
-    """keeps every position to itself when it splits"""
-    s = SIZES(draw)
-    x = draw(*input_shape(subject, **vars(s)))
     # Not in the middle, because the middle stays where it is if an axis is reversed.
-    b, t = draw.integer(0, s.B // 2 - 1), draw.integer(1, s.T // 2 - 1)
+    b, t = draw.integer(0, x.shape[0] // 2 - 1), draw.integer(1, x.shape[-2] // 2 - 1)
     edited = x.clone()
     edited[b, ..., t, :] += 1 + draw(1).abs()
-    baseline, after = (ask(attempt, subject, tokens, s.nh) for tokens in (x, edited))
-    assert_shape(baseline, output_shape(subject, **vars(s)))
-    assert_shape(after, output_shape(subject, **vars(s)))
-    differs = (baseline.output != after.output).any(dim=-1)  # for each head, too, if they are split
-    changed = (differs.any(dim=1) if subject == SPLIT else differs).nonzero().tolist()
+    answer = function(x)
+    answer_to_edited = function(edited)
+    assert_shape(answer, shape)
+    changed = changed_positions(answer, answer_to_edited, axes)
     leaks = [f"position {j} of sequence {i}" for i, j in changed if (i, j) != (b, t)]
     evidence = f"a change at position {t} of sequence {b} should show there and nowhere else"
-    expect(
-        not leaks,
-        f"{evidence}; yours shows it at"
-        f" {' and '.join(leaks[:2])}{' and more' if leaks[2:] else ''}",
-    )
+    suffix = " and more" if len(leaks) > 2 else ""
+    expect(not leaks, f"{evidence}; yours shows it at {' and '.join(leaks[:2])}{suffix}")
     expect(changed, f"{evidence}; yours does not show it")
 
 
-@marked.shape(0.25, "B, T, C = x.shape; then count the dimensions that you want.")
-def shape(subject, attempt, draw):
-    """split_heads(x, n_head) gives (B, n_head, T, head_dim)"""
-    s = vars(SIZES(draw))
-    answer = attempt.call(
-        subject,
-        draw(*input_shape(subject, **s)),
-        **({"n_head": s["nh"]} if subject == SPLIT else {}),
-    )
-    expect(
-        answer.kind == "tensor",
-        f"a tensor was expected; yours returned {answer.returned}",
-        "interface",
-    )
-    assert_shape(answer, output_shape(subject, **s))
-
-
-test_split_shape = asked_of(SPLIT, shape)
-test_merge_shape = asked_of(
-    MERGE,
-    shape,
-    "merge_heads(y) gives (B, T, C)",
-    "The heads go back beside the channels before the two are joined.",
+@check(
+    points=1.25, layer="values", hint="view never moves data. Which axis must be unpacked first?"
 )
-test_split_keeps_positions = asked_of(SPLIT, keeps_positions)
-test_merge_keeps_positions = asked_of(
-    MERGE,
-    keeps_positions,
-    "keeps every position to itself when it merges",
-    "Joining two axes joins neighbours. Which axes are neighbours in (B, nh, T, hd)?",
-)
-
-
-@layer.values(1.25, "view never moves data. Which axis must be unpacked first?")
 def test_split_values(attempt, draw):
     """splits channels into heads"""
-    for s in (SIZES(draw), LARGE(draw)):
+    for choices in (SIZES, LARGE):
+        s = draw.sizes(**choices)
         x = draw(s.B, s.T, s.nh * s.hd)
-        expected = torch.stack([x[:, :, h * s.hd : (h + 1) * s.hd] for h in range(s.nh)], dim=1)
-        assert_moved(SPLIT, attempt.call(SPLIT, x, s.nh), x, expected, blocks_of_split(s))
+        # A wrong number is reported by its origin: "head 0, position 1 should hold channels 0…5 of
+        # position 1 of sequence 0; yours holds channels 6…11 of position 0 of sequence 0".
+        assert_moved_from(
+            x,
+            attempt.split_heads(x, s.nh),
+            split_oracle(x, s.nh),
+            axes=("sequence", "position", "channel"),
+            into=("", "head", "position", "number"),
+        )
 
 
-def blocks_of_split(s):
-    """Yield the blocks of split_heads: a label, an index of the output, and the indices of x."""
-    for b, h, t in product(range(s.B), range(s.nh), range(s.T)):
-        sources = [(b, t, h * s.hd + d) for d in range(s.hd)]
-        yield f"head {h}, position {t}", (b, h, t), sources
-
-
-@layer.values(1.25, "The same dance backwards: heads back beside the channels, then join.")
+@check(
+    points=1.25,
+    layer="values",
+    hint="The same dance backwards: heads back beside the channels, then join.",
+)
 def test_merge_values(attempt, draw):
     """lays the heads side by side again, in order"""
-    for s in (SIZES(draw), LARGE(draw)):
+    for choices in (SIZES, LARGE):
+        s = draw.sizes(**choices)
         y = draw(s.B, s.nh, s.T, s.hd)
-        expected = torch.cat([y[:, h] for h in range(s.nh)], dim=-1)
-        assert_moved(MERGE, attempt.call(MERGE, y), y, expected, blocks_of_merge(s))
-
-
-def blocks_of_merge(s):
-    """Yield the blocks of merge_heads: a label, an index of the output, and the indices of y."""
-    for b, t, h in product(range(s.B), range(s.T), range(s.nh)):
-        start, stop = h * s.hd, (h + 1) * s.hd
-        label = f"position {t}, channels {start}…{stop - 1}"
-        yield label, (b, t, slice(start, stop)), [(b, h, t, d) for d in range(s.hd)]
-
-
-@layer.values(0.25, "Undo the steps of split_heads, the last one first.")
-def test_round_trip(attempt, draw, s):
-    """undoes split_heads with merge_heads"""
-    x = draw(s.B, s.T, s.nh * s.hd)
-    heads = attempt.call(SPLIT, x, s.nh)
-    assert_shape(heads, (s.B, s.nh, s.T, s.hd), "what split_heads gives")
-    assert_same(
-        attempt.call(MERGE, heads.output), x, "merge_heads(split_heads(x, n_head)) is not x"
-    )
-
-
-@layer.hygiene(0.25, "Take every size from the tensor that you are given.")
-def test_any_size(attempt, reference, draw):
-    """works for any sizes, one position, one head and one channel a head among them"""
-    varied = draw.sizes(B=[5, 7], T=[11, 13], nh=[5, 7], hd=(9, 13))
-    for name in ADDRESSES:
-
-        def fault(sizes, name=name):
-            answer = ask(attempt, name, draw(*input_shape(name, *sizes)), sizes[2])
-            return (
-                None
-                if answer.raised is None and answer.output.shape == output_shape(name, *sizes)
-                else answer
-            )
-
-        other_sizes = tuple(vars(varied).values())
-        of_lesson, failure = fault(LESSON), fault(other_sizes)
-        if failure:
-            if not of_lesson and not (failure.raised and "ValueError" in failure.raised.bases):
-                evidence, _ = evidence_of_fixed_sizes(fault, LESSON, other_sizes)
-                raise CheckFailed(f"{name} {evidence}", "hard_coded_shape")
-            assert_shape(failure, output_shape(name, *other_sizes))
-        assert_shape(
-            ask(attempt, name, draw(*input_shape(name, 2, 3, 4, 1)), 4),
-            output_shape(name, 2, 3, 4, 1),
+        assert_moved_from(
+            y,
+            attempt.merge_heads(y),
+            merge_oracle(y),
+            axes=("sequence", "head", "position", "number"),
+            into=("", "position", "channel"),
         )
-        x = draw(*input_shape(name, 1, 1, 1, 5))
-        assert_matches(ask(attempt, name, x, 1), ask(reference, name, x, 1))
 
 
-@layer.gradients(
-    0.25, "detach, .data, no_grad and a new torch.tensor all forget where numbers came from."
+@check(points=0.25, layer="values", hint="Undo the steps of split_heads, the last one first.")
+def test_round_trip(attempt, x, sizes):
+    """undoes split_heads with merge_heads"""
+    heads = attempt.split_heads(x, sizes.nh)
+    assert_shape(heads, (sizes.B, sizes.nh, sizes.T, sizes.hd), "what split_heads gives")
+    assert_same(attempt.merge_heads(heads), x, "merge_heads(split_heads(x, n_head)) is not x")
+
+
+@check(points=0.25, layer="hygiene", hint="Take every size from the tensor that you are given.")
+def test_any_size(attempt, draw):
+    """works for any sizes, one position, one head and one channel a head among them"""
+    sizes = tuple(vars(draw.sizes(B=[5, 7], T=[11, 13], nh=[5, 7], hd=(9, 13))).values())
+    for name in ("split_heads", "merge_heads"):
+        ask = partial(answer_and_shape, attempt, draw, name)
+        works_in_lesson = not is_unfit(*ask(LESSON))
+        answer, shape = ask(sizes)
+        if is_unfit(answer, shape):
+            refuses = answer.raised is not None and "ValueError" in answer.raised.bases
+            if works_in_lesson and not refuses:
+                evidence, _ = evidence_of_fixed_sizes(
+                    lambda s, ask=ask: is_unfit(*ask(s)), LESSON, sizes
+                )
+                raise CheckFailed(f"{name} {evidence}", "hard_coded_shape")
+            assert_shape(answer, shape)
+        assert_shape(*ask((2, 3, 4, 1)))
+        answer, shape = ask((1, 1, 1, 5))
+        assert_matches(answer, answer.call.args[0].view(shape))  # nothing can move
+
+
+def answer_and_shape(attempt, draw, name, sizes):
+    """Return a function's answer to random numbers of these sizes, and the shape that is due."""
+    B, T, nh, hd = sizes
+    merged, split = (B, T, nh * hd), (B, nh, T, hd)
+    if name == "split_heads":
+        return attempt.split_heads(draw(*merged), nh), split
+    return attempt.merge_heads(draw(*split)), merged
+
+
+def is_unfit(answer, shape):
+    """Return whether the function raised, or gave another shape."""
+    return answer.raised is not None or answer.shape != shape
+
+
+@check(
+    points=0.25,
+    layer="gradients",
+    hint="detach, .data, no_grad and a new torch.tensor all forget where numbers came from.",
 )
 def test_gradients(attempt, draw):
     """lets gradients through both ways"""
-    for name in ADDRESSES:
-        x, *nh = drawn(draw, name).values()
-        out = attempt.call(name, x, *nh).output
-        expect(out.numel() == x.numel(), f"{name} should return as many numbers as it is given")
-        g = draw(*out.shape)
-        answer = attempt.asking(cotangent=g).call(name, x, *nh)
-        gradient = answer.gradient("args.0")
-        if gradient is None:
-            follows = "float" in answer.dtype and bool(
-                (attempt.call(name, 2 * x, *nh).output != out).any()
-            )
-            raise CheckFailed(
-                f"no gradient comes back through {name}", "gradient_cut" if follows else ""
-            )
-        # Moving numbers is linear, so what reaches the input weighs it as g weighs the output.
-        off = float(
-            ((out * g).sum() - (x * gradient).sum()).abs() / (out * g).abs().sum().clamp_min(1e-30)
-        )
-        expect(
-            off <= 1e-5, f"the gradient that comes back through {name} is not that of its output"
-        )
+    s = draw.sizes(**SIZES)
+    expect_gradient(attempt, draw, "split_heads", draw(s.B, s.T, s.nh * s.hd), s.nh)
+    s = draw.sizes(**SIZES)
+    expect_gradient(attempt, draw, "merge_heads", draw(s.B, s.nh, s.T, s.hd))
 
 
-@layer.hygiene(0.5, "Does n_head divide C? // rounds down without a sound, so ask first.")
+def expect_gradient(attempt, draw, name, x, *n_head):
+    """Fail unless the gradient of x weighs x as the cotangent weighs the output.
+
+    Moving numbers is linear, so the two sums are equal.
+    """
+    out = attempt.call(name, x, *n_head).output
+    expect(out.numel() == x.numel(), f"{name} should return as many numbers as it is given")
+    g = draw(*out.shape)
+    answer = attempt.asking(cotangent=g).call(name, x, *n_head)
+    gradient = answer.gradient("args.0")
+    if gradient is None:
+        doubled = attempt.call(name, 2 * x, *n_head) if "float" in answer.dtype else out
+        suspect = "gradient_cut" if (doubled != out).any() else ""
+        raise CheckFailed(f"no gradient comes back through {name}", suspect)
+    difference = ((out * g).sum() - (x * gradient).sum()).abs()
+    is_right = difference <= 1e-5 * (out * g).abs().sum().clamp_min(1e-30)
+    expect(is_right, f"the gradient that comes back through {name} is not that of its output")
+
+
+@check(
+    points=0.5,
+    layer="hygiene",
+    hint="Does n_head divide C? // rounds down without a sound, so ask first.",
+)
 def test_refuses_indivisible(attempt, draw):
     """refuses channels that do not divide into heads"""
     nh = draw.sizes(nh=[5, 7]).nh
-    fine = attempt.call(SPLIT, draw(2, 6, nh * 7), nh)
+    fine = attempt.split_heads(draw(2, 6, nh * 7), nh)
     # Heads of 7 channels prove that n_head was used, so the calls below test the division.
-    hears = fine.raised is None and (fine.kind != "tensor" or 7 in fine.output.shape)
+    hears = fine.raised is None and (fine.kind != "tensor" or 7 in fine.shape)
     suspect = "divisibility_unchecked" if hears else ""
     for channels in (nh * 7 + draw.integer(1, nh - 1), nh - 1):
-        answer = attempt.call(SPLIT, draw(2, 6, channels), nh)
-        numbers, raised = f"C = {channels} with n_head = {nh}", answer.raised
-        if (
-            fine.raised is None
-            and raised is not None
-            and {"RuntimeError", "EinopsError"} & set(raised.bases)
-        ):
-            unseen = "EinopsError" in raised.bases or re.search(BROKE_LATER, raised.message)
-            ends = (
-                "ends in an error further down: check first, and"
-                if unseen
-                else "raises RuntimeError:"
-            )
+        answer = attempt.split_heads(draw(2, 6, channels), nh)
+        numbers = f"C = {channels} with n_head = {nh}"
+        bases = set() if fine.raised or not answer.raised else {*answer.raised.bases}
+        if "EinopsError" in bases or ("RuntimeError" in bases and breaks_later(answer)):
+            evidence = "ends in an error further down: check first, and"
             raise CheckFailed(
-                f"{numbers} {ends} raise a ValueError that names both numbers",
-                suspect if unseen else "",
+                f"{numbers} {evidence} raise a ValueError that names both numbers", suspect
             )
+        if "RuntimeError" in bases:
+            evidence = "raises RuntimeError: raise a ValueError that names both numbers"
+            raise CheckFailed(f"{numbers} {evidence}")
         assert_refused(answer, numbers, suspect=suspect)
 
 
-test_leaves_its_arguments = asked_of(
-    calls_of, leaves_its_arguments, hint="Methods whose names end in _ change the tensor itself."
-)
-test_dtype = asked_of(
-    calls_of,
-    dtype,
-    "returns the dtype that it is given",
-    "A new tensor is float32 unless you say otherwise; better to make none.",
-)
-test_device = asked_of(
-    calls_of,
-    stays_on_the_device,
-    "stays on the device of its argument",
-    "A new tensor needs device=x.device; better to make none.",
+def breaks_later(answer):
+    """Return whether PyTorch raised the exception, not the attempt."""
+    return re.search(BROKE_LATER, answer.message)
+
+
+CONTRACT = function_contract(
+    arguments,
+    points=0.25,
+    leaves_its_arguments="Methods whose names end in _ change the tensor itself.",
+    dtype=(
+        "returns the dtype that it is given",
+        "A new tensor is float32 unless you say otherwise; better to make none.",
+    ),
+    stays_on_the_device=(
+        "stays on the device of its argument",
+        "A new tensor needs device=x.device; better to make none.",
+    ),
 )

@@ -5,49 +5,57 @@ They ask for a band that ends in the lower right corner, and for attention with 
 
 import torch
 
-from manyheads.checks import CheckFailed, assert_finite, assert_shape, expect
+from manyheads.checks import (
+    CheckFailed,
+    assert_finite,
+    assert_matches,
+    assert_shape,
+    changed_positions,
+    check,
+    expect,
+    function_contract,
+)
 from manyheads.checks.asserts import TOLERANCE
 
-from . import _functions as shared
 from ._conditions import of_queries_keys_values
-from ._modules import Layers, Sizes, asked_of, changed
+from ._functions import (
+    expect_boolean_mask,
+    expect_refused,
+    expect_same_alone,
+    expect_shapes,
+    seen_in,
+)
 
 DEEP = -40.0  # scores are lowered to this number: a finite fill must lie far below
-
-
 # There are fewer queries (U) than keys (T), and the window (W) is smaller than both. Even a third
 # of the window is two keys.
-SIZES = Sizes(B=[5], H=[3], T=[11, 12], U=[9], W=[6], hd=[7], hv=[13])
-layer = Layers(SIZES)
+SIZES = {"B": [5], "H": [3], "T": [11, 12], "U": [9], "W": [6], "hd": [7], "hv": [13]}
 
 
 def band(queries, keys, window):
-    """Return the oracle's mask: whether each query sees each key."""
+    """Return whether each query sees each key: (queries, keys)."""
     mask = []
     for end in range(keys - queries, keys):
         mask.append([0 <= end - key < window for key in range(keys)])
     return torch.tensor(mask)
 
 
-def qkv(draw, s, queries, keys, *leading):
-    """Return arguments with these leading dimensions, by default with one."""
-    return [
-        draw(*(leading or (s.B,)), *size) for size in ((queries, s.hd), (keys, s.hd), (keys, s.hv))
-    ]
+def attention_oracle(q, k, v, window):
+    """Return the values weighed by exponentials of visible scores: no −inf, no softmax."""
+    scores = torch.einsum("...qc,...kc->...qk", q, k) * q.shape[-1] ** -0.5
+    exponentials = scores.exp() * band(q.shape[-2], k.shape[-2], window)
+    return exponentials @ v / exponentials.sum(-1, keepdim=True)
 
 
-def both_of(draw):
-    s = SIZES(draw)
-    arguments = dict(zip(("q", "k", "v", "window"), (*qkv(draw, s, s.U, s.T), s.W), strict=True))
-    return {"window_mask": {"T_q": s.U, "T_k": s.T, "window": s.W}, "local_attention": arguments}
-
-
-masks_of = shared.restricted(both_of, "window_mask")
-calls_of = shared.restricted(both_of, "local_attention")
+def qkv(draw, s, queries, keys, *leading, hd=None, hv=None):
+    """Return q, k and v with these leading dimensions, by default with one."""
+    leading = leading or (s.B,)
+    shapes = ((queries, hd or s.hd), (keys, hd or s.hd), (keys, hv or s.hv))
+    return [draw(*leading, *shape) for shape in shapes]
 
 
 def deep_qkv(draw, s, queries, keys, loud=0):
-    """Return arguments whose scores lie around DEEP.
+    """Return q, k and v whose scores lie around DEEP.
 
     A constant channel of the queries meets one of the keys.
 
@@ -60,176 +68,225 @@ def deep_qkv(draw, s, queries, keys, loud=0):
     return q, k, v
 
 
-def assert_band(attempt, queries, keys, window):
+def arguments(draw):
+    """Return arguments of both functions by name."""
+    s = draw.sizes(**SIZES)
+    q, k, v = qkv(draw, s, s.U, s.T)
+    return {
+        "window_mask": {"T_q": s.U, "T_k": s.T, "window": s.W},
+        "local_attention": {"q": q, "k": k, "v": v, "window": s.W},
+    }
+
+
+def attention_arguments(draw):
+    """Return the same for local_attention alone."""
+    return {"local_attention": arguments(draw)["local_attention"]}
+
+
+@check(points=0.25, layer="shape")
+def test_shapes(attempt, reference, draw):
+    """takes its arguments by name and gives one tensor of the right shape"""
+    expect_shapes(attempt, reference, arguments(draw))
+
+
+@check(
+    points=0.25,
+    layer="hygiene",
+    hint="What is the dtype of a comparison, or of torch.ones without dtype=?",
+)
+def test_mask_is_boolean(attempt, draw):
+    """makes a boolean mask"""
+    args = arguments(draw)["window_mask"].values()
+    expect_boolean_mask("window_mask", attempt.window_mask(*args))
+
+
+@check(
+    points=0.75,
+    layer="values",
+    hint="Two conditions for each pair: not ahead of the query, not too far behind.",
+)
+def test_window_mask(attempt, draw, sizes):
+    """lets every token see itself and the window − 1 tokens before it"""
+    T, U, W = sizes.T, sizes.U, sizes.W
+    for size, window in ((T, W), (U, W + 2), (draw.integer(40, 64), draw.integer(20, 30))):
+        expect_band(attempt, size, size, window)
+
+
+@check(
+    points=0.75,
+    layer="values",
+    hint="At which position does query 0 stand, when there are more keys than queries?",
+)
+def test_fewer_queries(attempt, draw, sizes):
+    """stands the last query at the last key"""
+    T, U, W, keys = sizes.T, sizes.U, sizes.W, draw.integer(40, 64)
+    for case in ((U, T, W), (2, T, W + 1), (draw.integer(20, 30), keys, U), (1, T, W - 1)):
+        expect_band(attempt, *case)
+
+
+@check(
+    points=0.25,
+    layer="values",
+    hint="With a window of 1 a token sees itself; a wide one hides the future alone.",
+)
+def test_narrow_and_wide(attempt, sizes):
+    """is right for a window of 1, and for one as wide as the text or wider"""
+    T, U = sizes.T, sizes.U
+    for case in ((T, T, 1), (U, T, 1), (T, T, T), (U, T, T + 5), (1, 1, 1)):
+        expect_band(attempt, *case)
+
+
+def expect_band(attempt, queries, keys, window):
     """Fail unless the mask of these sizes is right. The evidence names the mistake."""
-    mask = attempt.call("window_mask", queries, keys, window).output
+    mask = attempt.window_mask(queries, keys, window).output
     label = f"{queries} queries, {keys} keys and a window of {window}"
     assert_shape(mask, (queries, keys), f"the mask for {label}")
-    actual, expected, square = (
-        shared.seen_in(mask),
-        band(queries, keys, window),
-        torch.ones(queries, keys, dtype=torch.bool),
-    )
+    actual, expected = seen_in(mask), band(queries, keys, window)
     if torch.equal(actual, expected):
         return
-    stands, in_the_corner = keys - queries, torch.equal(actual, square.tril().triu(1 - window))
-    expect(not torch.equal(actual, ~expected), "True and False are swapped: True means may look")
-    expect(not in_the_corner, f"for {label} the band begins in the upper left corner")
-    sees_itself, ahead, behind = (
-        actual.diagonal(stands).all(),
-        actual.triu(stands + 1).any(),
-        actual.tril(stands - window).any(),
+    is_inverted = torch.equal(actual, ~expected)
+    upper_left = torch.ones_like(expected).tril().triu(1 - window)
+    ahead = keys - queries  # query 0 stands at this key
+    own_keys = actual.diagonal(ahead)
+    expect(not is_inverted, "True and False are swapped: True means may look")
+    is_upper_left = torch.equal(actual, upper_left)
+    expect(not is_upper_left, f"for {label} the band begins in the upper left corner")
+    evidence = (
+        f"for {label} a query does not see the key it stands at; the last query stands at the last"
+        " key"
     )
-    expect(
-        sees_itself,
-        f"for {label} a query does not see the key it stands at; the last query stands at the"
-        " last key",
-    )
-    expect(not ahead, f"for {label} a query sees a key of its future")
-    expect(not behind, f"for {label} a query sees a key that lies {window} or more before it")
+    expect(own_keys.all(), evidence)
+    sees_future = actual.triu(ahead + 1).any()
+    expect(not sees_future, f"for {label} a query sees a key of its future")
+    sees_behind = actual.tril(ahead - window).any()
+    evidence = f"for {label} a query sees a key that lies {window} or more before it"
+    expect(not sees_behind, evidence)
     raise CheckFailed(
         f"for {label} a query does not see all of itself and the {window - 1} keys before it"
     )
 
 
-test_shapes = asked_of(both_of, shared.shapes)
-test_mask_is_boolean = asked_of(masks_of, shared.mask_is_boolean)
-
-
-@layer.values(0.75, "Two conditions for each pair: not ahead of the query, not too far behind.")
-def test_window_mask(attempt, draw, s):
-    """lets every token see itself and the window − 1 tokens before it"""
-    for size, window in ((s.T, s.W), (s.U, s.W + 2), (draw.integer(40, 64), draw.integer(20, 30))):
-        assert_band(attempt, size, size, window)
-
-
-@layer.values(0.75, "At which position does query 0 stand, when there are more keys than queries?")
-def test_fewer_queries(attempt, draw, s):
-    """stands the last query at the last key"""
-    keys = draw.integer(40, 64)
-    for sizes in (
-        (s.U, s.T, s.W),
-        (2, s.T, s.W + 1),
-        (draw.integer(20, 30), keys, s.U),
-        (1, s.T, s.W - 1),
-    ):
-        assert_band(attempt, *sizes)
-
-
-@layer.values(0.25, "With a window of 1 a token sees itself; a wide one hides the future alone.")
-def test_narrow_and_wide(attempt, s):
-    """is right for a window of 1, and for one as wide as the text or wider"""
-    for sizes in ((s.T, s.T, 1), (s.U, s.T, 1), (s.T, s.T, s.T), (s.U, s.T, s.T + 5), (1, 1, 1)):
-        assert_band(attempt, *sizes)
-
-
-@layer.hygiene(0.5, "Which two calls make no sense? Look at the numbers before you build anything.")
-def test_refuses(attempt, s):
+@check(
+    points=0.5,
+    layer="hygiene",
+    hint="Which two calls make no sense? Look at the numbers before you build anything.",
+)
+def test_refuses(attempt, sizes):
     """refuses a window below 1, and more queries than keys"""
-    assert_shape(attempt.call("window_mask", s.U, s.T, s.W), (s.U, s.T), "the mask")
-    for queries, keys, window in ((s.T, s.T, 0), (s.U, s.T, -2), (s.T, s.U, s.W)):
-        label = (
-            f"a window of {window}"
-            if window < 1
-            else f"a mask for {queries} queries and {keys} keys"
-        )
-        shared.expect_refused(attempt.call("window_mask", queries, keys, window), label, "numbers")
+    T, U, W = sizes.T, sizes.U, sizes.W
+    assert_shape(attempt.window_mask(U, T, W), (U, T), "the mask")
+    for queries, keys, window, label in (
+        (T, T, 0, "a window of 0"),
+        (U, T, -2, "a window of -2"),
+        (T, U, W, f"a mask for {T} queries and {U} keys"),
+    ):
+        expect_refused(attempt.window_mask(queries, keys, window), label, "numbers")
 
 
-@layer.finite(0.25, "Is there a row that sees no key, or a zero that meets an infinity?")
-def test_finite(attempt, draw, s):
+@check(
+    points=0.25,
+    layer="finite",
+    hint="Is there a row that sees no key, or a zero that meets an infinity?",
+)
+def test_finite(attempt, draw, sizes):
     """gives answers without NaN"""
-    for queries in (s.T, s.U):
-        assert_finite(
-            attempt.call("local_attention", *qkv(draw, s, queries, s.T), s.W), "the answers"
-        )
+    for queries in (sizes.T, sizes.U):
+        inputs = qkv(draw, sizes, queries, sizes.T)
+        assert_finite(attempt.local_attention(*inputs, sizes.W), "the answers")
 
 
-@layer.causality(0.5, "Edit one key and its value: which answers may move?")
-def test_reach(attempt, draw, s):
+@check(points=0.5, layer="causality", hint="Edit one key and its value: which answers may move?")
+def test_reach(attempt, draw, sizes):
     """uses nothing ahead, and nothing that slid out of the window"""
-    q, k, v = qkv(draw, s, s.U, s.T)
-    baseline = attempt.call("local_attention", q, k, v, s.W)
-    assert_shape(baseline, (s.B, s.U, s.hv), "the answers")
-    visible = band(s.U, s.T, s.W)
-    for key in (s.T - 2, s.T - s.W - 2):
+    B, _, T, U, W, hd, hv = vars(sizes).values()
+    q, k, v = qkv(draw, sizes, U, T)
+    answer = attempt.local_attention(q, k, v, W)
+    assert_shape(answer, (B, U, hv), "the answers")
+    visible = band(U, T, W)
+    for key in (T - 2, T - W - 2):
         new_k, new_v = k.clone(), v.clone()
-        new_k[:, key], new_v[:, key] = draw(s.B, s.hd, scale=2.0), draw(s.B, s.hv, scale=2.0)
-        after = attempt.call("local_attention", q, new_k, new_v, s.W)
-        assert_shape(after, (s.B, s.U, s.hv), "the answers")
-        moved = (baseline.output - after.output).abs().amax(
-            (0, -1)
-        ) > TOLERANCE * baseline.output.abs().max()
-        for i, (has_moved, may_see) in enumerate(
-            zip(moved.tolist(), visible[:, key].tolist(), strict=True)
-        ):
-            ago, query, key_label = (
-                s.T - s.U + i - key,
-                f"query {i} of {s.U}",
-                f"key {key} of {s.T}, which",
-            )
-            distance = "ahead of it" if ago < 0 else f"{ago} before it, and the window is {s.W}"
-            expect(not has_moved or may_see, f"{query} depends on {key_label} lies {distance}")
-            expect(
-                has_moved or not may_see, f"{query} does not depend on {key_label} it should see"
-            )
+        new_k[:, key], new_v[:, key] = draw(B, hd, scale=2.0), draw(B, hv, scale=2.0)
+        edited = attempt.local_attention(q, new_k, new_v, W)
+        assert_shape(edited, (B, U, hv), "the answers")
+        changed = changed_positions(answer, edited, axes=1, tolerance=TOLERANCE)
+        for query in range(U):
+            ago = T - U + query - key
+            distance = "ahead of it" if ago < 0 else f"{ago} before it, and the window is {W}"
+            pair = f"key {key} of {T}, which"
+            depends, may_see = query in changed, visible[query, key]
+            evidence = f"query {query} of {U} depends on {pair} lies {distance}"
+            expect(may_see or not depends, evidence)
+            evidence = f"query {query} of {U} does not depend on {pair} it should see"
+            expect(depends or not may_see, evidence)
 
 
-@layer.values(0.75, "Scores over √head_dim, hide, share out, mix: in this order.")
-def test_local_attention(agree, draw, s):
+@check(
+    points=0.75, layer="values", hint="Scores over √head_dim, hide, share out, mix: in this order."
+)
+def test_local_attention(attempt, draw, sizes):
     """answers each query from what it sees"""
-    wide, even = changed(s, hd=10), changed(s, hv=s.hd)
-    calls = {
-        "the answers": (*qkv(draw, s, s.T, s.T), s.W),
-        "the answers to low scores": (*deep_qkv(draw, s, s.T, s.T), s.W + 1),
+    s, T, U, W, hd = sizes, sizes.T, sizes.U, sizes.W, sizes.hd
+    cases = {
+        "the answers": (*qkv(draw, s, T, T), W),
+        "the answers to low scores": (*deep_qkv(draw, s, T, T), W + 1),
         "the answers beside louder keys that slid out": (
-            *deep_qkv(draw, s, 2, s.T, s.T - s.W - 2),
-            s.W,
+            *deep_qkv(draw, s, 2, T, T - W - 2),
+            W,
         ),
-        "the answers under a window of 1": (*qkv(draw, s, s.U, s.U), 1),
-        "the answers under a window wider than the text": (*qkv(draw, s, s.U, s.U), s.T + 5),
-        "the answers of wider heads in a long text": (*qkv(draw, wide, 53, 53), 37),
-        "the answers of as many tokens as channels": (*qkv(draw, even, s.hd, s.hd, s.hd), s.W),
+        "the answers under a window of 1": (*qkv(draw, s, U, U), 1),
+        "the answers under a window wider than the text": (*qkv(draw, s, U, U), T + 5),
+        "the answers of wider heads in a long text": (*qkv(draw, s, 53, 53, hd=10), 37),
+        "the answers of as many tokens as channels": (*qkv(draw, s, hd, hd, hd, hv=hd), W),
     }
-    agree("local_attention", calls)
+    for label, args in cases.items():
+        assert_matches(attempt.local_attention(*args), attention_oracle(*args), label)
 
 
-@layer.values(
-    0.5, "While a model writes, the newest tokens ask. Where do they stand among the keys?"
+@check(
+    points=0.5,
+    layer="values",
+    hint="While a model writes, the newest tokens ask. Where do they stand among the keys?",
 )
-def test_decoding(agree, draw, s):
+def test_decoding(attempt, draw, sizes):
     """answers the last queries as if the first had asked too"""
-    calls = {
-        f"for one query and {s.T} keys, the output of local_attention": (
-            *qkv(draw, s, 1, s.T),
-            s.W + 2,
-        ),
-        f"for {s.U} queries and {s.T} keys, the output of local_attention": (
-            *qkv(draw, s, s.U, s.T),
-            s.W,
-        ),
-        "for 47 keys and two leading dimensions, the output": (*qkv(draw, s, s.T, 47, 2, s.H), s.U),
+    s, H, T, U, W = sizes, sizes.H, sizes.T, sizes.U, sizes.W
+    cases = {
+        f"for one query and {T} keys, the output of local_attention": (*qkv(draw, s, 1, T), W + 2),
+        f"for {U} queries and {T} keys, the output of local_attention": (*qkv(draw, s, U, T), W),
+        "for 47 keys and two leading dimensions, the output": (*qkv(draw, s, T, 47, 2, H), U),
     }
-    agree("local_attention", calls)
+    for label, args in cases.items():
+        assert_matches(attempt.local_attention(*args), attention_oracle(*args), label)
 
 
-@layer.causality(0.25, "Count axes from the end: the last is −1, the one before it −2.")
-def test_leading_dimensions(attempt, draw, s):
+@check(
+    points=0.25,
+    layer="causality",
+    hint="Count axes from the end: the last is −1, the one before it −2.",
+)
+def test_leading_dimensions(attempt, draw, sizes):
     """gives a sequence in a batch the same as alone"""
-    args = qkv(draw, s, s.T, s.T, s.B, s.H)
-    shared.expect_same_alone(attempt, "local_attention", args, (s.W,), (s.B, s.H, s.T, s.hv))
+    B, H, T, W, hv = sizes.B, sizes.H, sizes.T, sizes.W, sizes.hv
+    inputs = qkv(draw, sizes, T, T, B, H)
+    expect_same_alone(attempt, "local_attention", inputs, (W,), (B, H, T, hv))
 
 
-test_gradients = asked_of(
-    calls_of, shared.gradients, "lets the right gradients through to q, k and v"
-)
-test_leaves_its_arguments = asked_of(calls_of, shared.leaves_its_arguments)
-test_dtype = asked_of(calls_of, shared.dtype)
-test_device = asked_of(
-    both_of,
-    shared.device,
-    "makes the mask on the device that is asked for",
-    "The mask belongs where the scores are.",
-)
+CONTRACT = [
+    *function_contract(
+        attention_arguments,
+        points=0.25,
+        gradients=("lets the right gradients through to q, k and v", ""),
+        leaves_its_arguments="",
+        dtype="",
+    ),
+    *function_contract(
+        arguments,
+        points=0.25,
+        device=(
+            "makes the mask on the device that is asked for",
+            "The mask belongs where the scores are.",
+        ),
+    ),
+]
 
 PRECONDITIONS = {"local_attention": of_queries_keys_values("local_attention", 9, tokens=14)}

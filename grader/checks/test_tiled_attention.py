@@ -5,15 +5,22 @@ The softmax goes through its row in blocks, and attention is made from it.
 
 import torch
 
-from manyheads.checks import assert_finite, assert_matches, assert_shape, expect, moved
+from manyheads.checks import (
+    agrees,
+    assert_finite,
+    assert_matches,
+    assert_shape,
+    assert_tensor,
+    check,
+    expect,
+    function_contract,
+    moved,
+)
+from manyheads.checks.gradients import expect_gradients, is_cut
 
 from ._causal_attention import WATCHED
 from ._conditions import of_queries_keys_values, of_scores
-from ._functions import dtype, leaves_its_arguments, same, stays_on_the_device
-from ._gradients import expect_gradients, is_cut
-from ._modules import Layers, asked_of
 
-ONLINE, TILED = "online_softmax", "tiled_attention"
 # the kernels behind every spelling of torch.softmax, and of its logarithm
 SOFTMAX = {
     "softmax",
@@ -31,7 +38,19 @@ UNSEEN = (
 )
 # sizes that differ from each other, and in nearly all calls from T and the block sizes
 B, NH, HD, HD_V = 3, 5, 6, 7
-layer = Layers(TILED)
+
+
+def online_oracle(scores):
+    """Return the weights of whole rows: no blocks."""
+    return torch.softmax(scores, dim=-1)
+
+
+def tiled_oracle(q, k, v):
+    """Return y and lse from the whole table of scores: no tiles."""
+    T = q.shape[-2]
+    future = torch.ones(T, T, dtype=torch.bool).triu(1)
+    scores = (q / q.shape[-1] ** 0.5 @ k.mT).masked_fill(future, -torch.inf)
+    return {"y": torch.softmax(scores, dim=-1) @ v, "lse": torch.logsumexp(scores, dim=-1)}
 
 
 def drawn(draw, T, *leading, scale=1.5, hd=HD, hd_v=None):
@@ -47,30 +66,24 @@ def drawn(draw, T, *leading, scale=1.5, hd=HD, hd_v=None):
     )
 
 
-def tiled_answer(implementation, qkv, block_q, block_k):
-    return implementation.call(TILED, *qkv, block_q, block_k)
+def arguments(draw):
+    """Return arguments of both functions by name."""
+    scores, (q, k, v) = draw(B, 13), drawn(draw, 13)
+    return {
+        "online_softmax": {"scores": scores, "block": 5},
+        "tiled_attention": {"q": q, "k": k, "v": v, "block_q": 8, "block_k": 4},
+    }
 
 
-def agree_on(field, attempt, reference, qkv, block_q, block_k, label=""):
-    """Fail unless one field of tiled_attention's answer is the reference's.
+def expect_field(attempt, field, qkv, block_q, block_k, label=""):
+    """Fail unless one field of tiled_attention's answer is the oracle's.
 
     Args:
         label: names the case in the evidence; by default its sizes do.
     """
-    got, want = (
-        tiled_answer(implementation, qkv, block_q, block_k)[field]
-        for implementation in (attempt, reference)
-    )
+    answer = attempt.tiled_attention(*qkv, block_q, block_k)[field]
     label = label or f"with T = {qkv[0].shape[-2]} and tiles of {block_q} × {block_k}"
-    assert_matches(got, want, f"{label}, {field}")
-
-
-def calls_of(draw):
-    scores, (q, k, v) = draw(B, 13), drawn(draw, 13)
-    return {
-        ONLINE: {"scores": scores, "block": 5},
-        TILED: {"q": q, "k": k, "v": v, "block_q": 8, "block_k": 4},
-    }
+    assert_matches(answer, tiled_oracle(*qkv)[field], f"{label}, {field}")
 
 
 def far(scores):
@@ -81,20 +94,22 @@ def far(scores):
     return (scores.clamp(-1, 1) * 64).round() / 64
 
 
-@layer.shape(0.25, "There is a weight for every score, also in the last block.")
+@check(
+    points=0.25, layer="shape", hint="There is a weight for every score, also in the last block."
+)
 def test_online_shape(attempt, draw):
     """online_softmax keeps the shape of the scores, whatever the block"""
     for shape, block in (((13,), 5), ((B, 14), 7), ((B, NH, 11), 4), ((B, 13), 17)):
-        answer = attempt.call(ONLINE, draw(*shape), block)
-        expect(
-            answer.kind == "tensor",
-            f"a tensor was expected; yours returned {answer.returned}",
-            "interface",
-        )
+        answer = attempt.online_softmax(draw(*shape), block)
+        assert_tensor(answer)
         assert_shape(answer, shape, f"for {shape} and block = {block}, the output")
 
 
-@layer.shape(0.25, "y has the values' width. lse is one number for each query: no axis is left.")
+@check(
+    points=0.25,
+    layer="shape",
+    hint="y has the values' width. lse is one number for each query: no axis is left.",
+)
 def test_tiled_shape(attempt, draw):
     """tiled_attention gives y (…, T, hd_v) and lse (…, T), for any leading dimensions and any
     blocks
@@ -104,33 +119,39 @@ def test_tiled_shape(attempt, draw):
         ((B,), 23, 4, 8),
         ((B, NH), 13, 17, 19),
     ):
-        y, lse = tiled_answer(attempt, drawn(draw, T, *leading, hd_v=HD_V), block_q, block_k)
+        y, lse = attempt.tiled_attention(*drawn(draw, T, *leading, hd_v=HD_V), block_q, block_k)
         assert_shape(y, (*leading, T, HD_V), "y")
         assert_shape(lse, (*leading, T), "lse")
-    y, lse = attempt.call(TILED, draw(23, HD), draw(23, HD), draw(23, HD_V), 8, 4)
+    y, lse = attempt.tiled_attention(draw(23, HD), draw(23, HD), draw(23, HD_V), 8, 4)
     assert_shape(y, (23, HD_V), "without leading dimensions, y")
     assert_shape(lse, (23,), "without leading dimensions, lse")
 
 
-@layer.finite(0.25, "Which row of a tile is hidden altogether? What is −∞ − (−∞)?")
+@check(
+    points=0.25, layer="finite", hint="Which row of a tile is hidden altogether? What is −∞ − (−∞)?"
+)
 def test_finite(attempt, draw):
     """gives numbers, also where a row of a tile is hidden altogether"""
-    assert_finite(attempt.call(ONLINE, draw(B, 24, scale=9.0), 8))
+    assert_finite(attempt.online_softmax(draw(B, 24, scale=9.0), 8))
     for block_q, block_k in ((12, 4), (4, 12), (8, 8)):
-        assert_finite(tiled_answer(attempt, drawn(draw, 24), block_q, block_k))
+        assert_finite(attempt.tiled_attention(*drawn(draw, 24), block_q, block_k))
 
 
-@layer.causality(0.25, "In the tile at (top, left), key j stands at left + j, query i at top + i.")
+@check(
+    points=0.25,
+    layer="causality",
+    hint="In the tile at (top, left), key j stands at left + j, query i at top + i.",
+)
 def test_causal(attempt, draw):
     """lets no query see the future, in no tile"""
     q, k, v = drawn(draw, 23)
     for block_q, block_k in ((9, 4), (4, 9)):
-        baseline = tiled_answer(attempt, (q, k, v), block_q, block_k)
+        baseline = attempt.tiled_attention(q, k, v, block_q, block_k)
         for t in (1, 10, 22):
             new_k, new_v = k.clone(), v.clone()
             new_k[..., t, :] = 2 * q[..., t, :]  # which query t hears most of all
             new_v[..., t, :] += 1 + draw(B, NH, HD).abs()
-            after = tiled_answer(attempt, (q, new_k, new_v), block_q, block_k)
+            after = attempt.tiled_attention(q, new_k, new_v, block_q, block_k)
             for field, shape in (("y", (B, NH, 23, HD)), ("lse", (B, NH, 23))):
                 a, b = (answer[field].output for answer in (baseline, after))
                 assert_shape(a, shape, field)
@@ -149,22 +170,23 @@ def rounding(answer):
     return 1e-5 if answer.dtype == "float32" else 1e-7
 
 
-@layer.causality(0.25)
+@check(points=0.25, layer="causality")
 def test_independent(attempt, draw):
     """keeps whatever stands in the leading dimensions apart"""
     scores, qkv = draw(B, NH, 23), drawn(draw, 23)
-    online = ONLINE, lambda x: attempt.call(ONLINE, *x, 8), (scores,)
-    for name, ask, args in (online, (TILED, lambda x: tiled_answer(attempt, x, 8, 4)["y"], qkv)):
+    for name, ask, args in (
+        ("online_softmax", lambda scores: attempt.online_softmax(scores, 8), (scores,)),
+        ("tiled_attention", lambda *qkv: attempt.tiled_attention(*qkv, 8, 4)["y"], qkv),
+    ):
         edited = [x.clone() for x in args]
         for x in edited:
             x[1, 2] = draw(*x[1, 2].shape)
-        answer = ask(args)
-        baseline, after = answer.output, ask(edited).output
-        assert_shape(baseline, args[-1].shape, name)
-        assert_shape(after, baseline.shape, name)
-        changed = (baseline.nan_to_num() - after.nan_to_num()).flatten(2).abs().amax(-1) > rounding(
-            answer
-        )
+        answer = ask(*args)
+        original, after = answer.output, ask(*edited).output
+        assert_shape(original, args[-1].shape, name)
+        assert_shape(after, args[-1].shape, name)
+        difference = (original.nan_to_num() - after.nan_to_num()).flatten(2).abs().amax(-1)
+        changed = difference > rounding(answer)
         changed[1, 2] = False
         evidence = (
             f"{name}: what stands at (1, 2) of the leading dimensions changes what stands elsewhere"
@@ -172,15 +194,24 @@ def test_independent(attempt, draw):
         expect(not changed.any(), evidence)
 
 
-@layer.values(0.25, "A single block has nothing to correct: exponentials, over their sum.")
-def test_online_one_block(agree, draw):
+@check(
+    points=0.25,
+    layer="values",
+    hint="A single block has nothing to correct: exponentials, over their sum.",
+)
+def test_online_one_block(attempt, draw):
     """online_softmax is right where the row is one block"""
     for shape, block in (((B, 13), 13), ((NH, B, 11), 16)):
-        agree(ONLINE, {"": (draw(*shape, scale=2.0), block)})
+        scores = draw(*shape, scale=2.0)
+        assert_matches(attempt.online_softmax(scores, block), online_oracle(scores))
 
 
-@layer.values(0.5, "A block brings a larger score. By which factor is the old sum too large now?")
-def test_online_values(attempt, reference, agree, draw):
+@check(
+    points=0.5,
+    layer="values",
+    hint="A block brings a larger score. By which factor is the old sum too large now?",
+)
+def test_online_values(attempt, draw):
     """online_softmax is right over many blocks, wherever the largest score stands"""
     rising = torch.linspace(-9, 9, 24, dtype=torch.float64)
     rows = {
@@ -199,56 +230,67 @@ def test_online_values(attempt, reference, agree, draw):
     }
     for case, scores in rows.items():
         for block in (8, 4, 1):
-            got, want = (
-                implementation.call(ONLINE, scores, block)
-                for implementation in (attempt, reference)
-            )
+            weights = attempt.online_softmax(scores, block)
+            expected = online_oracle(scores)
             label = f"with block = {block}, the weights {case}"
             if "1,000" in case:  # float32 rounds the logarithm of a sum near 1,000 to 6e-5
-                assert_shape(got, want.output.shape, label)
-                expect((got.output - want.output).abs().max() <= 1e-3, f"{label} are others")
+                assert_shape(weights, expected.shape, label)
+                expect((weights - expected).abs().max() <= 1e-3, f"{label} are others")
             else:
-                assert_matches(got, want, label)
-    agree(ONLINE, {"of 60 scores, the weights": (draw(2, 60, scale=3.0), 12)})
+                assert_matches(weights, expected, label)
+    scores = draw(2, 60, scale=3.0)
+    label = "of 60 scores, the weights"
+    assert_matches(attempt.online_softmax(scores, 12), online_oracle(scores), label)
 
 
-@layer.values(0.25, "23 scores in blocks of 8 are three blocks. How long is the last one?")
-def test_online_ragged(agree, draw):
+@check(
+    points=0.25,
+    layer="values",
+    hint="23 scores in blocks of 8 are three blocks. How long is the last one?",
+)
+def test_online_ragged(attempt, draw):
     """online_softmax is right where T is no multiple of the block"""
     for T, block in ((23, 8), (13, 4), (11, 10), (draw.sizes(T=PRIMES).T, 8)):
-        agree(
-            ONLINE,
-            {f"with T = {T} and block = {block}, the weights": (draw(B, NH, T, scale=3.0), block)},
-        )
+        scores = draw(B, NH, T, scale=3.0)
+        label = f"with T = {T} and block = {block}, the weights"
+        assert_matches(attempt.online_softmax(scores, block), online_oracle(scores), label)
 
 
-@layer.values(0.5, "One tile: scores over √hd, the future hidden, softmax, values. Then cut it up.")
-def test_one_tile(attempt, reference, draw):
+@check(
+    points=0.5,
+    layer="values",
+    hint="One tile: scores over √hd, the future hidden, softmax, values. Then cut it up.",
+)
+def test_one_tile(attempt, draw):
     """attends right where all is one tile"""
     for T, block_q, block_k, hd in ((11, 16, 19, 9), (13, 13, 13, HD), (9, 9, 9, 9)):
-        agree_on(
-            "y", attempt, reference, drawn(draw, T, hd=hd), block_q, block_k, "in a single tile"
-        )
+        expect_field(attempt, "y", drawn(draw, T, hd=hd), block_q, block_k, "in a single tile")
 
 
-@layer.values(
-    0.75, "m, the sum and the gathered values are carried from tile to tile, and corrected."
+@check(
+    points=0.75,
+    layer="values",
+    hint="m, the sum and the gathered values are carried from tile to tile, and corrected.",
 )
-def test_values(attempt, reference, draw):
+def test_values(attempt, draw):
     """attends right in tiles of any size"""
     for scale in (1.5, 2.5):
         qkv = drawn(draw, 24, scale=scale)
         for blocks in ((8, 8), (12, 4), (4, 12), (8, 3), (1, 2)):
-            agree_on("y", attempt, reference, qkv, *blocks)
-    agree_on("y", attempt, reference, drawn(draw, 60, 2, hd_v=HD_V), 12, 20)
+            expect_field(attempt, "y", qkv, *blocks)
+    expect_field(attempt, "y", drawn(draw, 60, 2, hd_v=HD_V), 12, 20)
     q, k, v = (abs(x) for x in drawn(draw, 24))
     # each tile has larger scores than all before
     k = k * torch.linspace(0.5, 4, 24, dtype=torch.float64)[:, None]
-    agree_on("y", attempt, reference, (q, k, v), 8, 4, "where scores grow from tile to tile")
+    expect_field(attempt, "y", (q, k, v), 8, 4, "where scores grow from tile to tile")
 
 
-@layer.values(0.5, "log of the sum of exponentials: m, plus the log of the sum that is left.")
-def test_lse(attempt, reference, draw):
+@check(
+    points=0.5,
+    layer="values",
+    hint="log of the sum of exponentials: m, plus the log of the sum that is left.",
+)
+def test_lse(attempt, draw):
     """gives the log-sum-exp of each query's scaled scores"""
     for T, *blocks in (
         (13, 17, 19),
@@ -257,27 +299,31 @@ def test_lse(attempt, reference, draw):
         (23, 4, 9),
         (draw.sizes(T=PRIMES).T, 8, 4),
     ):
-        agree_on("lse", attempt, reference, drawn(draw, T), *blocks)
+        expect_field(attempt, "lse", drawn(draw, T), *blocks)
 
 
-@layer.values(0.25, "Which queries, and which keys, are in no whole tile?")
-def test_ragged(attempt, reference, draw):
+@check(points=0.25, layer="values", hint="Which queries, and which keys, are in no whole tile?")
+def test_ragged(attempt, draw):
     """attends right where T is no multiple of the blocks"""
     for T, *blocks in ((23, 8, 4), (23, 4, 9), (13, 11, 5), (draw.sizes(T=PRIMES).T, 8, 4)):
-        agree_on("y", attempt, reference, drawn(draw, T), *blocks)
+        expect_field(attempt, "y", drawn(draw, T), *blocks)
 
 
-@layer.gradients(0.25, "A tensor that is filled in place, detached or remade loses its gradient.")
+@check(
+    points=0.25,
+    layer="gradients",
+    hint="A tensor that is filled in place, detached or remade loses its gradient.",
+)
 def test_gradients(attempt, reference, draw):
     """lets gradients through y to q, k and v"""
     qkv, names, g = drawn(draw, 13), ("args.0", "args.1", "args.2"), draw(B, NH, 13, HD)
     got, want = (
-        tiled_answer(implementation.asking(cotangent=(g, None)), qkv, 8, 4)
+        implementation.asking(cotangent=(g, None)).tiled_attention(*qkv, 8, 4)
         for implementation in (attempt, reference)
     )
 
     def with_them(other_args, q):
-        return tiled_answer(attempt, (q, *other_args.values()), 8, 4)["y"].output
+        return attempt.tiled_attention(q, *other_args.values(), 8, 4)["y"].output
 
     def cut():
         # A detached maximum is right if it cancels. In wrong values it may not cancel, which
@@ -291,22 +337,22 @@ def test_gradients(attempt, reference, draw):
     expect_gradients(got, want, names, cut, missing="gradient_cut")
 
 
-@layer.hygiene(1.25, "Print the shapes that you make. Scores, weights, a mask: which is (T, T)?")
+@check(
+    points=1.25,
+    layer="hygiene",
+    hint="Print the shapes that you make. Scores, weights, a mask: which is (T, T)?",
+)
 def test_not_materialised(attempt, draw):
     """makes no tensor with two axes of length T"""
     for T, block_q, block_k in ((draw.sizes(T=PRIMES).T, 8, 4), (draw.sizes(T=PRIMES).T, 4, 12)):
         qkv = drawn(draw, T)
-        answer, plain = (
-            tiled_answer(implementation, qkv, block_q, block_k)
-            for implementation in (attempt.asking(watch=True), attempt)
-        )
+        answer = attempt.asking(watch=True).tiled_attention(*qkv, block_q, block_k)
+        plain = attempt.tiled_attention(*qkv, block_q, block_k)
         assert_shape(answer["y"], (B, NH, T, HD), "y")
         assert_shape(answer["lse"], (B, NH, T), "lse")
         expect(answer.reply.operations.shapes, UNSEEN)
-        unchanged = same(answer["y"].output, plain["y"].output) and same(
-            answer["lse"].output, plain["lse"].output
-        )
-        expect(unchanged, WATCHED)
+        for field in ("y", "lse"):
+            expect(agrees(answer[field], plain[field]), WATCHED)
         # the lengths of T filled up to whole blocks count as well
         lengths = {T, T + 1, *(-(-T // block) * block for block in (block_q, block_k))}
         shapes = answer.reply.operations.shapes
@@ -324,18 +370,16 @@ def is_square(shape, T, lengths):
     return one_axis_holds_both or sum(size in lengths for size in shape) > 1
 
 
-@layer.hygiene(0.5, "exp, sum and a division are all that it takes.")
+@check(points=0.5, layer="hygiene", hint="exp, sum and a division are all that it takes.")
 def test_written_out(attempt, draw):
     """online_softmax is written out"""
     T = draw.sizes(T=PRIMES).T
     scores = draw(B, T)
-    answer, plain = (
-        implementation.call(ONLINE, scores, 8)
-        for implementation in (attempt.asking(watch=True), attempt)
-    )
+    answer = attempt.asking(watch=True).online_softmax(scores, 8)
+    plain = attempt.online_softmax(scores, 8)
     assert_shape(answer, (B, T))
     expect(answer.reply.operations.shapes, UNSEEN)
-    expect(same(answer.output, plain.output), WATCHED)
+    expect(agrees(answer, plain), WATCHED)
     evidence = (
         "torch.softmax, or its logarithm, does the work: here the exponentials and their sum are"
         " yours"
@@ -343,25 +387,21 @@ def test_written_out(attempt, draw):
     expect(not SOFTMAX & set(answer.reply.operations.kernels), evidence, "delegated")
 
 
-test_leaves_its_arguments = asked_of(
-    calls_of,
-    leaves_its_arguments,
-    "leaves scores, q, k and v as they were",
-    "Names that end in _, and assignments such as q /= …, change the tensor itself.",
-)
-test_dtype = asked_of(
-    calls_of,
-    dtype,
-    "returns the dtype that it is given",
-    "A new tensor is float32 unless you say otherwise: full_like, or dtype=q.dtype.",
-)
-test_device = asked_of(
-    calls_of,
-    stays_on_the_device,
-    hint="Positions, −∞ and zeros that you make need a device: that of q.",
+CONTRACT = function_contract(
+    arguments,
+    points=0.25,
+    leaves_its_arguments=(
+        "leaves scores, q, k and v as they were",
+        "Names that end in _, and assignments such as q /= …, change the tensor itself.",
+    ),
+    dtype=(
+        "returns the dtype that it is given",
+        "A new tensor is float32 unless you say otherwise: full_like, or dtype=q.dtype.",
+    ),
+    stays_on_the_device="Positions, −∞ and zeros that you make need a device: that of q.",
 )
 
 PRECONDITIONS = {
-    ONLINE: of_scores(ONLINE, 4, queries=()),
-    TILED: of_queries_keys_values(TILED, 4, 2, width=HD, tokens=8),
+    "online_softmax": of_scores("online_softmax", 4, queries=()),
+    "tiled_attention": of_queries_keys_values("tiled_attention", 4, 2, width=HD, tokens=8),
 }

@@ -10,6 +10,7 @@ SPEEDS = {
     "no_two": lambda pair, hd, base: base ** (-pair / hd),
     "twice": lambda pair, hd, base: base ** (-4 * pair / hd),
     "positive": lambda pair, hd, base: base ** (2 * pair / hd),
+    "width_outside": lambda pair, hd, base: base ** (-2 * pair) / hd,  # brackets forgotten
     "no_width": lambda pair, hd, base: base ** (-2 * pair),
     "from_one": lambda pair, hd, base: base ** (-2 * (pair + 1) / hd),
     "odd": lambda pair, hd, base: base ** (-(2 * pair + 1) / hd),

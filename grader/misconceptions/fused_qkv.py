@@ -123,6 +123,7 @@ MUTANTS = (
     *SCORES_WRONG_SOURCE,
     *variants("proj_bias", biases=("on qkv proj", "on proj", "on qkv")),
     *edits.DROPOUT,
+    *at(edits.OUT, ("dropout_output_missing", "self.proj(self.resid_dropout(y))")),
     *Runs.STATE_KEPT,
     *variants("state_kept", kept=("rate", "answers")),
     *edits.UNCHECKED,

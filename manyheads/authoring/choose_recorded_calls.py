@@ -1,18 +1,15 @@
-"""Choose the calls of a fault dictionary, and run the reference and mutants on them.
+"""Choose the calls of a fault dictionary, and run the reference on them.
 
-The dictionary also holds pairs of mutants, each pair on one call; sweeps, which run a parametric
-mutant at many numbers; and the conditions that a function must meet before its checks count.
-Replies that depend on chance or rounding are left out, because every machine would record different
-ones.
+The dictionary also holds the conditions that a function must meet before its checks count. Replies
+that depend on chance or rounding are left out, because every machine would record different ones.
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from itertools import combinations, pairwise, product
+from itertools import combinations
 from pathlib import Path
 
 import torch
@@ -35,25 +32,21 @@ from ..checks.runner import (
     target_of,
 )
 from ..course import CourseError, Exercise
-from ..diagnosis.bank import Bank, Namespace, ParametricMutant, Sweep, form_of, numbers_of
-from ..diagnosis.compact_storage import Pairs, ReplySketch, no_pairs, sketch_reply
-from ..diagnosis.fault_dictionary import RecordedCondition, RecordedMutant
+from ..diagnosis.bank import Namespace
+from ..diagnosis.fault_dictionary import RecordedCondition
 from ..diagnosis.fingerprint import (
-    PROJECTIONS,
     REPLY_FIELDS,
     ReplyField,
     ReplyFingerprint,
     comparable_fingerprint,
     fingerprint_of,
     has_no_numbers,
-    is_comparable,
-    without_unexpected_tables,
 )
 from ..diagnosis.nondeterminism import are_alike
 from ..diagnosis.observed_reply import Expected, is_of_copies, summarise_copies
-from ..diagnosis.pass_fail import sizes_of
-from ..judge.nontrivial_answers import choose_probe
-from ..judge.run_hidden_checks import CONDITIONS, Catalogue
+from ..judge.collect_checks import CONDITIONS
+from ..judge.nontrivial_answers import choose_probe, four_like
+from ..judge.run_hidden_checks import Catalogue
 from .choose_oracles import Groups, groups_of
 
 ELEMENTS_LIMIT = 20_000  # a call with more elements is not recorded
@@ -390,7 +383,7 @@ def recorded_conditions(
     conditions: list[RecordedCondition] = []
     for function in functions:
         exchanges = [exchange for exchange in transcript if target_of(exchange.call) == function]
-        chosen = choose_probe(exchanges, reference, lambda call, make: make(call))
+        chosen = choose_probe(exchanges, reference, four_like)
         if chosen is not None:
             calls = tuple(rounded(call) for call in chosen.calls)
             expected = tuple(first_tensor(reference.execute(call)) for call in calls)
@@ -422,189 +415,3 @@ def first_tensor(reply: Reply) -> Tensor:
     """Return the first tensor of a reply, or an empty tensor."""
     tensors = (output.tensor for output in reply.outputs if output.tensor is not None)
     return next(tensors, torch.zeros(0))
-
-
-MEMBERS = 3  # how many members of a class are tried in combination with another fault
-# Numbers for replies that show nothing: the reference's reply or one that rounding decides
-# (_SILENT), and an exception (_RAISED).
-_SILENT, _RAISED = 0, -1
-CALLS, TENSORS = 6, 4  # the most calls of a sweep, and the most tensors of a reply in it
-COARSE = 24  # one of so many numbers of a sweep runs on all calls
-
-# The replies of a class of mutants, one number for each call: equal numbers for equal outputs.
-ReplyNumbers = tuple[int, ...]
-
-
-def recorded_pairs(
-    bank: Bank,
-    calls: Sequence[Call],
-    replies: Sequence[Sequence[ReplyFingerprint]],
-    mutants: Sequence[RecordedMutant],
-) -> Pairs:
-    """Run pairs of mutants on one call each, and return their replies.
-
-    Mutants with equal outputs form a class, which its likeliest mutant represents. Each pair of
-    classes runs on a call that detects both. If there are several, the call that separates the most
-    classes for its cost is used.
-    """
-    compared = [i for i, call in enumerate(calls) if is_comparable(call) and call.cotangent is None]
-    classes = _classes([_outputs(replies[i]) for i in compared], compared, mutants)
-    cast_calls = [cast(calls[i], "float64") for i in compared]
-    worth = _worth([*classes], [calls[i] for i in compared])
-    asked_of, answers = list[tuple[int, int, int]](), list[ReplySketch]()
-    for (member_row, members), (partner_row, partners) in combinations(classes.items(), 2):
-        best = next(
-            (k for k in worth if member_row[k] > _SILENT and partner_row[k] > _SILENT), None
-        )
-        if best is None or mutants[members[0]].id == mutants[partners[0]].id:
-            continue
-        # Members of a class give the same replies alone, but perhaps not with another fault. Some
-        # cannot be combined.
-        pairs = product(members[:MEMBERS], partners[:MEMBERS])
-        combined = next(
-            filter(None, (bank.combine(bank.mutants[a], bank.mutants[b]) for a, b in pairs)), None
-        )
-        if combined is not None:
-            reply = execute(combined, cast_calls[best], "", only_values=True)
-            answers.append(
-                sketch_reply(without_unexpected_tables(reply, replies[compared[best]][0]))
-            )
-            asked_of.append((members[0], partners[0], compared[best]))
-    if not answers:
-        return no_pairs()
-    first_mutants, second_mutants, probe = torch.tensor(asked_of, dtype=torch.int16).T.contiguous()
-    sketches = ReplySketch(
-        torch.cat([sketch.structure for sketch in answers]),
-        torch.cat([sketch.numbers for sketch in answers]),
-        torch.cat([sketch.scales for sketch in answers]),
-    )
-    return Pairs(first_mutants, second_mutants, probe, sketches)
-
-
-def _classes(
-    outputs: Sequence[Sequence[int]], compared: Sequence[int], mutants: Sequence[RecordedMutant]
-) -> Mapping[ReplyNumbers, Sequence[int]]:
-    """Return the classes of mutants with equal outputs, the likeliest mutant of each first.
-
-    Mutants that these calls do not detect are left out.
-
-    Args:
-        outputs: For each compared call and each different reply, a number for its outputs.
-        compared: The indices of these calls.
-        mutants: All mutants with their replies.
-    """
-    classes: dict[ReplyNumbers, list[int]] = {}
-    for number, mutant in enumerate(mutants):
-        reply_indices = [mutant.answers[i] for i in compared]
-        row = tuple(
-            _SILENT if reply_index is None else output_numbers[reply_index]
-            for reply_index, output_numbers in zip(reply_indices, outputs, strict=True)
-        )
-        if any(row):
-            classes.setdefault(row, []).append(number)
-    return classes
-
-
-def _outputs(replies: Sequence[ReplyFingerprint]) -> list[int]:
-    """Return for each reply a number, the same for the same outputs, and _RAISED for exceptions."""
-    distinct, numbers = Replies(facets=("outputs",)), list[int]()
-    for reply in replies:
-        number = distinct.find(reply)
-        numbers.append(distinct.add(reply) if number is None else number)
-    return [
-        _RAISED if reply.raised else number for reply, number in zip(replies, numbers, strict=True)
-    ]
-
-
-def _worth(rows: Sequence[ReplyNumbers], calls: Sequence[Call]) -> list[int]:
-    """Return the indices of the calls, the most valuable first.
-
-    A call is worth the number of pairs of classes that it separates, for each run and step.
-    """
-    pairs = list[int]()
-    for k in range(len(calls)):
-        sizes = Counter(row[k] for row in rows).values()
-        pairs.append(len(rows) ** 2 - sum(size**2 for size in sizes))
-    return sorted(
-        range(len(calls)),
-        key=lambda k: pairs[k] / (calls[k].runs * len(calls[k].steps)),
-        reverse=True,
-    )
-
-
-def recorded_curves(bank: Bank, recorded: RecordedCalls) -> tuple[Sweep, ...]:
-    """Return the sweeps of all parametric mutants that are detected in calls of two checks."""
-    curves = (_curve(family, recorded) for family in bank.families)
-    return tuple(curve for curve in curves if len(curve.calls) > 1)
-
-
-def _curve(family: ParametricMutant, recorded: RecordedCalls) -> Sweep:
-    calls, mutants = recorded.calls, [family.mutant(point) for point in family.grid]
-    coarse_replies = dict[int, list[ReplyFingerprint]]()
-    detecting, usable = set[int](), list[int]()
-    for i, (call, expected) in enumerate(zip(calls, recorded.fingerprints, strict=True)):
-        replies = [_answer(mutant, recorded, i) for mutant in mutants[COARSE // 2 :: COARSE]]
-        coarse_replies[i] = replies
-        if any(not reply.is_same(expected, VALUES) for reply in replies):
-            detecting.add(i)
-        is_small = 0 < len(numbers_of(expected)) <= TENSORS * PROJECTIONS
-        if is_comparable(call) and call.cotangent is None and is_small:
-            usable.append(i)
-    chosen = _chosen(recorded, {i: coarse_replies[i] for i in usable})
-    forms, answers = [], list[Tensor]()
-    for i in chosen:
-        replies = [_answer(mutant, recorded, i) for mutant in mutants]
-        reply_forms = list(map(form_of, replies))
-        form = max(reply_forms, key=reply_forms.count)  # the commonest
-        # (points, N): the projections of the replies that have the form, NaN for other replies.
-        absent = [torch.nan] * sum(PROJECTIONS for _, shape, _ in form if shape is not None)
-        rows = [
-            numbers_of(reply) if reply.raised is None and reply_form == form else absent
-            for reply, reply_form in zip(replies, reply_forms, strict=True)
-        ]
-        forms.append(form)
-        answers.append(torch.tensor(rows, dtype=torch.float64))
-    speaks = frozenset(detecting)
-    return Sweep(family.id, family.step, tuple(chosen), tuple(forms), tuple(answers), speaks)
-
-
-def _answer(mutant: Namespace, recorded: RecordedCalls, index: int) -> ReplyFingerprint:
-    recorded_call = recorded.entries[index]
-    return comparable_fingerprint(
-        recorded.fingerprints[index],
-        recorded_call.call,
-        recorded_call.answer(mutant, only_values=True),
-    )
-
-
-def _chosen(
-    recorded: RecordedCalls, coarse_replies: Mapping[int, Sequence[ReplyFingerprint]]
-) -> list[int]:
-    """Return calls of different checks that together have many different sizes of tensors.
-
-    A call can be chosen if it separates at least half as many mutants as the best call does.
-
-    Args:
-        recorded: All calls.
-        coarse_replies: The replies of a few mutants of one sweep to each usable call.
-    """
-    change_counts = {i: _changes(replies) for i, replies in coarse_replies.items()}
-    highest = max(change_counts.values(), default=0)
-    remaining = [i for i, count in change_counts.items() if count > 0 and 2 * count >= highest]
-    chosen, sizes = list[int](), set[tuple[str, int]]()
-    while remaining and len(chosen) < CALLS:
-        best = max(remaining, key=lambda i: len(_sizes(recorded, i) - sizes))
-        sizes |= _sizes(recorded, best)
-        chosen.append(best)
-        remaining = [i for i in remaining if recorded.asked_by[i] != recorded.asked_by[best]]
-    return sorted(chosen)
-
-
-def _changes(replies: Sequence[ReplyFingerprint]) -> int:
-    """Return how many replies have numbers that differ from those of the reply before."""
-    return sum(b.raised is None and not a.is_same(b, VALUES) for a, b in pairwise(replies))
-
-
-def _sizes(recorded: RecordedCalls, index: int) -> set[tuple[str, int]]:
-    call = recorded.entries[index].call
-    return {(target_of(call), size) for size in sizes_of(call)}

@@ -1,6 +1,7 @@
 """Write a small complete course with the engine as one file, or the skeleton of an exercise.
 
-`course init` and `course new` use this module.
+It also removes an assignment, such as the example of `course init`. `course init` and `course new`
+use this module.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from ruamel.yaml import YAML, CollectionNode, MappingNode, Node, SequenceNode
 from ..course import Assignment, Course, CourseError, Exercise
 from ..diagnosis import load_bank
 from ..files import write_whole
-from .class_repository import HASH_FILE, engine_wheel
+from .pack_engine import HASH_FILE, engine_wheel
 from .templates import as_they_are, filled
 
 FILL = "FILL:"  # the mark of a place to fill; `course verify` finds those that are left

@@ -60,9 +60,8 @@ from .choose_recorded_calls import (
     Replies,
     evidence_for_author,
     recorded_calls,
-    recorded_curves,
-    recorded_pairs,
 )
+from .record_pairs_and_sweeps import recorded_curves, recorded_pairs
 from .stub import stub_of
 
 _ROUNDING = 1e-3  # how far the sum of a row may be from one

@@ -30,7 +30,7 @@ import torch
 
 from .connection import Box, Channel, Connection
 from .contents import box_modules
-from .level import BoxUnavailable, Level
+from .level_and_device import BoxUnavailable, Level
 from .worker.attempt import allow_only
 from .worker.limits import CUDA, Limits, time_files
 from .zygote_box import WarmBox, refuse_alone, uid_for_box

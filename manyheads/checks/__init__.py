@@ -8,6 +8,8 @@ from ..box.worker.messages import StandIn
 from .asserts import (
     HALF_PRECISION,
     CheckFailed,
+    agrees,
+    assert_differs,
     assert_finite,
     assert_gradients_match,
     assert_matches,
@@ -15,12 +17,15 @@ from .asserts import (
     assert_refused,
     assert_same,
     assert_shape,
+    assert_tensor,
     assert_unmutated,
     expect,
     moved,
 )
 from .conditions import Condition
+from .contract import function_contract
 from .hidden_check import Evidence, Layer, Mutant, Number, check, edit
+from .positions import assert_moved_from, changed_positions
 from .runner import ImplementationModule
 
 __all__ = [
@@ -33,16 +38,22 @@ __all__ = [
     "Mutant",
     "Number",
     "StandIn",
+    "agrees",
+    "assert_differs",
     "assert_finite",
     "assert_gradients_match",
     "assert_matches",
+    "assert_moved_from",
     "assert_near",
     "assert_refused",
     "assert_same",
     "assert_shape",
+    "assert_tensor",
     "assert_unmutated",
+    "changed_positions",
     "check",
     "edit",
     "expect",
+    "function_contract",
     "moved",
 ]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
@@ -18,9 +19,14 @@ TABLES = frozenset({"ndarray", "list", "tuple", "str"})
 HUGE = 1e6  # numbers from here on are treated as infinite
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Answer:
     """A call and its reply, with accessors for checks.
+
+    An answer that is one tensor can be used like that tensor, which is its `output`:
+    `answer[:, -1]`, `2 * answer`, `(answer > 0).all()`, `answer.shape`, `answer.sum(-1)`,
+    `torch.softmax(answer, -1)`. If the attempt raised, or returned another type, the check fails at
+    that point, and the student reads why.
 
     If the call returns several parts, they are `answer["lse"]` or `answer[1]`, and
     `mean, count = answer` works.
@@ -42,9 +48,25 @@ class Answer:
         name = self.call.form.label(self.path)
         return f"{name} of call {self.step + 1}" if self.call.then else name
 
-    def __getitem__(self, key: int | str) -> Answer:
-        """Return a part of the answer. Raises IndexError or KeyError if there is no such part."""
+    def __getitem__(self, key: Any) -> Any:
+        """Return a part of the answer, or numbers of the tensor if it is one tensor.
+
+        Raises IndexError or KeyError if there is no such part.
+        """
+        if self.form.is_leaf:
+            return self.output[key]
         return replace(self, path=(*self.path, self.form.index_of(key)))
+
+    @classmethod
+    def __torch_function__(
+        cls,
+        function: Callable[..., Any],
+        types: Iterable[type],
+        args: Sequence[Any] = (),
+        kwargs: Mapping[str, Any] | None = None,
+    ) -> Any:
+        """Call a function of torch with the outputs of the answers among its arguments."""
+        return function(*map(plain, args), **{k: plain(v) for k, v in (kwargs or {}).items()})
 
     def leaves(self) -> Iterator[Answer]:
         """Yield the leaves of the answer that are not opaque."""
@@ -68,6 +90,11 @@ class Answer:
             if out.tensor is None:
                 raise self._no_tensor(out)
         return [wide(out.tensor) for out in raw_outputs if out.tensor is not None]
+
+    @property
+    def shape(self) -> torch.Size:
+        """The shape of the output. Raises CheckFailed."""
+        return self.output.shape
 
     @property
     def dtype(self) -> str:
@@ -175,6 +202,14 @@ class Answer:
         leaves = [path for path, _ in self.call.form.leaves()]
         return self.step * len(leaves) + leaves.index(self.path)
 
+    if not TYPE_CHECKING:  # so that mypy still finds misspelt names in the engine
+
+        def __getattr__(self, name: str) -> Any:
+            """Return this attribute of the output, such as `shape` or `sum`."""
+            if name.startswith("_") or not hasattr(Tensor, name):
+                raise AttributeError(f"an answer has no {name}")
+            return getattr(self.output, name)
+
     def _suffix(self) -> str:
         """Return the part and the step for a message: " as lse", " as mean of call 2".
 
@@ -183,6 +218,34 @@ class Answer:
         if self.path:
             return f" as {self.label}"
         return f" of call {self.step + 1}" if self.call.then else ""
+
+
+def plain(value: Any) -> Any:
+    """Return the output of an answer, the same for answers in a list or tuple, or the value."""
+    if type(value) in (list, tuple):
+        return type(value)(map(plain, value))
+    return value.output if isinstance(value, Answer) else value
+
+
+def _operator(name: str) -> Callable[..., Any]:
+    """Return a method that applies this operator of tensors to the output of an answer."""
+
+    def method(answer: Answer, *operands: Any) -> Any:
+        return getattr(answer.output, name)(*map(plain, operands))
+
+    return method
+
+
+# Python looks these methods up in the class, so `__getattr__` is not asked for them.
+BINARY_OPERATORS = "add sub mul truediv floordiv mod pow matmul and or xor".split()
+OPERATORS = [
+    *("eq", "ne", "lt", "le", "gt", "ge", "neg", "abs", "invert"),
+    *BINARY_OPERATORS,
+    *(f"r{name}" for name in BINARY_OPERATORS),
+]
+for _name in OPERATORS:
+    setattr(Answer, f"__{_name}__", _operator(f"__{_name}__"))
+Answer.__hash__ = object.__hash__  # type: ignore[method-assign]
 
 
 def answers_of(call: Call, reply: Reply) -> Iterator[Answer]:

@@ -24,6 +24,8 @@ __all__ = ["CheckFailed"]
 def expect(condition: object, evidence: Evidence | str, suspect: str = "") -> None:
     """Fail with this evidence unless the condition holds.
 
+    Example: `expect((weights >= 0).all(), "some weights are negative")`
+
     Args:
         condition: any value; its truth value counts.
         evidence: the sentence that the student reads. It says where and what kind, never an
@@ -38,6 +40,8 @@ def assert_matches(got: Answer | Tensor, want: object, name: str = "") -> None:
     """Assert that the values agree to 1e-5 of the largest expected value. Infinities must be equal.
 
     If two answers have several parts, all parts must agree except those that are opaque.
+
+    Example: `assert_matches(attempt.attend(q, k, v), attend_oracle(q, k, v))`
 
     Args:
         got: an answer of the attempt.
@@ -86,14 +90,53 @@ def _assert_leaf(actual: Answer, expected: Answer) -> None:
 
 
 def assert_same(got: Answer | Tensor, second: Answer | Tensor, evidence: Evidence | str) -> None:
-    """Assert that two answers of the attempt agree with each other. If not, `evidence` is shown."""
+    """Assert that two answers of the attempt agree with each other. If not, `evidence` is shown.
+
+    Example: `assert_same(attempt.merge_heads(heads), x, "merging does not undo the split")`
+
+    Args:
+        got: an answer of the attempt.
+        second: another answer, or a tensor that follows from the attempt's answers or inputs.
+        evidence: the sentence that the student reads.
+    """
     a, b = _tensor(got), _tensor(second)
     if a.shape != b.shape or difference(a.double(), b.double()) > TOLERANCE:
         raise CheckFailed(evidence)
 
 
+def assert_differs(
+    got: Answer | Tensor, mistake: Answer | Tensor, evidence: Evidence | str, suspect: str = ""
+) -> None:
+    """Assert that an answer is not the result of a mistake. If it is, `evidence` is shown.
+
+    Example: `assert_differs(got, attend_oracle(q, k, k), "the keys are mixed, not the values")`
+
+    Args:
+        got: an answer of the attempt.
+        mistake: the result of the mistake.
+        evidence: the sentence that the student reads.
+        suspect: the id of a misconception for which this failure alone is proof.
+    """
+    expect(not agrees(got, mistake), evidence, suspect)
+
+
+def agrees(got: Answer | Tensor, want: Answer | Tensor) -> bool:
+    """Return whether two tensors have one shape, and values that `assert_matches` accepts.
+
+    Example: `if agrees(attempt.rotate(x, positions), x): …`
+
+    Args:
+        got: an answer or a tensor.
+        want: an answer or a tensor.
+    """
+    actual, expected = _tensor(got), _tensor(want)
+    return actual.shape == expected.shape and difference(actual, expected) <= TOLERANCE
+
+
 def assert_shape(got: Answer | Tensor, shape: torch.Size | tuple[int, ...], name: str = "") -> None:
     """Assert that the answer has this shape.
+
+    Example: `assert_shape(attempt.attend(q, k, v), (B, T, C))`
 
     Args:
         got: an answer of the attempt.
@@ -107,8 +150,27 @@ def assert_shape(got: Answer | Tensor, shape: torch.Size | tuple[int, ...], name
         raise CheckFailed(evidence, expected=shape)
 
 
+def assert_tensor(got: Answer) -> None:
+    """Assert that the answer is one tensor.
+
+    Example: `assert_tensor(attempt.split_heads(x, n_head))`
+
+    Args:
+        got: an answer of the attempt.
+    """
+    is_tensor = got.kind == "tensor"
+    expect(is_tensor, f"a tensor was expected; yours returned {got.returned}", "interface")
+
+
 def assert_finite(got: Answer | Tensor, name: str = "") -> None:
-    """Assert that the answer, and each of its parts, has no NaN and no infinity."""
+    """Assert that the answer, and each of its parts, has no NaN and no infinity.
+
+    Example: `assert_finite(attempt.causal_weights(scores), "the weights")`
+
+    Args:
+        got: an answer of the attempt.
+        name: the name of the answer in messages; by default "the output", or the name of the part.
+    """
     if isinstance(got, Answer) and not got.form.is_leaf:
         for leaf in got.leaves():
             if leaf.kind != NONE:
@@ -138,6 +200,9 @@ def assert_gradients_match(
 
     Differences are relative to the largest of all these gradients. So a gradient that is zero in
     exact arithmetic, such as the gradient of a key bias, is compared absolutely.
+
+    Example: `got, want = (c.asking(cotangent=g).attend(q, k, v) for c in (attempt, reference))`,
+    then `assert_gradients_match(got, want, "args.0", "args.1")`.
 
     Args:
         got: an answer of the attempt with gradients: `attempt.asking(cotangent=g)`.
@@ -206,6 +271,8 @@ def assert_refused(
 ) -> None:
     """Assert that the attempt raised ValueError or AssertionError.
 
+    Example: `assert_refused(attempt.split_heads(draw(2, 6, 7), 3), "C = 7 with n_head = 3")`
+
     Args:
         got: an answer of the attempt to a call that it should refuse.
         subject: the reason to refuse, as the beginning of a sentence: "T = 0" gives "T = 0 is
@@ -224,6 +291,8 @@ def assert_refused(
 
 def assert_unmutated(got: Answer, suspect: str = "") -> None:
     """Assert that the call changed no argument in place.
+
+    Example: `assert_unmutated(attempt.attend(q, k, v))`
 
     Args:
         got: an answer of the attempt.
@@ -265,6 +334,8 @@ def difference(got: Tensor, want: Tensor, scale: float | None = None) -> float:
 def moved(original: Tensor, edited: Tensor) -> Tensor:
     """Return how much the output of each token changed, as a fraction of the largest output.
 
+    Example: `expect(moved(y.output, y_of_edited.output)[:, :t].max() < 1e-5, "it sees the future")`
+
     Args:
         original: (B, T, C), the output for the original input.
         edited: (B, T, C), the output for the edited input.
@@ -305,6 +376,10 @@ def _by(error: float) -> str:
     return f", all by less than {SLIGHT:.1%} of the largest" if error < SLIGHT else ""
 
 
+_ORDINALS = "first second third fourth fifth sixth".split()
+MAX_ORDINAL = len(_ORDINALS)  # `label` calls every further argument the last one
+
+
 def label(name: str) -> str:
     """Return the name of an argument or parameter for students: "the first argument"."""
     prefix, _, suffix = name.partition(".")
@@ -313,8 +388,7 @@ def label(name: str) -> str:
         return f"{label(argument)} of call {int(step) + 2}"
     if prefix == "args":
         index, _, key = suffix.partition(".")
-        ordinals = "first second third fourth fifth sixth".split()
-        ordinal = ordinals[int(index)] if int(index) < len(ordinals) else "last"
+        ordinal = _ORDINALS[int(index)] if int(index) < MAX_ORDINAL else "last"
         return f"the {ordinal} argument" + (f"'s {key}" if key else "")
     if prefix == "kwargs":
         return f"the argument {suffix}"
@@ -332,6 +406,14 @@ def assert_near(got: Answer, want: Answer, name: str = "the output") -> None:
     """Assert that an answer under autocast is finite, and differs only by rounding.
 
     The size of this rounding is in `TOLERANCES`.
+
+    Example: `assert_near(attempt.asking(dtype="float32", autocast="float16").attend(q, k, v),
+    reference.attend(q, k, v))`
+
+    Args:
+        got: an answer of the attempt under autocast.
+        want: the reference's answer in float64.
+        name: the name of the answer in messages.
     """
     dtype = got.call.autocast
     assert dtype is not None

@@ -77,6 +77,10 @@ def kind_name(type_name: str) -> str:
         return f"a {type_name}{' or more' if type_name.endswith('9') else ''}"
     if type_name in _KINDS or type_name in _OTHER_TENSORS:
         return f"{'an' if type_name[0] in 'aeiou' or type_name == 'ndarray' else 'a'} {type_name}"
+    if type_name in ("method", "builtin_function_or_method"):
+        return "a method: are its brackets missing?"
+    if type_name in LAYERS:
+        return f"a layer, {type_name}: it is made, and not called"
     return "an object of another type"
 
 
@@ -100,7 +104,8 @@ _KNOWN = frozenset(
     ZeroDivisionError""".split()
 )
 # Layers that a student may have forgotten to call. In kinds.yaml, LAYER matches any of their names.
-_LAYER = "LAYER", "(Linear|Dropout|Softmax|LayerNorm|Identity|Sequential|ModuleList)"
+LAYERS = ("Linear", "Dropout", "Softmax", "LayerNorm", "Identity", "Sequential", "ModuleList")
+_LAYER = "LAYER", f"({'|'.join(LAYERS)})"
 _REFUSALS = frozenset({"ValueError", "AssertionError"})
 _OVERLOADS = ", but expected one of:"  # after this text PyTorch lists all signatures on many lines
 _MISSING = re.compile(r"name '(\w+)' is not defined|(\w+) is not defined in this file")

@@ -60,14 +60,17 @@ class Mark:
 
 
 def check(
-    points: float, hint: str = "", *, layer: Layer, device: str = ""
+    points: float, hint: str = "", *, layer: Layer | str, device: str = ""
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Mark a function as a hidden check. Its docstring is the sentence that the student reads.
+
+    Example: `@check(points=0.5, layer="values", hint="Which axis must be unpacked first?")`
 
     Args:
         points: 0 or more. course.yaml has the sum for all checks of an exercise.
         hint: the text for a student who fails the check; by default the exercise's hint.
-        layer: the subject of the check.
+        layer: the subject of the check: "shape", "finite", "causality", "values", "gradients" or
+            "hygiene".
         device: "cuda" for a check that needs a GPU; on other devices the check does not exist. Such
             a check must give no points, so that a score means the same on every device.
 
@@ -79,11 +82,11 @@ def check(
 
     if not isinstance(points, int | float) or not isfinite(points) or points < 0:
         raise ValueError(f"points={points!r}: a check gives 0 points or more")
+    layer_names = {member.name.lower(): member for member in Layer}
     if not isinstance(layer, Layer):
-        raise ValueError(
-            f"layer={layer!r}: a check has one of "
-            f"{', '.join(f'Layer.{member.name}' for member in Layer)}"
-        )
+        if layer not in layer_names:
+            raise ValueError(f"layer={layer!r}: a check has one of {', '.join(layer_names)}")
+        layer = layer_names[layer]
     if device and points:
         raise ValueError(f"a check that runs on {device} alone gives no points")
     return pytest.mark.hidden_check(Mark(points, layer, hint, device))

@@ -16,7 +16,7 @@ import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from shlex import quote
 from types import FrameType
@@ -40,7 +40,7 @@ from ..box.worker.messages import (
 )
 from ..box.worker.result_structure import Form, PartPath
 from ..course_fault import CourseFault, described, place_of
-from .answer import Answer
+from .answer import Answer, plain
 from .explain import is_dtype_fault, is_refusal, kind_of
 
 
@@ -203,18 +203,32 @@ class Runner(Protocol):
 
 @dataclass(frozen=True)
 class Implementation:
-    """Calls functions and modules by name.
+    """Calls functions and builds modules, as attributes of the file that a student wrote.
 
-    Examples: `attempt.call("attend", q, k, v)`, `attempt.module("CausalAttention", 4, 6, 8)`.
+    With a lower-case first letter, the attribute is a function: `attempt.attend(q, k, v)`. With a
+    capital first letter, it is a class: `attempt.Attention(4, 6, 8).loaded(weights)(x)` builds
+    the module and calls it. `call` and `module` are for names in a variable, and for names that do
+    not follow this rule.
 
-    `asking` sets fields of `Call` for all calls of the result:
-    `attempt.asking(cotangent=g, runs=2).call(...)`.
+    `asking` sets fields of `Call` for all calls of the result, as in
+    `attempt.asking(cotangent=g, runs=2).attend(q, k, v)`.
     """
 
     runner: Runner
     options: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     # the results' forms of functions and classes, by name; other results are one tensor
     forms: Mapping[str, Form] = dataclasses.field(default_factory=dict)
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        """Return a function that calls the file's function of this name, or describes its module.
+
+        A capital first letter means a class, as in PEP 8. The attempt itself is not asked, so the
+        call is the same for every attempt. Names with a "_" in front raise AttributeError, because
+        Python and pytest look for some of these in every object.
+        """
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return partial(self.module if name[0].isupper() else self.call, name)
 
     @property
     def device(self) -> str:
@@ -226,7 +240,12 @@ class Implementation:
         return dataclasses.replace(self, options={**self.options, **options})
 
     def call(self, name: str, *args: Any, **kwargs: Any) -> Answer:
-        """Call a function of the file by its name. Returns the answer."""
+        """Call a function of the file by its name. Returns the answer.
+
+        Answers can be arguments: `attempt.merge_heads(attempt.split_heads(x, n_head))`.
+
+        Example: `attempt.call(name, q, k, v)` in a loop over names.
+        """
         return self.ask(self.call_of(name, args, kwargs))
 
     def sequence(self, name: str) -> CallSequence:
@@ -238,7 +257,7 @@ class Implementation:
 
         The module is in eval mode and has its own initial weights, unless they are changed.
 
-        Example: `attempt.module("CausalAttention", 4, 6, 8).loaded(weights)(x)`
+        Example: `attempt.module(name, 4, 6, 8).loaded(weights)(x)` in a loop over names.
         """
         return ImplementationModule(self, Build(target, args, kwargs))
 
@@ -255,13 +274,18 @@ class Implementation:
     ) -> Call:
         """Return a call of a function, or of a module's forward."""
         form = self.forms.get(subject if isinstance(subject, str) else subject.target)
-        plain = tuple(a.build if isinstance(a, ImplementationModule) else a for a in args)
-        return Call(subject, plain, kwargs or {}, **{"returns": form, **self.options})
+        arguments = [a.build if isinstance(a, ImplementationModule) else plain(a) for a in args]
+        keywords = {name: plain(value) for name, value in (kwargs or {}).items()}
+        return Call(subject, tuple(arguments), keywords, **{"returns": form, **self.options})
 
 
 @dataclass(frozen=True)
 class ImplementationModule:
     """The description of a module.
+
+    To build a module, load weights into it and call it once:
+    `y = attempt.CausalAttention(4, 6, 8).loaded(weights)(x)`. The arguments after the class's name
+    are those of its constructor; the last pair of brackets calls forward.
 
     Every call builds the module anew, so that no call depends on an earlier one.
     """

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from typer import Argument, Exit, Option
 
-from ..box.level import Level
+from ..box.level_and_device import Level
 from ..course import Course, CourseError
 from ..judge.judge_process import usable
 from ..report.command_name import as_called
@@ -120,7 +120,7 @@ def verify(
     """
     loaded = instructors_course_of(course, "verify")
     selected = exercises_named(loaded, exercises or [], assignment)
-    from ..authoring.verify.plugin import Line, verify_course
+    from ..authoring.verify.run_claims import Line, verify_course
 
     console, marks = open_console(), {True: ("✓", "green"), False: ("✗", "red"), None: ("·", "dim")}
 
@@ -219,7 +219,7 @@ def release(
         raise CourseError(
             f"a class repository has every exercise. Next: course release --out {quote(str(out))}"
         )
-    from ..authoring.class_repository import autograder_of, write_autograder
+    from ..authoring.pack_engine import autograder_of, write_autograder
     from ..authoring.release_exercises import write_release
     from ..judge.run_hidden_checks import Catalogue
 

@@ -1,4 +1,8 @@
-"""`course ci`: the steps of the class repository's workflow."""
+"""`course ci`: the steps of the class repository's workflow, and Gradescope's autograder.
+
+`course ci collect`, `grade` and `report` are the steps of the workflow. `course ci gradescope` runs
+in Gradescope's container.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +12,7 @@ from typing import Annotated
 
 import typer
 
-from ..box.level import Device
+from ..box.level_and_device import Device
 from .options import CourseOption, course_of
 
 ci = typer.Typer(
@@ -113,7 +117,7 @@ def gradescope(
 
     Example: `course ci gradescope --assignment averages`
     """
-    from ..platforms.gradescope_autograder import grade_for_gradescope
+    from ..platforms.grade_in_gradescope import grade_for_gradescope
     from ..report.report_content import out_of
 
     result = grade_for_gradescope(root, assignment)

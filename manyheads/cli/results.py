@@ -18,7 +18,7 @@ from rich.markup import escape
 from rich.table import Column, Table
 from typer import Exit, Option
 
-from ..box.level import Level
+from ..box.level_and_device import Level
 from ..course import Course, CourseError, find_course, load_course
 from ..course.course_yaml import shown_moment
 from ..course.final_scores import NAME, UNKNOWN_TIME, Decision, Decisions, final, of_the_absent
@@ -27,16 +27,9 @@ from ..files import told_where, write_whole
 from ..judge.results_folder import ChangedPoints, read_changed_points
 from ..printable_text import visible_line
 from ..report.class_summary import NOBODY, ClassList, ClassView, sentences
-from ..report.exports import (
-    FOLDER,
-    FORMATS,
-    TELLS_NOTHING,
-    excuses_without_a_word,
-    folders,
-    gradescope_files,
-    zips,
-)
+from ..report.feedback_archives import FOLDER, folders, zips
 from ..report.report_content import Labels, counted, labels_of, score_words
+from ..report.score_exports import FORMATS, TELLS_NOTHING, excuses_without_a_word, gradescope_files
 from ..report.terminal import class_exercises, class_table
 from ..result import Result, read_results, read_results_and_errors, students_in
 from ..submission import find_submissions, read_not_graded
@@ -127,6 +120,22 @@ def known_students(course: Course) -> set[str]:
         else set()
     )
     return on_roster | handed_in | {*students_in(course.root / RESULTS)}
+
+
+def groups_of(course: Course) -> dict[str, list[str]]:
+    """Return the members of each group on the roster of course.yaml. Raises CourseFault.
+
+    A group with the name of a student is left out.
+    """
+    path = roster_of(course, None)
+    students = read_roster(path).students if path is not None else ()
+    groups: dict[str, list[str]] = {}
+    for student in students:
+        if student.group:
+            groups.setdefault(student.group, []).append(student.id)
+    for student in students:
+        groups.pop(student.id, None)
+    return groups
 
 
 def of_absent(counted: Sequence[Result], decisions: Decisions, members: ClassList) -> list[Result]:
@@ -606,7 +615,7 @@ def overrides(
     console.print(
         _rows(rows, decisions.zone, labels) if rows else f"{loaded.root / NAME}: nothing is decided"
     )
-    unknown = decisions.of_nobody(students, ids) if students else []
+    unknown = decisions.of_nobody(students, ids, groups_of(loaded)) if students else []
     console.say(*(f"course: {sentence}" for sentence in unknown), style="red")
     if unknown:
         raise Exit(2)

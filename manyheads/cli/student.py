@@ -15,7 +15,7 @@ from typing import Annotated
 
 from typer import Argument, Exit, Option
 
-from ..box.level import Device
+from ..box.level_and_device import Device
 from ..course import Course, CourseError
 from ..files import write_whole
 from ..report.report_content import as_json, attempt_words, label_of

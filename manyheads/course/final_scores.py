@@ -239,15 +239,32 @@ class Decisions:
             if row.override.student == student or row.override.answers in answers
         ]
 
-    def of_nobody(self, names: Collection[str], assignments: Collection[str]) -> list[str]:
-        """Return a sentence for each row of these assignments whose student is not in `names`."""
-        sentences = []
+    def of_nobody(
+        self,
+        names: Collection[str],
+        assignments: Collection[str],
+        groups: Mapping[str, Sequence[str]] | None = None,
+    ) -> list[str]:
+        """Return a sentence for each row of these assignments whose student is not in `names`.
+
+        Args:
+            names: the students.
+            assignments: the ids of the assignments.
+            groups: the members of each group. A row with the name of a group is never a student's.
+        """
+        sentences, groups = [], groups or {}
         next_step = (
             "Next: mend that line, or add the student to the roster, which is FILE in `roster: "
             "FILE` of course.yaml"
         )
         for row in (row for row in self.rows if row.assignment in assignments):
-            if (student := row.override.student) and student not in names:
+            student = row.override.student
+            if student is not None and student in groups:
+                sentences.append(
+                    f"{row.location}: {student!a} is a group, with {' and '.join(groups[student])}."
+                    " Next: a row for each member in place of that line"
+                )
+            elif student and student not in names:
                 near = get_close_matches(student, list(names), 1)
                 suggestion = f" (is {near[0]!a} meant?)" if near else ""
                 sentences.append(

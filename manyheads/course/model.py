@@ -425,10 +425,31 @@ def _error_message(error: ErrorDetails, model: type[BaseModel]) -> str:
         return f"{key}: there is no such key; " + (
             f"did you mean {near[0]}?" if near else f"there are {', '.join(keys)}"
         )
+    message = _in_plain_words(error) or error["msg"]
     input_text = (
         f" (input: {ascii(input_value)[:50]})" if isinstance(input_value, str | int | float) else ""
     )
-    return f"{key or 'the file'}: {error['msg']}{input_text}"
+    return f"{key or 'the file'}: {message}{input_text}"
+
+
+def _in_plain_words(error: ErrorDetails) -> str:
+    """Return the problem of an empty or too small value, or of no text; "" for other problems."""
+    type_, limits = error["type"], error.get("ctx", {})
+    if error["input"] is None:
+        return "nothing is written after it"
+    if type_ == "string_type":
+        return "should be a text: write it in quotes"
+    if type_ == "string_too_short":
+        return "the text is empty"
+    if type_ in ("float_type", "float_parsing", "int_type", "int_parsing"):
+        return "should be a number"
+    if type_ == "greater_than":
+        return f"should be more than {limits['gt']:g}"
+    if type_ == "greater_than_equal":
+        return f"should be at least {limits['ge']:g}"
+    if type_ == "too_short":
+        return f"should have at least {limits['min_length']} row"
+    return ""
 
 
 def _keys_beside(location: Sequence[int | str], model: type[BaseModel]) -> list[str]:

@@ -11,19 +11,20 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import torch
 import yaml
-from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, RootModel, ValidationError
 from torch import Tensor
 
 from ..checks.hidden_check import Edit, EditError, Mutant
 from ..checks.runner import BrokenReference, namespace_of, namespace_of_source
 from ..course import CourseError, Exercise
-from ..course_fault import described, place_of
+from ..course.model import read_model
+from ..course_fault import CourseFault, described, place_of
 from ..result import Diagnosed
-from .compact_storage import from_rows, to_rows
+from .compact_storage import from_rows, frozen, to_rows
 from .fingerprint import PROJECTIONS, ReplyFingerprint
 from .observed_reply import Direction
 
@@ -132,25 +133,32 @@ def sweeps_from_columns(body: Sequence[Any], columns: Mapping[str, Tensor]) -> t
     curves = []
     for id_, step, calls, forms, shapes, detected_in in body:
         answers = tuple([next(chunks).view(shape) for shape in shapes])
-        form_tuples = tuple(map(_read_form, forms))
-        curves.append(Sweep(id_, step, tuple(calls), form_tuples, answers, frozenset(detected_in)))
+        sweep = Sweep(id_, step, tuple(calls), frozen(forms), answers, frozenset(detected_in))
+        curves.append(sweep)
     return tuple(curves)
 
 
-def _read_form(form: Sequence[Any]) -> OutputForm:
-    return tuple((kind, shape and tuple(shape), extremes) for kind, shape, extremes in form)
+def _three_hints(hints: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the hints. Raises ValueError unless there are three."""
+    if len(hints) != 3:
+        raise ValueError("needs three hints: a question, a pointer, and almost the answer")
+    return hints
 
 
 class _Words(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
     title: str | None = None
     explanation: str | None = None
-    hints: tuple[str, str, str] | None = None
+    hints: Annotated[tuple[str, ...], AfterValidator(_three_hints)] | None = None
 
 
-class _TextFile(_Words):
+class _Text(_Words):
     shows: Direction | None = None
     overrides: dict[str, _Words] = {}
+
+
+class _TextFile(RootModel[dict[str, _Text]]):
+    """A file of texts by misconception."""
 
 
 class MisconceptionText(BaseModel):
@@ -389,9 +397,9 @@ def _texts(path: Path, exercise: str) -> dict[str, MisconceptionText]:
     engine, course = _read(Path(__file__).with_name("texts.yaml")), _read(path)
     texts = {}
     for id_ in {**course, **engine}:
-        words = course.get(id_, _TextFile())
+        words = course.get(id_, _Text())
         words_of_exercise = words.overrides.get(exercise, _Words())
-        texts[id_] = _text(words_of_exercise, words, engine.get(id_, _TextFile()))
+        texts[id_] = _text(words_of_exercise, words, engine.get(id_, _Text()))
     return texts
 
 
@@ -402,71 +410,39 @@ class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[mi
     """
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        """Return a mapping. Raises yaml.MarkedYAMLError, with the line of a repeated key."""
+        """Return a mapping. Raises CourseError, with the line of a repeated key."""
         keys = set[str]()
         for key, _ in node.value:
             if key.value in keys:
-                problem = f"{key.value} stands there already, further above"
-                raise yaml.constructor.ConstructorError(None, None, problem, key.start_mark)
+                location = f"{key.start_mark.name}:{key.start_mark.line + 1}"
+                problem = f"{location}: {key.value} stands there already, further above"
+                raise CourseError(f"{problem}. Next: mend that line, then course verify")
             keys.add(key.value)
         mapping: dict[Any, Any] = super().construct_mapping(node, deep=deep)
         return mapping
 
 
-def _read(path: Path) -> dict[str, _TextFile]:
+def _read(path: Path) -> dict[str, _Text]:
     """Return the texts of a file by misconception, or none without a file. Raises CourseError."""
     if not path.exists():
         return {}
     try:
-        raw = yaml.load(path.read_bytes().decode("utf-8"), Loader=_Loader)
-        return TypeAdapter(dict[str, _TextFile]).validate_python(raw or {})
-    except UnicodeDecodeError as error:
-        line = path.read_bytes().count(b"\n", 0, error.start) + 1
-        problem = f"{path}:{line}: is not UTF-8 (byte {error.start}): save it as UTF-8"
-    except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        problem = (
-            f"{path}:{mark.line + 1 if mark else 1}: "
-            f"{', '.join(filter(None, (error.context, error.problem)))}"
-        )
-    except yaml.YAMLError as error:
-        problem = f"{path}: {' '.join(str(error).split())[:300]}"
-    except ValidationError as error:
-        problem = f"{path}:{_in_words(error, path)}"
-    raise CourseError(f"{problem}. Next: mend it, then course verify")
-
-
-def _in_words(error: ValidationError, path: Path) -> str:
-    """Return the line and the reason of the first error in a file of texts."""
-    detail = error.errors()[0]
-    keys = [str(key) for key in detail["loc"]]
-    lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
-    first_words = [line.partition(":")[0].strip("\"' ") for line in lines]
-    line = first_words.index(keys[0]) + 1 if keys and keys[0] in first_words else 1
-    is_about_parent = detail["type"] in ("extra_forbidden", "missing")
-    key_path = ", ".join(keys[:-1] if is_about_parent else keys)
-    location = f"{line}: {key_path or 'the file'}"
-    if "hints" in keys:
-        return f"{location} needs three hints: a question, a pointer, and almost the answer"
-    if detail["type"] == "extra_forbidden":
-        return (
-            f"{location} has {keys[-1]!r}, which nothing reads; it may have title, explanation, "
-            "hints, shows and overrides"
-        )
-    if detail["type"].startswith(("dict", "model")):
-        return f"{location} should hold titles, explanations and hints by their ids"
-    return f"{location} is not as it should be: {detail['msg']}"
+        with path.open("rb") as file:
+            return _TextFile.model_validate(yaml.load(file, Loader=_Loader) or {}).root
+    except (yaml.YAMLError, ValidationError):
+        pass
+    try:  # again, with a reader that takes seconds but names the line and the key
+        return read_model(path, _TextFile, "course verify")[0].root
+    except CourseFault as error:
+        raise CourseError(str(error)) from None
 
 
 def _text(*sources: _Words) -> MisconceptionText:
     """Return a misconception's text. Each field is taken from the first source that has it."""
-    title = next((words.title for words in sources if words.title), "")
-    explanation = next((words.explanation for words in sources if words.explanation), "")
-    hints = next((words.hints for words in sources if words.hints), ("", "", ""))
-    shows = next(
-        (words.shows for words in sources if isinstance(words, _TextFile) and words.shows), None
-    )
-    return MisconceptionText(title=title, explanation=explanation, hints=hints, shows=shows)
+    fields: dict[str, object] = {"title": "", "explanation": "", "hints": ("", "", "")}
+    for words in reversed(sources):
+        fields |= {name: value for name, value in words if value}
+    return MisconceptionText.model_validate(fields)
 
 
 AllWords = Mapping[str, MisconceptionText]  # the texts of each misconception, by its id

@@ -16,24 +16,12 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from ..box.worker.messages import Reply
+from ..box.worker.messages import Reply, dtype_name
 from ..checks.explain import is_refusal, kind_of
 from ..checks.hidden_check import Drawn
-from .fingerprint import Projection, project
+from .fingerprint import TensorFingerprint, tensor_fingerprint
 
 _INTEGERS = (torch.int8, torch.int16, torch.int32)
-_DTYPES = {
-    str(dtype).removeprefix("torch."): dtype
-    for dtype in (
-        torch.bool,
-        torch.uint8,
-        torch.int8,
-        torch.int16,
-        torch.int32,
-        torch.int64,
-        torch.float32,
-    )
-}
 BITS = 23  # bits of an output's number, including its sign
 _LOW_BITS = 8  # the lower bits of such a number have their own column
 _ALWAYS = torch.tensor([0.0, 1.0, math.inf, -math.inf, math.nan])  # the start of the pool
@@ -83,22 +71,17 @@ class TensorColumns:
         Raises:
             ValueError: an integer has more than 24 bits.
         """
-        tensor = tensor.detach()
-        if tensor.is_floating_point():
-            tensor = tensor.float()
-        else:
-            rounded = False
-        flat = tensor.reshape(-1).float()
-        is_exact = torch.equal(flat.to(tensor.dtype), tensor.reshape(-1))
-        if not is_exact and not bool(flat.isnan().any()):  # NaN is not equal to itself
+        is_float, flat = tensor.is_floating_point(), tensor.detach().reshape(-1).float()
+        if not is_float and not torch.equal(flat.to(tensor.dtype), tensor.reshape(-1)):
             raise ValueError("a whole number is too large")
-        key = (str(tensor.dtype), tuple(tensor.shape), rounded, flat.numpy().tobytes())
+        rounded = rounded and is_float
+        dtype = dtype_name(torch.float32 if is_float else tensor.dtype)
+        key = (dtype, tuple(tensor.shape), rounded, flat.numpy().tobytes())
         if key not in self._known:
             self._known[key] = len(self.specs)
             runs, exponent = self._runs_of(flat, rounded)
             self._runs += runs
-            name = str(tensor.dtype).removeprefix("torch.")
-            self.specs.append([name, list(tensor.shape), exponent, len(runs)])
+            self.specs.append([dtype, list(tensor.shape), exponent, len(runs)])
         return self._known[key]
 
     def _runs_of(self, flat: Tensor, rounded: bool) -> tuple[list[_EqualRun], int]:
@@ -228,7 +211,7 @@ def read_tensors(
 ) -> list[Tensor]:
     """Return the tensors that `TensorColumns` stored, with floats in float32.
 
-    Raises ValueError, LookupError or RuntimeError if the file is damaged.
+    Raises ValueError, LookupError, RuntimeError or AttributeError if the file is damaged.
     """
     pool = torch.cat([_ALWAYS, *(draw.numbers().float() for draw in drawn), columns["numbers.raw"]])
     rounded = columns["numbers.high"].double() * 2**_LOW_BITS + columns["numbers.low"]
@@ -245,9 +228,18 @@ def read_tensors(
     flat[is_rounded] = (rounded * units).float()
     chunks = flat.split(sizes.tolist())
     return [
-        chunk.to(_DTYPES[dtype]).view(shape)
+        chunk.to(getattr(torch, dtype)).view(shape)
         for chunk, (dtype, shape, _, _) in zip(chunks, specs, strict=True)
     ]
+
+
+def frozen(value: Any) -> Any:
+    """Return a JSON value with tuples in place of lists."""
+    if isinstance(value, list):
+        return tuple(map(frozen, value))
+    if isinstance(value, dict):
+        return {name: frozen(entry) for name, entry in value.items()}
+    return value
 
 
 def narrow(values: Tensor) -> Tensor:
@@ -263,7 +255,7 @@ _MAX_INT16 = 32767
 
 def to_rows(numbers: Tensor) -> tuple[Tensor, Tensor]:
     """Return (N, V) numbers with 16 bits each, and (N,) stored sizes of each row's largest one."""
-    sizes = to_sizes(numbers.abs().amax(1) if numbers.numel() else torch.zeros(len(numbers)))
+    sizes = to_sizes(numbers.abs().amax(1))
     largest = from_sizes(sizes).masked_fill(sizes == _ZERO, 1.0)
     scaled = numbers.double() / largest[:, None] * _MAX_INT16
     return scaled.round().clamp(-_MAX_INT16, _MAX_INT16).to(torch.int16), sizes
@@ -329,10 +321,10 @@ def sketch_reply(reply: Reply) -> ReplySketch:
     chunks, or y without lse). The scale is the norm of the weighted norms.
     """
     structure, returned = _structure_of(reply)
-    scale = math.hypot(*(weight * projection.norm for weight, projection in enumerate(returned, 1)))
+    scale = math.hypot(*(weight * tensor.norm for weight, tensor in enumerate(returned, 1)))
     return ReplySketch(
         torch.tensor([structure], dtype=torch.int64),
-        sketch_numbers([projection.numbers for projection in returned]),
+        sketch_numbers([tensor.projections for tensor in returned]),
         torch.tensor([[scale]], dtype=torch.float32),
     )
 
@@ -347,8 +339,8 @@ def sketch_numbers(projections: Sequence[Sequence[float]]) -> Tensor:
     return torch.tensor(weighted, dtype=torch.float32).view(-1, HEAD).sum(0, keepdim=True)
 
 
-def _structure_of(reply: Reply) -> tuple[int, list[Projection]]:
-    """Return the hash of a reply without its numbers, and the projections of returned tensors."""
+def _structure_of(reply: Reply) -> tuple[int, list[TensorFingerprint]]:
+    """Return the hash of a reply without its numbers, and fingerprints of the returned tensors."""
     if reply.raised is not None:
         if is_refusal(reply.raised):
             return _hash("refused"), []
@@ -359,10 +351,12 @@ def _structure_of(reply: Reply) -> tuple[int, list[Projection]]:
         if out.tensor is None:
             words.append(out.kind)
             continue
-        returned.append(project(out.tensor))
+        returned.append(tensor_fingerprint(out.tensor))
         words.append(f"{tuple(out.tensor.shape)} {returned[-1].extremes}")
     for name, gradient in sorted(reply.gradients.items()):
-        words.append(f"{name} {'none' if gradient is None else project(gradient).extremes}")
+        words.append(
+            f"{name} {'none' if gradient is None else tensor_fingerprint(gradient).extremes}"
+        )
     return _hash("; ".join(words)), returned
 
 

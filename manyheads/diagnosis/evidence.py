@@ -26,8 +26,6 @@ MAX_DECIMALS = 4  # a number with more decimals does not count as rounded
 MIN_NUMBERS = 12  # fewer numbers may all have few decimals by chance
 ROUNDING = 1e-6  # the relative rounding error of a number in float32
 UNREGISTERED = "params_not_registered"
-# the names of extra parameters, and those of missing parameters
-Names = tuple[set[str], set[str]]
 
 
 def proven_by(raised: Raised | None, mutates: bool) -> str:
@@ -199,20 +197,6 @@ def can_cause(
     return not failures_by_name or reached.issuperset(unexplained)
 
 
-def uses_extra_parameters(observations: Iterable[ObservedReply]) -> bool:
-    """Return whether the outputs depend on parameters that the reference does not have.
-
-    A gradient that is not zero proves it. Then no mutant need have the same values.
-    """
-    for observation in observations:
-        for name, gradient in observation.reply.gradients.items():
-            if gradient is None or name in observation.expected.gradients:
-                continue
-            if bool(gradient.any()):
-                return True
-    return False
-
-
 def proven_by_parameters(response: Response) -> dict[int, str]:
     """Return the calls with other parameters, mapped to the misconception that these prove.
 
@@ -224,25 +208,21 @@ def proven_by_parameters(response: Response) -> dict[int, str]:
     calls = [i for i, oracles in enumerate(recording.aspects) if "parameters" in oracles]
     if any(i not in observations or observations[i].actual.raised for i in calls):
         return {}
-
-    def difference(i: int, reply: ReplyFingerprint) -> Names:
-        expected, actual = recording.expected_reply(i).parameters.keys(), reply.parameters.keys()
-        return actual - expected, expected - actual
-
-    differences = {i: difference(i, observations[i].actual) for i in calls}
-    wrong_calls = [i for i in calls if any(differences[i])]
+    actual = {i: observations[i].actual.parameters.keys() for i in calls}
+    expected = {i: recording.expected_reply(i).parameters.keys() for i in calls}
+    wrong_calls = [i for i in calls if actual[i] != expected[i]]
     if not wrong_calls:
         return {}
     names = set[str]()
     for m in response.mutants:
         replies = recording.answers(m, calls)  # without random ones
         if len(replies) == len(calls) and all(
-            not reply.raised and difference(i, reply) == differences[i]
+            not reply.raised and reply.parameters.keys() == actual[i]
             for i, reply in replies.items()
         ):
             names.add(response.id(m))
     names.discard(UNTOUCHED)  # an attempt that answers is not an untouched stub
-    are_fewer = all(missing and not extra for extra, missing in differences.values())
+    are_fewer = all(actual[i] < expected[i] for i in calls)
     if are_fewer and UNREGISTERED in recording.ids:
         # `.to` does not reach parameters that are not registered: two dtypes meet
         raised = (observation.reply.raised for observation in observations.values())
@@ -252,18 +232,12 @@ def proven_by_parameters(response: Response) -> dict[int, str]:
 
 
 def without_extra_parameters(
-    observations: Mapping[int, ObservedReply], calls: Collection[int]
+    observations: Mapping[int, ObservedReply],
 ) -> dict[int, ObservedReply]:
     """Return the replies without the extra parameters, or none if a parameter is missing.
 
     Calls set extra parameters to zero, so the values show what else is wrong.
-
-    Args:
-        observations: the replies, by call.
-        calls: the calls in which parameters differ. If there are none, return none.
     """
-    if not calls:
-        return {}
     reduced = dict[int, ObservedReply]()
     for i, observation in observations.items():
         actual, expected = observation.actual, observation.expected
@@ -297,8 +271,10 @@ class _Origin(IntEnum):
 
 # The most lines that are searched for guards: hundreds of calls may raise, each in another line.
 MAX_LINES = 16
-# Expressions whose value depends on their parts alone
+# Expressions whose value depends on their parts alone. A constant has no parts.
 _COMBINATIONS = (
+    ast.Constant,
+    ast.Subscript,
     ast.BinOp,
     ast.UnaryOp,
     ast.Compare,
@@ -316,12 +292,10 @@ class Guard:
     """A guard that raised.
 
     Attributes:
-        line: the line of its `raise` or `assert`.
         divides: whether it refuses a size that another size does not divide.
         inverted: whether it refuses a size that another size divides.
     """
 
-    line: int
     divides: bool
     inverted: bool = False
 
@@ -337,16 +311,16 @@ def guards_of(source: Source, raised: Mapping[int, tuple[str, Raised]]) -> dict[
     """
     # hundreds of calls may raise in one line, which is searched once
     lines = {(target, exception.line): exception for target, exception in raised.values()}
-    guards = dict[int, Guard]()
-    for (target, _), exception in islice(lines.items(), MAX_LINES):
+    guards = dict[int | None, Guard]()
+    for (target, line), exception in islice(lines.items(), MAX_LINES):
         guard = guard_of(source, target, exception)
         if guard is not None:
-            guards[guard.line] = guard
-    refused = dict[int, Guard]()
-    for i, (_, exception) in raised.items():
-        if exception.line and exception.line in guards and is_refusal(exception):
-            refused[i] = guards[exception.line]
-    return refused
+            guards[line] = guard
+    return {
+        i: guards[exception.line]
+        for i, (_, exception) in raised.items()
+        if exception.line in guards and is_refusal(exception)
+    }
 
 
 def guard_of(source: Source, target: str, raised: Raised) -> Guard | None:
@@ -365,7 +339,7 @@ def guard_of(source: Source, target: str, raised: Raised) -> Guard | None:
                 isinstance(node, ast.Mod | ast.FloorDiv) or getattr(node, "id", "") == "divmod"
                 for node in nodes
             )
-            return Guard(raised.line, divides and not inverted, inverted)
+            return Guard(divides and not inverted, inverted)
     return None
 
 
@@ -374,17 +348,16 @@ def _functions(source: Source, target: str) -> Iterator[ast.FunctionDef]:
 
     Only base classes in the same file count.
     """
-    classes, class_names = list[ast.ClassDef](), {target}
+    class_names = {target}
     # From the end, because a base class stands above the class that names it
     for statement in reversed(source.statements):
         if isinstance(statement, ast.FunctionDef) and statement.name == target:
             yield statement
         elif isinstance(statement, ast.ClassDef) and statement.name in class_names:
-            classes.append(statement)
             class_names |= {base.id for base in statement.bases if isinstance(base, ast.Name)}
-    for method in chain.from_iterable(definition.body for definition in classes):
-        if isinstance(method, ast.FunctionDef) and method.name in _METHODS:
-            yield method
+            for method in statement.body:
+                if isinstance(method, ast.FunctionDef) and method.name in _METHODS:
+                    yield method
 
 
 def _tests(body: Sequence[ast.stmt], line: int) -> list[ast.expr]:
@@ -433,7 +406,7 @@ class _Origins:
     def __init__(self, function: ast.FunctionDef, line: int) -> None:
         arguments = (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs)
         self._names = {argument.arg: _Origin.ARGUMENTS for argument in arguments}
-        nodes = (node for statement in function.body for node in ast.walk(statement))
+        nodes = ast.walk(function)
         assignments = (n for n in nodes if isinstance(n, _ASSIGNMENTS) and n.lineno < line)
         for node in sorted(assignments, key=lambda node: node.lineno):
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
@@ -456,15 +429,12 @@ class _Origins:
         Each node is visited once, because a student decides how deep the text is nested.
         """
         match node:
-            case ast.Constant():
-                return _Origin.ARGUMENTS
             case ast.Name():
                 return self._names.get(node.id, _Origin.OTHER)
+            case ast.Attribute(attr="shape"):
+                return self._of_size(node.value)
             case ast.Attribute():
-                origin = self._of_value(node.value)
-                return _of_size(origin) if node.attr == "shape" else origin
-            case ast.Subscript():
-                return max(self._of_value(node.value), self._of_value(node.slice))
+                return self._of_value(node.value)
             case ast.Call():
                 return max([self._of_function(node.func), *map(self._of_value, node.args)])
             case ast.NamedExpr():
@@ -479,17 +449,16 @@ class _Origins:
     def _of_function(self, function: ast.expr) -> _Origin:
         """Return the origin of a call's result, if the call has no arguments."""
         if isinstance(function, ast.Attribute) and function.attr in _SIZE_METHODS:
-            return _of_size(self._of_value(function.value))
+            return self._of_size(function.value)
         is_of_sizes = isinstance(function, ast.Name) and function.id in _SIZE_FUNCTIONS
         return _Origin.ARGUMENTS if is_of_sizes else _Origin.OTHER
+
+    def _of_size(self, node: ast.expr) -> _Origin:
+        """Return the origin of the size of an expression's value."""
+        return min(self._of_value(node), _Origin.COMPUTED_SIZES)
 
     def _set(self, targets: Iterable[ast.expr], origin: _Origin) -> None:
         """Set the origin of all names that are assigned to."""
         for node in chain.from_iterable(map(ast.walk, targets)):
             if isinstance(node, ast.Name) and node.id != "self":
                 self._names[node.id] = origin
-
-
-def _of_size(origin: _Origin) -> _Origin:
-    """Return the origin of a value's size: the size of a computed value is a computed size."""
-    return min(origin, _Origin.COMPUTED_SIZES)

@@ -22,14 +22,16 @@ from ..checks.hidden_check import Drawn
 from ..submission.source import NO_TEXT, Source
 from .bank import Bank, MisconceptionText, Sweep
 from .compact_storage import Pairs, no_pairs
-from .fingerprint import PLAIN, ReplyField, ReplyFingerprint, has_own_weights
+from .fingerprint import ReplyField, ReplyFingerprint, has_own_weights
 from .observed_reply import Expected, ObservedReply
 
-# the reply fields that depend on a module's weights
-_OF_WEIGHTS: tuple[ReplyField, ...] = ("outputs", "gradients", "argument_gradients")
+# the reply fields with numbers, which depend on a module's weights
+_NUMBERS: tuple[ReplyField, ...] = ("outputs", "gradients", "argument_gradients")
+_INNER_OPERATIONS: tuple[ReplyField, ...] = ("softmax", "square")
 
 Oracle = str  # a name of ORACLES
-_KNOWN_ASPECTS = (
+# All oracles, in the order in which a visible check uses them.
+ORACLES: tuple[Oracle, ...] = (
     "answered",
     "refused",
     "kind",
@@ -58,9 +60,6 @@ _KNOWN_ASPECTS = (
     "square",
     "attributes",
 )
-# All oracles, in the order in which a visible check uses them. PLAIN adds each reply field that is
-# compared by equality.
-ORACLES: tuple[Oracle, ...] = tuple(dict.fromkeys([*_KNOWN_ASPECTS, *PLAIN]))
 
 
 class _Model(BaseModel):
@@ -200,8 +199,8 @@ class FaultDictionary:
 
     def answers(self, mutant: int, calls: Iterable[int]) -> dict[int, ReplyFingerprint]:
         """Return a mutant's replies to these calls, without nondeterministic ones."""
-        indices = {i: self.mutants[mutant].answers[i] for i in calls}
-        return {i: self.replies[i][n] for i, n in indices.items() if n is not None}
+        replies = {i: self.answer(self.mutants[mutant], i) for i in calls}
+        return {i: reply for i, reply in replies.items() if reply is not None}
 
     @cached_property
     def ids(self) -> frozenset[str]:
@@ -213,13 +212,17 @@ class FaultDictionary:
         """For each call of a check the reply fields that are compared with those of mutants.
 
         If several checks have a call, the first one decides. If a module draws its own weights, the
-        numbers that depend on them are left out.
+        numbers that depend on them are left out. If the reference runs a fused kernel, its inner
+        operations are left out: they depend on the processor, on PyTorch's version and on how the
+        tensors lie in memory.
         """
         facets: dict[int, tuple[ReplyField, ...]] = {}
         for check in reversed(self.checks):
-            without_weights = tuple(f for f in check.facets if f not in _OF_WEIGHTS)
             for i in check.calls:
-                facets[i] = without_weights if has_own_weights(self.calls[i]) else check.facets
+                excluded = _NUMBERS if has_own_weights(self.calls[i]) else ()
+                if self.expected_reply(i).fused:
+                    excluded += _INNER_OPERATIONS
+                facets[i] = tuple(facet for facet in check.facets if facet not in excluded)
         return facets
 
     @cached_property
@@ -247,8 +250,8 @@ class FaultDictionary:
         the call's check compares. A nondeterministic reply detects nothing.
         """
         bits = [0] * len(self.mutants)
-        for i in self.facets:
-            expected, facets = self.expected_reply(i), facets_of(self, i)
+        for i, facets in self.facets.items():
+            expected = self.expected_reply(i)
             is_right = [reply.agrees(expected, facets) for reply in self.replies[i]]
             for m, mutant in enumerate(self.mutants):
                 reply_index = mutant.answers[i]
@@ -260,9 +263,9 @@ class FaultDictionary:
 
 def differs(recording: FaultDictionary, index: int, fingerprint: ReplyFingerprint) -> bool:
     """Return whether a reply differs from the reference's in a field that its check compares."""
-    if index not in recording.facets:  # only relations use the call: no reply is compared
-        return False
-    return not fingerprint.agrees(recording.expected_reply(index), facets_of(recording, index))
+    # Without facets only relations use the call: no reply is compared.
+    facets = recording.facets.get(index)
+    return facets is not None and not fingerprint.agrees(recording.expected_reply(index), facets)
 
 
 def wrong_replies(
@@ -272,21 +275,13 @@ def wrong_replies(
     return {i: e for i, e in observations.items() if differs(recording, i, e.actual)}
 
 
-def facets_of(recording: FaultDictionary, index: int) -> tuple[ReplyField, ...]:
-    """Return the fields of the replies to a call that are compared with those of mutants.
-
-    If the reference runs a fused kernel, its inner operations are left out: they depend on the
-    processor, on PyTorch's version and on how the tensors lie in memory.
-    """
-    facets = recording.facets[index]
-    if not recording.expected_reply(index).fused:
-        return facets
-    return tuple(facet for facet in facets if facet not in ("softmax", "square"))
+def bits_of(calls: Iterable[int]) -> int:
+    """Return a set of calls as bits, as in `FaultDictionary.detected_in`."""
+    return sum(1 << i for i in calls)
 
 
 MAX_ANSWERS = 12  # wrong replies that the digest is made from
 DIGITS = 16  # hexadecimal digits of the digest
-_NUMBERS = ("outputs", "gradients", "argument_gradients")
 
 
 class _Names(frozenset[str]):
@@ -332,6 +327,15 @@ class Candidate:
     def ids(self) -> tuple[str, ...]:
         """The id of the misconception, then those of the alternatives."""
         return (self.id, *self.alternatives)
+
+
+def explanation(ids: Iterable[str]) -> Candidate:
+    """Return an explanation by the first of these misconceptions, with the others as alternatives.
+
+    An id may be repeated.
+    """
+    id_, *alternatives = dict.fromkeys(ids)
+    return Candidate(id_, tuple(alternatives))
 
 
 def evidence(basis: Basis, names: Mapping[int, str]) -> list[Candidate]:
@@ -452,13 +456,11 @@ class Response:
 
         Either it is random, or the mutant and the attempt both raise an exception of unknown kind.
         """
-        reply_index = self.recording.mutants[mutant].answers[call]
-        if reply_index is None:  # random
+        reply = self.recording.answer(self.recording.mutants[mutant], call)
+        if reply is None:  # random
             return True
         observation = self.written.get(call)
-        attempt_raises_unknown = observation is not None and observation.actual.raised == "other"
-        reply = self.recording.replies[call][reply_index]
-        return attempt_raises_unknown and reply.raised == "other"
+        return observation is not None and reply.raised == observation.actual.raised == "other"
 
     def explains(self, mutant: int, call: int) -> bool:
         """Return whether a call is in the syndrome and the mutant can have given that reply.
@@ -481,9 +483,15 @@ class Response:
         """
         if reply.raised:
             return (reply.raised,)
-        facets = (f for f in facets_of(self.recording, call) if f not in _NUMBERS)
+        facets = (f for f in self.recording.facets[call] if f not in _NUMBERS)
         cut = _Names(name for name, gradient in reply.gradients.items() if gradient is None)
         return (cut, *(repr(getattr(reply, facet)) for facet in facets))
+
+    def has_expected_structure(self, call: int) -> bool:
+        """Return whether the attempt's reply to a call has the structure of the reference's."""
+        observation = self.written[call]
+        expected = self.structure(call, observation.expected)
+        return self.structure(call, observation.actual) == expected
 
     def is_consistent(self, mutant: int) -> bool:
         """Return whether a mutant replies to each call as the attempt or as the reference does."""
@@ -494,7 +502,7 @@ class Response:
 
     @cached_property
     def _passed_bits(self) -> int:
-        return sum(1 << i for i in self.calls - self.syndrome.keys())
+        return bits_of(self.calls - self.syndrome.keys())
 
     def digest(self) -> str:
         """Return a digest of the wrong replies; "" if there are none.
@@ -519,7 +527,7 @@ class Response:
         actual, recorded = self.written[call].actual, self.recording.replies[call][reply_index]
         is_alike = self._alike.get((call, reply_index))
         if is_alike is None:
-            is_alike = recorded.agrees(actual, facets_of(self.recording, call))
+            is_alike = recorded.agrees(actual, self.recording.facets[call])
             self._alike[call, reply_index] = is_alike
         if is_alike or not self.by_kind:
             return is_alike

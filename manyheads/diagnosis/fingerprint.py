@@ -8,17 +8,23 @@ reveal little else.
 from __future__ import annotations
 
 import hashlib
-import math
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import Any
 
 import torch
 from torch import Tensor
 
-from ..box.worker.messages import Build, Call, DeviceArgument, Output, Raised, Reply
+from ..box.worker.messages import (
+    Build,
+    Call,
+    DeviceArgument,
+    Operations,
+    Output,
+    Raised,
+    Reply,
+)
 from ..checks.answer import TABLES
 from ..checks.asserts import TOLERANCE, difference
 from ..checks.explain import KINDS, is_refusal, kind_of
@@ -33,42 +39,6 @@ FLOOR = -1e3  # scores are within ±50: after a softmax, anything below this is 
 # Anything above this counts as inf: it is near the limit of float32, and sums of squares must not
 # overflow.
 CEILING = 1e30
-
-
-@dataclass(frozen=True)
-class Projection:
-    """The projection of a tensor.
-
-    Attributes:
-        extremes: a short hash of the positions of NaN, values above CEILING and values below FLOOR,
-            or "" if there are none.
-        numbers: projections of the other values.
-        norm: the Euclidean norm of the other values.
-    """
-
-    extremes: str
-    numbers: tuple[float, ...]
-    norm: float
-
-
-def project(tensor: Tensor) -> Projection:
-    """Return the projection of a tensor of any dtype.
-
-    If the tensor is too large for any right answer, the projection has only its size.
-    """
-    if tensor.numel() > LARGEST:
-        return Projection(f"{tensor.numel()} numbers", (0.0,) * PROJECTIONS, 0.0)
-    values = tensor.double().flatten()
-    ordinary = (values > FLOOR) & (values < CEILING)  # NaN is neither
-    extremes = ""
-    if not bool(ordinary.all()):
-        marks = ordinary.char() + 2 * values.isnan().char() + 4 * (values >= CEILING).char()
-        extremes = hashlib.sha256(bytes(marks.tolist())).hexdigest()[:8]
-        values = torch.where(ordinary, values, torch.zeros_like(values))
-    numbers = (values @ _directions(values.numel())).tolist()
-    return Projection(
-        extremes, tuple(map(_rounded, numbers)), _rounded(float(torch.linalg.vector_norm(values)))
-    )
 
 
 def with_infinities(tensor: Tensor) -> Tensor:
@@ -90,10 +60,8 @@ def _rounded(number: float) -> float:
 
 def _directions(length: int) -> Tensor:
     """Return (length, PROJECTIONS) fixed pseudo-random numbers, the same on every machine."""
-    for longest, cached_directions in _DIRECTIONS_UP_TO.items():
-        if length <= longest:
-            return cached_directions(length)
-    raise ValueError(f"more than {LARGEST} numbers")
+    cached_functions = _DIRECTIONS_UP_TO.items()
+    return next(directions(length) for longest, directions in cached_functions if length <= longest)
 
 
 def _draw_directions(length: int) -> Tensor:
@@ -132,7 +100,10 @@ class TensorFingerprint:
     Attributes:
         kind: "tensor", or the type of an output that is none.
         shape: None if the output has no shape.
-        extremes, projections, norm: see `Projection`.
+        extremes: a short hash of the positions of NaN, values above CEILING and values below FLOOR,
+            or "" if there are none.
+        projections: projections of the other values. A tensor on the meta device has none.
+        norm: the Euclidean norm of the other values.
     """
 
     kind: str
@@ -145,25 +116,31 @@ class TensorFingerprint:
         """Return whether both are fingerprints of the same values, to rounding."""
         if (self.kind, self.shape, self.extremes) != (other.kind, other.shape, other.extremes):
             return False
-        # a tensor on the meta device has no projections
         if len(self.projections) != len(other.projections):
             return False
-        finite = math.isfinite(self.norm) and math.isfinite(other.norm)
-        if not finite and not _is_near(self.norm, other.norm, 0.0):
-            return False
-        bound = tolerance * max(self.norm, other.norm, SMALLEST) if finite else 0.0
+        bound = tolerance * max(self.norm, other.norm, SMALLEST)
         pairs = zip(self.projections, other.projections, strict=True)
-        return all(abs(a - b) <= bound or _is_near(a, b, bound) for a, b in pairs)
+        return all(abs(a - b) <= bound for a, b in pairs)
 
 
-def _is_near(a: float, b: float, bound: float) -> bool:
-    """Return whether two numbers differ by at most `bound`.
+def tensor_fingerprint(tensor: Tensor, kind: str = "tensor") -> TensorFingerprint:
+    """Return the fingerprint of a tensor of any dtype.
 
-    NaN and infinities equal only themselves.
+    If the tensor is too large for any right answer, the fingerprint has only its size.
     """
-    if math.isfinite(a) and math.isfinite(b):
-        return abs(a - b) <= bound
-    return a == b or (math.isnan(a) and math.isnan(b))
+    shape = tuple(tensor.shape)
+    if tensor.numel() > LARGEST:
+        return TensorFingerprint(kind, shape, f"{tensor.numel()} numbers", (0.0,) * PROJECTIONS)
+    values = tensor.double().flatten()
+    ordinary = (values > FLOOR) & (values < CEILING)  # NaN is neither
+    extremes = ""
+    if not bool(ordinary.all()):
+        marks = ordinary.char() + 2 * values.isnan().char() + 4 * (values >= CEILING).char()
+        extremes = hashlib.sha256(bytes(marks.tolist())).hexdigest()[:8]
+        values = values.masked_fill(~ordinary, 0.0)
+    projections = (values @ _directions(values.numel())).tolist()
+    norm = _rounded(float(torch.linalg.vector_norm(values)))
+    return TensorFingerprint(kind, shape, extremes, tuple(map(_rounded, projections)), norm)
 
 
 def _parameters(reply: Reply) -> dict[str, tuple[int, ...]]:
@@ -180,15 +157,20 @@ def _attributes(reply: Reply) -> dict[str, str]:
     """
     if not reply.modules:
         return {}
-    facts, operations = reply.modules[0], reply.operations
+    facts = reply.modules[0]
     attributes = {name: str(value) for name, value in facts.attributes.items()}
     if attributes:
         attributes |= {
             "its mode": f"training={facts.training}",
             "its weights": f"changed={facts.changed}",
+            "gradients": f"recorded={_operations(reply).recorded}",
         }
-        attributes["gradients"] = f"recorded={bool(operations and operations.recorded)}"
     return attributes
+
+
+def _operations(reply: Reply) -> Operations:
+    """Return the operations that ran, or none if the call did not watch them."""
+    return reply.operations or Operations(fused=False)
 
 
 def _makes_a_square(reply: Reply) -> bool:
@@ -199,37 +181,14 @@ def _makes_a_square(reply: Reply) -> bool:
     """
     sizes = [size for output in reply.outputs for size in output.shape or ()]
     T = max(sizes, default=0)
-    if reply.operations is None or T < 2:
+    if T < 2:
         return False
-    for shape in reply.operations.shapes:
+    for shape in _operations(reply).shapes:
         if sum(size in (T, T + 1) for size in shape) > 1:
             return True
         if any(size and size % T**2 == 0 for size in shape):
             return True
     return False
-
-
-Evidence = str | tuple[str, str]
-
-
-def _plain(reader: Callable[[Reply], object], default: Any = None, evidence: Evidence = "") -> Any:
-    """Declare a field of a fingerprint that is compared by equality.
-
-    No other code is needed to record it, to compare it, or to use it as an oracle.
-
-    Args:
-        reader: returns the field's value for a reply.
-        default: the value for a reply without the field, or None for an empty mapping.
-        evidence: the message to a student whose reply has another value, or "" if `oracles` writes
-            a better one. With two messages, the first one is for a field that is empty or False in
-            the reference's reply, and the second one is for all others.
-    """
-    metadata = {"of": reader, "evidence": evidence}
-    return (
-        field(default_factory=dict, metadata=metadata)
-        if default is None
-        else field(default=default, metadata=metadata)
-    )
 
 
 @dataclass(frozen=True)
@@ -242,6 +201,8 @@ class ReplyFingerprint:
         undefined: whether an output contains NaN. Then the way in which the formula is written
             decides which gradients are NaN.
         mutated: the arguments that the call has changed.
+        parameters: the shapes of the first module's parameters.
+        attributes: the requested attributes of the first module, and its state after the call.
         fused: whether PyTorch's fused attention ran.
         softmax: whether PyTorch's softmax ran.
         square: whether an intermediate tensor was as large as a matrix of scores.
@@ -251,35 +212,13 @@ class ReplyFingerprint:
     outputs: tuple[TensorFingerprint, ...] = ()
     gradients: Mapping[str, TensorFingerprint | None] = field(default_factory=dict)
     undefined: bool = False
-    dtype: tuple[str | None, ...] = _plain(
-        lambda reply: tuple(output.dtype for output in reply.outputs), ()
-    )
-    mutated: tuple[str, ...] = _plain(lambda reply: reply.mutated, ())
-    parameters: Mapping[str, tuple[int, ...]] = _plain(_parameters)
-    attributes: Mapping[str, str] = _plain(_attributes)
-    fused: bool = _plain(
-        lambda reply: bool(reply.operations and reply.operations.fused),
-        False,
-        (
-            "PyTorch's fused attention is used where the math should be written out",
-            "PyTorch's fused attention is not used",
-        ),
-    )
-    softmax: bool = _plain(
-        lambda reply: bool(
-            reply.operations and any("softmax" in name for name in reply.operations.kernels)
-        ),
-        False,
-        (
-            "PyTorch's softmax is used where it should be written out",
-            "PyTorch's softmax is not used",
-        ),
-    )
-    square: bool = _plain(
-        _makes_a_square,
-        False,
-        "on the way a tensor is made in which two axes are as long as the sequence",
-    )
+    dtype: tuple[str | None, ...] = ()
+    mutated: tuple[str, ...] = ()
+    parameters: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    attributes: Mapping[str, str] = field(default_factory=dict)
+    fused: bool = False
+    softmax: bool = False
+    square: bool = False
 
     @property
     def output_kinds(self) -> list[str]:
@@ -334,16 +273,16 @@ class ReplyFingerprint:
         return {name for name in self.gradients if facet == "gradients" or is_argument(name)}
 
 
-# for each field that is compared by equality the function that reads it from a reply
-PLAIN: Mapping[str, Callable[[Reply], object]] = {
-    facet.name: facet.metadata["of"] for facet in fields(ReplyFingerprint) if "of" in facet.metadata
-}
-# for some of these fields the message if they differ
-EVIDENCE: Mapping[str, Evidence] = {
-    facet.name: text
-    for facet in fields(ReplyFingerprint)
-    if (text := facet.metadata.get("evidence"))
-}
+# the fields that are compared by equality
+PLAIN: tuple[ReplyField, ...] = (
+    "dtype",
+    "mutated",
+    "parameters",
+    "attributes",
+    "fused",
+    "softmax",
+    "square",
+)
 # In the order in which a release adds them to a check to tell mutants apart: first the returned
 # values, then the way in which they were computed.
 REPLY_FIELDS: tuple[ReplyField, ...] = tuple(
@@ -353,22 +292,35 @@ REPLY_FIELDS: tuple[ReplyField, ...] = tuple(
 
 def fingerprint_of(reply: Reply) -> ReplyFingerprint:
     """Return the fingerprint of a reply."""
-    facets: dict[str, Any] = {name: reader(reply) for name, reader in PLAIN.items()}
-    outputs = tuple(_tensor_fingerprint(o.kind, o.tensor, o.shape) for o in reply.outputs)
-    has_nan = False
-    for output, fingerprint in zip(reply.outputs, outputs, strict=True):
-        if fingerprint.extremes and output.tensor is not None:  # only then it can have NaN
-            has_nan = has_nan or bool(output.tensor.isnan().any())
+    outputs = []
+    for output in reply.outputs:
+        if output.tensor is None:
+            outputs.append(TensorFingerprint(output.kind, output.shape))
+        else:
+            outputs.append(tensor_fingerprint(output.tensor, output.kind))
     gradients = {
         name: None if g is None else tensor_fingerprint(g) for name, g in reply.gradients.items()
     }
+    operations = _operations(reply)
     return ReplyFingerprint(
         raised=None if reply.raised is None else _raised(reply.raised),
-        outputs=outputs,
+        outputs=tuple(outputs),
         gradients=gradients,
-        undefined=has_nan,
-        **facets,
+        undefined=_has_nan(reply),
+        dtype=tuple(output.dtype for output in reply.outputs),
+        mutated=reply.mutated,
+        parameters=_parameters(reply),
+        attributes=_attributes(reply),
+        fused=operations.fused,
+        softmax=any("softmax" in name for name in operations.kernels),
+        square=_makes_a_square(reply),
     )
+
+
+def _has_nan(reply: Reply) -> bool:
+    """Return whether an output contains NaN."""
+    tensors = (output.tensor for output in reply.outputs)
+    return any(tensor is not None and bool(tensor.isnan().any()) for tensor in tensors)
 
 
 def has_no_numbers(reply: ReplyFingerprint) -> bool:
@@ -404,11 +356,10 @@ def comparable_fingerprint(
         return replace(fingerprint, raised="refused")
     if not has_no_numbers(expected):
         return fingerprint
-    outputs = list[TensorFingerprint]()
-    for output in fingerprint.outputs:
-        has_numbers = bool(output.projections)
-        equal = TensorFingerprint(output.kind, output.shape, projections=(0.0,))
-        outputs.append(equal if has_numbers else output)
+    outputs = (
+        TensorFingerprint(o.kind, o.shape, projections=(0.0,)) if o.projections else o
+        for o in fingerprint.outputs
+    )
     return replace(fingerprint, outputs=tuple(outputs))
 
 
@@ -436,33 +387,19 @@ def _same_gradient(
 
 def _raised(raised: Raised) -> str:
     """Return the value of `ReplyFingerprint.raised` for an exception."""
+    exception_kind = _exception_kind(raised)
+    if exception_kind in ("refused", "other"):
+        return exception_kind
+    sizes = SIZES.findall(raised.message[:_MAX_CHARACTERS])
+    return " ".join([exception_kind, *sizes[:_MAX_SIZES]])
+
+
+def _exception_kind(raised: Raised) -> str:
+    """Return "refused", "kind N" for a known kind of exceptions, or "other"."""
     if is_refusal(raised):
         return "refused"
     error_kind = kind_of(raised)
-    if error_kind is None:
-        return "other"
-    sizes = SIZES.findall(raised.message[:_MAX_CHARACTERS])
-    return " ".join([f"kind {KINDS.index(error_kind)}", *sizes[:_MAX_SIZES]])
-
-
-def tensor_fingerprint(tensor: Tensor) -> TensorFingerprint:
-    """Return the fingerprint of a tensor."""
-    return _tensor_fingerprint("tensor", tensor, None)
-
-
-def _tensor_fingerprint(
-    kind: str, tensor: Tensor | None, shape: tuple[int, ...] | None
-) -> TensorFingerprint:
-    if tensor is None:
-        return TensorFingerprint(kind=kind, shape=shape)
-    projection = project(tensor)
-    return TensorFingerprint(
-        kind=kind,
-        shape=tuple(tensor.shape),
-        extremes=projection.extremes,
-        projections=projection.numbers,
-        norm=projection.norm,
-    )
+    return "other" if error_kind is None else f"kind {KINDS.index(error_kind)}"
 
 
 def is_comparable(call: Call) -> bool:
@@ -474,14 +411,18 @@ def is_comparable(call: Call) -> bool:
     """
     if call.random or call.only_build or call.dtype or call.autocast or call.memory:
         return False
-    is_special = _is_on_meta_or_training(call) or asks_for_a_gpu(call)
-    return not is_special and not has_own_weights(call)
+    for value in call.inputs:
+        if isinstance(value, Build) and (value.training or value.device == "meta"):
+            return False
+        if isinstance(value, Tensor) and value.is_meta:
+            return False
+    return not asks_for_a_gpu(call) and not has_own_weights(call)
 
 
 def agree(a: Reply, b: Reply) -> bool:
     """Return whether two replies are the same to rounding, or raise the same kind of exception."""
     if a.raised is not None and b.raised is not None:
-        return _same_exception(a.raised, b.raised)
+        return _exception_kind(a.raised) == _exception_kind(b.raised) != "other"
     if a.raised is not None or b.raised is not None:
         return False
     if len(a.outputs) != len(b.outputs) or not all(map(_same_output, a.outputs, b.outputs)):
@@ -490,18 +431,7 @@ def agree(a: Reply, b: Reply) -> bool:
         return False
     # If an output contains NaN, the way in which the formula is written decides which gradients
     # are NaN, too.
-    tensors = (output.tensor for output in b.outputs)
-    has_nan = any(tensor is not None and bool(tensor.isnan().any()) for tensor in tensors)
-    return has_nan or _same_gradients(a, b)
-
-
-def _is_on_meta_or_training(call: Call) -> bool:
-    for value in call.inputs:
-        if isinstance(value, Build) and (value.training or value.device == "meta"):
-            return True
-        if isinstance(value, Tensor) and value.device.type == "meta":
-            return True
-    return False
+    return _has_nan(b) or _same_gradients(a, b)
 
 
 def has_own_weights(call: Call) -> bool:
@@ -520,14 +450,6 @@ def asks_for_a_gpu(call: Call) -> bool:
         if isinstance(value, Build) and value.device == "cuda":
             return True
     return False
-
-
-def _same_exception(a: Raised, b: Raised) -> bool:
-    """Return whether both refuse the call, or both are of one known kind."""
-    if is_refusal(a) or is_refusal(b):
-        return is_refusal(a) and is_refusal(b)
-    error_kind = kind_of(a)
-    return error_kind is not None and error_kind is kind_of(b)
 
 
 def _same_output(a: Output, b: Output) -> bool:
@@ -554,16 +476,9 @@ def _same_values(a: Tensor | None, b: Tensor | None, scale: float | None = None)
     """
     if a is None or b is None or a.shape != b.shape:
         return a is b
-    a, b = _low_as_infinite(a.double()), _low_as_infinite(b.double())
+    # A finite minimum in place of −inf is correct, so it must not hide another fault.
+    a, b = with_infinities(a), with_infinities(b)
     nan = b.isnan()
     if not torch.equal(a.isnan(), nan):
         return False
     return difference(a.masked_fill(nan, 0.0), b.masked_fill(nan, 0.0), scale) <= TOLERANCE
-
-
-def _low_as_infinite(t: Tensor) -> Tensor:
-    """Return the tensor with very low values replaced by −inf.
-
-    A finite minimum in place of −inf is correct, so it must not hide another fault.
-    """
-    return t.masked_fill(t <= FLOOR, float("-inf"))

@@ -19,7 +19,14 @@ from torch import Tensor
 from ..checks.runner import target_of
 from .bank import Sweep, form_of, numbers_of
 from .evidence import proven_by_parameters, without_extra_parameters
-from .fault_dictionary import Candidate, FaultDictionary, Response, evidence, wrong_replies
+from .fault_dictionary import (
+    Candidate,
+    FaultDictionary,
+    Response,
+    evidence,
+    explanation,
+    wrong_replies,
+)
 from .fingerprint import SMALLEST, ReplyFingerprint
 from .nondeterminism import due_to_chance
 from .observed_reply import ObservedReply
@@ -86,15 +93,12 @@ def near_matches(response: Response) -> list[Candidate]:
     calls = sorted(response.calls & response.written.keys())
     wrong_answers = sum(e.reply.raised is None for e in response.syndrome.values())
     allowed = min(len(calls) // CALLS_PER_MISS, wrong_answers // WRONG_PER_MISS)
-    near = set[str]()
     if not allowed:
         return []
+    near = set[str]()
     for m in response.mutants:
-        if response.id(m) in near:
-            continue
         missed = (i for i in calls if not response.matches(m, i))
-        is_far = len([*islice(missed, allowed + 1)]) > allowed  # stops early: comparing is slow
-        if not is_far:
+        if len([*islice(missed, allowed + 1)]) <= allowed:  # stops early: comparing is slow
             near.add(response.id(m))
     # If few calls have another head_dim, many fixed numbers are nearly right. Only the sweep tells.
     if len(near) != 1 or not near.isdisjoint(of_one_number(response.recording)):
@@ -120,7 +124,9 @@ def other_parameters(response: Response) -> list[Candidate]:
     The values are compared as though the extra parameters were not there.
     """
     names = proven_by_parameters(response)
-    observations = without_extra_parameters(response.written, names)
+    if not names:
+        return []
+    observations = without_extra_parameters(response.written)
     syndrome = wrong_replies(response.recording, observations)
     values = explain(replace(response, written=observations, syndrome=syndrome, _alike={}))
     return [*evidence("parameters" if values else "parameters alone", names), *values]
@@ -214,17 +220,18 @@ def _function_parts(response: Response) -> Iterator[_FunctionPart]:
     The functions have the order of the recorded calls, which is the order of their definitions.
     """
     targets = [target_of(call) for call in response.recording.calls]
-    functions = list(dict.fromkeys(targets))
+    functions = dict.fromkeys(targets)
+    if len(functions) == 1:
+        return
     answered = {
         i for i, e in response.written.items() if e.reply.outputs and e.reply.raised is None
     }
-    if len(functions) == 1:
-        return
-    for position, function in enumerate(functions):
+    earlier = set[int]()
+    for function in functions:
         calls = {i for i in response.calls if targets[i] == function}
-        earlier = {i for i in response.calls & answered if targets[i] in functions[:position]}
         right_earlier = earlier - response.syndrome.keys()
         yield _FunctionPart(calls, earlier, response.subset(calls | right_earlier))
+        earlier = earlier | (calls & answered)
 
 
 def smallest_cover(response: Response, calls: Set[int] | None = None) -> list[Candidate]:
@@ -249,9 +256,8 @@ def smallest_cover(response: Response, calls: Set[int] | None = None) -> list[Ca
         best = max(explained, key=rank, default=None)
         if best is None or not explained[best] & unexplained:
             return []
-        same = dict.fromkeys(response.id(m) for m in explained if explained[m] == explained[best])
-        del same[response.id(best)]
-        candidates.append(Candidate(response.id(best), tuple(same)))
+        same = [m for m in explained if explained[m] == explained[best]]
+        candidates.append(explanation(map(response.id, [best, *same])))
         unexplained -= explained[best]
     return candidates if _is_enough_evidence(response, syndrome, candidates) else []
 
@@ -331,8 +337,7 @@ def of_one_number(recording: FaultDictionary) -> Set[str]:
     """
     ids = set[str]()
     for curve in recording.sweeps:
-        replies = map(recording.expected_reply, curve.calls)
-        if _vary([_number(curve, position, reply) for position, reply in enumerate(replies)]):
+        if _vary(_number(curve, i, recording.expected_reply(i)) for i in curve.calls):
             ids.add(curve.id)
     return ids
 
@@ -342,26 +347,23 @@ def _explains(curve: Sweep, response: Response, accepts_recorded: bool) -> bool:
     syndrome, counted = response.syndrome.keys(), response.calls & response.written.keys()
     if not syndrome <= curve.detected_in or syndrome.isdisjoint(curve.calls):
         return False
-    calls = {k: i for k, i in enumerate(curve.calls) if i in counted}
-    observations = {k: response.written[i] for k, i in calls.items()}
-    for k, observation in observations.items():
-        expected_structure = response.structure(calls[k], observation.expected)
-        if response.structure(calls[k], observation.actual) != expected_structure:
-            return False
+    calls = [i for i in curve.calls if i in counted]
+    if not all(map(response.has_expected_structure, calls)):
+        return False
     # Another mutant with these replies shows that the attempt has another misconception.
-    ids = {response.id(m) for m in response.mutants if _matches_all(response, m, calls.values())}
+    ids = {response.id(m) for m in response.mutants if _matches_all(response, m, calls)}
     if not ids <= ({curve.id} if accepts_recorded else set()):
         return False
-    paths = {k: _path(curve, k, e.actual) for k, e in observations.items()}
+    paths = {i: _path(curve, i, response.written[i].actual) for i in calls}
     nearest = _nearest([*paths.values()])
-    determining = [k for k, path in paths.items() if path.determines_number(curve, nearest.segment)]
+    determining = [i for i, path in paths.items() if path.determines_number(curve, nearest.segment)]
     if nearest.distance > CLOSE or len(determining) < 2:
         return False
-    varies = _vary([_number(curve, k, observations[k].expected) for k in determining])
+    varies = _vary(_number(curve, i, response.written[i].expected) for i in determining)
     return not accepts_recorded if varies is None else varies
 
 
-def _vary(numbers: Sequence[float | None]) -> bool | None:
+def _vary(numbers: Iterable[float | None]) -> bool | None:
     """Return whether the right numbers of some calls differ, or None if fewer than two are known.
 
     Args:
@@ -373,13 +375,13 @@ def _vary(numbers: Sequence[float | None]) -> bool | None:
     return max(known_numbers) - min(known_numbers) > APART
 
 
-def _number(curve: Sweep, position: int, reply: ReplyFingerprint) -> float | None:
+def _number(curve: Sweep, call: int, reply: ReplyFingerprint) -> float | None:
     """Return the logarithm of the number that gives this reply, or None if the sweep has no such.
 
     It is relative to the first number of the sweep. Return None also if the reply changes too
     little with the number to determine it.
     """
-    path = _path(curve, position, reply)
+    path = _path(curve, call, reply)
     nearest = _nearest([path])
     if nearest.distance > CLOSE or not path.determines_number(curve, nearest.segment):
         return None
@@ -404,7 +406,7 @@ class _Path(NamedTuple):
         return float(self.move[segment].abs().max()) * SEGMENTS * VISIBLE >= CLOSE * curve.step
 
 
-def _path(curve: Sweep, position: int, reply: ReplyFingerprint) -> _Path:
+def _path(curve: Sweep, call: int, reply: ReplyFingerprint) -> _Path:
     """Return the sweep of one call, and a reply as a point beside it.
 
     In steps in which the recorded replies change their form, the path stays at the reply, so that
@@ -412,6 +414,7 @@ def _path(curve: Sweep, position: int, reply: ReplyFingerprint) -> _Path:
     path stays at it in each step of which a recorded reply has another form, and is infinitely far
     away in all others.
     """
+    position = curve.calls.index(call)
     around = curve.answers[position].unfold(0, NODES, 1)  # (steps, N, NODES)
     is_other = around.isnan().any(1)
     if form_of(reply) == curve.forms[position]:
@@ -478,12 +481,9 @@ def _nearest(paths: Sequence[_Path]) -> _Nearest:
 @cache
 def _weights() -> Tensor:
     """Return (SEGMENTS + 1, NODES): the Lagrange weights of points between the middle two nodes."""
-    t = torch.linspace(0.0, 1.0, SEGMENTS + 1, dtype=torch.float64)
-    nodes = [node + 1.0 - NODES // 2 for node in range(NODES)]
-    basis = []
-    for node in nodes:
-        factors = [
-            (t - other_node) / (node - other_node) for other_node in nodes if other_node != node
-        ]
-        basis.append(torch.stack(factors).prod(0))
-    return torch.stack(basis, 1)
+    points = torch.linspace(0.0, 1.0, SEGMENTS + 1, dtype=torch.float64)
+    nodes = torch.arange(1 - NODES // 2, 1 + NODES // 2, dtype=torch.float64)
+    # The weighted sum of the nodes' powers is the power of the point, for each exponent.
+    node_powers, point_powers = torch.linalg.vander(nodes), torch.linalg.vander(points, N=NODES)
+    weights: Tensor = torch.linalg.solve(node_powers, point_powers, left=False)
+    return weights

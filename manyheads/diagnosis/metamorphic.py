@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from itertools import chain, combinations, permutations, product
+from itertools import combinations, permutations
 
 import torch
 from torch import Tensor
@@ -44,9 +44,8 @@ def relation_applies(first: Tensor, second: Tensor) -> bool:
     The reference's answers must have equal numbers in some places, or one must be a part of the
     other.
     """
-    edits = _edits([(first, first), (second, second)])
-    indices = chain(_indices_of(first, second), _indices_of(second, first))
-    return next(chain(indices, edits), None) is not None
+    is_part = _index_of(first, second) is not None or _index_of(second, first) is not None
+    return is_part or any(True for _ in _edits([(first, first), (second, second)]))
 
 
 def zeros_missed(answers: Sequence[ReplyPair]) -> str:
@@ -129,14 +128,15 @@ def misses_an_effect(answers: Sequence[ReplyPair]) -> str:
     for same, before, after in _edits(answers, all_may_move=True):
         moves = (before - after).abs() > _MOVES * float(before.abs().max())
         for axis in range(same.dim()):
-            other_axes = [d for d in range(same.dim()) if d != axis]
-            must_move_there, moves_there = ~same, moves
-            if other_axes:
-                must_move_there = must_move_there.sum(other_axes) > 0
-                moves_there = moves_there.sum(other_axes) > 0
-            if bool((must_move_there & ~moves_there).any()):
+            must_move = _is_anywhere_at_index(~same, axis)
+            if bool((must_move & ~_is_anywhere_at_index(moves, axis)).any()):
                 return f"{EDIT} leaves numbers as they were that it should change"
     return ""
+
+
+def _is_anywhere_at_index(mask: Tensor, axis: int) -> Tensor:
+    """Return for each index of an axis whether the mask is True anywhere at it."""
+    return mask.movedim(axis, 0).reshape(mask.shape[axis], -1).any(1)
 
 
 def parts_differ(answers: Sequence[ReplyPair]) -> str:
@@ -145,22 +145,23 @@ def parts_differ(answers: Sequence[ReplyPair]) -> str:
     The reference's answers show which part that is.
     """
     for (full, actual), (fragment, actual_fragment) in permutations(answers, 2):
-        for index in _indices_of(full, fragment):
-            inside = actual[index]
-            if bool(((inside - actual_fragment).abs() > _STAYS * actual.abs().max()).any()):
-                return "a part of the input gives something else when it stands alone"
+        index = _index_of(full, fragment)
+        if index is None:
+            continue
+        apart = (actual[index] - actual_fragment).abs()
+        if bool((apart > _STAYS * actual.abs().max()).any()):
+            return "a part of the input gives something else when it stands alone"
     return ""
 
 
-def _indices_of(full: Tensor, fragment: Tensor) -> Iterator[tuple[int, ...]]:
-    """Yield the first index in the leading axes of `full` at which `fragment` stands, if any."""
+def _index_of(full: Tensor, fragment: Tensor) -> tuple[int, ...] | None:
+    """Return the first index in the leading axes of `full` at which `fragment` stands, or None."""
     leading = full.dim() - fragment.dim()
-    if leading <= 0 or full.shape[leading:] != fragment.shape or not fragment.numel():
-        return
-    for index in product(*(range(size) for size in full.shape[:leading])):
-        if bool(((full[index] - fragment).abs() <= _SAME * full.abs().max()).all()):
-            yield index
-            return
+    if leading <= 0 or full.shape[leading:] != fragment.shape or not full.numel():
+        return None
+    near = (full - fragment).abs() <= _SAME * full.abs().max()
+    indices = near.reshape(*full.shape[:leading], -1).all(-1).nonzero().tolist()
+    return tuple(indices[0]) if indices else None
 
 
 def _edits(
@@ -385,8 +386,7 @@ def _edited(before: Tensor, after: Tensor) -> str:
         return ""
     changed, slices = before != after, list[str]()
     for axis, size in enumerate(before.shape):
-        is_edited = changed.movedim(axis, 0).reshape(size, -1).any(1)
-        edited = is_edited.nonzero().flatten().tolist()
+        edited = _is_anywhere_at_index(changed, axis).nonzero().flatten().tolist()
         start, end = edited[0], edited[-1] + 1
         if len(edited) < end - start:
             return ""

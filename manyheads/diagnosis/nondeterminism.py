@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Set
 from itertools import combinations
+from operator import attrgetter
 
 import torch
 from torch import Tensor
@@ -74,11 +75,7 @@ def due_to_chance(response: Response) -> tuple[Set[int], Sequence[str]]:
         names = dict.fromkeys(name for _, name in sufficient)
         fewest = min((varying for varying, _ in sufficient), key=len)
         return fewest, [*names] if len(names) == 1 else []
-    differ_in_numbers = set[int]()
-    for i, observation in response.syndrome.items():
-        expected_structure = response.structure(i, observation.expected)
-        if response.structure(i, observation.actual) == expected_structure:
-            differ_in_numbers.add(i)
+    differ_in_numbers = {i for i in response.syndrome if response.has_expected_structure(i)}
     names = dict.fromkeys(name for varying, name in fitting if varying <= differ_in_numbers)
     is_dropout = any(map(_drops, calls.values()))
     if not names or not is_dropout or all(_is_multiple(calls[i]) for i in random_calls):
@@ -207,9 +204,8 @@ def _varies(observation: ObservedReply) -> bool:
     if is_of_copies(observation.call):
         extremes = outputs[0]
         return extremes.dim() > 1 and _are_apart([extremes[0]], [extremes[1]])
-    count = len(outputs) // runs
-    starts = (run * count for run in range(1, runs))
-    return any(_are_apart(outputs[:count], outputs[start : start + count]) for start in starts)
+    first_run = outputs[: len(outputs) // runs]
+    return _are_apart(first_run * runs, outputs)
 
 
 def _outputs(observation: ObservedReply) -> list[Tensor]:
@@ -244,6 +240,10 @@ def _are_apart(outputs: list[Tensor], other_outputs: list[Tensor]) -> bool:
     return False
 
 
+# all that decides a module's replies, except for its weights
+_settings = attrgetter("target", "args", "kwargs", "training", "attributes")
+
+
 def are_alike(a: object, b: object) -> bool:
     """Return whether two arguments of calls are the same."""
     if isinstance(a, Tensor) and isinstance(b, Tensor):
@@ -252,11 +252,7 @@ def are_alike(a: object, b: object) -> bool:
         return a.device == b.device and torch.equal(a, b)
     if isinstance(a, Build) and isinstance(b, Build):
         state_a, state_b = a.state or {}, b.state or {}
-        names = ("target", "args", "kwargs", "training", "attributes")
-        same = all(getattr(a, name) == getattr(b, name) for name in names)
-        return (
-            same
-            and state_a.keys() == state_b.keys()
-            and all(are_alike(state_a[name], state_b[name]) for name in state_a)
-        )
+        if _settings(a) != _settings(b) or state_a.keys() != state_b.keys():
+            return False
+        return all(are_alike(state_a[name], state_b[name]) for name in state_a)
     return type(a) is type(b) and isinstance(a, int | float | str | None) and a == b

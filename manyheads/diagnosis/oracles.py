@@ -26,14 +26,7 @@ from .fault_dictionary import (
     Response,
     evidence,
 )
-from .fingerprint import (
-    EVIDENCE,
-    Evidence,
-    ReplyField,
-    has_no_numbers,
-    is_argument,
-    with_infinities,
-)
+from .fingerprint import ReplyField, has_no_numbers, is_argument, with_infinities
 from .metamorphic import (
     EDIT,
     ReplyPair,
@@ -100,15 +93,13 @@ def adjoint(observation: ObservedReply) -> None:
     of cotangent and answer. Nothing is required unless the call has one answer and one tensor
     argument with a gradient.
     """
-    names, answers = _argument_names(observation), observation.reply.outputs
-    if len(names) > 1 or len(answers) != 1:
+    names, outputs = _argument_names(observation), observation.reply.outputs
+    cotangent = observation.call.cotangent
+    if len(names) != 1 or len(outputs) != 1 or not isinstance(cotangent, Tensor):
         return
-    name, answer = names[0] if names else "", answers[0].tensor
-    gradient, cotangent = observation.reply.gradients.get(name), observation.call.cotangent
-    if gradient is None or answer is None or not isinstance(cotangent, Tensor):
-        return
-    argument = observation.call.arguments[name]
-    if not isinstance(argument, Tensor):
+    argument = observation.call.arguments[names[0]]
+    gradient, answer = observation.reply.gradients.get(names[0]), outputs[0].tensor
+    if not isinstance(argument, Tensor) or gradient is None or answer is None:
         return
     if answer.shape != cotangent.shape or gradient.shape != argument.shape:
         return
@@ -318,35 +309,30 @@ def _attributes(observation: ObservedReply) -> None:
         raise CheckFailed(_LEFT_BEHIND.get(name, message))
 
 
-def _mutated(observation: ObservedReply) -> None:
-    """Require that the call changes only the arguments that the reference changes."""
-    if observation.actual.mutated != observation.expected.mutated:
-        raise CheckFailed(
-            "an argument was changed in place: the caller still needs it, so compute a new one"
-        )
-
-
 def _device(observation: ObservedReply) -> None:
     """Require that a call with meta tensors returns meta tensors, and uses no other device."""
     if message := device_error(observation):
         raise CheckFailed(message)
 
 
-def _oracle_of_field(name: ReplyField, evidence: Evidence) -> Callable[[ObservedReply], None]:
+_CHANGED = "an argument was changed in place: the caller still needs it, so compute a new one"
+_SQUARE = "on the way a tensor is made in which two axes are as long as the sequence"
+
+
+def _oracle_of_field(
+    name: ReplyField, if_empty: str, if_not_empty: str
+) -> Callable[[ObservedReply], None]:
     """Return an oracle that requires the reference's value of one field of a reply.
 
     Args:
         name: the field.
-        evidence: the message, or two: the first one if the reference's value is empty or False.
+        if_empty: the message if the reference's value is empty or False.
+        if_not_empty: the message for all other values.
     """
 
     def compare_field(observation: ObservedReply) -> None:
-        if observation.actual.agrees(observation.expected, (name,)):
-            return
-        if isinstance(evidence, str):
-            raise CheckFailed(evidence)
-        if_empty, if_not_empty = evidence
-        raise CheckFailed(if_not_empty if getattr(observation.expected, name) else if_empty)
+        if not observation.actual.agrees(observation.expected, (name,)):
+            raise CheckFailed(if_not_empty if getattr(observation.expected, name) else if_empty)
 
     return compare_field
 
@@ -431,7 +417,6 @@ _OF_ONE_CALL: dict[Oracle, Callable[[ObservedReply], None]] = {
     "dtype": _dtype,
     "parameters": _parameters,
     "attributes": _attributes,
-    "mutated": _mutated,
     "gradients_arrive": gradients_arrive,
     "gradients": gradients,
     "argument_gradients_arrive": argument_gradients_arrive,
@@ -439,7 +424,20 @@ _OF_ONE_CALL: dict[Oracle, Callable[[ObservedReply], None]] = {
     "adjoint": adjoint,
     "device": _device,
 }
-_OF_ONE_CALL |= {name: _oracle_of_field(name, evidence) for name, evidence in EVIDENCE.items()}
+# fields of a reply that are compared by equality, with the messages of `_oracle_of_field`
+_EVIDENCE = {
+    "mutated": (_CHANGED, _CHANGED),
+    "fused": (
+        "PyTorch's fused attention is used where the math should be written out",
+        "PyTorch's fused attention is not used",
+    ),
+    "softmax": (
+        "PyTorch's softmax is used where it should be written out",
+        "PyTorch's softmax is not used",
+    ),
+    "square": (_SQUARE, _SQUARE),
+}
+_OF_ONE_CALL |= {name: _oracle_of_field(name, *texts) for name, texts in _EVIDENCE.items()}
 
 # Oracles that mutants of several misconceptions violate: for each a misconception, and a test of
 # the numbers that identifies it.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, ItemsView, Iterable, Iterator, Mapping, Sequence, Set
 from functools import cache
 from itertools import combinations
 
@@ -11,7 +11,7 @@ from torch import Tensor
 from ..checks.runner import LocalRunner, reply_in_default_dtype
 from .bank import Bank
 from .compact_storage import ReplySketch, sketch_numbers, sketch_reply
-from .fault_dictionary import Candidate, FaultDictionary, Response, facets_of
+from .fault_dictionary import Candidate, FaultDictionary, Response, bits_of, explanation
 from .fingerprint import ReplyFingerprint, comparable_fingerprint, without_unexpected_tables
 from .observed_reply import ObservedReply, summarise_copies
 
@@ -49,7 +49,7 @@ def explaining_pair(
             candidates.setdefault(unexplained, []).append((doubts, pair))
     for unexplained in sorted(candidates, key=len):
         right_calls = response.calls - response.syndrome.keys()
-        third = cover(response.subset(unexplained | right_calls)) if unexplained else []
+        third = cover(response.subset(unexplained | right_calls))
         if third or not unexplained:
             ranked = sorted(candidates[unexplained])
             fewest_doubts, _ = ranked[0]
@@ -88,7 +88,7 @@ def _likely_pairs(response: Response) -> list[Pair]:
     calls, distinct = sorted(response.calls), dict[tuple[str, tuple[int | None, ...]], int]()
     for m, mutant in enumerate(response.recording.mutants):
         distinct.setdefault((mutant.id, tuple(mutant.answers[i] for i in calls)), m)
-    wrong_bits, call_bits = _bits(response.syndrome), _bits(calls)
+    wrong_bits, call_bits = bits_of(response.syndrome), bits_of(calls)
     detections = dict[int, int]()  # sets of calls as bits
     for m in distinct.values():
         bits = response.recording.detected_in[m] & call_bits
@@ -97,27 +97,21 @@ def _likely_pairs(response: Response) -> list[Pair]:
 
     @cache
     def explained_bits(mutant: int) -> int:
-        detecting = (i for i in calls if detections[mutant] >> i & 1)
-        return _bits(i for i in detecting if response.explains(mutant, i))
+        detecting = (i for i in calls if not response.survives(mutant, i))
+        return bits_of(i for i in detecting if response.explains(mutant, i))
 
     # Many mistakes end in the same exception, so a call that detects both must be answered.
-    answered_bits = _bits(i for i, e in response.syndrome.items() if e.actual.raised is None)
+    answered_bits = bits_of(i for i, e in response.syndrome.items() if e.actual.raised is None)
     candidates = []
     for a, b in combinations(detections, 2):
         both, either = detections[a] & detections[b], detections[a] | detections[b]
         if either != wrong_bits or not both & answered_bits or response.id(a) == response.id(b):
             continue
-        # A call that detects only one mutant must be explained by it.
-        if any(detections[m] & ~both & ~explained_bits(m) for m in (a, b)):
-            continue
         explained = explained_bits(a) | explained_bits(b)
-        candidates.append((-explained.bit_count(), (explained & both).bit_count(), (a, b)))
+        # A call that detects only one mutant must be explained by it.
+        if not either & ~both & ~explained:
+            candidates.append((-explained.bit_count(), (explained & both).bit_count(), (a, b)))
     return [pair for *_, pair in sorted(candidates)[:MAX_COMBINED]]
-
-
-def _bits(calls: Iterable[int]) -> int:
-    """Return a set of calls as bits."""
-    return sum(1 << i for i in calls)
 
 
 def _replies_as_attempt(response: Response, runner: LocalRunner, pair: Pair) -> bool:
@@ -134,7 +128,7 @@ def _replies_as_attempt(response: Response, runner: LocalRunner, pair: Pair) -> 
         actual = response.written[i].actual
         reply = reply_in_default_dtype(runner, call, runner.execute(call))
         fingerprint = comparable_fingerprint(expected, call, summarise_copies(call, reply))
-        if not fingerprint.agrees(actual, facets_of(response.recording, i)):
+        if not fingerprint.agrees(actual, response.recording.facets[i]):
             return False
     return True
 
@@ -150,7 +144,7 @@ def _certain_candidates(response: Response, pairs: Sequence[Pair]) -> list[Candi
     unshared = list(dict.fromkeys(id_ for ids in id_sets for id_ in sorted(ids - shared)))
     candidates = list[Candidate]()
     for m in pairs[0] if shared else ():
-        alternatives = [] if response.id(m) in shared else [*unshared]
+        alternatives = [] if response.id(m) in shared else unshared
         if len(alternatives) <= MAX_ALTERNATIVES + 1:
             candidates.append(_candidate(response, m, alternatives))
     return candidates
@@ -163,9 +157,7 @@ def _candidate(response: Response, mutant: int, ids: Iterable[str] = ()) -> Cand
     """
     recorded = response.recording.mutants[mutant]
     same = [m.id for m in response.recording.mutants if m.answers == recorded.answers]
-    alternatives = dict.fromkeys([*ids, *same])
-    del alternatives[recorded.id]
-    return Candidate(recorded.id, tuple(alternatives))
+    return explanation([recorded.id, *ids, *same])
 
 
 def _pairs_with_this_reply(response: Response) -> Iterator[Pair]:
@@ -187,11 +179,9 @@ def _pairs_with_this_reply(response: Response) -> Iterator[Pair]:
         ):
             continue
         for pair in zip(probed.first.tolist(), probed.second.tolist(), strict=True):
-            answers = [response.recording.answers(m, [index]).get(index) for m in pair]
-            has_weights = all(
-                answer is not None and _has_weights(answer, observation.expected)
-                for answer in answers
-            )
+            mutants = (response.recording.mutants[m] for m in pair)
+            answers = [response.recording.answer(mutant, index) for mutant in mutants]
+            has_weights = all(a and _has_weights(a, observation.expected) for a in answers)
             if has_weights and response.id(pair[0]) != response.id(pair[1]):
                 yield pair
 
@@ -262,26 +252,22 @@ def _numbers_and_fields(response: Response) -> Sequence[int]:
     expected_replies = {i: recording.expected_reply(i) for i in sorted(response.calls)}
     actual_replies = expected_replies | {i: e.actual for i, e in response.syndrome.items()}
 
-    def structures(replies: Mapping[int, ReplyFingerprint]) -> dict[int, tuple[object, ...]]:
-        return {i: response.structure(i, reply) for i, reply in replies.items()}
+    def structures(replies: Mapping[int, ReplyFingerprint]) -> ItemsView[int, tuple[object, ...]]:
+        return {i: response.structure(i, reply) for i, reply in replies.items()}.items()
+
+    def mutant_structures(mutant: int) -> ItemsView[int, tuple[object, ...]]:
+        return structures(recording.answers(mutant, expected_replies))
 
     expected, actual = structures(expected_replies), structures(actual_replies)
-    by_mutant = cache(lambda m: structures(recording.answers(m, expected_replies)))
-
-    def is_consistent(mutant: int) -> bool:
-        return all(s in (actual[i], expected[i]) for i, s in by_mutant(mutant).items())
-
     with_right_numbers = _with_numbers_of(recording, expected_replies)
     with_wrong_numbers = [
         m
         for m in _with_numbers_of(recording, actual_replies)
-        if m not in with_right_numbers and is_consistent(m)
+        if m not in with_right_numbers and mutant_structures(m) <= expected | actual
     ]
     for second in with_right_numbers if with_wrong_numbers else ():
-        theirs = by_mutant(second)
-        if all(s == actual[i] for i, s in theirs.items()) and any(
-            actual[i] != expected[i] for i in theirs
-        ):
+        fields = mutant_structures(second)
+        if fields <= actual and not fields <= expected:
             candidates = (m for m in with_wrong_numbers if response.id(m) != response.id(second))
             first_mutant = next(candidates, None)
             return () if first_mutant is None else (first_mutant, second)

@@ -18,14 +18,13 @@ from torch import Tensor
 from ..box.worker.messages import Build, Call, StandIn
 from ..checks.explain import is_refusal
 from ..submission.source import Source
-from .evidence import uses_extra_parameters
 from .fault_dictionary import (
     Candidate,
     FaultDictionary,
     RecordedMutant,
     Response,
+    bits_of,
     evidence,
-    facets_of,
 )
 from .fingerprint import SIZES, ReplyField, ReplyFingerprint
 from .observed_reply import ObservedReply, is_of_copies
@@ -158,7 +157,15 @@ def _are_ambiguous(
     if not all(map(_of_parameters, symptoms.values())):
         return len(symptoms) > MAX_WRONG * call_count
     differs_in_more = any(symptom != _of_parameters(symptom) for symptom in symptoms.values())
-    return differs_in_more and not uses_extra_parameters(observations.values())
+    return differs_in_more and not any(map(_uses_extra_parameters, observations.values()))
+
+
+def _uses_extra_parameters(observation: ObservedReply) -> bool:
+    """Return whether the outputs depend on parameters that the reference does not have.
+
+    A gradient that is not 0 proves it. Then no mutant need have the same values.
+    """
+    return not _gradients_that_arrive(observation.actual) <= observation.expected.gradients.keys()
 
 
 def _is_about(recording: FaultDictionary, id_: str, calls: Sequence[int]) -> bool:
@@ -167,7 +174,7 @@ def _is_about(recording: FaultDictionary, id_: str, calls: Sequence[int]) -> boo
     More than MIN_SHARE_OF_MUTANTS of its mutants must fail in all these calls. At least one of its
     mutants must raise in one of these calls.
     """
-    call_bits = sum(1 << i for i in calls)  # a set of calls, as `detected_in` has them
+    call_bits = bits_of(calls)
     raises, failing_count, mutant_count = False, 0, 0
     for m, mutant in enumerate(recording.mutants):
         if mutant.id == id_:
@@ -185,7 +192,7 @@ def _of_parameters(symptom: Symptom) -> Symptom:
 
 def _symptom(recording: FaultDictionary, call: int, fingerprint: ReplyFingerprint) -> Symptom:
     """Return how a reply differs from the reference's, or an empty tuple if it agrees."""
-    expected, facets = recording.expected_reply(call), facets_of(recording, call)
+    expected, facets = recording.expected_reply(call), recording.facets[call]
     if expected.raised == "refused":
         return () if fingerprint.raised == "refused" else NOT_REFUSED
     if expected.raised or fingerprint.raised:
@@ -309,15 +316,18 @@ def written_sizes(response: Response) -> list[Candidate]:
         least = MIN_SHARE * len(calls)
         if any(foreign[size] > 1 and count >= least for size, count in counts.items()):
             hard_coded |= calls.keys()
-    return evidence("weak", {i: HARD_CODED for i in response.syndrome if i in hard_coded})
+    return evidence("weak", dict.fromkeys(sorted(hard_coded), HARD_CODED))
+
+
+def _message(observation: ObservedReply) -> str:
+    """Return the start of the exception's message, or "" if nothing was raised."""
+    raised = observation.reply.raised
+    return "" if raised is None else raised.message[:_MAX_CHARACTERS]
 
 
 def _message_sizes(observation: ObservedReply) -> list[int]:
-    """Return the sizes in the exception's message, or none if nothing was raised."""
-    raised = observation.reply.raised
-    if raised is None:
-        return []
-    return [*map(int, SIZES.findall(raised.message[:_MAX_CHARACTERS]))]
+    """Return the sizes in the exception's message."""
+    return [*map(int, SIZES.findall(_message(observation)))]
 
 
 def _constants_shown(
@@ -333,8 +343,7 @@ def _constants_shown(
         range_ends: those that are arguments of `range`.
     """
     if observation.reply.raised is not None:
-        message = observation.reply.raised.message[:_MAX_CHARACTERS]
-        return _constants_in_message(message, observation, constants, range_ends)
+        return _constants_in_message(observation, constants, range_ends)
     wrong_sizes = set[int]()
     outputs = zip(observation.actual.outputs, observation.expected.outputs, strict=False)
     for output, expected_output in outputs:
@@ -345,7 +354,7 @@ def _constants_shown(
 
 
 def _constants_in_message(
-    message: str, observation: ObservedReply, constants: Set[int], range_ends: Set[int]
+    observation: ObservedReply, constants: Set[int], range_ends: Set[int]
 ) -> set[int]:
     """Return the constants that an exception's message shows. See `_constants_shown`.
 
@@ -353,7 +362,7 @@ def _constants_in_message(
     the total size of the whole parts: with an axis of 10 and parts of 4, it says 8. If an index is
     as large as its axis, a loop has run past the end of the axis: then each longer loop counts.
     """
-    index_past_end = _PAST_END.search(message)
+    index_past_end = _PAST_END.search(_message(observation))
     if index_past_end:
         return {constant for constant in range_ends if constant > int(index_past_end[1])}
     sizes = [*sizes_of(observation.call)]
@@ -394,15 +403,13 @@ def number_of_axes(response: Response) -> list[Candidate]:
             observations[i] = observation
     names = dict[int, str]()
     for calls in _by_function(observations):
-        wrong_replies = {i: e for i, e in calls.items() if i in response.syndrome}
-        accepted = [
-            e for i, e in calls.items() if i not in wrong_replies and e.reply.raised is None
-        ]
-        accepted_ranks = {rank_of(observation.call) for observation in accepted}
-        wrong_ranks = {rank_of(observation.call) for observation in wrong_replies.values()}
+        wrong_calls = calls.keys() & response.syndrome.keys()
+        right_calls = calls.keys() - wrong_calls
+        accepted_ranks = {rank_of(calls[i].call) for i in right_calls if not calls[i].reply.raised}
+        wrong_ranks = {rank_of(calls[i].call) for i in wrong_calls}
         are_apart = bool(accepted_ranks) and accepted_ranks.isdisjoint(wrong_ranks)
-        if are_apart and all(map(_rejects_rank, wrong_replies.values())):
-            names |= dict.fromkeys(wrong_replies, HARD_CODED)
+        if are_apart and all(_rejects_rank(calls[i]) for i in wrong_calls):
+            names |= dict.fromkeys(wrong_calls, HARD_CODED)
     return evidence("weak", names)
 
 

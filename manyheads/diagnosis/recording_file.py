@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from itertools import chain
+from itertools import accumulate, chain
+from operator import getitem
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,7 @@ from .compact_storage import (
     from_columns,
     from_rows,
     from_sizes,
+    frozen,
     narrow,
     read_tensors,
     to_columns,
@@ -137,7 +139,15 @@ class OtherFacets(ValueError):
 
 
 # The exceptions of reading bytes that are no fault dictionary, or a damaged one.
-UNREADABLE = (OSError, ValueError, LookupError, TypeError, RuntimeError, SafetensorError)
+UNREADABLE = (
+    OSError,
+    ValueError,
+    LookupError,
+    TypeError,
+    AttributeError,
+    RuntimeError,
+    SafetensorError,
+)
 
 
 @lru_cache(maxsize=16)
@@ -152,19 +162,12 @@ def loaded(data: bytes) -> FaultDictionary:
         raise ValueError("another format")
     drawn = tuple(Drawn(*fields) for fields in body["drawn"])
     tensors = read_tensors(columns, drawn, body["tensors"])
-    calls = [
-        call
-        for call_body in body["calls"]
-        if isinstance(call := wire.from_body(call_body, tensors), Call)
-    ]
-    if len(calls) < len(body["calls"]):
-        raise ValueError("not a recorded call")
     answers: list[list[int]] = columns["answers"].T.tolist()
     return FaultDictionary(
         exercise=body["exercise"],
         stub=body["stub"],
         checks=tuple(map(PublicCheck.model_validate, body["checks"])),
-        calls=tuple(calls),
+        calls=_read_calls(body["calls"], tensors),
         expected=tuple([_read_outputs(indices, tensors) for indices in body["expected"]]),
         replies=_Replies(body["replies"], columns),
         mutants=tuple(
@@ -195,6 +198,17 @@ def current(exercise: Exercise) -> FaultDictionary | None:
     return recording if recording.key == key_of(exercise) else None
 
 
+def _read_calls(bodies: Iterable[Any], tensors: list[Tensor]) -> tuple[Call, ...]:
+    """Return calls from their bodies. Raises ValueError if a body is no call."""
+    calls = list[Call]()
+    for body in bodies:
+        call = wire.from_body(body, tensors)
+        if not isinstance(call, Call):
+            raise ValueError("not a recorded call")
+        calls.append(call)
+    return tuple(calls)
+
+
 def _stored_condition(condition: RecordedCondition, columns: TensorColumns) -> dict[str, object]:
     return {
         "function": condition.function,
@@ -209,11 +223,10 @@ def _stored_condition(condition: RecordedCondition, columns: TensorColumns) -> d
 
 
 def _read_condition(stored: Mapping[str, Any], tensors: list[Tensor]) -> RecordedCondition:
-    calls = [wire.from_body(call_body, tensors) for call_body in stored["calls"]]
     return RecordedCondition(
         function=stored["function"],
         rule=stored["rule"],
-        calls=tuple(call for call in calls if isinstance(call, Call)),
+        calls=_read_calls(stored["calls"], tensors),
         expected=tuple(tensors[index] for index in stored["expected"]),
         message=stored["message"],
         left_out=LeftOut(tuple(stored["rows"]), tuple(stored["columns"])),
@@ -256,19 +269,14 @@ def _renumbered(body: Any, indices: Sequence[int]) -> Any:
 # for each field, the index of its value among all values of this field.
 
 
-class _DistinctValues:
-    """Different values, each with an index."""
+# Different values, each with its index. A key is the JSON of its value.
+_Distinct = dict[str, tuple[int, object]]
 
-    def __init__(self) -> None:
-        self.values: list[object] = []
-        self._known: dict[str, int] = {}
 
-    def index_of(self, value: object) -> int:
-        """Return the index of a value, which is added if it is new."""
-        index = self._known.setdefault(json.dumps(value, sort_keys=True), len(self.values))
-        if index == len(self.values):
-            self.values.append(value)
-        return index
+def _index_of(value: object, entries: _Distinct) -> int:
+    """Return the index of a value, which is added if it is new."""
+    index, _ = entries.setdefault(json.dumps(value, sort_keys=True), (len(entries), value))
+    return index
 
 
 _FACETS = ("raised", "undefined", "outputs", "gradients", *PLAIN)
@@ -282,12 +290,10 @@ def _replies_body(
     Args:
         replies: for each call the different replies.
     """
-    values, structures = {name: _DistinctValues() for name in _FACETS}, _DistinctValues()
-    structure_indices = list[int]()  # for each reply
-    projections, norms = (
-        list[tuple[float, ...]](),
-        list[float](),
-    )  # tensors without numbers have none
+    values: dict[str, _Distinct] = {name: {} for name in _FACETS}
+    rows: _Distinct = {}
+    structures = list[int]()  # for each reply the index of its row
+    projections, norms = list[tuple[float, ...]](), list[float]()  # of tensors with numbers
     for reply in chain.from_iterable(replies):
         facets = {name: getattr(reply, name) for name in _FACETS}
         facets["outputs"] = [_without_numbers(output) for output in reply.outputs]
@@ -295,26 +301,30 @@ def _replies_body(
         facets["gradients"] = {
             name: gradient and _without_numbers(gradient) for name, gradient in gradients.items()
         }
-        row = [values[name].index_of(facets[name]) for name in _FACETS]
-        structure_indices.append(structures.index_of(row))
+        row = [_index_of(facets[name], values[name]) for name in _FACETS]
+        structures.append(_index_of(row, rows))
         for fingerprint in (*reply.outputs, *gradients.values()):
             if fingerprint is not None and len(fingerprint.projections) == PROJECTIONS:
                 projections.append(fingerprint.projections)
                 norms.append(fingerprint.norm)
     integers, sizes = to_rows(torch.tensor(projections, dtype=torch.float64).view(-1, PROJECTIONS))
-    rows = torch.tensor(structures.values, dtype=torch.long).view(-1, len(_FACETS))
+    row_table = torch.tensor(_values(rows), dtype=torch.long).view(-1, len(_FACETS))
     body: dict[str, object] = {
         "counts": [len(call_replies) for call_replies in replies],
-        "values": {name: values[name].values for name in _FACETS},
+        "values": {name: _values(values[name]) for name in _FACETS},
     }
     columns = {
-        "replies.structures": narrow(rows),
-        "replies.structure": narrow(torch.tensor(structure_indices, dtype=torch.long)),
+        "replies.structures": narrow(row_table),
+        "replies.structure": narrow(torch.tensor(structures, dtype=torch.long)),
         "replies.projections": integers.T,  # one direction after the other
         "replies.sizes": sizes,
         "replies.norms": to_sizes(torch.tensor(norms, dtype=torch.float64)),
     }
     return body, columns
+
+
+def _values(entries: _Distinct) -> list[object]:
+    return [value for _, value in entries.values()]
 
 
 def _without_numbers(tensor: TensorFingerprint) -> list[object]:
@@ -334,76 +344,54 @@ class _Replies(Sequence[Sequence[ReplyFingerprint]]):
             raise OtherFacets(
                 f"{problem}. Next: increase FORMAT in {Path(__file__).name}, then course release"
             )
-        self._counts: list[int] = body["counts"]
-        self._values = {name: list(map(_frozen, body["values"][name])) for name in _FACETS}
-        self._rows: list[list[int]] = columns["replies.structures"].tolist()
+        values = [list(map(frozen, body["values"][name])) for name in _FACETS]
+        self._structures = list[dict[str, Any]]()
+        tensor_counts = []  # for each structure, the tensors whose numbers are stored
+        for row in columns["replies.structures"].tolist():
+            structure: dict[str, Any] = dict(zip(_FACETS, map(getitem, values, row), strict=True))
+            tensors = (*structure["outputs"], *structure["gradients"].values())
+            numbered = [tensor for tensor in tensors if tensor and tensor[-1] == PROJECTIONS]
+            self._structures.append(structure)
+            tensor_counts.append(len(numbered))
         self._structure: list[int] = columns["replies.structure"].tolist()
         self._numbers = from_rows(columns["replies.projections"].T, columns["replies.sizes"])
         self._norms = from_sizes(columns["replies.norms"])
-        tensor_counts = []  # for each structure, the tensors whose numbers are stored
-        for row in self._rows:
-            outputs = self._values["outputs"][row[_FACETS.index("outputs")]]
-            gradients = self._values["gradients"][row[_FACETS.index("gradients")]]
-            tensors = [tensor for tensor in (*outputs, *gradients.values()) if tensor]
-            tensor_counts.append(sum(count == PROJECTIONS for _, _, _, count in tensors))
-        self._first = [0]  # for each reply, the index of its first numbers
-        for structure in self._structure:
-            self._first.append(self._first[-1] + tensor_counts[structure])
-        self._start = [0]  # for each call, the index of its first reply
-        for count in self._counts:
-            self._start.append(self._start[-1] + count)
+        # A reply has the index of its first numbers, and a call the index of its first reply.
+        self._first = [0, *accumulate(tensor_counts[index] for index in self._structure)]
+        self._start = [0, *accumulate(body["counts"])]
         if self._start[-1] != len(self._structure) or self._first[-1] != len(self._numbers):
             raise ValueError("the columns of replies have other lengths")
-        if any(
-            index >= len(self._values[n])
-            for row in self._rows
-            for n, index in zip(_FACETS, row, strict=True)
-        ):
-            raise ValueError("a reply has a value that is not there")
         self._cache: dict[int, tuple[ReplyFingerprint, ...]] = {}
 
     def __len__(self) -> int:
-        return len(self._counts)
+        return len(self._start) - 1
 
     def __getitem__(self, call: Any) -> Any:
-        if isinstance(call, slice):
-            return [self[index] for index in range(len(self))[call]]
         if call not in self._cache:
-            call = range(len(self))[call]  # from the end, if it is negative
             start, end = self._start[call], self._start[call + 1]
             span = slice(self._first[start], self._first[end])
             numbers, norms = self._numbers[span].tolist(), self._norms[span].tolist()
             tensor_numbers = iter(zip(map(tuple, numbers), norms, strict=True))
             self._cache[call] = tuple(
-                self._reply(self._rows[i], tensor_numbers) for i in self._structure[start:end]
+                _reply(self._structures[i], tensor_numbers) for i in self._structure[start:end]
             )
         return self._cache[call]
 
-    def _reply(
-        self, row: Sequence[int], tensor_numbers: Iterator[tuple[tuple[float, ...], float]]
-    ) -> ReplyFingerprint:
-        """Return the reply with a structure; its tensors take the next numbers."""
-        facets = {name: self._values[name][index] for name, index in zip(_FACETS, row, strict=True)}
-        facets["outputs"] = tuple(_tensor(facet, tensor_numbers) for facet in facets["outputs"])
-        facets["gradients"] = {
-            name: gradient and _tensor(gradient, tensor_numbers)
-            for name, gradient in facets["gradients"].items()
-        }
-        return ReplyFingerprint(**facets)
+
+_Numbers = Iterator[tuple[tuple[float, ...], float]]  # the projections and the norm of each tensor
 
 
-def _tensor(
-    structure: Any, tensor_numbers: Iterator[tuple[tuple[float, ...], float]]
-) -> TensorFingerprint:
+def _reply(structure: dict[str, Any], tensor_numbers: _Numbers) -> ReplyFingerprint:
+    """Return the reply with a structure. Its tensors take the next numbers."""
+    outputs = tuple(_tensor(output, tensor_numbers) for output in structure["outputs"])
+    gradients = {
+        name: gradient and _tensor(gradient, tensor_numbers)
+        for name, gradient in structure["gradients"].items()
+    }
+    return ReplyFingerprint(**{**structure, "outputs": outputs, "gradients": gradients})
+
+
+def _tensor(structure: Any, tensor_numbers: _Numbers) -> TensorFingerprint:
     kind, shape, extremes, count = structure
     projections, norm = next(tensor_numbers) if count == PROJECTIONS else ((0.0,) * count, 0.0)
     return TensorFingerprint(kind, shape, extremes, projections, norm)
-
-
-def _frozen(value: Any) -> Any:
-    """Return a JSON value with tuples in place of lists."""
-    if isinstance(value, list):
-        return tuple(map(_frozen, value))
-    if isinstance(value, dict):
-        return {name: _frozen(entry) for name, entry in value.items()}
-    return value

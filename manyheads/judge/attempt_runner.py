@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import re
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
 from itertools import cycle
@@ -24,6 +24,7 @@ from ..checks.explain import is_dtype_fault, is_refusal
 from ..checks.hidden_check import CheckOutcome
 from ..checks.runner import CheckQuestion, Exchange, LocalRunner, Runner, bytes_of, cast, changes_in
 from ..submission import Source
+from .nontrivial_answers import four_like
 from .redact_hidden_inputs import (
     builds_in,
     changeable_arguments,
@@ -139,14 +140,11 @@ class ReplayCache:
             self.size += len(data)
         return self._calls_by_digest[digest]
 
-    def memoised(self, call: Call, make: Callable[[Call], Sequence[Call]]) -> Sequence[Call]:
-        """Return the calls that `make` returns for this one, and call `make` once for equal calls.
-
-        The results are not kept by `make`, so use the cache with one `make` only.
-        """
+    def four_like(self, call: Call) -> Sequence[Call]:
+        """Return the calls that `four_like` makes of this one, made once for equal calls."""
         call = self.hold(call)
         if id(call) not in self._derived_calls:
-            self._derived_calls[id(call)] = [*map(self.hold, make(call))]
+            self._derived_calls[id(call)] = [*map(self.hold, four_like(call))]
         return self._derived_calls[id(call)]
 
     def hold_as_it_is(self, call: Call) -> None:
@@ -224,9 +222,7 @@ def validate_reply(call: Call, reply: Reply) -> str:
     The parser has checked its form; its content is the attempt's claim.
     """
     builds = builds_in(call)
-    attributes = zip((facts.attributes.keys() for facts in reply.modules), builds, strict=False)
-    states = (frozenset(build.state or ()) for build in builds)
-    unloaded = zip((facts.unloaded for facts in reply.modules), states, strict=False)
+    modules = list(zip(reply.modules, builds, strict=False))
     leaves = cycle(form for _, form in call.form.leaves())
 
     def differs(entries: Sequence[object], expected_count: int) -> bool:
@@ -243,10 +239,10 @@ def validate_reply(call: Call, reply: Reply) -> str:
         ),
         "it reports on modules that were not built": differs(reply.modules, len(builds)),
         "it names weights that were not given": any(
-            not state_names.issuperset(names) for names, state_names in unloaded
+            not {*(build.state or ())}.issuperset(facts.unloaded) for facts, build in modules
         ),
         "it reports on attributes that were not requested": any(
-            reported != {*build.report} for reported, build in attributes
+            facts.attributes.keys() != {*build.report} for facts, build in modules
         ),
         "it reports on parts of a file, which only loading it runs": bool(
             reply.stopped or reply.parts
@@ -464,9 +460,7 @@ class AttemptRunner:
             return reply
         allowed_names |= self.memory.names_in(call, self.reference)
         own_names = names - allowed_names
-        if not own_names:
-            return reply
-        if own_names == self._names_without_hidden_input(call) - allowed_names:
+        if not own_names or own_names == self._names_without_hidden_input(call) - allowed_names:
             return reply
         return with_known_names(reply, allowed_names)
 

@@ -21,6 +21,13 @@ MAKES_A_TENSOR = frozenset(
     "arange empty eye full linspace ones rand randn tensor tril_indices triu_indices zeros".split()
 )
 REFUSALS = ("ValueError", "AssertionError", "Exception", "RuntimeError", "TypeError")
+MAKES_A_NEW_TENSOR = frozenset(
+    (
+        "contiguous flatten masked_fill permute reshape softmax tril triu transpose unsqueeze view"
+    ).split()
+)
+LAYERS = ("Linear", "Dropout", "LayerNorm", "Softmax")
+MAX_NAME = 40  # characters of a name that a sentence may repeat
 COLLECTIONS = (ast.Tuple, ast.List, ast.Dict)  # the types of an opaque part, such as a cache
 MAX_JOINS = 8  # each is compared with all nodes, so more would take quadratic time
 LONGEST = 40  # characters of the text that a sentence repeats
@@ -199,6 +206,77 @@ def ineffective_refusal_advice(source: Source, name: str) -> str:
                     "before it"
                 )
     return ""
+
+
+def unused_result_advice(source: Source, name: str) -> str:
+    """Return a sentence if a layer or a method of tensors is called and its result is not used."""
+    definition = source.definition(name)
+    layers = [layer for layer in _layers_of(definition) if len(layer) <= MAX_NAME]
+    for node in ast.walk(definition):
+        match node:
+            case ast.Expr(ast.Call(ast.Attribute(ast.Name("self"), layer))) if layer in layers:
+                return f"Nothing takes what self.{layer}(…) gives on line {node.lineno}"
+            case ast.Expr(ast.Call(ast.Attribute(_, method))) if method in MAKES_A_NEW_TENSOR:
+                return (
+                    f"Nothing takes what .{method}(…) gives on line {node.lineno}: it makes a new "
+                    "tensor, and leaves its own as it was"
+                )
+    return ""
+
+
+def _layers_of(definition: ast.stmt) -> set[str]:
+    """Return the attributes of self to which a class assigns a layer, such as `nn.Linear(…)`."""
+    layers = set()
+    for node in ast.walk(definition):
+        match node:
+            case ast.Assign([ast.Attribute(ast.Name("self"), layer)], ast.Call(function)):
+                maker = getattr(function, "attr", getattr(function, "id", ""))
+                if maker in LAYERS:
+                    layers.add(layer)
+    return layers
+
+
+def always_true_advice(source: Source, name: str) -> str:
+    """Return a sentence if a condition is always true because of a text behind `or`; or ""."""
+    for node in ast.walk(source.definition(name)):
+        match node:
+            case ast.If(ast.BoolOp(ast.Or(), [*_, ast.Constant(str(text))])) if text.isidentifier():
+                return (
+                    f"The condition on line {node.lineno} is always true: behind `or` stands a "
+                    "text, and no comparison"
+                )
+    return ""
+
+
+def call_of_helper(source: Source, name: str, line: int) -> str:
+    """Return where a function calls the one around the line that raised; "" if it is not seen.
+
+    The file must have just one such call, so that it is known which one it was.
+
+    Args:
+        source: The attempt's text.
+        name: The function or class that fails.
+        line: The line that raised.
+    """
+    helper = next(
+        (
+            definition
+            for definition in source.definitions.values()
+            if isinstance(definition, ast.FunctionDef)
+            if definition.lineno <= line <= (definition.end_lineno or 0)
+        ),
+        None,
+    )
+    if helper is None or helper.name == name or len(helper.name) > MAX_NAME:
+        return ""
+    lines, lines_elsewhere = list[int](), list[int]()
+    for caller, definition in source.definitions.items():
+        for node in ast.walk(definition):
+            if isinstance(node, ast.Call) and getattr(node.func, "id", "") == helper.name:
+                (lines if caller == name else lines_elsewhere).append(node.lineno)
+    if len(lines) != 1 or lines_elsewhere:
+        return ""
+    return f"{helper.name} was called on line {lines[0]}."
 
 
 @dataclass(frozen=True)

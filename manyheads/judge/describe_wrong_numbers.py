@@ -42,6 +42,7 @@ def what_stands_out(actual: Tensor, expected: Tensor) -> str:
     return (
         _describe_broken_shares(actual, expected)
         or _describe_inverted_mask(actual, expected)
+        or _describe_plus_infinity(actual, expected)
         or _describe_shares_for_scores(actual, expected)
     )
 
@@ -135,10 +136,22 @@ def _describe_broken_shares(actual: Tensor, expected: Tensor) -> str:
 
 
 def _describe_shares_for_scores(actual: Tensor, expected: Tensor) -> str:
-    """Return that shares are returned, if scores with some of −∞ are expected; "" otherwise."""
-    if not bool((expected == -math.inf).any()) or not _are_shares(actual):
+    """Return that shares are returned, if scores or answers are expected; "" otherwise."""
+    if _are_shares(expected) or not _are_shares(actual):
         return ""
-    return "Scores are due, and these are shares already: each row of them sums to 1"
+    if bool((expected == -math.inf).any()):
+        return "Scores are due, and these are shares already: each row of them sums to 1"
+    return "Each row of these sums to 1, as after a softmax, and here no shares are due"
+
+
+def _describe_plus_infinity(actual: Tensor, expected: Tensor) -> str:
+    """Return that +∞ stands among the numbers, if −∞ is expected and no +∞; "" otherwise."""
+    is_hidden, is_infinite = expected == -math.inf, actual == math.inf
+    if not is_hidden.any() or not is_infinite.any() or bool((expected == math.inf).any()):
+        return ""
+    if torch.equal(is_infinite, ~is_hidden):
+        return "What should be kept is +∞, and what should be hidden is kept"
+    return "There is +∞ among these numbers: a score is hidden by −∞"
 
 
 def _are_shares(numbers: Tensor) -> bool:

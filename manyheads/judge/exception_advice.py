@@ -1,8 +1,9 @@
-"""Suggest the usual repair for an exception, and report the parts of a file that raised one.
+"""Suggest the usual repair for an exception.
 
 Most suggestions are in a table, cures.txt, keyed by the messages of Python and PyTorch. The others
-are found in the attempt's text, which is read and never run. An attempt chooses its exceptions: a
-pattern meets only a bounded text, and a word of a message is repeated only if the line has it.
+are found in the attempt's text, which is read and never run: `_RULES` says by which function. An
+attempt chooses its exceptions: a pattern meets only a bounded text, and a word of a message is
+repeated only if the line has it.
 """
 
 from __future__ import annotations
@@ -11,29 +12,20 @@ import ast
 import builtins
 import re
 import sys
-from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from difflib import get_close_matches
 from functools import cache, cached_property, lru_cache
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
+from typing import TypeVar
 
 import torch
 
-from ..box.connection import End, Stopped
 from ..box.worker.messages import Raised
-from ..checks.explain import explain, is_shape_fault, is_undefined, joined, missing_name, sanitize
-from ..checks.runner import Exchange
-from ..submission import Source, proved_line
+from ..checks.explain import is_shape_fault
+from ..submission import Source
 from ..submission.newer_python import PYTHON, said_of_newer_syntax
-from ..submission.source import (
-    DEFINITIONS,
-    TEXT_ERRORS,
-    has_no_content,
-    lines_of,
-    pythons_words,
-    texts_of_cells,
-)
+from ..submission.source import DEFINITIONS, TEXT_ERRORS, has_no_content, lines_of
 from .definition_faults import wrong_length
 
 MAX_LOOPS = 16  # each is compared with all nodes, so more would take quadratic time
@@ -43,20 +35,19 @@ MAX_SIMILAR_NAMES = 300  # each is compared with the misspelt one, letter by let
 # The most characters that are read of a name, of a message, of the code of the line that raised,
 # and of the code above it. An attempt chooses them all, and some patterns are slow on long texts.
 MAX_NAME, MAX_MESSAGE, MAX_CODE, MAX_CODE_ABOVE = 40, 400, 400, 4000
+_Node = TypeVar("_Node", bound=ast.AST)
 _NAME = rf"'(\w{{1,{MAX_NAME}}})'"
-_LACKS = re.compile(
-    rf".*?(?:'(\w+)' object|module '([\w.]+)'|type object '\w+') has no attribute {_NAME}"
-)
 # Names that differ only in these characters are different on purpose, such as q, k and v.
 _ALIKE = str.maketrans("kvKV123456789", "qqQQ000000000")
+# A module without forward, and its class if the message begins with it.
+_NO_FORWARD = re.compile(rf'\w+: (?:Module \[(\w{{1,{MAX_NAME}}})\])?.*required "forward"')
 _OWNERS: dict[str, object] = {
     "torch": torch,
     "torch.nn": torch.nn,
     "torch.nn.functional": torch.nn.functional,
+    "Tensor": torch.Tensor,
+    "Parameter": torch.nn.Parameter,
 }
-_OWNERS |= {"Tensor": torch.Tensor, "Parameter": torch.nn.Parameter}
-_MAX_PARTS_SHOWN = 3
-_MODULE = re.compile(r"No module named '([A-Za-z_][\w.]{0,80})'")
 
 
 @cache
@@ -78,46 +69,27 @@ def suggest(source: Source, raised: Raised) -> str:
     A repair that the attempt's own text suggests comes before the table, and a similar name last.
     """
     file = _file(source, raised.line or 0)
-    message = raised.message[:MAX_MESSAGE].replace("\n", " ")
-    suggestion = ""
-    if 'required "forward"' in message:
-        suggestion = _advise_forward(file, message)
+    text = f"{raised.type}: {raised.message[:MAX_MESSAGE]}".replace("\n", " ")
+    forward = _NO_FORWARD.match(text)
+    suggestion = _advise_forward(file, forward[1]) if forward else ""
     suggestion = suggestion or _exchanged_arguments(file) or loop_fault(source, raised)
     if not suggestion and is_shape_fault(raised):
         suggestion = wrong_length(file.function_nodes)
-    return (
-        suggestion
-        or _advice_for_type(source, file, raised.type, message)
-        or _advice_from_table(file, raised.type, message)
-        or _misspelt(file, message)
-    )
+    for pattern, advise in _RULES:
+        match = re.match(pattern, text)
+        if match and not suggestion:
+            suggestion = advise(file, *match.groups())
+    return suggestion
 
 
-def _advice_for_type(source: Source, file: _File, type_: str, message: str) -> str:
-    """Return what the text suggests for an exception of this type, "" if it suggests nothing."""
-    if type_ in TEXT_ERRORS:
-        return said_of_newer_syntax(source.text)
-    if type_ == "UnboundLocalError":
-        return _unbound_variable(file, message)
-    if type_ == "ImportError":
-        return _not_in_this_python(file, message)
-    if type_ not in ("TypeError", "AttributeError"):
-        return ""
-    if "NoneType" in message:
-        suggestion = _function_without_return(file) or _unchecked_none(file)
-    else:
-        suggestion = _function_not_called(file, message)
-    return suggestion or _init_has_another_name(file, message)
-
-
-def _advice_from_table(file: _File, type_: str, message: str) -> str:
+def _advice_from_table(file: _File, text: str) -> str:
     """Return the suggestion of the first row of cures.txt that fits; "" if none does.
 
     A name in the pattern must not be defined in the file, and a method must lack `self` there.
     """
-    text = f"{type_}: {message}\n{file.code}\n{file.code_above}"
+    text_and_code = f"{text}\n{file.code}\n{file.code_above}"
     for pattern, suggestion in table().items():
-        match = pattern.match(text)
+        match = pattern.match(text_and_code)
         if match is None:
             continue
         groups = {"name": "", "method": None, **match.groupdict()}
@@ -125,34 +97,6 @@ def _advice_from_table(file: _File, type_: str, message: str) -> str:
         if name not in file.defined and method in {None, *file.methods_without_self}:
             return suggestion.replace("{name}", name or "")
     return ""
-
-
-def explain_text(source: Source, raised: Raised) -> str:
-    """Return the sentence of `explain`, with Python's message if Python cannot parse the text.
-
-    The judge parses the text itself: an attempt that raises a SyntaxError chooses its own message,
-    which is not shown.
-    """
-    sentence = explain(raised)
-    if raised.type not in TEXT_ERRORS:
-        return sentence
-    cell = _cell_around(source, raised.line or raised.part or 1)
-    python_message = sanitize(pythons_words(cell, raised.line or 0))
-    if not python_message:
-        return sentence
-    return joined(sentence, f"Python says: {python_message}".removesuffix("."))
-
-
-def _cell_around(source: Source, line: int) -> str:
-    """Return the cell around a line, below blank lines, so that line numbers stay the same.
-
-    A script has no cells: its whole text is returned.
-    """
-    if not source.cells:
-        return source.text
-    begun_cells = [cell for cell in texts_of_cells(source) if cell[0] <= line]
-    first_line, text = begun_cells[-1]
-    return "\n" * (first_line - 1) + text
 
 
 class _File:
@@ -168,9 +112,8 @@ class _File:
     def __init__(self, source: Source, line: int) -> None:
         self.source, self.line, self.nodes = source, line, source.nodes
         self.expressions = [n for n in self.nodes if isinstance(n, ast.expr) and self.covers(n)]
-        self.functions = [
-            n for n in self.nodes if isinstance(n, ast.FunctionDef) and len(n.name) <= MAX_NAME
-        ]
+        functions = _all_of(self.nodes, ast.FunctionDef)
+        self.functions = [function for function in functions if len(function.name) <= MAX_NAME]
         statements = (statement for statement in source.statements if self.covers(statement))
         first_line = next((statement.lineno for statement in statements), line)
         last_line = max([line, *(node.end_lineno or 0 for node in self.expressions)])
@@ -179,24 +122,23 @@ class _File:
         self.code_above = "\n".join(lines[max(first_line - 1, 0) : start])[-MAX_CODE_ABOVE:]
 
     @cached_property
+    def classes(self) -> list[ast.ClassDef]:
+        """All classes of the file."""
+        return _all_of(self.nodes, ast.ClassDef)
+
+    @cached_property
     def methods_without_self(self) -> set[str]:
         """The names of methods whose first parameter is not self."""
-        member_ids = {
-            id(statement)
-            for node in self.nodes
-            if isinstance(node, ast.ClassDef)
-            for statement in node.body
-        }
+        methods = chain.from_iterable(map(_methods, self.classes))
         # a decorator such as staticmethod changes the first parameter
-        methods = [n for n in self.functions if id(n) in member_ids and not n.decorator_list]
-        return {method.name for method in methods if _parameters(method)[:1] != ["self"]}
+        plain = [method for method in methods if not method.decorator_list]
+        return {method.name for method in plain if _parameters(method)[:1] != ["self"]}
 
     @cached_property
     def imported(self) -> set[str]:
         """The names that imports define."""
-        return {
-            (n.asname or n.name).partition(".")[0] for n in self.nodes if isinstance(n, ast.alias)
-        }
+        aliases = _all_of(self.nodes, ast.alias)
+        return {(alias.asname or alias.name).partition(".")[0] for alias in aliases}
 
     @cached_property
     def defined(self) -> set[str]:
@@ -211,8 +153,21 @@ class _File:
     @cached_property
     def stored_attributes(self) -> set[str]:
         """The attributes that the file sets, of any object."""
-        attributes = (n for n in self.nodes if isinstance(n, ast.Attribute))
-        return {n.attr for n in attributes if isinstance(n.ctx, ast.Store)}
+        attributes = _all_of(self.nodes, ast.Attribute)
+        return self.buffers | {n.attr for n in attributes if isinstance(n.ctx, ast.Store)}
+
+    @cached_property
+    def buffers(self) -> set[str]:
+        """The names under which `self.register_buffer` keeps tensors."""
+        names = set()
+        for node in self.nodes:
+            match node:
+                case ast.Call(
+                    ast.Attribute(ast.Name("self"), "register_buffer"),
+                    [ast.Constant(str(name)), *_],
+                ):
+                    names.add(name)
+        return names
 
     @cached_property
     def function(self) -> ast.FunctionDef | None:
@@ -233,6 +188,11 @@ class _File:
 _file = lru_cache(maxsize=8)(_File)  # most exceptions of a text are raised on few lines
 
 
+def _all_of(nodes: Iterable[ast.AST], type_: type[_Node]) -> list[_Node]:
+    """Return those of the nodes that are of this type."""
+    return [node for node in nodes if isinstance(node, type_)]
+
+
 def _parameters(function: ast.FunctionDef) -> list[str]:
     """Return the names of the parameters that can be passed by position."""
     return [parameter.arg for parameter in (*function.args.posonlyargs, *function.args.args)]
@@ -240,20 +200,21 @@ def _parameters(function: ast.FunctionDef) -> list[str]:
 
 def _names(nodes: Iterable[ast.AST], context: type[ast.expr_context] = ast.Load) -> set[str]:
     """Return the names that these nodes read, or store."""
-    return {
-        node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, context)
-    }
+    return {node.id for node in _all_of(nodes, ast.Name) if isinstance(node.ctx, context)}
 
 
-def _not_in_this_python(file: _File, message: str) -> str:
+def _methods(node: ast.ClassDef) -> list[ast.FunctionDef]:
+    """Return the methods of a class, without those that have a long name."""
+    return [m for m in _all_of(node.body, ast.FunctionDef) if len(m.name) <= MAX_NAME]
+
+
+def _not_in_this_python(file: _File, name: str, module_name: str) -> str:
     """Return a sentence if a module of the standard library lacks the imported name, or "".
 
     The sentence suggests a similar name. If there is none, the name may belong to a newer Python.
     """
-    match = re.match(rf"cannot import name {_NAME} from '([\w.]{{1,{MAX_NAME}}})'", message)
-    if match is None or match[2].partition(".")[0] not in sys.stdlib_module_names:
+    if module_name.partition(".")[0] not in sys.stdlib_module_names:
         return ""
-    name, module_name = match.groups()
     module = sys.modules.get(module_name)
     if module is None or hasattr(module, name) or name not in file.code:
         return ""
@@ -265,13 +226,9 @@ def _not_in_this_python(file: _File, message: str) -> str:
     )
 
 
-def _unbound_variable(file: _File, message: str) -> str:
+def _unbound_variable(file: _File, name: str) -> str:
     """Return where a local variable without a value gets one; "" if the text does not show it."""
-    match = re.match(rf"cannot access local variable {_NAME} where", message)
-    if match is None:
-        return ""
-    name = match[1]
-    uses = [n for n in file.function_nodes if isinstance(n, ast.Name) and n.id == name]
+    uses = [use for use in _all_of(file.function_nodes, ast.Name) if use.id == name]
     bound_lines = sorted(node.lineno for node in uses if isinstance(node.ctx, ast.Store))
     is_deleted = any(isinstance(node.ctx, ast.Del) for node in uses)
     if not bound_lines or is_deleted or not any(map(file.covers, uses)):
@@ -323,9 +280,9 @@ def _exchanged_arguments(file: _File) -> str:
     if function is None:
         return ""
     parameters = _parameters(function)
-    for call in (node for node in file.nodes if isinstance(node, ast.Call)):
+    for call in _all_of(file.nodes, ast.Call):
         is_of_function = isinstance(call.func, ast.Name) and call.func.id == function.name
-        arguments = [argument.id for argument in call.args if isinstance(argument, ast.Name)]
+        arguments = [argument.id for argument in _all_of(call.args, ast.Name)]
         if not is_of_function or len(arguments) != len(call.args):
             continue
         expected = parameters[: len(arguments)]
@@ -340,13 +297,21 @@ def _exchanged_arguments(file: _File) -> str:
     return ""
 
 
-def _advise_forward(file: _File, message: str) -> str:
+def _methods_of(file: _File, class_name: str | None) -> list[ast.FunctionDef]:
+    """Return the methods of the file's last class of this name, [] if there is none."""
+    classes = [node for node in file.classes if node.name == class_name]
+    return _methods(classes[-1]) if classes else []
+
+
+def _advise_forward(file: _File, class_name: str | None) -> str:
     """Return a sentence that names the method to rename to forward, or "" if none stands out.
 
     If the module's class is not in the file, its functions are searched.
     """
-    match = re.match(rf"Module \[(\w{{1,{MAX_NAME}}})\]", message)
-    methods = _methods(file, match[1]) if match else []
+    methods = _methods_of(file, class_name)
+    has_forward = any(method.name == "forward" for method in methods)
+    if not has_forward and (inside := _forward_inside(methods)):
+        return inside
     names = [function.name for function in methods or file.functions]
     if near := get_close_matches("forward", names, 1):
         return f"Did you mean forward, where it says {near[0]}?"
@@ -359,10 +324,44 @@ def _advise_forward(file: _File, message: str) -> str:
     )
 
 
-def _init_has_another_name(file: _File, message: str) -> str:
+def _forward_inside(methods: Sequence[ast.FunctionDef]) -> str:
+    """Return that forward is written inside another method of its class; "" if it is not."""
+    for method in methods:
+        for node in ast.walk(method):
+            if isinstance(node, ast.FunctionDef) and node.name == "forward":
+                return (
+                    f"`forward` on line {node.lineno} stands inside {method.name}: give its `def` "
+                    f"the indentation of the `def` on line {method.lineno}."
+                )
+    return ""
+
+
+def _comma_after_value(file: _File) -> str:
+    """Return which line ends in a comma, so that what the line that raised calls is a tuple."""
+    called = {_name_of(node.func) for node in file.expressions if isinstance(node, ast.Call)}
+    for node in file.nodes:
+        match node:
+            case ast.Assign([target], ast.Tuple([_])) if _name_of(target) in called - {""}:
+                return (
+                    f"The comma at the end of line {node.end_lineno} makes `{_name_of(target)}` a "
+                    "tuple: take it out."
+                )
+    return ""
+
+
+def _name_of(node: ast.expr) -> str:
+    """Return a short name, or an attribute of self with "self." before it; "" for the rest."""
+    match node:
+        case ast.Name(name) if len(name) <= MAX_NAME:
+            return name
+        case ast.Attribute(ast.Name("self"), name) if len(name) <= MAX_NAME:
+            return f"self.{name}"
+    return ""
+
+
+def _init_has_another_name(file: _File, class_name: str) -> str:
     """Return which method of the class is meant to be __init__; "" if none looks like it."""
-    match = re.match(rf"(\w{{1,{MAX_NAME}}})(\.__init__)?\(\) (takes|got)", message)
-    methods = _methods(file, match[1]) if match else []
+    methods = _methods_of(file, class_name)
     lines = {method.name: method.lineno for method in methods}
     near = get_close_matches("__init__", lines, 1)
     if not near or "__init__" in lines:
@@ -370,27 +369,18 @@ def _init_has_another_name(file: _File, message: str) -> str:
     return f"Did you mean __init__, where it says {near[0]} on line {lines[near[0]]}?"
 
 
-def _methods(file: _File, name: str) -> list[ast.FunctionDef]:
-    """Return the methods of the file's class of this name; the last such class counts."""
-    classes = [node for node in file.nodes if isinstance(node, ast.ClassDef) and node.name == name]
-    if not classes:
-        return []
-    member_ids = {id(statement) for statement in classes[-1].body}
-    return [function for function in file.functions if id(function) in member_ids]
-
-
 def loop_fault(source: Source, raised: Raised) -> str:
     """Return which statement of a loop keeps all rounds but one from the line that raised.
 
-    A `return` may end the loop, or each round may empty a list or replace a value. Returns "" if
-    the text has no such statement.
+    A `return` may end the loop, or each round may empty a list, replace a value or cut it. Returns
+    "" if the text has no such statement.
     """
     if raised.type != "RuntimeError":
         return ""
     file = _file(source, raised.line or 0)
     loops = (node for node in file.function_nodes if isinstance(node, ast.For | ast.While))
     for loop in islice(loops, MAX_LOOPS):
-        fault = _early_return(file, loop)
+        fault = _early_return(file, loop) or _value_cut_again(file, loop)
         if not fault and file.line > (loop.end_lineno or 0):
             fault = _emptied_list(file, loop) or _replaced_value(file, loop)
         if fault:
@@ -407,6 +397,40 @@ def _early_return(file: _File, loop: ast.For | ast.While) -> str:
                 f"line {loop.lineno}, and ends it at its first turn."
             )
     return ""
+
+
+def _value_cut_again(file: _File, loop: ast.For | ast.While) -> str:
+    """Return which value of above the loop each turn replaces by a part of itself; "" if none.
+
+    The index must depend on the loop, or the same part is taken on purpose.
+    """
+    if not isinstance(loop, ast.For):
+        return ""
+    nodes_above = (
+        n for n in file.function_nodes if getattr(n, "lineno", loop.lineno) < loop.lineno
+    )
+    parameters = _parameters(file.function) if file.function is not None else []
+    values_above = {*parameters, *_names(nodes_above, ast.Store)}
+    names_in_loop = _names(ast.walk(loop), ast.Store)
+    for statement in loop.body:
+        if not isinstance(statement, ast.Assign):
+            continue
+        targets = [_name_of(node) for node in _elements(statement.targets[0])]
+        for target, value in zip(targets, _elements(statement.value), strict=False):
+            match value:
+                case ast.Subscript(ast.Name(name), index) if name == target in values_above:
+                    if _names(ast.walk(index)) & (names_in_loop - {name}):
+                        return (
+                            f"`{name}` on line {statement.lineno} is replaced by a part of itself "
+                            "in each turn of the loop: the next turn needs the whole, so give the "
+                            "part another name."
+                        )
+    return ""
+
+
+def _elements(node: ast.expr) -> list[ast.expr]:
+    """Return the elements of a tuple, or the expression itself."""
+    return node.elts if isinstance(node, ast.Tuple) else [node]
 
 
 def _emptied_list(file: _File, loop: ast.For | ast.While) -> str:
@@ -455,8 +479,8 @@ def _function_without_return(file: _File) -> str:
     Such a function has code, and its last statement can run without a `return`. Returns "" if there
     is none.
     """
-    discarded_ids = {id(node.value) for node in file.nodes if isinstance(node, ast.Expr)}
-    calls = (node for node in file.nodes if isinstance(node, ast.Call))
+    discarded_ids = {id(statement.value) for statement in _all_of(file.nodes, ast.Expr)}
+    calls = _all_of(file.nodes, ast.Call)
     callees = [call.func for call in calls if id(call) not in discarded_ids]
     # a function is called by its name, a method by the name of an attribute
     used_names = {getattr(callee, "id", getattr(callee, "attr", "")) for callee in callees}
@@ -498,11 +522,10 @@ def _optional_names(file: _File) -> list[str]:
     nodes_above = [n for n in file.function_nodes if getattr(n, "lineno", file.line) < file.line]
     used_names = _names(file.expressions) - _names(nodes_above, ast.Store)
     names = []
-    for node in file.function_nodes:
-        if isinstance(node, ast.arguments):
-            # the defaults belong to the last parameters
-            pairs = zip(reversed(node.args), reversed(node.defaults), strict=False)
-            names += [a.arg for a, default in pairs if getattr(default, "value", 0) is None]
+    for node in _all_of(file.function_nodes, ast.arguments):
+        # the defaults belong to the last parameters
+        pairs = zip(reversed(node.args), reversed(node.defaults), strict=False)
+        names += [a.arg for a, default in pairs if getattr(default, "value", 0) is None]
     short_names = [name for name in names if name in used_names and len(name) <= MAX_NAME]
     return short_names[:MAX_OPTIONAL_NAMES]
 
@@ -523,23 +546,19 @@ def _inverted_condition(file: _File, name: str, conditions: Iterable[ast.If | as
     return ""
 
 
-def _function_not_called(file: _File, message: str) -> str:
+def _function_not_called(file: _File) -> str:
     """Return advice on the first function or method that is written without call parentheses.
 
     The line that raised is searched first; then values that the file assigns or passes to its own
-    functions. Returns "" if the message is not about a function or method.
+    functions. Returns "" if there is none.
     """
-    mentioned = re.search(r"\b(function|method|builtin_function_or_method)\b", message)
-    # Python's message about the indices of a slice mentions "an __index__ method".
-    if not mentioned or "__index__" in message:
-        return ""
     names = {function.name for function in file.functions}
-    calls = [node for node in file.nodes if isinstance(node, ast.Call)]
-    assigned = [node.value for node in file.nodes if isinstance(node, ast.Assign)]
+    calls = _all_of(file.nodes, ast.Call)
+    assigned = [statement.value for statement in _all_of(file.nodes, ast.Assign)]
     calls_of_functions = [call for call in calls if getattr(call.func, "id", "") in names]
     arguments = [argument for call in calls_of_functions for argument in call.args]
     # The exception may be raised far from the line that forgets the call.
-    passed_on = [node for node in (*assigned, *arguments) if isinstance(node, ast.Name)]
+    passed_on = _all_of((*assigned, *arguments), ast.Name)
     called_ids = {id(call.func) for call in calls}
     for node in (*file.expressions, *passed_on):
         if id(node) in called_ids:
@@ -563,18 +582,6 @@ def _is_tensor_method(name: str) -> bool:
     return not is_dtype and callable(getattr(torch.Tensor, name, None))
 
 
-def _misspelt(file: _File, message: str) -> str:
-    """Return which name is meant, or a question about an attribute that is never set.
-
-    The name is looked up in the text and in torch, so an attempt cannot compute the word.
-    """
-    if match := _LACKS.match(message):
-        return _misspelt_attribute(file, *match.groups())
-    if match := re.match(rf"name {_NAME} is not defined", message):
-        return _misspelt_name(file, match[1])
-    return ""
-
-
 def _misspelt_attribute(file: _File, type_name: str | None, module: str | None, word: str) -> str:
     """Return which attribute is meant, or a question if the file's class never sets it, or ""."""
     if word not in {getattr(node, "attr", "") for node in file.expressions}:
@@ -585,18 +592,44 @@ def _misspelt_attribute(file: _File, type_name: str | None, module: str | None, 
         vocabulary = {*dir(_OWNERS[owner])}
     elif module:  # not part of torch, so its names are not known here
         vocabulary = set()
-    near = _similar_name(word, vocabulary)
-    if near and not near.startswith("_"):
+    if near := _similar_name(word, vocabulary):
         return f"Did you mean {near}, where it says {word}?"
-    classes = {node.name for node in file.nodes if isinstance(node, ast.ClassDef)}
+    classes = {node.name for node in file.classes}
+    if type_name in classes and (line := _set_below(file, word)):
+        return f"self.{word} gets its value only below, on line {line}."
     if type_name in classes and word not in file.stored_attributes | file.defined:
         return f"Is self.{word} set in __init__, before it is used?"
     return ""
 
 
+def _set_below(file: _File, word: str) -> int:
+    """Return the first line of the same function that sets self.word, below the one that raised.
+
+    Returns 0 if there is none, or if a line above sets it, too.
+    """
+    lines = [
+        node.lineno
+        for node in file.function_nodes
+        if isinstance(node, ast.Attribute) and _name_of(node) == f"self.{word}"
+        if isinstance(node.ctx, ast.Store)
+    ]
+    return min(lines) if lines and min(lines) > file.line else 0
+
+
 def _misspelt_name(file: _File, word: str) -> str:
     """Return which name is meant by an undefined one, perhaps an attribute of self or torch."""
-    if word not in _names(file.expressions) or word in file.defined:
+    if word not in _names(file.expressions):
+        return ""
+    for node in file.nodes:
+        if isinstance(node, ast.ClassDef) and node.name == word and file.covers(node):
+            return (
+                f"Line {file.line} stands inside the class {word}, which is not there before its "
+                "last line has run: is it indented too far?"
+            )
+    has_self = file.function is not None and _parameters(file.function)[:1] == ["self"]
+    if word in file.buffers and has_self:
+        return f"Did you mean self.{word}, where it says {word}?"
+    if word in file.defined:
         return ""
     in_torch = getattr(torch, word, torch)
     is_function = len(word) > 1 and not isinstance(in_torch, type | type(torch))
@@ -606,16 +639,14 @@ def _misspelt_name(file: _File, word: str) -> str:
         near = f"torch.{word}"
     else:
         near = _similar_name(word, file.defined | {*dir(builtins)})
-    if not near or near.startswith("_"):
-        return ""
-    return f"Did you mean {near}, where it says {word}?"
+    return f"Did you mean {near}, where it says {word}?" if near else ""
 
 
 def _similar_name(word: str, vocabulary: Iterable[str]) -> str:
     """Return the name of the vocabulary that is most similar to a word; "" if none is.
 
     A name that differs only in upper and lower case comes first. To a short word, no other name is
-    similar enough.
+    similar enough. A name that begins with _ is never meant.
     """
     candidates = [
         name
@@ -626,108 +657,36 @@ def _similar_name(word: str, vocabulary: Iterable[str]) -> str:
     names = candidates[:MAX_SIMILAR_NAMES]
     same = [name for name in names if name.lower() == word.lower()]
     similarity = 0.75 if len(word) > 4 else 1
-    return next(iter(same or get_close_matches(word, names, 1, similarity)), "")
+    near = next(iter(same or get_close_matches(word, names, 1, similarity)), "")
+    return "" if near.startswith("_") else near
 
 
-def stopped_parts(
-    source: Source, stopped: Sequence[Stopped], describe: Callable[[Raised], str]
-) -> str:
-    """Return a sentence for each of the first parts that did not run to their end.
-
-    Args:
-        source: The attempt.
-        stopped: The parts that did not run to their end.
-        describe: Returns the description of an exception that may be shown.
-    """
-    sentences, words_of_stopped = [], set[str]()
-    for stop in stopped[:_MAX_PARTS_SHOWN]:
-        location = proved_line(source, stop.line).place
-        needed_name = missing_name(stop.raised)
-        if needed_name in words_of_stopped:
-            reason = f"did not run to its end either: it needs {needed_name}."
-        else:
-            reason = _reason(stop, describe, source)
-        sentences.append(f"{location[0].upper()}{location[1:]} {reason}")
-        words_of_stopped |= _words_of_parts(source, [stop.line])
-    if (omitted := len(stopped) - _MAX_PARTS_SHOWN) > 0:
-        sentences.append(f"{omitted} more did not run to their end.")
-    return " ".join(sentences)
-
-
-def as_note(sentences: str) -> str:
-    """Return these sentences as a note on a file whose functions were judged all the same."""
-    return (
-        f"{sentences} The lines below ran: only what is defined there is missing."
-        if sentences
-        else ""
-    )
-
-
-def _reason(stopped: Stopped, describe: Callable[[Raised], str], source: Source) -> str:
-    """Return why a part did not run to its end: a predicate without its subject."""
-    raised = stopped.raised
-    if raised is None:
-        is_late = stopped.ended is End.TIMEOUT
-        why = (
-            f"was still at work after {stopped.seconds:.2g} seconds"
-            if is_late
-            else "ended the whole process"
-        )
-        return f"was left out: it {why}."
-    if raised.type == "ModuleNotFoundError" and (module := _MODULE.fullmatch(raised.message)):
-        near = get_close_matches(
-            module[1], ("torch", "torch.nn", "numpy", "math", "einops", "typing"), 1
-        )
-        suggestion = f" Did you mean {near[0]}?" if near else ""
-        return (
-            f"did not run to its end: there is no module {module[1]} where attempts are "
-            f"judged.{suggestion}"
-        )
-    if raised.type in TEXT_ERRORS:  # the other cells may be correct
-        source = Source(source.name, _cell_around(source, stopped.line))
-    return joined(
-        f"did not run to its end: it {describe(raised)}", suggest(source, raised) or " "
-    ).rstrip()
-
-
-def are_the_cause(
-    source: Source, stopped: Sequence[Stopped], transcript: Sequence[Exchange]
-) -> bool:
-    """Return whether the parts that did not run are the reason why no call was answered.
-
-    That is so if more than half of the calls lacked a name from such a part, or if the file defines
-    nothing else and all names were undefined.
-    """
-    exceptions = [exchange.reply.raised for exchange in transcript]
-    if not stopped or None in exceptions:
-        return False
-    words = _words_of_parts(source, [stop.line for stop in stopped])
-    lacking = [exception for exception in exceptions if missing_name(exception) in words]
-    if len(lacking) > len(exceptions) / 2:
-        return True
-    statements = source.statements  # empty if Python cannot parse the text
-    if not statements or any(isinstance(statement, DEFINITIONS) for statement in statements):
-        return False
-    return all(map(is_undefined, filter(None, exceptions)))
-
-
-def _words_of_parts(source: Source, part_lines: Iterable[int]) -> set[str]:
-    """Return all words in the text of the parts that begin on these lines.
-
-    A part is a statement. If a cell cannot be parsed, its part goes from that line to its end.
-    """
-    lines, statements = lines_of(source.text), source.statements
-    first_lines = [statement.lineno for statement in statements]
-    last_lines = [statement.end_lineno or 0 for statement in statements]
-    words, previous_end = set[str](), 0
-    for line in sorted(set(part_lines)):
-        index = bisect_right(first_lines, line) - 1
-        if index >= 0 and last_lines[index] >= line:
-            end = last_lines[index]
-        else:
-            next_cell = bisect_right(source.cells, line)
-            end = source.cells[next_cell] - 1 if next_cell < len(source.cells) else len(lines)
-        start = max(line - 1, previous_end)  # so that no line is read twice
-        words.update(*(re.findall(r"\w+", text) for text in lines[start:end]))
-        previous_end = max(previous_end, end)
-    return words
+# Rules by the type and the message of an exception. The first that has a suggestion counts. A
+# function gets the file, and the groups of the pattern.
+_RULES: Sequence[tuple[str, Callable[..., str]]] = (
+    (rf"(?:{'|'.join(TEXT_ERRORS)}): ", lambda file: said_of_newer_syntax(file.source.text)),
+    (rf"UnboundLocalError: cannot access local variable {_NAME} where", _unbound_variable),
+    (
+        rf"ImportError: cannot import name {_NAME} from '([\w.]{{1,{MAX_NAME}}})'",
+        _not_in_this_python,
+    ),
+    (r"(?:TypeError|AttributeError): .*NoneType", _function_without_return),
+    (r"(?:TypeError|AttributeError): .*NoneType", _unchecked_none),
+    (r"TypeError: 'tuple' object is not callable$", _comma_after_value),
+    # Python's message about the indices of a slice mentions "an __index__ method".
+    (
+        r"(?:TypeError|AttributeError): (?!.*(?:NoneType|__index__)).*"
+        r"\b(?:function|method|builtin_function_or_method)\b",
+        _function_not_called,
+    ),
+    (
+        rf"(?:TypeError|AttributeError): (\w{{1,{MAX_NAME}}})(?:\.__init__)?\(\) (?:takes|got)",
+        _init_has_another_name,
+    ),
+    (r"(.*)", _advice_from_table),
+    (
+        rf".*?(?:'(\w+)' object|module '([\w.]+)'|type object '\w+') has no attribute {_NAME}",
+        _misspelt_attribute,
+    ),
+    (rf"\w+: name {_NAME} is not defined", _misspelt_name),
+)

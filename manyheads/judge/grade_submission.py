@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
@@ -17,22 +18,23 @@ from ..checks.runner import LocalRunner, namespace_of
 from ..course import Course, Exercise
 from ..course_fault import CourseFault
 from ..diagnosis import load_bank
-from ..diagnosis.bank import NOTHING
 from ..diagnosis.fault_dictionary import FaultDictionary
 from ..diagnosis.fingerprint import agree, is_comparable
 from ..diagnosis.recording_file import current
 from ..lines.search import OutOfTime
 from ..result import ExerciseResult, Outcome, ProvedLine, Result, total_of
 from ..submission import Source, Submission, code_digest, proved_line, read_exercise
-from ..submission.source import LOAD_ERROR, CellNotRun
+from ..submission.source import LOAD_ERROR, NO_TEXT, CellNotRun
 from .attempt_runner import AttemptRunner, RememberingRunner, ReplayCache
 from .attribution import HiddenRun, assemble, assemble_uncalled
-from .exception_advice import are_the_cause, as_note, explain_text, stopped_parts, suggest
+from .collect_checks import CheckRun, GraderFault, points_fault
+from .exception_advice import suggest
+from .parts_not_run import are_the_cause, as_note, explain_text, stopped_parts
 from .prove_line import EditedAttempts, IsRight
-from .public_calls import PublicReplies, ask_public_calls, name_misconceptions
+from .public_calls import PublicCalls, PublicReplies, ask_public_calls, name_misconceptions
 from .results_folder import Settings as Settings
 from .results_folder import versions_of
-from .run_hidden_checks import CheckRun, GraderFault, HiddenChecks, cpu_budget, points_fault
+from .run_hidden_checks import HiddenChecks, cpu_budget
 
 RECORDED_VERSIONS = ("torch", "numpy", "pytest", "manyheads")
 MAX_RESULTS = 1000  # the number of attempts whose results are remembered
@@ -57,8 +59,8 @@ class Judge:
         self._checks = HiddenChecks([e.checks for e in self._exercises], settings.device)
         self._dictionary = cache(current)  # each fault dictionary is read once
         self._results: dict[ResultKey, ExerciseResult] = {}
-        # for each exercise, the last seed and its replay cache
-        self._caches: dict[str, tuple[int, ReplayCache]] = {}
+        # by exercise and seed
+        self._caches = defaultdict[tuple[str, int], ReplayCache](ReplayCache)
         self._versions = {"python": platform.python_version(), **versions_of(RECORDED_VERSIONS)}
         self.faults: list[str] = []
 
@@ -91,8 +93,7 @@ class Judge:
             if exercise_ids and exercise.id not in exercise_ids:
                 continue
             if exercise.id in given_up:
-                no_source = Source("", missing=True)
-                results.append(self._uncalled(exercise, no_source, "skipped", DIED))
+                results.append(self._uncalled(exercise, NO_TEXT, "skipped", DIED))
             else:
                 results.append(self._grade_exercise(submission, exercise))
         return Result(
@@ -201,43 +202,33 @@ class Judge:
             return assemble(exercise, source, None, None, hidden=hidden, note=note)
         lines = self._prove_lines(exercise, attempt, run, hidden.outcomes)
         dictionary = self._dictionary(exercise)
+        finish = partial(
+            assemble, exercise, source, dictionary, lines=lines, hidden=hidden, note=note
+        )
         if dictionary is not None and self._settings.diagnoses:
             # the points stay if the explanation fails
             with self._noting(f"{source.name}: what it is told"):
                 replies = self._ask_public_calls(exercise, attempt, dictionary)
                 if replies is not None:
                     diagnosis = name_misconceptions(replies, load_bank(exercise))
-                    return assemble(
-                        exercise,
-                        source,
-                        dictionary,
-                        replies,
-                        diagnosis,
-                        lines,
-                        hidden=hidden,
-                        note=note,
-                    )
-        return assemble(
-            exercise, source, dictionary, None, NOTHING, lines, hidden=hidden, note=note
-        )
+                    return finish(replies=replies, diagnosis=diagnosis)
+        return finish(replies=None)
 
     def _check_run(self, exercise: Exercise, source: Source, seed: int) -> CheckRun:
         """Return what the hidden checks of one attempt share: its runner, and the reference's."""
         memory, settings = self._replay_cache(exercise, seed), self._settings
+        namespace = namespace_of(exercise.solution)
         attempt = AttemptRunner(
             self._box,
             source,
             self._limits,
             settings.device,
-            settings.dtype,
-            memory,
-            reference=LocalRunner(namespace_of(exercise.solution)),
+            memory=memory,
+            reference=LocalRunner(namespace),
         )
         # The reference computes on the CPU even if the attempt does not, so that checks compare the
         # devices.
-        reference = RememberingRunner(
-            namespace_of(exercise.solution), only_values=True, memory=memory
-        )
+        reference = RememberingRunner(namespace, only_values=True, memory=memory)
         # All students get the same inputs, so that the same code earns the same points.
         seed_parts = (str(seed), exercise.id)
         return CheckRun(attempt, reference, settings.secret, seed_parts, memory, exercise.forms)
@@ -314,9 +305,8 @@ class Judge:
         )
         with closing(attempt), suppress(AttemptEnded):
             if attempt.load() is None:
-                return ask_public_calls(
-                    dictionary, attempt, judged.source, exercise, is_graded=True
-                )
+                calls = PublicCalls(dictionary, attempt)
+                return ask_public_calls(calls, judged.source, exercise, is_graded=True)
         return None
 
     @contextmanager
@@ -331,15 +321,13 @@ class Judge:
             self.faults.append(sanitize(f"{context}: {type(error).__name__}: {error}"))
 
     def _replay_cache(self, exercise: Exercise, seed: int) -> ReplayCache:
-        """Return the cache of an exercise for the next attempt, which is new if the seed is.
+        """Return the cache of an exercise for the next attempt with this seed.
 
-        If all caches together are too large, the largest ones of other exercises are emptied.
+        If all caches together are too large, the largest other ones are emptied.
         """
-        if exercise.id not in self._caches or self._caches[exercise.id][0] != seed:
-            self._caches[exercise.id] = (seed, ReplayCache())
-        cache = self._caches[exercise.id][1]
+        cache = self._caches[exercise.id, seed]
         cache.begin_attempt()
-        other_caches = [c for _, c in self._caches.values() if c is not cache]
+        other_caches = [c for c in self._caches.values() if c is not cache]
         other_caches.sort(key=lambda other_cache: other_cache.size)
         while other_caches and cache.size + sum(c.size for c in other_caches) > MAX_CACHE_BYTES:
             other_caches.pop().forget()

@@ -192,7 +192,7 @@ def locate_misconceptions(
     diagnosis: Diagnosis,
     wrong_functions: Sequence[str],
     replies_by_function: RepliesByFunction,
-    shown_by_text: Container[str] = (),
+    shown_by_text: Container[str],
 ) -> tuple[list[LocatedMisconception], list[LocatedMisconception]]:
     """Find the functions that have the misconceptions of a diagnosis.
 

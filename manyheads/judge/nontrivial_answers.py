@@ -1,33 +1,30 @@
-"""Require that an attempt answered, and that its answers are not trivial.
+"""Require that an attempt's answers are not trivial.
 
-Every function that a check called must return a result like the reference's at least once. A check
-of form (dtype, device, unchanged arguments) sees no numbers, so zeros would pass it. Four calls a,
-b, c, d with a + b = c + d show whether an answer depends on its input as the reference's does. The
-recorded preconditions are tested on a student's machine, too.
+A check of form (dtype, device, unchanged arguments) sees no numbers, so zeros would pass it. Four
+calls a, b, c, d with a + b = c + d show whether an answer depends on its input as the reference's
+does. The recorded preconditions are tested on a student's machine, too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import cycle, product
-from typing import Any
+from typing import Any, TypeGuard
 
 import torch
 from torch import Tensor
 
 from ..box.connection import AttemptEnded
-from ..box.worker.messages import Build, Call, Output, Reply
-from ..box.worker.result_structure import OPAQUE
-from ..checks.answer import TABLES, Answer, answers_of, has_numbers, numbers_of
-from ..checks.asserts import NONE, TOLERANCE, assert_finite, assert_shape, difference, expect, label
-from ..checks.conditions import Condition, Judged, Rule, first_unmet, judged_beside_numbers
-from ..checks.explain import describe_exception, kind_name
+from ..box.worker.messages import Build, Call, Output, Reply, tensors_of
+from ..checks.answer import has_numbers, numbers_of
+from ..checks.asserts import TOLERANCE, difference, expect, label
+from ..checks.conditions import Condition, first_unmet, judged_beside_numbers
+from ..checks.explain import describe_exception
 from ..checks.hidden_check import AttemptRaised, CheckFailed, Evidence, Number
 from ..checks.runner import Exchange, Implementation, Runner, target_of
 from ..diagnosis.fault_dictionary import FaultDictionary, RecordedCondition
-from ..diagnosis.observed_reply import ObservedReply
+from ..diagnosis.observed_reply import ObservedReply, first_of
 
 # The least difference, as a fraction of the largest number, at which two answers of the reference
 # count as different, or four as not adding up.
@@ -53,201 +50,6 @@ MOST_TRIED = 8
 LEAST_SCALE = 1e-30  # in place of 0, if an answer has nothing but zeros
 # Kinds of copies: an argument unchanged; or numbers of one argument, rearranged or selected.
 COPY, MOVED = "copy", "moved"
-# For each leaf of what a function returns, the types that occur there ("tensor", "float").
-Kinds = tuple[frozenset[str], ...]
-
-
-class AsksNothingError(Exception):
-    """The attempt cannot fail a check by not answering. That is a fault of the check."""
-
-
-def missing_reply(
-    exchanges: Sequence[Exchange], reference: Runner
-) -> CheckFailed | AsksNothingError | None:
-    """Return why a check that passed does not count, or None if it does.
-
-    Each of its functions needs an answer of the right type and without NaN. An AsksNothingError
-    says that the check itself is at fault.
-    """
-    if not exchanges:
-        return AsksNothingError("it asks the attempt nothing")
-    expected_kinds: dict[str, Kinds] = {}
-    answered = {target_of(exchange.call) for exchange in exchanges if exchange.reply.outputs}
-    for target in dict.fromkeys(target_of(exchange.call) for exchange in exchanges):
-        calls = (exchange.call for exchange in exchanges if target_of(exchange.call) == target)
-        target_kinds = kinds_of(calls, reference)
-        # If the attempt answered, its own sizes may have made the reference refuse the call.
-        if target_kinds is None and target not in answered:
-            problem = f"it asks {target} for nothing that the reference answers"
-            return AsksNothingError(f"{problem}: let it ask an allowed input, too")
-        expected_kinds[target] = target_kinds or ()
-
-    def demand_an_answer(exchange: Exchange) -> None:
-        if target_of(exchange.call) not in answered:
-            Answer(exchange.call, exchange.reply).must_return()
-            raise CheckFailed("a module is built, and never answers")
-
-    demands: Sequence[Callable[[Exchange], None]] = (
-        lambda exchange: _demand_kind(exchange, expected_kinds[target_of(exchange.call)]),
-        demand_an_answer,
-        lambda exchange: _demand_numbers(exchange, reference),
-    )
-    for demand, exchange in product(demands, exchanges):
-        try:
-            demand(exchange)
-        except CheckFailed as failed:
-            failed.place = target_of(exchange.call)
-            return failed
-    return None
-
-
-def kinds_of(calls: Iterable[Call], reference: Runner) -> Kinds | None:
-    """Return for each output of a function the types that the reference returns to these calls.
-
-    An output may be None in one call and a tensor in another. If the function has one output, only
-    the first answered call is used. Returns None if the reference answers none of the calls.
-    """
-    kind_sets: list[set[str]] = []
-    for call in calls:
-        outputs = reference.execute(call).outputs
-        if outputs and call.form.is_leaf:
-            return (frozenset({outputs[0].kind}),)
-        if not outputs:  # it raised, or only builds a module; then its form may be another one
-            continue
-        kind_sets = kind_sets or [set() for _ in range(call.form.count)]
-        # A call that is made several times, or in several steps, repeats the outputs each time.
-        for kind_set, output in zip(cycle(kind_sets), outputs, strict=False):
-            kind_set.add(output.kind)
-    return tuple(map(frozenset, kind_sets)) if kind_sets else None
-
-
-def _demand_kind(exchange: Exchange, expected_kinds: Kinds) -> None:
-    """Raise CheckFailed if an output has a type that the reference's output never has.
-
-    If the reference returns a number of some type, a number of any type is accepted.
-    """
-    call, outputs = exchange.call, exchange.reply.outputs
-    if outputs:
-        Answer(call, exchange.reply).must_return()
-    for out, allowed_kinds, answer in zip(
-        outputs, cycle(expected_kinds), answers_of(call, exchange.reply), strict=False
-    ):
-        # A part may be None or opaque. A function's only output is a tensor, opaque, or a table of
-        # numbers.
-        is_answer = (
-            not call.form.is_leaf
-            or out.kind in ("tensor", OPAQUE)
-            or (out.kind in TABLES and out.tensor is not None)
-        )
-        if is_answer and out.kind in allowed_kinds:
-            continue
-        is_number = out.tensor is not None and out.tensor.dim() == 0
-        if not is_number or allowed_kinds <= {"tensor", NONE, OPAQUE}:
-            raise answer.wrong_type(min(allowed_kinds - {NONE}, default=NONE), out.kind)
-
-
-def _demand_numbers(exchange: Exchange, reference: Runner) -> None:
-    """Raise CheckFailed if an output has a NaN and the reference's output has none.
-
-    An infinity is a failure, too, unless the reference's output has infinities, or is of booleans
-    or integers. In training mode nothing is demanded: dropout may cause such numbers by chance.
-    """
-    call, reply = exchange.call, exchange.reply
-    if _is_in_training(call) or all(out.tensor is None or _is_finite(out) for out in reply.outputs):
-        return
-    for actual, expected, name in _paired_outputs(call, reply, reference.execute(call)):
-        if actual.tensor is None or expected.tensor is None:
-            continue
-        if bool(expected.tensor.isnan().any()):
-            continue
-        # If the reference masks with infinities, the attempt may mask other places. It may also use
-        # infinities in place of the reference's booleans.
-        may_be_infinite = not expected.tensor.is_floating_point() or not _is_finite(expected)
-        numbers = actual.tensor
-        if may_be_infinite:
-            numbers = numbers.masked_fill(numbers.isinf(), 0.0)
-        assert_finite(numbers, name)
-
-
-def _is_in_training(call: Call) -> bool:
-    """Return whether the call's subject is a module in training mode."""
-    return isinstance(call.subject, Build) and call.subject.training
-
-
-def _is_finite(output: Output) -> bool:
-    """Return whether the output's tensor has neither NaN nor infinities."""
-    return output.tensor is not None and bool(output.tensor.isfinite().all())
-
-
-def wrong_type(exchanges: Sequence[Exchange], reference: Runner) -> CheckFailed | None:
-    """Return the wrong type that explains why a check failed, or None.
-
-    Only calls are compared in which the attempt or the reference returned numbers as an ndarray, a
-    list or a text.
-    """
-    for exchange in exchanges:
-        expected_kinds = kinds_of([exchange.call], reference) or ()
-        has_tables = TABLES & {out.kind for out in exchange.reply.outputs}.union(*expected_kinds)
-        if has_tables and exchange.reply.raised is None:
-            try:
-                _demand_kind(exchange, expected_kinds)
-            except CheckFailed as failed:
-                return failed
-    return None
-
-
-def _paired_outputs(
-    call: Call, actual: Reply, expected: Reply
-) -> Iterator[tuple[Output, Output, str]]:
-    """Return each output of the attempt with the reference's and its name in messages."""
-    labels = (answer.label for answer in answers_of(call, actual))
-    return zip(actual.outputs, expected.outputs, labels, strict=False)
-
-
-def compare_with_reference(exchanges: Sequence[Exchange], reference: Runner) -> CheckFailed | None:
-    """Return the first difference in shape or type from the reference's answers.
-
-    Returns None if all agree. A check that raises an exception because of such a difference (an
-    index beyond an axis, arithmetic on bools) is not broken: a wrong attempt may return anything.
-    """
-    for exchange in exchanges:
-        try:
-            _compare(exchange.call, exchange.reply, reference.execute(exchange.call))
-        except CheckFailed as failed:
-            return failed
-        except Exception:  # the reference cannot answer every call that an attempt can
-            continue
-    return None
-
-
-def _compare(call: Call, actual_reply: Reply, expected_reply: Reply) -> None:
-    """Raise CheckFailed if the attempt's reply differs from the reference's in type or shape.
-
-    Nothing is compared if the reference raised an exception.
-    """
-    if expected_reply.raised is not None:
-        return
-    Answer(call, actual_reply).must_return()
-    for actual, expected, name in _paired_outputs(call, actual_reply, expected_reply):
-        if actual.kind != expected.kind:
-            raise CheckFailed(
-                f"{kind_name(expected.kind)} was expected; yours returned {kind_name(actual.kind)}"
-            )
-        if actual.tensor is None or expected.tensor is None:
-            continue
-        assert_shape(actual.tensor, expected.tensor.shape, name)
-        if actual.tensor.is_floating_point() != expected.tensor.is_floating_point():
-            expected_dtype, actual_dtype = (
-                str(tensor.dtype).removeprefix("torch.")
-                for tensor in (expected.tensor, actual.tensor)
-            )
-            raise CheckFailed(
-                f"a tensor of {expected_dtype} was expected; yours is of {actual_dtype}"
-            )
-    for name, expected_gradient in expected_reply.gradients.items():
-        gradient = actual_reply.gradients.get(name)
-        if gradient is not None and expected_gradient is not None:
-            assert_shape(gradient, expected_gradient.shape, "a gradient")
 
 
 @dataclass(frozen=True)
@@ -319,7 +121,9 @@ class Probe:
 
 
 def choose_probe(
-    exchanges: Sequence[Exchange], reference: Runner, made_of: Callable[..., Sequence[Call]]
+    exchanges: Sequence[Exchange],
+    reference: Runner,
+    make_calls: Callable[[Call], Sequence[Call]],
 ) -> Probe | None:
     """Return the calls that show most about the function of these exchanges.
 
@@ -328,13 +132,13 @@ def choose_probe(
     Args:
         exchanges: The calls of one function, with the attempt's replies.
         reference: The reference.
-        made_of: Returns the calls that `four_like` makes of a call.
+        make_calls: Returns the calls that `four_like` makes of a call.
     """
-    tried: list[Probe] = []
+    tried = []
     for exchange in exchanges:
         if not has_numbers(exchange.reply):
             continue
-        calls = tuple(made_of(exchange.call, four_like))
+        calls = tuple(make_calls(exchange.call))
         expected = tuple(map(reference.execute, calls))
         if not all(map(has_numbers, expected)):
             continue
@@ -365,10 +169,15 @@ def all_right(exchanges: Sequence[Exchange], reference: Runner) -> bool:
     pairs = [
         (exchange.reply, reference.execute(exchange.call))
         for exchange in exchanges
-        if not _is_in_training(exchange.call)
+        if not is_in_training(exchange.call)
     ]
     comparable = [pair for pair in pairs if _are_comparable(*pair)]
     return bool(comparable) and all(_are_near(*pair) for pair in comparable)
+
+
+def is_in_training(call: Call) -> bool:
+    """Return whether the call's subject is a module in training mode."""
+    return isinstance(call.subject, Build) and call.subject.training
 
 
 def _are_comparable(actual: Reply, expected: Reply) -> bool:
@@ -433,17 +242,14 @@ def _expect_dependence_on_numbers(
     scale = max(LEAST_SCALE, float(rows[0].abs().max()))
     is_same = difference(rows[0], rows[1], scale) <= TOLERANCE
     expect(not is_same, _unchanging_answer(target, rows[0]))
-    has_nan = any(
-        out.tensor is not None and bool(out.tensor.isnan().any()) for out in first_reply.outputs
-    )
+    has_nan = any(bool(tensor.isnan().any()) for tensor in tensors_of(first_reply))
     if not probe.compares or not adds_up or has_nan:
         return
     if not _changes_number_by_number(attempt, probe.calls[0], rows[0]):
-        problem = (
-            "compares nothing: each number that it is given adds the same to its answer, "
+        failed = CheckFailed(
+            f"{target} compares nothing: each number that it is given adds the same to its answer, "
             "whatever the others are"
         )
-        failed = CheckFailed(f"{target} {problem}")
         failed.unmet = True
         raise failed
 
@@ -489,7 +295,7 @@ def _mirror_images(reply: Reply) -> Iterator[Tensor]:
 
     A table that is the wrong way round still depends on its sizes.
     """
-    tensor = next(out.tensor for out in reply.outputs if out.tensor is not None)
+    tensor = tensors_of(reply)[0]
     table = numbers_of(reply, INFINITE)
     if table.numel() == tensor.numel():
         table = table.view(tensor.shape)
@@ -548,44 +354,34 @@ def four_like(call: Call) -> tuple[Call, ...]:
     The first is the call itself, without gradients and everything else that is measured. If it is
     given no numbers, it is the only one.
     """
-    unmeasured: dict[str, Any] = dict.fromkeys(("second", "watch", "memory"), False)
-    call = replace(call, **unmeasured, cotangent=None, runs=1)
+    call = replace(call, second=False, watch=False, memory=False, cotangent=None, runs=1)
     generator = torch.Generator().manual_seed(0)
 
     def shuffled(tensor: Tensor) -> Tensor:
         order = torch.randperm(tensor.numel(), generator=generator)
         return tensor.flatten()[order].view(tensor.shape)
 
-    # For each argument: the one of b, and how far those of c and d are from the mean of a and b.
-    pairs = [(SMALLER * shuffled(value), shuffled(value) / 2) for value in _numbers_given(call)]
-    if not pairs:
+    variants: list[tuple[Tensor, Tensor, Tensor]] = []  # of each argument: those of b, c and d
+    for value in _numbers_given(call):
+        argument_b = SMALLER * shuffled(value)
+        mean, distance = (value + argument_b) / 2, shuffled(value) / 2
+        variants.append((argument_b, mean + distance, mean - distance))
+    if not variants:
         return (call,)
 
     def changed(index: int) -> Call:
-        remaining = iter(pairs)
-
-        def change(value: Any) -> object:
-            if not _is_of_numbers(value):
-                return value
-            argument_b, distance = next(remaining)
-            mean = (value + argument_b) / 2
-            return (argument_b, mean + distance, mean - distance)[index]
-
-        return call.map(change)
+        remaining = iter(variants)
+        return call.map(lambda value: next(remaining)[index] if _is_of_numbers(value) else value)
 
     return (call, *map(changed, range(3)))
 
 
 def _numbers_given(call: Call) -> list[Tensor]:
     """Return the call's arguments that are tensors of floating-point numbers."""
-    return [
-        value
-        for value in call.arguments.values()
-        if isinstance(value, Tensor) and _is_of_numbers(value)
-    ]
+    return [value for value in call.arguments.values() if _is_of_numbers(value)]
 
 
-def _is_of_numbers(value: object) -> bool:
+def _is_of_numbers(value: object) -> TypeGuard[Tensor]:
     return isinstance(value, Tensor) and value.is_floating_point() and not value.is_meta
 
 
@@ -606,7 +402,7 @@ def _unchanging_answer(target: str, numbers: Tensor) -> Evidence:
 
 def _is_constant(numbers: Tensor, reply: Reply) -> bool:
     """Return whether the answer repeats one number, or is an identity matrix."""
-    shape = next(out.tensor.shape for out in reply.outputs if out.tensor is not None)
+    shape = tensors_of(reply)[0].shape
     if bool((numbers == numbers[0]).all()):
         return True
     if len(shape) < 2 or numbers.numel() != shape.numel():
@@ -620,28 +416,23 @@ def _copy_of_argument(reply: Reply, call: Call) -> tuple[str, str]:
 
     Returns two empty strings if it does not.
     """
-    tensor = next(out.tensor for out in reply.outputs if out.tensor is not None)
+    tensor = tensors_of(reply)[0]
     row = tensor.flatten().float()  # the attempt may have answered in float32
     if row.numel() < 2:
         return "", ""
     for name, argument in call.arguments.items():
-        if not isinstance(argument, Tensor) or not _is_of_numbers(argument):
+        if not _is_of_numbers(argument):
             continue
         argument_row = argument.flatten().float()
         if argument.shape == tensor.shape and torch.equal(row, argument_row):
             return COPY, f"gives back {label(name)}, unchanged"
-        if _is_rearranged(row, argument_row) or _is_selected(row, argument_row):
+        if _is_selected(row, argument_row):
             return MOVED, f"gives back numbers of {label(name)}, and has computed nothing"
     return "", ""
 
 
-def _is_rearranged(row: Tensor, source: Tensor) -> bool:
-    """Return whether a row has the numbers of the source in any order."""
-    return row.numel() == source.numel() and torch.equal(row.sort().values, source.sort().values)
-
-
 def _is_selected(row: Tensor, source: Tensor) -> bool:
-    """Return whether each number of a row is one of the source's."""
+    """Return whether each number of a row is one of the source's, in any order."""
     # The first number decides in most cases, and is compared much faster than all.
     return bool((source == row[0]).any()) and bool(torch.isin(row, source).all())
 
@@ -661,26 +452,22 @@ def unmet_condition(
         observations: The attempt's replies to the recorded calls, by the number of the call.
     """
     conditions = [condition for condition in recording.conditions if condition.function == function]
-    judgements: list[Judged] = []
+    judgements = []
     try:
-        for condition in conditions:
+        for condition in conditions:  # a recording has the rule "answers" first
             if condition.rule == "answers":
                 _expect_answers(condition, attempt, observations)
-        for condition in conditions:
-            if condition.rule != "answers":
-                judgements.append(_judged(condition, condition.rule, attempt))
+                continue
+            answer = Implementation(attempt).ask(condition.calls[0])
+            actual = Condition(
+                condition.rule, answer, condition.message, condition.left_out, condition.least
+            )
+            judgements.append(judged_beside_numbers(actual, condition.expected[0]))
         return first_unmet(judgements)
     except AttemptRaised as error:
         return describe_exception(error.raised, error.due)
     except (CheckFailed, AttemptEnded) as error:
         return str(error)
-
-
-def _judged(condition: RecordedCondition, rule: Rule, attempt: Runner) -> Judged:
-    """Return the attempt's answer to a condition's call, beside the recorded numbers."""
-    answer = Implementation(attempt).ask(condition.calls[0])
-    actual = Condition(rule, answer, condition.message, condition.left_out, condition.least)
-    return judged_beside_numbers(actual, condition.expected[0])
 
 
 def _expect_answers(
@@ -691,22 +478,15 @@ def _expect_answers(
     if len(condition.calls) > 1:
         answers = [(attempt.execute(condition.calls[0]), expected[0])]
     else:  # a function of sizes only: its answers to several sizes are compared
-        answers = list(_replies_with_expected(condition.function, observations))
+        answers = []
+        for observed in observations.values():
+            right = first_of(observed.expected_outputs)
+            is_of_function = target_of(observed.call) == condition.function
+            if is_of_function and right is not None and has_numbers(observed.reply):
+                answers.append((observed.reply, _reply_with(right)))
     probe = Probe(condition.calls, expected, tuple(answers))
     if not all(has_numbers(actual) for actual, _ in answers) or not probe.is_right:
         require_nontrivial(Implementation(attempt), condition.function, probe)
-
-
-def _replies_with_expected(
-    function: str, observations: Mapping[int, ObservedReply]
-) -> Iterator[tuple[Reply, Reply]]:
-    """Yield the attempt's reply and the reference's, for each call of the function with numbers."""
-    for observed in observations.values():
-        if target_of(observed.call) != function or not observed.expected_outputs:
-            continue
-        expected = observed.expected_outputs[0]
-        if expected is not None and has_numbers(observed.reply):
-            yield observed.reply, _reply_with(expected)
 
 
 def _reply_with(tensor: Tensor) -> Reply:

@@ -21,8 +21,8 @@ from ..box.worker.messages import Call, Reply
 from ..checks.explain import is_left_open, says_unwritten
 from ..checks.hidden_check import CheckOutcome
 from ..checks.runner import Exchange, target_of
+from ..lines.code_parts import LineEdit
 from ..lines.search import Bounds, OutOfTime, candidates, find_lines
-from ..lines.single_edits import LineEdit
 from ..result import CheckResult
 from .attempt_runner import AttemptRunner
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 
 from ..box.connection import AttemptEnded, End
 from ..box.worker.messages import Call, Raised, Reply
+from ..checks.asserts import MAX_ORDINAL, label
 from ..checks.explain import describe_exception
 from ..checks.hidden_check import AttemptRaised, CheckFailed, CheckOutcome, Layer
 from ..checks.runner import LocalRecordingRunner, target_of
@@ -81,19 +82,14 @@ class PublicReplies:
     dictionary: FaultDictionary
     source: Source
     observations: Mapping[int, ObservedReply]
-    visible: tuple[VisibleCheck, ...] = ()
-    is_graded: bool = False
-    is_complete: bool = False
-    right_by_name: Mapping[int, ObservedReply] = field(default_factory=dict)
-    unmet: Mapping[str, str] = field(default_factory=dict)
-    in_single: Set[int] = frozenset()
-    unsteady: Set[int] = frozenset()
-    signatures: Signatures = field(default_factory=dict)
-
-    @property
-    def is_untouched(self) -> bool:
-        """Whether nothing is written, and so no visible check passes."""
-        return _is_untouched(self.source, self.visible)
+    visible: tuple[VisibleCheck, ...]
+    is_graded: bool
+    is_complete: bool
+    right_by_name: Mapping[int, ObservedReply]
+    unmet: Mapping[str, str]
+    in_single: Set[int]
+    unsteady: Set[int]
+    signatures: Signatures
 
     def _functions_of(self, calls: Sequence[int]) -> list[str]:
         """Return the functions that these calls call, each once, in the order of the calls."""
@@ -113,6 +109,8 @@ class PublicReplies:
             evidence, raised = evidence_of(visible.violation.error)
             # The last call is the one at fault. The others only give the values to compare with.
             function = target_of(self.dictionary.calls[visible.violation.calls[-1]])
+            if raised is None:
+                evidence = name_arguments(evidence, self.signatures.get(function, ()))
             outcome = "failed" if raised is None else "error"
             return public_outcome(visible.check, outcome, evidence, function)
         for function in self._functions_of(visible.check.all_calls):
@@ -159,68 +157,219 @@ def evidence_of(error: CheckFailed, *, is_shown: bool = True) -> tuple[str, Rais
     return str(error), None
 
 
+@dataclass
+class PublicCalls:
+    """Makes the public calls of an exercise to one attempt.
+
+    Attributes:
+        dictionary: The fault dictionary of the exercise.
+        attempt: The attempt.
+        explain_timeout: Returns a sentence about a call that took too long; "" if there is none.
+        observations: The replies, by the index of the call.
+    """
+
+    dictionary: FaultDictionary
+    attempt: Attempt
+    explain_timeout: Callable[[Call], str] = lambda call: ""
+    observations: dict[int, ObservedReply] = field(default_factory=dict)
+
+    def checks_in_order(self) -> list[PublicCheck]:
+        """Return the visible checks in the order in which they are run."""
+        return sorted(self.dictionary.visible, key=lambda check: (check.is_last, check.layer))
+
+    def run_visible_checks(self, ids: Sequence[str] = ()) -> Iterator[VisibleCheck]:
+        """Make the calls of the visible checks, and yield each check once its calls are made.
+
+        Checks that are marked as last come after the others, and only while all checks pass.
+
+        Args:
+            ids: The ids of the checks to run; empty for all.
+        """
+        all_passed = True
+        for check in self.checks_in_order():
+            if (all_passed or not check.is_last) and (not ids or check.id in ids):
+                visible = self._run_visible_check(check)
+                all_passed = all_passed and visible.passed
+                yield visible
+
+    def _run_visible_check(self, check: PublicCheck) -> VisibleCheck:
+        """Make the calls of one visible check, and return it with the first violated oracle.
+
+        If the attempt's process ends during a call, the check has the end in place of a violation.
+        """
+        self.attempt.check = check.id
+        check_observations = {}
+        try:
+            for index in check.all_calls:
+                check_observations[index] = self.observe(index)
+        except AttemptEnded as ended:
+            call, sentence = self.attempt.ended.get(check.id), ""
+            if call is not None and ended.end is End.TIMEOUT:
+                sentence = self.explain_timeout(call)
+            ended_in = target_of(call) if call is not None else ""
+            return VisibleCheck(
+                check, ended=ended.end, ended_in=ended_in, evidence_of_end=sentence or str(ended)
+            )
+        groups = groups_of(check, check_observations)
+        return VisibleCheck(check, first_broken(groups, check_observations))
+
+    def observe(self, index: int) -> ObservedReply:
+        """Make a recorded call, and return the observed reply. Raises AttemptEnded."""
+        call, fingerprint = self.dictionary.calls[index], self.dictionary.expected_reply(index)
+        reply = summarise_copies(call, self.attempt.execute(call))
+        observation = observed(call, fingerprint, self.dictionary.expected[index], reply)
+        self.observations[index] = observation
+        return observation
+
+    def observe_other_calls(self) -> Iterator[tuple[int, ObservedReply]]:
+        """Make the calls that were not made yet, and yield their replies. Raises AttemptEnded.
+
+        They decide no visible check, but give the diagnosis more evidence.
+        """
+        for index in self._all_calls():
+            if index not in self.observations:
+                yield index, self.observe(index)
+
+    def _all_calls(self) -> list[int]:
+        """Return the calls of all checks, not only of visible ones."""
+        return [index for check in self.dictionary.checks for index in check.calls]
+
+    def ask_ahead(self, *, is_graded: bool) -> None:
+        """Send the calls that `ask_public_calls` is going to make first, in one message."""
+        early_checks = [check for check in self.checks_in_order() if not check.is_last]
+        indices = [i for check in early_checks for i in check.all_calls]
+        if is_graded:
+            indices += self._all_calls()
+        if isinstance(self.attempt, AttemptRunner):
+            self.attempt.ask_ahead([self.dictionary.calls[i] for i in dict.fromkeys(indices)])
+
+    def unmet_conditions(self, visible: Sequence[VisibleCheck]) -> dict[str, str]:
+        """Return the reasons why functions do not meet their preconditions, by function.
+
+        Only functions with a wrong reply are tested, and only if a check that calls them passes.
+        """
+        wrong_functions = {
+            target_of(observation.call)
+            for i, observation in self.observations.items()
+            if differs(self.dictionary, i, observation.actual)
+        }
+        passed = [check.check for check in visible if check.passed]
+        called = {target_of(self.dictionary.calls[i]) for check in passed for i in check.all_calls}
+        reasons = {
+            function: unmet_condition(self.dictionary, self.attempt, function, self.observations)
+            for function in sorted(called & wrong_functions)
+        }
+        return {function: reason for function, reason in reasons.items() if reason}
+
+    def unsteady_calls(
+        self, visible: Sequence[VisibleCheck], unmet: Container[str]
+    ) -> frozenset[int]:
+        """Return the calls of failed checks that return another number with another seed.
+
+        A check that failed with an exception is not tested, and neither is a call that returns a
+        tensor.
+        """
+        calls = set[int]()
+        for check in visible:
+            functions = (target_of(self.dictionary.calls[i]) for i in check.check.all_calls)
+            is_unmet = check.passed and any(function in unmet for function in functions)
+            error = None if check.violation is None else check.violation.error
+            is_violated = error is not None and not isinstance(error, AttemptRaised)
+            if is_unmet or is_violated:
+                calls.update(check.check.all_calls)
+        unsteady = set[int]()
+        for i in calls & self.observations.keys():
+            call, number = self.observations[i].call, _single_number(self.observations[i].reply)
+            if number is None:
+                continue
+            with contextlib.suppress(AttemptEnded):
+                reply = self.attempt.execute(replace(call, seed=call.seed + 1))
+                if _single_number(reply) not in (None, number):
+                    unsteady.add(i)
+        return frozenset(unsteady)
+
+    def replies_right_by_name(
+        self, source: Source, signatures: Signatures
+    ) -> dict[int, ObservedReply]:
+        """Return the replies of functions that are right if their arguments are passed by name.
+
+        Such a function takes its arguments in another order. Its replies get the expected
+        fingerprint as the actual one, so that its numbers show no other mistake. Expected refusals
+        are left out.
+        """
+        corrected = {}
+        for function, function_signatures in signatures.items():
+            names = expected_arguments(function_signatures)
+            if not in_another_order(source, function, names):
+                continue
+            calls = {
+                i: observation
+                for i, observation in self.observations.items()
+                if target_of(observation.call) == function and observation.expected.raised is None
+            }
+            replies_by_name: dict[int, ObservedReply] = {}
+            with contextlib.suppress(AttemptEnded):
+                replies_by_name = {i: self._call_by_name(calls[i], names) for i in calls}
+            replies = replies_by_name.values()
+            if all(reply.actual.agrees(reply.expected, ("outputs",)) for reply in replies):
+                for i, reply in replies_by_name.items():
+                    corrected[i] = replace(reply, call=calls[i].call, actual=reply.expected)
+        return corrected
+
+    def _call_by_name(self, observation: ObservedReply, names: Sequence[str]) -> ObservedReply:
+        """Repeat a call with all arguments passed by name, and return the observed reply."""
+        kwargs = {
+            **dict(zip(names, observation.call.args, strict=False)),
+            **observation.call.kwargs,
+        }
+        # gradients are requested by the position of an argument
+        call = replace(observation.call, args=(), kwargs=kwargs, cotangent=None, second=False)
+        reply = summarise_copies(call, self.attempt.execute(call))
+        return observed(call, observation.expected, observation.expected_outputs, reply)
+
+
 def ask_public_calls(
-    dictionary: FaultDictionary,
-    attempt: Attempt,
+    calls: PublicCalls,
     source: Source,
-    exercise: Exercise | None = None,
+    exercise: Exercise | None,
     *,
     is_graded: bool = False,
-    explain_timeout: Callable[[Call], str] | None = None,
 ) -> PublicReplies:
     """Make the calls of the visible checks. In grading, or if one fails, make all public calls.
 
     Args:
-        dictionary: The fault dictionary of the exercise.
-        attempt: The attempt.
+        calls: The calls, and the attempt.
         source: The attempt's text; it is missing if it is not available.
         exercise: The exercise, if it is available.
         is_graded: Whether a hidden check has failed in grading. Then a mistake is looked for even
             if every visible check passes.
-        explain_timeout: Returns a sentence about a call that took too long; "" if there is none.
     """
-    if isinstance(attempt, AttemptRunner):
-        attempt.ask_ahead(_calls_to_come(dictionary, is_graded=is_graded))
+    calls.ask_ahead(is_graded=is_graded)
     signatures = {name: exercise.signatures(name) for name in exercise.shapes} if exercise else {}
-    observations: dict[int, ObservedReply] = {}
-    visible = tuple(run_visible_checks(dictionary, attempt, observations, (), explain_timeout))
+    visible = tuple(calls.run_visible_checks())
     has_mistake = is_graded or not all(check.passed for check in visible)
     is_complete = has_mistake and not _is_untouched(source, visible)
     right_by_name: dict[int, ObservedReply] = {}
     if is_complete:
-        _observe_other_calls(dictionary, attempt, observations)
-        right_by_name = _replies_right_by_name(attempt, observations, source, signatures)
-    unmet: dict[str, str] = {}
-    if not is_graded:  # in grading, hidden checks test the preconditions
-        unmet = _unmet_conditions(dictionary, attempt, visible, observations)
+        with contextlib.suppress(AttemptEnded):
+            list(calls.observe_other_calls())
+        right_by_name = calls.replies_right_by_name(source, signatures)
+    # in grading, hidden checks test the preconditions
+    unmet = {} if is_graded else calls.unmet_conditions(visible)
+    indices = calls.observations.keys()
     return PublicReplies(
-        dictionary=dictionary,
+        dictionary=calls.dictionary,
         source=source,
-        observations=observations,
+        observations=calls.observations,
         visible=visible,
         is_graded=is_graded,
         is_complete=is_complete,
         right_by_name=right_by_name,
         unmet=unmet,
-        in_single={i for i in observations if id(dictionary.calls[i]) in attempt.in_single},
-        unsteady=_unsteady_calls(dictionary, attempt, visible, observations, unmet),
+        in_single={i for i in indices if id(calls.dictionary.calls[i]) in calls.attempt.in_single},
+        unsteady=calls.unsteady_calls(visible, unmet),
         signatures=signatures,
     )
-
-
-def _observe_other_calls(
-    dictionary: FaultDictionary, attempt: Attempt, observations: dict[int, ObservedReply]
-) -> None:
-    """Make the calls that were not made yet, and add their replies to the observations.
-
-    They decide no visible check, but give the diagnosis more evidence. If the attempt's process
-    ends, the rest is left out.
-    """
-    with contextlib.suppress(AttemptEnded):
-        for check in dictionary.checks:
-            for index in check.calls:
-                if index not in observations:
-                    observations[index] = observe_call(dictionary, index, attempt)
 
 
 def name_misconceptions(replies: PublicReplies, bank: Bank | None = None) -> Diagnosis:
@@ -231,7 +380,7 @@ def name_misconceptions(replies: PublicReplies, bank: Bank | None = None) -> Dia
         bank: The mutants of the exercise, of which two can be combined in one. None on a student's
             machine, which has no mutants.
     """
-    if replies.is_untouched:
+    if _is_untouched(replies.source, replies.visible):
         return naming(replies.dictionary.words, UNTOUCHED)
     if not replies.is_complete:
         return NOTHING
@@ -248,137 +397,6 @@ def name_misconceptions(replies: PublicReplies, bank: Bank | None = None) -> Dia
     )
 
 
-def run_visible_checks(
-    dictionary: FaultDictionary,
-    attempt: Attempt,
-    observations: dict[int, ObservedReply],
-    ids: Sequence[str] = (),
-    explain_timeout: Callable[[Call], str] | None = None,
-) -> Iterator[VisibleCheck]:
-    """Make the calls of the visible checks, and yield each check once its calls are made.
-
-    Checks that are marked as last come after the others, and only while all checks pass.
-
-    Args:
-        dictionary: The fault dictionary of the exercise.
-        attempt: The attempt.
-        observations: Every observed reply is added to it.
-        ids: The ids of the checks to run; empty for all.
-        explain_timeout: Returns a sentence about a call that took too long; "" if there is none.
-    """
-    checks = [check for check in dictionary.visible if not ids or check.id in ids]
-    early_checks = sorted((c for c in checks if not c.is_last), key=lambda c: c.layer)
-    late_checks = [c for c in checks if c.is_last]
-    all_passed = True
-    for check in (*early_checks, *late_checks):
-        if all_passed or not check.is_last:
-            visible = _run_visible_check(dictionary, check, attempt, observations, explain_timeout)
-            all_passed = all_passed and visible.passed
-            yield visible
-
-
-def _run_visible_check(
-    dictionary: FaultDictionary,
-    check: PublicCheck,
-    attempt: Attempt,
-    observations: dict[int, ObservedReply],
-    explain_timeout: Callable[[Call], str] | None,
-) -> VisibleCheck:
-    """Make the calls of one visible check, and return it with the first violated oracle.
-
-    If the attempt's process ends during a call, the check has the end in place of a violation.
-    """
-    attempt.check = check.id
-    check_observations = {}
-    try:
-        for index in check.all_calls:
-            check_observations[index] = observe_call(dictionary, index, attempt)
-            observations[index] = check_observations[index]
-    except AttemptEnded as ended:
-        call = attempt.ended.get(check.id)
-        sentence = ""
-        if call is not None and ended.end is End.TIMEOUT and explain_timeout is not None:
-            sentence = explain_timeout(call)
-        ended_in = target_of(call) if call is not None else ""
-        return VisibleCheck(
-            check, ended=ended.end, ended_in=ended_in, evidence_of_end=sentence or str(ended)
-        )
-    groups = groups_of(check, check_observations)
-    return VisibleCheck(check, first_broken(groups, check_observations))
-
-
-def observe_call(dictionary: FaultDictionary, index: int, attempt: Attempt) -> ObservedReply:
-    """Make a recorded call, and return the observed reply. Raises AttemptEnded."""
-    call, fingerprint = dictionary.calls[index], dictionary.expected_reply(index)
-    reply = summarise_copies(call, attempt.execute(call))
-    return observed(call, fingerprint, dictionary.expected[index], reply)
-
-
-def _calls_to_come(dictionary: FaultDictionary, *, is_graded: bool) -> list[Call]:
-    """Return the calls that `ask_public_calls` is going to make first, in this order."""
-    early_checks = sorted((c for c in dictionary.visible if not c.is_last), key=lambda c: c.layer)
-    indices = [i for check in early_checks for i in check.all_calls]
-    if is_graded:
-        indices += [i for check in dictionary.checks for i in check.calls]
-    return [dictionary.calls[i] for i in dict.fromkeys(indices)]
-
-
-def _unmet_conditions(
-    dictionary: FaultDictionary,
-    attempt: Attempt,
-    visible: Sequence[VisibleCheck],
-    observations: Mapping[int, ObservedReply],
-) -> dict[str, str]:
-    """Return the reasons why functions do not meet their preconditions, by function.
-
-    Only functions with a wrong reply are tested, and only if a check that calls them passes.
-    """
-    wrong_functions = {
-        target_of(observation.call)
-        for i, observation in observations.items()
-        if differs(dictionary, i, observation.actual)
-    }
-    passed = [check.check for check in visible if check.passed]
-    called = {target_of(dictionary.calls[i]) for check in passed for i in check.all_calls}
-    reasons = {
-        function: unmet_condition(dictionary, attempt, function, observations)
-        for function in sorted(called & wrong_functions)
-    }
-    return {function: reason for function, reason in reasons.items() if reason}
-
-
-def _unsteady_calls(
-    dictionary: FaultDictionary,
-    attempt: Attempt,
-    visible: Sequence[VisibleCheck],
-    observations: Mapping[int, ObservedReply],
-    unmet: Container[str],
-) -> frozenset[int]:
-    """Return the calls of failed checks that return another number with another seed.
-
-    A check that failed with an exception is not tested, and neither is a call that returns a
-    tensor.
-    """
-    calls = set[int]()
-    for check in visible:
-        functions = (target_of(dictionary.calls[i]) for i in check.check.all_calls)
-        is_unmet = check.passed and any(function in unmet for function in functions)
-        error = None if check.violation is None else check.violation.error
-        is_violated = error is not None and not isinstance(error, AttemptRaised)
-        if is_unmet or is_violated:
-            calls.update(check.check.all_calls)
-    unsteady = set[int]()
-    for i in calls & observations.keys():
-        call, number = observations[i].call, _single_number(observations[i].reply)
-        if number is None:
-            continue
-        with contextlib.suppress(AttemptEnded):
-            reply = attempt.execute(replace(call, seed=call.seed + 1))
-            if _single_number(reply) not in (None, number):
-                unsteady.add(i)
-    return frozenset(unsteady)
-
-
 def _single_number(reply: Reply) -> float | None:
     """Return the number of a reply, or None if the reply has another form or is NaN."""
     tensors = [output.tensor for output in reply.outputs]
@@ -388,50 +406,23 @@ def _single_number(reply: Reply) -> float | None:
     return None if math.isnan(number) else number
 
 
+def name_arguments(sentence: str, signatures: Sequence[Signature]) -> str:
+    """Return a sentence about a function with the names of its arguments, not their order.
+
+    "the fourth argument" becomes "`block_q`" if the exercise calls it so.
+
+    Args:
+        sentence: The sentence.
+        signatures: The signatures of the function; the first one has the names.
+    """
+    parameters = signatures[0].call[:MAX_ORDINAL] if signatures else ()
+    for position, parameter in enumerate(parameters):
+        sentence = sentence.replace(label(f"args.{position}"), f"`{parameter.name}`")
+    return sentence
+
+
 def expected_arguments(signatures: Sequence[Signature]) -> tuple[str, ...]:
     """Return the names of a function's arguments by its first signature; () for a class."""
     if not signatures or signatures[0].build is not None:
         return ()
     return tuple(parameter.name for parameter in signatures[0].call)
-
-
-def _replies_right_by_name(
-    attempt: Attempt,
-    observations: Mapping[int, ObservedReply],
-    source: Source,
-    signatures: Signatures,
-) -> dict[int, ObservedReply]:
-    """Return the replies of functions that are right if their arguments are passed by name.
-
-    Such a function takes its arguments in another order. Its replies get the expected fingerprint
-    as the actual one, so that its numbers show no other mistake. Expected refusals are left out.
-    """
-    corrected: dict[int, ObservedReply] = {}
-    for function, function_signatures in signatures.items():
-        names = expected_arguments(function_signatures)
-        if not in_another_order(source, function, names):
-            continue
-        calls = {
-            i: observation
-            for i, observation in observations.items()
-            if target_of(observation.call) == function and observation.expected.raised is None
-        }
-        replies_by_name: dict[int, ObservedReply] = {}
-        with contextlib.suppress(AttemptEnded):
-            replies_by_name = {i: _call_by_name(attempt, calls[i], names) for i in calls}
-        replies = replies_by_name.values()
-        if all(reply.actual.agrees(reply.expected, ("outputs",)) for reply in replies):
-            for i, reply in replies_by_name.items():
-                corrected[i] = replace(reply, call=calls[i].call, actual=reply.expected)
-    return corrected
-
-
-def _call_by_name(
-    attempt: Attempt, observation: ObservedReply, names: Sequence[str]
-) -> ObservedReply:
-    """Repeat a call with all arguments passed by name, and return the observed reply."""
-    kwargs = {**dict(zip(names, observation.call.args, strict=False)), **observation.call.kwargs}
-    # gradients are requested by the position of an argument
-    call = replace(observation.call, args=(), kwargs=kwargs, cotangent=None, second=False)
-    reply = summarise_copies(call, attempt.execute(call))
-    return observed(call, observation.expected, observation.expected_outputs, reply)

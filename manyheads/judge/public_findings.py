@@ -30,15 +30,18 @@ from ..diagnosis.oracles import Violation, first_broken, groups_of
 from ..result import State
 from ..submission.source import DEFINITIONS, NO_TEXT, Source
 from .definition_faults import (
+    always_true_advice,
+    call_of_helper,
     definition_fault,
     ineffective_refusal_advice,
     missing_device_advice,
     return_order_advice,
+    unused_result_advice,
 )
 from .describe_wrong_numbers import origin_of_numbers, what_stands_out
 from .exception_advice import loop_fault, suggest
 from .locate_misconceptions import LocatedMisconception, RepliesByFunction, locate_misconceptions
-from .public_calls import PublicReplies, evidence_of, expected_arguments
+from .public_calls import PublicReplies, evidence_of, expected_arguments, name_arguments
 from .redact_hidden_inputs import Axes, Signatures, axes_of, name_sizes
 
 STUB_ENDS = "the stub's raise"  # The evidence about a left-over raise begins with these words.
@@ -78,12 +81,7 @@ class Attribution:
 
 
 def attribute(replies: PublicReplies, diagnosis: Diagnosis) -> Attribution:
-    """Return what the public calls show about each function.
-
-    Args:
-        replies: The replies to the public calls.
-        diagnosis: The misconceptions that they show.
-    """
+    """Return what the replies to the public calls and their diagnosis show about each function."""
     replies_by_function = RepliesByFunction(replies)
     names = list(dict.fromkeys(map(target_of, replies.dictionary.calls)))  # as they are defined
     failures = {name: _failures_of(name, replies, replies_by_function) for name in names}
@@ -151,14 +149,16 @@ class Failure:
 def _failures_of(
     name: str, replies: PublicReplies, replies_by_function: RepliesByFunction
 ) -> list[Failure]:
-    """Return the failures of a function, in the order of their checks' layers.
+    """Return the failures of a function, in the order in which the checks were run.
 
-    A check may fail because of several functions, and is then a failure of each.
+    That is the order of their layers. A check may fail because of several functions, and is then a
+    failure of each.
     """
     observations = replies.observations
-    failed = [visible for visible in replies.visible if not visible.passed]
     failures = []
-    for visible in sorted(failed, key=lambda visible: visible.check.layer):
+    for visible in replies.visible:
+        if visible.passed:
+            continue
         check = visible.check
         if visible.ended is not None and visible.ended_in == name:
             failures.append(Failure(check, visible.evidence_of_end))
@@ -170,10 +170,9 @@ def _failures_of(
             if target_of(observations[calls[-1]].call) == name
         ]
         # A student knows which methods are not written yet, so other failures come first.
-        unwritten_calls = {
-            i for i, observation in observations.items() if says_unwritten(observation.reply.raised)
-        }
-        groups.sort(key=lambda group: not unwritten_calls.isdisjoint(group[1]))
+        groups.sort(
+            key=lambda group: any(says_unwritten(observations[i].reply.raised) for i in group[1])
+        )
         violation = first_broken(groups, observations)
         if violation is not None:
             failures.append(_failure(name, check, violation, replies))
@@ -186,15 +185,21 @@ def _failure(
     """Return the failure of a function that violates an oracle of a check."""
     evidence, raised = evidence_of(violation.error, is_shown=not replies.is_graded)
     oracle = violation.ask.oracle
-    forms = [signature.form for signature in replies.signatures.get(name, ())]
+    signatures = replies.signatures.get(name, ())
+    forms = [signature.form for signature in signatures]
     advice = return_order_advice(replies.source, name, forms[0]) if forms else ""
     if raised and not advice:
         advice = suggest(replies.source, raised)
+    if raised is None:
+        evidence = name_arguments(evidence, signatures)
+    else:
+        advice = joined(call_of_helper(replies.source, name, raised.line or 0), advice)
     wrong_calls = (replies.observations[i] for i in violation.calls)
     is_off_topic, origin = False, ""
     if oracle == "values":
         is_off_topic = any(ask.oracle == "moves" for ask in check.asks)
         origin = next(filter(None, map(origin_of_numbers, wrong_calls)), "")
+        origin = name_arguments(origin, signatures)
     return Failure(
         check,
         evidence,
@@ -234,13 +239,9 @@ def _not_yet_checked(replies: PublicReplies) -> set[str]:
 
     Some checks run only if all others pass. Until then, their functions are right only so far.
     """
-    run_check_ids = {visible.check.id for visible in replies.visible}
-    asks = (
-        ask
-        for check in replies.dictionary.visible
-        if check.id not in run_check_ids
-        for ask in check.asks
-    )
+    run_ids = {visible.check.id for visible in replies.visible}
+    waiting = [check for check in replies.dictionary.visible if check.id not in run_ids]
+    asks = (ask for check in waiting for ask in check.asks)
     # The last call of a group is the one that is checked. It is compared with those before it.
     checked_calls = {group[-1] for ask in asks for group in ask.calls}
     return {target_of(replies.dictionary.calls[i]) for i in checked_calls}
@@ -248,8 +249,7 @@ def _not_yet_checked(replies: PublicReplies) -> set[str]:
 
 def _has_loop_fault(failures: Sequence[Failure], source: Source) -> bool:
     """Return whether the text shows that only one round of a loop reaches a line that raised."""
-    exceptions = [failure.raised for failure in failures if failure.raised]
-    return any(loop_fault(source, raised) for raised in exceptions)
+    return any(failure.raised and loop_fault(source, failure.raised) for failure in failures)
 
 
 @dataclass(frozen=True)
@@ -321,18 +321,12 @@ def _choose_failure(
     explaining: Sequence[LocatedMisconception],
     replies_by_function: RepliesByFunction,
 ) -> ChosenFailure:
-    """Return the failure to show between a misconception's title and its hint.
+    """Return the failure of a function to show between a misconception's title and its hint.
 
     The first failure is shown if it ended the process. Otherwise, a failure that shows the
     function's first misconception is best, then one that shows no misconception. If several
     are as good, the earliest layer is best. But if they show the first misconception, one that
     shows where the wrong numbers came from is preferred.
-
-    Args:
-        name: The function.
-        failures: Its failures; at least one.
-        explaining: The misconceptions that explain the replies.
-        replies_by_function: The replies of the attempt.
     """
     ids = [misconception.id for misconception in explaining if name in misconception.functions]
 
@@ -350,13 +344,11 @@ def _choose_failure(
         lacks_origin = rank_of_misconception > 0 or not failure.origin
         return rank_of_misconception, lacks_origin, failure.check.layer, failure.is_off_topic
 
-    has_ended = not failures[0].calls
-    failure = failures[0] if has_ended else min(failures, key=rank)
+    # a failure without calls is the end of the process
+    failure = min(failures, key=rank) if failures[0].calls else failures[0]
     word, sizes = _word_and_sizes(name, failure, replies_by_function)
-    about_numbers = _about_numbers(
-        failure, replies_by_function.replies, has_misconception=bool(ids)
-    )
-    evidence = joined(failure.evidence, about_numbers, word, sizes, failure.advice)
+    numbers = _about_numbers(failure, replies_by_function.replies, has_misconception=bool(ids))
+    evidence = joined(failure.evidence, numbers, word, sizes, failure.advice)
     return ChosenFailure(failure.check.title, evidence, failure.raised)
 
 
@@ -410,40 +402,34 @@ def _about_numbers(failure: Failure, replies: PublicReplies, *, has_misconceptio
 
 
 def _renamed_parameter(observation: ObservedReply) -> str:
-    """Return which expected parameter a module lacks, and which extra one has the same shape.
+    """Return a sentence if a module has another parameter of the shape of a missing one, or "".
 
-    Only the first missing parameter is considered, weights before biases. Returns "" if no
-    parameter is missing, or no extra one has its shape.
+    Only the first missing parameter is considered, weights before biases.
     """
     expected, actual = observation.expected.parameters, observation.actual.parameters
-    # weights come before biases
     missing_names = sorted(
         expected.keys() - actual.keys(), key=lambda name: (name.endswith("bias"), name)
     )
     if not missing_names:
         return ""
-    first_missing, extra = missing_names[0], sorted(actual.keys() - expected.keys())
-    same_shape = [name for name in extra if actual[name] == expected[first_missing]]
+    missing = missing_names[0]
+    extra_names = sorted(actual.keys() - expected.keys())
+    same_shape = [name for name in extra_names if actual[name] == expected[missing]]
     if not same_shape:
         return ""
-    return sanitize(f"It has no parameter {first_missing}, and has {same_shape[0]}")
+    return sanitize(f"It has no parameter {missing}, and has {same_shape[0]}")
 
 
 def _sizes_in(raised: Raised, calls: Sequence[ObservedReply], signatures: Signatures) -> str:
     """Return which sizes of the first call are in the message of its exception; "" if none.
 
-    Other calls that raised on the same line must agree.
-
-    Args:
-        raised: The exception of the first call.
-        calls: Calls of one function, with their replies.
-        signatures: The signatures of all functions and classes.
+    Other calls of the function that raised on the same line must agree.
     """
-    messages: list[tuple[Axes | None, str]] = []
-    for observation in calls:
-        exception = observation.reply.raised
-        if exception is not None and exception.line == raised.line:
-            messages.append((_axes_of_call(observation, signatures), exception.message))
+    messages = [
+        (_axes_of_call(call, signatures), call.reply.raised.message)
+        for call in calls
+        if call.reply.raised is not None and call.reply.raised.line == raised.line
+    ]
     first_axes, _ = messages[0]
     if not first_axes:
         return ""
@@ -529,12 +515,8 @@ def _state(
 ) -> State:
     """Return the state of a function.
 
-    Args:
-        summary: The observations about it.
-        failure: The failure to show, or NO_FAILURE.
-        source: The attempt's text.
-        is_waiting: Whether another wrong function may be the reason of the failure.
-        is_explained: Whether the function has a misconception.
+    It is waiting if another wrong function may be the reason of its failure. It is explained if it
+    has a misconception.
     """
     raised = failure.raised
     if summary.is_undefined:
@@ -610,6 +592,9 @@ def _evidence(
     if "device" in failure.evidence:  # the message mentions the device
         explanation = explanation or missing_device_advice(source, summary.name)
     explanation = explanation or ineffective_refusal_advice(source, summary.name)
+    if failure.raised is None:
+        explanation = explanation or unused_result_advice(source, summary.name)
+        explanation = explanation or always_true_advice(source, summary.name)
     # two LIMITs: one for the message of an exception, one for the rest
     return joined(sanitize(failure.evidence, 2 * LIMIT), explanation)
 

@@ -15,21 +15,22 @@ import pytest
 
 from ..box import open_box
 from ..box.connection import Box
-from ..box.level import Level
+from ..box.level_and_device import Level
 from ..checks.runner import LocalRunner, namespace_of
 from ..course import find_course, load_course
 from ..submission import read_attempt
 from .attempt_runner import AttemptRunner
-from .run_hidden_checks import (
+from .collect_checks import (
     CheckRun,
     check_of,
     is_for_another_device,
     pytest_configure,
-    run_checks,
+    pytest_pycollect_makeitem,
 )
+from .run_hidden_checks import run_checks
 
 __all__ = ["attempt", "draw", "hidden_box", "pytest_addoption", "pytest_collection_modifyitems"]
-__all__ += ["pytest_configure", "pytest_pyfunc_call", "reference"]
+__all__ += ["pytest_configure", "pytest_pycollect_makeitem", "pytest_pyfunc_call", "reference"]
 
 HANG_SECONDS = 300.0  # for one check
 _run_secret = secrets.token_bytes(16)  # in place of the course's, so that inputs are drawn anew
@@ -44,10 +45,19 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Let pytest-timeout end a check that hangs."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Let pytest-timeout end a check that hangs, and leave fixtures of the course to `run_checks`.
+
+    Their values follow from random numbers of the check, which `pytest_pyfunc_call` draws. If the
+    judge collects the checks, this has no effect.
+    """
+    if config.option.collectonly:
+        return
     for item in items:
-        if item.get_closest_marker("hidden_check") and not item.get_closest_marker("timeout"):
+        if not item.get_closest_marker("hidden_check") or not isinstance(item, pytest.Function):
+            continue
+        item.fixturenames = [name for name in item.fixturenames if name == "attempt"]
+        if not item.get_closest_marker("timeout"):
             item.add_marker(pytest.mark.timeout(HANG_SECONDS))
 
 

@@ -23,7 +23,7 @@ from typing import NamedTuple
 import yaml
 from pydantic import ValidationError
 
-from ..box.level import Device, Level
+from ..box.level_and_device import Device, Level
 from ..course import Assignment, Course, Exercise
 from ..course.model import with_neighbours
 from ..course_fault import CourseFault
@@ -68,7 +68,6 @@ class Settings:
         device: The device of the attempts.
         exercises: The ids of the exercises to grade; empty for all.
         lines: Whether to search for the wrong line.
-        dtype: The dtype of an attempt's first calls.
         diagnoses: Whether to diagnose.
         bounds: The limits of the search for the wrong line.
     """
@@ -78,7 +77,6 @@ class Settings:
     device: Device = Device.CPU
     exercises: tuple[str, ...] = ()
     lines: bool = True
-    dtype: str = "float64"
     diagnoses: bool = True
     bounds: Bounds = field(default_factory=Bounds)
 
@@ -98,7 +96,7 @@ class Graded:
 
     submission: Submission
     result: Result
-    faults: tuple[str, ...] = ()
+    faults: tuple[str, ...]
 
 
 def graded_from(exercise: Exercise) -> list[Path]:
@@ -280,12 +278,8 @@ def lock_results(folder: Path, submissions: Sequence[Submission]) -> AbstractCon
     ]
     for path in [*(folder / name for name in file_names), *results]:
         if path.parent != folder:  # the folder itself may be a link
-            _demand_no_link(path.parent)
-            if path.parent.exists() and not path.parent.is_dir():
-                raise _wrong_type(path.parent, "a file", "a folder")
-        _demand_no_link(path)
-        if path.is_dir():
-            raise _wrong_type(path, "a folder", "a file")
+            _demand_writable(path.parent, "a folder")
+        _demand_writable(path, "a file")
     # `folder_lock` puts the other process in place of {}
     message = (
         f"another course grade ({{}}) is writing to {folder}. Next: wait for its end, or give "
@@ -294,14 +288,14 @@ def lock_results(folder: Path, submissions: Sequence[Submission]) -> AbstractCon
     return folder_lock(folder / LOCK, message)
 
 
-def _demand_no_link(path: Path) -> None:
+def _demand_writable(path: Path, expected: str) -> None:
+    """Raise CourseFault if the path is a link, or a folder and not a file, or the reverse."""
     if path.is_symlink():
         raise CourseFault(f"{path} is a link, and nothing is written through it. Next: remove it")
-
-
-def _wrong_type(path: Path, actual: str, expected: str) -> CourseFault:
-    message = f"{path} is {actual}, where {expected} is to be written"
-    return CourseFault(f"{message}. Next: move it elsewhere, or give --out another folder")
+    actual = "a folder" if path.is_dir() else "a file"
+    if path.exists() and actual != expected:
+        message = f"{path} is {actual}, where {expected} is to be written"
+        raise CourseFault(f"{message}. Next: move it elsewhere, or give --out another folder")
 
 
 def seed_of_run(
@@ -336,12 +330,7 @@ def seed_of_run(
     return secrets.randbelow(SEEDS) if chosen is None else chosen
 
 
-def merged(
-    result: Result,
-    old: Result | None,
-    assignment: Assignment,
-    kept_ids: Collection[str] | None = None,
-) -> Result:
+def merged(result: Result, old: Result | None, assignment: Assignment) -> Result:
     """Return the result, with missing exercises taken from an earlier one, in the course's order.
 
     Nothing is taken from a result with another device, isolation level or seed, because a result
@@ -351,15 +340,13 @@ def merged(
         result: The new result.
         old: The earlier result, if there is one.
         assignment: The assignment.
-        kept_ids: The exercises that may be taken. None means all exercises of the course.
     """
     if old is None:
         return result
     stated = (result.device, result.isolation, result.seed)
     if stated != (old.device, old.isolation, old.seed):
         return result
-    earlier = [e for e in old.exercises if kept_ids is None or e.id in kept_ids]
-    exercises = {e.id: e for e in (*earlier, *result.exercises)}
+    exercises = {e.id: e for e in (*old.exercises, *result.exercises)}
     return with_total(result, (exercises[e.id] for e in assignment.exercises if e.id in exercises))
 
 
@@ -429,14 +416,12 @@ class Record:
             old_exercises: dict[str, ExerciseResult] = {}
             if old_result is not None and not again:
                 old_exercises = {e.id: e for e in old_result.exercises}
-            # Keys are computed before grading, because files may change meanwhile.
-            keys = {e.id: self.keys.of_attempt(submission, e) for e in chosen}
-            unchanged_ids = {
-                e.id
-                for e in chosen
-                if self.holds(submission, e, keys[e.id], old_exercises.get(e.id))
-            }
-            todo = {id_: key for id_, key in keys.items() if id_ not in unchanged_ids}
+            todo = {}
+            for exercise in chosen:
+                # Keys are computed before grading, because files may change meanwhile.
+                key = self.keys.of_attempt(submission, exercise)
+                if not self.holds(submission, exercise, key, old_exercises.get(exercise.id)):
+                    todo[exercise.id] = key
             if todo or old_result is None:
                 self.todo[submission] = todo
             else:
@@ -447,12 +432,9 @@ class Record:
 
         The journal comes last, so that an interrupted run grades the submission again.
         """
-        submission, todo = graded.submission, self.todo[graded.submission]
-        kept_ids: set[str] | None = None
-        if not self.chosen:
-            kept_ids = {e.id for e in submission.assignment.exercises}.difference(todo)
-        result = self._write(submission, graded.result, self._on_disk(submission), kept_ids)
-        self.note(submission, todo, result)
+        submission = graded.submission
+        result = self._write(submission, graded.result, self._on_disk(submission))
+        self.note(submission, self.todo[submission], result)
         self.faults += graded.faults
         return result
 
@@ -476,33 +458,23 @@ class Record:
             keys: The keys of the exercises, computed before grading, because files may change.
             result: The result.
         """
-        graded = {
-            exercise.id: exercise
-            for exercise in result.exercises
-            if exercise.is_graded and exercise.id in keys
+        graded = {exercise.id: exercise for exercise in result.exercises if exercise.is_graded}
+        noted = {
+            e.id: self.keys.of_result(keys[e.id], e, graded[e.id])
+            for e in submission.assignment.exercises
+            if e.id in keys and e.id in graded
         }
-        exercises = (
-            exercise for exercise in submission.assignment.exercises if exercise.id in graded
-        )
-        noted = {e.id: self.keys.of_result(keys[e.id], e, graded[e.id]) for e in exercises}
         append(self.folder / JOURNAL, [f"{submission.student}/{submission.assignment.id}", noted])
 
-    def _write(
-        self,
-        submission: Submission,
-        result: Result,
-        old_result: Result | None,
-        kept_ids: Collection[str] | None = None,
-    ) -> Result:
+    def _write(self, submission: Submission, result: Result, old_result: Result | None) -> Result:
         """Write a result to its file and the gradebook, and return it with everything kept.
 
         Args:
             submission: The submission.
             result: The new result.
-            old_result: The result on disk, if there is one.
-            kept_ids: The exercises that may keep their old results, or None for all exercises.
+            old_result: The result on disk, if there is one. Its other exercises are kept.
         """
-        result = merged(result, old_result, submission.assignment, kept_ids)
+        result = merged(result, old_result, submission.assignment)
         result = result.model_copy(update={"handed_in": self.handed_in.get(submission)})
         result = with_not_readable(result, self.not_readable.get(submission, ()))
         if result != old_result:

@@ -1,4 +1,4 @@
-"""Collect an exercise's hidden checks, run them on one attempt, and decide their outcomes.
+"""Run an exercise's hidden checks on one attempt, and decide their outcomes.
 
 Every verdict is made here.
 
@@ -11,13 +11,10 @@ longest check has calls. A check is not run if the replay cache already knows it
 from __future__ import annotations
 
 import faulthandler
-import inspect
 import signal
-import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
-from math import isclose
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +24,6 @@ from greenlet import getcurrent, greenlet
 
 from ..box.connection import AttemptEnded, End
 from ..box.worker.messages import Call, Reply
-from ..box.worker.result_structure import Form
 from ..checks.answer import has_numbers
 from ..checks.asserts import expect
 from ..checks.conditions import Condition, first_unmet, judged_beside
@@ -40,265 +36,27 @@ from ..checks.hidden_check import (
     Draw,
     Drawn,
     Layer,
-    Mark,
-    input_seed,
 )
 from ..checks.runner import (
     CheckQuestion,
-    Exchange,
     Implementation,
     LocalRecordingRunner,
     LocalRunner,
-    RecordingRunner,
     Runner,
     namespace_of,
     target_of,
 )
 from ..course import Course, Exercise
-from ..course_fault import CourseFault, described, place_of
+from ..course_fault import place_of
 from .attempt_runner import RememberingRunner, ReplayCache, ReplayNode
-from .nontrivial_answers import (
-    all_right,
-    choose_probe,
-    compare_with_reference,
-    missing_reply,
-    require_nontrivial,
-    wrong_type,
-)
+from .collect_checks import Check, CheckRun, collect_checks, is_of_checks
+from .missing_answers import compare_with_reference, missing_reply, wrong_type
+from .nontrivial_answers import all_right, choose_probe, require_nontrivial
 from .redact_hidden_inputs import redact
 
-FIXTURES = ("attempt", "reference", "draw")
-CONDITIONS = "PRECONDITIONS"  # the name of the dict of preconditions in a file of checks
 # CPU time of a judge for one attempt: sixty times as much as the slowest exercise of the course
 # needs
 CPU_SECONDS = 120.0
-_OPTIONS = (
-    "--collect-only --disable-plugin-autoload --import-mode=importlib --noconftest -p "
-    "no:cacheprovider -p no:terminal -p no:faulthandler -p no:unraisableexception -p "
-    "no:threadexception -p no:warnings -p no:logging -p no:junitxml -p no:doctest -s"
-).split()
-
-
-class GraderFault(CourseFault):
-    """The grader itself is broken.
-
-    A hidden check cannot be collected, or raises an error that the attempt has not caused.
-    """
-
-
-@dataclass(frozen=True)
-class CheckRun:
-    """The data that all checks of one exercise share.
-
-    Attributes:
-        attempt: The runner of the attempt.
-        reference: The runner of the reference.
-        secret: The course's secret.
-        seed_parts: Together with the secret, they determine the inputs of every check.
-        memory: The replay cache of earlier attempts with the same inputs.
-        forms: The forms of functions and classes that do not return one tensor, by name.
-        drawn: A list to which everything that the checks draw is added.
-    """
-
-    attempt: RecordingRunner
-    reference: Runner
-    secret: bytes
-    seed_parts: tuple[str, ...]
-    memory: ReplayCache = field(default_factory=ReplayCache)
-    forms: Mapping[str, Form] = field(default_factory=dict)
-    drawn: list[Drawn] | None = None
-
-    def exchanges_of(self, check: str) -> list[Exchange]:
-        """Return the calls that the check with this id has made, each with the attempt's reply."""
-        return [exchange for exchange in self.attempt.transcript if exchange.check == check]
-
-
-@dataclass(frozen=True)
-class Check:
-    """A hidden check, ready to be called.
-
-    Attributes:
-        name: The function's name with pytest's id of its parameters, such as "test_fill[small]".
-        function: The function.
-        unattempted: The outcome before an attempt is judged.
-        parameters: The arguments of the function beside FIXTURES, by name.
-        conditions: For each function of the exercise, a generator of its preconditions.
-        needs_answers: Whether the check passes only if each function that it calls has answered.
-    """
-
-    name: str
-    function: Callable[..., Any]
-    unattempted: CheckOutcome
-    parameters: Mapping[str, object] = field(default_factory=dict)
-    conditions: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
-    needs_answers: bool = True
-
-    @property
-    def id(self) -> str:
-        """The check's id in results."""
-        return self.unattempted.id
-
-    def call(self, run: CheckRun, attempt: Runner) -> BaseException | None:
-        """Call the check, with `attempt` as its runner.
-
-        Returns the exception that ended it, or None if it passed.
-        """
-        fixtures = {
-            "attempt": Implementation(attempt, forms=run.forms),
-            "reference": Implementation(run.reference, forms=run.forms),
-            "draw": Draw(input_seed(run.secret, *run.seed_parts, self.name), run.drawn),
-        }
-        try:
-            parameter_names = inspect.signature(self.function).parameters
-            arguments = {name: fixtures[name] for name in parameter_names if name in fixtures}
-            self.function(**{**arguments, **self.parameters})
-        except (Exception, SystemExit, pytest.skip.Exception) as error:
-            return error
-        return None
-
-    def judged(self, error: BaseException | None, run: CheckRun) -> CheckOutcome:
-        """Return the outcome of the check that ended with this exception, or with none.
-
-        A check that passed fails if a function that it calls has not answered. If the attempt
-        returned a wrong type, that is given as the reason for a failure.
-        """
-        if self.needs_answers and error is None:
-            error = missing_reply(run.exchanges_of(self.id), run.reference)
-        elif self.needs_answers and type(error) is CheckFailed:
-            error = wrong_type(run.exchanges_of(self.id), run.reference) or error
-        return outcome_of(self.unattempted, error, run)
-
-
-def collect_checks(files: Sequence[Path], device: str = "cpu") -> dict[Path, list[Check]]:
-    """Return the checks of these files, in their order, without checks for another device.
-
-    pytest collects them, so that they are written and selected like any other tests. Raises
-    GraderFault.
-    """
-    if missing := [file for file in files if not file.exists()]:
-        raise GraderFault(
-            f"{missing[0]} is missing, which course.yaml requires. Next: write it, or mend "
-            "course.yaml"
-        )
-    # Modules of these names may be from another course, or older than the files.
-    stems, folders = {file.stem for file in files}, {file.parent.name for file in files}
-    for name in list(sys.modules):
-        if name in stems or name.partition(".")[0] in folders:
-            del sys.modules[name]
-    collector, folder = _Collector(device), str(files[0].parent)
-    arguments = [
-        *_OPTIONS,
-        "-c",
-        "/dev/null",
-        "--rootdir",
-        folder,
-        "--confcutdir",
-        folder,
-        *map(str, files),
-    ]
-    status = pytest.main(arguments, plugins=[collector])
-    if collector.problem or status not in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
-        problem = collector.problem or f"pytest ended with status {int(status)}"
-        raise GraderFault(
-            f"the hidden checks cannot be run: {problem}. Next: mend it, then course verify"
-        )
-    return {file: collector.found.get(file, []) for file in files}
-
-
-def pytest_configure(config: pytest.Config) -> None:
-    """Register the mark of `check` with pytest."""
-    config.addinivalue_line(
-        "markers", "hidden_check(mark): points, layer and hint of a hidden check"
-    )
-
-
-class _Collector:
-    """A pytest plugin that converts the collected items to Checks."""
-
-    pytest_configure = staticmethod(pytest_configure)
-
-    def __init__(self, device: str) -> None:
-        self._device = device
-        self.found: dict[Path, list[Check]] = {}
-        self.problem = ""
-
-    def pytest_exception_interact(
-        self, call: pytest.CallInfo[Any], report: pytest.CollectReport | pytest.TestReport
-    ) -> None:
-        """Note the line of the checks at which an import failed.
-
-        pytest wraps some exceptions in another one, so both are searched.
-        """
-        if call.excinfo is None or self.problem:
-            return
-        for error in (call.excinfo.value, call.excinfo.value.__cause__):
-            location = place_of(error, _is_of_checks)
-            if location is not None:
-                file, line = location
-                self.problem = f"{'/'.join(file.parts[-3:])}:{line}: {described(error)}"
-
-    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
-        """Note the last line of pytest's report if a file cannot be collected."""
-        if report.failed and not self.problem:
-            self.problem = str(report.longreprtext).strip().splitlines()[-1]
-
-    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        """Convert the items that run on this device, and note the first that is not a check."""
-        for item in items:
-            if is_for_another_device(item, self._device):
-                continue
-            try:
-                self.found.setdefault(item.path, []).append(check_of(item))
-            except pytest.UsageError as error:
-                self.problem = self.problem or str(error)
-
-
-def is_for_another_device(item: pytest.Item, device: str) -> bool:
-    """Return whether this check runs on another device only."""
-    marker = item.get_closest_marker("hidden_check")
-    return marker is not None and marker.args[0].device not in ("", device)
-
-
-def check_of(item: pytest.Item) -> Check:
-    """Convert a collected item to a Check.
-
-    Raises pytest.UsageError with one sentence if it is not a check.
-    """
-    marker = item.get_closest_marker("hidden_check")
-    docstring = getattr(getattr(item, "function", None), "__doc__", None) or ""
-    title = " ".join(docstring.strip().partition("\n\n")[0].split())
-    if not isinstance(item, pytest.Function) or item.cls is not None or marker is None or not title:
-        raise pytest.UsageError(
-            f"{item.nodeid} needs to be a function with @check(points=…, layer=…) and a docstring"
-        )
-    parameters = dict(item.callspec.params) if hasattr(item, "callspec") else {}
-    allowed = {*parameters, *FIXTURES}
-    if unknown := [name for name in inspect.signature(item.obj).parameters if name not in allowed]:
-        raise pytest.UsageError(
-            f"{item.nodeid} asks for {unknown[0]}: a check is given {', '.join(FIXTURES)} only"
-        )
-    mark: Mark = marker.args[0]
-    unattempted = CheckOutcome(
-        item.name.removeprefix("test_"), title, mark.layer, mark.points, mark.hint
-    )
-    conditions = vars(item.module).get(CONDITIONS, {})
-    if not isinstance(conditions, Mapping) or not all(map(callable, conditions.values())):
-        raise pytest.UsageError(
-            f"{item.path.name}: {CONDITIONS} needs to be a dict of generators, by functions' names"
-        )
-    return Check(item.name, item.obj, unattempted, parameters, conditions)
-
-
-def points_fault(exercise: Exercise, checks: Sequence[CheckOutcome]) -> str:
-    """Return how the points of these checks differ from course.yaml's; "" if they agree."""
-    total = sum(check.points for check in checks)
-    if checks and isclose(total, exercise.points):
-        return ""
-    problem = f"its checks give {total:g} points"
-    if not checks:
-        file = exercise.checks.relative_to(exercise.root)
-        problem = f"nothing was collected from {file}"
-    return f"{exercise.id}: {problem}, course.yaml says {exercise.points:g}"
 
 
 class HiddenChecks:
@@ -309,18 +67,14 @@ class HiddenChecks:
         # Checks are many and their tensors small: with threads, waking them costs four times as
         # much as the work.
         torch.set_num_threads(1)
-        self._checks = collect_checks(files, device)
+        self.by_file = collect_checks(files, device)
 
     def unattempted(self, file: Path) -> list[CheckOutcome]:
         """Return the outcomes of a file's checks before an attempt is judged.
 
         Returns [] if the file was not collected.
         """
-        return [check.unattempted for check in self._checks.get(file, [])]
-
-    def conditions(self, file: Path) -> Mapping[str, Callable[..., Iterable[Condition]]]:
-        """Return the preconditions of each function that a file states, by function."""
-        return next((check.conditions for check in self._checks.get(file, [])), {})
+        return [check.unattempted for check in self.by_file.get(file, [])]
 
     def run(self, file: Path, run: CheckRun, only: Collection[str] = ()) -> list[CheckOutcome]:
         """Return the outcomes of all checks of the file, in its order.
@@ -333,7 +87,7 @@ class HiddenChecks:
             run: The data that the checks share.
             only: The ids of the checks to run; empty for all.
         """
-        selected = [check for check in self._checks[file] if not only or check.id in only]
+        selected = [check for check in self.by_file[file] if not only or check.id in only]
         with cpu_budget():
             return run_checks(selected, run)
 
@@ -376,7 +130,8 @@ class Catalogue:
 
     def conditions(self, exercise: Exercise) -> Mapping[str, Callable[..., Iterable[Condition]]]:
         """Return the preconditions of each function that has some, by function."""
-        return self._checks.conditions(exercise.checks)
+        checks = self._checks.by_file[exercise.checks]
+        return next((check.conditions for check in checks), {})
 
     def reference(self, exercise: Exercise) -> LocalRunner:
         """Return the reference solution. Raises BrokenReference."""
@@ -433,6 +188,19 @@ def run_checks(checks: Sequence[Check], run: CheckRun) -> list[CheckOutcome]:
     return decided
 
 
+def judged(check: Check, error: BaseException | None, run: CheckRun) -> CheckOutcome:
+    """Return the outcome of the check that ended with this exception, or with none.
+
+    A check that passed fails if a function that it calls has not answered. If the attempt returned
+    a wrong type, that is given as the reason for a failure.
+    """
+    if check.needs_answers and error is None:
+        error = missing_reply(run.exchanges_of(check.id), run.reference)
+    elif check.needs_answers and type(error) is CheckFailed:
+        error = wrong_type(run.exchanges_of(check.id), run.reference) or error
+    return outcome_of(check.unattempted, error, run)
+
+
 def outcome_of(check: CheckOutcome, error: BaseException | None, run: CheckRun) -> CheckOutcome:
     """Return the outcome of a check that ended with this exception, or passed with none.
 
@@ -448,13 +216,14 @@ def outcome_of(check: CheckOutcome, error: BaseException | None, run: CheckRun) 
         )
     if isinstance(error, CheckFailed):
         evidence = redact(error.evidence, run.exchanges_of(check.id), error.expected)
-        check = replace(
+        return replace(
             check,
+            outcome="failed",
+            evidence=evidence,
             suspect=error.suspect,
             function=error.place,
             trivial_answer=check.trivial_answer or error.unmet,
         )
-        return replace(check, outcome="failed", evidence=evidence)
     if isinstance(error, AttemptEnded):
         is_timeout = error.end is End.TIMEOUT
         return replace(check, outcome="timeout" if is_timeout else "crashed", evidence=str(error))
@@ -472,16 +241,11 @@ def _line_in_checks(error: BaseException) -> str:
     The text of the line is left out: students may read a log of `course grade`, and a hidden check
     must stay hidden.
     """
-    location = place_of(error, _is_of_checks)
+    location = place_of(error, is_of_checks)
     if location is None:
         return ""
     file, line = location
     return f" ({file.name}, line {line})"
-
-
-def _is_of_checks(file: Path) -> bool:
-    """Return whether a file belongs to a course's hidden checks."""
-    return file.parts[-3:-1] == ("grader", "checks")
 
 
 def _unmet_requirements(
@@ -505,17 +269,15 @@ def _unmet_requirements(
         target_of(exchange.call) for check in passed for exchange in run.exchanges_of(check)
     )
     all_passed = len(passed) == len(check_outcomes)
-    demands: list[tuple[str, Check]] = []
+    demands: list[Check] = []
     for name in targets:
-        demands += [
-            (name, demand) for demand in _demands(name, conditions.get(name), all_passed, run)
-        ]
-    outcomes = run_concurrently([demand for _, demand in demands], run)
+        demands += _demands(name, conditions.get(name), all_passed, run)
+    outcomes = run_concurrently(demands, run)
     run.attempt.transcript[:] = transcript
     unmet: dict[str, CheckOutcome] = {}
-    for (name, _), outcome in zip(demands, outcomes, strict=True):
+    for outcome in outcomes:  # its id is the name of the function
         if outcome.outcome != "passed":
-            unmet.setdefault(name, outcome)
+            unmet.setdefault(outcome.id, outcome)
     return unmet
 
 
@@ -580,7 +342,7 @@ def _demands(
     exchanges = [
         exchange for exchange in run.attempt.transcript if target_of(exchange.call) == target
     ]
-    probe = choose_probe(exchanges, run.reference, run.memory.memoised)
+    probe = choose_probe(exchanges, run.reference, run.memory.four_like)
     if probe is None and not any(
         has_numbers(run.reference.execute(exchange.call)) for exchange in exchanges
     ):
@@ -610,9 +372,9 @@ def run_concurrently(checks: Sequence[Check], run: CheckRun) -> list[CheckOutcom
     """
     running = [_RunningCheck(check, run) for check in checks]
     while True:
-        waiting: list[_RunningCheck] = []
-        questions: list[CheckQuestion] = []
-        outcomes: list[CheckOutcome] = []
+        waiting = []
+        questions = []
+        outcomes = []
         for running_check in running:
             action = running_check.next_action()
             if isinstance(action, Call):
@@ -664,7 +426,8 @@ class _RunningCheck:
         """
         action = None
         if not self._function:  # not started
-            runner = _SuspendingRunner(self._run.attempt.device, getcurrent())
+            # all calls are sent together by the greenlet that runs now
+            runner = _SuspendingRunner(self._run.attempt.device, getcurrent().switch)
             action = self._function.switch(self._run, runner)
         while self._unseen_replies:
             action = self._function.switch(self._unseen_replies.pop(0))
@@ -672,7 +435,7 @@ class _RunningCheck:
 
     def _note(self, action: Call | BaseException | None) -> None:
         """Note the call, or the outcome of the check that ended so, as the action of this step."""
-        noted = action if isinstance(action, Call) else self.check.judged(action, self._run)
+        noted = action if isinstance(action, Call) else judged(self.check, action, self._run)
         self._step = self._run.memory.note(self._step, noted)
 
 
@@ -684,10 +447,5 @@ class _SuspendingRunner:
     """
 
     device: str
-    hub: greenlet  # which sends the calls of all checks together
-
-    def execute(self, call: Call) -> Reply:
-        """Suspend the check, and return the reply when it is there. Raises AttemptEnded."""
-        reply = self.hub.switch(call)
-        assert isinstance(reply, Reply)
-        return reply
+    # suspends the check, and returns the reply when it is there; raises AttemptEnded
+    execute: Callable[[Call], Reply]

@@ -7,27 +7,15 @@ machine may find less, but never another line.
 
 from __future__ import annotations
 
-import ast
 import sys
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import combinations, compress, islice, product
+from itertools import compress, islice, product
 
 from ..result import MOST_LINES
 from ..submission.source import Source
-from .single_edits import (
-    Changes,
-    CodePart,
-    LineEdit,
-    arguments,
-    calls,
-    constants,
-    is_docstring,
-    is_of_dropout,
-    names,
-    operators,
-    parts_of,
-)
+from .code_parts import LineEdit, parts_of
+from .single_edits import RULES
 
 # the longest code that is edited, in lines and in characters, not counting lines of comments
 LONGEST_LINES, LONGEST = 400, 20_000
@@ -37,81 +25,6 @@ MOST = 4000  # the most edits of one text
 # bytes of all edited texts: in a text with an emoji, each character takes four bytes
 MOST_BYTES = MOST * LONGEST
 NEAR = 2  # An edit on the line of an exception is tried this many tiers sooner.
-SWAPPED = 6  # the most items of which all pairs are swapped
-
-
-def gates(code: CodePart, node: ast.AST) -> Changes:
-    """Yield edits that add or remove a condition on training mode, such as around a dropout.
-
-    Forgotten arguments and a forgotten super().__init__() are added, too.
-    """
-    match node:
-        case ast.IfExp(body=body, orelse=orelse):
-            yield "gate", 1, {node: code.atom(body)}
-            yield "gate", 1, {node: code.atom(orelse)}
-        case ast.Call():
-            yield from arguments(code, node)
-        case ast.Assign(targets=[target, *_], value=value) if is_of_dropout(code.text(target)):
-            yield "gate", 2, {value: f"{code.atom(value)} if self.training else 0.0"}
-        case ast.If(test=test):
-            yield "gate", 2, {test: "True"}
-            yield "gate", 3, {test: f"({code.text(test)}) and self.training"}
-        case ast.FunctionDef(name="__init__", body=body) if "super()" not in code.text(node):
-            code_statements = (statement for statement in body if not is_docstring(statement))
-            start = next(code_statements, body[-1])
-            # Python allows no compound statement after a semicolon.
-            is_compound = isinstance(start, ast.If | ast.For | ast.With | ast.While | ast.Try)
-            separator = f"\n{' ' * start.col_offset}" if is_compound else "; "
-            yield "super", 0, {start: f"super().__init__(){separator}{code.text(start)}"}
-
-
-def orders(code: CodePart, node: ast.AST) -> Changes:
-    """Yield edits that swap two arguments, operands, sizes of a shape, or branches."""
-    groups: list[Sequence[ast.expr]] = []
-    match node:
-        case ast.Call(args=args, keywords=keywords):
-            groups = [args, [keyword.value for keyword in keywords]]
-        case ast.Tuple(elts=elts) | ast.List(elts=elts):
-            groups = [elts]
-        case ast.BinOp(
-            op=ast.Sub() | ast.Div() | ast.FloorDiv() | ast.MatMult() | ast.Mod() | ast.Pow()
-        ):
-            groups = [[node.left, node.right]]
-        case ast.IfExp(body=body, orelse=orelse):
-            groups = [[body, orelse]]
-    # an argument needs no parentheses
-    text_of = code.atom if isinstance(node, ast.BinOp | ast.IfExp) else code.text
-    for group in groups:
-        items = [item for item in group if not isinstance(item, ast.Starred)]
-        for item, partner in combinations(items[:SWAPPED], 2):
-            if code.text(item) != code.text(partner):
-                yield "swap", 1, {item: text_of(partner), partner: text_of(item)}
-
-
-def statements(code: CodePart, node: ast.AST) -> Changes:
-    """Yield edits that replace a statement by `pass`, or return a function's last value."""
-    match node:
-        case ast.Expr() | ast.AugAssign() | ast.Assign() | ast.If() if node is not code.root:
-            yield "statement", 3, {node: "pass"}
-        case ast.FunctionDef(
-            body=[
-                *_,
-                ast.Expr(value=value) | ast.Assign(targets=[ast.Name(), *_], value=value) as last,
-            ]
-        ):
-            if not is_docstring(last):
-                yield "return", 1, {last: f"return {code.text(value)}"}
-
-
-RULES: Sequence[Callable[[CodePart, ast.AST], Changes]] = (
-    gates,
-    operators,
-    calls,
-    orders,
-    constants,
-    names,
-    statements,
-)
 
 
 def candidates(

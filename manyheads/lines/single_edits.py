@@ -1,302 +1,19 @@
-"""Single edits of the parts of an attempt that its failed calls reach.
+"""Single edits of a part of an attempt.
 
-Parts are functions, methods and the statements beside them. An edit adds or removes a call or an
-argument, replaces a call by its sibling, or changes a constant, an operator or a name.
+An edit adds or removes a call or an argument, replaces a call by its sibling, changes a constant,
+an operator or a name, or swaps two arguments.
 """
 
 from __future__ import annotations
 
 import ast
 import re
-from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
-from itertools import accumulate, combinations, permutations, product
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from itertools import combinations, product
 
-from ..submission.source import Source, printable
+from .code_parts import Changes, CodePart, is_docstring
 
-NAMES = 40  # the most names of a part, and attributes of a class, that replace others
-SHOWN = 160  # the most characters of a line in an edit's description
-# expressions that need no parentheses as an operand or a receiver
-_ATOMS = (ast.Name, ast.Attribute, ast.Call, ast.Subscript, ast.Constant, ast.List, ast.Dict)
-# nodes and fields that are not edited: they compute nothing
-_LEFT_OUT = (ast.JoinedStr, ast.Raise, ast.Import, ast.ImportFrom, ast.Global, ast.Nonlocal)
-_NO_CODE = ("annotation", "returns", "decorator_list", "type_params", "msg")
-
-# The category and tier of an edit, and the new text of each changed node. A tier says how late an
-# edit is tried: from 0, a mistake that most attempts make, to 4, a rare one. The key type is Any
-# because a mapping is invariant in its keys.
-Change = tuple[str, int, Mapping[Any, str]]
-Changes = Iterator[Change]
-
-
-@dataclass(frozen=True)
-class LineEdit:
-    """A small change of a text.
-
-    Attributes:
-        category: The group of similar edits to which it belongs.
-        tier: How late it is tried: edits of tier 0 come first.
-        line: The first line of the text that it changes, or 0 if it changes nothing.
-        before: The text before the edit.
-        after: The text after it.
-    """
-
-    category: str
-    tier: int
-    line: int
-    before: str
-    after: str
-
-    @property
-    def described(self) -> str:
-        """The changed lines before and after the edit, for the instructor."""
-        old_lines = _changed_lines(self.before, self.after)
-        return f"{old_lines} → {_changed_lines(self.after, self.before)}"
-
-
-def _changed_lines(text: str, other_text: str) -> str:
-    """Return the lines of `text` from its first to its last difference from the other text.
-
-    The lines are joined to one, which is cut after SHOWN characters.
-    """
-    lines, other_lines = text.split("\n"), other_text.split("\n")
-    start = _equal_at_start(lines, other_lines)
-    # The line at `start` differs: only the lines after it may be equal at the end.
-    equal_at_end = _equal_at_start(lines[start + 1 :][::-1], other_lines[start + 1 :][::-1])
-    changed_lines = lines[start : len(lines) - equal_at_end]
-    summary = printable(" ".join(line.strip() for line in changed_lines))
-    return summary if len(summary) <= SHOWN else f"{summary[: SHOWN - 1]}…"
-
-
-def _equal_at_start(lines: Sequence[object], other_lines: Sequence[object]) -> int:
-    """Return with how many equal lines both lists begin."""
-    count = 0
-    for line, other_line in zip(lines, other_lines, strict=False):
-        if line != other_line:
-            break
-        count += 1
-    return count
-
-
-@dataclass(frozen=True, eq=False)
-class CodePart:
-    """A part of the text whose nodes may be edited: a function, or a statement outside of all.
-
-    Attributes:
-        source: The whole text.
-        data: The whole text in UTF-8.
-        starts: The index in `data` at which each line begins, as the syntax tree counts lines.
-        root: The node of the part.
-        attributes: The attributes of self, each with the text of the function whose call made it,
-            or "" if its value is not a call.
-    """
-
-    source: Source
-    data: bytes
-    starts: Sequence[int]
-    root: ast.stmt
-    attributes: Mapping[str, str]
-
-    def span(self, node: ast.AST) -> tuple[int, int]:
-        """Return the indices in `data` at which a node begins and ends."""
-        return _span(node, self.starts)
-
-    def text(self, node: ast.AST) -> str:
-        """Return the text of a node."""
-        start, end = self.span(node)
-        return self.data[start:end].decode()
-
-    def atom(self, node: ast.AST) -> str:
-        """Return the text of a node, in parentheses if a neighbour could split it."""
-        return self.text(node) if isinstance(node, _ATOMS) else f"({self.text(node)})"
-
-    def edit(self, category: str, tier: int, new_texts: Mapping[ast.AST, str]) -> LineEdit:
-        """Return the edit of the whole text that replaces these nodes by new texts."""
-        data, line = self.data, 0
-        # From the last node to the first: a replacement moves only the text behind it.
-        for node in sorted(new_texts, key=self.span, reverse=True):
-            start, end = self.span(node)
-            old, new = self.data[start:end], new_texts[node].encode()
-            if new != old:
-                data = data[:start] + new + data[end:]
-                unchanged = _equal_at_start(old.splitlines(True), new.splitlines(True))
-                line = node.lineno + unchanged  # type: ignore[attr-defined]
-        return LineEdit(category, tier, line, self.source.text, data.decode())
-
-    @cached_property
-    def parents(self) -> dict[ast.AST, ast.AST]:
-        """The nodes that may be edited, each with its parent."""
-        return dict(_nodes_with_parents(self.root, self.root))
-
-    @cached_property
-    def nodes(self) -> list[ast.AST]:
-        """The nodes that may be edited, in the order of the text, outer ones first."""
-        spans = {node: self.span(node) for node in self.parents if hasattr(node, "lineno")}
-        return sorted(spans, key=lambda node: (spans[node][0], -spans[node][1]))
-
-    @cached_property
-    def names(self) -> list[str]:
-        """The parameters and then the assigned names, at most NAMES, without self and _."""
-        nodes = list(ast.walk(self.root))
-        names = [node.arg for node in nodes if isinstance(node, ast.arg)]
-        assigned = (node for node in nodes if isinstance(node, ast.Name))
-        names += [node.id for node in assigned if isinstance(node.ctx, ast.Store)]
-        return [name for name in dict.fromkeys(names) if name not in ("self", "_")][:NAMES]
-
-    @cached_property
-    def pairs(self) -> set[tuple[str, str]]:
-        """Pairs of names that are assigned together, or are parameters of one function.
-
-        Each pair occurs in both orders.
-        """
-        # `names` bounds the pairs of a node, and a text may have thousands of such nodes.
-        names = frozenset(self.names)
-        pairs: set[tuple[str, str]] = set()
-        for node in self.nodes:
-            bound: set[str] = set()
-            if isinstance(node, ast.Tuple | ast.List) and isinstance(node.ctx, ast.Store):
-                bound = {target.id for target in node.elts if isinstance(target, ast.Name)}
-            elif isinstance(node, ast.FunctionDef | ast.Lambda):
-                bound = {parameter.arg for parameter in node.args.args}
-            pairs.update(permutations(names & bound, 2))
-        return pairs
-
-
-def _nodes_with_parents(node: ast.AST, outer: ast.AST) -> Iterator[tuple[ast.AST, ast.AST]]:
-    """Yield the nodes whose text may be edited, each with its parent.
-
-    Annotations, messages and docstrings are left out.
-    """
-    yield node, outer
-    for name, value in ast.iter_fields(node):
-        if name in _NO_CODE:
-            continue
-        for child in value if isinstance(value, list) else [value]:
-            if isinstance(child, _LEFT_OUT) or not isinstance(child, ast.AST):
-                continue
-            if not is_docstring(child):
-                yield from _nodes_with_parents(child, node)
-
-
-def _span(node: Any, starts: Sequence[int]) -> tuple[int, int]:
-    """Return the indices of bytes at which a node with a position begins and ends.
-
-    Args:
-        node: The node.
-        starts: The index at which each line begins.
-    """
-    start = starts[node.lineno - 1] + node.col_offset
-    return start, starts[node.end_lineno - 1] + node.end_col_offset
-
-
-def name_of(node: ast.Call) -> str:
-    """Return the last part of the name of the called function, "" if it has none."""
-    if isinstance(node.func, ast.Attribute):
-        return node.func.attr
-    return getattr(node.func, "id", "")
-
-
-def is_docstring(node: ast.AST) -> bool:
-    """Return whether this is a statement that consists of a constant."""
-    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
-
-
-def parts_of(source: Source, targets: Collection[str]) -> Iterator[CodePart]:
-    """Yield the parts that may run in calls of these functions and classes.
-
-    If no target is defined in the text, every function and class counts as called.
-    """
-    data, statements = source.text.encode(), source.statements
-    starts = list(accumulate((len(line) + 1 for line in data.split(b"\n")), initial=0))
-    reached = _reached(statements, targets)
-    for statement in statements:
-        if isinstance(statement, ast.ClassDef):
-            if statement.name in reached:
-                attributes = _attributes(statement, data, starts)
-                for member in statement.body:
-                    if _may_run(member, reached):
-                        yield CodePart(source, data, starts, member, attributes)
-        elif not isinstance(statement, ast.FunctionDef) or statement.name in reached:
-            yield CodePart(source, data, starts, statement, {})
-
-
-def _may_run(member: ast.stmt, reached: Collection[str]) -> bool:
-    """Return whether a member of a reached class may run.
-
-    Python calls methods such as __init__, PyTorch calls forward, and a statement outside of methods
-    runs with its class.
-    """
-    if not isinstance(member, ast.FunctionDef):
-        return True
-    return member.name in reached or member.name == "forward" or member.name.startswith("__")
-
-
-def _attributes(statement: ast.ClassDef, data: bytes, starts: Sequence[int]) -> dict[str, str]:
-    """Return for each attribute of self the text of the function whose call is its value.
-
-    The text is "" if the value is not a call. At most NAMES attributes are returned.
-    """
-    makers: dict[str, str] = {}
-    for node in ast.walk(statement):
-        match node:
-            case ast.Assign(targets=targets, value=value):
-                maker = ""
-                if isinstance(value, ast.Call):
-                    start, end = _span(value.func, starts)
-                    maker = data[start:end].decode()
-                for target in targets:
-                    match target:
-                        case ast.Attribute(value=ast.Name(id="self"), attr=attr):
-                            makers.setdefault(attr, maker)
-            case ast.Call(
-                func=ast.Attribute(attr="register_buffer"), args=[ast.Constant(value=name), *_]
-            ):
-                makers[str(name)] = "register_buffer"
-    return dict(list(makers.items())[:NAMES])
-
-
-def _reached(statements: Sequence[ast.stmt], targets: Collection[str]) -> set[str]:
-    """Return the targets, and the names of all definitions that they use, directly or not.
-
-    If no target is defined, every defined name is a target.
-    """
-    bodies = _definitions(statements)
-    waiting = [target for target in targets if target in bodies] or list(bodies)
-    reached: set[str] = set()
-    looked_at: set[ast.stmt] = set()  # a statement may have thousands of names: a = b = c = …
-    while waiting:
-        name = waiting.pop()
-        new = set() if name in reached else {*bodies[name]} - looked_at
-        reached.add(name)
-        looked_at |= new
-        used = (
-            getattr(node, "id", getattr(node, "attr", ""))
-            for body in new
-            for node in ast.walk(body)
-        )
-        waiting += [used_name for used_name in used if used_name in bodies]
-    return reached
-
-
-def _definitions(statements: Sequence[ast.stmt]) -> Mapping[str, Sequence[ast.stmt]]:
-    """Return for each name of the module or of a class the statements that define it."""
-    definitions: dict[str, list[ast.stmt]] = defaultdict(list)
-    for statement in statements:
-        members = statement.body if isinstance(statement, ast.ClassDef) else []
-        for member in (statement, *members):
-            # An assignment may give a function another name.
-            nodes: Sequence[ast.AST] = [member]
-            if isinstance(member, ast.Assign):
-                nodes = member.targets
-            for node in nodes:
-                if name := getattr(node, "id", getattr(node, "name", "")):
-                    definitions[name].append(member)
-    return definitions
-
-
+SWAPPED = 6  # the most items of which all pairs are swapped
 # The methods, or functions of a module, that replace another one.
 _SIBLINGS = {
     "view": "reshape",
@@ -335,21 +52,20 @@ _FORGOTTEN = {
     "register_buffer": "persistent=False",
 }
 # The keyword arguments that are removed from calls.
-_REMOVED_KEYWORDS = {
-    "dim",
-    "keepdim",
-    "bias",
-    "diagonal",
-    "scale",
-    "dropout_p",
-    "attn_mask",
-    "persistent",
-    "requires_grad",
-}
-_SHAPING = ("view", "reshape", "flatten", "unflatten", "contiguous", "unfold")
+_REMOVED_KEYWORDS = (
+    "dim keepdim bias diagonal scale dropout_p attn_mask persistent requires_grad".split()
+)
+_SHAPING = "view reshape flatten unflatten contiguous unfold".split()
 _MOVES = (".transpose(1, 2)", ".transpose(-2, -1)")
 _LAYERS = ("Dropout", "Linear")
-_MODULES = ("torch", "math", "F", "nn", "np", "numpy", "functional", "einops")
+_MODULES = "torch math F nn np numpy functional einops".split()
+
+
+def name_of(node: ast.Call) -> str:
+    """Return the last part of the name of the called function, "" if it has none."""
+    if isinstance(node.func, ast.Attribute):
+        return node.func.attr
+    return getattr(node.func, "id", "")
 
 
 def is_of_dropout(name: str) -> bool:
@@ -388,7 +104,7 @@ def calls(code: CodePart, node: ast.AST) -> Changes:
     value may be moved, and a layer applied to it.
     """
     match node:
-        case ast.Call(func=func, args=args):
+        case ast.Call(func, args):
             yield from _removals(code, node)
             if isinstance(func, ast.Attribute):
                 yield from _siblings(code, node, func)
@@ -397,22 +113,22 @@ def calls(code: CodePart, node: ast.AST) -> Changes:
                 yield from _scalings(code, node, next(named_args, None))
             if isinstance(func, ast.Attribute) and func.attr in _SHAPING:
                 yield from _before_shaping(code, node, func)
-        case ast.Attribute(attr="T" | "mT" | "H" | "mH", value=value):
+        case ast.Attribute(value, "T" | "mT" | "H" | "mH"):
             yield "call", 1, {node: code.atom(value)}
-        case ast.BinOp(left=left, op=ast.MatMult(), right=right):
-            yield from (
-                ("call", 2, {factor: code.atom(factor) + _MOVES[1]}) for factor in (left, right)
-            )
+        case ast.BinOp(left, ast.MatMult(), right):
+            for factor in (left, right):
+                yield "call", 2, {factor: code.atom(factor) + _MOVES[1]}
             yield from _scalings(code, node, left)
             yield "call", 4, {node: f"{code.atom(node)}.softmax(dim=-1)"}
-        case ast.Return(value=value) | ast.Assign(value=value):
+        case ast.Return(value) | ast.Assign(_, value):
             if isinstance(value, ast.Name | ast.Call | ast.BinOp | ast.Attribute | ast.Subscript):
                 yield from _calls_on_value(code, value)
 
 
 def _calls_on_value(code: CodePart, value: ast.expr) -> Changes:
     """Yield edits that move the axes of a value, or apply a layer of self to it."""
-    yield from (("call", 3, {value: code.atom(value) + move}) for move in _MOVES)
+    for move in _MOVES:
+        yield "call", 3, {value: code.atom(value) + move}
     for name, maker in code.attributes.items():
         if maker.split(".")[-1] in _LAYERS:
             yield "layer", 3, {value: f"self.{name}({code.text(value)})"}
@@ -453,7 +169,8 @@ def _siblings(code: CodePart, node: ast.Call, func: ast.Attribute) -> Changes:
     """Yield edits that call one of the _SIBLINGS instead; for tril and triu, other diagonals."""
     name, stem = func.attr, code.text(func).removesuffix(func.attr)
     siblings = _SIBLINGS.get(name, "").split()
-    yield from (("call", 1, {func: stem + sibling}) for sibling in siblings)
+    for sibling in siblings:
+        yield "call", 1, {func: stem + sibling}
     if name not in ("tril", "triu"):
         return
     # A function of a module has the matrix as its first argument, a method as its receiver.
@@ -474,7 +191,8 @@ def _before_shaping(code: CodePart, node: ast.Call, func: ast.Attribute) -> Chan
     receiver, suffix = code.atom(func.value), code.text(node)[len(code.text(func)) :]
     name = "reshape" if func.attr == "view" else func.attr
     yield "call", 1, {node: f"{receiver}.contiguous().{func.attr}{suffix}"}
-    yield from (("call", 2, {node: f"{receiver}{move}.{name}{suffix}"}) for move in _MOVES)
+    for move in _MOVES:
+        yield "call", 2, {node: f"{receiver}{move}.{name}{suffix}"}
     yield "call", 2, {node: f"{code.text(node)}{_MOVES[0]}"}
     sizes = node.args
     if len(sizes) == 1 and isinstance(sizes[0], ast.Tuple):
@@ -502,7 +220,7 @@ LONGEST_EQUATION = 80  # characters
 # of 4,301 digits
 LARGEST = 2**63
 _AXES = (-1, -2, 1, 2, 0, 3, -3)
-_AXIS_KEYWORDS = ("dim", "dims", "axis", "diagonal", "dim0", "dim1")
+_AXIS_KEYWORDS = "dim dims axis diagonal dim0 dim1".split()
 _MASKED = ("masked_fill", "masked_fill_", "where")
 _FILLING = (*_MASKED, "full", "full_like", "fill_")
 # The operators that replace an operator, in the order in which they are tried.
@@ -535,32 +253,30 @@ def operators(code: CodePart, node: ast.AST) -> Changes:
     """
     replacements = _replacements(node)
     match node:
-        case ast.Compare(left=left, ops=[_], comparators=[right]):
+        case ast.Compare(left, [_], [right]):
             yield from (
                 ("comparison", 1, {node: f"{code.atom(left)} {operator} {code.atom(right)}"})
                 for operator in replacements
             )
-        case ast.BinOp(left=left, op=op, right=right):
+        case ast.BinOp(left, op, right):
             left_text, right_text = code.atom(left), code.atom(right)
-            yield from (
-                ("operator", 1, {node: f"({left_text} {operator} {right_text})"})
-                for operator in replacements
-            )
+            for operator in replacements:
+                yield "operator", 1, {node: f"({left_text} {operator} {right_text})"}
             if isinstance(op, _SCALES):
                 yield "operand", 1, {node: left_text}
                 yield "operand", 3, {node: right_text}
             if isinstance(op, ast.Div | ast.Mult):
                 exponent = 0.5 if isinstance(op, ast.Div) else -0.5
                 yield "scale", 1, {right: f"({right_text} ** {exponent})"}
-        case ast.UnaryOp(op=ast.USub() | ast.Invert() | ast.Not(), operand=operand):
+        case ast.UnaryOp(ast.USub() | ast.Invert() | ast.Not(), operand):
             yield "sign", 1, {node: code.atom(operand)}
-        case ast.AugAssign(target=target, value=value):
+        case ast.AugAssign(target, _, value):
             yield from (
                 ("operator", 1, {node: f"{code.text(target)} {operator}= {code.atom(value)}"})
                 for operator in replacements
             )
             yield "operator", 3, {node: f"{code.text(target)} = {code.atom(value)}"}
-        case ast.If(test=test) | ast.IfExp(test=test) | ast.While(test=test):
+        case ast.If(test) | ast.IfExp(test) | ast.While(test):
             yield "comparison", 2, {test: f"not ({code.text(test)})"}
         case ast.Call():
             yield from _mask_edits(code, node)
@@ -584,7 +300,8 @@ def _mask_edits(code: CodePart, node: ast.Call) -> Changes:
         masks = args[:1]
     elif masks or name == "scaled_dot_product_attention":
         masks = args[3:] or args[-1:]  # the arguments before are q, k and v
-    yield from (("sign", 1, {mask: f"~{code.atom(mask)}"}) for mask in masks)
+    for mask in masks:
+        yield "sign", 1, {mask: f"~{code.atom(mask)}"}
     for value in node.args if name in _FILLING else ():
         if not (isinstance(value, ast.UnaryOp) and isinstance(value.op, ast.USub)):
             yield "sign", 2, {value: f"-{code.atom(value)}"}
@@ -667,21 +384,20 @@ def names(code: CodePart, node: ast.AST) -> Changes:
     Attributes are similar if calls of the same function made both, or if no call made either.
     """
     match node:
-        case ast.Name(id=name, ctx=ast.Load()) if name in code.names:
+        case ast.Name(name, ast.Load()) if name in code.names:
             for replacement in code.names:
                 if replacement != name:
                     is_near = (name, replacement) in code.pairs or _look_alike(name, replacement)
                     yield "name", 2 if is_near else 4, {node: replacement}
             yield from _sizes_of_self(code, node)
-        case ast.Attribute(value=ast.Name(id="self"), attr=attr, ctx=ast.Load()) if (
-            attr in code.attributes
-        ):
+        case ast.Attribute(ast.Name("self"), attr, ast.Load()) if attr in code.attributes:
             maker = code.attributes[attr]
             for attribute, maker_of_attribute in code.attributes.items():
                 if attribute != attr and maker_of_attribute == maker:
                     yield "attribute", 2, {node: f"self.{attribute}"}
             if not maker:
-                yield from (("attribute", 4, {node: name}) for name in code.names)
+                for name in code.names:
+                    yield "attribute", 4, {node: name}
 
 
 def _sizes_of_self(code: CodePart, node: ast.Name) -> Changes:
@@ -705,3 +421,77 @@ def _look_alike(name: str, other_name: str) -> bool:
     if len(name) != len(other_name) or name.isupper() != other_name.isupper():
         return False
     return sum(letter != second for letter, second in zip(name, other_name, strict=True)) == 1
+
+
+def gates(code: CodePart, node: ast.AST) -> Changes:
+    """Yield edits that add or remove a condition on training mode, such as around a dropout.
+
+    Forgotten arguments and a forgotten super().__init__() are added, too.
+    """
+    match node:
+        case ast.IfExp(_, body, orelse):
+            yield "gate", 1, {node: code.atom(body)}
+            yield "gate", 1, {node: code.atom(orelse)}
+        case ast.Call():
+            yield from arguments(code, node)
+        case ast.Assign([target, *_], value) if is_of_dropout(code.text(target)):
+            yield "gate", 2, {value: f"{code.atom(value)} if self.training else 0.0"}
+        case ast.If(test):
+            yield "gate", 2, {test: "True"}
+            yield "gate", 3, {test: f"({code.text(test)}) and self.training"}
+        case ast.FunctionDef("__init__", _, body) if "super()" not in code.text(node):
+            code_statements = (statement for statement in body if not is_docstring(statement))
+            start = next(code_statements, body[-1])
+            # Python allows no compound statement after a semicolon.
+            is_compound = isinstance(start, ast.If | ast.For | ast.With | ast.While | ast.Try)
+            separator = f"\n{' ' * start.col_offset}" if is_compound else "; "
+            yield "super", 0, {start: f"super().__init__(){separator}{code.text(start)}"}
+
+
+def orders(code: CodePart, node: ast.AST) -> Changes:
+    """Yield edits that swap two arguments, operands, sizes of a shape, or branches."""
+    groups: list[Sequence[ast.expr]] = []
+    match node:
+        case ast.Call(_, args, keywords):
+            groups = [args, [keyword.value for keyword in keywords]]
+        case ast.Tuple(elts) | ast.List(elts):
+            groups = [elts]
+        case ast.BinOp(
+            op=ast.Sub() | ast.Div() | ast.FloorDiv() | ast.MatMult() | ast.Mod() | ast.Pow()
+        ):
+            groups = [[node.left, node.right]]
+        case ast.IfExp(_, body, orelse):
+            groups = [[body, orelse]]
+    # an argument needs no parentheses
+    text_of = code.atom if isinstance(node, ast.BinOp | ast.IfExp) else code.text
+    for group in groups:
+        items = [item for item in group if not isinstance(item, ast.Starred)]
+        for item, partner in combinations(items[:SWAPPED], 2):
+            if code.text(item) != code.text(partner):
+                yield "swap", 1, {item: text_of(partner), partner: text_of(item)}
+
+
+def statements(code: CodePart, node: ast.AST) -> Changes:
+    """Yield edits that replace a statement by `pass`, or return a function's last value."""
+    match node:
+        case ast.Expr() | ast.AugAssign() | ast.Assign() | ast.If() if node is not code.root:
+            yield "statement", 3, {node: "pass"}
+        case ast.FunctionDef(
+            body=[
+                *_,
+                ast.Expr(value) | ast.Assign([ast.Name(), *_], value) as last,
+            ]
+        ):
+            if not is_docstring(last):
+                yield "return", 1, {last: f"return {code.text(value)}"}
+
+
+RULES: Sequence[Callable[[CodePart, ast.AST], Changes]] = (
+    gates,
+    operators,
+    calls,
+    orders,
+    constants,
+    names,
+    statements,
+)

@@ -19,18 +19,18 @@ from ..checks.runner import cast
 from ..course import Exercise
 from ..diagnosis.fault_dictionary import FaultDictionary, differs
 from ..diagnosis.fingerprint import comparable_fingerprint
-from ..diagnosis.observed_reply import ObservedReply, summarise_copies
+from ..diagnosis.observed_reply import summarise_copies
 from ..judge.attempt_runner import AttemptRunner
 from ..judge.attribution import assemble, assemble_uncalled
-from ..judge.exception_advice import are_the_cause, as_note, stopped_parts, suggest
+from ..judge.exception_advice import suggest
+from ..judge.parts_not_run import are_the_cause, as_note, stopped_parts
 from ..judge.prove_line import EditedAttempts, IsRight
 from ..judge.public_calls import (
     Attempt,
+    PublicCalls,
     ask_public_calls,
     name_misconceptions,
-    observe_call,
     public_outcome,
-    run_visible_checks,
 )
 from ..lines.search import Bounds, OutOfTime
 from ..result import ExerciseResult, Outcome, ProvedLine
@@ -67,7 +67,7 @@ def check_attempt(
         source: Its text; it is missing if it is not available.
         exercise: Its row of course.yaml, or None if only the fault dictionary is known.
     """
-    replies = ask_public_calls(dictionary, attempt, source, exercise)
+    replies = ask_public_calls(PublicCalls(dictionary, attempt), source, exercise)
     return assemble(exercise, source, dictionary, replies, name_misconceptions(replies))
 
 
@@ -99,21 +99,16 @@ def prove_own_lines(
         )
 
     def checks_pass(edited: AttemptRunner, ids: Sequence[str]) -> bool:
-        observed: dict[int, ObservedReply] = {}
-        for visible in run_visible_checks(dictionary, edited, observed, ids):
+        calls = PublicCalls(dictionary, edited)
+        for visible in calls.run_visible_checks(ids):
             if visible.ended is End.TIMEOUT:
                 raise OutOfTime
             if not visible.passed:
                 return False
         # One edit is enough only if the replies that decide no visible check are right, too.
-        remaining_calls = (
-            ()
-            if ids
-            else (i for check in dictionary.checks for i in check.calls if i not in observed)
-        )
-        return not any(
-            differs(dictionary, i, observe_call(dictionary, i, edited).actual)
-            for i in remaining_calls
+        return bool(ids) or not any(
+            differs(dictionary, index, observation.actual)
+            for index, observation in calls.observe_other_calls()
         )
 
     edits = EditedAttempts(attempt, outcomes, is_right, checks_pass).mended(bounds)
@@ -218,13 +213,8 @@ def check_source(
             return uncalled("error", f"It {describe_exception(raised, advice)}".rstrip())
         loaded = attempt.source  # with the parts that are not run again
         stopped = stopped_parts(loaded, attempt.stopped, describe_exception)
-        replies = ask_public_calls(
-            dictionary,
-            attempt,
-            loaded,
-            exercise,
-            explain_timeout=EndlessLoops(attempt).explain,
-        )
+        calls = PublicCalls(dictionary, attempt, EndlessLoops(attempt).explain)
+        replies = ask_public_calls(calls, loaded, exercise)
         if are_the_cause(loaded, attempt.stopped, attempt.transcript):
             return uncalled("error", stopped)
         attempt.close()

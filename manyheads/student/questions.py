@@ -30,8 +30,9 @@ from ..checks.runner import cast, map_call, target_of
 from ..course import Exercise
 from ..diagnosis.fault_dictionary import FaultDictionary
 from ..judge.redact_hidden_inputs import Axes
+from ..lines.code_parts import LineEdit
 from ..lines.search import candidates
-from ..lines.single_edits import LineEdit, name_of
+from ..lines.single_edits import name_of
 from ..submission import Source, lines_of, proved_line
 from ..submission.source import DEFINITIONS, printable
 from .example_calls import Example, examples, with_twin

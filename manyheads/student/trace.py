@@ -33,7 +33,8 @@ from ..checks.explain import describe_exception, explain, is_undefined, joined, 
 from ..checks.hidden_check import CheckFailed
 from ..checks.runner import cast
 from ..diagnosis.fingerprint import tensor_fingerprint
-from ..judge.exception_advice import stopped_parts, suggest
+from ..judge.exception_advice import suggest
+from ..judge.parts_not_run import stopped_parts
 from ..judge.redact_hidden_inputs import Axes
 from ..result import ExerciseResult
 from ..submission import Source, lines_of, proved_line

@@ -3,8 +3,8 @@
 The steps, in order:
 
 1. `collect_downloads` lists each download (`archives`), recognises the platform by the paths
-   (`platforms`), finds the student of each file (`roster_and_times`) and its exercise (`find`), and
-   writes OUT/<student>/<assignment>/NN_name.py with a journal (`intake_journal`).
+   (`download_layouts`), finds the student of each file (`roster_and_times`) and its exercise
+   (`find`), and writes OUT/<student>/<assignment>/NN_name.py with a journal (`intake_journal`).
 2. `find` lists the submissions in such a folder.
 3. `read` returns the attempt at one exercise as a `Source`, and `source` analyses its text.
 

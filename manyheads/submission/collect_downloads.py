@@ -26,6 +26,18 @@ from ..files import KeptContents
 from ..result import NOT_AS_IT_IS
 from . import ENDINGS, Unreadable, is_archive, printable_name, read_text
 from .archives import Reader, own_name
+from .download_layouts import (
+    CLONES,
+    FOLDERS,
+    Download,
+    HandIn,
+    Person,
+    all_ids,
+    depth_of,
+    person_called,
+    understood,
+    unwrapped,
+)
 from .find import Exercises, NotPlaced, place_of, plain
 from .intake_journal import (
     TIMESTAMP,
@@ -38,18 +50,6 @@ from .intake_journal import (
     paths_of,
     read_memory,
     refuse_links,
-)
-from .platforms import (
-    CLONES,
-    FOLDERS,
-    Download,
-    HandIn,
-    Person,
-    all_ids,
-    depth_of,
-    person_called,
-    understood,
-    unwrapped,
 )
 from .read import IntakeLimits, largest
 from .roster_and_times import ListedTimes, NoFolder, People, Roster

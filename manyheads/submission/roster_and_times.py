@@ -31,8 +31,8 @@ from ..course import Course
 from ..course.course_yaml import read_moment
 from ..course_fault import CourseFault
 from ..printable_text import visible_line
+from .download_layouts import ALONE, Person, person_called
 from .find import is_noise, is_reserved, is_student, plain, printable_name
-from .platforms import ALONE, Person, person_called
 
 _MOST_COLUMNS = 12  # that one sentence names
 _PUT = "Next: put it there, or give another in course.yaml (roster: FILE) or by --roster"

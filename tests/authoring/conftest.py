@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from manyheads.authoring.verify import plugin
-from manyheads.authoring.verify.plugin import HERE, Line, run_claims
+from manyheads.authoring.verify.run_claims import HERE, Line, run_claims
 from manyheads.course import load_course
 
 LinesOf = Callable[..., list[Line]]

@@ -11,18 +11,20 @@ import pytest
 
 from manyheads.authoring.release_exercises import write_release
 from manyheads.authoring.verify import plugin, test_bank
-from manyheads.authoring.verify.plugin import LOST, NOTHING, Line, verify_course
+from manyheads.authoring.verify.plugin import NOTHING
+from manyheads.authoring.verify.run_claims import LOST, Line, verify_course
 from manyheads.authoring.verify.wrong_programs import FaultBench
 from manyheads.box.connection import Box
-from manyheads.box.level import BoxUnavailable
+from manyheads.box.level_and_device import BoxUnavailable
 from manyheads.checks import runner
 from manyheads.checks.asserts import CheckFailed
 from manyheads.checks.runner import BrokenReference, Implementation
 from manyheads.course import Course, CourseError, Exercise, load_course
 from manyheads.course_fault import CourseFault
 from manyheads.judge import run_hidden_checks
+from manyheads.judge.collect_checks import GraderFault
 from manyheads.judge.nontrivial_answers import Probe
-from manyheads.judge.run_hidden_checks import Catalogue, GraderFault
+from manyheads.judge.run_hidden_checks import Catalogue
 from manyheads.lines.search import Bounds
 from manyheads.result import ProvedLine
 from tests.authoring.conftest import LinesOf
@@ -697,7 +699,7 @@ def assert_broken(lines: list[Line], expected: dict[str, list[str]]) -> None:
                 "title: You divided: wrongly",
             ),
             CourseError,
-            f"{TEXTS}:4: mapping values are not allowed in this context. Next: ",
+            f"{TEXTS}:4: mapping values are not allowed here. Next: ",
             id="words with a colon",
         ),
         pytest.param(
@@ -804,7 +806,7 @@ def assert_broken(lines: list[Line], expected: dict[str, list[str]]) -> None:
                 '  hint:\n    - "How many numbers are in',
             ),
             CourseError,
-            "counts_all has 'hint', which nothing reads",
+            "counts_all.hint: there is no such key; did you mean hints?",
             id="words with a misspelt entry",
         ),
         pytest.param(
@@ -814,10 +816,7 @@ def assert_broken(lines: list[Line], expected: dict[str, list[str]]) -> None:
                 '    - "One more."\n    - "How many numbers are in',
             ),
             CourseError,
-            (
-                "texts.yaml:3: counts_all, hints needs three hints: a question, a pointer, and "
-                "almost the answer"
-            ),
+            ("counts_all.hints: needs three hints: a question, a pointer, and almost the answer"),
             id="words with a fourth hint",
         ),
         pytest.param(
@@ -1112,7 +1111,7 @@ def test_a_process_that_is_lost_is_told(tiny_copy: Path) -> None:
 def test_a_file_of_claims_that_is_not_there_is_told(
     tiny_copy: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("manyheads.authoring.verify.plugin.CLAIMS", ["test_nothing.py"])
+    monkeypatch.setattr("manyheads.authoring.verify.run_claims.CLAIMS", ["test_nothing.py"])
     course = load_course(tiny_copy)
     with pytest.raises(CourseFault, match="could not run the claims"):
         verify_course(course, course.exercises, print, seeds=1, pairs=1)

@@ -156,6 +156,8 @@ def test_a_structure_that_lies_or_is_too_large_earns_nothing(
                 "strided a_secret tensor",
             )
         ),
+        ("builtin_function_or_method", "a method: are its brackets missing?"),
+        ("Softmax", "a layer, Softmax: it is made, and not called"),
         *(
             (output_kind, f"a {output_kind}")
             for output_kind in (

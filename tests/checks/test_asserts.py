@@ -18,7 +18,7 @@ from manyheads.checks.asserts import (
 )
 from manyheads.checks.hidden_check import AttemptRaised, CheckFailed, EditError, edit
 from manyheads.diagnosis import fingerprint
-from manyheads.diagnosis.fingerprint import LARGEST, project
+from manyheads.diagnosis.fingerprint import LARGEST, tensor_fingerprint
 
 
 def answered(value: torch.Tensor) -> Answer:
@@ -201,20 +201,25 @@ def test_a_text_that_stands_nowhere_or_in_several_places_is_refused(source: str)
 
 def test_equal_tensors_have_equal_projections_and_others_have_not() -> None:
     x = torch.arange(12.0).reshape(3, 4)
-    assert project(x) == project(x.clone())
-    assert project(x) != project(x + 1e-3)
-    assert project(x.masked_fill(x > 9, torch.nan)).extremes != project(x).extremes
+    assert tensor_fingerprint(x) == tensor_fingerprint(x.clone())
+    assert tensor_fingerprint(x) != tensor_fingerprint(x + 1e-3)
+    assert (
+        tensor_fingerprint(x.masked_fill(x > 9, torch.nan)).extremes
+        != tensor_fingerprint(x).extremes
+    )
 
 
 def test_a_tensor_that_is_larger_than_any_right_answer_is_known_by_its_size_alone(monkeypatch):
     monkeypatch.setattr(fingerprint, "_directions", None)  # no directions are drawn for it
     large = torch.zeros(LARGEST + 1, dtype=torch.uint8)
-    assert project(large) == project(large + 1)
-    assert project(large) != project(torch.zeros(LARGEST + 2, dtype=torch.uint8))
+    assert tensor_fingerprint(large) == tensor_fingerprint(large + 1)
+    assert tensor_fingerprint(large) != tensor_fingerprint(
+        torch.zeros(LARGEST + 2, dtype=torch.uint8)
+    )
 
 
 def test_what_sizes_a_student_chooses_is_not_kept() -> None:
     peak_before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     for length in range(LARGEST - 40, LARGEST):  # 32 MiB of directions each
-        project(torch.zeros(length))
+        tensor_fingerprint(torch.zeros(length))
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - peak_before < 400 << 10  # KiB

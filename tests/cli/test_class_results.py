@@ -798,3 +798,14 @@ def test_an_unknown_time_leads_in_no_circle(run_course: Run, here: Path) -> None
         "DOWNLOAD --times LIST" in output
     )
     assert output.count("course collect") == output.count("course collect DOWNLOAD --times LIST")
+
+
+def test_overrides_names_the_members_of_a_group(run_course: Run, here: Path) -> None:
+    (here / "roster.csv").write_text("id,group\nada,red\nbela,red\nchen,\ndara,\n=ewa,\n")
+    (here / "course.yaml").write_text(f"roster: roster.csv\n{COURSE}")
+    (here / "submitted" / "red").mkdir(parents=True)
+    (here / "overrides.yaml").write_text("- {student: red, exercise: mean, score: 1}\n")
+    completed = run_course("overrides", cwd=here)
+    assert completed.returncode == 2
+    output = " ".join((completed.stdout + completed.stderr).split())
+    assert "overrides.yaml:1: 'red' is a group, with ada and bela. Next: a row for each" in output

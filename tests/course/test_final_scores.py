@@ -372,7 +372,7 @@ GOOD = "- {student: ada, exercise: mean, score: 4}\n"
         pytest.param(
             "student: 007, exercise: mean, score: 1",
             3,
-            "student: Input should be a valid string (input: 7)",
+            "student: should be a text: write it in quotes (input: 7)",
             id="a number as a name",
         ),
         pytest.param(
@@ -472,6 +472,15 @@ def test_an_unknown_student_is_named_with_the_line_and_what_may_be_meant(decide:
         "student to the roster, which is FILE in `roster: FILE`"
     ) in message
     assert decisions.of_nobody({"ada"}, {"spread"}) == []
+
+
+def test_a_group_is_no_student_and_its_members_are_named(decide: Decide) -> None:
+    decisions = decide("- {student: red, exercise: mean, score: 4}\n")
+    groups = {"red": ["ada", "bela"]}
+    (message,) = decisions.of_nobody({"ada", "bela", "red"}, {"averages"}, groups)
+    assert message.endswith(
+        ":1: 'red' is a group, with ada and bela. Next: a row for each member in place of that line"
+    )
 
 
 def blocks(page: str) -> list[str]:

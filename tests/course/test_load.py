@@ -186,8 +186,36 @@ def test_the_box_is_told_every_limit_but_the_one_on_the_source_and_leaves_room_f
             "title: Averages\nl",
             "title: 3\nl",
             1,
-            "title: Input should be a valid string (input: 3)",
+            "title: should be a text: write it in quotes (input: 3)",
             id="a number as a title",
+        ),
+        pytest.param(
+            "title: Averages\nl",
+            "title:\nl",
+            1,
+            "title: nothing is written after it",
+            id="a title without a text",
+        ),
+        pytest.param(
+            "title: Averages\nl",
+            "title: ''\nl",
+            1,
+            "title: the text is empty (input: '')",
+            id="a title that is an empty text",
+        ),
+        pytest.param(
+            "points: 4",
+            "points: 0",
+            11,
+            "points: should be more than 0 (input: 0)",
+            id="no points",
+        ),
+        pytest.param(
+            "points: 4",
+            "points: four",
+            11,
+            "points: should be a number (input: 'four')",
+            id="points in letters",
         ),
         pytest.param(
             "title: Averages\nl",
@@ -208,7 +236,7 @@ def test_the_box_is_told_every_limit_but_the_one_on_the_source_and_leaves_room_f
             "2026-12-01 18:00:00 +01:00",
             "!!timestamp x",
             7,
-            "due: Input should be a valid string",
+            "due: should be a text: write it in quotes",
             id="a timestamp by its tag",
         ),
         pytest.param(
@@ -249,7 +277,7 @@ def test_a_bad_file_is_refused_with_the_line(
         ),
         pytest.param(
             "title: T\nassignments:\n  - {id: a, title: A, exercises: []}\n",
-            ":3: exercises: ",
+            ":3: exercises: should have at least 1 row",
             id="an assignment without exercises",
         ),
         pytest.param(
@@ -263,7 +291,7 @@ def test_a_bad_file_is_refused_with_the_line(
         pytest.param("title: " + "[" * 3000, "cannot be read as YAML", id="brackets in brackets"),
         pytest.param(
             "title: !!python/object:os.system x\n",
-            ":1: title: Input should be a valid string",
+            ":1: title: should be a text: write it in quotes",
             id="a Python tag",
         ),
         pytest.param(

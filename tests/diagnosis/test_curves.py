@@ -9,7 +9,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from manyheads.authoring.choose_recorded_calls import RecordedCall, RecordedCalls, recorded_curves
+from manyheads.authoring.choose_recorded_calls import RecordedCall, RecordedCalls
+from manyheads.authoring.record_pairs_and_sweeps import recorded_curves
 from manyheads.box.worker.messages import Call
 from manyheads.checks.runner import LocalRunner
 from manyheads.diagnosis.bank import Bank, ParametricMutant, sweeps_from_columns, sweeps_to_columns

@@ -21,14 +21,14 @@ import pytest
 
 from manyheads.box import open_box
 from manyheads.box.connection import Box
-from manyheads.box.level import Level
+from manyheads.box.level_and_device import Level
 from manyheads.course import Course, load_course
 from manyheads.judge.grade_submission import Judge, Settings
 from manyheads.report.class_summary import ClassView
-from manyheads.report.exports import FORMATS
 from manyheads.report.markdown import feedback_markdown
 from manyheads.report.pages import write_pages
 from manyheads.report.report_content import labels_of
+from manyheads.report.score_exports import FORMATS
 from manyheads.result import read_results, write_result
 from manyheads.submission import find_submissions
 

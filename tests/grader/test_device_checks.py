@@ -25,7 +25,8 @@ from manyheads.checks.runner import (
     namespace_of_source,
 )
 from manyheads.course import Exercise, load_course
-from manyheads.judge.run_hidden_checks import CheckRun, HiddenChecks
+from manyheads.judge.collect_checks import CheckRun
+from manyheads.judge.run_hidden_checks import HiddenChecks
 from tests.make import REPOSITORY
 
 EXERCISES = {exercise.id: exercise for exercise in load_course(REPOSITORY).assignments[0].exercises}

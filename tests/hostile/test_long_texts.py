@@ -22,7 +22,8 @@ from manyheads.checks.hidden_check import CheckOutcome, Layer
 from manyheads.checks.runner import Exchange
 from manyheads.diagnosis.evidence import guards_of
 from manyheads.judge import exception_advice
-from manyheads.judge.exception_advice import are_the_cause, suggest
+from manyheads.judge.exception_advice import suggest
+from manyheads.judge.parts_not_run import are_the_cause
 from manyheads.judge.public_findings import ChosenFailure, FunctionSummary, FunctionVerdict
 from manyheads.lines.search import LONGEST, LONGEST_LINES, MOST, candidates
 from manyheads.submission import Source

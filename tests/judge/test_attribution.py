@@ -17,7 +17,7 @@ from manyheads.judge.attribution import (
     function_result,
 )
 from manyheads.judge.locate_misconceptions import LocatedMisconception
-from manyheads.judge.public_calls import ask_public_calls, name_misconceptions
+from manyheads.judge.public_calls import PublicCalls, ask_public_calls, name_misconceptions
 from manyheads.judge.public_findings import FunctionVerdict
 from manyheads.result import Diagnosed
 from manyheads.submission import Source
@@ -117,7 +117,7 @@ def test_a_function_that_fails_a_hidden_check_alone_is_wrong(running_mean: Exerc
             "wrong_view",
             "split_heads",
             "splits channels into heads",
-            "At [0, 0, 1, 0] should be the number that the first argument has at [0, 1, 0]; yours "
+            "At [0, 0, 1, 0] should be the number that `x` has at [0, 1, 0]; yours "
             "is the one at [0, 0, 6]",
             id="a view in place of a transpose",
         ),
@@ -125,7 +125,7 @@ def test_a_function_that_fails_a_hidden_check_alone_is_wrong(running_mean: Exerc
             "merge_no_transpose",
             "merge_heads",
             "lays the heads side by side again, in order",
-            "At [0, 0, 6] should be the number that the first argument has at [0, 1, 0, 0]; yours "
+            "At [0, 0, 6] should be the number that `y` has at [0, 1, 0, 0]; yours "
             "is the one at [0, 0, 1, 0]",
             id="a transpose that is missing",
         ),
@@ -139,7 +139,7 @@ def test_of_failures_that_show_the_named_mistake_one_that_shows_an_origin_is_evi
     dictionary = read(exercise.fingerprints)
     mutant = next(mutant for mutant in load_bank(exercise).mutants if mutant.id == mutant_id)
     attempt = LocalRecordingRunner(mutant.namespace)
-    replies = ask_public_calls(dictionary, attempt, NO_TEXT, exercise)
+    replies = ask_public_calls(PublicCalls(dictionary, attempt), NO_TEXT, exercise)
     diagnosis = name_misconceptions(replies)
     result = assemble(exercise, NO_TEXT, dictionary, replies, diagnosis)
     assert mutant_id in [diagnosed.id for diagnosed in result.diagnosis]

@@ -3,7 +3,12 @@
 import pytest
 
 from manyheads.box.worker.result_structure import Form
-from manyheads.judge.definition_faults import return_order_advice
+from manyheads.judge.definition_faults import (
+    always_true_advice,
+    call_of_helper,
+    return_order_advice,
+    unused_result_advice,
+)
 from manyheads.submission import Source
 
 PAIR = Form("tuple", ("y", "cache"), (Form(), Form("opaque")))
@@ -32,3 +37,65 @@ def test_a_pair_in_the_other_order_is_seen_in_the_text(
     sentence = return_order_advice(Source("attempt.py", text), "M", form)
     assert sentence.startswith("The `return` on line 4") == is_exchanged
     assert bool(sentence) == is_exchanged
+
+
+MODULE = """class M(nn.Module):
+    def __init__(self):
+        self.proj = nn.Linear(3, 3)
+        self.kept = []
+    def forward(self, x):
+        {}
+        return x
+"""
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        pytest.param(
+            "self.proj(x)", "Nothing takes what self.proj(…) gives on line 6", id="a layer"
+        ),
+        pytest.param(
+            "x.masked_fill(m, 0)", "Nothing takes what .masked_fill(…) gives", id="a method"
+        ),
+        pytest.param("x.masked_fill_(m, 0)", "", id="in place"),
+        pytest.param("x = self.proj(x)", "", id="a result that is used"),
+        pytest.param("self.kept.append(x)", "", id="a method of a list"),
+        pytest.param("self.look(x)", "", id="no layer"),
+    ],
+)
+def test_a_result_that_nothing_takes_is_named(line: str, says: str) -> None:
+    sentence = unused_result_advice(Source("attempt.py", MODULE.format(line)), "M")
+    assert sentence.startswith(says)
+    assert bool(sentence) == bool(says)
+
+
+@pytest.mark.parametrize(
+    ("condition", "is_named"),
+    [
+        pytest.param('size == "small" or "medium"', True, id="a text behind or"),
+        pytest.param('size == "small" or size == "medium"', False, id="two comparisons"),
+        pytest.param('size or ""', False, id="an empty text"),
+    ],
+)
+def test_a_condition_that_is_always_true_is_named(condition: str, is_named: bool) -> None:
+    source = Source("attempt.py", f"def f(size):\n    if {condition}:\n        return 1\n")
+    assert ("line 2 is always true" in always_true_advice(source, "f")) == is_named
+
+
+HELPER = "def mask(T):\n    return ones(T)\ndef weights(s):\n    return mask(s)\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "line", "says"),
+    [
+        pytest.param(HELPER, "weights", 2, "mask was called on line 4.", id="one call"),
+        pytest.param(HELPER, "mask", 2, "", id="the function itself"),
+        pytest.param(HELPER, "weights", 4, "", id="a line of its own"),
+        pytest.param(
+            HELPER + "def more(s):\n    return mask(s)\n", "weights", 2, "", id="two calls"
+        ),
+    ],
+)
+def test_where_a_helper_that_raised_was_called(text: str, name: str, line: int, says: str) -> None:
+    assert call_of_helper(Source("attempt.py", text), name, line) == says

@@ -18,6 +18,7 @@ from pathlib import Path
 import pytest
 
 from manyheads.course import CourseError, load_course
+from manyheads.judge.collect_checks import GraderFault
 from manyheads.judge.judge_process import (
     GradePlan,
     WorkerLost,
@@ -25,7 +26,6 @@ from manyheads.judge.judge_process import (
     grade_all,
     open_judge,
 )
-from manyheads.judge.run_hidden_checks import GraderFault
 from manyheads.result import Result
 from manyheads.submission import Submission, find_submissions
 from tests import make

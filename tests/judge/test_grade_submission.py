@@ -100,10 +100,10 @@ def test_all_exercises_together_are_remembered_up_to_a_limit(repository, box, mo
     )
     judge = Judge(course, box, Settings(secret=b"secret", lines=False))
     result = judge.grade_attempt("s", first, first_attempt)
-    memory_size = judge._caches[first.id][1].size
+    memory_size = judge._caches[first.id, 0].size
     monkeypatch.setattr("manyheads.judge.grade_submission.MAX_CACHE_BYTES", 1)
     judge.grade_attempt("s", second, second_attempt)
-    assert judge._caches[first.id][1].size == 0 < memory_size
+    assert judge._caches[first.id, 0].size == 0 < memory_size
     again = judge.grade_attempt("t", first, Source("a.py", first_attempt.text + "# mine\n"))
     assert again.score == result.score
 

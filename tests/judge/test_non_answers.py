@@ -12,8 +12,9 @@ from manyheads.box.worker.messages import Build, Call
 from manyheads.box.worker.result_structure import Form
 from manyheads.checks.hidden_check import CheckOutcome
 from manyheads.checks.runner import Exchange, LocalRecordingRunner, LocalRunner
-from manyheads.judge.nontrivial_answers import AsksNothingError, kinds_of, missing_reply
-from manyheads.judge.run_hidden_checks import CheckRun, HiddenChecks
+from manyheads.judge.collect_checks import CheckRun
+from manyheads.judge.missing_answers import AsksNothingError, kinds_of, missing_reply
+from manyheads.judge.run_hidden_checks import HiddenChecks
 
 CHECKS = '''
 import torch

@@ -5,6 +5,8 @@ from collections.abc import Mapping
 import pytest
 
 from manyheads.box.worker.messages import Raised
+from manyheads.course.course_yaml import parse_signature
+from manyheads.judge.public_calls import name_arguments
 from manyheads.judge.public_findings import ChosenFailure, FunctionSummary, verdicts_of
 from manyheads.submission import Source
 
@@ -142,3 +144,31 @@ def test_a_function_is_right_so_far_if_its_check_was_stopped_and_unseen_if_never
         "so_far attend",
         "unseen",
     ]
+
+
+@pytest.mark.parametrize(
+    ("signature", "sentence", "says"),
+    [
+        pytest.param(
+            "(q: (T, C), block_q: bq, block_k: bk) -> (T, C)",
+            "another value of the third argument in eval mode",
+            "another value of `block_k` in eval mode",
+            id="a number",
+        ),
+        pytest.param(
+            "(q: (T, C), k: (T, C)) -> (T, C)",
+            "no gradient reaches the second argument of call 2",
+            "no gradient reaches `k` of call 2",
+            id="a tensor of a later call",
+        ),
+        pytest.param(
+            "(C)(x: (T, C)) -> (T, C)",
+            "an edit of the first argument in [1:]",
+            "an edit of `x` in [1:]",
+            id="the argument of forward",
+        ),
+    ],
+)
+def test_an_argument_has_its_name_in_the_exercise(signature: str, sentence: str, says: str) -> None:
+    assert name_arguments(sentence, [parse_signature(signature)]) == says
+    assert name_arguments(sentence, []) == sentence

@@ -15,8 +15,10 @@ from manyheads.box.worker.messages import Call, Output, Raised, Reply
 from manyheads.box.worker.wire import LENGTH, encode
 from manyheads.checks.hidden_check import CheckOutcome, Layer
 from manyheads.checks.runner import CheckQuestion, Exchange, Implementation, LocalRunner
+from manyheads.judge import run_hidden_checks
 from manyheads.judge.attempt_runner import LARGE, RememberingRunner, ReplayCache
-from manyheads.judge.run_hidden_checks import Check, CheckRun, run_checks, run_concurrently
+from manyheads.judge.collect_checks import Check, CheckRun
+from manyheads.judge.run_hidden_checks import run_checks, run_concurrently
 
 
 def reply(number: float) -> Reply:
@@ -51,15 +53,19 @@ class Doubling:
         raise AssertionError("asked alone")
 
 
-class Told(Check):  # its outcome tells what it ended with
-    def judged(self, error: BaseException | None, run: CheckRun) -> CheckOutcome:
-        return replace(
-            self.unattempted, evidence="" if error is None else f"{type(error).__name__}: {error}"
-        )
+@pytest.fixture(autouse=True)
+def outcome_has_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The outcome of a check tells what it ended with."""
+
+    def judged(check: Check, error: BaseException | None, run: CheckRun) -> CheckOutcome:
+        evidence = "" if error is None else f"{type(error).__name__}: {error}"
+        return replace(check.unattempted, evidence=evidence)
+
+    monkeypatch.setattr(run_hidden_checks, "judged", judged)
 
 
 def check_of(name: str, function: Callable[[Implementation], None]) -> Check:
-    return Told(f"test_{name}", function, CheckOutcome(name, name, Layer.VALUES, 1.0, ""))
+    return Check(f"test_{name}", function, CheckOutcome(name, name, Layer.VALUES, 1.0, ""))
 
 
 def asks(*numbers: int) -> Check:

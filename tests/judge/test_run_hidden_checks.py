@@ -14,7 +14,8 @@ from manyheads.box.worker.messages import Output, Raised, Reply
 from manyheads.checks.hidden_check import FAILED_ITSELF, CheckOutcome
 from manyheads.checks.runner import Exchange, LocalRecordingRunner, LocalRunner
 from manyheads.course import load_course
-from manyheads.judge.run_hidden_checks import CheckRun, GraderFault, HiddenChecks, collect_checks
+from manyheads.judge.collect_checks import CheckRun, GraderFault, collect_checks
+from manyheads.judge.run_hidden_checks import HiddenChecks
 from tests.make import run
 
 CHECKS = '''
@@ -184,8 +185,8 @@ HEAD = (
             id="points as a text",
         ),
         pytest.param(
-            "check(points=1, layer='values')",
-            ":7: ValueError: layer='values': a check has one of Layer.SHAPE, Layer.FINITE",
+            "check(points=1, layer='value')",
+            ":7: ValueError: layer='value': a check has one of shape, finite, causality, values",
             id="a layer that is none",
         ),
         pytest.param(
@@ -198,8 +199,24 @@ HEAD = (
         ),
         pytest.param(
             '@marked\ndef test_f(attempt, tmp_path):\n    "f"',
-            "asks for tmp_path: a check is given attempt, reference, draw only",
-            id="another fixture",
+            "asks for tmp_path: a check is given attempt, reference, draw and the fixtures of its",
+            id="a fixture of pytest's",
+        ),
+        pytest.param(
+            "@pytest.fixture\ndef x(tmp_path):\n    pass\n"
+            '@marked\ndef test_f(attempt, x):\n    "f"',
+            "asks for tmp_path: a check is given attempt, reference, draw and the fixtures of its",
+            id="a fixture that needs one of pytest's",
+        ),
+        pytest.param(
+            '@pytest.fixture\ndef x(draw):\n    yield draw(3)\n@marked\ndef test_f(x):\n    "f"',
+            "test_f: its fixture x yields: let it return",
+            id="a fixture that yields",
+        ),
+        pytest.param(
+            "CONTRACT = [lambda attempt: 0]",
+            "<lambda> needs to be a function with @check",
+            id="a contract of no checks",
         ),
     ],
 )
@@ -291,7 +308,8 @@ from pathlib import Path
 from manyheads.checks.runner import LocalRunner
 from manyheads.checks.runner import LocalRecordingRunner
 from manyheads.judge import run_hidden_checks
-from manyheads.judge.run_hidden_checks import CheckRun, HiddenChecks
+from manyheads.judge.collect_checks import CheckRun
+from manyheads.judge.run_hidden_checks import HiddenChecks
 
 right = {"f": lambda: torch.tensor(7.0)}
 file = Path("test_hangs.py").resolve()
@@ -330,3 +348,69 @@ def test_a_missing_file_of_checks_is_named_with_what_asks_for_it(tiny_copy: Path
     ):
         collect_checks([exercise.checks])
     assert capfd.readouterr() == ("", "")
+
+
+WITH_FIXTURES = '''
+import pytest
+from manyheads.checks import check, expect, function_contract
+
+SIZES = {"T": [5], "C": [7]}
+
+
+def arguments(draw):
+    return {"f": {"x": draw(2, 3)}}
+
+
+@check(points=1, layer="shape")
+def test_shape(attempt, sizes, x):
+    """keeps the shape"""
+    expect(attempt.f(x).shape == (sizes.T, sizes.C), "another shape")
+
+
+CONTRACT = function_contract(arguments, 0.5, dtype=("keeps the dtype", "Which dtype?"), device="")
+
+
+@check(points=1, layer="values")
+def test_last(attempt, x):
+    """comes last"""
+    expect((attempt.f(x) == x).all(), "other numbers")
+'''
+CONFTEST = """
+import pytest
+
+
+@pytest.fixture
+def sizes(request, draw):
+    return draw.sizes(**request.module.SIZES)
+
+
+@pytest.fixture
+def x(draw, sizes):
+    return draw(sizes.T, sizes.C)
+"""
+
+
+def with_fixtures(folder, f):
+    """The outcomes of checks with fixtures and a contract, for an attempt that does this."""
+    (folder / "conftest.py").write_text(CONFTEST)
+    file = folder / "test_f.py"
+    file.write_text(WITH_FIXTURES)
+    run = CheckRun(LocalRecordingRunner({"f": f}), LocalRunner({"f": lambda x: x}), b"s", ("f",))
+    return HiddenChecks([file]).run(file, run), run
+
+
+def test_a_check_gets_the_fixtures_that_its_file_and_the_conftest_declare(tmp_path):
+    outcomes, run = with_fixtures(tmp_path, lambda x: x)
+    assert {outcome.outcome for outcome in outcomes} == {"passed"}
+    assert run.attempt.transcript[0].call.args[0].shape == (5, 7)
+
+
+def test_a_contract_stands_among_the_checks_where_the_file_has_it(tmp_path):
+    outcomes, _ = with_fixtures(tmp_path, lambda x: x.float())
+    assert [(o.id, o.title, o.points, o.outcome) for o in outcomes] == [
+        ("shape", "keeps the shape", 1, "passed"),
+        ("dtype", "keeps the dtype", 0.5, "failed"),
+        ("device", "works on the device of its arguments", 0.5, "passed"),
+        ("last", "comes last", 1, "passed"),
+    ]
+    assert outcomes[1].hint == "Which dtype?"

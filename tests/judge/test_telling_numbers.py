@@ -18,7 +18,7 @@ MASKED = SCORES.masked_fill(~MASK, -math.inf)
 
 
 @pytest.mark.parametrize(
-    ("mine", "right", "says"),
+    ("actual", "expected", "says"),
     [
         pytest.param(
             SCORES.log_softmax(-1),
@@ -56,7 +56,22 @@ MASKED = SCORES.masked_fill(~MASK, -math.inf)
             id="a softmax too early",
         ),
         pytest.param(
-            SCORES.softmax(-1), SCORES, "", id="shares for scores of which none is hidden"
+            SCORES.softmax(-1),
+            SCORES,
+            "Each row of these sums to 1, as after a softmax, and here no shares are due",
+            id="a softmax at the end",
+        ),
+        pytest.param(
+            SCORES.masked_fill(MASK, math.inf),
+            MASKED,
+            "What should be kept is +∞, and what should be hidden is kept",
+            id="+∞ the wrong way round",
+        ),
+        pytest.param(
+            SCORES.masked_fill(~MASK, math.inf),
+            MASKED,
+            "There is +∞ among these numbers: a score is hidden by −∞",
+            id="+∞",
         ),
         pytest.param(SCORES, MASKED, "", id="no mask"),
         pytest.param(SCORES - 1e9 * ~MASK, MASKED, "", id="a low number in place of −∞"),
@@ -74,8 +89,8 @@ MASKED = SCORES.masked_fill(~MASK, -math.inf)
         pytest.param(tensor(3.0), tensor(-math.inf), "", id="a number in place of −∞"),
     ],
 )
-def test_what_stands_out(mine: Tensor, right: Tensor, says: str) -> None:
-    message = what_stands_out(mine, right)
+def test_what_stands_out(actual: Tensor, expected: Tensor, says: str) -> None:
+    message = what_stands_out(actual, expected)
     assert message.startswith(says)
     assert bool(message) == bool(says)
 

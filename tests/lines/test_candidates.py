@@ -8,8 +8,8 @@ from collections.abc import Sequence
 
 import pytest
 
+from manyheads.lines.code_parts import LineEdit
 from manyheads.lines.search import MOST, Bounds, OutOfTime, candidates, find_lines
-from manyheads.lines.single_edits import LineEdit
 from manyheads.submission import Source
 
 MODULE = """\

@@ -20,10 +20,10 @@ from manyheads.report.class_summary import (
     Column,
     Named,
 )
-from manyheads.report.exports import FORMATS
 from manyheads.report.markdown import feedback_markdown, one_exercise, results_section
 from manyheads.report.pages import student_page, write_pages
 from manyheads.report.report_content import Labels
+from manyheads.report.score_exports import FORMATS
 from manyheads.report.terminal import class_exercises, class_table, exercise_report
 from manyheads.result import Diagnosed, ExerciseResult, Outcome, Result
 from manyheads.submission.roster_and_times import Roster, Student

@@ -1,8 +1,7 @@
-"""Run pytest on the claims about a course, and report the outcome of each claim.
+"""Supply pytest with the cases of the claims about a course, and with what cases share.
 
 A claim is a test function. Its docstring is the claim, its mark `claim` names the next step if it
-fails, and its parameters are the cases. Processes of pytest-xdist run them. Each of these processes
-loads this module as a plugin, which supplies the cases and shares data within an exercise.
+fails, and its parameters are the cases. Each process of pytest-xdist loads this module as a plugin.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ import random
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import cache, cached_property, lru_cache
 from pathlib import Path
 from typing import Any
@@ -23,13 +22,13 @@ from xdist.scheduler import LoadScopeScheduling
 
 from ...box import open_box
 from ...box.connection import Box
-from ...box.level import Level
-from ...course import Course, Exercise, load_course
+from ...box.level_and_device import Level
+from ...course import Exercise, load_course
 from ...course_fault import CourseFault
 from ...diagnosis import BuiltMutant, load_bank
 from ...diagnosis.recording_file import current
 from ...judge.grade_submission import Judge, Settings
-from ...judge.run_hidden_checks import Catalogue, points_fault
+from ...judge.run_hidden_checks import Catalogue
 from ...result import ExerciseResult
 from ...submission import Source
 from ..release_exercises import texts_of
@@ -278,165 +277,5 @@ def report(record_property: Callable[[str, object], None]) -> Report:
     return say
 
 
-HERE = Path(__file__).parent
-# in the order in which they run
-CLAIMS = [f"test_{name}.py" for name in ("files", "bank", "attempts")]
 LINE_CLAIMS = ("test_line", "test_no_wrong_line")
-SHOWN = 10  # how many failures of a claim are listed
-ShowLine = Callable[["Line"], object]
 NOTHING = "nothing to ask"
-LOST = "a process of course verify ended before it was done. Next: course verify"
-_OPTIONS = (
-    f"-c /dev/null --rootdir={HERE} --confcutdir={HERE} --import-mode=importlib --noconftest "
-    f"--assert=plain --disable-plugin-autoload -p xdist -p {__package__}.plugin -p no:terminal -p "
-    "no:cacheprovider -p no:faulthandler -p no:unraisableexception -p no:threadexception -p "
-    "no:warnings -p no:logging -p no:doctest --dist=loadscope --no-loadscope-reorder "
-    "--max-worker-restart=0"
-).split()
-
-
-@dataclass
-class Line:
-    """The outcome of a claim.
-
-    Attributes:
-        subject: The id of the exercise, or a subject that all exercises share, such as "points".
-        says: The claim, as a sentence.
-        next_step: The advice if the claim is broken.
-        share: The share of cases that must hold.
-        total: The number of cases that ran.
-        failures: The cause of each case that does not hold.
-        reason: The reason why no case ran, if none did.
-    """
-
-    subject: str
-    says: str
-    next_step: str
-    share: float
-    total: int = 0
-    failures: list[str] = field(default_factory=list)
-    reason: str = NOTHING
-
-    @property
-    def passed_cases(self) -> int:
-        """How many cases hold."""
-        return self.total - len(self.failures)
-
-    @property
-    def is_satisfied(self) -> bool | None:
-        """Whether enough cases hold.
-
-        None if no case ran, or if so few ran, with a failure, that the share is less than one case.
-        """
-        is_decided = self.total and (not self.failures or self.share * self.total >= 1)
-        return self.passed_cases >= self.share * self.total if is_decided else None
-
-    @property
-    def figures(self) -> str:
-        """The counts, for example "40 of 41, at least 80% asked", or why no case ran."""
-        counts = f"{self.passed_cases} of {self.total}" if self.total else self.reason
-        if self.share == 1 or not self.failures:
-            return counts
-        return f"{counts}, at least {self.share:.0%} asked"
-
-    @property
-    def lines(self) -> list[str]:
-        """The failures and the next step if the claim is broken, otherwise no lines."""
-        if self.is_satisfied is not False:
-            return []
-        unlisted = len(self.failures) - SHOWN
-        rest = [f"and {unlisted} more"] if unlisted > 0 else []
-        return [*self.failures[:SHOWN], *rest, f"Next: {self.next_step}"]
-
-
-def verify_course(
-    course: Course,
-    exercises: Sequence[Exercise],
-    show_line: ShowLine,
-    *,
-    seeds: int = 5,
-    pairs: int = 40,
-    jobs: int = 1,
-) -> list[Line]:
-    """Return the outcome of every claim about these exercises.
-
-    If points do not add up, nothing can be graded. So only the claims about points are tried then.
-
-    Args:
-        course: The course.
-        exercises: The exercises to verify.
-        show_line: Receives the outcome of a claim after its last case.
-        seeds: The number of times that a right or wrong attempt is judged.
-        pairs: The number of pairs of mutants for each exercise, or 0 for all.
-        jobs: The number of processes.
-
-    Raises:
-        CourseFault: The course cannot be verified.
-    """
-    catalogue = Catalogue(course)
-    faults = [points_fault(exercise, catalogue.checks(exercise)) for exercise in exercises]
-    for exercise in exercises:
-        load_bank(exercise)  # an unreadable bank is reported before any process starts
-    claims = (
-        ["test_files.py::test_check_names", "test_files.py::test_points"] if any(faults) else CLAIMS
-    )
-    options = [f"--course={course.root}", *(f"--exercise={exercise.id}" for exercise in exercises)]
-    options += [f"--seeds={seeds}", f"--pairs={pairs or None}", f"--numprocesses={jobs}"]
-    return run_claims([*options, *(str(HERE / claim) for claim in claims)], show_line)
-
-
-def run_claims(arguments: Sequence[str], show_line: ShowLine) -> list[Line]:
-    """Return the outcomes of the claims that these arguments of pytest name. Raises CourseFault."""
-    board = Board(show_line)
-    status = pytest.main([*_OPTIONS, *arguments], plugins=[board])
-    if board.fault:
-        raise CourseFault(board.fault)
-    if status == pytest.ExitCode.INTERRUPTED:
-        raise KeyboardInterrupt
-    if status not in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED):
-        raise CourseFault(f"pytest could not run the claims: {status!s}. Next: course verify")
-    return list(board.lines.values())
-
-
-class Board:
-    """Collect the outcomes of claims.
-
-    It is a plugin of the process to which pytest's workers report.
-    """
-
-    def __init__(self, show_line: ShowLine) -> None:
-        self._shown = show_line
-        self.lines: dict[object, Line] = {}
-        self.fault = ""  # the reason why the course cannot be verified
-
-    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
-        """Note why cases could not be collected."""
-        if report.failed:
-            self.pytest_internalerror(report.longreprtext)
-
-    def pytest_internalerror(self, excrepr: object) -> bool:
-        """Note a fault of pytest or of a plugin, so that pytest does not print it."""
-        self.fault = self.fault or str(excrepr).strip().splitlines()[-1]
-        return True
-
-    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Count a case.
-
-        A fault of the course ends the run, as does a process that has died.
-        """
-        properties: dict[str, Any] = dict(report.user_properties)
-        message = str(report.longrepr)
-        if "line" not in properties or "fault" in properties:
-            self.fault = message if "fault" in properties else LOST
-            pytest.exit(self.fault)
-        line = self.lines.setdefault(tuple(properties["line"]), Line(*properties["line"]))
-        if report.skipped:
-            line.reason = message
-        elif report.failed or report.when == "call":
-            line.total += properties.get("cases", 1)
-        if report.failed:
-            line.failures += (
-                message.splitlines() if "cases" in properties else [message.partition("\n")[0]]
-            )
-        if report.when == "teardown" and properties["is_last"]:
-            self._shown(line)

@@ -22,7 +22,7 @@ from ...course import Exercise
 from ...diagnosis import load_bank
 from ...diagnosis.bank import MisconceptionText
 from ...diagnosis.recording_file import read
-from ...judge.run_hidden_checks import points_fault
+from ...judge.collect_checks import points_fault
 from ...report.markdown import LONGEST_LINE
 from ...student.example_calls import examples
 from ..class_repository import linked_pages

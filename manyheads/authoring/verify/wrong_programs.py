@@ -22,11 +22,11 @@ from ...diagnosis import BuiltMutant, load_bank
 from ...diagnosis.bank import Namespace
 from ...diagnosis.recording_file import read
 from ...judge.grade_submission import Judge, Settings
-from ...judge.public_calls import ask_public_calls, name_misconceptions
+from ...judge.public_calls import PublicCalls, ask_public_calls, name_misconceptions
 from ...judge.public_findings import Attribution, attribute
 from ...judge.run_hidden_checks import Catalogue
+from ...lines.code_parts import LineEdit
 from ...lines.search import Bounds, candidates
-from ...lines.single_edits import LineEdit
 from ...result import ExerciseResult, ProvedLine
 from ...submission import Source
 from ..choose_recorded_calls import PUBLIC
@@ -121,9 +121,8 @@ class Trials:
         """
         attempt = LocalRecordingRunner(namespace)
         with redirect_stdout(StringIO()), redirect_stderr(StringIO()):
-            replies = ask_public_calls(
-                self.recording, attempt, self._source, self.exercise, is_graded=True
-            )
+            calls = PublicCalls(self.recording, attempt)
+            replies = ask_public_calls(calls, self._source, self.exercise, is_graded=True)
         diagnosis = name_misconceptions(replies, self.bank)
         findings = attribute(replies, diagnosis)
         outcomes = replies.outcomes()

@@ -35,7 +35,7 @@ from .messages import (
     plain,
     type_name,
 )
-from .modules import (
+from .nn_modules import (
     Built,
     Module,
     build_module,

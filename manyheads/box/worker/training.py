@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from .execute import raised_by
 from .messages import InitModel, Output, Reply, Training, Write, dtype_name
-from .modules import at_most_two_values, build_module
+from .nn_modules import at_most_two_values, build_module
 
 C, NH, T = 64, 4, 64  # channels, heads and maximal tokens: the small sizes of the lesson
 BLOCKS, BATCH, STEPS = 2, 32, 600

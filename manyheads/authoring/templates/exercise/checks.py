@@ -2,7 +2,7 @@
 
 import @@library
 
-from manyheads.checks import Layer, assert_matches, assert_shape, check
+from manyheads.checks import assert_matches, assert_shape, check
 
 
 def by_hand(x):
@@ -10,16 +10,16 @@ def by_hand(x):
     return @@{short}.asarray([2 * number for number in x.tolist()], dtype=x.dtype)
 
 
-@check(points=1, layer=Layer.SHAPE)
+@check(points=1, layer="shape")
 def test_shape(attempt, draw):
     """gives as many numbers as it gets"""
     # FILL: what shape is asked for. The docstring is the line that the student reads.
-    assert_shape(attempt.call("@@id", draw(7)@@given), (7,))
+    assert_shape(attempt.@@id(draw(7)@@given), (7,))
 
 
-@check(points=1, layer=Layer.VALUES)
+@check(points=1, layer="values")
 def test_values(attempt, draw):
     """gives the right numbers"""
     # FILL: sizes and inputs that no wrong attempt gets through by chance
     x = draw(draw.integer(5, 9))@@given
-    assert_matches(attempt.call("@@id", x), by_hand(x))
+    assert_matches(attempt.@@id(x), by_hand(x))

@@ -5,13 +5,18 @@ differences do: a wrong value with an intact graph has the gradient of that valu
 not.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable, Mapping
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from manyheads.checks import CheckFailed, assert_gradients_match
-from manyheads.checks.answer import Answer
+from .answer import Answer
+from .asserts import agrees, assert_gradients_match
+from .hidden_check import CheckFailed
+from .runner import Implementation
 
 Tensors = Mapping[str, Tensor]
 _NEAR, _FAR = 0.01, 0.02  # along a direction through all tensors, large enough for float32
@@ -30,8 +35,12 @@ def is_cut(
     A step along the missing part of the gradient shows it.
 
     Args:
-        output: (weights, x) → the attempt's output.
-        g: the cotangent of the call that `got` and `want` answer.
+        output: returns the attempt's output for these weights and this x.
+        weights: the weights of the call, or its further arguments, by name.
+        x: the first argument of the call.
+        g: the cotangent of the call.
+        got: the attempt's answer to the call.
+        want: the reference's answer to it.
     """
     tensors = {**weights, "args.0": x}
     names = [name for name in tensors if name in got.reply.gradients]
@@ -62,6 +71,35 @@ def is_cut(
     return abs(near - derivative(_FAR)) <= 0.01 * max(abs(near), 0.1 * largest)
 
 
+def is_cut_in_part(attempt: Implementation, got: Answer, want: Answer, cotangent: Tensor) -> bool:
+    """Return whether the values of a function are right and its gradient contradicts them.
+
+    If the values are wrong, a detached part is a consequence: for example, a detached maximum
+    cancels only in right values.
+
+    Args:
+        attempt: the attempt that gave the answer.
+        got: its answer to a call of the function, with gradients.
+        want: the reference's answer to the same call.
+        cotangent: the cotangent of that call.
+    """
+    if got.reply.mutated or not agrees(got, want):
+        return False
+    name, inputs = str(got.call.subject), list[Any](got.call.args)
+
+    def output(other_args: Tensors, first_arg: Tensor) -> Tensor:
+        named_args = {**other_args, "args.0": first_arg}
+        args = [named_args.get(f"args.{i}", arg) for i, arg in enumerate(inputs)]
+        return attempt.call(name, *args).output
+
+    tensors = {
+        f"args.{i}": arg
+        for i, arg in enumerate(inputs)
+        if i and f"args.{i}" in want.reply.gradients
+    }
+    return is_cut(output, tensors, inputs[0], cotangent, got, want)
+
+
 def _gradients_or_zeros(answer: Answer, names: list[str], tensors: Tensors) -> dict[str, Tensor]:
     """Return the gradients of these tensors by name, with zeros for those that are missing."""
     gradients = {}
@@ -82,8 +120,11 @@ def expect_gradients(
     """Fail unless the gradients of these names are the reference's.
 
     Args:
-        cut: whether the graph is to blame if they are not.
-        path: as the evidence names it.
+        got: the attempt's answer to a call with gradients.
+        want: the reference's answer to the same call.
+        names: the names of the gradients, as `assert_gradients_match` takes them.
+        cut: returns whether the graph is to blame if they are not.
+        path: the evidence's name for the path that the call takes.
         missing: the misconception that a missing gradient proves on its own.
     """
     try:

@@ -1,4 +1,4 @@
-"""Build the modules of a call, load their state by name, and report on them."""
+"""Build the `nn.Module`s of a call, load their state by name, and report on them."""
 
 from __future__ import annotations
 

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from manyheads.report.class_summary import NOT_HELD, UNEXPLAINED, ClassList, ClassView
-from manyheads.report.exports import FORMATS, gradescope_files
 from manyheads.report.report_content import Labels
+from manyheads.report.score_exports import FORMATS, gradescope_files
 from manyheads.result import (
     Adjustment,
     CheckResult,

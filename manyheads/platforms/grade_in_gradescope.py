@@ -15,14 +15,14 @@ from pathlib import Path
 
 from pydantic import AwareDatetime, BaseModel, ValidationError
 
-from ..box.level import BoxUnavailable, Level
+from ..box.level_and_device import BoxUnavailable, Level
 from ..course import Assignment, Course, load_course
 from ..course.final_scores import Decisions, final
 from ..course.model import FOLDER, assignment_named, course_secret
 from ..files import write_whole
 from ..judge.judge_process import Graded, GradePlan, SteadyJudge
-from ..report.exports import gradescope_result
 from ..report.report_content import labels_of
+from ..report.score_exports import gradescope_result
 from ..result import HandedIn, Result, with_not_readable, with_total
 from ..submission import Submission
 from ..submission.collect_downloads import collect

@@ -1,0 +1,229 @@
+"""The general requirements of a function: its gradients, dtype and device, unchanged arguments.
+
+`function_contract` turns them into checks, which a file of checks lists under the name CONTRACT.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from torch import Tensor
+
+from ..box.worker.messages import DeviceArgument, StandIn
+from .answer import Answer
+from .asserts import agrees, assert_shape, assert_tensor, assert_unmutated, expect
+from .gradients import expect_gradients, is_cut_in_part
+from .hidden_check import CheckFailed, Draw, check
+from .runner import Implementation
+
+CONTRACT = "CONTRACT"  # the name of the list in a file of checks
+# draw -> for each function of the exercise, its arguments by name
+Arguments = Callable[[Draw], Mapping[str, Mapping[str, Any]]]
+Words = str | tuple[str, str]
+DTYPES = ("float32", "float64")
+SAME_DEVICE = re.compile("same device|expected device")  # in PyTorch's message
+TWO_DEVICES = re.compile(r"same device|expected device|cross-device|CUDA|NVIDIA")
+
+
+def function_contract(
+    arguments: Arguments, points: float = 0.25, **requirements: Words
+) -> list[Callable[..., None]]:
+    """Return a check for each general requirement of the functions of an exercise.
+
+    A file of checks has them where it assigns the list to `CONTRACT`. The requirements are:
+
+    gradients: the right gradients reach every argument.
+    leaves_its_arguments: no argument is changed in place.
+    dtype: float32 in gives float32 out, and float64 gives float64.
+    device: the answer is on the device of the arguments, and is computed there.
+    stays_on_the_device: the same, for functions that need not make tensors; its id is "device".
+
+    Example: `CONTRACT = function_contract(arguments, gradients="", dtype="Name no dtype.")`
+
+    Args:
+        arguments: given `draw`, returns the arguments of each function by name:
+            `{"split_heads": {"x": draw(2, 3, 8), "n_head": 4}}`.
+        points: of each check.
+        requirements: the requirements, each with its hint, or with the sentence that the student
+            reads and the hint; "" leaves both as they are. Without any requirement, the list has
+            the first four.
+    """
+    words = requirements or dict.fromkeys(list(REQUIREMENTS)[:4], "")
+    checks = []
+    for name, word in words.items():
+        title, hint = ("", word) if isinstance(word, str) else word
+        checks.append(_check_of(REQUIREMENTS[name], arguments, points, title, hint))
+    return checks
+
+
+@dataclass(frozen=True)
+class Case:
+    """A function with its arguments, and the fixtures with which a requirement tests it."""
+
+    name: str
+    arguments: Mapping[str, Any]
+    attempt: Implementation
+    reference: Implementation
+    draw: Draw
+
+    @property
+    def values(self) -> list[Any]:
+        """The arguments by position."""
+        return [*self.arguments.values()]
+
+
+@dataclass(frozen=True)
+class Requirement:
+    """A general requirement of functions."""
+
+    id: str  # of the check
+    layer: str
+    title: str  # the sentence that the student reads
+    # raises CheckFailed; gets the name and the arguments of one function after the other
+    judge: Callable[[Case], None]
+
+
+def _check_of(
+    requirement: Requirement, arguments: Arguments, points: float, title: str, hint: str
+) -> Callable[..., None]:
+    """Return a requirement as a check."""
+
+    def judge(attempt: Implementation, reference: Implementation, draw: Draw) -> None:
+        for name, named_arguments in arguments(draw).items():
+            requirement.judge(Case(name, named_arguments, attempt, reference, draw))
+
+    judge.__name__ = f"test_{requirement.id}"
+    judge.__doc__ = title or requirement.title
+    marked: Callable[..., None] = check(points=points, hint=hint, layer=requirement.layer)(judge)
+    return marked
+
+
+def _lets_gradients_through(case: Case) -> None:
+    name, args, attempt = case.name, case.values, case.attempt
+    floating = [
+        argument
+        for argument, value in case.arguments.items()
+        if isinstance(value, Tensor) and value.is_floating_point()
+    ]
+    cotangent = case.draw(*case.reference.call(name, *args).shape)
+    got, want = (
+        implementation.asking(cotangent=cotangent).call(name, *args)
+        for implementation in (attempt, case.reference)
+    )
+    assert_shape(got, cotangent.shape, f"the output of {name}")
+    for i, argument in enumerate(floating):  # the first arguments
+        if got.gradient(f"args.{i}") is None:
+            edited = args[i].roll(1, -1) + case.draw(*args[i].shape)
+            moved = attempt.call(name, *args[:i], edited, *args[i + 1 :]).output
+            is_cut = bool(moved.isfinite().all()) and not agrees(moved, got)
+            depends = ", though the output depends on it" if is_cut else ""
+            suspect = "gradient_cut" if is_cut else ""
+            raise CheckFailed(f"{name}: no gradient reaches {argument}{depends}", suspect)
+    names = [f"args.{i}" for i in range(len(floating))]
+    expect_gradients(got, want, names, lambda: is_cut_in_part(attempt, got, want, cotangent))
+
+
+def _leaves_its_arguments(case: Case) -> None:
+    assert_unmutated(case.attempt.call(case.name, *case.values), suspect="input_mutated")
+
+
+def _keeps_the_dtype(case: Case) -> None:
+    answers = {
+        dtype: case.attempt.asking(dtype=dtype).call(case.name, *case.values) for dtype in DTYPES
+    }
+    works = [dtype for dtype, answer in answers.items() if answer.raised is None]
+    if not works:
+        answers["float64"].must_return()
+    all_work = len(works) == len(DTYPES)
+    expect(all_work, f"{case.name} works in {works[0]} only", "hard_coded_dtype")
+    for dtype, answer in answers.items():
+        leaf = next(answer.leaves())
+        if leaf.kind == "tensor":
+            evidence = f"{case.name}: {dtype} in should give {dtype} out; yours gives {leaf.dtype}"
+            expect(leaf.dtype == dtype, evidence, "hard_coded_dtype")
+
+
+def _works_on_the_device(case: Case) -> None:
+    name, args, attempt = case.name, case.values, case.attempt
+    has_tensor = any(isinstance(value, Tensor) for value in args)
+    # without a tensor among the arguments, device= gives the device
+    on_meta, at_home = (
+        {} if has_tensor else {"device": DeviceArgument(device)}
+        for device in ("meta", attempt.device)
+    )
+    answer = attempt.asking(watch=True).call(name, *map(_to_meta, args), **on_meta)
+    operations = answer.reply.operations
+    # some operations accept tensors on two devices without raising
+    mixed = TWO_DEVICES.search(answer.message) or (operations and operations.mixed)
+    evidence = (
+        f"{name}: tensors on two devices meet; one of them was made on a fixed device, or taken to"
+        " one"
+    )
+    expect(not mixed, evidence, "hard_coded_device")
+    if answer.raised is not None:
+        # tensors on meta have no numbers, so an attempt that looks at numbers may raise
+        attempt.call(name, *args, **at_home).must_return()
+        return
+    device = answer.device or "meta"
+    wherever = "the arguments are" if has_tensor else "it is asked for"
+    evidence = f"{name}: the output is on {device} wherever {wherever}"
+    expect(device == "meta", evidence, "hard_coded_device")
+
+
+def _stays_on_the_device(case: Case) -> None:
+    name, args, attempt = case.name, case.values, case.attempt
+    at_home = attempt.call(name, *args)
+    on_meta = attempt.asking(watch=True).call(name, *map(_to_meta, args))
+    _expect_device(name, at_home, attempt.device)
+    if on_meta.raised is None:
+        _expect_device(name, on_meta, "meta")
+    operations = on_meta.reply.operations
+    mixed = SAME_DEVICE.search(on_meta.message) or (operations and operations.mixed)
+    evidence = (
+        f"{name}: something stays on another device than its arguments: a tensor made without"
+        " device=, perhaps"
+    )
+    expect(not mixed, evidence, "hard_coded_device")
+
+
+def _expect_device(name: str, answer: Answer, device: str) -> None:
+    leaf = next(answer.leaves())
+    assert_tensor(leaf)
+    evidence = f"{name} gives a tensor on {leaf.device}, whatever the device of its arguments"
+    expect(leaf.device == device, evidence, "hard_coded_device")
+
+
+def _to_meta(value: object) -> object:
+    """Return a tensor, or a module's weights, on the meta device."""
+    if isinstance(value, StandIn):
+        linears = {name: weight.to("meta") for name, weight in value.linears.items()}
+        return replace(value, linears=linears)
+    return value.to("meta") if isinstance(value, Tensor) else value
+
+
+REQUIREMENTS = {
+    "gradients": Requirement(
+        "gradients",
+        "gradients",
+        "lets the right gradients through to every argument",
+        _lets_gradients_through,
+    ),
+    "leaves_its_arguments": Requirement(
+        "leaves_its_arguments",
+        "hygiene",
+        "leaves its arguments as they were",
+        _leaves_its_arguments,
+    ),
+    "dtype": Requirement(
+        "dtype", "hygiene", "answers in the dtype that it was given", _keeps_the_dtype
+    ),
+    "device": Requirement(
+        "device", "hygiene", "works on the device of its arguments", _works_on_the_device
+    ),
+    "stays_on_the_device": Requirement(
+        "device", "hygiene", "stays on the device of its arguments", _stays_on_the_device
+    ),
+}

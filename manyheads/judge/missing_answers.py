@@ -1,0 +1,210 @@
+"""Require that the attempt answered each function of a check, with the reference's types.
+
+Every function that a check called must return a result like the reference's at least once. If a
+check failed or broke, a difference in type or shape may be the reason.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import cycle, product
+
+from ..box.worker.messages import Call, Output, Reply
+from ..box.worker.result_structure import OPAQUE
+from ..checks.answer import TABLES, Answer, answers_of
+from ..checks.asserts import NONE, assert_finite, assert_shape
+from ..checks.explain import kind_name
+from ..checks.hidden_check import CheckFailed
+from ..checks.runner import Exchange, Runner, target_of
+from .nontrivial_answers import is_in_training
+
+# For each leaf of what a function returns, the types that occur there ("tensor", "float").
+Kinds = tuple[frozenset[str], ...]
+
+
+class AsksNothingError(Exception):
+    """The attempt cannot fail a check by not answering. That is a fault of the check."""
+
+
+def missing_reply(
+    exchanges: Sequence[Exchange], reference: Runner
+) -> CheckFailed | AsksNothingError | None:
+    """Return why a check that passed does not count, or None if it does.
+
+    Each of its functions needs an answer of the right type and without NaN. An AsksNothingError
+    says that the check itself is at fault.
+    """
+    if not exchanges:
+        return AsksNothingError("it asks the attempt nothing")
+    calls_by_target: dict[str, list[Call]] = defaultdict(list)
+    for exchange in exchanges:
+        calls_by_target[target_of(exchange.call)].append(exchange.call)
+    answered = {target_of(exchange.call) for exchange in exchanges if exchange.reply.outputs}
+    expected_kinds = {}
+    for target, calls in calls_by_target.items():
+        target_kinds = kinds_of(calls, reference)
+        # If the attempt answered, its own sizes may have made the reference refuse the call.
+        if target_kinds is None and target not in answered:
+            problem = f"it asks {target} for nothing that the reference answers"
+            return AsksNothingError(f"{problem}: let it ask an allowed input, too")
+        expected_kinds[target] = target_kinds or ()
+
+    def demand_an_answer(exchange: Exchange) -> None:
+        if target_of(exchange.call) not in answered:
+            Answer(exchange.call, exchange.reply).must_return()
+            raise CheckFailed("a module is built, and never answers")
+
+    demands: Sequence[Callable[[Exchange], None]] = (
+        lambda exchange: _demand_kind(exchange, expected_kinds[target_of(exchange.call)]),
+        demand_an_answer,
+        lambda exchange: _demand_numbers(exchange, reference),
+    )
+    for demand, exchange in product(demands, exchanges):
+        try:
+            demand(exchange)
+        except CheckFailed as failed:
+            failed.place = target_of(exchange.call)
+            return failed
+    return None
+
+
+def kinds_of(calls: Iterable[Call], reference: Runner) -> Kinds | None:
+    """Return for each output of a function the types that the reference returns to these calls.
+
+    An output may be None in one call and a tensor in another. If the function has one output, only
+    the first answered call is used. Returns None if the reference answers none of the calls.
+    """
+    kind_sets: list[set[str]] = []
+    for call in calls:
+        outputs = reference.execute(call).outputs
+        if outputs and call.form.is_leaf:
+            return (frozenset({outputs[0].kind}),)
+        if not outputs:  # it raised, or only builds a module; then its form may be another one
+            continue
+        kind_sets = kind_sets or [set() for _ in range(call.form.count)]
+        # A call that is made several times, or in several steps, repeats the outputs each time.
+        for kind_set, output in zip(cycle(kind_sets), outputs, strict=False):
+            kind_set.add(output.kind)
+    return tuple(map(frozenset, kind_sets)) if kind_sets else None
+
+
+def _demand_kind(exchange: Exchange, expected_kinds: Kinds) -> None:
+    """Raise CheckFailed if an output has a type that the reference's output never has.
+
+    If the reference returns a number of some type, a number of any type is accepted.
+    """
+    call, outputs = exchange.call, exchange.reply.outputs
+    if outputs:
+        Answer(call, exchange.reply).must_return()
+    for out, allowed_kinds, answer in zip(
+        outputs, cycle(expected_kinds), answers_of(call, exchange.reply), strict=False
+    ):
+        # A part may be None or opaque. A function's only output is a tensor, opaque, or a table of
+        # numbers.
+        is_answer = (
+            not call.form.is_leaf
+            or out.kind in ("tensor", OPAQUE)
+            or (out.kind in TABLES and out.tensor is not None)
+        )
+        if is_answer and out.kind in allowed_kinds:
+            continue
+        is_number = out.tensor is not None and out.tensor.dim() == 0
+        if not is_number or allowed_kinds <= {"tensor", NONE, OPAQUE}:
+            raise answer.wrong_type(min(allowed_kinds - {NONE}, default=NONE), out.kind)
+
+
+def _demand_numbers(exchange: Exchange, reference: Runner) -> None:
+    """Raise CheckFailed if an output has a NaN and the reference's output has none.
+
+    An infinity is a failure, too, unless the reference's output has infinities, or is of booleans
+    or integers. In training mode nothing is demanded: dropout may cause such numbers by chance.
+    """
+    call, reply = exchange.call, exchange.reply
+    if is_in_training(call) or all(out.tensor is None or _is_finite(out) for out in reply.outputs):
+        return
+    for actual, expected, name in _paired_outputs(call, reply, reference.execute(call)):
+        if actual.tensor is None or expected.tensor is None:
+            continue
+        if bool(expected.tensor.isnan().any()):
+            continue
+        # If the reference masks with infinities, the attempt may mask other places. It may also use
+        # infinities in place of the reference's booleans.
+        may_be_infinite = not expected.tensor.is_floating_point() or not _is_finite(expected)
+        numbers = actual.tensor
+        if may_be_infinite:
+            numbers = numbers.masked_fill(numbers.isinf(), 0.0)
+        assert_finite(numbers, name)
+
+
+def _is_finite(output: Output) -> bool:
+    """Return whether the output's tensor has neither NaN nor infinities."""
+    return output.tensor is not None and bool(output.tensor.isfinite().all())
+
+
+def wrong_type(exchanges: Sequence[Exchange], reference: Runner) -> CheckFailed | None:
+    """Return the wrong type that explains why a check failed, or None.
+
+    Only calls are compared in which the attempt or the reference returned numbers as an ndarray, a
+    list or a text.
+    """
+    for exchange in exchanges:
+        expected_kinds = kinds_of([exchange.call], reference) or ()
+        has_tables = TABLES & {out.kind for out in exchange.reply.outputs}.union(*expected_kinds)
+        if has_tables and exchange.reply.raised is None:
+            try:
+                _demand_kind(exchange, expected_kinds)
+            except CheckFailed as failed:
+                return failed
+    return None
+
+
+def _paired_outputs(
+    call: Call, actual: Reply, expected: Reply
+) -> Iterator[tuple[Output, Output, str]]:
+    """Return each output of the attempt with the reference's and its name in messages."""
+    labels = (answer.label for answer in answers_of(call, actual))
+    return zip(actual.outputs, expected.outputs, labels, strict=False)
+
+
+def compare_with_reference(exchanges: Sequence[Exchange], reference: Runner) -> CheckFailed | None:
+    """Return the first difference in shape or type from the reference's answers.
+
+    Returns None if all agree. A check that raises an exception because of such a difference (an
+    index beyond an axis, arithmetic on bools) is not broken: a wrong attempt may return anything.
+    """
+    for exchange in exchanges:
+        try:
+            _compare(exchange.call, exchange.reply, reference.execute(exchange.call))
+        except CheckFailed as failed:
+            return failed
+        except Exception:  # the reference cannot answer every call that an attempt can
+            continue
+    return None
+
+
+def _compare(call: Call, actual_reply: Reply, expected_reply: Reply) -> None:
+    """Raise CheckFailed if the attempt's reply differs from the reference's in type or shape.
+
+    Nothing is compared if the reference raised an exception.
+    """
+    if expected_reply.raised is not None:
+        return
+    Answer(call, actual_reply).must_return()
+    for actual, expected, name in _paired_outputs(call, actual_reply, expected_reply):
+        if actual.kind != expected.kind:
+            raise CheckFailed(
+                f"{kind_name(expected.kind)} was expected; yours returned {kind_name(actual.kind)}"
+            )
+        if actual.tensor is None or expected.tensor is None:
+            continue
+        assert_shape(actual.tensor, expected.tensor.shape, name)
+        if actual.tensor.is_floating_point() != expected.tensor.is_floating_point():
+            raise CheckFailed(
+                f"a tensor of {expected.tensor.dtype} was expected; "
+                f"yours is of {actual.tensor.dtype}".replace("torch.", "")
+            )
+    for name, expected_gradient in expected_reply.gradients.items():
+        gradient = actual_reply.gradients.get(name)
+        if gradient is not None and expected_gradient is not None:
+            assert_shape(gradient, expected_gradient.shape, "a gradient")

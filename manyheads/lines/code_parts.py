@@ -1,0 +1,273 @@
+"""The parts of an attempt that its failed calls reach, and an edit of one part.
+
+Parts are functions, methods and the statements beside them.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import accumulate, permutations
+from typing import Any
+
+from ..submission.source import Source, printable
+
+NAMES = 40  # the most names of a part, and attributes of a class, that replace others
+SHOWN = 160  # the most characters of a line in an edit's description
+# expressions that need no parentheses as an operand or a receiver
+_ATOMS = (ast.Name, ast.Attribute, ast.Call, ast.Subscript, ast.Constant, ast.List, ast.Dict)
+# nodes and fields that are not edited: they compute nothing
+_LEFT_OUT = (ast.JoinedStr, ast.Raise, ast.Import, ast.ImportFrom, ast.Global, ast.Nonlocal)
+_NO_CODE = ("annotation", "returns", "decorator_list", "type_params", "msg")
+
+# The category and tier of an edit, and the new text of each changed node. A tier says how late an
+# edit is tried: from 0, a mistake that most attempts make, to 4, a rare one. The key type is Any
+# because a mapping is invariant in its keys.
+Change = tuple[str, int, Mapping[Any, str]]
+Changes = Iterator[Change]
+
+
+@dataclass(frozen=True)
+class LineEdit:
+    """A small change of a text.
+
+    Attributes:
+        category: The group of similar edits to which it belongs.
+        tier: How late it is tried: edits of tier 0 come first.
+        line: The first line of the text that it changes, or 0 if it changes nothing.
+        before: The text before the edit.
+        after: The text after it.
+    """
+
+    category: str
+    tier: int
+    line: int
+    before: str
+    after: str
+
+    @property
+    def described(self) -> str:
+        """The changed lines before and after the edit, for the instructor."""
+        old_lines = _changed_lines(self.before, self.after)
+        return f"{old_lines} → {_changed_lines(self.after, self.before)}"
+
+
+def _changed_lines(text: str, other_text: str) -> str:
+    """Return the lines of `text` from its first to its last difference from the other text.
+
+    The lines are joined to one, which is cut after SHOWN characters.
+    """
+    lines, other_lines = text.split("\n"), other_text.split("\n")
+    start = _equal_at_start(lines, other_lines)
+    # The line at `start` differs: only the lines after it may be equal at the end.
+    equal_at_end = _equal_at_start(lines[start + 1 :][::-1], other_lines[start + 1 :][::-1])
+    changed_lines = lines[start : len(lines) - equal_at_end]
+    summary = printable(" ".join(line.strip() for line in changed_lines))
+    return summary if len(summary) <= SHOWN else f"{summary[: SHOWN - 1]}…"
+
+
+def _equal_at_start(lines: Sequence[object], other_lines: Sequence[object]) -> int:
+    """Return with how many equal lines both lists begin."""
+    count = 0
+    for line, other_line in zip(lines, other_lines, strict=False):
+        if line != other_line:
+            break
+        count += 1
+    return count
+
+
+@dataclass(frozen=True, eq=False)
+class CodePart:
+    """A part of the text whose nodes may be edited: a function, or a statement outside of all.
+
+    Attributes:
+        source: The whole text.
+        data: The whole text in UTF-8.
+        starts: The index in `data` at which each line begins, as the syntax tree counts lines.
+        root: The node of the part.
+        attributes: The attributes of self, each with the text of the function whose call made it,
+            or "" if its value is not a call.
+    """
+
+    source: Source
+    data: bytes
+    starts: Sequence[int]
+    root: ast.stmt
+    attributes: Mapping[str, str]
+
+    def span(self, node: Any) -> tuple[int, int]:
+        """Return the indices in `data` at which a node with a position begins and ends."""
+        start = self.starts[node.lineno - 1] + node.col_offset
+        return start, self.starts[node.end_lineno - 1] + node.end_col_offset
+
+    def text(self, node: ast.AST) -> str:
+        """Return the text of a node."""
+        start, end = self.span(node)
+        return self.data[start:end].decode()
+
+    def atom(self, node: ast.AST) -> str:
+        """Return the text of a node, in parentheses if a neighbour could split it."""
+        return self.text(node) if isinstance(node, _ATOMS) else f"({self.text(node)})"
+
+    def edit(self, category: str, tier: int, new_texts: Mapping[ast.AST, str]) -> LineEdit:
+        """Return the edit of the whole text that replaces these nodes by new texts."""
+        data, line = self.data, 0
+        # From the last node to the first: a replacement moves only the text behind it.
+        for node in sorted(new_texts, key=self.span, reverse=True):
+            start, end = self.span(node)
+            old, new = self.data[start:end], new_texts[node].encode()
+            if new != old:
+                data = data[:start] + new + data[end:]
+                unchanged = _equal_at_start(old.splitlines(True), new.splitlines(True))
+                line = node.lineno + unchanged  # type: ignore[attr-defined]
+        return LineEdit(category, tier, line, self.source.text, data.decode())
+
+    @cached_property
+    def parents(self) -> dict[ast.AST, ast.AST]:
+        """The nodes that may be edited, each with its parent."""
+        return dict(_nodes_with_parents(self.root, self.root))
+
+    @cached_property
+    def nodes(self) -> list[ast.AST]:
+        """The nodes that may be edited, in the order of the text, outer ones first."""
+        spans = {node: self.span(node) for node in self.parents if hasattr(node, "lineno")}
+        return sorted(spans, key=lambda node: (spans[node][0], -spans[node][1]))
+
+    @cached_property
+    def names(self) -> list[str]:
+        """The parameters and then the assigned names, at most NAMES, without self and _."""
+        nodes = list(ast.walk(self.root))
+        names = [node.arg for node in nodes if isinstance(node, ast.arg)]
+        assigned = (node for node in nodes if isinstance(node, ast.Name))
+        names += [node.id for node in assigned if isinstance(node.ctx, ast.Store)]
+        return [name for name in dict.fromkeys(names) if name not in ("self", "_")][:NAMES]
+
+    @cached_property
+    def pairs(self) -> set[tuple[str, str]]:
+        """Pairs of names that are assigned together, or are parameters of one function.
+
+        Each pair occurs in both orders.
+        """
+        # `names` bounds the pairs of a node, and a text may have thousands of such nodes.
+        names = frozenset(self.names)
+        pairs: set[tuple[str, str]] = set()
+        for node in self.nodes:
+            bound: set[str] = set()
+            if isinstance(node, ast.Tuple | ast.List) and isinstance(node.ctx, ast.Store):
+                bound = {target.id for target in node.elts if isinstance(target, ast.Name)}
+            elif isinstance(node, ast.FunctionDef | ast.Lambda):
+                bound = {parameter.arg for parameter in node.args.args}
+            pairs.update(permutations(names & bound, 2))
+        return pairs
+
+
+def _nodes_with_parents(node: ast.AST, outer: ast.AST) -> Iterator[tuple[ast.AST, ast.AST]]:
+    """Yield the nodes whose text may be edited, each with its parent.
+
+    Annotations, messages and docstrings are left out.
+    """
+    yield node, outer
+    for name, value in ast.iter_fields(node):
+        if name in _NO_CODE:
+            continue
+        for child in value if isinstance(value, list) else [value]:
+            if isinstance(child, _LEFT_OUT) or not isinstance(child, ast.AST):
+                continue
+            if not is_docstring(child):
+                yield from _nodes_with_parents(child, node)
+
+
+def is_docstring(node: ast.AST) -> bool:
+    """Return whether this is a statement that consists of a constant."""
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+
+
+def parts_of(source: Source, targets: Collection[str]) -> Iterator[CodePart]:
+    """Yield the parts that may run in calls of these functions and classes.
+
+    If no target is defined in the text, every function and class counts as called.
+    """
+    data, statements = source.text.encode(), source.statements
+    starts = list(accumulate((len(line) + 1 for line in data.split(b"\n")), initial=0))
+    reached = _reached(statements, targets)
+    for statement in statements:
+        code = CodePart(source, data, starts, statement, {})
+        if not isinstance(statement, ast.ClassDef):
+            if not isinstance(statement, ast.FunctionDef) or statement.name in reached:
+                yield code
+        elif statement.name in reached:
+            attributes = _attributes(code)
+            members = [member for member in statement.body if _may_run(member, reached)]
+            yield from (replace(code, root=member, attributes=attributes) for member in members)
+
+
+def _may_run(member: ast.stmt, reached: Collection[str]) -> bool:
+    """Return whether a member of a reached class may run.
+
+    Python calls methods such as __init__, PyTorch calls forward, and a statement outside of methods
+    runs with its class.
+    """
+    if not isinstance(member, ast.FunctionDef):
+        return True
+    return member.name in reached or member.name == "forward" or member.name.startswith("__")
+
+
+def _attributes(code: CodePart) -> dict[str, str]:
+    """Return for each attribute of self in a class the text of the function that makes its value.
+
+    The text is "" if the value is not a call of a function. At most NAMES attributes are returned.
+    """
+    makers: dict[str, str] = {}
+    for node in ast.walk(code.root):
+        match node:
+            case ast.Assign(targets, value):
+                maker = code.text(value.func) if isinstance(value, ast.Call) else ""
+                for target in targets:
+                    match target:
+                        case ast.Attribute(ast.Name("self"), attr):
+                            makers.setdefault(attr, maker)
+            case ast.Call(ast.Attribute(_, "register_buffer"), [ast.Constant(name), *_]):
+                makers[str(name)] = "register_buffer"
+    return dict(list(makers.items())[:NAMES])
+
+
+def _reached(statements: Sequence[ast.stmt], targets: Collection[str]) -> set[str]:
+    """Return the targets, and the names of all definitions that they use, directly or not.
+
+    If no target is defined, every defined name is a target.
+    """
+    bodies = _definitions(statements)
+    waiting = [target for target in targets if target in bodies] or list(bodies)
+    reached: set[str] = set()
+    looked_at: set[ast.stmt] = set()  # a statement may have thousands of names: a = b = c = …
+    while waiting:
+        name = waiting.pop()
+        new = set() if name in reached else {*bodies[name]} - looked_at
+        reached.add(name)
+        looked_at |= new
+        used = (
+            getattr(node, "id", getattr(node, "attr", ""))
+            for body in new
+            for node in ast.walk(body)
+        )
+        waiting += [used_name for used_name in used if used_name in bodies]
+    return reached
+
+
+def _definitions(statements: Sequence[ast.stmt]) -> Mapping[str, Sequence[ast.stmt]]:
+    """Return for each name of the module or of a class the statements that define it."""
+    definitions: dict[str, list[ast.stmt]] = defaultdict(list)
+    for statement in statements:
+        members = statement.body if isinstance(statement, ast.ClassDef) else []
+        for member in (statement, *members):
+            # An assignment may give a function another name.
+            nodes: Sequence[ast.AST] = [member]
+            if isinstance(member, ast.Assign):
+                nodes = member.targets
+            for node in nodes:
+                if name := getattr(node, "id", getattr(node, "name", "")):
+                    definitions[name].append(member)
+    return definitions
