@@ -6,7 +6,12 @@ one of the two alone is wrong, a second change writes the right text into attend
 
 from manyheads.checks import Mutant
 
-from ._mutants import KEYS_NOT_TRANSPOSED, SCALES_TRIED, SCORES_WRONG_SOURCE, mutants
+from ._mutants import (
+    KEYS_NOT_TRANSPOSED,
+    SCALES_TRIED,
+    SCORES_WRONG_SOURCE,
+    mutants,
+)
 
 # Texts of the reference.
 PRODUCT = "q @ k.transpose(-2, -1)"

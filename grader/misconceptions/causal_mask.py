@@ -6,7 +6,10 @@ function alone is wrong, a second change writes the right text into causal_weigh
 
 from manyheads.checks import Mutant
 
-from ._mutants import FILLS_TRIED, mutants
+from ._mutants import (
+    FILLS_TRIED,
+    mutants,
+)
 
 # Texts of the reference.
 MASK = "torch.ones(T, T, dtype=torch.bool, device=device).tril()"

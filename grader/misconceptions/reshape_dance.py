@@ -2,7 +2,9 @@
 
 from manyheads.checks import Mutant
 
-from ._mutants import mutants
+from ._mutants import (
+    mutants,
+)
 
 # Texts of the reference.
 SIZES_OF_X = "B, T, C = x.shape"

@@ -6,7 +6,11 @@ a copy of rotate, called `turn`, stands above rotary_scores.
 
 from manyheads.checks import Mutant
 
-from ._mutants import KEYS_NOT_TRANSPOSED, SCALES_TRIED, mutants
+from ._mutants import (
+    KEYS_NOT_TRANSPOSED,
+    SCALES_TRIED,
+    mutants,
+)
 
 # Texts of the reference.
 WIDTH = "hd = x.shape[-1]"

@@ -6,7 +6,11 @@ alone is wrong, a copy of window_mask, called `band`, stands above local_attenti
 
 from manyheads.checks import Mutant
 
-from ._mutants import FILLS_TRIED, SCALES_TRIED, mutants
+from ._mutants import (
+    FILLS_TRIED,
+    SCALES_TRIED,
+    mutants,
+)
 
 # Texts of the reference.
 QUERY = "torch.arange(T_k - T_q, T_k, device=device)[:, None]"
