@@ -190,42 +190,6 @@ ONE_HEAD = (
     "y[:, :, h] @ self.out_proj.weight[:, h * self.head_dim : (h + 1) * self.head_dim].T +"
     " self.out_proj.bias"
 )
-MORE = (
-    ("heads_share_weights", SOFTMAX, f"{SOFTMAX}.mean(1, keepdim=True)"),
-    ("heads_share_weights", QK, f"({QK}).mean(1, keepdim=True)"),
-    ("heads_not_joined", JOINED, "y"),
-    ("proj_bias", OUT, f"{JOINED} @ self.out_proj.weight.T"),
-    ("proj_bias", OUT, f"sum({ONE_HEAD} for h in range(self.num_heads))"),
-    ("proj_transposed", OUT, f"{JOINED} @ self.out_proj.weight"),
-    ("weight_not_transposed", "self.W_query(x)", "(x @ self.W_query.weight.view(x.shape[-1], -1))"),
-    (
-        "weight_not_transposed",
-        "self.W_key(context)",
-        "(context @ self.W_key.weight.view(context.shape[-1], -1))",
-    ),
-    (
-        "weight_not_transposed",
-        "self.W_value(context)",
-        "(context @ self.W_value.weight.view(context.shape[-1], -1))",
-    ),
-    (
-        "hard_coded_shape",
-        SIZES,
-        (
-            "x, context, keep = x[:1], context[:1], None if keep is None else keep[:1]\n       "
-            f" {SIZES}"
-        ),
-    ),
-    *(
-        ("hard_coded_dtype", QK, f"q @ k.{half}().to(k).transpose(-2, -1)")
-        for half in ("half", "bfloat16")
-    ),
-    ("mask_high_fill", HIDING, f"scores + ~{KEEP} * 1e9"),
-    *(
-        ("keep_across_batch", KEEP, f"{joined}[None, None, None, :]")
-        for joined in ("keep[0]", "keep.all(0)", "keep.any(0)", "keep[-1]")
-    ),
-)
 
 
 def with_underscores(layers):
@@ -363,7 +327,42 @@ MUTANTS = (
     *edits.answers(OUT),
     values_transposed(),
     KEYS_NOT_TRANSPOSED,
-    *(Mutant(id_, new, replacing=old) for id_, old, new in MORE),
+    Mutant("heads_share_weights", f"{SOFTMAX}.mean(1, keepdim=True)", replacing=SOFTMAX),
+    Mutant("heads_share_weights", f"({QK}).mean(1, keepdim=True)", replacing=QK),
+    Mutant("heads_not_joined", "y", replacing=JOINED),
+    Mutant("proj_bias", f"{JOINED} @ self.out_proj.weight.T", replacing=OUT),
+    Mutant("proj_bias", f"sum({ONE_HEAD} for h in range(self.num_heads))", replacing=OUT),
+    Mutant("proj_transposed", f"{JOINED} @ self.out_proj.weight", replacing=OUT),
+    Mutant(
+        "weight_not_transposed",
+        "(x @ self.W_query.weight.view(x.shape[-1], -1))",
+        replacing="self.W_query(x)",
+    ),
+    Mutant(
+        "weight_not_transposed",
+        "(context @ self.W_key.weight.view(context.shape[-1], -1))",
+        replacing="self.W_key(context)",
+    ),
+    Mutant(
+        "weight_not_transposed",
+        "(context @ self.W_value.weight.view(context.shape[-1], -1))",
+        replacing="self.W_value(context)",
+    ),
+    Mutant(
+        "hard_coded_shape",
+        "x, context, keep = x[:1], context[:1], None if keep is None else keep[:1]\n       "
+        f" {SIZES}",
+        replacing=SIZES,
+    ),
+    *(
+        Mutant("hard_coded_dtype", f"q @ k.{half}().to(k).transpose(-2, -1)", replacing=QK)
+        for half in ("half", "bfloat16")
+    ),
+    Mutant("mask_high_fill", f"scores + ~{KEEP} * 1e9", replacing=HIDING),
+    *(
+        Mutant("keep_across_batch", f"{joined}[None, None, None, :]", replacing=KEEP)
+        for joined in ("keep[0]", "keep.all(0)", "keep.any(0)", "keep[-1]")
+    ),
 )
 
 FAMILIES = ATTENTION_FAMILIES[:3]

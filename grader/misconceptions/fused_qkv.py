@@ -36,21 +36,21 @@ SCORES, HIDDEN = (
     "scores.masked_fill(~self.visible[:T, :T], -math.inf)",
 )
 FUSED = "nn.functional.scaled_dot_product_attention"
-MATH = f"torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH)({FUSED})"
-FLAT = (
+FUSED_BY_MATH = f"torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH)({FUSED})"
+ARGUMENTS_OF_TORCH = (
     "*(t.permute(2, 0, 1, 3).reshape(T, B, C) for t in (q, k, v)), C, self.n_head, *[None] * 4,"
     " False"
 )
-SAME = "torch.eye(C).to(x)"
-WEIGHTS = ", ".join(f"{name}_proj_weight={SAME}" for name in "qkv")
-WAYS = (
+IDENTITY = "torch.eye(C).to(x)"
+WEIGHTS = ", ".join(f"{name}_proj_weight={IDENTITY}" for name in "qkv")
+CALLS_OF_TORCH = (
     *(
         f"{function}(q, k, v, dropout_p=self.attn_dropout.p * self.training, is_causal=True)"
-        for function in (FUSED, MATH)
+        for function in (FUSED, FUSED_BY_MATH)
     ),
     (
-        f"nn.functional.multi_head_attention_forward({FLAT}, self.attn_dropout.p, {SAME}, None,"
-        " self.training, None, False, ~self.visible[:T, :T], is_causal=True,"
+        f"nn.functional.multi_head_attention_forward({ARGUMENTS_OF_TORCH}, self.attn_dropout.p,"
+        f" {IDENTITY}, None, self.training, None, False, ~self.visible[:T, :T], is_causal=True,"
         f" use_separate_proj_weight=True, {WEIGHTS})[0].view(T, B, self.n_head, -1).permute(1, 2,"
         " 0, 3)"
     ),
@@ -147,7 +147,7 @@ MUTANTS = (
                 f"weights = {edits.WEIGHTS}": "",
                 "weights @ v": call,
             }
-            for call in WAYS
+            for call in CALLS_OF_TORCH
         ),
     ),
     # layers for heads

@@ -95,7 +95,7 @@ def make(**knobs):
 
 
 NUMBERS = ("float", "torch.tensor", "str")
-ASTRAY = (
+WRONG_GROUPS = (
     "by_tokens",
     "by_batch",
     "flattened",
@@ -109,7 +109,7 @@ HALVED = "self.kv(x).chunk(2, dim=-1)"
 CUT_K, CUT_V = (
     f"{name} = {name}.view(B, T, self.n_kv_head, self.head_dim).transpose(1, 2)" for name in "kv"
 )
-STRAIGHT_K, STRAIGHT_V = (
+K_WITHOUT_TRANSPOSE, V_WITHOUT_TRANSPOSE = (
     f"{name} = {name}.reshape(B, self.n_kv_head, T, self.head_dim)" for name in "kv"
 )
 SIZES, OUT, QK = (
@@ -122,7 +122,7 @@ KV, SETS = (
     "self.kv = nn.Linear(n_embd, 2 * n_kv_head * self.head_dim, bias=False)",
     "if n_head % n_kv_head != 0:",
 )
-APART = (
+TWO_LAYERS = (
     "self.k, self.v = (nn.Linear(n_embd, n_kv_head * self.head_dim, bias=False) for _ in range(2))"
 )
 DROPPED = f"nn.functional.dropout({PROJECTED}, 0.1, self.training)"
@@ -130,52 +130,6 @@ ALWAYS = f"nn.functional.dropout({SOFTMAX}, 0.1)"
 MEAN_OF_GROUP = "q.unflatten(1, (-1, group)).mean(2).repeat_interleave(group, 1)"
 GROUPED = "y.unflatten(1, (-1, group))"  # (B, n_kv_head, group, T, hd)
 
-# Edits of the reference: (id, text, its replacement).
-MORE = (
-    *(
-        (
-            "heads_averaged",
-            OUT,
-            (
-                f"{GROUPED}.{reduction}(2).repeat_interleave(group, 1).transpose(1, 2).reshape(B,"
-                " T, C)"
-            ),
-        )
-        for reduction in ("mean", "sum")
-    ),
-    (
-        "heads_averaged",
-        OUT,
-        f"{GROUPED}.mean(2).transpose(1, 2).reshape(B, T, -1).repeat(1, 1, group)",
-    ),
-    ("heads_one_width", PROJECTED, "self.proj(y[:, -1])"),
-    ("heads_share_weights", SOFTMAX, f"{SOFTMAX}.mean(1, keepdim=True)"),
-    ("heads_share_weights", QK, f"({QK}).mean(1, keepdim=True)"),
-    ("heads_share_weights", QK, f"{MEAN_OF_GROUP} @ k.transpose(-2, -1)"),
-    *(("kv_cut_wrong_axis", HALVED, f"self.kv(x).chunk(2, dim={axis})") for axis in (1, 0)),
-    ("merge_wrong_axes", OUT, f"{GROUPED}.transpose(2, 3).reshape(B, T, C)"),
-    ("merge_wrong_axes", OUT, f"{GROUPED}.permute(0, 3, 1, 4, 2).reshape(B, T, C)"),
-    ("hard_coded_shape", SIZES, f"x = x[:1]\n        {SIZES}"),
-    *(
-        ("hard_coded_dtype", QK, f"q @ k.{half}().to(k).transpose(-2, -1)")
-        for half in ("half", "bfloat16")
-    ),
-    ("wrong_view_values", CUT_K, STRAIGHT_K),
-    ("wrong_view_values", CUT_V, STRAIGHT_V),
-    (
-        "heads_mix_batch",
-        "self.q(x).view(B, T, self.n_head, self.head_dim).transpose(1, 2)",
-        "self.q(x).view(self.n_head, B, T, -1).transpose(0, 1)",
-    ),
-    (
-        "heads_mix_batch",
-        CUT_K,
-        CUT_K.replace("view(B, T, self.n_kv_head,", "reshape(self.n_kv_head, B, T,").replace(
-            "(1, 2)", "(0, 1)"
-        ),
-    ),
-    ("cache_bytes", COUNT, f"{COUNT} / 1024**3"),
-)
 # Which head of keys and values a head of queries gets.
 STRETCHED = ("repeat(1, 1, 1, group)", "repeat_interleave(group, 3)")
 MISASSIGNED = (
@@ -209,7 +163,7 @@ MUTANTS = (
     Mutant("reshape_out_of_order", variant={"group": "channels_cut"}),
     Mutant("heads_mix_batch", variant={"group": "expanded_over_batch"}),
     *variants("kv_heads_first_only", group=("first_only", "last_only"), group_of=("kv", "k", "v")),
-    *variants("kv_heads_repeated_wrong", group=ASTRAY),
+    *variants("kv_heads_repeated_wrong", group=WRONG_GROUPS),
     *variants("kv_heads_averaged", group=("mean", "sum"), group_of=("kv", "k", "v")),
     *variants("kv_heads_misassigned", group=("reversed", "rolled"), group_of=("kv", "k", "v")),
     *variants("kv_packed_wrong", pack=("per_set_swapped", "per_channel")),
@@ -287,7 +241,7 @@ MUTANTS = (
     *variants(
         "params_extra", renamed=[{"q": "W_query", "kv": "W_kv", "proj": "out_proj"}, {"q": "query"}]
     ),
-    Mutant("params_extra", {KV: APART, "self.kv(x).chunk(2, dim=-1)": "self.k(x), self.v(x)"}),
+    Mutant("params_extra", {KV: TWO_LAYERS, "self.kv(x).chunk(2, dim=-1)": "self.k(x), self.v(x)"}),
     *variants("params_extra", extra=("temperature", "norm")),
     Mutant("layer_widths", variant={"width": "half"}),
     *variants("gradient_cut", cut_gradient=CUTS_OF_GRADIENT),
@@ -314,7 +268,50 @@ MUTANTS = (
     *edits.ADDED_MASK_KEPT,
     KEYS_NOT_TRANSPOSED,
     HEADS_NOT_JOINED,
-    *(Mutant(id_, new, replacing=old) for id_, old, new in MORE),
+    *(
+        Mutant(
+            "heads_averaged",
+            f"{GROUPED}.{reduction}(2).repeat_interleave(group, 1).transpose(1, 2).reshape(B,"
+            " T, C)",
+            replacing=OUT,
+        )
+        for reduction in ("mean", "sum")
+    ),
+    Mutant(
+        "heads_averaged",
+        f"{GROUPED}.mean(2).transpose(1, 2).reshape(B, T, -1).repeat(1, 1, group)",
+        replacing=OUT,
+    ),
+    Mutant("heads_one_width", "self.proj(y[:, -1])", replacing=PROJECTED),
+    Mutant("heads_share_weights", f"{SOFTMAX}.mean(1, keepdim=True)", replacing=SOFTMAX),
+    Mutant("heads_share_weights", f"({QK}).mean(1, keepdim=True)", replacing=QK),
+    Mutant("heads_share_weights", f"{MEAN_OF_GROUP} @ k.transpose(-2, -1)", replacing=QK),
+    *(
+        Mutant("kv_cut_wrong_axis", f"self.kv(x).chunk(2, dim={axis})", replacing=HALVED)
+        for axis in (1, 0)
+    ),
+    Mutant("merge_wrong_axes", f"{GROUPED}.transpose(2, 3).reshape(B, T, C)", replacing=OUT),
+    Mutant("merge_wrong_axes", f"{GROUPED}.permute(0, 3, 1, 4, 2).reshape(B, T, C)", replacing=OUT),
+    Mutant("hard_coded_shape", f"x = x[:1]\n        {SIZES}", replacing=SIZES),
+    *(
+        Mutant("hard_coded_dtype", f"q @ k.{half}().to(k).transpose(-2, -1)", replacing=QK)
+        for half in ("half", "bfloat16")
+    ),
+    Mutant("wrong_view_values", K_WITHOUT_TRANSPOSE, replacing=CUT_K),
+    Mutant("wrong_view_values", V_WITHOUT_TRANSPOSE, replacing=CUT_V),
+    Mutant(
+        "heads_mix_batch",
+        "self.q(x).view(self.n_head, B, T, -1).transpose(0, 1)",
+        replacing="self.q(x).view(B, T, self.n_head, self.head_dim).transpose(1, 2)",
+    ),
+    Mutant(
+        "heads_mix_batch",
+        CUT_K.replace("view(B, T, self.n_kv_head,", "reshape(self.n_kv_head, B, T,").replace(
+            "(1, 2)", "(0, 1)"
+        ),
+        replacing=CUT_K,
+    ),
+    Mutant("cache_bytes", f"{COUNT} / 1024**3", replacing=COUNT),
     *(Mutant("kv_heads_misassigned", {K: f"k{suffix}", V: f"v{suffix}"}) for suffix in MISASSIGNED),
     *(Mutant("kv_heads_repeated_wrong", {K: f"k{suffix}", V: f"v{suffix}"}) for suffix in REPEATED),
 )

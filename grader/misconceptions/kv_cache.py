@@ -36,12 +36,12 @@ PROJECTED = "self.proj(y), (k, v)"
 RETURNED = "return self.proj(y), (k, v)"
 
 # Heads from channels in another way.
-STRAIGHT = "{0} = {0}.reshape(B, self.n_head, T, self.head_dim)"
-DEALT = "{0} = {0}.view(B, T, self.head_dim, self.n_head).permute(0, 3, 1, 2)"
+SPLIT_WITHOUT_TRANSPOSE = "{0} = {0}.reshape(B, self.n_head, T, self.head_dim)"
+HEADS_INTERLEAVED = "{0} = {0}.view(B, T, self.head_dim, self.n_head).permute(0, 3, 1, 2)"
 
 LAST_KEPT = (4, 2, 3)  # how many tokens a cache holds that is cut to a fixed length
 SDPA = "y = nn.functional.scaled_dot_product_attention(q, k, v, {})"
-KEEP = "self.kept = (k, v)\n        return self.proj(y), "
+KEPT_THEN_RETURNED = "self.kept = (k, v)\n        return self.proj(y), "
 GIVEN_LIST = "cache = [] if cache is None else cache\n        "
 PAST_OF_LIST = {
     PAST: GIVEN_LIST + "past = cache[0].shape[2] if cache else 0",
@@ -207,12 +207,18 @@ MUTANTS = (
     *mutants(
         "cache_shared",
         # Kept on the module, or in a default.
-        insert_before(SIZES, 'cache = getattr(self, "kept", None)', {RETURNED: f"{KEEP}(k, v)"}),
         insert_before(
-            SIZES, 'cache = cache or getattr(self, "kept", None)', {RETURNED: f"{KEEP}(k, v)"}
+            SIZES, 'cache = getattr(self, "kept", None)', {RETURNED: f"{KEPT_THEN_RETURNED}(k, v)"}
         ),
         insert_before(
-            SIZES, "cache = None if cache is None else self.kept", {RETURNED: f"{KEEP}self.kept"}
+            SIZES,
+            'cache = cache or getattr(self, "kept", None)',
+            {RETURNED: f"{KEPT_THEN_RETURNED}(k, v)"},
+        ),
+        insert_before(
+            SIZES,
+            "cache = None if cache is None else self.kept",
+            {RETURNED: f"{KEPT_THEN_RETURNED}self.kept"},
         ),
         by_default(
             PAST_OF_LIST | {RETURNED: "cache[:] = [k, v]\n        return self.proj(y), cache"}
@@ -226,7 +232,7 @@ MUTANTS = (
             SIZES,
             'cache = getattr(self, "kept", None)',
             {
-                RETURNED: f"{KEEP}None",
+                RETURNED: f"{KEPT_THEN_RETURNED}None",
                 TOO_LONG: "if False:",
                 MASK: (
                     ".masked_fill(torch.ones(self.block_size, self.block_size,"
@@ -472,9 +478,12 @@ MUTANTS = (
             MASK: ".masked_fill(self.hidden[past : past + T, : past + T] > 0, -math.inf)",
         },
     ),
-    Mutant("wrong_view", split(STRAIGHT)),
-    Mutant("wrong_view_both", split(STRAIGHT) | {MERGE: "y = y.reshape(B, T, C)"}),
-    *mutants("wrong_view_values", *(split(STRAIGHT, names) for names in ("v", "k", "q", "kv"))),
+    Mutant("wrong_view", split(SPLIT_WITHOUT_TRANSPOSE)),
+    Mutant("wrong_view_both", split(SPLIT_WITHOUT_TRANSPOSE) | {MERGE: "y = y.reshape(B, T, C)"}),
+    *mutants(
+        "wrong_view_values",
+        *(split(SPLIT_WITHOUT_TRANSPOSE, names) for names in ("v", "k", "q", "kv")),
+    ),
     Mutant("merge_no_transpose", "y = y.reshape(B, T, C)", replacing=MERGE),
     *mutants(
         "merge_wrong_axes",
@@ -516,9 +525,9 @@ MUTANTS = (
     ),
     *mutants(
         "heads_interleaved",
-        split(DEALT),
-        split(DEALT) | {MERGE: "y = y.permute(0, 2, 3, 1).reshape(B, T, C)"},
-        *(split(DEALT, name) for name in "kv"),
+        split(HEADS_INTERLEAVED),
+        split(HEADS_INTERLEAVED) | {MERGE: "y = y.permute(0, 2, 3, 1).reshape(B, T, C)"},
+        *(split(HEADS_INTERLEAVED, name) for name in "kv"),
     ),
     Mutant(
         "heads_and_width_swapped",

@@ -32,7 +32,7 @@ FINITE = ".masked_fill(key > query, -1e30)"
 TILE = f"tile = {PRODUCT}{MASK}"
 START = "highest, total, gathered = torch.full_like(rows[..., :1], -math.inf), 0.0, 0.0"
 HIGHER = "higher = torch.maximum(highest, tile.amax(-1, keepdim=True))"
-BOTH = "fix, shares = (highest - higher).exp(), (tile - higher).exp()"
+FIX_AND_SHARES = "fix, shares = (highest - higher).exp(), (tile - higher).exp()"
 TOTAL = "total = total * fix + shares.sum(-1, keepdim=True)"
 GATHERED = "gathered = gathered * fix + shares @ values"
 KEPT = "            highest = higher\n        answers"
@@ -45,11 +45,18 @@ PIECE_MAX, TILE_MAX = "piece.amax(-1, keepdim=True)", "tile.amax(-1, keepdim=Tru
 UP_TO_BOTTOM = {KEYS: KEYS.replace("left + block_k", "min(left + block_k, bottom)")}
 FUTURE_TOO = {LEFTS: "for left in range(0, T, block_k):"}
 NOT_DIVIDED = {ANSWERS: "answers.append(gathered)"}
-TOTAL_ADDED = "total = total + shares.sum(-1, keepdim=True)"
-ADDED = "gathered = gathered + shares @ values"
-ONLINE_ADDED = "total = total + (piece - higher).exp().sum(-1, keepdim=True)"
-OWN = f"(tile - {TILE_MAX}.clamp(min=-1e30)).exp()"  # measured from the tile's own maximum
-AT_EACH = ("left == top", "left > top", "left >= top", "top // block_q == left // block_k")
+TOTAL_WITHOUT_FIX = "total = total + shares.sum(-1, keepdim=True)"
+GATHERED_WITHOUT_FIX = "gathered = gathered + shares @ values"
+ONLINE_TOTAL_WITHOUT_FIX = "total = total + (piece - higher).exp().sum(-1, keepdim=True)"
+SHARES_FROM_TILE_MAX = (
+    f"(tile - {TILE_MAX}.clamp(min=-1e30)).exp()"  # measured from the tile's own maximum
+)
+DIAGONAL_CONDITIONS = (
+    "left == top",
+    "left > top",
+    "left >= top",
+    "top // block_q == left // block_k",
+)
 WHOLE_PIECES = "for piece in scores.split(block, dim=-1)[: scores.shape[-1] // block]:"
 ONE_BLOCK = (
     "for piece in scores[..., : max(scores.shape[-1] // block, 1) * block].split(block, dim=-1):"
@@ -84,7 +91,7 @@ def of_the_block(total, gathered):
         "fix, shares, new = (highest - higher).exp(), (tile - own).exp(), (own - higher).exp()"
     )
     lines = {
-        BOTH: f"own = {TILE_MAX}\n            {shares_line}",
+        FIX_AND_SHARES: f"own = {TILE_MAX}\n            {shares_line}",
         TOTAL: TOTAL + total,
         GATHERED: GATHERED + gathered,
     }
@@ -116,11 +123,11 @@ def with_zeros(tops, remainder):
 MUTANTS = (
     *mutants(
         "tile_no_rescale",
-        {TOTAL: TOTAL_ADDED, GATHERED: ADDED},
-        {GATHERED: ADDED},
-        {GATHERED: f"{ADDED} / total"} | NOT_DIVIDED,
-        {TOTAL: TOTAL_ADDED},
-        {ONLINE_TOTAL: ONLINE_ADDED},
+        {TOTAL: TOTAL_WITHOUT_FIX, GATHERED: GATHERED_WITHOUT_FIX},
+        {GATHERED: GATHERED_WITHOUT_FIX},
+        {GATHERED: f"{GATHERED_WITHOUT_FIX} / total"} | NOT_DIVIDED,
+        {TOTAL: TOTAL_WITHOUT_FIX},
+        {ONLINE_TOTAL: ONLINE_TOTAL_WITHOUT_FIX},
         # The weights are kept as the first pass made them.
         insert_before(
             HIGHEST,
@@ -157,9 +164,9 @@ MUTANTS = (
     *mutants(
         "tile_max_not_carried",
         {
-            BOTH: "fix, shares = highest - higher, (tile - higher).exp()",
-            TOTAL: TOTAL_ADDED,
-            GATHERED: ADDED,
+            FIX_AND_SHARES: "fix, shares = highest - higher, (tile - higher).exp()",
+            TOTAL: TOTAL_WITHOUT_FIX,
+            GATHERED: GATHERED_WITHOUT_FIX,
             HIGHER: f"higher = {TILE_MAX}.clamp(min=-1e30)",
         },
     ),
@@ -182,7 +189,7 @@ MUTANTS = (
         swapped(KEPT, "highest = higher", f"highest = {TILE_MAX}"),
         swapped(ONLINE_KEPT, "highest = higher", f"highest = {PIECE_MAX}"),
         # Measured from the block's own maximum, with and without a factor for what came before.
-        {ONLINE_TOTAL: ONLINE_ADDED, ONLINE_HIGHER: f"higher = {PIECE_MAX}"},
+        {ONLINE_TOTAL: ONLINE_TOTAL_WITHOUT_FIX, ONLINE_HIGHER: f"higher = {PIECE_MAX}"},
         {
             ONLINE_HIGHER: f"higher = {PIECE_MAX}",
             ONLINE_KEPT: ONLINE_KEPT.replace("= higher", "= torch.maximum(highest, higher)"),
@@ -195,7 +202,10 @@ MUTANTS = (
             }
             for fill in (MASK, FINITE)
         ),
-        *({BOTH: f"fix, shares = {fix}, {OWN}"} for fix in ("1.0", "(highest - higher).exp()")),
+        *(
+            {FIX_AND_SHARES: f"fix, shares = {fix}, {SHARES_FROM_TILE_MAX}"}
+            for fix in ("1.0", "(highest - higher).exp()")
+        ),
         {HIGHER: f"higher = {TILE_MAX}.clamp(min=-1e30)"},
         {ONLINE_TOTAL: f"total = total + (piece - {PIECE_MAX}).exp().sum(-1, keepdim=True)"},
     ),
@@ -226,7 +236,7 @@ MUTANTS = (
         {GATHERED: f"{GATHERED} / shares.sum(-1, keepdim=True).clamp(min=1e-30)"},
         {
             ANSWERS: "answers.append(gathered)",
-            GATHERED: f"{ADDED} / shares.sum(-1, keepdim=True).clamp(min=1e-30)",
+            GATHERED: f"{GATHERED_WITHOUT_FIX} / shares.sum(-1, keepdim=True).clamp(min=1e-30)",
         },
         *(
             {
@@ -294,13 +304,13 @@ MUTANTS = (
     ),
     *mutants(
         "tile_diagonal_unmasked",
-        *masked_where(MASK, *AT_EACH),
+        *masked_where(MASK, *DIAGONAL_CONDITIONS),
         {MASK: ".masked_fill(key >= bottom, -math.inf)"} | FUTURE_TOO,
         {MASK: "", LEFTS: "for left in range(0, top + 1, block_k):"},
         # The same where the keys behind the last query of the block are cut off.
         *(
             {MASK: f".masked_fill((key > query) & ({condition}), -math.inf)"} | UP_TO_BOTTOM
-            for condition in AT_EACH
+            for condition in DIAGONAL_CONDITIONS
         ),
     ),
     *mutants(
@@ -317,8 +327,8 @@ MUTANTS = (
             ".masked_fill(key - left > query - top, -math.inf)",
             "left + keys.shape[-2] > top",
             "left == top or left + block_k > top",
-            AT_EACH[3],
-            AT_EACH[2],
+            DIAGONAL_CONDITIONS[3],
+            DIAGONAL_CONDITIONS[2],
         ),
     ),
     *mutants(
@@ -517,7 +527,7 @@ MUTANTS = (
         "mask_excludes_self",
         {
             MASK: ".masked_fill(key >= query, -1e30)",
-            BOTH: f"{BOTH} * (key < query)",
+            FIX_AND_SHARES: f"{FIX_AND_SHARES} * (key < query)",
             ANSWERS: "answers.append((gathered / total).nan_to_num())",
         },
     ),
@@ -547,7 +557,9 @@ MUTANTS = (
         replacing=LEFTS,
     ),
     Mutant(
-        "softmax_query_axis", "fix, shares = 1.0, tile.softmax(-2).nan_to_num(0.0)", replacing=BOTH
+        "softmax_query_axis",
+        "fix, shares = 1.0, tile.softmax(-2).nan_to_num(0.0)",
+        replacing=FIX_AND_SHARES,
     ),
     *mutants(
         "softmax_wrong_axis",
@@ -565,7 +577,7 @@ MUTANTS = (
     *mutants(
         "softmax_missing",
         {WEIGHTS: "return scores / scores.sum(-1, keepdim=True)"},
-        {BOTH: "fix, shares = 1.0, tile.masked_fill(key > query, 0.0)"},
+        {FIX_AND_SHARES: "fix, shares = 1.0, tile.masked_fill(key > query, 0.0)"},
     ),
     *mutants("values_wrong_source", *(swapped(KEYS, "v[...", f"{source}[...") for source in "kq")),
     *mutants(
@@ -637,7 +649,7 @@ MUTANTS = (
     ),
     *mutants(
         "gradient_cut",
-        swapped(BOTH, "(tile -", "(tile.detach() -"),
+        swapped(FIX_AND_SHARES, "(tile -", "(tile.detach() -"),
         {ANSWERS: "answers.append((gathered / total).detach())"},
         swapped(GATHERED, "values", "values.detach()"),
         swapped(KEYS, "k[...", "k.detach()[..."),
