@@ -1,6 +1,6 @@
 """Wrong attempts at the attention scores, each an edit of the reference.
 
-attend calls attention_scores and attention_weights, so an edit of one of these changes both. Where
+attend calls attention_scores and attention_weights, so an edit of one of these changes both. If
 one of the two alone is wrong, a second change writes the right text into attend.
 """
 

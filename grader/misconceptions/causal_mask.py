@@ -1,7 +1,7 @@
 """Wrong attempts at the causal mask, each an edit of the reference.
 
-causal_weights calls the two functions above it, so an edit of one of these changes both. Where a
-function alone is wrong, a second change writes the right text into causal_weights.
+causal_weights calls the two functions above it, so an edit of one of these changes both. If one of
+these alone is wrong, a second change writes the right text into causal_weights.
 """
 
 from manyheads.checks import Mutant
@@ -317,18 +317,18 @@ MUTANTS = (
 )
 
 
-def weak_fill(text, place):
-    """Return the family of fills in this text, {0}; `place` is one of the places of `hidings`."""
+def weak_fill(text, index):
+    """Return the family of fills in this text, {0}; `index` chooses an edit of `hidings`."""
 
     def mutant(number):
-        return Mutant("mask_weak_fill", hidings(text.format(number))[place])
+        return Mutant("mask_weak_fill", hidings(text.format(number))[index])
 
     return "mask_weak_fill", mutant, FILLS_TRIED
 
 
 # parametric mutants: the number can have any value
 FAMILIES = (
-    *(weak_fill(filled("-{0}"), place) for place in range(3)),
-    *(weak_fill(added("-{0}"), place) for place in range(3)),
+    *(weak_fill(filled("-{0}"), index) for index in range(3)),
+    *(weak_fill(added("-{0}"), index) for index in range(3)),
     weak_fill(filled("float(scores.detach().min()) - {0}"), 0),
 )

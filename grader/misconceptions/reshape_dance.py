@@ -65,14 +65,14 @@ def merge_in_order(method):
     return merge(f"y.{method}.transpose(1, 2){TO_TOKENS}")
 
 
-def hard_coded(sizes, then="pass"):
+def hard_coded(sizes, afterwards="pass"):
     """Return mutants that overwrite sizes: in both functions, in the first, in the second.
 
     Args:
         sizes: a statement before the width of a head is computed.
-        then: a statement after that.
+        afterwards: a statement after that.
     """
-    lines = f"\n    {sizes}\n    hd = C // nh\n    {then}"
+    lines = f"\n    {sizes}\n    hd = C // nh\n    {afterwards}"
     split_edit = {
         SIZES_OF_X: SIZES_OF_X + lines.replace("nh", "n_head"),
         VIEWED: "x.view(B, T, n_head, hd)",
@@ -106,7 +106,7 @@ def written_into(method):
 
 def in_either(id_, *pairs):
     """Return mutants with the same fault in one function (the likeliest way) or in both."""
-    return mutants(id_, *pairs[0], *(first | second for first, second in pairs))
+    return mutants(id_, *pairs[0], *(of_split | of_merge for of_split, of_merge in pairs))
 
 
 def heads_unpacked(n):
@@ -210,7 +210,7 @@ MUTANTS = (
     *merges("merge_no_transpose", "torch.cat(list(y.unbind(1)), dim=1)"),
     *hard_coded("B, T, C = 2, 8, 64"),
     *hard_coded("B, T, C, nh = 2, 8, 64, 4"),
-    *hard_coded("B, T, nh = 2, 8, 4", then="hd = 16"),
+    *hard_coded("B, T, nh = 2, 8, 4", afterwards="hd = 16"),
     *hard_coded("B = 2"),
     *hard_coded("B = 1"),
     *hard_coded("B, T = -1, 8"),
@@ -219,14 +219,14 @@ MUTANTS = (
     *hard_coded("B, T = 2, 8"),
     *hard_coded("T = 1024"),
     *hard_coded("nh = 4"),
-    *hard_coded("pass", then="nh = 4"),
+    *hard_coded("pass", afterwards="nh = 4"),
     *hard_coded("nh = 2"),
-    *hard_coded("pass", then="nh = 2"),
+    *hard_coded("pass", afterwards="nh = 2"),
     *hard_coded("nh = 8"),
     *hard_coded("nh = 12"),
-    *hard_coded("pass", then="hd = 16"),
-    *hard_coded("pass", then="hd = 64"),
-    *hard_coded("pass", then="hd = 8"),
+    *hard_coded("pass", afterwards="hd = 16"),
+    *hard_coded("pass", afterwards="hd = 64"),
+    *hard_coded("pass", afterwards="hd = 8"),
     *hard_coded("C = 64"),
     *hard_coded("C = 768"),
     *mutants("hard_coded_shape", *map(heads_unpacked, (4, 2, 3, 8))),

@@ -1,6 +1,6 @@
 """Wrong attempts at rotary positions, each an edit of the reference.
 
-rotary_scores calls rotate, so an edit of rotate changes both. Where one of the two alone is wrong,
+rotary_scores calls rotate, so an edit of rotate changes both. If one of the two alone is wrong,
 a copy of rotate, called `turn`, stands above rotary_scores.
 """
 
@@ -94,16 +94,16 @@ def signs(id_, *texts):
     return turns(id_, *({f"{FIRST}, {SECOND}": text} for text in texts))
 
 
-def places(id_, *texts):
+def positions(id_, *texts):
     """Return mutants with other positions; {0} stands for those that are given."""
     return turns(id_, *({POSITIONS: f"({text.format('positions')})"} for text in texts))
 
 
-def places_of(name, *texts):
+def positions_of(name, *texts):
     """Return mutants of rotary_scores with other positions of the queries or of the keys."""
-    given = f"({name}, {name}_positions"
+    old = f"({name}, {name}_positions"
     changed = (f"({name}, {text.format(f'{name}_positions')}" for text in texts)
-    return mutants("rope_positions", *changed, replacing=given)
+    return mutants("rope_positions", *changed, replacing=old)
 
 
 def scales(id_, *texts):
@@ -227,7 +227,7 @@ MUTANTS = (
         "q, k",
         replacing=CALLS,
     ),
-    *places(
+    *positions(
         "rope_positions",
         COUNTED,
         f"{{0}}[:1].to(x.device) + {COUNTED}",
@@ -236,8 +236,12 @@ MUTANTS = (
         "({0} - {0}[:1]).to(x.device)",
     ),
     Mutant("rope_positions", f"({POSITIONS} + 1)", replacing=POSITIONS),
-    *places_of("q", COUNTED_IN_SCORES, "{0} + 1", "{0} - {0}[:1]", f"{COUNTED_IN_SCORES}.flip(0)"),
-    *places_of("k", COUNTED_IN_SCORES, "{0} + 1", "{0} - {0}[:1]", f"{COUNTED_IN_SCORES}.flip(0)"),
+    *positions_of(
+        "q", COUNTED_IN_SCORES, "{0} + 1", "{0} - {0}[:1]", f"{COUNTED_IN_SCORES}.flip(0)"
+    ),
+    *positions_of(
+        "k", COUNTED_IN_SCORES, "{0} + 1", "{0} - {0}[:1]", f"{COUNTED_IN_SCORES}.flip(0)"
+    ),
     Mutant(
         "rope_positions",
         "rotate(q, k_positions, base), rotate(k, q_positions, base)",

@@ -1,6 +1,6 @@
 """Wrong attempts at the sliding window, each an edit of the reference.
 
-local_attention calls window_mask, so an edit of window_mask changes both. Where one of the two
+local_attention calls window_mask, so an edit of window_mask changes both. If one of the two
 alone is wrong, a copy of window_mask, called `band`, stands above local_attention.
 """
 
@@ -58,8 +58,9 @@ def bands(id_, *edits):
 
 
 def finite_bands(id_, changes, rows):
-    """Return mutants with another mask, in both functions and in local_attention, whose rows stay
-    finite if they see no key.
+    """Return mutants with another mask whose rows stay finite if they see no key.
+
+    The mask is wrong in both functions, or in local_attention alone.
     """
     edits = (changes, banded(changes))
     return mutants(id_, *(edit | row for edit in edits for row in rows))
@@ -87,14 +88,14 @@ def shares(id_, *texts):
     return mutants(id_, *texts, replacing=SOFTMAX)
 
 
-def first(statement):
+def inserted(statement):
     """Return the edit that puts a statement at the beginning of local_attention."""
     return {FIRST_LINE: f"{statement}\n    {FIRST_LINE}"}
 
 
 def roles(id_, *orders):
     """Return mutants with other tensors as queries, keys and values."""
-    return mutants(id_, *(first(f"q, k, v = {', '.join(order)}") for order in orders))
+    return mutants(id_, *(inserted(f"q, k, v = {', '.join(order)}") for order in orders))
 
 
 def masks(template):
@@ -103,7 +104,7 @@ def masks(template):
 
 
 def answers(template):
-    """Return mutants with another type of answer: of window_mask, of local_attention."""
+    """Return mutants of window_mask and of local_attention with another type of answer."""
     answer = {f"return {OUT}": f"return {template.format(f'({OUT})')}"}
     return mutants("interface", masks(template), answer)
 
@@ -134,7 +135,7 @@ NAN_TO_ZERO = {f"return {OUT}": "return weights.nan_to_num(0.0) @ v"}
 FINITE = (LOW_FILL, NAN_TO_ZERO)
 HEAD_AXIS, BATCH_AXIS = {AXIS: "dim=1"}, {AXIS: "dim=0"}
 ON_CPU = "{0} + torch.zeros({0}.shape, dtype={0}.dtype)"
-ARGUMENTS_ON_CPU = first(f"q, k, v = {', '.join(ON_CPU.format(name) for name in 'qkv')}")
+ARGUMENTS_ON_CPU = inserted(f"q, k, v = {', '.join(ON_CPU.format(name) for name in 'qkv')}")
 MASK_ON_CPU = {name: name.replace("=device", '="cpu"') for name in (QUERY, KEY)} | RIGHT_BAND
 
 MUTANTS = (
@@ -277,9 +278,9 @@ MUTANTS = (
     *roles("values_wrong_source", "qkk", "qkq"),
     *roles("scores_wrong_source", "qqv", "kkv", "qvv"),
     # The copy of window_mask refuses no number of queries.
-    Mutant("qkv_order", first("q, k, v = k, q, v") | RIGHT_BAND),
+    Mutant("qkv_order", inserted("q, k, v = k, q, v") | RIGHT_BAND),
     *roles("qkv_order", "qvk", "vkq", "kvq"),
-    Mutant("qkv_order", first("q, k, v = v, q, k") | RIGHT_BAND),
+    Mutant("qkv_order", inserted("q, k, v = v, q, k") | RIGHT_BAND),
     *mutants("output_rounded", *(f"({OUT}).round(decimals={n})" for n in (4, 3, 2)), replacing=OUT),
     *mutants(
         "argument_unchecked",
@@ -325,8 +326,8 @@ MUTANTS = (
         f"out = {OUT}\n    v.mul_(2.0)\n    return out",
         replacing=f"return {OUT}",
     ),
-    Mutant("hard_coded_dtype", first("q, k, v = q.float(), k.float(), v.float()")),
-    Mutant("hard_coded_dtype", first("q, k, v = q.double(), k.double(), v.double()")),
+    Mutant("hard_coded_dtype", inserted("q, k, v = q.float(), k.float(), v.float()")),
+    Mutant("hard_coded_dtype", inserted("q, k, v = q.double(), k.double(), v.double()")),
     Mutant("hard_coded_device", MASK_ON_CPU),
     Mutant("hard_coded_device", ARGUMENTS_ON_CPU),
     Mutant("hard_coded_device", MASK_ON_CPU | ARGUMENTS_ON_CPU),
@@ -345,7 +346,7 @@ MUTANTS = (
     ),
     Mutant(
         "interface",
-        {f"{DEF_LOCAL}q: torch.Tensor,": f"{DEF_LOCAL}queries,"} | first("q = queries"),
+        {f"{DEF_LOCAL}q: torch.Tensor,": f"{DEF_LOCAL}queries,"} | inserted("q = queries"),
     ),
     Mutant("keys_not_transposed", "q @ k", replacing=PRODUCT),
     Mutant("values_transposed", f"{OUT}.transpose(-2, -1)", replacing=OUT),

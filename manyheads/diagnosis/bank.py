@@ -237,15 +237,15 @@ class Bank:
         return self.make(**first.change, **second.change)
 
 
-def with_both_edits(source: str, first: Edit, second: Edit) -> str | None:
+def with_both_edits(source: str, edit_a: Edit, edit_b: Edit) -> str | None:
     """Return the source with two edits, or None if they change the same text.
 
     One edit may keep the text that the other one changes, as it does if it inserts a line. Then the
     order matters, so both orders are tried.
     """
-    if first.changes.keys() & second.changes.keys():
+    if edit_a.changes.keys() & edit_b.changes.keys():
         return None
-    for earlier, later in ((first, second), (second, first)):
+    for earlier, later in ((edit_a, edit_b), (edit_b, edit_a)):
         try:
             return later.apply(earlier.apply(source))
         except EditError:
@@ -282,7 +282,7 @@ def load_bank(exercise: Exercise) -> Bank:
 def _row_of(
     exercise: Exercise, table: str, index: int, row: object, length: int
 ) -> tuple[Any, ...]:
-    """Return a row of MUTANTS or FAMILIES. That of a `Mutant` has its id and its change.
+    """Return a row of MUTANTS or FAMILIES; for a `Mutant`, its id and its change.
 
     Raises CourseError, with the row's number in the table, if it has another form.
     """
