@@ -37,10 +37,11 @@ from manyheads.authoring.verify.wrong_programs import FaultBench
 from manyheads.box import open_box
 from manyheads.box.connection import Box
 from manyheads.box.level_and_device import Level
-from manyheads.checks.hidden_check import Edit, EditError
+from manyheads.checks.hidden_check import Edit
 from manyheads.checks.runner import target_of
 from manyheads.course import Course, Exercise, load_course
-from manyheads.diagnosis import Bank, Mutant, load_bank
+from manyheads.diagnosis import Bank, BuiltMutant, load_bank
+from manyheads.diagnosis.bank import with_both_edits
 from manyheads.diagnosis.recording_file import read
 from manyheads.judge.grade_submission import Judge, Settings
 from manyheads.judge.judge_process import usable_cpu_count
@@ -118,14 +119,14 @@ def digest(*values: object) -> str:
     return hashlib.sha256(repr(values).encode()).hexdigest()[:8]
 
 
-def code_of(mutant: Mutant) -> str:
+def code_of(mutant: BuiltMutant) -> str:
     """Return a digest of how a mutant differs from the reference, which its place in the bank and
     its id do not change.
     """
     return digest(sorted(map(repr, mutant.faults.items())))
 
 
-def pairs_of(bank: Bank) -> Sequence[tuple[Mutant, Mutant]]:
+def pairs_of(bank: Bank) -> Sequence[tuple[BuiltMutant, BuiltMutant]]:
     """Return pairs of mutants with two ids and no fault in common: those whose codes give the
     lowest digests.
     """
@@ -141,19 +142,18 @@ def pairs_of(bank: Bank) -> Sequence[tuple[Mutant, Mutant]]:
     return pairs[:PAIRS]
 
 
-def text_of(exercise: Exercise, mutant: Mutant) -> str:
+def text_of(exercise: Exercise, mutant: BuiltMutant) -> str:
     """Return a mutant's text: the edited reference, or the bank with a call of its `make`."""
     return mutant.source or _text_from_bank(exercise, mutant.faults)
 
 
-def text_of_pair(exercise: Exercise, bank: Bank, first: Mutant, second: Mutant) -> str | None:
+def text_of_pair(
+    exercise: Exercise, bank: Bank, first: BuiltMutant, second: BuiltMutant
+) -> str | None:
     """Return the text with both faults; None where the two edits exclude each other."""
     if not isinstance(first.change, Edit) or not isinstance(second.change, Edit):
         return _text_from_bank(exercise, {**first.faults, **second.faults})
-    try:
-        return second.change.apply(first.change.apply(bank.reference[1]))
-    except EditError:
-        return None
+    return with_both_edits(bank.reference[1], first.change, second.change)
 
 
 def _text_from_bank(exercise: Exercise, knobs: Mapping[str, object]) -> str:

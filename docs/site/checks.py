@@ -59,6 +59,7 @@ NOT_ASKED = {"subject", "args", "kwargs", "only_build", "arrays", "returns", "th
 ASSERTS = [name for name in checks.__all__ if name.startswith(("assert_", "expect"))]
 OTHERS = [
     "Evidence",
+    "Mutant",
     "Number",
     "agrees",
     "changed_positions",

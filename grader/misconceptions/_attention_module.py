@@ -1,6 +1,8 @@
 """A module that attends, right except for its knobs.
 
-It has a fused projection, unless a subclass has other layers.
+It has a fused projection, unless a subclass has other layers. It serves six exercises: its mutants
+are not edits, because the same fault would be another text in each of their references, and two
+faults of one line could not be combined.
 """
 
 import torch.nn.functional as F

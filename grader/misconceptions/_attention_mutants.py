@@ -1,5 +1,7 @@
 """Mutants that exercises with a fused projection have in common."""
 
+from manyheads.checks import Mutant
+
 from ._attention import CUTS, HEADS_LAST, MERGES, WRONG_AXES
 from ._masking import INF
 from ._module_edits import SIZES, on_a_device
@@ -53,13 +55,13 @@ class Runs:
         ),
         *variants("heads_reversed", merge=("reversed", "rolled", "rolled_back")),
         *variants("view_not_contiguous", merge=("view_after_permute", "contiguous_too_early")),
-        ("proj_transposed", {"proj": "untransposed"}),
-        ("proj_twice", {"proj": "twice"}),
+        Mutant("proj_transposed", variant={"proj": "untransposed"}),
+        Mutant("proj_twice", variant={"proj": "twice"}),
     )
 
     OVER_AXES = (
         *variants("softmax_wrong_axis", softmax=AXES),
-        ("softmax_query_axis", {"softmax": "queries_by_hand"}),
+        Mutant("softmax_query_axis", variant={"softmax": "queries_by_hand"}),
         *variants("softmax_wrong_axis", softmax=("heads_as_numbers", "batch_as_numbers")),
     )
     WRONG_AXES_FINITE = (
@@ -88,8 +90,8 @@ class Runs:
         *variants("mask_weak_fill", mask=(*WEAK[:3], *added(*WEAK[:3])), scaled="hidden"),
     )
     NOT_SLICED = (
-        ("mask_not_sliced", {"holder": "rows_only", "mix": "einsum"}),
-        ("mask_not_sliced", {"holder": "whole_stretched"}),
+        Mutant("mask_not_sliced", variant={"holder": "rows_only", "mix": "einsum"}),
+        Mutant("mask_not_sliced", variant={"holder": "whole_stretched"}),
         *variants("mask_not_sliced", holder="whole", mix="einsum", merge=(..., "flattened")),
     )
     WRONG_SIZES = (
@@ -102,7 +104,7 @@ class Runs:
             mix="einsum",
             merge="flattened",
         ),
-        ("size_wrong_axis", {"merge": "sizes_of_transposed"}),
+        Mutant("size_wrong_axis", variant={"merge": "sizes_of_transposed"}),
     )
     ROUNDED = (
         *variants("scale_rounded", scale=("rounded_down", "rounded", "rounded_up")),
@@ -136,7 +138,7 @@ class Runs:
             split=("batch_after_heads", ...),
             merge=("axes_(1, 2, 0, 3)", "heads_from_batch"),
         ),
-        ("heads_mix_batch", {"merge": "batch_viewed"}),
+        Mutant("heads_mix_batch", variant={"merge": "batch_viewed"}),
     )
     PACKED = (
         *variants(
@@ -169,15 +171,15 @@ class Runs:
 
     # for a fused projection and for grouped queries
     LIKELY = (
-        ("softmax_query_axis", {"softmax": "queries"}),
-        ("product_turned", {"softmax_of": "keys_by_queries"}),
-        ("mask_zero_fill", {"mask": 0.0}),
-        ("mask_after_softmax", {"mask": "after_softmax"}),
-        ("mask_reversed", {"mask": "inverted"}),
-        ("mask_excludes_self", {"mask": "excludes_self"}),
-        ("mask_peeks_one", {"mask": "peeks_one"}),
+        Mutant("softmax_query_axis", variant={"softmax": "queries"}),
+        Mutant("product_turned", variant={"softmax_of": "keys_by_queries"}),
+        Mutant("mask_zero_fill", variant={"mask": 0.0}),
+        Mutant("mask_after_softmax", variant={"mask": "after_softmax"}),
+        Mutant("mask_reversed", variant={"mask": "inverted"}),
+        Mutant("mask_excludes_self", variant={"mask": "excludes_self"}),
+        Mutant("mask_peeks_one", variant={"mask": "peeks_one"}),
         *variants("mask_peeks_ahead", mask=("peeks_two", "peeks_three")),
-        ("view_not_contiguous", {"merge": "view"}),
+        Mutant("view_not_contiguous", variant={"merge": "view"}),
         SUPER_INIT_LATE,
     )
     AXES_MASKED_OR_NOT = (
@@ -187,7 +189,7 @@ class Runs:
     )
     HIDDEN = (
         *FILLED,
-        ("mask_plus_inf", {"mask": INF}),
+        Mutant("mask_plus_inf", variant={"mask": INF}),
         *variants("mask_high_fill", mask=(1e9, ("add", 1e9))),
         *variants(
             "mask_nan",
@@ -199,14 +201,14 @@ class Runs:
                 "after_softmax_inf_and_sum",
             ),
         ),
-        ("mask_after_softmax", {"mask": "after_softmax_low"}),
+        Mutant("mask_after_softmax", variant={"mask": "after_softmax_low"}),
         *ADDED,
-        ("mask_not_sliced", {"holder": "whole"}),
+        Mutant("mask_not_sliced", variant={"holder": "whole"}),
         *NOT_SLICED,
         *variants("mask_not_moved", holder=("attribute", "kept_by_length")),
         *variants("mask_is_parameter", holder=("parameter", "float_parameter")),
-        ("context_unchecked", {"context": "open", "holder": "made_in_forward"}),
-        ("context_unchecked", {"context": "cut"}),
+        Mutant("context_unchecked", variant={"context": "open", "holder": "made_in_forward"}),
+        Mutant("context_unchecked", variant={"context": "cut"}),
         *WRONG_SIZES,
     )
 

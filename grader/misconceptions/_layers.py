@@ -7,7 +7,9 @@ import torch
 from torch import nn
 
 from ._kept import Keeping
-from ._mutants import complete_knobs
+from ._mutants import (
+    complete_knobs,
+)
 
 # The right value of each knob. `lost` and `biases` are strings: the name of the fault, and the
 # names of the layers that have it.

@@ -1,12 +1,11 @@
 """Edits that the references of modules share: arguments and answers of forward, and layers."""
 
-from manyheads.checks import edit
+from manyheads.checks import Mutant
 
 from ._mutants import (
     HEADS_NOT_JOINED,
     KEYS_NOT_TRANSPOSED,
     added_mask_kept,
-    at,
     dropped_in_place,
     insert_before,
     mutants,
@@ -68,7 +67,7 @@ def on_a_device(sizes=SIZES, layer_call="self.qkv(x"):
     return mutants(
         "hard_coded_device",
         *(insert_before(sizes, f"x = {x}") for x in moved),
-        edit(layer_call, f"{layer_call}.cuda()"),
+        {layer_call: f"{layer_call}.cuda()"},
     )
 
 
@@ -82,26 +81,23 @@ def written_into(*writes, sizes=SIZES, out=OUT, copies=("given, x = x, x.clone()
     for write in writes:
         for copy in copies:
             copied = {sizes: f"{copy}\n        {sizes}"}
-            yield (
+            yield Mutant(
                 "input_mutated",
-                edit(
-                    f"return {out}",
-                    f"out = {out}\n        given.{write}\n        return out",
-                    copied,
-                ),
+                {f"return {out}": f"out = {out}\n        given.{write}\n        return out"}
+                | copied,
             )
 
 
 def answers(out=OUT):
     """Return mutants whose forward does not return its answer as a tensor."""
     texts = (f"return {out}, None", f"return [{out}]", out, f"return {out}.detach().numpy()")
-    return mutants("interface", *(edit(f"return {out}", text) for text in texts))
+    return mutants("interface", *(text for text in texts), replacing=f"return {out}")
 
 
 def rounded(out=OUT):
     """Return mutants whose forward rounds its answer to decimals."""
     return mutants(
-        "output_rounded", *(edit(out, f"({out}).round(decimals={n})") for n in (4, 3, 2))
+        "output_rounded", *(f"({out}).round(decimals={n})" for n in (4, 3, 2)), replacing=out
     )
 
 
@@ -113,23 +109,23 @@ def other_rates(of_the_fast_path=None):
             there is one.
     """
     for rate in ("0.1", "1 - dropout"):
-        weights, out = ((line, line.replace("dropout)", f"{rate})")) for line in RATES)
-        extra_changes = {}
+        of_weights, of_output = ({line: line.replace("dropout)", f"{rate})")} for line in RATES)
+        fast_path = {}
         if of_the_fast_path:
             fast_rate = rate.replace("dropout", "self.dropout")
-            extra_changes = {of_the_fast_path: of_the_fast_path.replace("self.dropout", fast_rate)}
-        both_places = {**dict([out]), **extra_changes}
+            fast_path = {of_the_fast_path: of_the_fast_path.replace("self.dropout", fast_rate)}
         yield from mutants(
             "dropout_rate_fixed",
-            edit(*weights, both_places),
-            edit(*weights, extra_changes),
-            edit(*out),
+            of_weights | of_output | fast_path,
+            of_weights | fast_path,
+            of_output,
         )
 
 
 UNCHECKED = mutants(
     "divisibility_unchecked",
-    *(edit(UNDIVIDED, text) for text in ("if False:", "if block_size % n_head != 0:")),
+    *(text for text in ("if False:", "if block_size % n_head != 0:")),
+    replacing=UNDIVIDED,
 )
 
 # The same line in every reference with a fused projection, and with grouped queries.
@@ -138,21 +134,19 @@ LAST = (*answers(), KEYS_NOT_TRANSPOSED, HEADS_NOT_JOINED, dropped_in_place("att
 DROPOUT = (
     *mutants(
         "dropout_always_on",
-        edit(WEIGHTS, ALWAYS, {OUT: OUT_ALWAYS}),
-        edit(WEIGHTS, ALWAYS),
-        edit(OUT, OUT_ALWAYS),
+        {WEIGHTS: ALWAYS, OUT: OUT_ALWAYS},
+        {WEIGHTS: ALWAYS},
+        {OUT: OUT_ALWAYS},
     ),
-    *at(WEIGHTS, ("dropout_always_on", TRAINING)),
-    ("dropout_missing", edit(WEIGHTS, SOFTMAX, {OUT: "self.proj(y)"})),
-    *mutants(
-        "dropout_before_softmax", edit(WEIGHTS, EARLY), edit(WEIGHTS, EARLY, {OUT: "self.proj(y)"})
-    ),
-    *at(WEIGHTS, ("dropout_on_output_only", SOFTMAX)),
-    *at(OUT, ("dropout_output_missing", "self.proj(y)")),
+    Mutant("dropout_always_on", TRAINING, replacing=WEIGHTS),
+    Mutant("dropout_missing", {WEIGHTS: SOFTMAX, OUT: "self.proj(y)"}),
+    *mutants("dropout_before_softmax", {WEIGHTS: EARLY}, {WEIGHTS: EARLY, OUT: "self.proj(y)"}),
+    Mutant("dropout_on_output_only", SOFTMAX, replacing=WEIGHTS),
+    Mutant("dropout_output_missing", "self.proj(y)", replacing=OUT),
     *mutants(
         "dropout_extra",
-        edit(WEIGHTS, f"self.attn_dropout({WEIGHTS})"),
-        edit(OUT, f"self.resid_dropout({OUT})"),
+        {WEIGHTS: f"self.attn_dropout({WEIGHTS})"},
+        {OUT: f"self.resid_dropout({OUT})"},
     ),
     *other_rates(),
 )
@@ -163,15 +157,14 @@ PARAMS = (
     *variants(
         "params_not_registered", lost=("gone qkv proj", "gone proj", "anew qkv proj", "anew proj")
     ),
-    ("params_extra", {"renamed": {"qkv": "c_attn", "proj": "c_proj"}}),
-    (
+    Mutant("params_extra", variant={"renamed": {"qkv": "c_attn", "proj": "c_proj"}}),
+    Mutant(
         "params_extra",
-        edit(
-            QKV,
-            THREE,
-            {"self.qkv(x).split(C, dim=-1)": "self.W_query(x), self.W_key(x), self.W_value(x)"},
-        ),
+        {
+            QKV: THREE,
+            "self.qkv(x).split(C, dim=-1)": "self.W_query(x), self.W_key(x), self.W_value(x)",
+        },
     ),
-    ("params_extra", edit(QKV, BARE, {"self.qkv(x)": "nn.functional.linear(x, self.qkv)"})),
+    Mutant("params_extra", {QKV: BARE, "self.qkv(x)": "nn.functional.linear(x, self.qkv)"}),
     *variants("params_extra", extra=("temperature", "norm", "positions", "query")),
 )

@@ -3,7 +3,7 @@
 from itertools import product
 from types import SimpleNamespace
 
-from manyheads.checks import edit
+from manyheads.checks import Mutant
 
 LOW_FILLS = ("below_all", ("below", 1.0), "below_row", "lowest", "minus_largest")
 OF_HEADS = ("below_head", "below_head_fixed")  # for each head
@@ -22,7 +22,7 @@ def complete_knobs(knobs, defaults):
 
 
 def variants(id_, **knobs):
-    """Return a mutant for each combination of values.
+    """Return a mutant of the second implementation for each combination of values.
 
     A knob with several values has a tuple or a list. The value ... leaves the knob right.
     """
@@ -30,7 +30,8 @@ def variants(id_, **knobs):
     listed = []
     for combination in product(*values):
         chosen = zip(knobs, combination, strict=True)
-        listed.append((id_, {knob: value for knob, value in chosen if value is not ...}))
+        variant = {knob: value for knob, value in chosen if value is not ...}
+        listed.append(Mutant(id_, variant=variant))
     return listed
 
 
@@ -39,67 +40,52 @@ def written_in(**sizes):
     return [{name: n} for name, numbers in sizes.items() for n in numbers]
 
 
-def at(line, *groups, extra_changes=None):
-    """Yield an edit of this line of the reference for each text.
+def mutants(id_, *changes, replacing=""):
+    """Return mutants of one misconception.
 
     Args:
-        groups: a misconception's id and then its texts, (id, text, …).
-        extra_changes: further changes that all these edits make.
+        changes: the new texts, or dicts with the new text for each text of the reference.
+        replacing: the text of the reference that new texts replace.
     """
-    for id_, *texts in groups:
-        for new in texts:
-            yield id_, edit(line, new, extra_changes)
+    return tuple(Mutant(id_, new, replacing=replacing) for new in changes)
 
 
-def mutants(id_, *edits):
-    """Return mutants of one misconception."""
-    return tuple((id_, mutation) for mutation in edits)
-
-
-def changed(changes):
-    """Return an edit of all these texts."""
-    (old, new), *extra_changes = changes.items()
-    return edit(old, new, dict(extra_changes))
-
-
-def both(edit_a, edit_b):
-    """Return an edit that makes the changes of two edits."""
-    return changed({**edit_a.changes, **edit_b.changes})
-
-
-def insert_before(line, text, extra_changes=None):
+def insert_before(line, text, more_changes=None):
     """Return an edit that inserts text before a line, indented as in a method."""
-    return edit(line, f"{text}\n        {line}", extra_changes)
+    return {line: f"{text}\n        {line}"} | (more_changes or {})
 
 
-HEADS_NOT_JOINED = (
-    "heads_not_joined",
-    edit("y.transpose(1, 2).reshape(B, T, C)", "y.transpose(1, 2)"),
+HEADS_NOT_JOINED = Mutant(
+    "heads_not_joined", "y.transpose(1, 2)", replacing="y.transpose(1, 2).reshape(B, T, C)"
 )
-KEYS_NOT_TRANSPOSED = ("keys_not_transposed", edit("q @ k.transpose(-2, -1)", "q @ k"))
+KEYS_NOT_TRANSPOSED = Mutant("keys_not_transposed", "q @ k", replacing="q @ k.transpose(-2, -1)")
 # Scores of other tensors than queries and keys.
-SCORES_WRONG_SOURCE = tuple(
-    ("scores_wrong_source", edit("q @ k.transpose(-2, -1)", f"{a} @ {b}.transpose(-2, -1)"))
-    for a, b in ("qq", "kk", "qv")
+SCORES_WRONG_SOURCE = mutants(
+    "scores_wrong_source",
+    "q @ q.transpose(-2, -1)",
+    "k @ k.transpose(-2, -1)",
+    "q @ v.transpose(-2, -1)",
+    replacing="q @ k.transpose(-2, -1)",
 )
 
-SUPER_INIT_MISSING = ("super_init_missing", edit("super().__init__()", "pass"))
-SUPER_INIT_LATE = (
+SUPER_INIT_MISSING = Mutant("super_init_missing", "pass", replacing="super().__init__()")
+SUPER_INIT_LATE = Mutant(
     "super_init_missing",
-    edit("super().__init__()", "self.early = nn.Identity()\n        super().__init__()"),
+    "self.early = nn.Identity()\n        super().__init__()",
+    replacing="super().__init__()",
 )
-BIAS_BY_DEFAULT = ("interface", edit("qkv_bias: bool = False", "qkv_bias: bool = True"))
+BIAS_BY_DEFAULT = Mutant("interface", "qkv_bias: bool = True", replacing="qkv_bias: bool = False")
 
 
 def dropped_in_place(layer):
     """Return the mutant in which the dropout of this name acts in place."""
     line = f"{layer} = nn.Dropout(dropout)"
-    return "dropout_in_place", edit(line, line.replace(")", ", inplace=True)"))
+    return Mutant("dropout_in_place", line.replace(")", ", inplace=True)"), replacing=line)
 
 
 def values_transposed(product="weights @ v"):
     """Return the mutant that transposes the values in this product, as keys are."""
-    return "values_transposed", edit(product, f"{product}.transpose(-2, -1)")
+    return Mutant("values_transposed", f"{product}.transpose(-2, -1)", replacing=product)
 
 
 def added_mask_kept(hiding, hidden):
@@ -116,6 +102,4 @@ def added_mask_kept(hiding, hidden):
         f"            self.kept = torch.zeros_like(scores[0]).masked_fill({hidden}, -torch.inf)\n"
         "        scores = scores + self.kept"
     )
-    return mutants(
-        "state_kept", edit(hiding, replacement), edit(hiding, f"{replacement}[..., :T, :T]")
-    )
+    return mutants("state_kept", replacement, f"{replacement}[..., :T, :T]", replacing=hiding)

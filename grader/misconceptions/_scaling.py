@@ -4,6 +4,8 @@ import math
 
 import torch
 
+from manyheads.checks import Mutant
+
 # The factors of q kᵀ, from the sizes s. A number stands for itself.
 SCALES = {
     "sqrt_hd": lambda s: s.hd**-0.5,
@@ -95,4 +97,4 @@ def factor(scale, sizes):
 
 def scales(*names):
     """Return a mutant for each of these scales, with the misconception behind it."""
-    return tuple((SCALE_IDS[name], {"scale": name}) for name in names)
+    return tuple(Mutant(SCALE_IDS[name], variant={"scale": name}) for name in names)

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import torch
 from torch import nn
 
-from manyheads.checks import edit
+from manyheads.checks import Mutant
 
 from . import _module_edits as edits
 from ._attention_module import Attention
@@ -20,7 +20,6 @@ from ._mutants import (
     LOW_FILLS,
     OF_HEADS,
     SCALES_TRIED,
-    at,
     insert_before,
     mutants,
     variants,
@@ -148,7 +147,7 @@ def attention_mutants(too_wide, wrong_axes, several=False):
 
     return (
         *scales("missing", *too_wide, "hd", *if_several("c", "heads"), "tokens", "block"),
-        ("scale_twice", {"scale": "hd"}),
+        Mutant("scale_twice", variant={"scale": "hd"}),
         *scales("times_sqrt_hd", "times_hd", *multiplied),
         *variants("scale_after_softmax", scaled=("weights", "scores+weights")),
         *scales(*if_several("sqrt_heads"), "sqrt_tokens", "sqrt_block", "sqrt_batch"),
@@ -165,7 +164,11 @@ def attention_mutants(too_wide, wrong_axes, several=False):
             softmax=("missing_zero_filled", "missing", "sum_zero_filled", "sum", "sigmoid"),
         ),
         *variants("softmax_missing", softmax=("exp", "exp_shifted")),
-        *(("softmax_missing", {"softmax": s, "how": h}) for s in softmaxes for h in (0.0, -1e9)),
+        *(
+            Mutant("softmax_missing", variant={"softmax": s, "how": h})
+            for s in softmaxes
+            for h in (0.0, -1e9)
+        ),
         *variants("softmax_wrong_axis", softmax=wrong_axes, how=-1e9),
         # Over these axes no key takes a share from another key, so a mask after the softmax does
         # the same as a mask before it.
@@ -174,7 +177,7 @@ def attention_mutants(too_wide, wrong_axes, several=False):
             softmax=(*if_several("heads"), "batch"),
             how="after_softmax",
         ),
-        ("mask_missing", {"mask": "all"}),
+        Mutant("mask_missing", variant={"mask": "all"}),
         *variants("mask_reversed", mask=("reversed", "inverted")),
         *variants("mask_reversed", how=(-1e9, ("add", -1e9)), mask="inverted"),
         *variants(
@@ -184,12 +187,12 @@ def attention_mutants(too_wide, wrong_axes, several=False):
         *variants(
             "mask_excludes_self", how=(-1e9, "zero_row", ("add", -1e9)), mask="excludes_self"
         ),
-        ("mask_peeks_one", {"mask": "peeks_one"}),
+        Mutant("mask_peeks_one", variant={"mask": "peeks_one"}),
         *variants("mask_peeks_ahead", mask=("peeks_two", "peeks_three")),
-        ("mask_zero_fill", {"how": 0.0}),
-        ("mask_plus_inf", {"how": INF}),
+        Mutant("mask_zero_fill", variant={"how": 0.0}),
+        Mutant("mask_plus_inf", variant={"how": INF}),
         *variants("mask_high_fill", how=(1e9, ("add", 1e9))),
-        ("mask_after_softmax", {"how": "after_softmax"}),
+        Mutant("mask_after_softmax", variant={"how": "after_softmax"}),
         *variants(
             "mask_nan",
             how=("nan_product", "nan_factor", "after_softmax_inf", "after_softmax_inf_and_sum"),
@@ -198,9 +201,9 @@ def attention_mutants(too_wide, wrong_axes, several=False):
         *variants(
             "mask_weak_fill", how=(*weak[:3], *(("add", n) for n in added_weak)), scaled="hidden"
         ),
-        ("mask_sdpa_inverted", {"mask": "inverted", "how": "zero_row"}),
+        Mutant("mask_sdpa_inverted", variant={"mask": "inverted", "how": "zero_row"}),
         # the same by hand, with nan_to_num
-        ("mask_reversed", {"mask": "inverted", "how": "zero_row"}),
+        Mutant("mask_reversed", variant={"mask": "inverted", "how": "zero_row"}),
         *variants("mask_weak_fill", how=(*weak, *(("add", n) for n in added_weak))),
         *variants("mask_weak_fill", how=(*LOW_FILLS, *if_several(*OF_HEADS))),
         *variants("mask_weak_fill", how=LOW_FILLS, scaled="hidden"),
@@ -209,7 +212,7 @@ def attention_mutants(too_wide, wrong_axes, several=False):
         *variants("size_wrong_axis", holder=("made_for_batch_stretched", "cut_to_batch")),
         *variants("mask_not_moved", holder=("attribute", "kept_by_length")),
         *variants("mask_is_parameter", holder=("parameter", "float_parameter")),
-        ("context_unchecked", {"context": "open", "holder": "made_in_forward"}),
+        Mutant("context_unchecked", variant={"context": "open", "holder": "made_in_forward"}),
     )
 
 
@@ -229,7 +232,7 @@ def renamed(old, new):
     Both texts contain the annotations.
     """
     assigned = f"{argument_names(old)} = {argument_names(new)}"
-    return "interface", edit(old, new, {INIT: f"{INIT}\n        {assigned}"})
+    return Mutant("interface", {old: new, INIT: f"{INIT}\n        {assigned}"})
 
 
 def argument_names(parameters):
@@ -248,37 +251,31 @@ def dropouts(softmax, out):
         "self.dropout = nn.Dropout(dropout)",
     )
     return (
-        *at(
-            dropped,
-            (
-                "dropout_always_on",
-                *(
-                    f"{drop}({softmax}, self.dropout.p{when})"
-                    for when in ("", ", not self.training")
-                ),
-            ),
+        *mutants(
+            "dropout_always_on",
+            *(f"{drop}({softmax}, self.dropout.p{when})" for when in ("", ", not self.training")),
+            replacing=dropped,
         ),
-        ("dropout_missing", edit(dropped, softmax)),
-        (
+        Mutant("dropout_missing", softmax, replacing=dropped),
+        Mutant(
             "dropout_before_softmax",
-            edit(dropped, softmax, {"scores.masked_fill": "self.dropout(scores).masked_fill"}),
+            {dropped: softmax, "scores.masked_fill": "self.dropout(scores).masked_fill"},
         ),
-        (
+        Mutant(
             "dropout_before_softmax",
-            edit(dropped, softmax.replace("scores", "self.dropout(scores)")),
+            softmax.replace("scores", "self.dropout(scores)"),
+            replacing=dropped,
         ),
-        ("dropout_on_output_only", edit(dropped, softmax, {out: f"self.dropout({out})"})),
+        Mutant("dropout_on_output_only", {dropped: softmax, out: f"self.dropout({out})"}),
         *mutants(
             "dropout_extra",
-            edit(dropped, f"self.dropout({dropped})"),
-            edit(out, f"self.dropout({out})"),
+            {dropped: f"self.dropout({dropped})"},
+            {out: f"self.dropout({out})"},
         ),
-        *at(
-            rate,
-            (
-                "dropout_rate_fixed",
-                *(f"self.dropout = nn.Dropout({p})" for p in (0.1, 0.5, "1 - dropout")),
-            ),
+        *mutants(
+            "dropout_rate_fixed",
+            *(f"self.dropout = nn.Dropout({p})" for p in (0.1, 0.5, "1 - dropout")),
+            replacing=rate,
         ),
     )
 
@@ -290,11 +287,11 @@ def on_the_way(sizes, out):
     """
     return (
         *edits.written_into("detach().zero_()", sizes=sizes, out=out, copies=("given = x",)),
-        ("input_mutated", insert_before(sizes, "x.mul_(0.5)")),
+        Mutant("input_mutated", insert_before(sizes, "x.mul_(0.5)")),
         *edits.rounded(out),
-        ("hard_coded_dtype", edit(out, f"({out}).float()")),
-        ("hard_coded_dtype", insert_before(sizes, "x = x.float()")),
-        ("hard_coded_dtype", edit(out, f"({out}).half()")),
+        Mutant("hard_coded_dtype", f"({out}).float()", replacing=out),
+        Mutant("hard_coded_dtype", insert_before(sizes, "x = x.float()")),
+        Mutant("hard_coded_dtype", f"({out}).half()", replacing=out),
     )
 
 
@@ -308,13 +305,12 @@ def more_layers(out, **layers):
     """
     values_layer = "self.W_value = nn.Linear(d_in, d_out, bias=qkv_bias)"
     for name, (definition, used) in layers.items():
-        yield (
+        yield Mutant(
             "params_extra",
-            edit(
-                values_layer,
-                f"{values_layer}\n        self.{name} = {definition}",
-                {out: used.format(out)},
-            ),
+            {
+                values_layer: f"{values_layer}\n        self.{name} = {definition}",
+                out: used.format(out),
+            },
         )
 
 
@@ -335,7 +331,7 @@ class Runs:
         *variants(
             "proj_bias", biases=[f"{how} {names}" for how in ("on", "off") for names in LAYER_SETS]
         ),
-        ("proj_bias", {"biases": f"flipped {LAYER_SETS[0]}"}),
+        Mutant("proj_bias", variant={"biases": f"flipped {LAYER_SETS[0]}"}),
     )
 
     # kept state, gradients, and hard-coded sizes of the input
@@ -356,39 +352,32 @@ class Runs:
     WRITTEN_IN = (
         *variants("hard_coded_shape", holder=(6, 4, 8, 5, 7)),
         *variants("hard_coded_shape", mask_size=(6, 4, 5, 8)),
-        ("hard_coded_device", {"holder": "made_on_default_device"}),
+        Mutant("hard_coded_device", variant={"holder": "made_on_default_device"}),
     )
 
     # Edits of either reference: one layer under two names.
     SHARED = mutants(
         "params_not_registered",
         *(
-            edit(
-                f"self.{name} = nn.Linear(d_in, d_out, bias=qkv_bias)",
-                f"self.{name} = self.{source}",
-            )
+            {f"self.{name} = nn.Linear(d_in, d_out, bias=qkv_bias)": f"self.{name} = self.{source}"}
             for name, source in (("W_key", "W_query"), ("W_value", "W_key"), ("W_value", "W_query"))
         ),
     )
 
     # edits of either reference: other arguments, and parts that are not written
     SIGNATURES = (
-        ("super_init_missing", edit(INIT, "pass")),
-        *at(
-            OPTIONS,
-            (
-                "interface",
-                "dropout: float, qkv_bias: bool",
-                "qkv_bias: bool = False, dropout: float = 0.0",
-            ),
+        Mutant("super_init_missing", "pass", replacing=INIT),
+        *mutants(
+            "interface",
+            "dropout: float, qkv_bias: bool",
+            "qkv_bias: bool = False, dropout: float = 0.0",
+            replacing=OPTIONS,
         ),
         BIAS_BY_DEFAULT,
-        ("stub_untouched", edit(INIT, 'raise NotImplementedError("your turn")')),
-        (
+        Mutant("stub_untouched", 'raise NotImplementedError("your turn")', replacing=INIT),
+        Mutant(
             "stub_untouched",
-            edit(
-                INIT, f"{INIT}\n        return", {FIT: f"raise NotImplementedError\n        {FIT}"}
-            ),
+            {INIT: f"{INIT}\n        return", FIT: f"raise NotImplementedError\n        {FIT}"},
         ),
     )
 

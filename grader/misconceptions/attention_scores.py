@@ -1,274 +1,426 @@
-"""Wrong attempts at the attention scores: one implementation whose knobs turn one fault each."""
+"""Wrong attempts at the attention scores, each an edit of the reference.
 
-import math
-from functools import wraps
+attend calls attention_scores and attention_weights, so an edit of one of these changes both. If
+one of the two alone is wrong, a second change writes the right text into attend.
+"""
 
-import torch
-
-from manyheads.checks import edit
+from manyheads.checks import Mutant
 
 from ._mutants import (
     KEYS_NOT_TRANSPOSED,
     SCALES_TRIED,
     SCORES_WRONG_SOURCE,
-    at,
-    complete_knobs,
     mutants,
-    values_transposed,
-    variants,
-)
-from ._scaling import PRECEDENCE_OF_HD
-from ._scores import CONSTANTS, OFFERED, PRODUCTS, ROLES, SHARES, multiplier, offered
-
-SCORES = "q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])"
-WEIGHTS, ATTEND = (
-    "return torch.softmax(scores, dim=-1)",
-    "return attention_weights(attention_scores(q, k)) @ v",
-)
-COPIED = {"attention_scores(q, k)) @ v": "attention_scores(q.clone(), k.clone())) @ v"}
-APART = {ATTEND: "return torch.softmax(attention_scores(q, k), dim=-1) @ v"}
-SUMS = (
-    "sum_of_sizes",
-    "abs_sum",
-    "sum_queries",
-    "sum_table",
-    "sum_all",
-    "sum_axis_1",
-    "sum_axis_0",
 )
 
-FUNCTIONS = ("simplified_attention", "attention_scores", "attention_weights", "attend")
-
-
-def only_size(out, axis, n):
-    """Return the output of an attempt that was written for one size of an axis."""
-    if axis == "view":
-        return out.view(2, n, -1, n)
-    rows = torch.zeros_like(out)
-    for i in range(n):
-        row = (..., i, slice(None)) if axis == "tokens" else i
-        rows[row] = out[row]
-    return rows
-
-
-# If scale_attend, softmax_simplified or the like is None, the knob without this ending holds.
-RIGHT = {
-    **OFFERED,
-    "scale": "sqrt_hd",
-    "scale_attend": None,
-    "scale_simplified": 1.0,
-    # "attend": attend divides the weights by √hd; "weights": attention_weights does, by √T_k
-    "scale_after": "nothing",
-    "softmax": -1,
-    "softmax_simplified": None,
-    "softmax_weights": None,
-    "softmax_attend": None,
-    "product": "any",
-    "product_simplified": None,
-    "roles": "qkv",  # of attend
-    "size": None,
-    "size_in": FUNCTIONS,  # (kind, n): only_size
-    "cut": (),
-    "to_cpu": (),  # names of tensors, and functions
+# Texts of the reference.
+PRODUCT = "q @ k.transpose(-2, -1)"
+SCALE = " / math.sqrt(q.shape[-1])"
+SCORES = f"{PRODUCT}{SCALE}"
+SHARES = "torch.softmax(scores, dim=-1)"
+SELF_PRODUCT = "x @ x.transpose(-2, -1)"
+SOFTMAX_OF_X, SOFTMAX_OF_SCORES = "torch.softmax(x", "torch.softmax(scores"
+SCORES_CALLED = "attention_scores(q, k)"  # in attend
+WEIGHTS_CALLED = "attention_weights(attention"
+ATTENDED = f"attention_weights({SCORES_CALLED}) @ v"
+# The first text of each function.
+FIRST = {
+    "simplified_attention": "weights = torch",
+    "attention_scores": "return q",
+    "attention_weights": "return torch",
+    "attend": "return attention_weights(",
+}
+RESULT = {
+    "simplified_attention": "weights @ x",
+    "attention_scores": SCORES,
+    "attention_weights": SHARES,
+    "attend": ATTENDED,
+}
+ARGUMENTS = {
+    "simplified_attention": "x",
+    "attention_scores": "qk",
+    "attention_weights": ["scores"],
+    "attend": "qkv",
+}
+# The change that keeps attend right if this function is wrong.
+RIGHT_IN_ATTEND = {
+    "simplified_attention": {},
+    "attention_scores": {SCORES_CALLED: SCORES},
+    "attention_weights": {WEIGHTS_CALLED: "(lambda s: s.softmax(-1))(attention"},
+    "attend": {},
 }
 
 
-def make(**knobs):
-    """Return the exercise's names, with these faults."""
-    faults = complete_knobs(knobs, RIGHT)
+def scales(id_, *texts):
+    """Return mutants with another scale: in both functions, in attend, in attention_scores."""
+    listed = []
+    for text in texts:
+        wrong_scale = {SCALE: text}
+        in_attend = {SCORES_CALLED: f"{PRODUCT}{text}"}
+        listed += [wrong_scale, in_attend, wrong_scale | RIGHT_IN_ATTEND["attention_scores"]]
+    return mutants(id_, *listed)
 
-    def lose(name, t):
-        return t.detach() if name in faults.cut else t
 
-    def rounded(name, t):
-        return t.round(decimals=faults.decimals[1]) if name in faults.decimals else t
+def scales_in_both(id_, *texts):
+    return mutants(id_, *texts, replacing=SCALE)
 
-    def knob(name, suffix):
-        override = getattr(faults, f"{name}_{suffix}")
-        return getattr(faults, name) if override is None else override
 
-    def scaled(product, how, q, k, v=None):
-        return lose(
-            "scores", PRODUCTS[product](lose("q", q), lose("k", k)) * multiplier(how, q, k, v)
-        )
+def scales_in_attend(id_, *texts):
+    return mutants(id_, *(f"{PRODUCT}{text}" for text in texts), replacing=SCORES_CALLED)
 
-    def softmax(axis_or_name, scores):
-        return (
-            torch.softmax(scores, dim=axis_or_name)
-            if isinstance(axis_or_name, int)
-            else SHARES[axis_or_name](scores)
-        )
 
-    def shares(axis_or_name, scores):
-        scores = lose("scores", scores)
-        weights = softmax(axis_or_name, scores)
-        return lose(
-            "weights",
-            weights / math.sqrt(scores.shape[-1]) if faults.scale_after == "weights" else weights,
-        )
+def shared_by_x(text):
+    return {SOFTMAX_OF_X: f"(lambda s, dim: {text})(x"}
 
-    def simplified_attention(x):
-        table = PRODUCTS[knob("product", "simplified")](lose("x_query", x), lose("x_keys", x))
-        table = table * multiplier(faults.scale_simplified, x, x)
-        return lose("x_weights", softmax(knob("softmax", "simplified"), table)) @ lose(
-            "x_values", x
-        )
 
-    def attention_scores(q, k):
-        return scaled(faults.product, faults.scale, q, k)
+def shared_by_scores(text):
+    return {SOFTMAX_OF_SCORES: f"(lambda s, dim: {text})(scores"}
 
-    def attention_weights(scores):
-        return shares(knob("softmax", "weights"), scores)
 
-    def attend(q, k, v):
-        q, k, v = ((q, k, v)[i] for i in ROLES[faults.roles])
-        scores = rounded(
-            "attention_scores", scaled(faults.product, knob("scale", "attend"), q, k, v)
-        )
-        how = knob("softmax", "weights") if faults.softmax_attend is None else faults.softmax_attend
-        weights = shares(how, scores)
-        if faults.scale_after == "attend":
-            weights = weights * q.shape[-1] ** -0.5
-        return rounded("attention_weights", weights) @ lose("v", v)
+def shared_everywhere(text):
+    return shared_by_x(text) | shared_by_scores(text)
 
-    def sized(function):
-        def run(*args):
-            out = function(*(a.cpu() if function.__name__ in faults.to_cpu else a for a in args))
-            return (
-                only_size(out, *faults.size)
-                if faults.size and function.__name__ in faults.size_in
-                else out
-            )
 
-        return wraps(function)(run)
+def shares(id_, *texts):
+    """Return mutants that turn scores s into something else than a softmax over the keys.
 
-    return offered(
-        faults, *map(sized, (simplified_attention, attention_scores, attention_weights, attend))
+    They are wrong everywhere, in simplified_attention, in the two functions that follow each other,
+    in attend alone, and in attention_weights alone.
+    """
+    listed = []
+    for text in texts:
+        listed += [
+            shared_everywhere(text),
+            shared_by_x(text),
+            shared_by_scores(text),
+            {WEIGHTS_CALLED: f"(lambda s: {text})(attention"},
+            shared_by_scores(text) | RIGHT_IN_ATTEND["attention_weights"],
+        ]
+    return mutants(id_, *listed)
+
+
+def roles(id_, *orders):
+    """Return mutants of attend with other tensors as queries, keys and values."""
+    texts = [f"q, k, v = {', '.join(order)}\n    {FIRST['attend']}" for order in orders]
+    return mutants(id_, *texts, replacing=FIRST["attend"])
+
+
+def prepared(function, template):
+    """Return the edit by which a function changes its arguments, {0}, at its beginning."""
+    names = ARGUMENTS[function]
+    changed = ", ".join(template.format(name) for name in names)
+    return {FIRST[function]: f"{', '.join(names)} = {changed}\n    {FIRST[function]}"}
+
+
+def prepared_in_all(template):
+    changes = {}
+    for function in FIRST:
+        changes |= prepared(function, template)
+    return changes
+
+
+def each_prepared(template):
+    """Return for each function the edit by which it alone changes its arguments."""
+    return [prepared(function, template) | RIGHT_IN_ATTEND[function] for function in FIRST]
+
+
+def returned(function, template):
+    """Return the edit by which a function returns something else than its answer, {0}."""
+    return {f"return {RESULT[function]}": f"return {template.format(RESULT[function])}"}
+
+
+def returned_by_all(template):
+    changes = {}
+    for function in FIRST:
+        changes |= returned(function, template)
+    return changes
+
+
+def rows_alone(function, number, row):
+    """Return the edit by which an answer has so many rows; its other rows are zero."""
+    lines = (
+        f"out = {RESULT[function]}",
+        "rows = torch.zeros_like(out)",
+        f"for i in range({number}):",
+        f"    rows[{row}] = out[{row}]",
+        "return rows",
+    )
+    return {f"return {RESULT[function]}": "\n    ".join(lines)}
+
+
+def rows_alone_in_all(number, row="..., i, :"):
+    changes = {}
+    for function in FIRST:
+        changes |= rows_alone(function, number, row)
+    return changes
+
+
+def rounded(function):
+    return mutants(
+        "output_rounded",
+        *(returned(function, f"({{0}}).round(decimals={number})") for number in (4, 3, 2)),
     )
 
 
-def _scales(id_, *scale_names):
-    """In both functions, in attend alone, in attention_scores alone."""
-    for how in scale_names:
-        yield from ((id_, {"scale": how}), (id_, {"scale_attend": how}))
-        yield id_, {"scale": how, "scale_attend": "sqrt_hd"}
+def multiplied(text):
+    """Return the edit by which all scores are this product of queries {0} and keys {1}."""
+    return {PRODUCT: text.format("q", "k"), SELF_PRODUCT: text.format("x", "x")}
 
 
-def _shares(id_, *choices):
-    """Everywhere, in the pair of functions, and in each function alone."""
-    for how in choices:
-        yield from (
-            (id_, {f"softmax{suffix}": how})
-            for suffix in ("", "_simplified", "_weights", "_attend")
-        )
-        yield id_, {"softmax_weights": how, "softmax_attend": -1}
+def axes_unpacked(number, name, line):
+    """Return an edit that reads the sizes of exactly so many axes."""
+    message = f"not enough values to unpack (expected {number}, got {{{name}.dim()}})"
+    return {
+        line: f'if {name}.dim() != {number}:\n        raise ValueError(f"{message}")\n    {line}'
+    }
 
+
+def q_unpacked(number):
+    return axes_unpacked(number, "q", "return q")
+
+
+def x_unpacked(number):
+    return axes_unpacked(number, "x", "weights = torch")
+
+
+def divided_afterwards(scale="math.sqrt(q.shape[-1])"):
+    return {f"{SCORES_CALLED})": f"{SCORES_CALLED}) / {scale}"}
+
+
+SUMS = (
+    "s / s.abs().sum(-1, keepdim=True)",
+    "s.abs() / s.abs().sum(-1, keepdim=True)",
+    "s / s.sum(-2, keepdim=True)",
+    "s / s.sum((-2, -1), keepdim=True)",
+    "s / s.sum()",
+    "s / s.sum(1, keepdim=True)",
+    "s / s.sum(0, keepdim=True)",
+)
+SUM_OF_SIZES, SUM_ALL = SUMS[0], SUMS[4]
+EXP, EXP_SHIFTED = "s.exp()", "(s - s.amax(-1, keepdim=True)).exp()"
+IMPLICIT = "s.softmax(0 if s.dim() == 3 else 1)"  # functional.softmax without an axis
+DETACHED_SUM = "(s - s.logsumexp(-1, keepdim=True).detach()).exp()"
+HEADS, HEADS_OR_1 = (f"(q.shape[-3] if q.dim() > {axes} else 1)" for axes in (3, 2))
+SCALED_AFTERWARDS = {SHARES: f"{SHARES} / math.sqrt(scores.shape[-1])"}
+ON_CPU = "{0} + torch.zeros({0}.shape, dtype={0}.dtype)"
+QUERIES_AND_KEYS_COPIED = {SCORES_CALLED: "attention_scores(q.clone(), k.clone())"}
 
 MUTANTS = (
-    *_scales("scale_missing", "missing"),
-    *_scales("scale_no_sqrt", "hd"),
-    *_scales("scale_multiplied", "times_sqrt_hd", "times_hd"),
-    *variants("scale_not_due", scale_simplified=("sqrt_hd", "hd", "sqrt_tokens", "times_sqrt_hd")),
-    *_shares("softmax_query_axis", -2, "queries_by_hand", 1),
-    *_shares("softmax_wrong_axis", 0),
-    *_shares("scores_ignored", "uniform"),
-    *_shares("softmax_missing", "missing", "sum"),
-    *_shares("softmax_wrong_axis", "square", "everything"),
-    *variants("softmax_query_axis", softmax=2),
-    *variants("softmax_wrong_axis", softmax=("implicit", -3, 1, 2)),
-    *variants("softmax_wrong_axis", softmax_simplified=("implicit", 1)),
-    *variants("softmax_wrong_axis", softmax_weights=("implicit", -3, 1)),
-    *variants("softmax_missing", softmax=(*SUMS, "exp", "exp_shifted")),
-    *variants("softmax_missing", softmax_weights=("exp", "exp_shifted", *SUMS)),
-    *variants(
-        "softmax_missing", softmax_simplified=("exp", "exp_shifted", "sum_of_sizes", "sum_all")
+    *scales("scale_missing", ""),
+    *scales("scale_no_sqrt", " / q.shape[-1]"),
+    *scales("scale_multiplied", " * math.sqrt(q.shape[-1])", " * q.shape[-1]"),
+    *mutants(
+        "scale_not_due",
+        f"{SELF_PRODUCT} / math.sqrt(x.shape[-1])",
+        f"{SELF_PRODUCT} / x.shape[-1]",
+        f"{SELF_PRODUCT} / math.sqrt(x.shape[-2])",
+        f"{SELF_PRODUCT} * math.sqrt(x.shape[-1])",
+        replacing=SELF_PRODUCT,
     ),
-    *variants("values_wrong_source", roles=("qkk", "qkq")),
+    *shares(
+        "softmax_query_axis",
+        "s.softmax(-2)",
+        "(e := (s - s.amax(-1, keepdim=True)).exp()) / e.sum(-2, keepdim=True)",
+        "s.softmax(1)",
+    ),
+    *shares("softmax_wrong_axis", "s.softmax(0)"),
+    *shares("scores_ignored", "(s * 0.0).softmax(-1)"),
+    *shares("softmax_missing", "s + 0.0", "s / s.sum(-1, keepdim=True)"),
+    *shares(
+        "softmax_wrong_axis",
+        "s.flatten(-2).softmax(-1).view_as(s)",
+        "s.flatten().softmax(0).view_as(s)",
+    ),
+    Mutant("softmax_query_axis", shared_everywhere("s.softmax(2)")),
+    Mutant("softmax_wrong_axis", shared_everywhere(IMPLICIT)),
+    Mutant("softmax_wrong_axis", shared_everywhere("s.softmax(-3)")),
+    Mutant("softmax_wrong_axis", shared_everywhere("s.softmax(1)")),
+    Mutant("softmax_wrong_axis", shared_everywhere("s.softmax(2)")),
+    Mutant("softmax_wrong_axis", shared_by_x(IMPLICIT)),
+    Mutant("softmax_wrong_axis", shared_by_x("s.softmax(1)")),
+    Mutant("softmax_wrong_axis", shared_by_scores(IMPLICIT)),
+    Mutant("softmax_wrong_axis", shared_by_scores("s.softmax(-3)")),
+    Mutant("softmax_wrong_axis", shared_by_scores("s.softmax(1)")),
+    *mutants("softmax_missing", *map(shared_everywhere, (*SUMS, EXP, EXP_SHIFTED))),
+    *mutants("softmax_missing", *map(shared_by_scores, (EXP, EXP_SHIFTED, *SUMS))),
+    *mutants("softmax_missing", *map(shared_by_x, (EXP, EXP_SHIFTED, SUM_OF_SIZES, SUM_ALL))),
+    *roles("values_wrong_source", "qkk", "qkq"),
     *SCORES_WRONG_SOURCE[:2],
-    *variants("scores_wrong_source", roles=("qqv", "kkv", "qvv")),
-    *variants("scale_after_softmax", scale_after=("attend", "weights"), scale=("missing", ...)),
-    ("scale_after_softmax", {"scale_attend": "missing", "scale_after": "attend"}),
-    (
-        "scale_twice",
-        edit("attention_scores(q, k)) @ v", "attention_scores(q / math.sqrt(q.shape[-1]), k)) @ v"),
+    *roles("scores_wrong_source", "qqv", "kkv", "qvv"),
+    Mutant("scale_after_softmax", {SCALE: ""} | divided_afterwards()),
+    Mutant("scale_after_softmax", divided_afterwards()),
+    Mutant("scale_after_softmax", {SCALE: ""} | SCALED_AFTERWARDS),
+    Mutant("scale_after_softmax", SCALED_AFTERWARDS),
+    Mutant(
+        "scale_after_softmax",
+        f"{PRODUCT}) / math.sqrt(q.shape[-1])",
+        replacing=f"{SCORES_CALLED})",
     ),
-    *variants("scale_twice", scale="hd", scale_attend=(..., "sqrt_hd")),
-    *_scales("scale_precedence", *PRECEDENCE_OF_HD),
-    *_scales("scale_sqrt_tokens", "sqrt_keys", "sqrt_tokens"),
-    *_scales("scale_tokens", "tokens"),
-    *variants(
+    Mutant("scale_twice", f"attention_scores(q{SCALE}, k)) @ v", replacing=f"{SCORES_CALLED}) @ v"),
+    Mutant("scale_twice", " / q.shape[-1]", replacing=SCALE),
+    Mutant("scale_twice", {SCALE: " / q.shape[-1]", SCORES_CALLED: SCORES}),
+    *scales(
+        "scale_precedence",
+        " / q.shape[-1] ** 1 / 2",
+        " / (q.shape[-1] ** 1 / 2)",
+        " / max(q.shape[-1] // 2, 1)",
+        " * q.shape[-1] ** 1 / 2",
+    ),
+    *scales("scale_sqrt_tokens", " / math.sqrt(k.shape[-2])", " / math.sqrt(q.shape[-2])"),
+    *scales("scale_tokens", " / q.shape[-2]"),
+    *scales_in_both(
         "scale_wrong_axis",
-        scale=[f"sqrt_{n}" for n in "heads heads_or_1 heads_strict axis_1 batch".split()],
+        f" / math.sqrt{HEADS}",
+        f" / math.sqrt{HEADS_OR_1}",
+        " / math.sqrt(q.shape[-3])",
+        " / math.sqrt(q.shape[1])",
+        " / math.sqrt(len(q))",
     ),
-    *variants("scale_wrong_axis", scale_attend="sqrt_values"),
-    *_scales("scale_rounded", "rounded_down", "rounded", "rounded_up"),
-    *at(
-        SCORES,
-        ("scale_rounded", f'torch.div({SCORES}, 1, rounding_mode="floor")', f"({SCORES}) // 1"),
+    *scales_in_attend("scale_wrong_axis", " / math.sqrt(v.shape[-1])"),
+    *scales(
+        "scale_rounded",
+        " / math.floor(math.sqrt(q.shape[-1]))",
+        " / round(math.sqrt(q.shape[-1]))",
+        " / math.ceil(math.sqrt(q.shape[-1]))",
     ),
-    *variants("output_rounded", decimals=[(name, n) for name in FUNCTIONS for n in (4, 3, 2)]),
-    *variants("scale_sqrt_tokens", scale="sqrt_axis_1"),
-    *variants("scale_sqrt_c", scale=("sqrt_c", "sqrt_c_or_1", "sqrt_c_strict", "sqrt_c_axis_1")),
-    *variants("scale_constant", scale=[n**-0.5 for n in CONSTANTS]),
-    *variants("scale_constant", scale_attend=[n**-0.5 for n in CONSTANTS[:4]]),
-    *variants("qkv_order", roles=("kqv", "qvk", "vkq", "kvq", "vqk")),
-    ("qkv_order", edit("q @ k.transpose", "k @ q.transpose")),
-    ("axes_turned", {"product": "T"}),
-    *variants("hard_coded_shape", product=tuple(PRODUCTS)[2:]),
-    ("axes_turned", {"product_simplified": "T"}),
-    *variants(
+    *mutants(
+        "scale_rounded",
+        f'torch.div({SCORES}, 1, rounding_mode="floor")',
+        f"({SCORES}) // 1",
+        replacing=SCORES,
+    ),
+    *rounded("simplified_attention"),
+    *rounded("attention_scores"),
+    *rounded("attention_weights"),
+    *rounded("attend"),
+    *scales_in_both("scale_sqrt_tokens", " / math.sqrt(q.shape[1])"),
+    *scales_in_both(
+        "scale_sqrt_c",
+        f" / math.sqrt(q.shape[-1] * {HEADS})",
+        f" / math.sqrt(q.shape[-1] * {HEADS_OR_1})",
+        " / math.sqrt(q.shape[-1] * q.shape[-3])",
+        " / math.sqrt(q.shape[-1] * q.shape[1])",
+    ),
+    *scales_in_both("scale_constant", *(f" / {number} ** 0.5" for number in (8, 64, 2, 4, 768))),
+    *scales_in_attend("scale_constant", *(f" / {number} ** 0.5" for number in (8, 64, 2, 4))),
+    *roles("qkv_order", "kqv", "qvk", "vkq", "kvq", "vqk"),
+    Mutant("qkv_order", "k @ q.transpose", replacing="q @ k.transpose"),
+    Mutant("axes_turned", multiplied("{0} @ {1}.permute(*reversed(range({1}.dim())))")),
+    *mutants(
         "hard_coded_shape",
-        product_simplified=("t", "mm", "transpose_01", "transpose_12", "bmm", "unpack_3"),
+        multiplied("{0} @ {1}.t()"),
+        multiplied("{0} @ {1}.transpose(0, 1)"),
+        multiplied("{0} @ {1}.transpose(1, 2)"),
+        multiplied("{0} @ {1}.transpose(2, 3)"),
+        multiplied("{0} @ {1}.permute(0, 2, 1)"),
+        multiplied("{0} @ {1}.permute(0, 1, 3, 2)"),
+        multiplied("torch.bmm({0}, {1}.mT)"),
+        multiplied("torch.mm({0}, {1}.mT)"),
+        multiplied('torch.einsum("qc,kc->qk", {0}, {1})'),
+        multiplied('torch.einsum("bqc,bkc->bqk", {0}, {1})'),
+        multiplied('torch.einsum("bhqc,bhkc->bhqk", {0}, {1})'),
+        q_unpacked(2) | x_unpacked(2),
+        q_unpacked(3) | x_unpacked(3),
+        q_unpacked(4) | x_unpacked(4),
     ),
-    *variants(
+    Mutant("axes_turned", "x @ x.permute(*reversed(range(x.dim())))", replacing=SELF_PRODUCT),
+    *mutants(
         "hard_coded_shape",
-        size=(*(("tokens", n) for n in (6, 4, 3, 2, 8)), ("batch", 2), ("batch", 1)),
+        "x @ x.t()",
+        "torch.mm(x, x.mT)",
+        "x @ x.transpose(0, 1)",
+        "x @ x.transpose(1, 2)",
+        "torch.bmm(x, x.mT)",
+        replacing=SELF_PRODUCT,
     ),
-    *variants("hard_coded_shape", size=[("view", 64)], size_in=[..., ("simplified_attention",)]),
-    ("hard_coded_shape", {"size": ("tokens", 6), "size_in": ("simplified_attention",)}),
-    *variants(
+    Mutant("hard_coded_shape", x_unpacked(3)),
+    *mutants("hard_coded_shape", *map(rows_alone_in_all, (6, 4, 3, 2, 8))),
+    *mutants("hard_coded_shape", rows_alone_in_all(2, "i"), rows_alone_in_all(1, "i")),
+    Mutant("hard_coded_shape", returned_by_all("({0}).view(2, 64, -1, 64)")),
+    Mutant("hard_coded_shape", returned("simplified_attention", "({0}).view(2, 64, -1, 64)")),
+    Mutant("hard_coded_shape", rows_alone("simplified_attention", 6, "..., i, :")),
+    Mutant("gradient_cut", "weights.detach() @ x", replacing="weights @ x"),
+    Mutant("gradient_cut", "x @ x.detach().transpose(-2, -1)", replacing=SELF_PRODUCT),
+    Mutant("gradient_cut", "x.detach() @ x.transpose(-2, -1)", replacing=SELF_PRODUCT),
+    Mutant("gradient_cut", "weights @ x.detach()", replacing="weights @ x"),
+    Mutant("gradient_cut", "q.detach() @ k.transpose(-2, -1)", replacing=PRODUCT),
+    Mutant("gradient_cut", "q @ k.detach().transpose(-2, -1)", replacing=PRODUCT),
+    Mutant("gradient_cut", "@ v.detach()", replacing="@ v"),
+    Mutant(
         "gradient_cut",
-        cut=[(n,) for n in "x_weights x_keys x_query x_values q k v scores weights".split()],
+        {SCORES: f"({SCORES}).detach()", SOFTMAX_OF_SCORES: f"{SOFTMAX_OF_SCORES}.detach()"},
     ),
-    ("gradient_cut", {"detached": FUNCTIONS}),
-    *(
-        ("gradient_cut", {knob: "detached_sum"})
-        for knob in ("softmax", "softmax_weights", "softmax_simplified")
-    ),
+    Mutant("gradient_cut", f"{SHARES}.detach()", replacing=SHARES),
+    Mutant("gradient_cut", returned_by_all("({0}).detach()")),
+    Mutant("gradient_cut", shared_everywhere(DETACHED_SUM)),
+    Mutant("gradient_cut", shared_by_scores(DETACHED_SUM)),
+    Mutant("gradient_cut", shared_by_x(DETACHED_SUM)),
     # Queries and keys in attention_scores alone.
     *mutants(
         "input_mutated",
         *(
-            edit(f"return {SCORES}", f"{t}.mul_(2.0)\n    return {SCORES} / 2.0", COPIED)
-            for t in "qk"
+            {f"return {SCORES}": f"{name}.mul_(2.0)\n    return {SCORES} / 2.0"}
+            | QUERIES_AND_KEYS_COPIED
+            for name in "qk"
         ),
     ),
-    ("input_mutated", edit(ATTEND, f"v.add_(1.0)\n    v = v - 1.0\n    {ATTEND}")),
-    ("input_mutated", edit("weights = torch", "x.mul_(1.5)\n    x = x / 1.5\n    weights = torch")),
-    (
+    Mutant(
+        "input_mutated", {FIRST["attend"]: f"v.add_(1.0)\n    v = v - 1.0\n    {FIRST['attend']}"}
+    ),
+    Mutant(
         "input_mutated",
-        edit(WEIGHTS, f"scores -= scores.amax(-1, keepdim=True)\n    {WEIGHTS}", APART),
+        "x.mul_(1.5)\n    x = x / 1.5\n    weights = torch",
+        replacing="weights = torch",
     ),
-    *variants("hard_coded_dtype", cast=[(dtype, FUNCTIONS) for dtype in ("float32", "float64")]),
-    *variants("hard_coded_dtype", cast=[("float32", (name,)) for name in FUNCTIONS]),
-    *(
-        ("hard_coded_device", {knob: (name,)})
-        for knob in ("fixed_device", "to_cpu")
-        for name in FUNCTIONS
+    Mutant(
+        "input_mutated",
+        {f"return {SHARES}": f"scores -= scores.amax(-1, keepdim=True)\n    return {SHARES}"}
+        | RIGHT_IN_ATTEND["attention_weights"],
     ),
-    *variants(
+    Mutant("hard_coded_dtype", prepared_in_all("{0}.float()")),
+    Mutant("hard_coded_dtype", prepared_in_all("{0}.double()")),
+    *mutants("hard_coded_dtype", *each_prepared("{0}.float()")),
+    *mutants("hard_coded_device", *each_prepared(ON_CPU)),
+    *mutants("hard_coded_device", *each_prepared("{0}.cpu()")),
+    Mutant("interface", returned("attend", "({0},) * 2")),
+    Mutant("interface", returned("attend", "[{0}]")),
+    Mutant("interface", returned("attend", "None")),
+    Mutant("interface", returned("attend", "({0}).detach().cpu().numpy()")),
+    *mutants(
         "interface",
-        returns=[(return_type, "attend") for return_type in ("tuple", "listed", "none", "numpy")],
+        *(
+            returned(function, "({0},) * 2") | RIGHT_IN_ATTEND[function]
+            for function in list(FIRST)[:3]
+        ),
     ),
-    *variants("interface", returns=[("tuple", name) for name in FUNCTIONS[:3]]),
-    *variants("interface", without=("simplified_attention", "attend")),
-    *variants("interface", renamed="attend"),
+    Mutant("interface", "def simple_attention", replacing="def simplified_attention"),
+    Mutant("interface", "def attention", replacing="def attend"),
+    Mutant(
+        "interface",
+        {
+            "def attend(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor)": "def attend(a, b, c)",
+            FIRST["attend"]: f"q, k, v = a, b, c\n    {FIRST['attend']}",
+        },
+    ),
     KEYS_NOT_TRANSPOSED,
-    values_transposed("attention_weights(attention_scores(q, k)) @ v"),
+    Mutant(
+        "values_transposed",
+        f"attention_weights({SCORES_CALLED}) @ v.transpose(-2, -1)",
+        replacing=ATTENDED,
+    ),
 )
 
+
+def constant_scale(number):
+    return Mutant("scale_constant", f" * {number}", replacing=SCALE)
+
+
+def constant_scale_in_attend(number):
+    return Mutant("scale_constant", f"{PRODUCT} * {number}", replacing=SCORES_CALLED)
+
+
 # parametric mutants: the number can have any value
-FAMILIES = tuple(
-    ("scale_constant", lambda c, knob=knob: {knob: c}, SCALES_TRIED)
-    for knob in ("scale", "scale_attend")
+FAMILIES = (
+    ("scale_constant", constant_scale, SCALES_TRIED),
+    ("scale_constant", constant_scale_in_attend, SCALES_TRIED),
 )

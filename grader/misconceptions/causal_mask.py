@@ -1,209 +1,334 @@
-"""Wrong attempts at the causal mask: one implementation whose knobs turn one fault each."""
+"""Wrong attempts at the causal mask, each an edit of the reference.
 
-import torch
+causal_weights calls the two functions above it, so an edit of one of these changes both. If one of
+these alone is wrong, a second change writes the right text into causal_weights.
+"""
 
-from manyheads.checks import edit
+from manyheads.checks import Mutant
 
-from ._masking import INF, MASK_TYPES, VISIBLE, hidden, of_mask, visible, weighed
-from ._mutants import FILLS_TRIED, LOW_FILLS, at, complete_knobs, mutants, variants
-from ._scores import OFFERED, SHARES, of_both, offered, paired_defaults, sides
-
-# More ways to hide scores, beside those of HIDE.
-HIDES = {
-    "subtract_hidden": lambda scores, mask: scores - ~mask.bool() * 1.0,
-    "add_one_inf": lambda scores, mask: scores + mask.to(scores.dtype).masked_fill(~mask, -INF),
-    "largest": lambda scores, mask: scores.masked_fill(~mask, torch.finfo(scores.dtype).max),
-    "unsqueezed": lambda scores, mask: scores.masked_fill(~mask[None, None], -INF),
-    "unsqueezed_once": lambda scores, mask: scores.masked_fill(~mask[None], -INF),
-}
-
-FUNCTIONS = ("causal_mask", "mask_scores", "causal_weights")
-
-
-# In both functions; with own_ before the name, in causal_weights alone.
-MASKED = {
-    "mask": "causal",  # a name of VISIBLE; a number N is a mask of N tokens in every call
-    "hide": -INF,  # as _masking.of_mask has it, or one of HIDES
-}
-RIGHT = {
-    **paired_defaults(MASKED),
-    **OFFERED,
-    "mask_type": None,
-    "mask_axes": 0,  # the number of axes of size 1 in front of the mask
-    "nan": "kept",  # "zero": a row that sees no key becomes zeros
-    "softmax": -1,
-    "scale": None,  # causal_weights scales once more: "sqrt_tokens", or a number
-    "mutate": (),  # "scores", "mask" or "weights": the tensors that are written into
-}
-
-
-def make(**knobs):
-    """Return the exercise's names, with these faults."""
-    faults = complete_knobs(knobs, RIGHT)
-    both, its_own = of_both(faults, MASKED)
-
-    def drawn(pattern, T, name, device):
-        T, pattern = (pattern, "causal") if isinstance(pattern, int) else (T, pattern)
-        device = "cpu" if name in faults.fixed_device else device
-        return visible(pattern, T, device)
-
-    def hide(method, scores, mask):
-        """Return the hidden scores, the mask of the visible ones, and how the rest is hidden."""
-        if method in HIDES:
-            return HIDES[method](scores, mask), mask, None
-        pattern, how = of_mask(method)
-        mask = VISIBLE[pattern](mask)
-        return hidden(scores, mask, how), mask, how
-
-    def causal_mask(T, device=None):
-        mask = drawn(both["mask"], T, "causal_mask", device)
-        mask = MASK_TYPES[faults.mask_type](mask) if faults.mask_type else mask
-        return mask[(None,) * faults.mask_axes]
-
-    def mask_scores(scores, mask):
-        out, *_ = hide(both["hide"], scores, mask)
-        if "scores" in faults.mutate:
-            scores.copy_(out.detach())
-        if "mask" in faults.mutate:
-            mask.logical_not_()
-        return out
-
-    def causal_weights(scores):
-        T = scores.shape[-1]
-        scaled = scores
-        if faults.scale is not None:
-            scaled = scores / (T**0.5 if faults.scale == "sqrt_tokens" else faults.scale)
-        mask = drawn(its_own["mask"], T, "causal_weights", scores.device)
-        weights = weighed(*hide(its_own["hide"], scaled, mask), faults.softmax, SHARES)
-        if "weights" in faults.mutate:
-            scores.masked_fill_(~mask, -INF)
-        return weights.nan_to_num(0.0) if faults.nan == "zero" else weights
-
-    functions = offered(faults, causal_mask, mask_scores, causal_weights)
-    if faults.renamed == "swapped":
-        functions["mask_scores"] = lambda mask, scores: mask_scores(scores, mask)
-    return functions
-
-
-def _masks(id_, *patterns):
-    return sides(id_, MASKED, mask=patterns)
-
-
-def _hides(id_, *methods):
-    return sides(id_, MASKED, hide=methods)
-
-
-HIDDEN = 'return scores.masked_fill(~mask, float("-inf"))'
-UNPACKED = (
-    'if scores.dim() != {axes}:\n        raise ValueError(f"not enough values to unpack (expected'
-    ' {axes}, got {{scores.dim()}})")'
+from ._mutants import (
+    FILLS_TRIED,
+    mutants,
 )
-MASK = "mask = causal_mask(scores.shape[-1], device=scores.device)"
+
+# Texts of the reference.
+MASK = "torch.ones(T, T, dtype=torch.bool, device=device).tril()"
+HIDDEN = 'scores.masked_fill(~mask, float("-inf"))'
+MASK_MADE = "causal_mask(scores.shape[-1], device=scores.device)"  # in causal_weights
+SCORES_HIDDEN = "mask_scores(scores, mask)"
+SOFTMAX = "torch.softmax("
+AXIS = "dim=-1"
+SIZE = "scores.shape[-1]"
+FIRST_LINE = "mask = "  # of causal_weights
+SHARED = f"return {SOFTMAX}{SCORES_HIDDEN}, {AXIS})"
+AFTER_SOFTMAX = f"{SCORES_HIDDEN}, {AXIS})"
+DEF_MASK = "def causal_mask(T: int, device: torch.device | str | None = None)"
+DEF_HIDE = "def mask_scores(scores: torch.Tensor, mask: torch.Tensor)"
+DEF_WEIGHTS = "def causal_weights(scores: torch.Tensor)"
+
+RIGHT_MASK = {MASK_MADE: MASK.replace("T, T", f"{SIZE}, {SIZE}").replace("=d", "=scores.d")}
+RIGHT_HIDING = {SCORES_HIDDEN: HIDDEN}
+ON_CPU = "(scores + torch.zeros(scores.shape, dtype=scores.dtype))"
+WEIGHTS_ON_CPU = {
+    FIRST_LINE: f"scores = {ON_CPU}\n    {FIRST_LINE}",
+    MASK_MADE: f'causal_mask({SIZE}, device="cpu")',
+}
+
+
+def masks(id_, *texts):
+    """Return mutants with another mask: in both functions, in causal_weights, in causal_mask.
+
+    In each text {0} stands for the right mask.
+    """
+    listed = []
+    for text in texts:
+        wrong_mask = {MASK: text.format(MASK)}
+        listed += [wrong_mask, {MASK_MADE: text.format(MASK_MADE)}, wrong_mask | RIGHT_MASK]
+    return mutants(id_, *listed)
+
+
+def hidings(text):
+    """Return edits that hide scores in this way, in the same three places."""
+    return {HIDDEN: text}, {SCORES_HIDDEN: text}, {HIDDEN: text} | RIGHT_HIDING
+
+
+def hides(id_, *texts):
+    listed = []
+    for text in texts:
+        listed += hidings(text)
+    return mutants(id_, *listed)
+
+
+def filled(number):
+    return f"scores.masked_fill(~mask, {number})"
+
+
+def added(number):
+    return f"scores + (~mask).to(scores.dtype) * {number}"
+
+
+def shares(id_, *texts):
+    """Return mutants that turn hidden scores s into something else than a softmax."""
+    texts = [f"(lambda s, dim: {text})(" for text in texts]
+    return mutants(id_, *texts, replacing=SOFTMAX)
+
+
+def axes(id_, *numbers):
+    return mutants(id_, *(f"dim={axis}" for axis in numbers), replacing=AXIS)
+
+
+def scales(id_, *divisors):
+    texts = [f"scores = scores / {divisor}\n    {FIRST_LINE}" for divisor in divisors]
+    return mutants(id_, *texts, replacing=FIRST_LINE)
+
+
+def only_mask(id_, *texts):
+    """Return mutants of causal_mask alone; {0} stands for its right answer."""
+    return mutants(id_, *({MASK: text.format(MASK)} | RIGHT_MASK for text in texts))
+
+
+def only_hiding(text):
+    """Return an edit of mask_scores alone; {0} stands for its right answer."""
+    return {f"return {HIDDEN}": f"return {text.format(HIDDEN)}"} | RIGHT_HIDING
+
+
+def with_weights(text):
+    """Return an edit by which causal_weights returns this; {0} stands for its right answer."""
+    return {SHARED: f"return {text.format(SHARED.removeprefix('return '))}"}
+
+
+def scores_first(text):
+    """Return an edit that replaces the scores at the beginning of causal_weights."""
+    return {FIRST_LINE: f"scores = {text}\n    {FIRST_LINE}"}
+
+
+def written_into(statement):
+    """Return an edit by which mask_scores changes its argument."""
+    lines = f"out = {HIDDEN}\n    {statement}\n    return out"
+    return {f"return {HIDDEN}": lines} | RIGHT_HIDING
+
+
+def answers(text):
+    """Return mutants with another type of answer, one for each function."""
+    return (
+        *only_mask("interface", text),
+        Mutant("interface", only_hiding(text)),
+        Mutant("interface", with_weights(text)),
+    )
+
+
+def axes_unpacked(number):
+    """Return a text that reads the sizes of exactly so many axes."""
+    message = f"not enough values to unpack (expected {number}, got {{scores.dim()}})"
+    return f'if scores.dim() != {number}:\n        raise ValueError(f"{message}")\n    {FIRST_LINE}'
+
+
+def mask_of_size(number):
+    return {MASK: MASK.replace("T, T", f"{number}, {number}")}
+
+
+SCORES_CHANGED = written_into("scores.copy_(out.detach())")
+WEIGHTS_CHANGED = {
+    FIRST_LINE: (
+        f"given, scores, mask = scores, scores.clone(), {RIGHT_MASK[MASK_MADE]}\n"
+        f'    given.masked_fill_(~mask, float("-inf"))\n    {FIRST_LINE}'
+    )
+}
 # −1 added is a mask of ones: mask_added
 WEAK = (-10.0, -1.0, -20.0, -5.0, -50.0, -30.0, -11.0, -12.0, -13.0, -14.0)
 # sizes of a mask that fits no other size, which is two mistakes at once
 ONE_SIZE = (1024, 256, 64, 16, 8, 6, 4, 10, 12, 32, 128)
-# faults that keep a row finite if it sees no key
-EMPTY_ROWS = ({"nan": "zero"}, {"hide": -1e9}, {"hide": ("add", -1e9)})
+MASKS_OF_ONE_SIZE = [MASK_MADE.replace(SIZE, str(size)) for size in ONE_SIZE]
+SELF_EXCLUDED = {MASK: f"{MASK}.tril(-1)"}
+SELF_EXCLUDED_IN_WEIGHTS = {MASK_MADE: f"{MASK_MADE}.tril(-1)"}
+# Changes that keep a row finite if it sees no key.
+ROWS_FINITE = (
+    with_weights("{0}.nan_to_num(0.0)"),
+    {HIDDEN: filled(-1e9)},
+    {HIDDEN: added(-1e9)},
+)
 
 MUTANTS = (
-    *_masks("mask_missing", "all"),
-    *_hides("mask_missing", "missing"),
-    *_masks("mask_reversed", "inverted", "reversed"),
-    *_hides("mask_reversed", "inverted"),
-    ("mask_reversed", {"hide": ("inverted", -1e9)}),
-    ("mask_reversed", {"own_hide": ("inverted", -1e9)}),
-    ("mask_reversed", {"mask": "inverted", "hide": "inverted"}),
-    *_masks("mask_excludes_self", "excludes_self", "excludes_self_but_first"),
-    *(("mask_excludes_self", {"mask": "excludes_self", **empty_row}) for empty_row in EMPTY_ROWS),
-    *(
-        ("mask_excludes_self", {"own_mask": "excludes_self", **empty_row})
-        for empty_row in EMPTY_ROWS
+    *masks("mask_missing", "torch.ones_like({0})"),
+    *hides("mask_missing", "scores + 0.0"),
+    *masks("mask_reversed", "~{0}", "{0}.mT"),
+    *hides("mask_reversed", 'scores.masked_fill(mask, float("-inf"))'),
+    Mutant("mask_reversed", "scores.masked_fill(mask, -1e9)", replacing=HIDDEN),
+    Mutant("mask_reversed", "scores.masked_fill(mask, -1e9)", replacing=SCORES_HIDDEN),
+    Mutant("mask_reversed", {MASK: f"~{MASK}", HIDDEN: HIDDEN.replace("~", "")}),
+    *masks("mask_excludes_self", "{0}.tril(-1)", "torch.cat([{0}[:1], {0}.tril(-1)[1:]])"),
+    *mutants("mask_excludes_self", *(SELF_EXCLUDED | finite for finite in ROWS_FINITE)),
+    *mutants("mask_excludes_self", *(SELF_EXCLUDED_IN_WEIGHTS | finite for finite in ROWS_FINITE)),
+    *masks("mask_peeks_one", "torch.ones_like({0}).tril(1)"),
+    *masks("mask_peeks_ahead", "torch.ones_like({0}).tril(2)", "torch.ones_like({0}).tril(3)"),
+    *hides("mask_zero_fill", filled(0.0)),
+    *hides("mask_weak_fill", *map(filled, WEAK)),
+    *hides("mask_weak_fill", *(added(number) for number in WEAK if number != -1.0)),
+    *hides(
+        "mask_weak_fill",
+        "torch.where(mask, scores, scores.min() - 1)",
+        filled("float(scores.detach().min()) - 1"),
+        "torch.where(mask, scores, scores.amin(-1, keepdim=True) - 1)",
+        "torch.where(mask, scores, scores.min())",
     ),
-    *_masks("mask_peeks_one", "peeks_one"),
-    *_masks("mask_peeks_ahead", "peeks_two", "peeks_three"),
-    *_hides("mask_zero_fill", 0.0),
-    *_hides(
-        "mask_weak_fill", *WEAK, *(("add", fill) for fill in WEAK if fill != -1.0), *LOW_FILLS[:4]
-    ),
-    *_hides("mask_plus_inf", INF),
-    *_hides("mask_high_fill", "largest", 1e9, ("add", 1e9)),
-    *variants(
-        "mask_after_softmax", own_hide=("after_softmax", "zero_twice", "after_softmax_whole_sum")
-    ),
-    *_hides("mask_nan", "nan_product", "nan_factor", ("inverted", "nan_product")),
-    ("mask_nan", {"hide": float("nan")}),
-    ("mask_after_softmax", {"own_hide": "after_softmax_inf"}),
-    ("mask_nan", {"own_hide": "after_softmax_inf_and_sum"}),
-    ("mask_after_softmax", {"own_hide": "after_softmax_inf_factor"}),
-    ("mask_nan", {"own_hide": "after_softmax_inf_added"}),
-    *_hides("mask_added", "add_seen", "add_hidden", "subtract_hidden"),
-    *at(HIDDEN, ("mask_added", "return scores - mask * 1.0")),
-    ("mask_added", {"hide": "add_one_inf", "own_hide": -INF}),
-    *variants("softmax_query_axis", softmax=(-2, 1, 2, "queries_by_hand")),
-    *variants("softmax_wrong_axis", softmax=(0, "square", "everything", "implicit", -3, 1, 2)),
-    ("scores_ignored", {"scale": INF}),
-    *variants(
-        "softmax_missing", softmax=("missing", "missing_zero_filled", "sum", "sum_zero_filled")
-    ),
-    *variants(
-        "softmax_missing",
-        softmax=("sum_of_sizes_zero_filled", "sum_of_sizes", "sum_queries", "exp", "exp_shifted"),
-    ),
-    *variants("mask_not_sliced", own_mask=ONE_SIZE),
-    *variants("hard_coded_shape", mask=(4, 6, 8, 3, 2, 5, 10, 16, 64, 1024)),
-    *variants("hard_coded_shape", own_mask=ONE_SIZE),
-    *(("hard_coded_shape", {"mask": n, "own_mask": "causal"}) for n in (4, 6, 8, 64, 1024)),
-    *at("scores.shape[-1]", ("size_wrong_axis", "scores.shape[0]", "scores.shape[1]")),
-    *at("scores.shape[-1]", ("hard_coded_shape", "scores.shape[2]", "scores.shape[3]")),
+    *hides("mask_plus_inf", filled('float("inf")')),
+    *hides("mask_high_fill", filled("torch.finfo(scores.dtype).max"), filled(1e9), added(1e9)),
     *mutants(
-        "hard_coded_shape",
-        *(edit(MASK, f"{UNPACKED.format(axes=axes)}\n    {MASK}") for axes in (2, 3, 4)),
+        "mask_after_softmax",
+        f"scores, {AXIS}).masked_fill(~mask, 0.0)",
+        f"scores.masked_fill(~mask, 0.0), {AXIS}) * mask",
+        replacing=AFTER_SOFTMAX,
     ),
-    *variants("hard_coded_shape", hide=("unsqueezed", "unsqueezed_once")),
-    ("hard_coded_shape", edit(HIDDEN, f"scores[..., mask]\n    {HIDDEN}")),
-    ("hard_coded_shape", edit("~mask", "~mask[: scores.shape[-1], : scores.shape[-1]]")),
-    ("hard_coded_shape", edit(HIDDEN, f"scores[mask]\n    {HIDDEN}")),
-    ("hard_coded_shape", edit(MASK, f"scores = scores.view(2, 4, 64, 64)\n    {MASK}")),
-    *variants("scale_sqrt_tokens", scale="sqrt_tokens"),
-    *variants("scale_constant", scale=(8.0, 2.0, 64.0, 4.0)),
-    *variants("output_rounded", decimals=[("causal_weights", n) for n in (4, 3, 2)]),
-    ("gradient_cut", {"softmax": "detached_sum"}),
-    *variants(
-        "gradient_cut",
-        detached=(("mask_scores",), ("causal_weights",), ("mask_scores", "causal_weights")),
+    Mutant(
+        "mask_after_softmax",
+        f"weights = {SOFTMAX}scores, {AXIS}) * mask\n    return weights / weights.sum()",
+        replacing=SHARED,
     ),
-    *variants(
-        "input_mutated", mutate=(("scores",), ("mask",), ("weights",), ("scores", "weights"))
+    *hides(
+        "mask_nan",
+        added('float("-inf")'),
+        'scores * torch.where(mask, 1.0, float("-inf")).to(scores.dtype)',
+        'scores + mask.to(scores.dtype) * float("-inf")',
     ),
-    ("interface", {"renamed": "swapped"}),
-    *variants("mask_not_bool", mask_type=tuple(MASK_TYPES)),
-    *variants("interface", mask_axes=(2, 1, 3)),
-    ("interface", {"mask_axes": 1, "own_hide": "unsqueezed_once"}),  # causal_weights uses it, too
-    ("interface", {"mask_axes": 2, "own_hide": "unsqueezed"}),
-    *variants("hard_coded_dtype", cast=[("float32", (name,)) for name in FUNCTIONS[1:]]),
-    *variants("hard_coded_dtype", cast=(("float32", FUNCTIONS[1:]), ("float64", FUNCTIONS[1:]))),
-    *variants(
-        "hard_coded_device",
-        fixed_device=(*((name,) for name in FUNCTIONS), ("causal_mask", "causal_weights")),
+    Mutant("mask_nan", filled('float("nan")'), replacing=HIDDEN),
+    Mutant(
+        "mask_after_softmax",
+        f'scores, {AXIS}).masked_fill(~mask, float("-inf"))',
+        replacing=AFTER_SOFTMAX,
     ),
-    *variants(
+    Mutant(
+        "mask_nan",
+        f'weights = {SOFTMAX}scores, {AXIS}).masked_fill(~mask, float("-inf"))\n'
+        "    return weights / weights.sum(-1, keepdim=True)",
+        replacing=SHARED,
+    ),
+    Mutant(
+        "mask_after_softmax",
+        f'scores, {AXIS}) * torch.where(mask, 1.0, float("-inf")).to(scores.dtype)',
+        replacing=AFTER_SOFTMAX,
+    ),
+    Mutant(
+        "mask_nan",
+        f'scores, {AXIS}) + (~mask).to(scores.dtype) * float("-inf")',
+        replacing=AFTER_SOFTMAX,
+    ),
+    *hides("mask_added", "scores + mask", "scores + ~mask", "scores - ~mask.bool() * 1.0"),
+    Mutant("mask_added", "scores - mask * 1.0", replacing=HIDDEN),
+    Mutant(
+        "mask_added",
+        {HIDDEN: f"scores + mask.to(scores.dtype){HIDDEN.removeprefix('scores')}"} | RIGHT_HIDING,
+    ),
+    *axes("softmax_query_axis", -2, 1, 2),
+    *shares(
+        "softmax_query_axis",
+        "(e := (s - s.amax(-1, keepdim=True)).exp()) / e.sum(-2, keepdim=True)",
+    ),
+    *axes("softmax_wrong_axis", 0),
+    *shares(
+        "softmax_wrong_axis",
+        "s.flatten(-2).softmax(-1).view_as(s)",
+        "s.flatten().softmax(0).view_as(s)",
+        "torch.softmax(s, dim=0 if s.dim() == 3 else 1)",
+    ),
+    *axes("softmax_wrong_axis", -3, 1, 2),
+    *scales("scores_ignored", 'float("inf")'),
+    *shares(
+        "softmax_missing",
+        "s + 0.0",
+        "s.masked_fill(s.isneginf(), 0.0)",
+        "s / s.sum(-1, keepdim=True)",
+        "(z := s.masked_fill(s.isneginf(), 0.0)) / z.sum(-1, keepdim=True)",
+        "(z := s.masked_fill(s.isneginf(), 0.0)) / z.abs().sum(-1, keepdim=True)",
+        "s / s.abs().sum(-1, keepdim=True)",
+        "s / s.sum(-2, keepdim=True)",
+        "s.exp()",
+        "(s - s.amax(-1, keepdim=True)).exp()",
+    ),
+    *mutants("mask_not_sliced", *MASKS_OF_ONE_SIZE, replacing=MASK_MADE),
+    *mutants("hard_coded_shape", *map(mask_of_size, (4, 6, 8, 3, 2, 5, 10, 16, 64, 1024))),
+    *mutants("hard_coded_shape", *MASKS_OF_ONE_SIZE, replacing=MASK_MADE),
+    *mutants("hard_coded_shape", *(mask_of_size(n) | RIGHT_MASK for n in (4, 6, 8, 64, 1024))),
+    Mutant("size_wrong_axis", "scores.shape[0]", replacing=SIZE),
+    Mutant("size_wrong_axis", "scores.shape[1]", replacing=SIZE),
+    Mutant("hard_coded_shape", "scores.shape[2]", replacing=SIZE),
+    Mutant("hard_coded_shape", "scores.shape[3]", replacing=SIZE),
+    *mutants("hard_coded_shape", *map(axes_unpacked, (2, 3, 4)), replacing=FIRST_LINE),
+    Mutant("hard_coded_shape", "~mask[None, None]", replacing="~mask"),
+    Mutant("hard_coded_shape", "~mask[None]", replacing="~mask"),
+    Mutant("hard_coded_shape", {f"return {HIDDEN}": f"scores[..., mask]\n    return {HIDDEN}"}),
+    Mutant("hard_coded_shape", f"~mask[: {SIZE}, : {SIZE}]", replacing="~mask"),
+    Mutant("hard_coded_shape", {f"return {HIDDEN}": f"scores[mask]\n    return {HIDDEN}"}),
+    Mutant("hard_coded_shape", scores_first("scores.view(2, 4, 64, 64)")),
+    *scales("scale_sqrt_tokens", f"{SIZE} ** 0.5"),
+    *scales("scale_constant", 8.0, 2.0, 64.0, 4.0),
+    *mutants("output_rounded", *(with_weights(f"{{0}}.round(decimals={n})") for n in (4, 3, 2))),
+    *shares("gradient_cut", "(s - s.logsumexp(-1, keepdim=True).detach()).exp()"),
+    Mutant("gradient_cut", only_hiding("{0}.detach()")),
+    Mutant("gradient_cut", with_weights("{0}.detach()")),
+    Mutant("gradient_cut", {HIDDEN: f"{HIDDEN}.detach()"} | with_weights("{0}.detach()")),
+    Mutant("input_mutated", SCORES_CHANGED),
+    Mutant("input_mutated", written_into("mask.logical_not_()")),
+    Mutant("input_mutated", WEIGHTS_CHANGED),
+    Mutant("input_mutated", SCORES_CHANGED | WEIGHTS_CHANGED),
+    Mutant("interface", {DEF_HIDE: "def mask_scores(mask, scores)"} | RIGHT_HIDING),
+    *only_mask(
+        "mask_not_bool",
+        "{0}.float()",
+        "{0}.long()",
+        "{0}.to(torch.uint8)",
+        "{0}.double()",
+        "{0}.int()",
+        'torch.zeros(T, T, device=device).masked_fill(~{0}, float("-inf"))',
+    ),
+    *only_mask("interface", "{0}[None, None]", "{0}[None]", "{0}[None, None, None]"),
+    Mutant("interface", f"{MASK}[None]", replacing=MASK),  # causal_weights uses it, too
+    Mutant("interface", f"{MASK}[None, None]", replacing=MASK),
+    Mutant("hard_coded_dtype", only_hiding(HIDDEN.replace("scores", "scores.float()"))),
+    Mutant("hard_coded_dtype", scores_first("scores.float()")),
+    Mutant(
+        "hard_coded_dtype",
+        {HIDDEN: HIDDEN.replace("scores", "scores.float()")} | scores_first("scores.float()"),
+    ),
+    Mutant(
+        "hard_coded_dtype",
+        {HIDDEN: HIDDEN.replace("scores", "scores.double()")} | scores_first("scores.double()"),
+    ),
+    Mutant("hard_coded_device", {MASK: MASK.replace("=device", '="cpu"')} | RIGHT_MASK),
+    Mutant("hard_coded_device", only_hiding(HIDDEN.replace("scores", ON_CPU))),
+    Mutant("hard_coded_device", WEIGHTS_ON_CPU),
+    Mutant("hard_coded_device", {MASK: MASK.replace("=device", '="cpu"')} | WEIGHTS_ON_CPU),
+    *answers("({0},) * 2"),
+    *answers("{0}.tolist()"),
+    *answers("None"),
+    Mutant("interface", {"def causal_mask": "def lower_triangle"} | RIGHT_MASK),
+    Mutant("interface", {"def mask_scores": "def hide"} | RIGHT_HIDING),
+    Mutant("interface", "def weights", replacing="def causal_weights"),
+    Mutant(
         "interface",
-        returns=[
-            (return_type, name) for return_type in ("tuple", "list", "none") for name in FUNCTIONS
-        ],
+        {DEF_MASK: "def causal_mask(n, where=None)", MASK: f"(lambda T, device: {MASK})(n, where)"}
+        | RIGHT_MASK,
     ),
-    *variants("interface", without=FUNCTIONS),
-    *variants("interface", renamed=FUNCTIONS),
+    Mutant(
+        "interface",
+        {DEF_HIDE: "def mask_scores(s, m)", HIDDEN: f"(lambda scores, mask: {HIDDEN})(s, m)"}
+        | RIGHT_HIDING,
+    ),
+    Mutant("interface", {DEF_WEIGHTS: "def causal_weights(s)"} | scores_first("s")),
 )
+
+
+def weak_fill(text, index):
+    """Return the family of fills in this text, {0}; `index` chooses an edit of `hidings`."""
+
+    def mutant(number):
+        return Mutant("mask_weak_fill", hidings(text.format(number))[index])
+
+    return "mask_weak_fill", mutant, FILLS_TRIED
+
 
 # parametric mutants: the number can have any value
 FAMILIES = (
-    ("mask_weak_fill", lambda c: {"hide": -c}, FILLS_TRIED),
-    ("mask_weak_fill", lambda c: {"own_hide": -c}, FILLS_TRIED),
-    ("mask_weak_fill", lambda c: {"hide": -c, "own_hide": -INF}, FILLS_TRIED),
-    ("mask_weak_fill", lambda c: {"hide": ("add", -c)}, FILLS_TRIED),
-    ("mask_weak_fill", lambda c: {"own_hide": ("add", -c)}, FILLS_TRIED),
-    ("mask_weak_fill", lambda c: {"hide": ("add", -c), "own_hide": -INF}, FILLS_TRIED),
-    ("mask_weak_fill", lambda c: {"hide": ("below", c)}, FILLS_TRIED),
+    *(weak_fill(filled("-{0}"), index) for index in range(3)),
+    *(weak_fill(added("-{0}"), index) for index in range(3)),
+    weak_fill(filled("float(scores.detach().min()) - {0}"), 0),
 )

@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from manyheads.checks import edit
+from manyheads.checks import Mutant
 
 from . import _module_edits as edits
 from ._attention import MERGES, SOURCES, SPLITS
@@ -20,7 +20,6 @@ from ._mutants import (
     OF_HEADS,
     SCORES_WRONG_SOURCE,
     SUPER_INIT_MISSING,
-    at,
     insert_before,
     mutants,
     values_transposed,
@@ -191,42 +190,6 @@ ONE_HEAD = (
     "y[:, :, h] @ self.out_proj.weight[:, h * self.head_dim : (h + 1) * self.head_dim].T +"
     " self.out_proj.bias"
 )
-MORE = (
-    ("heads_share_weights", SOFTMAX, f"{SOFTMAX}.mean(1, keepdim=True)"),
-    ("heads_share_weights", QK, f"({QK}).mean(1, keepdim=True)"),
-    ("heads_not_joined", JOINED, "y"),
-    ("proj_bias", OUT, f"{JOINED} @ self.out_proj.weight.T"),
-    ("proj_bias", OUT, f"sum({ONE_HEAD} for h in range(self.num_heads))"),
-    ("proj_transposed", OUT, f"{JOINED} @ self.out_proj.weight"),
-    ("weight_not_transposed", "self.W_query(x)", "(x @ self.W_query.weight.view(x.shape[-1], -1))"),
-    (
-        "weight_not_transposed",
-        "self.W_key(context)",
-        "(context @ self.W_key.weight.view(context.shape[-1], -1))",
-    ),
-    (
-        "weight_not_transposed",
-        "self.W_value(context)",
-        "(context @ self.W_value.weight.view(context.shape[-1], -1))",
-    ),
-    (
-        "hard_coded_shape",
-        SIZES,
-        (
-            "x, context, keep = x[:1], context[:1], None if keep is None else keep[:1]\n       "
-            f" {SIZES}"
-        ),
-    ),
-    *(
-        ("hard_coded_dtype", QK, f"q @ k.{half}().to(k).transpose(-2, -1)")
-        for half in ("half", "bfloat16")
-    ),
-    ("mask_high_fill", HIDING, f"scores + ~{KEEP} * 1e9"),
-    *(
-        ("keep_across_batch", KEEP, f"{joined}[None, None, None, :]")
-        for joined in ("keep[0]", "keep.all(0)", "keep.any(0)", "keep[-1]")
-    ),
-)
 
 
 def with_underscores(layers):
@@ -235,32 +198,32 @@ def with_underscores(layers):
 
 
 MUTANTS = (
-    ("mask_missing", {"mask": "missing"}),
-    ("keep_inverted", {"mask": "inverted"}),
+    Mutant("mask_missing", variant={"mask": "missing"}),
+    Mutant("keep_inverted", variant={"mask": "inverted"}),
     *variants("keep_on_queries", seen=ON_QUERIES),
     *scales("sqrt_c", "missing"),
     *variants("context_ignored", sides=("both_from_x", "keys_from_x", "values_from_x")),
-    ("wrong_view", {"split": "straight"}),
-    ("wrong_view_both", {"split": "straight", "merge": "straight"}),
-    ("merge_no_transpose", {"merge": "straight"}),
-    ("scale_no_sqrt", {"scale": "hd"}),
-    ("scale_twice", {"scale": "hd", "scaled": "scores+scores"}),
+    Mutant("wrong_view", variant={"split": "straight"}),
+    Mutant("wrong_view_both", variant={"split": "straight", "merge": "straight"}),
+    Mutant("merge_no_transpose", variant={"merge": "straight"}),
+    Mutant("scale_no_sqrt", variant={"scale": "hd"}),
+    Mutant("scale_twice", variant={"scale": "hd", "scaled": "scores+scores"}),
     *variants("scores_ignored", scale=0.0, cut_gradient=(..., ("scores",))),
-    ("softmax_query_axis", {"softmax": "queries"}),
-    ("product_turned", {"softmax_of": "keys_by_queries"}),
-    ("mask_after_softmax", {"mask": "after_softmax"}),
-    ("mask_zero_fill", {"mask": 0.0}),
-    ("mask_zero_fill", {"mask": "zero_twice"}),  # the context itself set to 0
-    ("proj_missing", {"proj": "missing"}),
+    Mutant("softmax_query_axis", variant={"softmax": "queries"}),
+    Mutant("product_turned", variant={"softmax_of": "keys_by_queries"}),
+    Mutant("mask_after_softmax", variant={"mask": "after_softmax"}),
+    Mutant("mask_zero_fill", variant={"mask": 0.0}),
+    Mutant("mask_zero_fill", variant={"mask": "zero_twice"}),  # the context itself set to 0
+    Mutant("proj_missing", variant={"proj": "missing"}),
     *variants("size_wrong_axis", lengths=("keys", "queries", "answer")),
     *variants("layer_widths", of_query=True, sides=("apart", "both_from_x")),
-    ("view_not_contiguous", {"merge": "view"}),
+    Mutant("view_not_contiguous", variant={"merge": "view"}),
     SUPER_INIT_MISSING,
     *variants("keep_inverted", mask=(("inverted", -1e9), ("inverted", ("add", -1e9)))),
     # Fused code answers a row that is hidden whole with zeros, and takes keep as attn_mask or as
     # key_padding_mask.
-    ("keep_inverted", {"mask": "inverted", "softmax": "as_numbers"}),
-    ("mask_sdpa_inverted", {"mask": "inverted", "softmax": "as_numbers"}),
+    Mutant("keep_inverted", variant={"mask": "inverted", "softmax": "as_numbers"}),
+    Mutant("mask_sdpa_inverted", variant={"mask": "inverted", "softmax": "as_numbers"}),
     *variants("keep_on_queries", seen=ON_QUERIES, mask=(-1e9, 0.0, "after_softmax")),
     *variants("keep_on_queries", seen=ON_QUERIES, mask="causal", softmax="as_numbers"),
     *variants("size_wrong_axis", seen=("as_it_is", "one_axis", "one_axis_behind")),
@@ -268,10 +231,10 @@ MUTANTS = (
     *variants("causal_extra", seen=("causal", "causal_from_the_end"), mask=-1e9),
     *variants("causal_extra", seen=("causal", "causal_from_the_end"), softmax="as_numbers"),
     *variants("heads_mix_batch", seen=("batch_innermost", "batch_outermost")),
-    ("mask_missing", {"seen": "first_head"}),
+    Mutant("mask_missing", variant={"seen": "first_head"}),
     *variants("sides_swapped", sides=("swapped", "queries_from_context")),
-    ("context_ignored", {"sides": "joined"}),
-    ("interface", edit("if keep is not None:", "if ~keep is not None:")),
+    Mutant("context_ignored", variant={"sides": "joined"}),
+    Mutant("interface", "if ~keep is not None:", replacing="if keep is not None:"),
     *scales(
         "times_sqrt_hd",
         "times_hd",
@@ -292,7 +255,7 @@ MUTANTS = (
     *variants("scale_constant", scale=CONSTANTS),
     *variants("softmax_wrong_axis", softmax=AXES, mask=("causal", -1e9, "missing")),
     *variants("softmax_query_axis", softmax=("queries", "queries_by_hand"), mask=(-1e9, "missing")),
-    ("softmax_query_axis", {"softmax": "queries_as_numbers"}),
+    Mutant("softmax_query_axis", variant={"softmax": "queries_as_numbers"}),
     *variants(
         "softmax_missing", softmax=("missing", "missing_zero_filled", "sum_zero_filled", "sum")
     ),
@@ -303,10 +266,10 @@ MUTANTS = (
     ),
     *variants("mask_weak_fill", mask=[*WEAK, *added(*WEAK[:3]), *LOW_FILLS, *OF_HEADS]),
     *variants("mask_weak_fill", mask=[*WEAK[:3], *added(*WEAK[:3])], scaled="hidden"),
-    ("mask_plus_inf", {"mask": INF}),
-    ("mask_high_fill", {"mask": 1e9}),
+    Mutant("mask_plus_inf", variant={"mask": INF}),
+    Mutant("mask_high_fill", variant={"mask": 1e9}),
     *variants("mask_nan", mask=("nan_product", "nan_factor", "nan_zero_factor")),
-    ("mask_after_softmax", {"mask": "after_softmax_low"}),
+    Mutant("mask_after_softmax", variant={"mask": "after_softmax_low"}),
     *variants("mask_added", scaled=(..., "hidden"), mask=("add_seen", "add_hidden")),
     *variants("wrong_view_values", split="straight", split_of=("v", "q", "k", "qk", "qv", "kv")),
     *variants("reshape_out_of_order", split=OUT_OF_ORDER),
@@ -326,16 +289,15 @@ MUTANTS = (
     ),
     *mutants(
         "dropout_extra",
-        *(
-            edit(text, f"nn.functional.dropout({text}, 0.1, self.training)")
-            for text in (SOFTMAX, OUT)
-        ),
+        *({text: f"nn.functional.dropout({text}, 0.1, self.training)"} for text in (SOFTMAX, OUT)),
     ),
-    ("dropout_always_on", edit(SOFTMAX, f"nn.functional.dropout({SOFTMAX}, 0.1)")),
+    Mutant("dropout_always_on", f"nn.functional.dropout({SOFTMAX}, 0.1)", replacing=SOFTMAX),
     *variants("state_kept", kept=("last_keep", "context", "answers", "batch", "tokens")),
-    *at(UNDIVIDED, ("divisibility_unchecked", "if False:", "if d_query % num_heads != 0:")),
+    *mutants(
+        "divisibility_unchecked", "if False:", "if d_query % num_heads != 0:", replacing=UNDIVIDED
+    ),
     *edits.cast(SIZES),
-    ("hard_coded_dtype", edit(OUT, f"{OUT}.float()")),
+    Mutant("hard_coded_dtype", f"{OUT}.float()", replacing=OUT),
     *variants(
         "params_not_registered",
         lost=(f"buffer {EVERY}", "buffer W_key", "buffer out_proj", f"anew {EVERY}"),
@@ -346,7 +308,7 @@ MUTANTS = (
     ),
     *variants("params_extra", extra=("temperature", "norm")),
     *variants("gradient_cut", cut_gradient=[cut for cut in CUTS_OF_GRADIENT if "proj" not in cut]),
-    ("gradient_cut", insert_before(SIZES, "context = context.detach()")),
+    Mutant("gradient_cut", insert_before(SIZES, "context = context.detach()")),
     *edits.written_into(
         "zero_()",
         sizes=SIZES,
@@ -357,14 +319,50 @@ MUTANTS = (
         "hard_coded_shape", fixed=[{"nh": 4}, {"nh": 8}, {"hd": 64}, {"B": 2}, {"T": 8}, {"T_k": 8}]
     ),
     *edits.on_a_device(SIZES, "self.W_query(x"),
-    (
+    Mutant(
         "params_not_registered",
-        edit("self.W_value = nn.Linear(d_context, d_out, bias=False)", "self.W_value = self.W_key"),
+        "self.W_value = self.W_key",
+        replacing="self.W_value = nn.Linear(d_context, d_out, bias=False)",
     ),
     *edits.answers(OUT),
     values_transposed(),
     KEYS_NOT_TRANSPOSED,
-    *((id_, edit(old, new)) for id_, old, new in MORE),
+    Mutant("heads_share_weights", f"{SOFTMAX}.mean(1, keepdim=True)", replacing=SOFTMAX),
+    Mutant("heads_share_weights", f"({QK}).mean(1, keepdim=True)", replacing=QK),
+    Mutant("heads_not_joined", "y", replacing=JOINED),
+    Mutant("proj_bias", f"{JOINED} @ self.out_proj.weight.T", replacing=OUT),
+    Mutant("proj_bias", f"sum({ONE_HEAD} for h in range(self.num_heads))", replacing=OUT),
+    Mutant("proj_transposed", f"{JOINED} @ self.out_proj.weight", replacing=OUT),
+    Mutant(
+        "weight_not_transposed",
+        "(x @ self.W_query.weight.view(x.shape[-1], -1))",
+        replacing="self.W_query(x)",
+    ),
+    Mutant(
+        "weight_not_transposed",
+        "(context @ self.W_key.weight.view(context.shape[-1], -1))",
+        replacing="self.W_key(context)",
+    ),
+    Mutant(
+        "weight_not_transposed",
+        "(context @ self.W_value.weight.view(context.shape[-1], -1))",
+        replacing="self.W_value(context)",
+    ),
+    Mutant(
+        "hard_coded_shape",
+        "x, context, keep = x[:1], context[:1], None if keep is None else keep[:1]\n       "
+        f" {SIZES}",
+        replacing=SIZES,
+    ),
+    *(
+        Mutant("hard_coded_dtype", f"q @ k.{half}().to(k).transpose(-2, -1)", replacing=QK)
+        for half in ("half", "bfloat16")
+    ),
+    Mutant("mask_high_fill", f"scores + ~{KEEP} * 1e9", replacing=HIDING),
+    *(
+        Mutant("keep_across_batch", f"{joined}[None, None, None, :]", replacing=KEEP)
+        for joined in ("keep[0]", "keep.all(0)", "keep.any(0)", "keep[-1]")
+    ),
 )
 
 FAMILIES = ATTENTION_FAMILIES[:3]

@@ -1,13 +1,18 @@
 """The wrong ways to attend with a fused projection, and to make GPT-2's attentions."""
 
-from manyheads.checks import edit
+from manyheads.checks import Mutant
 
 from . import _module_edits as edits
 from ._attention import ORDERS
 from ._attention_module import CUTS_OF_GRADIENT, KNOBS, Attention
 from ._attention_mutants import ATTENTION_FAMILIES, CONSTANTS, OUT_OF_ORDER, PARTS, Runs
 from ._layers import module
-from ._mutants import SCORES_WRONG_SOURCE, at, mutants, values_transposed, variants
+from ._mutants import (
+    SCORES_WRONG_SOURCE,
+    mutants,
+    values_transposed,
+    variants,
+)
 from ._scaling import PRECEDENCE, scales
 
 GPT2 = {"small": (768, 12), "medium": (1024, 16), "large": (1280, 20), "xl": (1600, 25)}
@@ -31,21 +36,21 @@ SCORES, HIDDEN = (
     "scores.masked_fill(~self.visible[:T, :T], -math.inf)",
 )
 FUSED = "nn.functional.scaled_dot_product_attention"
-MATH = f"torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH)({FUSED})"
-FLAT = (
+FUSED_BY_MATH = f"torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH)({FUSED})"
+ARGUMENTS_OF_TORCH = (
     "*(t.permute(2, 0, 1, 3).reshape(T, B, C) for t in (q, k, v)), C, self.n_head, *[None] * 4,"
     " False"
 )
-SAME = "torch.eye(C).to(x)"
-WEIGHTS = ", ".join(f"{name}_proj_weight={SAME}" for name in "qkv")
-WAYS = (
+IDENTITY = "torch.eye(C).to(x)"
+WEIGHTS = ", ".join(f"{name}_proj_weight={IDENTITY}" for name in "qkv")
+CALLS_OF_TORCH = (
     *(
         f"{function}(q, k, v, dropout_p=self.attn_dropout.p * self.training, is_causal=True)"
-        for function in (FUSED, MATH)
+        for function in (FUSED, FUSED_BY_MATH)
     ),
     (
-        f"nn.functional.multi_head_attention_forward({FLAT}, self.attn_dropout.p, {SAME}, None,"
-        " self.training, None, False, ~self.visible[:T, :T], is_causal=True,"
+        f"nn.functional.multi_head_attention_forward({ARGUMENTS_OF_TORCH}, self.attn_dropout.p,"
+        f" {IDENTITY}, None, self.training, None, False, ~self.visible[:T, :T], is_causal=True,"
         f" use_separate_proj_weight=True, {WEIGHTS})[0].view(T, B, self.n_head, -1).permute(1, 2,"
         " 0, 3)"
     ),
@@ -56,15 +61,15 @@ UNKNOWN = "raise ValueError(f\"no GPT-2 of size {size!r}; there are {', '.join(s
 
 MUTANTS = (
     *scales("sqrt_c", "missing"),
-    ("mask_missing", {"mask": "missing"}),
-    ("wrong_view", {"split": "straight"}),
-    ("wrong_view_both", {"split": "straight", "merge": "straight"}),
-    ("merge_no_transpose", {"merge": "straight"}),
-    ("scale_no_sqrt", {"scale": "hd"}),
-    ("scale_twice", {"scale": "hd", "scaled": "scores+scores"}),
+    Mutant("mask_missing", variant={"mask": "missing"}),
+    Mutant("wrong_view", variant={"split": "straight"}),
+    Mutant("wrong_view_both", variant={"split": "straight", "merge": "straight"}),
+    Mutant("merge_no_transpose", variant={"merge": "straight"}),
+    Mutant("scale_no_sqrt", variant={"scale": "hd"}),
+    Mutant("scale_twice", variant={"scale": "hd", "scaled": "scores+scores"}),
     *variants("qkv_order", cut=ORDERS),
-    ("qkv_packed_per_head", {"cut": "per_head"}),
-    ("proj_missing", {"proj": "missing"}),
+    Mutant("qkv_packed_per_head", variant={"cut": "per_head"}),
+    Mutant("proj_missing", variant={"proj": "missing"}),
     *variants("scores_ignored", scale=0.0, cut_gradient=(..., ("scores",))),
     *Runs.LIKELY,
     *scales(
@@ -89,16 +94,16 @@ MUTANTS = (
     *Runs.ROUNDED,
     *edits.rounded(),
     *variants("scale_after_softmax", scaled=("weights", "scores+weights")),
-    ("scale_after_softmax", {"scaled": "weights", "scale": "sqrt_c"}),
+    Mutant("scale_after_softmax", variant={"scaled": "weights", "scale": "sqrt_c"}),
     *variants("scale_constant", scale=CONSTANTS),
     *Runs.AXES_MASKED_OR_NOT,
-    ("softmax_query_axis", {"softmax": "queries", "mask": "missing"}),
+    Mutant("softmax_query_axis", variant={"softmax": "queries", "mask": "missing"}),
     *Runs.NO_SOFTMAX,
     *variants(
         "mask_reversed", mask=(("inverted", -1e9), "reversed", ("reversed", "after_softmax"))
     ),
     *variants("mask_excludes_self", mask=(("excludes_self", -1e9), "excludes_self_but_first")),
-    ("mask_excludes_self", {"mask": "excludes_self", "softmax": "as_numbers"}),
+    Mutant("mask_excludes_self", variant={"mask": "excludes_self", "softmax": "as_numbers"}),
     *Runs.HIDDEN,
     *variants("wrong_view_values", split="straight", split_of=PARTS),
     *variants("reshape_out_of_order", split=OUT_OF_ORDER),
@@ -123,12 +128,12 @@ MUTANTS = (
     *SCORES_WRONG_SOURCE,
     *variants("proj_bias", biases=("on qkv proj", "on proj", "on qkv")),
     *edits.DROPOUT,
-    *at(edits.OUT, ("dropout_output_missing", "self.proj(self.resid_dropout(y))")),
+    Mutant("dropout_output_missing", "self.proj(self.resid_dropout(y))", replacing=edits.OUT),
     *Runs.STATE_KEPT,
     *variants("state_kept", kept=("rate", "answers")),
     *edits.UNCHECKED,
     *edits.cast(),
-    ("hard_coded_dtype", edit("self.proj(y)", "self.proj(y).float()")),
+    Mutant("hard_coded_dtype", "self.proj(y).float()", replacing="self.proj(y)"),
     *edits.PARAMS,
     *variants("gradient_cut", cut_gradient=CUTS_OF_GRADIENT),
     *edits.written_into("zero_()", "copy_(out)", "add_(out)", "mul_(C**-0.5)"),
@@ -136,33 +141,35 @@ MUTANTS = (
     *mutants(
         "delegated",
         *(
-            edit(
-                SCORES,
-                "",
-                {f"scores = {HIDDEN}": "", f"weights = {edits.WEIGHTS}": "", "weights @ v": call},
-            )
-            for call in WAYS
+            {
+                SCORES: "",
+                f"scores = {HIDDEN}": "",
+                f"weights = {edits.WEIGHTS}": "",
+                "weights @ v": call,
+            }
+            for call in CALLS_OF_TORCH
         ),
     ),
     # layers for heads
-    ("gpt2_sizes", edit(MEDIUM, "(1024, 24)", {LARGE: "(1280, 36)", XL: "(1600, 48)"})),
-    ("gpt2_sizes", edit(MEDIUM, "(1024, 24)")),
-    *at(LARGE, ("gpt2_sizes", "(1280, 36)", "(1280, 16)", "(1536, 24)")),
-    *at(XL, ("gpt2_sizes", "(1600, 48)", "(1600, 20)", "(2048, 32)")),
-    *at("(768, 12)", ("gpt2_sizes", "(768, 8)", "(512, 8)")),
-    *at(CHOSEN, ("gpt2_sizes", f"{CHOSEN}[0], 16", f"{CHOSEN}[0], 8")),
-    *at(CHOSEN, ("gpt2_sizes", "n_embd, n_head = 768, 12", "n_head, n_embd = sizes[size]")),
-    (
-        "gpt2_sizes",
-        edit('"medium": (1024', '"large": (1024', {'"large": (1280': '"medium": (1280'}),
+    Mutant("gpt2_sizes", {MEDIUM: "(1024, 24)", LARGE: "(1280, 36)", XL: "(1600, 48)"}),
+    Mutant("gpt2_sizes", "(1024, 24)", replacing=MEDIUM),
+    *mutants("gpt2_sizes", "(1280, 36)", "(1280, 16)", "(1536, 24)", replacing=LARGE),
+    *mutants("gpt2_sizes", "(1600, 48)", "(1600, 20)", "(2048, 32)", replacing=XL),
+    *mutants("gpt2_sizes", "(768, 8)", "(512, 8)", replacing="(768, 12)"),
+    *mutants("gpt2_sizes", f"{CHOSEN}[0], 16", f"{CHOSEN}[0], 8", replacing=CHOSEN),
+    *mutants(
+        "gpt2_sizes", "n_embd, n_head = 768, 12", "n_head, n_embd = sizes[size]", replacing=CHOSEN
     ),
-    ("gpt2_sizes", edit("block_size=1024", "block_size=512")),
-    ("argument_unchecked", edit(UNKNOWN, 'size = "small"')),
+    Mutant(
+        "gpt2_sizes", {'"medium": (1024': '"large": (1024', '"large": (1280': '"medium": (1280'}
+    ),
+    Mutant("gpt2_sizes", "block_size=512", replacing="block_size=1024"),
+    Mutant("argument_unchecked", 'size = "small"', replacing=UNKNOWN),
     *edits.LAST,
     values_transposed(),
     *edits.ADDED_MASK_KEPT,
     # as after step 2
-    ("heads_not_joined", edit("y = y.transpose(1, 2).reshape(B, T, C)", "return y")),
+    Mutant("heads_not_joined", "return y", replacing="y = y.transpose(1, 2).reshape(B, T, C)"),
 )
 
 FAMILIES = ATTENTION_FAMILIES

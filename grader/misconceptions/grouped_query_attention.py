@@ -3,7 +3,7 @@
 import torch.nn.functional as F
 from torch import nn
 
-from manyheads.checks import edit
+from manyheads.checks import Mutant
 
 from . import _module_edits as edits
 from ._attention import MERGES, SOURCES, SPLITS
@@ -16,7 +16,6 @@ from ._mutants import (
     HEADS_NOT_JOINED,
     KEYS_NOT_TRANSPOSED,
     SCORES_WRONG_SOURCE,
-    at,
     mutants,
     values_transposed,
     variants,
@@ -96,7 +95,7 @@ def make(**knobs):
 
 
 NUMBERS = ("float", "torch.tensor", "str")
-ASTRAY = (
+WRONG_GROUPS = (
     "by_tokens",
     "by_batch",
     "flattened",
@@ -110,7 +109,7 @@ HALVED = "self.kv(x).chunk(2, dim=-1)"
 CUT_K, CUT_V = (
     f"{name} = {name}.view(B, T, self.n_kv_head, self.head_dim).transpose(1, 2)" for name in "kv"
 )
-STRAIGHT_K, STRAIGHT_V = (
+K_WITHOUT_TRANSPOSE, V_WITHOUT_TRANSPOSE = (
     f"{name} = {name}.reshape(B, self.n_kv_head, T, self.head_dim)" for name in "kv"
 )
 SIZES, OUT, QK = (
@@ -123,7 +122,7 @@ KV, SETS = (
     "self.kv = nn.Linear(n_embd, 2 * n_kv_head * self.head_dim, bias=False)",
     "if n_head % n_kv_head != 0:",
 )
-APART = (
+TWO_LAYERS = (
     "self.k, self.v = (nn.Linear(n_embd, n_kv_head * self.head_dim, bias=False) for _ in range(2))"
 )
 DROPPED = f"nn.functional.dropout({PROJECTED}, 0.1, self.training)"
@@ -131,52 +130,6 @@ ALWAYS = f"nn.functional.dropout({SOFTMAX}, 0.1)"
 MEAN_OF_GROUP = "q.unflatten(1, (-1, group)).mean(2).repeat_interleave(group, 1)"
 GROUPED = "y.unflatten(1, (-1, group))"  # (B, n_kv_head, group, T, hd)
 
-# Edits of the reference: (id, text, its replacement).
-MORE = (
-    *(
-        (
-            "heads_averaged",
-            OUT,
-            (
-                f"{GROUPED}.{reduction}(2).repeat_interleave(group, 1).transpose(1, 2).reshape(B,"
-                " T, C)"
-            ),
-        )
-        for reduction in ("mean", "sum")
-    ),
-    (
-        "heads_averaged",
-        OUT,
-        f"{GROUPED}.mean(2).transpose(1, 2).reshape(B, T, -1).repeat(1, 1, group)",
-    ),
-    ("heads_one_width", PROJECTED, "self.proj(y[:, -1])"),
-    ("heads_share_weights", SOFTMAX, f"{SOFTMAX}.mean(1, keepdim=True)"),
-    ("heads_share_weights", QK, f"({QK}).mean(1, keepdim=True)"),
-    ("heads_share_weights", QK, f"{MEAN_OF_GROUP} @ k.transpose(-2, -1)"),
-    *(("kv_cut_wrong_axis", HALVED, f"self.kv(x).chunk(2, dim={axis})") for axis in (1, 0)),
-    ("merge_wrong_axes", OUT, f"{GROUPED}.transpose(2, 3).reshape(B, T, C)"),
-    ("merge_wrong_axes", OUT, f"{GROUPED}.permute(0, 3, 1, 4, 2).reshape(B, T, C)"),
-    ("hard_coded_shape", SIZES, f"x = x[:1]\n        {SIZES}"),
-    *(
-        ("hard_coded_dtype", QK, f"q @ k.{half}().to(k).transpose(-2, -1)")
-        for half in ("half", "bfloat16")
-    ),
-    ("wrong_view_values", CUT_K, STRAIGHT_K),
-    ("wrong_view_values", CUT_V, STRAIGHT_V),
-    (
-        "heads_mix_batch",
-        "self.q(x).view(B, T, self.n_head, self.head_dim).transpose(1, 2)",
-        "self.q(x).view(self.n_head, B, T, -1).transpose(0, 1)",
-    ),
-    (
-        "heads_mix_batch",
-        CUT_K,
-        CUT_K.replace("view(B, T, self.n_kv_head,", "reshape(self.n_kv_head, B, T,").replace(
-            "(1, 2)", "(0, 1)"
-        ),
-    ),
-    ("cache_bytes", COUNT, f"{COUNT} / 1024**3"),
-)
 # Which head of keys and values a head of queries gets.
 STRETCHED = ("repeat(1, 1, 1, group)", "repeat_interleave(group, 3)")
 MISASSIGNED = (
@@ -186,36 +139,38 @@ MISASSIGNED = (
 REPEATED = tuple(f".{method}.reshape(B, self.n_head, T, -1)" for method in STRETCHED)
 
 MUTANTS = (
-    ("kv_heads_tiled", {"group": "tiled"}),
+    Mutant("kv_heads_tiled", variant={"group": "tiled"}),
     *scales("sqrt_c", "missing"),
-    ("mask_missing", {"mask": "missing"}),
+    Mutant("mask_missing", variant={"mask": "missing"}),
     *variants("scores_ignored", scale=0.0, cut_gradient=(..., ("scores",))),
-    ("kv_packed_wrong", {"pack": "per_set"}),
-    ("qkv_order", {"pack": "values_then_keys"}),
-    ("kv_heads_first_only", {"group": "first_only"}),
-    ("kv_heads_not_repeated", {"group": "not_repeated"}),
-    ("layer_widths", {"width": "full"}),
-    ("wrong_view", {"split": "straight", "pack": "straight"}),
-    ("wrong_view_both", {"split": "straight", "pack": "straight", "merge": "straight"}),
-    ("merge_no_transpose", {"merge": "straight"}),
-    ("scale_no_sqrt", {"scale": "hd"}),
-    ("scale_twice", {"scale": "hd", "scaled": "scores+scores"}),
-    ("proj_missing", {"proj": "missing"}),
+    Mutant("kv_packed_wrong", variant={"pack": "per_set"}),
+    Mutant("qkv_order", variant={"pack": "values_then_keys"}),
+    Mutant("kv_heads_first_only", variant={"group": "first_only"}),
+    Mutant("kv_heads_not_repeated", variant={"group": "not_repeated"}),
+    Mutant("layer_widths", variant={"width": "full"}),
+    Mutant("wrong_view", variant={"split": "straight", "pack": "straight"}),
+    Mutant(
+        "wrong_view_both", variant={"split": "straight", "pack": "straight", "merge": "straight"}
+    ),
+    Mutant("merge_no_transpose", variant={"merge": "straight"}),
+    Mutant("scale_no_sqrt", variant={"scale": "hd"}),
+    Mutant("scale_twice", variant={"scale": "hd", "scaled": "scores+scores"}),
+    Mutant("proj_missing", variant={"proj": "missing"}),
     *Runs.LIKELY,
     *variants("kv_heads_tiled", group="tiled", group_of=("k", "v")),
     *variants("query_groups_swapped", regroup=("groups_outermost", "sets_innermost")),
     *variants("heads_reversed", regroup_out=("groups_outermost", "sets_innermost")),
-    ("reshape_out_of_order", {"group": "channels_cut"}),
-    ("heads_mix_batch", {"group": "expanded_over_batch"}),
+    Mutant("reshape_out_of_order", variant={"group": "channels_cut"}),
+    Mutant("heads_mix_batch", variant={"group": "expanded_over_batch"}),
     *variants("kv_heads_first_only", group=("first_only", "last_only"), group_of=("kv", "k", "v")),
-    *variants("kv_heads_repeated_wrong", group=ASTRAY),
+    *variants("kv_heads_repeated_wrong", group=WRONG_GROUPS),
     *variants("kv_heads_averaged", group=("mean", "sum"), group_of=("kv", "k", "v")),
     *variants("kv_heads_misassigned", group=("reversed", "rolled"), group_of=("kv", "k", "v")),
     *variants("kv_packed_wrong", pack=("per_set_swapped", "per_channel")),
-    ("heads_interleaved", {"pack": "sets_innermost"}),
-    ("wrong_view_values", {"pack": "straight"}),
-    ("reshape_out_of_order", {"pack": "sets_before_tokens"}),
-    ("qkv_mix_batch", {"pack": "pair_outermost"}),
+    Mutant("heads_interleaved", variant={"pack": "sets_innermost"}),
+    Mutant("wrong_view_values", variant={"pack": "straight"}),
+    Mutant("reshape_out_of_order", variant={"pack": "sets_before_tokens"}),
+    Mutant("qkv_mix_batch", variant={"pack": "pair_outermost"}),
     *scales(
         "times_sqrt_hd",
         "times_hd",
@@ -245,15 +200,17 @@ MUTANTS = (
     *Runs.AXES_MASKED_OR_NOT,
     *variants("softmax_wrong_axis", over=("sets", "group"), mask=("causal", -1e9, "missing")),
     *variants("softmax_query_axis", over="queries_of_group", mask=("causal", -1e9, "missing")),
-    ("softmax_query_axis", {"softmax": "queries", "mask": "missing"}),
+    Mutant("softmax_query_axis", variant={"softmax": "queries", "mask": "missing"}),
     *Runs.NO_SOFTMAX,
     *variants("mask_reversed", mask=(("inverted", -1e9), "reversed")),
     *variants("mask_excludes_self", mask=(("excludes_self", -1e9), "excludes_self_but_first")),
-    ("mask_sdpa_inverted", {"mask": "inverted", "softmax": "as_numbers"}),
-    ("mask_reversed", {"mask": "inverted", "softmax": "as_numbers"}),  # the same by hand
-    ("mask_excludes_self", {"mask": "excludes_self", "softmax": "as_numbers"}),
+    Mutant("mask_sdpa_inverted", variant={"mask": "inverted", "softmax": "as_numbers"}),
+    Mutant(
+        "mask_reversed", variant={"mask": "inverted", "softmax": "as_numbers"}
+    ),  # the same by hand
+    Mutant("mask_excludes_self", variant={"mask": "excludes_self", "softmax": "as_numbers"}),
     *Runs.HIDDEN,
-    ("wrong_view_values", {"split": "straight"}),
+    Mutant("wrong_view_values", variant={"split": "straight"}),
     *variants("reshape_out_of_order", split=("straight_hd_first", "swapped_first")),
     *Runs.HEADS,
     *variants("heads_missing_transpose", attend_over="heads", mask=("causal", "missing")),
@@ -262,19 +219,21 @@ MUTANTS = (
     *SCORES_WRONG_SOURCE,
     *variants("weight_not_transposed", untransposed=(["q"], ["kv"], ["q", "kv"])),
     *variants("proj_bias", biases=("on q kv proj", "on q", "on kv", "on proj")),
-    ("dropout_extra", edit(PROJECTED, DROPPED)),
-    ("dropout_extra", edit(SOFTMAX, f"nn.functional.dropout({SOFTMAX}, 0.1, self.training)")),
-    (
-        "dropout_always_on",
-        edit(SOFTMAX, ALWAYS, {PROJECTED: f"nn.functional.dropout({PROJECTED}, 0.1)"}),
+    Mutant("dropout_extra", DROPPED, replacing=PROJECTED),
+    Mutant(
+        "dropout_extra", f"nn.functional.dropout({SOFTMAX}, 0.1, self.training)", replacing=SOFTMAX
     ),
-    ("dropout_always_on", edit(SOFTMAX, ALWAYS, {PROJECTED: DROPPED})),
+    Mutant(
+        "dropout_always_on",
+        {SOFTMAX: ALWAYS, PROJECTED: f"nn.functional.dropout({PROJECTED}, 0.1)"},
+    ),
+    Mutant("dropout_always_on", {SOFTMAX: ALWAYS, PROJECTED: DROPPED}),
     *Runs.STATE_KEPT,
-    ("state_kept", {"kept": "answers"}),
-    ("divisibility_unchecked", edit(edits.UNDIVIDED, "if False:", {SETS: "if False:"})),
-    *mutants("divisibility_unchecked", edit(SETS, "if False:"), edit(edits.UNDIVIDED, "if False:")),
+    Mutant("state_kept", variant={"kept": "answers"}),
+    Mutant("divisibility_unchecked", {edits.UNDIVIDED: "if False:", SETS: "if False:"}),
+    *mutants("divisibility_unchecked", {SETS: "if False:"}, {edits.UNDIVIDED: "if False:"}),
     *edits.cast(),
-    ("hard_coded_dtype", edit(PROJECTED, f"{PROJECTED}.float()")),
+    Mutant("hard_coded_dtype", f"{PROJECTED}.float()", replacing=PROJECTED),
     *variants(
         "params_not_registered",
         lost=("buffer q kv proj", "buffer kv", "buffer q", "anew q kv proj", "anew kv"),
@@ -282,34 +241,79 @@ MUTANTS = (
     *variants(
         "params_extra", renamed=[{"q": "W_query", "kv": "W_kv", "proj": "out_proj"}, {"q": "query"}]
     ),
-    ("params_extra", edit(KV, APART, {"self.kv(x).chunk(2, dim=-1)": "self.k(x), self.v(x)"})),
+    Mutant("params_extra", {KV: TWO_LAYERS, "self.kv(x).chunk(2, dim=-1)": "self.k(x), self.v(x)"}),
     *variants("params_extra", extra=("temperature", "norm")),
-    ("layer_widths", {"width": "half"}),
+    Mutant("layer_widths", variant={"width": "half"}),
     *variants("gradient_cut", cut_gradient=CUTS_OF_GRADIENT),
     *edits.written_into("zero_()", out=PROJECTED),
     *variants(
         "hard_coded_shape",
         fixed=written_in(nh=(4, 8, 12), hd=(64, 16, 8), B=(2, 1), T=(8, "block"), C=(64,)),
     ),
-    ("hard_coded_device", {"holder": "made_on_default_device"}),
+    Mutant("hard_coded_device", variant={"holder": "made_on_default_device"}),
     *edits.on_a_device(layer_call="self.kv(x"),
-    *at(COUNT, ("cache_bytes", *(f"return {count.replace('hd', 'head_dim')}" for count in BYTES))),
-    *at(
-        COUNT,
-        (
-            "interface",
-            *(f"return {conversion}(numbers * bytes_per_number)" for conversion in NUMBERS),
-            "return None",
-        ),
+    *mutants(
+        "cache_bytes",
+        *(f"return {count.replace('hd', 'head_dim')}" for count in BYTES),
+        replacing=COUNT,
+    ),
+    *mutants(
+        "interface",
+        *(f"return {conversion}(numbers * bytes_per_number)" for conversion in NUMBERS),
+        "return None",
+        replacing=COUNT,
     ),
     *edits.answers(PROJECTED),
     values_transposed("scores.softmax(dim=-1) @ v"),
     *edits.ADDED_MASK_KEPT,
     KEYS_NOT_TRANSPOSED,
     HEADS_NOT_JOINED,
-    *((id_, edit(old, new)) for id_, old, new in MORE),
-    *(("kv_heads_misassigned", edit(K, f"k{suffix}", {V: f"v{suffix}"})) for suffix in MISASSIGNED),
-    *(("kv_heads_repeated_wrong", edit(K, f"k{suffix}", {V: f"v{suffix}"})) for suffix in REPEATED),
+    *(
+        Mutant(
+            "heads_averaged",
+            f"{GROUPED}.{reduction}(2).repeat_interleave(group, 1).transpose(1, 2).reshape(B,"
+            " T, C)",
+            replacing=OUT,
+        )
+        for reduction in ("mean", "sum")
+    ),
+    Mutant(
+        "heads_averaged",
+        f"{GROUPED}.mean(2).transpose(1, 2).reshape(B, T, -1).repeat(1, 1, group)",
+        replacing=OUT,
+    ),
+    Mutant("heads_one_width", "self.proj(y[:, -1])", replacing=PROJECTED),
+    Mutant("heads_share_weights", f"{SOFTMAX}.mean(1, keepdim=True)", replacing=SOFTMAX),
+    Mutant("heads_share_weights", f"({QK}).mean(1, keepdim=True)", replacing=QK),
+    Mutant("heads_share_weights", f"{MEAN_OF_GROUP} @ k.transpose(-2, -1)", replacing=QK),
+    *(
+        Mutant("kv_cut_wrong_axis", f"self.kv(x).chunk(2, dim={axis})", replacing=HALVED)
+        for axis in (1, 0)
+    ),
+    Mutant("merge_wrong_axes", f"{GROUPED}.transpose(2, 3).reshape(B, T, C)", replacing=OUT),
+    Mutant("merge_wrong_axes", f"{GROUPED}.permute(0, 3, 1, 4, 2).reshape(B, T, C)", replacing=OUT),
+    Mutant("hard_coded_shape", f"x = x[:1]\n        {SIZES}", replacing=SIZES),
+    *(
+        Mutant("hard_coded_dtype", f"q @ k.{half}().to(k).transpose(-2, -1)", replacing=QK)
+        for half in ("half", "bfloat16")
+    ),
+    Mutant("wrong_view_values", K_WITHOUT_TRANSPOSE, replacing=CUT_K),
+    Mutant("wrong_view_values", V_WITHOUT_TRANSPOSE, replacing=CUT_V),
+    Mutant(
+        "heads_mix_batch",
+        "self.q(x).view(self.n_head, B, T, -1).transpose(0, 1)",
+        replacing="self.q(x).view(B, T, self.n_head, self.head_dim).transpose(1, 2)",
+    ),
+    Mutant(
+        "heads_mix_batch",
+        CUT_K.replace("view(B, T, self.n_kv_head,", "reshape(self.n_kv_head, B, T,").replace(
+            "(1, 2)", "(0, 1)"
+        ),
+        replacing=CUT_K,
+    ),
+    Mutant("cache_bytes", f"{COUNT} / 1024**3", replacing=COUNT),
+    *(Mutant("kv_heads_misassigned", {K: f"k{suffix}", V: f"v{suffix}"}) for suffix in MISASSIGNED),
+    *(Mutant("kv_heads_repeated_wrong", {K: f"k{suffix}", V: f"v{suffix}"}) for suffix in REPEATED),
 )
 
 FAMILIES = ATTENTION_FAMILIES

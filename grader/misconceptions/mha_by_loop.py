@@ -1,39 +1,46 @@
 """The wrong ways to write the loop over heads."""
 
-from manyheads.checks import edit
+from manyheads.checks import Mutant
 
-from ._mutants import FILLS_TRIED, SCALES_TRIED, at, both, changed, mutants, written_in
+from ._mutants import (
+    FILLS_TRIED,
+    SCALES_TRIED,
+    mutants,
+    written_in,
+)
 
-SOME = ("v", "qk", "q", "k", "qv", "kv")
+PARTS_OF_QKV = ("v", "qk", "q", "k", "qv", "kv")
 WEAK = (-10.0, -5.0, -12.0, -1.0)  # −1 added: mask_added
 NUMBERS = (8, 64, 4, 2, 0.125, 3, 768, "math.sqrt(2)", "math.sqrt(768)")
 
-# Texts of the reference. CHANGES are made to its arguments before it returns.
-DEF, START = (
+# Texts of the reference. WRITTEN_INTO are made to its arguments before it returns.
+DEF, SIZES_READ = (
     "def mha_by_loop(mha: nn.Module, x: torch.Tensor)",
     "T, C, hd = x.shape[1], x.shape[2], mha.head_dim",
 )
-ROWS, EVERY, HD, LOOPS = (
+ROWS, HEADS_EMPTY, HD, LOOPS = (
     "mha.qkv.weight.split(C, dim=0)",
     "heads = []",
     "mha.head_dim",
     "range(mha.n_head)",
 )
 QKV = [f"x @ w_{name}[own].T" for name in "qkv"]
-COMPARED = "q @ k.transpose(1, 2)"
-COMPARED_WRONGLY = [f"{a} @ {b}.transpose(1, 2)" for a, b in ("qq", "kk", "qv")]
+PRODUCT = "q @ k.transpose(1, 2)"
+PRODUCTS_OF_WRONG_TENSORS = [f"{a} @ {b}.transpose(1, 2)" for a, b in ("qq", "kk", "qv")]
 ASSIGNED = f"q, k, v = {', '.join(QKV)}"
-SCALE, SHARES, SAID = "/ math.sqrt(hd)", "scores.softmax(dim=-1)", " @ v)"
-THEN = f"{SCALE}\n        scores ="  # followed by a change of the scores, before the mask
-HIDING, HIDDEN, WITH = ".masked_fill(~visible, -math.inf)", "~visible", "-math.inf"
-square, OWN = "torch.ones({0}, {0},".format, "slice(h * hd, (h + 1) * hd)"
+SCALE, SHARES, VALUES_MIXED = "/ math.sqrt(hd)", "scores.softmax(dim=-1)", " @ v)"
+SCALE_THEN_SCORES = (
+    f"{SCALE}\n        scores ="  # followed by a change of the scores, before the mask
+)
+HIDING, HIDDEN, FILL = ".masked_fill(~visible, -math.inf)", "~visible", "-math.inf"
+square, ROWS_OF_HEAD = "torch.ones({0}, {0},".format, "slice(h * hd, (h + 1) * hd)"
 SQUARE = square("T")
-JOINED, PROJ, END = "torch.cat(heads, dim=-1)", "mha.proj(", ")  # (B, T, C)"
+JOINED, PROJ, END_OF_ANSWER = "torch.cat(heads, dim=-1)", "mha.proj(", ")  # (B, T, C)"
 OUT = f"return mha.proj({JOINED})"
-NEW_QKV = "mha.qkv.weight.split", "nn.Linear(C, 3 * C, bias=False).to(x).weight.split"
-NEW_PROJ = PROJ, "nn.Linear(C, C, bias=False).to(x)("
+NEW_QKV = {"mha.qkv.weight.split": "nn.Linear(C, 3 * C, bias=False).to(x).weight.split"}
+NEW_PROJ = {PROJ: "nn.Linear(C, C, bias=False).to(x)("}
 SDPA = "nn.functional.scaled_dot_product_attention(q, k, v, attn_mask=~visible)"
-CHANGES = (
+WRITTEN_INTO = (
     "x.detach().mul_(2)",
     "x.transpose_(1, 2)",
     "x.detach()[:, 0].zero_()",
@@ -44,73 +51,75 @@ CHANGES = (
 )
 
 
-def projected(text, names="qkv", extra_changes=None):
+def projected(text, names="qkv"):
     """Return an edit that makes these of q, k and v in another way; {0} is the layer's weight."""
-    return changed(
-        {QKV["qkv".index(name)]: text.format(f"w_{name}") for name in names} | (extra_changes or {})
-    )
+    return {QKV["qkv".index(name)]: text.format(f"w_{name}") for name in names}
 
 
-def dealt(text, extra_changes=None):
+def dealt(text):
     """Return an edit that makes the heads of q, k and v before the loop.
 
     Args:
         text: follows the projection, and selects one head.
     """
     heads = (
-        f"{EVERY}\n    dealt = [[(x @ w.T){text} for h in range(mha.n_head)] for w in (w_q, w_k,"
-        " w_v)]"
+        f"{HEADS_EMPTY}\n    dealt = [[(x @ w.T){text} for h in range(mha.n_head)]"
+        " for w in (w_q, w_k, w_v)]"
     )
-    return edit(
-        EVERY, heads, {ASSIGNED: "q, k, v = (part[h] for part in dealt)"} | (extra_changes or {})
-    )
+    return {HEADS_EMPTY: heads, ASSIGNED: "q, k, v = (part[h] for part in dealt)"}
 
 
-def rows(*texts, extra_changes=None):
+def rows(*texts):
     """Return edits that cut the stacked weight, w, into those of q, k and v in other ways."""
-    return [edit(ROWS, text.replace("w.", "mha.qkv.weight."), extra_changes) for text in texts]
+    return [{ROWS: text.replace("w.", "mha.qkv.weight.")} for text in texts]
 
 
 turned = "[part.T for part in {}]".format
 COLUMNS, VIEWED = "w.reshape(C, 3 * C).T.split(C)", "w.T.reshape(3 * C, C).split(C)"
-THIRD, BY_CHANNEL = "w.reshape(C, C, 3).unbind(-1)", ".transpose(0, 1).reshape(3, C, C)"
+EVERY_THIRD_COLUMN, BY_CHANNEL = (
+    "w.reshape(C, C, 3).unbind(-1)",
+    ".transpose(0, 1).reshape(3, C, C)",
+)
 AS_STORED = "(x @ {0})[..., own]"
 PACKED, INTERLEAVED = (
     f"w.view(mha.n_head, 3, hd, C){BY_CHANNEL}",
     f"w.view(hd, 3, mha.n_head, C){BY_CHANNEL}",
 )
 BLOCKS = f"[w * torch.block_diag(*[torch.ones(hd, hd)] * mha.n_head).to(w) for w in {ROWS}]"
-TOO_WIDE = (
+COLUMNS_OF_WRONG_SIZE = (
     "w.chunk(3, dim=1)",
     "[w.T[i * C // 3 : (i + 1) * C // 3] for i in range(3)]",
     "[w.T[i * C : (i + 1) * C].T for i in range(3)]",
 )
-WHOLE = {old: f"(x @ w_{name}.T)[..., own]" for name, old in zip("qkv", QKV, strict=True)}
+HEAD_CUT_LAST = {old: f"(x @ w_{name}.T)[..., own]" for name, old in zip("qkv", QKV, strict=True)}
 FIVE_AXES = (
     "(x @ mha.qkv.weight.T).view(len(x), T, 3, -1, hd).permute(0, 2, 3, 1, 4).reshape(3, -1,"
     " len(x), T, hd)"
 )
 BY_TOKEN, BY_BATCH = ".view(len(x), T, -1, hd)[:, h]", ".view(len(x), T, -1, hd).transpose(1, 2)[h]"
-MIXED = ".view(T, mha.n_head, len(x), hd).permute(1, 2, 0, 3)[h]"
+TOKENS_BEFORE_BATCH = ".view(T, mha.n_head, len(x), hd).permute(1, 2, 0, 3)[h]"
 UNMASKED = {HIDING: ""}
-STRAIGHT = "(x @ {0}.T).reshape(len(x), mha.n_head, T, hd)[:, h]"
-DEALT, OVER_BATCH = (
+SPLIT_WITHOUT_TRANSPOSE = "(x @ {0}.T).reshape(len(x), mha.n_head, T, hd)[:, h]"
+EVERY_NTH_ROW, SPLIT_BEFORE_BATCH = (
     "x @ {0}[h :: mha.n_head].T",
     "(x @ {0}.T).reshape(mha.n_head, len(x), T, hd)[h]",
 )
 BY_LINEAR = "nn.functional.linear(weight=mha.proj.weight{}, input="
-SWAPPED = {LOOPS: "range(hd)", OWN: "slice(h * mha.n_head, (h + 1) * mha.n_head)"}
+HEADS_AND_WIDTH_SWAPPED = {
+    LOOPS: "range(hd)",
+    ROWS_OF_HEAD: "slice(h * mha.n_head, (h + 1) * mha.n_head)",
+}
 SUMS = ("scores / scores.abs().sum(-1, keepdim=True)", "scores / T", "scores.exp()")
 NO_SOFTMAX = ("scores", "scores / scores.sum(-1, keepdim=True)")
 DETACHED = {
     "q": ("q @", "q.detach() @"),
     "k": ("k.transpose", "k.detach().transpose"),
-    "v": (SAID, " @ v.detach())"),
+    "v": (VALUES_MIXED, " @ v.detach())"),
 }
-OVER_BATCH_AXIS, NO_SELF = "scores.softmax(dim=0)", "~visible.tril(-1)"
-BY_HAND = "(e := (scores - scores.amax(-1, keepdim=True)).exp()) / e.sum(-2, keepdim=True)"
+OVER_BATCH_AXIS, MASK_WITHOUT_SELF = "scores.softmax(dim=0)", "~visible.tril(-1)"
+QUERIES_BY_HAND = "(e := (scores - scores.amax(-1, keepdim=True)).exp()) / e.sum(-2, keepdim=True)"
 # ways to merge the heads, (B, nh, T, hd)
-AS_X, axes, TO_TOKENS = (
+MERGED_WITHOUT_TRANSPOSE, axes, TO_TOKENS = (
     "reshape(x.shape)",
     "permute({}).reshape(x.shape)".format,
     "transpose(1, 2).flatten(2)",
@@ -118,33 +127,33 @@ AS_X, axes, TO_TOKENS = (
 HEADS_LAST, BATCH_FIRST, BATCH_THIRD = map(axes, ("0, 2, 3, 1", "1, 0, 2, 3", "1, 2, 0, 3"))
 FROM_BATCH = f"transpose(0, 1).reshape(len(x), -1, T, hd).{TO_TOKENS}"
 # a loop over tokens, in which heads attend to heads
-OVER_HEADS = {
+LOOP_OVER_TOKENS = {
     LOOPS: "range(T)",
     SQUARE: square("mha.n_head"),
     JOINED: "torch.stack(heads, 1).flatten(2)",
 }
-OF_TOKEN = "(x[:, h] @ {0}.T).view(len(x), -1, hd)"
+HEADS_OF_TOKEN = "(x[:, h] @ {0}.T).view(len(x), -1, hd)"
 
 
 def detached(names):
     """Return an edit that detaches these of q, k and v."""
-    return changed(dict(DETACHED[name] for name in names))
+    return dict(DETACHED[name] for name in names)
 
 
 def late(shares=SHARES, hide=HIDDEN, fill="0.0"):
     """Return an edit that masks after the softmax."""
-    return edit(HIDING, "", {SHARES: f"({shares}).masked_fill({hide}, {fill})"})
+    return {HIDING: "", SHARES: f"({shares}).masked_fill({hide}, {fill})"}
 
 
 def joined(method):
     """Return an edit that joins the heads in another way."""
-    return edit(JOINED, f"torch.stack(heads, 1).{method}")
+    return {JOINED: f"torch.stack(heads, 1).{method}"}
 
 
 def sizes(T="x.shape[1]", C="x.shape[2]", hd=HD, loops=LOOPS):
     """Return an edit with hard-coded sizes. It demands that there are three weights."""
     three = f"[w for _, w in zip('qkv', {ROWS}, strict=True)]"
-    return edit(START, f"T, C, hd = {T}, {C}, {hd}", {LOOPS: loops, ROWS: three})
+    return {SIZES_READ: f"T, C, hd = {T}, {C}, {hd}", LOOPS: loops, ROWS: three}
 
 
 def one_size(**sizes_by_name):
@@ -160,148 +169,148 @@ def one_size(**sizes_by_name):
 
 
 MUTANTS = (
-    *at(
-        SCALE,
-        ("scale_sqrt_c", "/ math.sqrt(C)"),
-        ("scale_missing", ""),
-        ("scores_ignored", "* 0.0"),
-        ("scale_no_sqrt", "/ hd"),
-        ("scale_twice", f"{SCALE} {SCALE}"),
-        (
-            "scale_precedence",
-            "/ hd**1 / 2",
-            "/ (hd**1 / 2)",
-            "/ max(hd**1 // 2, 1)",
-            "* hd**1 / 2",
-            *(f"/ {c} mha.n_head**0.5)" for c in ("(C /", "(C //", "math.sqrt(C //")),
-        ),
+    Mutant("scale_sqrt_c", "/ math.sqrt(C)", replacing=SCALE),
+    Mutant("scale_missing", "", replacing=SCALE),
+    Mutant("scores_ignored", "* 0.0", replacing=SCALE),
+    Mutant("scale_no_sqrt", "/ hd", replacing=SCALE),
+    Mutant("scale_twice", f"{SCALE} {SCALE}", replacing=SCALE),
+    *mutants(
+        "scale_precedence",
+        "/ hd**1 / 2",
+        "/ (hd**1 / 2)",
+        "/ max(hd**1 // 2, 1)",
+        "* hd**1 / 2",
+        *(f"/ {c} mha.n_head**0.5)" for c in ("(C /", "(C //", "math.sqrt(C //")),
+        replacing=SCALE,
     ),
-    ("mask_missing", changed(UNMASKED)),
-    *at(
-        PROJ,
-        ("proj_missing", "("),
-        ("proj_transposed", BY_LINEAR.format(".T")),
-        ("proj_twice", "nn.Sequential(mha.proj, mha.proj)("),
-    ),
-    ("weight_not_transposed", projected(AS_STORED)),
+    Mutant("mask_missing", UNMASKED),
+    Mutant("proj_missing", "(", replacing=PROJ),
+    Mutant("proj_transposed", BY_LINEAR.format(".T"), replacing=PROJ),
+    Mutant("proj_twice", "nn.Sequential(mha.proj, mha.proj)(", replacing=PROJ),
+    Mutant("weight_not_transposed", projected(AS_STORED)),
     *mutants("qkv_packed_per_head", *rows(PACKED)),
-    *at(
-        "w_q, w_k, w_v",
-        (
-            "qkv_order",
-            *("w_{}, w_{}, w_{}".format(*order) for order in "kqv qvk vkq vqk kvq".split()),
-        ),
+    *mutants(
+        "qkv_order",
+        *("w_{}, w_{}, w_{}".format(*order) for order in "kqv qvk vkq vqk kvq".split()),
+        replacing="w_q, w_k, w_v",
     ),
-    *at(SCALE, ("scale_multiplied", "* math.sqrt(hd)")),
+    Mutant("scale_multiplied", "* math.sqrt(hd)", replacing=SCALE),
     *mutants(
         "scale_after_softmax",
-        edit(SCALE, "", {SHARES: f"{SHARES} {SCALE}"}),
-        edit(SHARES, f"{SHARES} {SCALE}"),
+        {SCALE: "", SHARES: f"{SHARES} {SCALE}"},
+        {SHARES: f"{SHARES} {SCALE}"},
     ),
-    *at(
-        SCALE,
-        ("scale_sqrt_heads", "/ math.sqrt(mha.n_head)"),
-        ("scale_sqrt_tokens", "/ math.sqrt(T)"),
-        ("scale_wrong_axis", "/ math.sqrt(len(x))"),
-        (
-            "scale_rounded",
-            *(f"/ {rounding}(math.sqrt(hd))" for rounding in ("int", "round", "math.ceil")),
-            f"{THEN} scores.div(1, rounding_mode='floor')",
-            f"{SCALE} // 1",
-        ),
+    Mutant("scale_sqrt_heads", "/ math.sqrt(mha.n_head)", replacing=SCALE),
+    Mutant("scale_sqrt_tokens", "/ math.sqrt(T)", replacing=SCALE),
+    Mutant("scale_wrong_axis", "/ math.sqrt(len(x))", replacing=SCALE),
+    *mutants(
+        "scale_rounded",
+        *(f"/ {rounding}(math.sqrt(hd))" for rounding in ("int", "round", "math.ceil")),
+        f"{SCALE_THEN_SCORES} scores.div(1, rounding_mode='floor')",
+        f"{SCALE} // 1",
+        replacing=SCALE,
     ),
-    *at(SHARES, ("softmax_query_axis", "scores.softmax(dim=-2)", BY_HAND)),
-    ("mask_after_softmax", late()),
-    *at(HIDDEN, ("mask_reversed", "~visible.mT", "visible")),
-    *mutants("mask_reversed", edit(HIDDEN, "visible", {WITH: "-1e9"}), late(hide="~visible.mT")),
+    *mutants(
+        "softmax_query_axis",
+        "scores.softmax(dim=-2)",
+        QUERIES_BY_HAND,
+        replacing=SHARES,
+    ),
+    Mutant("mask_after_softmax", late()),
+    *mutants("mask_reversed", "~visible.mT", "visible", replacing=HIDDEN),
+    *mutants("mask_reversed", {HIDDEN: "visible", FILL: "-1e9"}, late(hide="~visible.mT")),
     *mutants(
         "mask_excludes_self",
-        edit(HIDDEN, NO_SELF),
-        edit(HIDDEN, NO_SELF, {WITH: "-1e9"}),
-        edit(HIDING, f" + ({NO_SELF}).to(x.dtype) * -1e9"),
-        edit(HIDDEN, NO_SELF, {SHARES: f"{SHARES}.nan_to_num()"}),
-    ),
-    *at(
-        HIDDEN,
-        (
-            "mask_excludes_self",
-            *(f"~torch.cat([visible[:1]{all}, visible.tril(-1)[1:]])" for all in (" | True", "")),
-        ),
-        ("mask_peeks_one", "torch.ones_like(visible).triu(2)"),
-        ("mask_peeks_ahead", *(f"torch.ones_like(visible).triu({n})" for n in (3, 4))),
-    ),
-    *at(WITH, ("mask_zero_fill", "0.0"), ("mask_weak_fill", *map(str, WEAK))),
-    *at(HIDING, ("mask_weak_fill", *(f" + (~visible).to(x.dtype) * {low}" for low in WEAK[:-1]))),
-    *at(WITH, ("mask_weak_fill", "scores.min() - 1", "scores.min().item() - 1")),
-    *at(HIDING, ("mask_weak_fill", ".where(visible, scores.amin(-1, keepdim=True) - 1)")),
-    *at(
-        WITH,
-        ("mask_weak_fill", "scores.min()", "-scores.abs().max() - 1"),
-        ("mask_plus_inf", "math.inf"),
-        ("mask_high_fill", "1e9"),
-    ),
-    *at(HIDING, ("mask_high_fill", " + (~visible).to(x.dtype) * 1e9")),
-    *at(
-        HIDING,
-        (
-            "mask_nan",
-            " + (~visible).to(x.dtype) * -math.inf",
-            " * torch.where(visible, 1.0, -math.inf).to(x.dtype)",
-        ),
-    ),
-    ("mask_nan", late(fill="-math.inf")),
-    *at(HIDING, ("mask_added", " + visible", " + ~visible")),
-    ("mask_sdpa_inverted", edit(f"{SHARES} @ v", SDPA)),
-    # the same by hand
-    ("mask_reversed", edit(HIDDEN, "visible", {SHARES: f"{SHARES}.nan_to_num()"})),
-    *at(
-        SHARES,
-        (
-            "softmax_wrong_axis",
-            OVER_BATCH_AXIS,
-            "scores.flatten(1).softmax(-1).view_as(scores)",
-            "scores.flatten().softmax(0).view_as(scores)",
-        ),
+        {HIDDEN: MASK_WITHOUT_SELF},
+        {HIDDEN: MASK_WITHOUT_SELF, FILL: "-1e9"},
+        {HIDING: f" + ({MASK_WITHOUT_SELF}).to(x.dtype) * -1e9"},
+        {HIDDEN: MASK_WITHOUT_SELF, SHARES: f"{SHARES}.nan_to_num()"},
     ),
     *mutants(
-        "softmax_wrong_axis", edit(SHARES, OVER_BATCH_AXIS, {WITH: "-1e9"}), late(OVER_BATCH_AXIS)
+        "mask_excludes_self",
+        *(f"~torch.cat([visible[:1]{all}, visible.tril(-1)[1:]])" for all in (" | True", "")),
+        replacing=HIDDEN,
     ),
-    *at(SHARES, ("softmax_missing", *NO_SOFTMAX)),
-    *at(SHARES, ("softmax_missing", *NO_SOFTMAX, *SUMS), extra_changes={WITH: "0.0"}),
+    Mutant("mask_peeks_one", "torch.ones_like(visible).triu(2)", replacing=HIDDEN),
+    *mutants(
+        "mask_peeks_ahead",
+        *(f"torch.ones_like(visible).triu({n})" for n in (3, 4)),
+        replacing=HIDDEN,
+    ),
+    Mutant("mask_zero_fill", "0.0", replacing=FILL),
+    *mutants("mask_weak_fill", *map(str, WEAK), replacing=FILL),
+    *mutants(
+        "mask_weak_fill",
+        *(f" + (~visible).to(x.dtype) * {low}" for low in WEAK[:-1]),
+        replacing=HIDING,
+    ),
+    *mutants("mask_weak_fill", "scores.min() - 1", "scores.min().item() - 1", replacing=FILL),
+    Mutant(
+        "mask_weak_fill", ".where(visible, scores.amin(-1, keepdim=True) - 1)", replacing=HIDING
+    ),
+    *mutants("mask_weak_fill", "scores.min()", "-scores.abs().max() - 1", replacing=FILL),
+    Mutant("mask_plus_inf", "math.inf", replacing=FILL),
+    Mutant("mask_high_fill", "1e9", replacing=FILL),
+    Mutant("mask_high_fill", " + (~visible).to(x.dtype) * 1e9", replacing=HIDING),
+    *mutants(
+        "mask_nan",
+        " + (~visible).to(x.dtype) * -math.inf",
+        " * torch.where(visible, 1.0, -math.inf).to(x.dtype)",
+        replacing=HIDING,
+    ),
+    Mutant("mask_nan", late(fill="-math.inf")),
+    *mutants("mask_added", " + visible", " + ~visible", replacing=HIDING),
+    Mutant("mask_sdpa_inverted", SDPA, replacing=f"{SHARES} @ v"),
+    # the same by hand
+    Mutant("mask_reversed", {HIDDEN: "visible", SHARES: f"{SHARES}.nan_to_num()"}),
+    *mutants(
+        "softmax_wrong_axis",
+        OVER_BATCH_AXIS,
+        "scores.flatten(1).softmax(-1).view_as(scores)",
+        "scores.flatten().softmax(0).view_as(scores)",
+        replacing=SHARES,
+    ),
+    *mutants("softmax_wrong_axis", {SHARES: OVER_BATCH_AXIS, FILL: "-1e9"}, late(OVER_BATCH_AXIS)),
+    *mutants("softmax_missing", *NO_SOFTMAX, replacing=SHARES),
+    *mutants("softmax_missing", *({SHARES: text} | {FILL: "0.0"} for text in (*NO_SOFTMAX, *SUMS))),
     *mutants("softmax_missing", *map(late, (*NO_SOFTMAX, *SUMS))),
-    *at(SHARES, ("softmax_missing", *NO_SOFTMAX, *SUMS), extra_changes=UNMASKED),
-    *at(
-        SHARES,
-        (
-            "softmax_missing",
-            *SUMS,
-            "(scores - scores.amax(-1, keepdim=True)).exp()",
-            "scores.log_softmax(-1)",
-            "scores.sigmoid()",
-        ),
+    *mutants("softmax_missing", *({SHARES: text} | UNMASKED for text in (*NO_SOFTMAX, *SUMS))),
+    *mutants(
+        "softmax_missing",
+        *SUMS,
+        "(scores - scores.amax(-1, keepdim=True)).exp()",
+        "scores.log_softmax(-1)",
+        "scores.sigmoid()",
+        replacing=SHARES,
     ),
-    *at(SAID, ("values_wrong_source", " @ k)", " @ x[..., own])", " @ q)")),
-    *at(COMPARED, ("scores_wrong_source", *COMPARED_WRONGLY)),
-    ("wrong_view_both", both(projected(STRAIGHT), joined(AS_X))),
-    ("wrong_view", projected(STRAIGHT)),
-    *mutants("wrong_view_values", *(projected(STRAIGHT, names) for names in SOME)),
-    (
+    *mutants("values_wrong_source", " @ k)", " @ x[..., own])", " @ q)", replacing=VALUES_MIXED),
+    *mutants("scores_wrong_source", *PRODUCTS_OF_WRONG_TENSORS, replacing=PRODUCT),
+    Mutant(
+        "wrong_view_both", projected(SPLIT_WITHOUT_TRANSPOSE) | joined(MERGED_WITHOUT_TRANSPOSE)
+    ),
+    Mutant("wrong_view", projected(SPLIT_WITHOUT_TRANSPOSE)),
+    *mutants(
+        "wrong_view_values", *(projected(SPLIT_WITHOUT_TRANSPOSE, names) for names in PARTS_OF_QKV)
+    ),
+    Mutant(
         "reshape_out_of_order",
         projected("(x @ {0}.T).transpose(1, 2).reshape(len(x), mha.n_head, T, hd)[:, h]"),
     ),
-    *mutants("merge_no_transpose", joined(AS_X), edit(JOINED, "torch.cat(heads, dim=1)")),
+    *mutants(
+        "merge_no_transpose", joined(MERGED_WITHOUT_TRANSPOSE), {JOINED: "torch.cat(heads, dim=1)"}
+    ),
     *mutants(
         "heads_interleaved",
-        projected(DEALT),
-        both(projected(DEALT), joined(HEADS_LAST)),
-        *(projected(DEALT, names) for names in SOME),
+        projected(EVERY_NTH_ROW),
+        projected(EVERY_NTH_ROW) | joined(HEADS_LAST),
+        *(projected(EVERY_NTH_ROW, names) for names in PARTS_OF_QKV),
     ),
     *mutants(
         "heads_and_width_swapped",
-        changed(SWAPPED),
-        changed(SWAPPED | {SCALE: "/ math.sqrt(mha.n_head)"}),
+        HEADS_AND_WIDTH_SWAPPED,
+        HEADS_AND_WIDTH_SWAPPED | {SCALE: "/ math.sqrt(mha.n_head)"},
     ),
-    ("heads_interleaved", joined(HEADS_LAST)),
+    Mutant("heads_interleaved", joined(HEADS_LAST)),
     *mutants(
         "merge_wrong_axes",
         joined(HEADS_LAST),
@@ -314,7 +323,7 @@ MUTANTS = (
         "heads_reversed",
         *(joined(f"{method}.{TO_TOKENS}") for method in ("flip(1)", "roll(1, 1)", "roll(-1, 1)")),
     ),
-    ("heads_one_width", edit("    return ", "        return ")),  # inside the loop
+    Mutant("heads_one_width", "        return ", replacing="    return "),  # inside the loop
     *mutants("heads_one_width", *(joined(f"{mix}(1)") for mix in ("mean", "sum"))),
     *mutants(
         "heads_averaged",
@@ -326,31 +335,27 @@ MUTANTS = (
     ),
     *mutants(
         "heads_missing_transpose",
-        *(
-            projected(OF_TOKEN, extra_changes=OVER_HEADS | extra_changes)
-            for extra_changes in ({}, UNMASKED)
-        ),
+        projected(HEADS_OF_TOKEN) | LOOP_OVER_TOKENS,
+        projected(HEADS_OF_TOKEN) | LOOP_OVER_TOKENS | UNMASKED,
         dealt(BY_TOKEN),
-        dealt(BY_TOKEN, UNMASKED),
+        dealt(BY_TOKEN) | UNMASKED,
     ),
     *mutants(
         "heads_mix_batch",
-        projected(OVER_BATCH),
-        both(projected(OVER_BATCH), joined(BATCH_FIRST)),
+        projected(SPLIT_BEFORE_BATCH),
+        projected(SPLIT_BEFORE_BATCH) | joined(BATCH_FIRST),
         dealt(BY_BATCH),
     ),
-    ("reshape_out_of_order", dealt(MIXED)),
-    (
+    Mutant("reshape_out_of_order", dealt(TOKENS_BEFORE_BATCH)),
+    Mutant(
         "qkv_mix_batch",
-        edit(EVERY, f"{EVERY}\n    dealt = {FIVE_AXES}", {ASSIGNED: "q, k, v = dealt[:, h]"}),
+        {HEADS_EMPTY: f"{HEADS_EMPTY}\n    dealt = {FIVE_AXES}", ASSIGNED: "q, k, v = dealt[:, h]"},
     ),
-    *at(
-        ASSIGNED,
-        (
-            "qkv_mix_batch",
-            f"q, k, v = {FIVE_AXES.replace('-1, len(x)', 'len(x), -1')}[:, :, h]",
-            "q, k, v = (x @ mha.qkv.weight.T).reshape(3, len(x), T, -1, hd)[..., h, :]",
-        ),
+    *mutants(
+        "qkv_mix_batch",
+        f"q, k, v = {FIVE_AXES.replace('-1, len(x)', 'len(x), -1')}[:, :, h]",
+        "q, k, v = (x @ mha.qkv.weight.T).reshape(3, len(x), T, -1, hd)[..., h, :]",
+        replacing=ASSIGNED,
     ),
     *mutants(
         "heads_mix_batch",
@@ -359,37 +364,42 @@ MUTANTS = (
             (BATCH_FIRST, BATCH_THIRD, FROM_BATCH, f"reshape(-1, len(x), T, hd).{BATCH_THIRD}"),
         ),
     ),
-    *mutants("weight_not_transposed", *(projected(AS_STORED, names) for names in SOME)),
+    *mutants("weight_not_transposed", *(projected(AS_STORED, names) for names in PARTS_OF_QKV)),
     *mutants("weight_not_transposed", projected("x @ {0}[own]"), projected("x @ {0}[own]", "qk")),
     *mutants("qkv_packed_per_head", *rows("w.view(C, 3, C).unbind(1)", INTERLEAVED)),
-    ("heads_one_for_all", dealt("[..., :hd]")),
-    ("qkv_sliced_by_columns", projected(AS_STORED)),
+    Mutant("heads_one_for_all", dealt("[..., :hd]")),
+    Mutant("qkv_sliced_by_columns", projected(AS_STORED)),
     *mutants(
         "qkv_sliced_by_columns",
-        *rows(COLUMNS, turned(COLUMNS), VIEWED, turned(VIEWED), THIRD, turned(THIRD), BLOCKS),
+        *rows(
+            COLUMNS,
+            turned(COLUMNS),
+            VIEWED,
+            turned(VIEWED),
+            EVERY_THIRD_COLUMN,
+            turned(EVERY_THIRD_COLUMN),
+            BLOCKS,
+        ),
     ),
-    *mutants("qkv_sliced_by_columns", *rows(*TOO_WIDE, extra_changes=WHOLE)),
+    *mutants(
+        "qkv_sliced_by_columns",
+        *(edit | HEAD_CUT_LAST for edit in rows(*COLUMNS_OF_WRONG_SIZE)),
+    ),
     *mutants(
         "view_not_contiguous",
         joined("transpose(1, 2).view(x.shape)"),
-        edit(JOINED, "torch.stack(heads).permute(1, 2, 0, 3).view(len(x), T, C)"),
+        {JOINED: "torch.stack(heads).permute(1, 2, 0, 3).view(len(x), T, C)"},
     ),
-    *at(
-        SQUARE,
-        ("mask_not_sliced", *map(square, (1024, 8, 16, 64, 128))),
-        ("size_wrong_axis", *map(square, ("len(x)", "mha.n_head"))),
-    ),
-    ("size_wrong_axis", joined("transpose(1, 2).reshape(len(x), mha.n_head, T * hd)")),
-    *at(
-        SCALE,
-        ("scale_constant", *(f"/ {c}" for c in NUMBERS)),
-        ("scale_sqrt_c", "/ math.sqrt(3 * C)"),
-        ("scale_c", "/ C"),
-        ("scale_heads", "/ mha.n_head"),
-        ("scale_tokens", "/ T"),
-        ("scale_multiplied", "* hd", "* math.sqrt(C)"),
-    ),
-    ("proj_bias", edit(END, ") + 1")),
+    *mutants("mask_not_sliced", *map(square, (1024, 8, 16, 64, 128)), replacing=SQUARE),
+    *mutants("size_wrong_axis", *map(square, ("len(x)", "mha.n_head")), replacing=SQUARE),
+    Mutant("size_wrong_axis", joined("transpose(1, 2).reshape(len(x), mha.n_head, T * hd)")),
+    *mutants("scale_constant", *(f"/ {c}" for c in NUMBERS), replacing=SCALE),
+    Mutant("scale_sqrt_c", "/ math.sqrt(3 * C)", replacing=SCALE),
+    Mutant("scale_c", "/ C", replacing=SCALE),
+    Mutant("scale_heads", "/ mha.n_head", replacing=SCALE),
+    Mutant("scale_tokens", "/ T", replacing=SCALE),
+    *mutants("scale_multiplied", "* hd", "* math.sqrt(C)", replacing=SCALE),
+    Mutant("proj_bias", ") + 1", replacing=END_OF_ANSWER),
     *mutants(
         "hard_coded_shape",
         *one_size(nh=[4], hd=[16, 64], C=[64], T=[8]),
@@ -404,86 +414,100 @@ MUTANTS = (
     *mutants(
         "hard_coded_shape",
         *(
-            projected(
-                f"(x @ {{0}}.T).view(len(x), T, {n}, hd)[:, :, h]",
-                extra_changes={LOOPS: f"range({n})", HD: f"x.shape[2] // {n}"},
-            )
+            projected(f"(x @ {{0}}.T).view(len(x), T, {n}, hd)[:, :, h]")
+            | {LOOPS: f"range({n})", HD: f"x.shape[2] // {n}"}
             for n in (4, 2, 8, 12, 6, 3)
         ),
     ),
     *mutants(
         "hard_coded_shape",
-        *(dealt(".view(len(x), T, mha.n_head, hd)[:, :, h]", {HD: str(n)}) for n in (64, 16)),
+        *(dealt(".view(len(x), T, mha.n_head, hd)[:, :, h]") | {HD: str(n)} for n in (64, 16)),
     ),
-    *mutants("hard_coded_shape", *(projected(STRAIGHT.replace("len(x)", str(n))) for n in (2, 1))),
-    *(
-        ("gradient_cut", edit("qkv.weight", "qkv.weight.detach()", extra_changes))
-        for extra_changes in ({}, {PROJ: BY_LINEAR.format(".detach()")})
+    *mutants(
+        "hard_coded_shape",
+        *(projected(SPLIT_WITHOUT_TRANSPOSE.replace("len(x)", str(n))) for n in (2, 1)),
     ),
-    *at(DEF, ("gradient_cut", f"@torch.no_grad()\n{DEF}")),
-    *at("T, C, hd =", ("gradient_cut", "x = x.detach()\n    T, C, hd =")),
-    *at(PROJ, ("gradient_cut", BY_LINEAR.format(".detach()"))),
-    *at(END, ("gradient_cut", ").detach()")),
-    *at(SCALE, ("gradient_cut", f"{THEN} scores.detach()")),
-    *at(SHARES, ("gradient_cut", f"{SHARES}.detach()")),
+    Mutant("gradient_cut", "qkv.weight.detach()", replacing="qkv.weight"),
+    Mutant(
+        "gradient_cut",
+        {"qkv.weight": "qkv.weight.detach()", PROJ: BY_LINEAR.format(".detach()")},
+    ),
+    Mutant("gradient_cut", f"@torch.no_grad()\n{DEF}", replacing=DEF),
+    Mutant("gradient_cut", "x = x.detach()\n    T, C, hd =", replacing="T, C, hd ="),
+    Mutant("gradient_cut", BY_LINEAR.format(".detach()"), replacing=PROJ),
+    Mutant("gradient_cut", ").detach()", replacing=END_OF_ANSWER),
+    Mutant("gradient_cut", f"{SCALE_THEN_SCORES} scores.detach()", replacing=SCALE),
+    Mutant("gradient_cut", f"{SHARES}.detach()", replacing=SHARES),
     *mutants("gradient_cut", *map(detached, ("q", "k", "v", "qk", "kv", "qkv"))),
     *mutants("gradient_cut", *(projected("x.detach() @ {0}[own].T", name) for name in "qkv")),
-    *mutants(
-        "params_not_registered", edit(*NEW_QKV), edit(*NEW_PROJ), edit(*NEW_QKV, dict([NEW_PROJ]))
-    ),
+    *mutants("params_not_registered", NEW_QKV, NEW_PROJ, NEW_QKV | NEW_PROJ),
     *mutants(
         "dropout_always_on",
-        *(edit(text, f"nn.functional.dropout({text}, 0.1)") for text in (SHARES, JOINED)),
+        *({text: f"nn.functional.dropout({text}, 0.1)"} for text in (SHARES, JOINED)),
     ),
-    *at(SCALE, ("dropout_always_on", f"{THEN} nn.functional.dropout(scores, 0.1)")),
+    Mutant(
+        "dropout_always_on",
+        f"{SCALE_THEN_SCORES} nn.functional.dropout(scores, 0.1)",
+        replacing=SCALE,
+    ),
     *mutants(
         "input_mutated",
         *(
-            edit("return ", "out = ", {END: f")\n    {change}\n    return out"})
-            for change in CHANGES
+            {"return ": "out = ", END_OF_ANSWER: f")\n    {change}\n    return out"}
+            for change in WRITTEN_INTO
         ),
     ),
-    *at(
-        END,
-        (
-            "hard_coded_dtype",
-            *(f").{dtype}()" for dtype in ("float", "double", "half", "bfloat16")),
-        ),
+    *mutants(
+        "hard_coded_dtype",
+        *(f").{dtype}()" for dtype in ("float", "double", "half", "bfloat16")),
+        replacing=END_OF_ANSWER,
     ),
-    ("hard_coded_dtype", edit("T, C, hd =", "x = x.float()\n    T, C, hd =")),
-    ("hard_coded_device", edit("dtype=torch.bool, device=x.device", "dtype=torch.bool")),
-    *at(END, ("hard_coded_device", ").cpu()", ") @ torch.eye(C, dtype=x.dtype)")),
-    *at(END, ("output_rounded", *(f").round(decimals={n})" for n in (4, 3, 2)))),
-    *at(
-        OUT,
-        (
-            "interface",
-            f"{OUT}, heads",
-            "return heads",
-            f"{OUT}.detach().cpu().numpy()",
-            "return None",
-        ),
+    Mutant("hard_coded_dtype", "x = x.float()\n    T, C, hd =", replacing="T, C, hd ="),
+    Mutant("hard_coded_device", "dtype=torch.bool", replacing="dtype=torch.bool, device=x.device"),
+    *mutants(
+        "hard_coded_device", ").cpu()", ") @ torch.eye(C, dtype=x.dtype)", replacing=END_OF_ANSWER
     ),
-    *at(
-        DEF,
-        (
-            "interface",
-            "def mha_by_loop(x, mha)",
-            "def mha_by_loop(mha, x, n_head)",
-            "def mha_by_loop(x)",
-            "def mha_by_loop(qkv, proj, x, n_head)",
-            "def mha_loop(mha, x)",
-        ),
+    *mutants(
+        "output_rounded", *(f").round(decimals={n})" for n in (4, 3, 2)), replacing=END_OF_ANSWER
     ),
-    ("keys_not_transposed", edit(".transpose(1, 2)", "")),
-    ("values_transposed", edit(SAID, " @ v.transpose(1, 2))")),
-    ("heads_one_for_all", dealt("[..., -hd:]")),
+    *mutants(
+        "interface",
+        f"{OUT}, heads",
+        "return heads",
+        f"{OUT}.detach().cpu().numpy()",
+        "return None",
+        replacing=OUT,
+    ),
+    *mutants(
+        "interface",
+        "def mha_by_loop(x, mha)",
+        "def mha_by_loop(mha, x, n_head)",
+        "def mha_by_loop(x)",
+        "def mha_by_loop(qkv, proj, x, n_head)",
+        "def mha_loop(mha, x)",
+        replacing=DEF,
+    ),
+    Mutant("keys_not_transposed", "", replacing=".transpose(1, 2)"),
+    Mutant("values_transposed", " @ v.transpose(1, 2))", replacing=VALUES_MIXED),
+    Mutant("heads_one_for_all", dealt("[..., -hd:]")),
 )
 
 # parametric mutants: the number can have any value
 FAMILIES = (
-    ("scale_constant", lambda c: edit(SCALE, f"/ {c!r}"), SCALES_TRIED),
-    ("mask_weak_fill", lambda c: edit(WITH, f"{-c!r}"), FILLS_TRIED),
-    ("mask_weak_fill", lambda c: edit(HIDING, f" + (~visible).to(x.dtype) * {-c!r}"), FILLS_TRIED),
-    ("mask_weak_fill", lambda c: edit(WITH, f"scores.min().item() - {c!r}"), FILLS_TRIED),
+    (
+        "scale_constant",
+        lambda c: Mutant("scale_constant", f"/ {c!r}", replacing=SCALE),
+        SCALES_TRIED,
+    ),
+    ("mask_weak_fill", lambda c: Mutant("mask_weak_fill", f"{-c!r}", replacing=FILL), FILLS_TRIED),
+    (
+        "mask_weak_fill",
+        lambda c: Mutant("mask_weak_fill", f" + (~visible).to(x.dtype) * {-c!r}", replacing=HIDING),
+        FILLS_TRIED,
+    ),
+    (
+        "mask_weak_fill",
+        lambda c: Mutant("mask_weak_fill", f"scores.min().item() - {c!r}", replacing=FILL),
+        FILLS_TRIED,
+    ),
 )

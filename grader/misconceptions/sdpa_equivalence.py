@@ -4,10 +4,12 @@ A knob of forward holds on both paths; with `flash_` or `manual_` before its nam
 alone.
 """
 
+import operator
+
 import torch
 import torch.nn.functional as F
 
-from manyheads.checks import edit
+from manyheads.checks import Mutant
 
 from . import _module_edits as edits
 from ._attention import HEADS_LAST, ORDERS, WRONG_AXES
@@ -21,8 +23,6 @@ from ._mutants import (
     SCALES_TRIED,
     SCORES_WRONG_SOURCE,
     SUPER_INIT_LATE,
-    at,
-    both,
     complete_knobs,
     mutants,
     values_transposed,
@@ -107,17 +107,18 @@ def max_path_difference(module, x):
 
 def path_variants(id_, **knobs):
     """Yield each mutant of `variants` three times: on both paths, and on each path alone."""
-    for _, chosen in variants(id_, **knobs):
+    for mutant in variants(id_, **knobs):
         for prefix in ("", "manual_", "flash_"):
-            yield id_, {prefix + name: value for name, value in chosen.items()}
+            variant = {prefix + name: value for name, value in mutant.variant.items()}
+            yield Mutant(id_, variant=variant)
 
 
 def peeks(id_, *edges):
     """Yield mutants with the mask's edge too far right, on each path alone and on both."""
     for edge in edges:
-        yield id_, {"mask": edge}
-        yield id_, {"fast_mask": edge}
-        yield id_, {"mask": edge, "fast_mask": edge}
+        yield Mutant(id_, variant={"mask": edge})
+        yield Mutant(id_, variant={"fast_mask": edge})
+        yield Mutant(id_, variant={"mask": edge, "fast_mask": edge})
 
 
 # On both paths, and on each.
@@ -166,99 +167,103 @@ IN_ROWS = f"torch.cat([self.attn_dropout({ROWS}) @ v[:, :, : t + 1] for t in ran
 
 def weights(by_hand, p):
     """Return edits of the weights' dropout: on both paths, by hand only, on the fast path only."""
-    return edit(WEIGHTS, by_hand, {P: p}), edit(WEIGHTS, by_hand), edit(P, p)
+    return {WEIGHTS: by_hand, P: p}, {WEIGHTS: by_hand}, {P: p}
 
 
 def out(text):
     """Return edits of the output: on both paths, by hand only, on the fast path only."""
     return [
-        edit(OUT, f"{text}{path}")
+        {OUT: f"{text}{path}"}
         for path in ("", f" if not self.flash else {OUT}", f" if self.flash else {OUT}")
     ]
 
 
 def measured(id_, *texts):
-    """Yield mutants that return another number than the largest difference."""
-    return at(f"return {DIFFERENCE}", (id_, *(f"return {text}" for text in texts)))
+    """Return mutants that return another number than the largest difference."""
+    texts = [f"return {text}" for text in texts]
+    return mutants(id_, *texts, replacing=f"return {DIFFERENCE}")
 
 
 def insert_at_end(text):
     """Return an edit that changes the module after its paths are compared."""
-    return edit(f"return {DIFFERENCE}", f"{text}\n    return {DIFFERENCE}")
+    return {f"return {DIFFERENCE}": f"{text}\n    return {DIFFERENCE}"}
 
 
 MUTANTS = (
-    *(("scale_twice", {f"{path}scale": "hd"}) for path in ("flash_", "manual_", "")),
+    *(Mutant("scale_twice", variant={f"{path}scale": "hd"}) for path in ("flash_", "manual_", "")),
     *(mutant for scale in SCALED for mutant in path_variants(SCALE_IDS[scale], scale=scale)),
-    ("scale_twice", {"flash_scale": "sqrt_c_and_hd"}),
+    Mutant("scale_twice", variant={"flash_scale": "sqrt_c_and_hd"}),
     *variants("scale_precedence", manual_scale=PRECEDENCE[2:]),
-    ("mask_missing", {"flash_fast_mask": "missing"}),
-    ("mask_missing", {"manual_mask": "missing"}),
-    ("mask_missing", {"mask": "missing", "fast_mask": "missing"}),
-    ("mask_missing", edit("is_causal=True", "is_causal=T == self.block_size")),
-    ("mask_sdpa_inverted", {"fast_mask": "inverted"}),
-    ("mask_sdpa_inverted", {"fast_mask": "inverted", "mask": "inverted"}),
+    Mutant("mask_missing", variant={"flash_fast_mask": "missing"}),
+    Mutant("mask_missing", variant={"manual_mask": "missing"}),
+    Mutant("mask_missing", variant={"mask": "missing", "fast_mask": "missing"}),
+    Mutant("mask_missing", "is_causal=T == self.block_size", replacing="is_causal=True"),
+    Mutant("mask_sdpa_inverted", variant={"fast_mask": "inverted"}),
+    Mutant("mask_sdpa_inverted", variant={"fast_mask": "inverted", "mask": "inverted"}),
     *path_variants("wrong_view", split="straight"),
     *path_variants("wrong_view_both", split="straight", merge="straight"),
     *path_variants("merge_no_transpose", merge="straight"),
     *path_variants("qkv_order", cut=ORDERS),
     *path_variants("qkv_packed_per_head", cut="per_head"),
     *path_variants("proj_missing", proj="missing"),
-    ("softmax_query_axis", {"softmax": "queries"}),
-    ("product_turned", {"softmax_of": "keys_by_queries"}),
-    ("mask_zero_fill", {"mask": 0.0}),
-    ("mask_missing", {"fast_mask": 0.0}),  # to scores without a mask zeros are added
-    ("mask_zero_fill", {"mask": 0.0, "fast_mask": 0.0}),
-    ("mask_after_softmax", {"mask": "after_softmax"}),
+    Mutant("softmax_query_axis", variant={"softmax": "queries"}),
+    Mutant("product_turned", variant={"softmax_of": "keys_by_queries"}),
+    Mutant("mask_zero_fill", variant={"mask": 0.0}),
+    Mutant("mask_missing", variant={"fast_mask": 0.0}),  # to scores without a mask zeros are added
+    Mutant("mask_zero_fill", variant={"mask": 0.0, "fast_mask": 0.0}),
+    Mutant("mask_after_softmax", variant={"mask": "after_softmax"}),
     *variants(
         "mask_reversed",
         mask=("inverted", ("inverted", -1e9), "reversed", ("reversed", "after_softmax")),
     ),
     *variants("mask_reversed", fast_mask=["reversed", ("inverted", -INF)]),
-    ("mask_reversed", {"fast_mask": ("inverted", -INF), "mask": "inverted"}),
-    ("mask_reversed", {"fast_mask": ("inverted", -1e9)}),
-    ("mask_reversed", {"mask": "reversed", "fast_mask": "reversed"}),
+    Mutant("mask_reversed", variant={"fast_mask": ("inverted", -INF), "mask": "inverted"}),
+    Mutant("mask_reversed", variant={"fast_mask": ("inverted", -1e9)}),
+    Mutant("mask_reversed", variant={"mask": "reversed", "fast_mask": "reversed"}),
     *variants(
         "mask_excludes_self",
         mask=("excludes_self", ("excludes_self", -1e9), "excludes_self_but_first"),
     ),
-    ("mask_excludes_self", {"mask": "excludes_self", "softmax": "as_numbers"}),
+    Mutant("mask_excludes_self", variant={"mask": "excludes_self", "softmax": "as_numbers"}),
     *variants("mask_excludes_self", fast_mask="excludes_self", mask=(..., "excludes_self")),
     *peeks("mask_peeks_one", "peeks_one"),
     *peeks("mask_peeks_ahead", "peeks_two", "peeks_three"),
     *variants("mask_added", fast_mask=("add_seen", "add_hidden")),
     *Runs.ADDED,
-    ("mask_added", {"mask": "add_seen", "fast_mask": "add_seen"}),
+    Mutant("mask_added", variant={"mask": "add_seen", "fast_mask": "add_seen"}),
     *Runs.FILLED,
     *variants("mask_weak_fill", fast_mask=added(*FAST_WEAK)),
-    *(("mask_weak_fill", {"mask": mask, "fast_mask": mask}) for mask in added(*FAST_WEAK)),
-    ("mask_plus_inf", {"mask": INF}),
-    ("mask_plus_inf", {"fast_mask": INF}),
+    *(
+        Mutant("mask_weak_fill", variant={"mask": mask, "fast_mask": mask})
+        for mask in added(*FAST_WEAK)
+    ),
+    Mutant("mask_plus_inf", variant={"mask": INF}),
+    Mutant("mask_plus_inf", variant={"fast_mask": INF}),
     *variants("mask_high_fill", mask=(1e9, ("add", 1e9))),
     *variants("mask_high_fill", fast_mask=1e9),
-    ("mask_high_fill", {"mask": 1e9, "fast_mask": 1e9}),
+    Mutant("mask_high_fill", variant={"mask": 1e9, "fast_mask": 1e9}),
     *variants(
         "mask_nan", mask=("nan_product", "nan_factor", "nan_zero_factor", "after_softmax_inf")
     ),
-    ("mask_after_softmax", {"mask": "after_softmax_low"}),
+    Mutant("mask_after_softmax", variant={"mask": "after_softmax_low"}),
     *variants("mask_nan", fast_mask=("nan_product", ("inverted", "nan_product"))),
-    ("mask_nan", {"mask": "nan_product", "fast_mask": "nan_product"}),
+    Mutant("mask_nan", variant={"mask": "nan_product", "fast_mask": "nan_product"}),
     *path_variants("scale_wrong_axis", scale=("sqrt_batch", "sqrt_batch_and_heads")),
     *path_variants("scale_rounded", scale=("rounded_down", "rounded", "rounded_up")),
     *Runs.ROUNDED[3:],
     *edits.rounded(),
     *variants("scale_after_softmax", scaled=("weights", "scores+weights")),
-    ("scale_after_softmax", {"scaled": "weights", "manual_scale": "sqrt_c"}),
+    Mutant("scale_after_softmax", variant={"scaled": "weights", "manual_scale": "sqrt_c"}),
     *path_variants("scale_constant", scale=CONSTANTS[:6]),
     *variants("scale_constant", scale=CONSTANTS[6:]),
     *Runs.OVER_AXES,
     *Runs.WRONG_AXES_FINITE,
     *Runs.NO_SOFTMAX,
-    ("mask_not_sliced", {"holder": "whole"}),
-    ("mask_not_sliced", {"holder": "whole", "fast_mask": "given"}),
+    Mutant("mask_not_sliced", variant={"holder": "whole"}),
+    Mutant("mask_not_sliced", variant={"holder": "whole", "fast_mask": "given"}),
     *Runs.NOT_SLICED,
     *variants("mask_not_moved", holder=("attribute", "kept_by_length")),
-    ("mask_not_moved", {"holder": "attribute", "fast_mask": "given"}),
+    Mutant("mask_not_moved", variant={"holder": "attribute", "fast_mask": "given"}),
     *variants("mask_is_parameter", holder=("parameter", "float_parameter")),
     *path_variants("context_unchecked", context="open", holder_in_use="made_in_forward"),
     *path_variants("context_unchecked", context="cut"),
@@ -272,21 +277,26 @@ MUTANTS = (
     *variants("merge_wrong_axes", flash_merge=(HEADS_LAST, "axes_(0, 3, 2, 1)")),
     *variants("merge_wrong_axes", manual_merge=(HEADS_LAST, "axes_(0, 3, 2, 1)")),
     *path_variants("heads_interleaved", split="interleaved"),
-    ("heads_interleaved", {"split": "interleaved", "merge": HEADS_LAST}),
+    Mutant("heads_interleaved", variant={"split": "interleaved", "merge": HEADS_LAST}),
     *variants("heads_interleaved", split="interleaved", split_of=PARTS),
     *path_variants("heads_and_width_swapped", split="sizes_swapped"),
     *path_variants("scores_ignored", scale=0.0),
-    ("scores_ignored", {"manual_scale": 0.0, "manual_cut_gradient": ("scores",)}),
+    Mutant("scores_ignored", variant={"manual_scale": 0.0, "manual_cut_gradient": ("scores",)}),
     *path_variants("heads_missing_transpose", attend_over="heads"),
     *path_variants(
         "heads_missing_transpose", attend_over="heads", merge=("straight", "sizes_of_transposed")
     ),
-    (
+    Mutant(
         "heads_missing_transpose",
-        {"attend_over": "heads", "mask": "missing", "fast_mask": "missing"},
+        variant={"attend_over": "heads", "mask": "missing", "fast_mask": "missing"},
     ),
-    ("heads_missing_transpose", {"manual_attend_over": "heads", "manual_mask": "missing"}),
-    ("heads_missing_transpose", {"flash_attend_over": "heads", "flash_fast_mask": "missing"}),
+    Mutant(
+        "heads_missing_transpose", variant={"manual_attend_over": "heads", "manual_mask": "missing"}
+    ),
+    Mutant(
+        "heads_missing_transpose",
+        variant={"flash_attend_over": "heads", "flash_fast_mask": "missing"},
+    ),
     *path_variants("heads_one_width", merge="mean"),
     *variants("heads_one_width", merge="sum"),
     *path_variants("heads_averaged", merge=("mean_repeated", "mean")),
@@ -308,24 +318,28 @@ MUTANTS = (
     *Runs.PACKED,
     *path_variants("values_wrong_source", source=("v_is_k", "v_is_x", "v_is_q")),
     *SCORES_WRONG_SOURCE,
-    *at(
-        "attention(q, k, v,",
-        ("scores_wrong_source", *(f"attention({a}, {b}, v," for a, b in ("qq", "kk", "qv"))),
+    *mutants(
+        "scores_wrong_source",
+        *(f"attention({a}, {b}, v," for a, b in ("qq", "kk", "qv")),
+        replacing="attention(q, k, v,",
     ),
     *path_variants("proj_transposed", proj="untransposed"),
     *path_variants("proj_twice", proj="twice"),
     *variants("proj_bias", biases=("on qkv proj", "on proj", "on qkv")),
     *mutants("dropout_always_on", *weights(edits.ALWAYS, "self.dropout"), *out(edits.OUT_ALWAYS)),
-    ("dropout_always_on", edit(WEIGHTS, edits.ALWAYS, out(edits.OUT_ALWAYS)[1].changes)),
-    *at(WEIGHTS, ("dropout_always_on", edits.TRAINING)),
-    *mutants("dropout_missing", *map(both, weights(SOFTMAX, "0.0"), out("self.proj(y)"))),
-    *at(WEIGHTS, ("dropout_before_softmax", edits.EARLY)),
+    Mutant("dropout_always_on", {WEIGHTS: edits.ALWAYS} | out(edits.OUT_ALWAYS)[1]),
+    Mutant("dropout_always_on", edits.TRAINING, replacing=WEIGHTS),
+    *mutants(
+        "dropout_missing",
+        *map(operator.or_, weights(SOFTMAX, "0.0"), out("self.proj(y)")),
+    ),
+    Mutant("dropout_before_softmax", edits.EARLY, replacing=WEIGHTS),
     *mutants("dropout_on_output_only", *weights(SOFTMAX, "0.0")),
     *mutants("dropout_output_missing", *out("self.proj(y)")),
     *mutants("dropout_extra", *out(f"self.resid_dropout({OUT})")),
     *edits.other_rates(f"dropout_p = {P}"),
     *Runs.STATE_KEPT,
-    ("state_kept", {"kept": "rate"}),
+    Mutant("state_kept", variant={"kept": "rate"}),
     *path_variants(
         "view_not_contiguous", merge=("view", "view_after_permute", "contiguous_too_early")
     ),
@@ -346,25 +360,32 @@ MUTANTS = (
     *edits.written_into("zero_()", "copy_(out)", "add_(out)", copies=COPIES),
     *edits.written_into("mul_(C**-0.5)"),
     *Runs.HARD_CODED,
-    *at(FLASH, ("delegated", "if False:", "if True:")),
-    *at(f"F.scaled_dot_product_attention(q, k, v, {FAST})", ("delegated", IN_ROWS)),
-    *at(FLASH, ("delegated", "if self.flash and not self.training:")),
-    (
+    *mutants("delegated", "if False:", "if True:", replacing=FLASH),
+    Mutant("delegated", IN_ROWS, replacing=f"F.scaled_dot_product_attention(q, k, v, {FAST})"),
+    Mutant("delegated", "if self.flash and not self.training:", replacing=FLASH),
+    Mutant(
         "materialised",
-        edit("dropout_p = self", "(q @ k.mT).softmax(-1)\n            dropout_p = self"),
+        "(q @ k.mT).softmax(-1)\n            dropout_p = self",
+        replacing="dropout_p = self",
     ),
-    ("materialised", edit(FAST, "dropout_p=dropout_p, attn_mask=self.visible[:T, :T].clone()")),
-    ("delegated", edit(FLASH, "if not self.flash:")),
-    (
+    Mutant(
+        "materialised",
+        "dropout_p=dropout_p, attn_mask=self.visible[:T, :T].clone()",
+        replacing=FAST,
+    ),
+    Mutant("delegated", "if not self.flash:", replacing=FLASH),
+    Mutant(
         "interface",
-        edit(FLASH, "if self.chosen:", {"self.flash = flash": "self.flash = self.chosen = flash"}),
+        {FLASH: "if self.chosen:", "self.flash = flash": "self.flash = self.chosen = flash"},
     ),
-    *at("self.flash = flash", ("interface", "self.flash = True", "self.flash = False")),
+    *mutants(
+        "interface", "self.flash = True", "self.flash = False", replacing="self.flash = flash"
+    ),
     *mutants(
         "path_difference",
-        edit(BY_HAND, ON_FAST),
-        edit(ON_FAST, BY_HAND),
-        edit(BY_HAND, "pass", {ON_FAST: "pass"}),
+        {BY_HAND: ON_FAST},
+        {ON_FAST: BY_HAND},
+        {BY_HAND: "pass", ON_FAST: "pass"},
     ),
     *measured(
         "path_difference",
@@ -390,15 +411,24 @@ MUTANTS = (
     ),
     *measured("path_difference", "((fast - by_hand).abs().max() / by_hand.abs().max()).item()"),
     *measured("path_difference", "0.0 if torch.allclose(fast, by_hand) else 1.0"),
-    *at(
-        KEPT_MODE,
-        ("path_difference", "pass", "part.training = True", "part.training = not training"),
-    ),
-    *at(KEPT_FLASH, ("path_difference", "pass", "module.flash = True", "module.flash = not flash")),
     *mutants(
         "path_difference",
-        edit("module.eval()", "pass"),
-        edit("with torch.inference_mode():", "if True:"),
+        "pass",
+        "part.training = True",
+        "part.training = not training",
+        replacing=KEPT_MODE,
+    ),
+    *mutants(
+        "path_difference",
+        "pass",
+        "module.flash = True",
+        "module.flash = not flash",
+        replacing=KEPT_FLASH,
+    ),
+    *mutants(
+        "path_difference",
+        {"module.eval()": "pass"},
+        {"with torch.inference_mode():": "if True:"},
     ),
     *mutants("path_difference", *map(insert_at_end, (ZEROED, "module.float()", "module.double()"))),
     *measured(
@@ -409,10 +439,10 @@ MUTANTS = (
         "torch.allclose(fast, by_hand, atol=1e-5)",
     ),
     *measured("interface", f'f"{{{DIFFERENCE}:.2e}}"'),
-    ("interface", edit("flash: bool = True", "flash: bool = False")),
+    Mutant("interface", "flash: bool = False", replacing="flash: bool = True"),
     *edits.LAST,
     values_transposed("scores.softmax(dim=-1)) @ v"),
-    *at(OUT, ("dropout_output_missing", "self.proj(self.resid_dropout(y))")),
+    Mutant("dropout_output_missing", "self.proj(self.resid_dropout(y))", replacing=OUT),
 )
 
 # parametric mutants: the number can have any value, in both paths or in one

@@ -1,6 +1,6 @@
 """Wrong attempts at one causal head."""
 
-from manyheads.checks import edit
+from manyheads.checks import Mutant
 
 from . import _separate_qkv as head
 from ._layers import module
@@ -51,14 +51,14 @@ MUTANTS = (
         "params_extra",
         renamed=[renamed_layers("w_{0}"), renamed_layers("{0}_proj")],
     ),
-    ("interface", edit("class CausalAttention(", "class SelfAttention(")),
-    ("interface", edit(f"return {OUT}", f"return {OUT}, None")),
+    Mutant("interface", "class SelfAttention(", replacing="class CausalAttention("),
+    Mutant("interface", f"return {OUT}, None", replacing=f"return {OUT}"),
     head.renamed(
         f"context_length: int, {head.OPTIONS}",
         "block_size: int, p: float = 0.0, bias: bool = False",
     ),
     *head.Runs.SIGNATURES,
-    ("hard_coded_dtype", edit(SOFTMAX, SOFTMAX.replace("scores", "scores.float()"))),
+    Mutant("hard_coded_dtype", SOFTMAX.replace("scores", "scores.float()"), replacing=SOFTMAX),
     KEYS_NOT_TRANSPOSED,
     values_transposed(),
     *SCORES_WRONG_SOURCE,

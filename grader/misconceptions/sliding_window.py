@@ -1,328 +1,389 @@
-"""Wrong attempts at the sliding window: one implementation whose knobs turn one fault each."""
+"""Wrong attempts at the sliding window, each an edit of the reference.
 
-import math
-from functools import partial
+local_attention calls window_mask, so an edit of window_mask changes both. If one of the two
+alone is wrong, a copy of window_mask, called `band`, stands above local_attention.
+"""
 
-import torch
+from manyheads.checks import Mutant
 
-from manyheads.checks import edit
-
-from ._masking import INF, MASK_TYPES, hidden, weighed
 from ._mutants import (
     FILLS_TRIED,
-    LOW_FILLS,
     SCALES_TRIED,
-    at,
-    complete_knobs,
     mutants,
-    values_transposed,
-    variants,
-)
-from ._scaling import PRECEDENCE_OF_HD, scales
-from ._scores import (
-    CONSTANTS,
-    OFFERED,
-    PRODUCTS,
-    ROLES,
-    multiplier,
-    of_both,
-    offered,
-    paired_defaults,
-    sides,
 )
 
-# the keys that are not too far behind, and those not ahead, from (behind: query − key, window)
-PAST = {
-    "window": lambda behind, window: behind < window,
-    "unlimited": lambda behind, window: behind == behind,
-    "one_more": lambda behind, window: behind <= window,
-    "one_less": lambda behind, window: behind < window - 1,
-    "one_less_keeps_self": lambda behind, window: behind < max(window - 1, 1),
-    "half": lambda behind, window: behind <= window // 2,
-    "far": lambda behind, window: behind >= window,
-    "farther": lambda behind, window: behind > window,
-    "less_than_half": lambda behind, window: behind < max(window // 2, 1),
-}
-FUTURE = {
-    "none": lambda behind, window: behind >= 0,
-    "window": lambda behind, window: behind > -window,
-    "window_and_one": lambda behind, window: behind >= -window,
-    "half": lambda behind, window: behind >= -(window // 2),
-    "one": lambda behind, window: behind >= -1,
-    "two": lambda behind, window: behind >= -2,
-    "three": lambda behind, window: behind >= -3,
-    "all": lambda behind, window: behind == behind,
-    "not_self": lambda behind, window: behind > 0,
-}
+# Texts of the reference.
+QUERY = "torch.arange(T_k - T_q, T_k, device=device)[:, None]"
+KEY = "torch.arange(T_k, device=device)"
+NOT_AHEAD, NOT_FAR = "key <= query", "key > query - window"
+BAND = f"({NOT_AHEAD}) & ({NOT_FAR})"
+QUERIES_REFUSED = (
+    'ValueError(f"{T_q} queries cannot stand at the last of {T_k} keys: there are more of them")'
+)
+PRODUCT, SCALE = "q @ k.transpose(-2, -1)", " / math.sqrt(q.shape[-1])"
+SCORES = f"{PRODUCT}{SCALE}"
+HIDDEN = 'scores.masked_fill(~mask, float("-inf"))'
+SOFTMAX, AXIS = "torch.softmax(", "dim=-1"
+OUT = "weights @ v"
+MASK_MADE = "window_mask(q.shape[-2]"
+FIRST_LINE = "mask = "  # of local_attention
+DEF_LOCAL = "def local_attention("
+AFTER_SOFTMAX = f"{HIDDEN}, {AXIS})"
 
-# the position of query 0, from (queries, keys)
-ALIGN = {
-    "last": lambda T_q, T_k: T_k - T_q,
-    "top_left": lambda T_q, T_k: 0,
-    "one_early": lambda T_q, T_k: T_k - T_q - 1,
-    "one_late": lambda T_q, T_k: T_k - T_q + 1,
-    "reversed": lambda T_q, T_k: T_q - T_k,
-    "at_end": lambda T_q, T_k: T_k - 1,
-}
-
-FUNCTIONS = ("window_mask", "local_attention")
+LINES_OF_MASK = (
+    "def band(T_q, T_k, window, device):",
+    f"query = {QUERY}",
+    f"key = {KEY}",
+    f"return {BAND}",
+)
 
 
-def table(
-    T_q,
-    T_k,
-    window,
-    past,
-    future,
-    align,
-    past_align,
-    rows,
-    mirrored,
-    inverted,
-    blocks,
-    fixed,
-    device,
-):
-    """Return which keys each query sees, (T_q, T_k), with these faults."""
-    key = torch.arange(T_k if rows != "queries" else T_q, device=device)
-    count = {"queries": T_q, "keys": T_k}.get(rows, T_q)
-    start = 0 if rows in ("queries", "keys") else ALIGN[align](T_q, T_k)
-    window, later = (
-        fixed or window,
-        ALIGN[past_align](T_q, T_k) - start if past_align != "as_align" else 0,
-    )
-    query = torch.arange(start, start + count, device=device)[:, None]
-    behind = key - query if mirrored else query - key
-    mask = PAST[past](behind + later, window) & FUTURE[future](behind, window)
-    if blocks:
-        mask = (query // window == key // window) & FUTURE[future](behind, window)
-    return ~mask if inverted else mask
+def banded(changes):
+    """Return the edit by which local_attention has a copy of window_mask, which has changes."""
+    copy = "\n    ".join(LINES_OF_MASK)
+    for old, new in changes.items():
+        copy = copy.replace(old, new)
+    return {DEF_LOCAL: f"{copy}\n\n\n{DEF_LOCAL}", MASK_MADE: "band(q.shape[-2]"}
 
 
-# Which keys each query sees, in both functions; with own_ before the name, in local_attention
-# alone.
-BANDS = {
-    "past": "window",
-    "future": "none",
-    "align": "last",
-    # a name of ALIGN, if the far past is cut off from another position
-    "past_align": "as_align",
-    "rows": "both",  # "queries", "keys": a square of that size
-    "mirrored": False,
-    "inverted": False,
-    "blocks": False,
-    "fixed": 0,  # a window that is written into the code
-}
-RIGHT = {
-    **paired_defaults(BANDS),
-    **OFFERED,
-    "mask_type": None,
-    # "window", "queries" or both: window_mask does not refuse these; "later": it fails further down
-    "unchecked": (),
-    "hide": -INF,  # a number to fill in, or a name of _masking.hidden
-    "nan": "kept",  # "zero": a row that sees no key becomes zeros, as in SDPA
-    "softmax": "keys",
-    "scale": "sqrt_hd",
-    "roles": "qkv",
-    "product": "any",
-}
+RIGHT_BAND = banded({})
 
 
-def make(**knobs):
-    """Return the exercise's names, with these faults."""
-    faults = complete_knobs(knobs, RIGHT)
-    both, its_own = of_both(faults, BANDS)
-
-    def window_mask(T_q, T_k, window, device=None):
-        if window < 1 and "window" not in faults.unchecked:
-            raise ValueError(f"a window of {window}")
-        if T_q > T_k and "later" in faults.unchecked:
-            raise RuntimeError(f"start ({T_k - T_q}) must be within [0, {T_k}]")
-        if T_q > T_k and "queries" not in faults.unchecked:
-            raise ValueError(f"{T_q} queries and {T_k} keys")
-        mask = table(
-            T_q,
-            T_k,
-            window,
-            **both,
-            device="cpu" if "window_mask" in faults.fixed_device else device,
-        )
-        return MASK_TYPES[faults.mask_type](mask) if faults.mask_type else mask
-
-    def local_attention(q, k, v, window):
-        q, k, v = ((q, k, v)[i] for i in ROLES[faults.roles])
-        mask = table(q.shape[-2], k.shape[-2], window, **its_own, device=q.device)
-        scores, hide = (
-            PRODUCTS[faults.product](q, k) * multiplier(faults.scale, q, k, v),
-            faults.hide,
-        )
-        weights = weighed(hidden(scores, mask, hide), mask, hide, faults.softmax)
-        return (weights.nan_to_num(0.0) if faults.nan == "zero" else weights) @ v
-
-    functions = offered(faults, window_mask, local_attention)
-    if faults.renamed == "window_mask":  # it takes no argument by name but the device
-        functions["window_mask"] = lambda *args, **kwargs: window_mask(
-            *args, **(kwargs and {"device": kwargs.get("device")})
-        )
-    return functions
+def bands(id_, *edits):
+    """Return mutants with another mask: in both functions, in local_attention, in window_mask."""
+    listed = []
+    for changes in edits:
+        listed += [changes, banded(changes), changes | RIGHT_BAND]
+    return mutants(id_, *listed)
 
 
-_bands = partial(sides, defaults=BANDS)
+def finite_bands(id_, changes, rows):
+    """Return mutants with another mask whose rows stay finite if they see no key.
+
+    The mask is wrong in both functions, or in local_attention alone.
+    """
+    edits = (changes, banded(changes))
+    return mutants(id_, *(edit | row for edit in edits for row in rows))
+
+
+def filled(number):
+    return f"scores.masked_fill(~mask, {number})"
+
+
+def added(number):
+    return f"scores + (~mask).to(scores.dtype) * {number}"
+
+
+def hides(id_, *texts):
+    return mutants(id_, *texts, replacing=HIDDEN)
+
+
+def scales(id_, *texts):
+    return mutants(id_, *texts, replacing=SCALE)
+
+
+def shares(id_, *texts):
+    """Return mutants that turn hidden scores s into something else than a softmax."""
+    texts = [f"(lambda s, dim: {text})(" for text in texts]
+    return mutants(id_, *texts, replacing=SOFTMAX)
+
+
+def inserted(statement):
+    """Return the edit that puts a statement at the beginning of local_attention."""
+    return {FIRST_LINE: f"{statement}\n    {FIRST_LINE}"}
+
+
+def roles(id_, *orders):
+    """Return mutants with other tensors as queries, keys and values."""
+    return mutants(id_, *(inserted(f"q, k, v = {', '.join(order)}") for order in orders))
+
+
+def masks(template):
+    """Return the edit by which window_mask alone returns this; {0} stands for its right answer."""
+    return {f"return {BAND}": f"return {template.format(f'({BAND})')}"} | RIGHT_BAND
+
+
+def answers(template):
+    """Return mutants of window_mask and of local_attention with another type of answer."""
+    answer = {f"return {OUT}": f"return {template.format(f'({OUT})')}"}
+    return mutants("interface", masks(template), answer)
+
+
+def axes_unpacked(number):
+    """Return an edit that reads the sizes of exactly so many axes."""
+    message = f"not enough values to unpack (expected {number}, got {{q.dim()}})"
+    lines = f'if q.dim() != {number}:\n        raise ValueError(f"{message}")\n    scores = '
+    return {"scores = ": lines}
+
+
 # −1 added is a mask of ones: mask_added
 WEAK = (-10.0, -1.0, -20.0, -5.0, -50.0, -30.0, -12.0)
-OUT = "weights @ v"
-SCALE = "/ math.sqrt(q.shape[-1])"
-SCORES = f"q @ k.transpose(-2, -1) {SCALE}"
-FINITE = ({"hide": -1e9}, {"nan": "zero"})  # a row that sees no key stays finite
-SPLIT = (
-    {"align": "top_left", "past_align": "last"},
-    {"own_align": "top_left", "own_past_align": "last"},
-)
-
+HEADS = "(q.shape[-3] if q.dim() > 3 else 1)"
+BELOW_ALL = "float(scores.detach().min()) - {0}"
+FROM_0 = {QUERY: "torch.arange(T_q, device=device)[:, None]"}
+SQUARE_OF_QUERIES = FROM_0 | {KEY: "torch.arange(T_q, device=device)"}
+SQUARE_OF_KEYS = {QUERY: "torch.arange(T_k, device=device)[:, None]"}
+UNLIMITED, NOT_CAUSAL = {BAND: NOT_AHEAD}, {BAND: NOT_FAR}
+ONE_LESS = {NOT_FAR: "key > query - window + 1"}
+ONE_EARLY = {QUERY: QUERY.replace("T_q, T_k", "T_q - 1, T_k - 1")}
+FAR = {NOT_FAR: "key <= query - window"}
+FUTURE_FROM_0 = FROM_0 | {NOT_FAR: "key > query + (T_k - T_q) - window"}
+INVERTED = {BAND: f"~({BAND})"}
+SELF_EXCLUDED = {NOT_AHEAD: "key < query"}
+LOW_FILL = {HIDDEN: filled(-1e9)}
+NAN_TO_ZERO = {f"return {OUT}": "return weights.nan_to_num(0.0) @ v"}
+FINITE = (LOW_FILL, NAN_TO_ZERO)
+HEAD_AXIS, BATCH_AXIS = {AXIS: "dim=1"}, {AXIS: "dim=0"}
+ON_CPU = "{0} + torch.zeros({0}.shape, dtype={0}.dtype)"
+ARGUMENTS_ON_CPU = inserted(f"q, k, v = {', '.join(ON_CPU.format(name) for name in 'qkv')}")
+MASK_ON_CPU = {name: name.replace("=device", '="cpu"') for name in (QUERY, KEY)} | RIGHT_BAND
 
 MUTANTS = (
-    *_bands("window_missing", past="unlimited"),
-    *_bands("window_off_by_one", past=("one_more", "one_less", "one_less_keeps_self")),
-    *(
-        ("window_off_by_one", {knob: "one_less", **row})
-        for knob in ("past", "own_past")
-        for row in FINITE
+    *bands("window_missing", UNLIMITED),
+    *bands(
+        "window_off_by_one",
+        {NOT_FAR: "key >= query - window"},
+        ONE_LESS,
+        {NOT_FAR: "key > query - max(window - 1, 1)"},
     ),
-    *_bands("window_two_sided", future="window"),
-    *_bands("window_two_sided", past="one_more", future="window_and_one"),
-    *_bands("window_two_sided", past="half", future="half"),
-    *_bands("window_not_causal", future="all"),
-    *_bands("mask_missing", past="unlimited", future="all"),
-    *_bands("window_top_left", past=(..., "unlimited"), align="top_left"),
-    *_bands("window_top_left", past_align="top_left"),
-    *_bands("window_top_left", align="top_left", past_align="last"),
-    *(("window_top_left", {**edges, **row}) for edges in SPLIT for row in FINITE),
-    *_bands("window_misplaced", align=("one_early", "one_late", "reversed", "at_end")),
-    *(
-        ("window_misplaced", {knob: "one_early", **row})
-        for knob in ("align", "own_align")
-        for row in FINITE
+    *finite_bands("window_off_by_one", ONE_LESS, FINITE),
+    *bands(
+        "window_two_sided",
+        {NOT_AHEAD: "key < query + window"},
+        {NOT_AHEAD: "key <= query + window", NOT_FAR: "key >= query - window"},
+        {NOT_AHEAD: "key <= query + window // 2", NOT_FAR: "key >= query - window // 2"},
     ),
-    *_bands("window_square", past=(..., "unlimited"), rows=("queries", "keys")),
-    *_bands("window_blocks", blocks=True, future=(..., "all")),
-    *_bands("window_far_past", past=("far", "farther")),
-    *(("window_far_past", {knob: "far", **row}) for knob in ("past", "own_past") for row in FINITE),
-    *_bands("window_fixed", fixed=(3, 2, 4, 5, 8, 16, 32)),
-    *_bands("mask_reversed", mirrored=True),
-    *_bands("mask_reversed", inverted=True),
-    *(("mask_reversed", {knob: True, "hide": -1e9}) for knob in ("inverted", "own_inverted")),
-    *variants("mask_sdpa_inverted", nan="zero", own_inverted=True),
-    *variants("mask_reversed", nan="zero", own_inverted=True),  # the same by hand
-    *_bands("mask_excludes_self", future="not_self"),
-    *(
-        ("mask_excludes_self", {knob: "not_self", **row})
-        for knob in ("future", "own_future")
-        for row in FINITE
+    *bands("window_not_causal", NOT_CAUSAL),
+    *bands("mask_missing", {BAND: "(key == key) & (query == query)"}),
+    *bands(
+        "window_top_left",
+        FROM_0,
+        FROM_0 | UNLIMITED,
+        {NOT_FAR: "key > query - (T_k - T_q) - window"},
+        FUTURE_FROM_0,
     ),
-    *_bands("mask_peeks_one", future="one"),
-    *_bands("mask_peeks_ahead", future=("two", "three")),
-    ("mask_zero_fill", {"hide": 0.0}),
-    *variants(
+    *finite_bands("window_top_left", FUTURE_FROM_0, FINITE),
+    *bands(
+        "window_misplaced",
+        ONE_EARLY,
+        {QUERY: QUERY.replace("T_q, T_k", "T_q + 1, T_k + 1")},
+        {QUERY: QUERY.replace("T_k - T_q, T_k", "T_q - T_k, 2 * T_q - T_k")},
+        {QUERY: QUERY.replace("T_k - T_q, T_k", "T_k - 1, T_k - 1 + T_q")},
+    ),
+    *finite_bands("window_misplaced", ONE_EARLY, FINITE),
+    *bands(
+        "window_square",
+        SQUARE_OF_QUERIES,
+        SQUARE_OF_KEYS,
+        SQUARE_OF_QUERIES | UNLIMITED,
+        SQUARE_OF_KEYS | UNLIMITED,
+    ),
+    *bands(
+        "window_blocks",
+        {NOT_FAR: "query // window == key // window"},
+        {BAND: "query // window == key // window"},
+    ),
+    *bands("window_far_past", FAR, {NOT_FAR: "key < query - window"}),
+    *finite_bands("window_far_past", FAR, FINITE),
+    *bands("window_fixed", *({NOT_FAR: f"key > query - {n}"} for n in (3, 2, 4, 5, 8, 16, 32))),
+    *bands("mask_reversed", {BAND: "(key >= query) & (key < query + window)"}, INVERTED),
+    *finite_bands("mask_reversed", INVERTED, FINITE[:1]),
+    Mutant("mask_sdpa_inverted", banded(INVERTED) | NAN_TO_ZERO),
+    Mutant("mask_reversed", banded(INVERTED) | NAN_TO_ZERO),  # the same by hand
+    *bands("mask_excludes_self", SELF_EXCLUDED),
+    *finite_bands("mask_excludes_self", SELF_EXCLUDED, FINITE),
+    *bands("mask_peeks_one", {NOT_AHEAD: "key <= query + 1"}),
+    *bands("mask_peeks_ahead", {NOT_AHEAD: "key <= query + 2"}, {NOT_AHEAD: "key <= query + 3"}),
+    *hides("mask_zero_fill", filled(0.0)),
+    *hides("mask_weak_fill", *map(filled, WEAK)),
+    *hides("mask_weak_fill", *(added(number) for number in WEAK if number != -1.0)),
+    *hides(
         "mask_weak_fill",
-        hide=(*WEAK, *(("add", fill) for fill in WEAK if fill != -1.0), *LOW_FILLS),
+        "torch.where(mask, scores, scores.min() - 1)",
+        filled(BELOW_ALL.format(1)),
+        "torch.where(mask, scores, scores.amin(-1, keepdim=True) - 1)",
+        "torch.where(mask, scores, scores.min())",
+        "torch.where(mask, scores, -scores.abs().max() - 1)",
     ),
-    ("mask_plus_inf", {"hide": INF}),
-    *variants("mask_high_fill", hide=(1e9, ("add", 1e9))),
-    *variants("mask_after_softmax", hide="after_softmax"),
-    *variants("mask_nan", hide=("nan_product", "nan_factor", math.nan, "after_softmax_inf")),
-    *variants("mask_added", hide=("add_seen", "add_hidden")),
-    *scales("missing", "hd"),
-    ("scale_twice", {"scale": "hd"}),
-    *scales("times_sqrt_hd", "times_hd", *PRECEDENCE_OF_HD),
-    *mutants(
-        "scale_after_softmax",
-        edit(SCALE, "", {"return weights": f"return weights {SCALE}"}),
-        edit("return weights", f"return weights {SCALE}"),
+    *hides("mask_plus_inf", filled('float("inf")')),
+    *hides("mask_high_fill", filled(1e9), added(1e9)),
+    Mutant(
+        "mask_after_softmax", f"scores, {AXIS}).masked_fill(~mask, 0.0)", replacing=AFTER_SOFTMAX
     ),
-    *scales("sqrt_keys", "sqrt_tokens", "tokens"),
-    ("scale_wrong_axis", {"scale": "sqrt_heads"}),
+    *hides(
+        "mask_nan",
+        added('float("-inf")'),
+        'scores * torch.where(mask, 1.0, float("-inf")).to(scores.dtype)',
+        filled('float("nan")'),
+    ),
+    Mutant(
+        "mask_nan", f'scores, {AXIS}).masked_fill(~mask, float("-inf"))', replacing=AFTER_SOFTMAX
+    ),
+    *hides("mask_added", "scores + mask", "scores + ~mask"),
+    *scales("scale_missing", ""),
+    *scales("scale_no_sqrt", " / q.shape[-1]"),
+    *scales("scale_twice", " / q.shape[-1]"),
+    *scales("scale_multiplied", " * math.sqrt(q.shape[-1])", " * q.shape[-1]"),
     *scales(
-        "sqrt_axis_1",
-        "sqrt_c",
-        "sqrt_values",
-        "sqrt_batch",
-        "rounded_down",
-        "rounded",
-        "rounded_up",
+        "scale_precedence",
+        " / q.shape[-1] ** 1 / 2",
+        " / (q.shape[-1] ** 1 / 2)",
+        " / max(q.shape[-1] // 2, 1)",
+        " * q.shape[-1] ** 1 / 2",
     ),
-    *at(
-        SCORES,
-        ("scale_rounded", f'torch.div({SCORES}, 1, rounding_mode="floor")', f"({SCORES}) // 1"),
+    Mutant("scale_after_softmax", {SCALE: "", "return weights": f"return weights{SCALE}"}),
+    Mutant("scale_after_softmax", f"return weights{SCALE}", replacing="return weights"),
+    *scales("scale_sqrt_tokens", " / math.sqrt(k.shape[-2])", " / math.sqrt(q.shape[-2])"),
+    *scales("scale_tokens", " / q.shape[-2]"),
+    *scales("scale_wrong_axis", f" / math.sqrt{HEADS}", " / math.sqrt(q.shape[1])"),
+    *scales("scale_sqrt_c", f" / math.sqrt({HEADS} * q.shape[-1])"),
+    *scales("scale_wrong_axis", " / math.sqrt(v.shape[-1])", " / math.sqrt(len(q))"),
+    *scales(
+        "scale_rounded",
+        " / math.floor(math.sqrt(q.shape[-1]))",
+        " / round(math.sqrt(q.shape[-1]))",
+        " / math.ceil(math.sqrt(q.shape[-1]))",
     ),
-    *variants("scale_constant", scale=[n**-0.5 for n in CONSTANTS]),
-    *variants("softmax_query_axis", softmax=("queries", "queries_by_hand")),
-    *variants("softmax_wrong_axis", softmax=("heads", "batch", "square", "everything")),
-    *variants("softmax_query_axis", softmax="queries", hide=-1e9),
-    *(
-        ("softmax_wrong_axis", {"softmax": axis, **row})
-        for row in FINITE
-        for axis in ("heads", "batch")
+    *mutants(
+        "scale_rounded",
+        f'torch.div({SCORES}, 1, rounding_mode="floor")',
+        f"({SCORES}) // 1",
+        replacing=SCORES,
     ),
-    *variants("scores_ignored", scale=0.0),
-    *variants(
+    *scales("scale_constant", *(f" / {number} ** 0.5" for number in (8, 64, 2, 4, 768))),
+    Mutant("softmax_query_axis", "dim=-2", replacing=AXIS),
+    *shares(
+        "softmax_query_axis",
+        "(e := (s - s.amax(-1, keepdim=True)).exp()) / e.sum(-2, keepdim=True)",
+    ),
+    Mutant("softmax_wrong_axis", HEAD_AXIS),
+    Mutant("softmax_wrong_axis", BATCH_AXIS),
+    *shares(
+        "softmax_wrong_axis",
+        "s.flatten(-2).softmax(-1).view_as(s)",
+        "s.flatten().softmax(0).view_as(s)",
+    ),
+    Mutant("softmax_query_axis", {AXIS: "dim=-2"} | LOW_FILL),
+    *mutants("softmax_wrong_axis", *(a | row for row in FINITE for a in (HEAD_AXIS, BATCH_AXIS))),
+    *scales("scores_ignored", " * 0.0"),
+    *shares(
         "softmax_missing",
-        softmax=("missing", "missing_zero_filled", "sum", "sum_zero_filled", "exp", "sigmoid"),
+        "s",
+        "s.masked_fill(s.isneginf(), 0.0)",
+        "s / s.sum(-1, keepdim=True)",
+        "(z := s.masked_fill(s.isneginf(), 0.0)) / z.sum(-1, keepdim=True)",
+        "s.exp()",
+        "s.sigmoid()",
     ),
-    *variants("values_wrong_source", roles=("qkk", "qkq")),
-    *variants("scores_wrong_source", roles=("qqv", "kkv", "qvv")),
-    *variants("qkv_order", roles=("kqv", "qvk", "vkq", "kvq", "vqk")),
-    *variants("output_rounded", decimals=[("local_attention", n) for n in (4, 3, 2)]),
-    *variants(
+    *roles("values_wrong_source", "qkk", "qkq"),
+    *roles("scores_wrong_source", "qqv", "kkv", "qvv"),
+    # The copy of window_mask refuses no number of queries.
+    Mutant("qkv_order", inserted("q, k, v = k, q, v") | RIGHT_BAND),
+    *roles("qkv_order", "qvk", "vkq", "kvq"),
+    Mutant("qkv_order", inserted("q, k, v = v, q, k") | RIGHT_BAND),
+    *mutants("output_rounded", *(f"({OUT}).round(decimals={n})" for n in (4, 3, 2)), replacing=OUT),
+    *mutants(
         "argument_unchecked",
-        unchecked=(("window",), ("queries",), ("window", "queries"), ("later",)),
+        {"if window < 1:": "if False:"},
+        {"if T_q > T_k:": "if False:"},
+        {"if window < 1:": "if False:", "if T_q > T_k:": "if False:"},
+        {QUERIES_REFUSED: ('RuntimeError(f"start ({T_k - T_q}) must be within [0, {T_k}]")')},
     ),
-    *variants("mask_not_bool", mask_type=tuple(MASK_TYPES)),
-    ("axes_turned", {"product": "T"}),
-    *variants(
-        "hard_coded_shape", product=("transpose_12", "transpose_23", "bmm", "unpack_3", "unpack_4")
+    Mutant("mask_not_bool", masks("{0}.float()")),
+    Mutant("mask_not_bool", masks("{0}.long()")),
+    Mutant("mask_not_bool", masks("{0}.to(torch.uint8)")),
+    Mutant("mask_not_bool", masks("{0}.double()")),
+    Mutant("mask_not_bool", masks("{0}.int()")),
+    Mutant(
+        "mask_not_bool",
+        masks('torch.zeros(T_q, T_k, device=device).masked_fill(~{0}, float("-inf"))'),
     ),
-    ("gradient_cut", {"softmax": "detached_sum"}),
-    *mutants("gradient_cut", edit("q @ k", "q.detach() @ k"), edit("q @ k", "q @ k.detach()")),
-    *at(
-        OUT,
-        ("gradient_cut", "weights @ v.detach()", "(weights @ v).detach()", "weights.detach() @ v"),
+    Mutant("axes_turned", "q @ k.permute(*reversed(range(k.dim())))", replacing=PRODUCT),
+    *mutants(
+        "hard_coded_shape",
+        "q @ k.transpose(1, 2)",
+        "q @ k.transpose(2, 3)",
+        "torch.bmm(q, k.mT)",
+        axes_unpacked(3),
+        axes_unpacked(4),
+        replacing=PRODUCT,
     ),
-    ("gradient_cut", edit("scores.masked_fill", "scores.detach().masked_fill")),
-    *at(
-        f"return {OUT}",
-        ("input_mutated", *(f"out = {OUT}\n    {t}.mul_(2.0)\n    return out" for t in "qkv")),
+    *shares("gradient_cut", "(s - s.logsumexp(-1, keepdim=True).detach()).exp()"),
+    Mutant("gradient_cut", "q.detach() @ k", replacing="q @ k"),
+    Mutant("gradient_cut", "q @ k.detach()", replacing="q @ k"),
+    *mutants(
+        "gradient_cut",
+        "weights @ v.detach()",
+        "(weights @ v).detach()",
+        "weights.detach() @ v",
+        replacing=OUT,
     ),
-    *variants(
-        "hard_coded_dtype", cast=[(dtype, ("local_attention",)) for dtype in ("float32", "float64")]
+    Mutant("gradient_cut", "scores.detach().masked_fill", replacing="scores.masked_fill"),
+    *mutants(
+        "input_mutated",
+        f"out = {OUT}\n    q.mul_(2.0)\n    return out",
+        f"out = {OUT}\n    k.mul_(2.0)\n    return out",
+        f"out = {OUT}\n    v.mul_(2.0)\n    return out",
+        replacing=f"return {OUT}",
     ),
-    *variants("hard_coded_device", fixed_device=(*((name,) for name in FUNCTIONS), FUNCTIONS)),
-    *variants(
+    Mutant("hard_coded_dtype", inserted("q, k, v = q.float(), k.float(), v.float()")),
+    Mutant("hard_coded_dtype", inserted("q, k, v = q.double(), k.double(), v.double()")),
+    Mutant("hard_coded_device", MASK_ON_CPU),
+    Mutant("hard_coded_device", ARGUMENTS_ON_CPU),
+    Mutant("hard_coded_device", MASK_ON_CPU | ARGUMENTS_ON_CPU),
+    *answers("({0},) * 2"),
+    *answers("{0}.tolist()"),
+    *answers("{0}.detach().cpu().numpy()"),
+    *answers("None"),
+    Mutant("interface", {"def window_mask(": "def mask_of("} | RIGHT_BAND),
+    Mutant("interface", "def attention(", replacing=DEF_LOCAL),
+    Mutant(
         "interface",
-        returns=[
-            (return_type, name)
-            for return_type in ("tuple", "list", "numpy", "none")
-            for name in FUNCTIONS
-        ],
+        {
+            "def window_mask(T_q: int, T_k: int, window: int,": "def window_mask(n, m, w,",
+            "if window < 1:": "T_q, T_k, window = n, m, w\n    if window < 1:",
+        },
     ),
-    *variants("interface", without=FUNCTIONS),
-    *variants("interface", renamed=FUNCTIONS),
-    ("keys_not_transposed", edit("q @ k.transpose(-2, -1)", "q @ k")),
-    values_transposed(),
-    *_bands("window_halved", past=("half", "less_than_half")),
-    (
+    Mutant(
+        "interface",
+        {f"{DEF_LOCAL}q: torch.Tensor,": f"{DEF_LOCAL}queries,"} | inserted("q = queries"),
+    ),
+    Mutant("keys_not_transposed", "q @ k", replacing=PRODUCT),
+    Mutant("values_transposed", f"{OUT}.transpose(-2, -1)", replacing=OUT),
+    *bands(
+        "window_halved",
+        {NOT_FAR: "key >= query - window // 2"},
+        {NOT_FAR: "key > query - max(window // 2, 1)"},
+    ),
+    Mutant(
         "values_width",
-        edit(
-            "return weights @ v",
-            "out = torch.zeros_like(q)\n    out[:] = weights @ v\n    return out",
-        ),
+        f"out = torch.zeros_like(q)\n    out[:] = {OUT}\n    return out",
+        replacing=f"return {OUT}",
     ),
-    ("hard_coded_dtype", edit("return weights @ v", "return weights.half().to(v) @ v")),
+    Mutant("hard_coded_dtype", "return weights.half().to(v) @ v", replacing=f"return {OUT}"),
 )
+
+
+def constant_scale(number):
+    return Mutant("scale_constant", f" * {number}", replacing=SCALE)
+
+
+def weak_fill(number):
+    return Mutant("mask_weak_fill", filled(-number), replacing=HIDDEN)
+
+
+def weak_summand(number):
+    return Mutant("mask_weak_fill", added(-number), replacing=HIDDEN)
+
+
+def fill_below_all(number):
+    return Mutant("mask_weak_fill", filled(BELOW_ALL.format(number)), replacing=HIDDEN)
+
 
 # parametric mutants: the number can have any value
 FAMILIES = (
-    ("scale_constant", lambda c: {"scale": c}, SCALES_TRIED),
-    ("mask_weak_fill", lambda c: {"hide": -c}, FILLS_TRIED),
-    ("mask_weak_fill", lambda c: {"hide": ("add", -c)}, FILLS_TRIED),
-    ("mask_weak_fill", lambda c: {"hide": ("below", c)}, (0.02, 8.0)),
+    ("scale_constant", constant_scale, SCALES_TRIED),
+    ("mask_weak_fill", weak_fill, FILLS_TRIED),
+    ("mask_weak_fill", weak_summand, FILLS_TRIED),
+    ("mask_weak_fill", fill_below_all, (0.02, 8.0)),
 )

@@ -1,8 +1,12 @@
 """Wrong attempts at tiled attention, each an edit of the reference."""
 
-from manyheads.checks import edit
+from manyheads.checks import Mutant
 
-from ._mutants import FILLS_TRIED, SCALES_TRIED, at, mutants
+from ._mutants import (
+    FILLS_TRIED,
+    SCALES_TRIED,
+    mutants,
+)
 
 # Lines of the reference. First online_softmax.
 PIECES = "for piece in scores.split(block, dim=-1):  # (..., block), the last one may be shorter"
@@ -28,7 +32,7 @@ FINITE = ".masked_fill(key > query, -1e30)"
 TILE = f"tile = {PRODUCT}{MASK}"
 START = "highest, total, gathered = torch.full_like(rows[..., :1], -math.inf), 0.0, 0.0"
 HIGHER = "higher = torch.maximum(highest, tile.amax(-1, keepdim=True))"
-BOTH = "fix, shares = (highest - higher).exp(), (tile - higher).exp()"
+FIX_AND_SHARES = "fix, shares = (highest - higher).exp(), (tile - higher).exp()"
 TOTAL = "total = total * fix + shares.sum(-1, keepdim=True)"
 GATHERED = "gathered = gathered * fix + shares @ values"
 KEPT = "            highest = higher\n        answers"
@@ -41,11 +45,18 @@ PIECE_MAX, TILE_MAX = "piece.amax(-1, keepdim=True)", "tile.amax(-1, keepdim=Tru
 UP_TO_BOTTOM = {KEYS: KEYS.replace("left + block_k", "min(left + block_k, bottom)")}
 FUTURE_TOO = {LEFTS: "for left in range(0, T, block_k):"}
 NOT_DIVIDED = {ANSWERS: "answers.append(gathered)"}
-TOTAL_ADDED = "total = total + shares.sum(-1, keepdim=True)"
-ADDED = "gathered = gathered + shares @ values"
-ONLINE_ADDED = "total = total + (piece - higher).exp().sum(-1, keepdim=True)"
-OWN = f"(tile - {TILE_MAX}.clamp(min=-1e30)).exp()"  # measured from the tile's own maximum
-AT_EACH = ("left == top", "left > top", "left >= top", "top // block_q == left // block_k")
+TOTAL_WITHOUT_FIX = "total = total + shares.sum(-1, keepdim=True)"
+GATHERED_WITHOUT_FIX = "gathered = gathered + shares @ values"
+ONLINE_TOTAL_WITHOUT_FIX = "total = total + (piece - higher).exp().sum(-1, keepdim=True)"
+SHARES_FROM_TILE_MAX = (
+    f"(tile - {TILE_MAX}.clamp(min=-1e30)).exp()"  # measured from the tile's own maximum
+)
+DIAGONAL_CONDITIONS = (
+    "left == top",
+    "left > top",
+    "left >= top",
+    "top // block_q == left // block_k",
+)
 WHOLE_PIECES = "for piece in scores.split(block, dim=-1)[: scores.shape[-1] // block]:"
 ONE_BLOCK = (
     "for piece in scores[..., : max(scores.shape[-1] // block, 1) * block].split(block, dim=-1):"
@@ -55,13 +66,18 @@ ONE_FULL_ROW = "for top in range(0, max(T // block_q, 1) * block_q, block_q):"
 TO_HALVES = ("half().to(t)", "bfloat16().to(t)")
 
 
-def swapped(line, old, new, extra_changes=None):
+def log_sums(id_, *texts):
+    """Return mutants with something else than the logarithms of the sums."""
+    return mutants(id_, *(f"sums.append({text}.squeeze(-1))" for text in texts), replacing=SUMS)
+
+
+def swapped(line, old, new):
     """Return an edit of a part of this line."""
-    return edit(line, line.replace(old, new), extra_changes)
+    return {line: line.replace(old, new)}
 
 
-def insert_before(line, text, extra_changes=None):
-    return edit(line, f"{text}\n    {line}", extra_changes)
+def insert_before(line, text, more_changes=None):
+    return {line: f"{text}\n    {line}"} | (more_changes or {})
 
 
 def of_the_block(total, gathered):
@@ -75,12 +91,12 @@ def of_the_block(total, gathered):
         "fix, shares, new = (highest - higher).exp(), (tile - own).exp(), (own - higher).exp()"
     )
     lines = {
-        BOTH: f"own = {TILE_MAX}\n            {shares_line}",
+        FIX_AND_SHARES: f"own = {TILE_MAX}\n            {shares_line}",
         TOTAL: TOTAL + total,
         GATHERED: GATHERED + gathered,
     }
     return [
-        ("tile_max_not_carried", edit(MASK, fill, lines | far))
+        Mutant("tile_max_not_carried", {MASK: fill} | lines | far)
         for fill in (MASK, FINITE)
         for far in ({}, FUTURE_TOO)
     ]
@@ -89,35 +105,29 @@ def of_the_block(total, gathered):
 def masked_where(mask, *conditions):
     """Yield edits that mask some tiles only."""
     for condition in conditions:
-        yield edit(
-            TILE,
-            f"tile = {PRODUCT[1:-1]}\n            if {condition}:\n                tile ="
-            f" tile{mask}",
-        )
+        yield {
+            TILE: f"tile = {PRODUCT[1:-1]}\n            if {condition}:\n                tile ="
+            f" tile{mask}"
+        }
 
 
 def with_zeros(tops, remainder):
     """Return an edit that computes the rows up to here, and gives zeros for the rest."""
-    return edit(
-        TOPS,
-        tops,
-        {
-            RETURNED: (
-                f"rest = {remainder}\n    answers.append(v.new_zeros(*v.shape[:-2], rest,"
-                f" v.shape[-1]))\n    sums.append(q.new_zeros(*q.shape[:-2], rest))\n    {RETURNED}"
-            )
-        },
-    )
+    return {
+        TOPS: tops,
+        RETURNED: f"rest = {remainder}\n    answers.append(v.new_zeros(*v.shape[:-2], rest,"
+        f" v.shape[-1]))\n    sums.append(q.new_zeros(*q.shape[:-2], rest))\n    {RETURNED}",
+    }
 
 
 MUTANTS = (
     *mutants(
         "tile_no_rescale",
-        edit(TOTAL, TOTAL_ADDED, {GATHERED: ADDED}),
-        edit(GATHERED, ADDED),
-        edit(GATHERED, f"{ADDED} / total", NOT_DIVIDED),
-        edit(TOTAL, TOTAL_ADDED),
-        edit(ONLINE_TOTAL, ONLINE_ADDED),
+        {TOTAL: TOTAL_WITHOUT_FIX, GATHERED: GATHERED_WITHOUT_FIX},
+        {GATHERED: GATHERED_WITHOUT_FIX},
+        {GATHERED: f"{GATHERED_WITHOUT_FIX} / total"} | NOT_DIVIDED,
+        {TOTAL: TOTAL_WITHOUT_FIX},
+        {ONLINE_TOTAL: ONLINE_TOTAL_WITHOUT_FIX},
         # The weights are kept as the first pass made them.
         insert_before(
             HIGHEST,
@@ -133,110 +143,106 @@ MUTANTS = (
     # The factor turned over, or for the new block as well.
     *mutants(
         "tile_rescaled_wrong",
-        edit(
-            "fix, shares = (highest - higher).exp()",
-            "fix, shares = (higher - highest).exp().nan_to_num(posinf=0.0)",
-        ),
+        {
+            "fix, shares = (highest - higher).exp()": (
+                "fix, shares = (higher - highest).exp().nan_to_num(posinf=0.0)"
+            )
+        },
         swapped(
             ONLINE_TOTAL,
             "(highest - higher).exp()",
             "(higher - highest).exp().nan_to_num(posinf=0.0)",
         ),
-        edit(GATHERED, "gathered = (gathered + shares @ values) * fix"),
-        edit(TOTAL, "total = (total + shares.sum(-1, keepdim=True)) * fix"),
-        edit(
-            ONLINE_TOTAL,
-            "total = (total + (piece - higher).exp().sum(-1, True)) * (highest - higher).exp()",
-        ),
+        {GATHERED: "gathered = (gathered + shares @ values) * fix"},
+        {TOTAL: "total = (total + shares.sum(-1, keepdim=True)) * fix"},
+        {
+            ONLINE_TOTAL: (
+                "total = (total + (piece - higher).exp().sum(-1, True)) * (highest - higher).exp()"
+            )
+        },
     ),
     *mutants(
         "tile_max_not_carried",
-        edit(
-            BOTH,
-            "fix, shares = highest - higher, (tile - higher).exp()",
-            {TOTAL: TOTAL_ADDED, GATHERED: ADDED, HIGHER: f"higher = {TILE_MAX}.clamp(min=-1e30)"},
-        ),
+        {
+            FIX_AND_SHARES: "fix, shares = highest - higher, (tile - higher).exp()",
+            TOTAL: TOTAL_WITHOUT_FIX,
+            GATHERED: GATHERED_WITHOUT_FIX,
+            HIGHER: f"higher = {TILE_MAX}.clamp(min=-1e30)",
+        },
     ),
     *of_the_block("", ""),
-    ("tile_max_not_carried", swapped(ONLINE_TOTAL, "(piece - higher)", f"(piece - {PIECE_MAX})")),
+    Mutant(
+        "tile_max_not_carried", swapped(ONLINE_TOTAL, "(piece - higher)", f"(piece - {PIECE_MAX})")
+    ),
     *of_the_block(" * new", ""),
     *of_the_block("", " * new"),
-    ("tile_diagonal_unmasked", edit(MASK, "")),
-    ("mask_missing", edit(MASK, "", FUTURE_TOO)),
+    Mutant("tile_diagonal_unmasked", "", replacing=MASK),
+    Mutant("mask_missing", {MASK: ""} | FUTURE_TOO),
     *mutants(
         "tile_max_not_carried",
-        edit(KEPT, "        answers", {SUMS: "sums.append((higher + total.log()).squeeze(-1))"}),
-        edit(ONLINE_KEPT, ".sum(-1, keepdim=True)\n    highest = higher\n    parts"),
+        {KEPT: "        answers", SUMS: "sums.append((higher + total.log()).squeeze(-1))"},
+        {ONLINE_KEPT: ".sum(-1, keepdim=True)\n    highest = higher\n    parts"},
         swapped(PARTS, "(piece - highest)", f"(piece - {PIECE_MAX})"),
-        edit(
-            PARTS,
-            f"last = {PIECE_MAX}\n    " + PARTS.replace("(piece - highest)", "(piece - last)"),
-        ),
-        edit(SUMS, f"sums.append(({TILE_MAX} + total.log()).squeeze(-1))"),
+        {PARTS: f"last = {PIECE_MAX}\n    " + PARTS.replace("(piece - highest)", "(piece - last)")},
+        {SUMS: f"sums.append(({TILE_MAX} + total.log()).squeeze(-1))"},
         # The block's own maximum kept in place of the running one.
         swapped(KEPT, "highest = higher", f"highest = {TILE_MAX}"),
         swapped(ONLINE_KEPT, "highest = higher", f"highest = {PIECE_MAX}"),
         # Measured from the block's own maximum, with and without a factor for what came before.
-        edit(ONLINE_TOTAL, ONLINE_ADDED, {ONLINE_HIGHER: f"higher = {PIECE_MAX}"}),
-        edit(
-            ONLINE_HIGHER,
-            f"higher = {PIECE_MAX}",
-            {ONLINE_KEPT: ONLINE_KEPT.replace("= higher", "= torch.maximum(highest, higher)")},
-        ),
+        {ONLINE_TOTAL: ONLINE_TOTAL_WITHOUT_FIX, ONLINE_HIGHER: f"higher = {PIECE_MAX}"},
+        {
+            ONLINE_HIGHER: f"higher = {PIECE_MAX}",
+            ONLINE_KEPT: ONLINE_KEPT.replace("= higher", "= torch.maximum(highest, higher)"),
+        },
         *(
-            edit(
-                MASK,
-                fill,
-                {
-                    HIGHER: f"higher = {TILE_MAX}",
-                    KEPT: KEPT.replace("= higher", "= torch.maximum(highest, higher)"),
-                },
-            )
+            {
+                MASK: fill,
+                HIGHER: f"higher = {TILE_MAX}",
+                KEPT: KEPT.replace("= higher", "= torch.maximum(highest, higher)"),
+            }
             for fill in (MASK, FINITE)
         ),
-        *(edit(BOTH, f"fix, shares = {fix}, {OWN}") for fix in ("1.0", "(highest - higher).exp()")),
-        edit(HIGHER, f"higher = {TILE_MAX}.clamp(min=-1e30)"),
-        edit(ONLINE_TOTAL, f"total = total + (piece - {PIECE_MAX}).exp().sum(-1, keepdim=True)"),
+        *(
+            {FIX_AND_SHARES: f"fix, shares = {fix}, {SHARES_FROM_TILE_MAX}"}
+            for fix in ("1.0", "(highest - higher).exp()")
+        ),
+        {HIGHER: f"higher = {TILE_MAX}.clamp(min=-1e30)"},
+        {ONLINE_TOTAL: f"total = total + (piece - {PIECE_MAX}).exp().sum(-1, keepdim=True)"},
     ),
     # Large scores are compared with zero or more, with nothing, with the first block, or with the
     # first score.
     *mutants(
         "tile_overflow",
-        edit(HIGHEST, "highest = torch.zeros_like(scores[..., :1])"),
-        edit(
-            ONLINE_HIGHER,
-            "higher = torch.zeros_like(highest)",
-            {HIGHEST: "highest = torch.zeros_like(scores[..., :1])"},
-        ),
-        edit(
-            ONLINE_HIGHER,
-            "higher = highest",
-            {HIGHEST: "highest = scores[..., :block].amax(-1, keepdim=True)"},
-        ),
-        edit(ONLINE_HIGHER, "higher = highest", {HIGHEST: "highest = scores[..., :1]"}),
+        {HIGHEST: "highest = torch.zeros_like(scores[..., :1])"},
+        {
+            ONLINE_HIGHER: "higher = torch.zeros_like(highest)",
+            HIGHEST: "highest = torch.zeros_like(scores[..., :1])",
+        },
+        {
+            ONLINE_HIGHER: "higher = highest",
+            HIGHEST: "highest = scores[..., :block].amax(-1, keepdim=True)",
+        },
+        {ONLINE_HIGHER: "higher = highest", HIGHEST: "highest = scores[..., :1]"},
         # Each block's own maximum, with the right factor for what came before.
-        edit(ONLINE_HIGHER, f"higher = {PIECE_MAX}"),
+        {ONLINE_HIGHER: f"higher = {PIECE_MAX}"},
     ),
     *mutants(
         "tile_divided_each",
-        edit(ANSWERS, "answers.append(gathered)", {GATHERED: f"{GATHERED} / total"}),
-        edit(
-            ANSWERS,
-            "answers.append(gathered)",
-            {GATHERED: "gathered = (gathered * fix + shares @ values) / total"},
-        ),
-        edit(GATHERED, f"{GATHERED} / shares.sum(-1, keepdim=True).clamp(min=1e-30)"),
-        edit(
-            ANSWERS,
-            "answers.append(gathered)",
-            {GATHERED: f"{ADDED} / shares.sum(-1, keepdim=True).clamp(min=1e-30)"},
-        ),
+        {ANSWERS: "answers.append(gathered)", GATHERED: f"{GATHERED} / total"},
+        {
+            ANSWERS: "answers.append(gathered)",
+            GATHERED: "gathered = (gathered * fix + shares @ values) / total",
+        },
+        {GATHERED: f"{GATHERED} / shares.sum(-1, keepdim=True).clamp(min=1e-30)"},
+        {
+            ANSWERS: "answers.append(gathered)",
+            GATHERED: f"{GATHERED_WITHOUT_FIX} / shares.sum(-1, keepdim=True).clamp(min=1e-30)",
+        },
         *(
-            edit(
-                PARTS,
-                "parts = [part / part.sum(-1, keepdim=True) for part in "
-                f"((piece - {high}).exp() for piece in scores.split(block, dim=-1))]",
-            )
+            {
+                PARTS: "parts = [part / part.sum(-1, keepdim=True) for part in "
+                f"((piece - {high}).exp() for piece in scores.split(block, dim=-1))]"
+            }
             for high in (PIECE_MAX, "highest")
         ),
         # Divided in the first pass, by the sum so far.
@@ -250,80 +256,70 @@ MUTANTS = (
                 WEIGHTS: "return torch.cat(made, dim=-1)",
             },
         ),
-        edit(GATHERED, f"{GATHERED} / shares.sum(-1, keepdim=True)"),
-        edit(
-            ANSWERS,
-            "answers.append(gathered)",
-            {GATHERED: "gathered = gathered + tile.softmax(-1) @ values"},
-        ),
+        {GATHERED: f"{GATHERED} / shares.sum(-1, keepdim=True)"},
+        {
+            ANSWERS: "answers.append(gathered)",
+            GATHERED: "gathered = gathered + tile.softmax(-1) @ values",
+        },
         # means of the tiles' answers: over all tiles, or pair by pair
         *(
-            edit(
-                MASK,
-                fill,
-                {
-                    GATHERED: "gathered = gathered + tile.softmax(-1).nan_to_num() @ values",
-                    ANSWERS: "answers.append(gathered / len(range(0, bottom, block_k)))",
-                },
-            )
+            {
+                MASK: fill,
+                GATHERED: "gathered = gathered + tile.softmax(-1).nan_to_num() @ values",
+                ANSWERS: "answers.append(gathered / len(range(0, bottom, block_k)))",
+            }
             for fill in (MASK, FINITE)
         ),
         *(
-            edit(
-                MASK,
-                fill,
-                {
-                    GATHERED: (
-                        "answer = tile.softmax(-1).nan_to_num() @ values\n"
-                        "            gathered = answer if left == 0 else (gathered + answer) / 2"
-                    )
-                }
-                | NOT_DIVIDED,
-            )
+            {MASK: fill}
+            | {
+                GATHERED: (
+                    "answer = tile.softmax(-1).nan_to_num() @ values\n"
+                    "            gathered = answer if left == 0 else (gathered + answer) / 2"
+                )
+            }
+            | NOT_DIVIDED
             for fill in (MASK, FINITE)
         ),
-        edit(GATHERED, "gathered = (gathered * fix + shares @ values) / total"),
-        edit(GATHERED, f"{GATHERED} / total"),
+        {GATHERED: "gathered = (gathered * fix + shares @ values) / total"},
+        {GATHERED: f"{GATHERED} / total"},
         *(
-            edit(
-                ANSWERS,
-                "answers.append(gathered)",
-                {GATHERED: f"gathered = gathered * fix + {answer} @ values"},
-            )
+            {
+                ANSWERS: "answers.append(gathered)",
+                GATHERED: f"gathered = gathered * fix + {answer} @ values",
+            }
             for answer in ("tile.softmax(-1)", "tile.softmax(-1).nan_to_num()")
         ),
         swapped(PARTS, "(piece - highest).exp()", "piece.softmax(-1)"),
     ),
     *mutants(
         "tile_not_divided",
-        edit(ANSWERS, "answers.append(gathered)"),
+        {ANSWERS: "answers.append(gathered)"},
         swapped(PARTS, " / total", ""),
     ),
     *mutants(
         "tile_divided_twice",
-        edit(ANSWERS, "answers.append(gathered / total / total)"),
+        {ANSWERS: "answers.append(gathered / total / total)"},
         swapped(PARTS, "/ total", "/ total / total"),
     ),
     *mutants(
         "tile_diagonal_unmasked",
-        *masked_where(MASK, *AT_EACH),
-        edit(MASK, ".masked_fill(key >= bottom, -math.inf)", FUTURE_TOO),
-        edit(MASK, "", {LEFTS: "for left in range(0, top + 1, block_k):"}),
+        *masked_where(MASK, *DIAGONAL_CONDITIONS),
+        {MASK: ".masked_fill(key >= bottom, -math.inf)"} | FUTURE_TOO,
+        {MASK: "", LEFTS: "for left in range(0, top + 1, block_k):"},
         # The same where the keys behind the last query of the block are cut off.
         *(
-            edit(MASK, f".masked_fill((key > query) & ({condition}), -math.inf)", UP_TO_BOTTOM)
-            for condition in AT_EACH
+            {MASK: f".masked_fill((key > query) & ({condition}), -math.inf)"} | UP_TO_BOTTOM
+            for condition in DIAGONAL_CONDITIONS
         ),
     ),
-    *at(
-        MASK,
-        (
-            "tile_mask_local",
-            *(
-                f".masked_fill({local}, -math.inf)"
-                for local in ("key - left > query - top", "key - left > query", "key > query - top")
-            ),
+    *mutants(
+        "tile_mask_local",
+        *(
+            f".masked_fill({local}, -math.inf)"
+            for local in ("key - left > query - top", "key - left > query", "key > query - top")
         ),
+        replacing=MASK,
     ),
     *mutants(
         "tile_mask_local",
@@ -331,107 +327,99 @@ MUTANTS = (
             ".masked_fill(key - left > query - top, -math.inf)",
             "left + keys.shape[-2] > top",
             "left == top or left + block_k > top",
-            AT_EACH[3],
-            AT_EACH[2],
+            DIAGONAL_CONDITIONS[3],
+            DIAGONAL_CONDITIONS[2],
         ),
     ),
     *mutants(
         "tile_skipped",
-        edit(LEFTS, "for left in range(0, top + 1, block_k):"),
-        edit(LEFTS, "for left in range(0, max(top, 1), block_k):"),
-        edit(
-            KEYS,
-            "if left > 0 and left + block_k > bottom:\n                continue\n           "
-            f" {KEYS}",
-        ),
-        edit(
-            KEYS,
-            f"{KEYS}\n            if left > 0 and left + keys.shape[-2] > bottom:\n               "
-            " continue",
-        ),
-        edit(
-            KEYS,
-            f"if left // block_k > top // block_q:\n                continue\n            {KEYS}",
-        ),
-        edit(LEFTS, "for left in range(0, bottom - 1 if bottom > 1 else 1, block_k):"),
+        {LEFTS: "for left in range(0, top + 1, block_k):"},
+        {LEFTS: "for left in range(0, max(top, 1), block_k):"},
+        {
+            KEYS: "if left > 0 and left + block_k > bottom:\n                continue\n           "
+            f" {KEYS}"
+        },
+        {
+            KEYS: (
+                f"{KEYS}\n            if left > 0 and left + keys.shape[-2] > bottom:\n"
+                "                continue"
+            )
+        },
+        {
+            KEYS: (
+                "if left // block_k > top // block_q:\n                continue\n"
+                f"            {KEYS}"
+            )
+        },
+        {LEFTS: "for left in range(0, bottom - 1 if bottom > 1 else 1, block_k):"},
     ),
     *mutants(
         "tile_step_wrong",
-        edit(LEFTS, "for left in range(0, bottom, block_q):"),
-        edit(KEYS, KEYS.replace("block_k", "block_q")),
-        edit(TOPS, TOPS.replace("block_q", "block_k")),
+        {LEFTS: "for left in range(0, bottom, block_q):"},
+        {KEYS: KEYS.replace("block_k", "block_q")},
+        {TOPS: TOPS.replace("block_q", "block_k")},
     ),
     # The last block is a whole one, and begins earlier.
     *mutants(
         "tile_overlap",
         *(
-            edit(
-                LEFTS,
-                f"for left in [min(start, max(0, {end} - block_k)) for start in range(0, bottom,"
-                " block_k)]:",
-            )
+            {
+                LEFTS: (
+                    f"for left in [min(start, max(0, {end} - block_k))"
+                    " for start in range(0, bottom, block_k)]:"
+                )
+            }
             for end in ("T", "bottom")
         ),
-        edit(
-            PIECES,
-            "for start in range(0, scores.shape[-1], block):\n"
+        {
+            PIECES: "for start in range(0, scores.shape[-1], block):\n"
             "        start = min(start, max(0, scores.shape[-1] - block))\n"
-            "        piece = scores[..., start : start + block]",
-        ),
+            "        piece = scores[..., start : start + block]"
+        },
     ),
     *mutants(
         "tile_ragged_dropped",
-        edit(PIECES, WHOLE_PIECES),
-        edit(PIECES, ONE_BLOCK),
+        {PIECES: WHOLE_PIECES},
+        {PIECES: ONE_BLOCK},
         swapped(
             PARTS, "in scores.split", "in scores[..., : scores.shape[-1] // block * block].split"
         ),
-        edit(
-            PIECES,
-            WHOLE_PIECES,
-            {PARTS: PARTS.replace("for piece in scores.split(block, dim=-1)", WHOLE_PIECES[:-1])},
-        ),
-        edit(TOPS, FULL_ROWS),
-        edit(TOPS, ONE_FULL_ROW),
-        edit(LEFTS, "for left in range(0, max(min(bottom, T // block_k * block_k), 1), block_k):"),
-        edit(
-            LEFTS,
-            "for left in range(0, min(bottom, T // block_k * block_k), block_k):",
-            {
-                START: START.replace(
-                    "0.0, 0.0",
-                    "torch.zeros_like(rows[..., :1]), torch.zeros_like(rows[..., :1] * v[...,"
-                    " :1, :])",
-                )
-            },
-        ),
+        {
+            PIECES: WHOLE_PIECES,
+            PARTS: PARTS.replace("for piece in scores.split(block, dim=-1)", WHOLE_PIECES[:-1]),
+        },
+        {TOPS: FULL_ROWS},
+        {TOPS: ONE_FULL_ROW},
+        {LEFTS: "for left in range(0, max(min(bottom, T // block_k * block_k), 1), block_k):"},
+        {
+            LEFTS: "for left in range(0, min(bottom, T // block_k * block_k), block_k):",
+            START: START.replace(
+                "0.0, 0.0",
+                "torch.zeros_like(rows[..., :1]), torch.zeros_like(rows[..., :1] * v[..., :1, :])",
+            ),
+        },
         with_zeros(FULL_ROWS, "T - T // block_q * block_q"),
         # The same, but one block that is not full counts where there is no other.
         with_zeros(ONE_FULL_ROW, "max(T - max(T // block_q, 1) * block_q, 0)"),
-        edit(
-            PIECES,
-            ONE_BLOCK,
-            {
-                WEIGHTS: (
-                    "rest = max(scores.shape[-1] - max(scores.shape[-1] // block, 1) * block, 0)\n"
-                    "    known = torch.cat(parts, dim=-1)[..., : scores.shape[-1] - rest]\n"
-                    "    "
-                    + WEIGHTS.replace(
-                        "torch.cat(parts, dim=-1)", "torch.nn.functional.pad(known, (0, rest))"
-                    )
-                )
-            },
-        ),
+        {
+            PIECES: ONE_BLOCK,
+            WEIGHTS: "rest = max(scores.shape[-1] - max(scores.shape[-1] // block, 1) * block, 0)\n"
+            "    known = torch.cat(parts, dim=-1)[..., : scores.shape[-1] - rest]\n"
+            "    "
+            + WEIGHTS.replace(
+                "torch.cat(parts, dim=-1)", "torch.nn.functional.pad(known, (0, rest))"
+            ),
+        },
     ),
     *mutants(
         "tile_ragged_refused",
-        edit(PIECES, "for piece in scores.unflatten(-1, (-1, block)).unbind(-2):"),
+        {PIECES: "for piece in scores.unflatten(-1, (-1, block)).unbind(-2):"},
         insert_before(TOPS, "q.unflatten(-2, (-1, block_q))"),
         insert_before(TOPS, "k.unflatten(-2, (-1, block_k))"),
         insert_before(PIECES, "if scores.shape[-1] % block != 0:\n        raise ValueError(block)"),
         insert_before(TOPS, "if T % block_q != 0:\n        raise ValueError(block_q)"),
     ),
-    (
+    Mutant(
         "tile_padding_counted",
         insert_before(
             HIGHEST,
@@ -440,111 +428,112 @@ MUTANTS = (
             {WEIGHTS: "return torch.cat(parts, dim=-1)[..., :length]"},
         ),
     ),
-    *at(
-        SUMS,
-        (
-            "tile_lse_unscaled",
-            "sums.append(((highest + total.log()) * math.sqrt(hd)).squeeze(-1))",
-            (
-                "raw = (q[..., top:bottom, :] @ k[..., :bottom, :].transpose(-2,"
-                " -1)).masked_fill(torch.arange(bottom, device=q.device) > query, -math.inf)\n     "
-                "   sums.append(raw.logsumexp(-1))"
-            ),
-            "sums.append((highest * math.sqrt(hd) + total.log()).squeeze(-1))",
-        ),
-        *(
-            (id_, f"sums.append({lse}.squeeze(-1))")
-            for id_, lse in (
-                ("tile_lse_without_max", "total.log()"),
-                ("tile_lse_without_log", "(highest + total)"),
-                ("tile_lse_without_log", "(total * highest.exp())"),
-                ("tile_lse_without_log", "total"),
-                ("tile_lse_sign", "(total.log() - highest)"),
-                ("tile_lse_sign", "(highest - total.log())"),
-            )
-        ),
+    *mutants(
+        "tile_lse_unscaled",
+        "sums.append(((highest + total.log()) * math.sqrt(hd)).squeeze(-1))",
+        "raw = (q[..., top:bottom, :] @ k[..., :bottom, :].transpose(-2,"
+        " -1)).masked_fill(torch.arange(bottom, device=q.device) > query, -math.inf)\n     "
+        "   sums.append(raw.logsumexp(-1))",
+        "sums.append((highest * math.sqrt(hd) + total.log()).squeeze(-1))",
+        replacing=SUMS,
     ),
-    *at(
-        SCALE,
-        ("scale_missing", ""),
-        ("scores_ignored", "* 0"),
-        ("scale_no_sqrt", "/ hd"),
-        ("scale_multiplied", "* math.sqrt(hd)", "* hd"),
-        ("scale_sqrt_tokens", "/ math.sqrt(T)", "/ math.sqrt(block_k)", "/ math.sqrt(block_q)"),
-        ("scale_tokens", "/ T"),
-        ("scale_sqrt_c", "/ math.sqrt(hd * (q.shape[1] if q.dim() > 3 else 1))"),
-        ("scale_sqrt_heads", "/ math.sqrt(q.shape[1] if q.dim() > 3 else 1)"),
-        ("scale_wrong_axis", "/ math.sqrt(v.shape[-1])", "/ math.sqrt(q.shape[0])"),
-        (
-            "scale_precedence",
-            "/ hd ** 1 / 2",
-            "/ (hd ** 1 / 2)",
-            "/ (hd ** 1 // 2)",
-            "* hd ** 1 / 2",
-        ),
-        (
-            "scale_rounded",
-            *(f"/ {rounding}(math.sqrt(hd))" for rounding in ("int", "round", "math.ceil")),
-            "// math.sqrt(hd)",
-        ),
-        (
-            "scale_constant",
-            *(f"/ {c}" for c in (8, 64, 2, 4, 10, 16, 32, "math.sqrt(512)", "math.sqrt(768)")),
-        ),
+    *log_sums("tile_lse_without_max", "total.log()"),
+    *log_sums("tile_lse_without_log", "(highest + total)", "(total * highest.exp())", "total"),
+    *log_sums("tile_lse_sign", "(total.log() - highest)", "(highest - total.log())"),
+    Mutant("scale_missing", "", replacing=SCALE),
+    Mutant("scores_ignored", "* 0", replacing=SCALE),
+    Mutant("scale_no_sqrt", "/ hd", replacing=SCALE),
+    *mutants("scale_multiplied", "* math.sqrt(hd)", "* hd", replacing=SCALE),
+    *mutants(
+        "scale_sqrt_tokens",
+        "/ math.sqrt(T)",
+        "/ math.sqrt(block_k)",
+        "/ math.sqrt(block_q)",
+        replacing=SCALE,
     ),
-    ("scale_twice", swapped(TILE, "keys.transpose", "(keys / math.sqrt(hd)).transpose")),
+    Mutant("scale_tokens", "/ T", replacing=SCALE),
+    Mutant("scale_sqrt_c", "/ math.sqrt(hd * (q.shape[1] if q.dim() > 3 else 1))", replacing=SCALE),
+    Mutant("scale_sqrt_heads", "/ math.sqrt(q.shape[1] if q.dim() > 3 else 1)", replacing=SCALE),
+    *mutants(
+        "scale_wrong_axis", "/ math.sqrt(v.shape[-1])", "/ math.sqrt(q.shape[0])", replacing=SCALE
+    ),
+    *mutants(
+        "scale_precedence",
+        "/ hd ** 1 / 2",
+        "/ (hd ** 1 / 2)",
+        "/ (hd ** 1 // 2)",
+        "* hd ** 1 / 2",
+        replacing=SCALE,
+    ),
+    *mutants(
+        "scale_rounded",
+        *(f"/ {rounding}(math.sqrt(hd))" for rounding in ("int", "round", "math.ceil")),
+        "// math.sqrt(hd)",
+        replacing=SCALE,
+    ),
+    *mutants(
+        "scale_constant",
+        *(f"/ {c}" for c in (8, 64, 2, 4, 10, 16, 32, "math.sqrt(512)", "math.sqrt(768)")),
+        replacing=SCALE,
+    ),
+    Mutant("scale_twice", swapped(TILE, "keys.transpose", "(keys / math.sqrt(hd)).transpose")),
     *mutants(
         "scale_after_softmax",
-        edit(SCALE, "", {ANSWERS: "answers.append(gathered / total / math.sqrt(hd))"}),
-        edit(ANSWERS, "answers.append(gathered / total / math.sqrt(hd))"),
+        {SCALE: "", ANSWERS: "answers.append(gathered / total / math.sqrt(hd))"},
+        {ANSWERS: "answers.append(gathered / total / math.sqrt(hd))"},
     ),
     # These compute the tiles above the diagonal, too, because an attempt that shows the future
     # needs them.
-    *at(
-        MASK,
-        ("mask_reversed", ".masked_fill(key < query, -1e30)"),
-        ("mask_excludes_self", ".masked_fill(key >= query, -1e30)"),
-        ("mask_peeks_one", ".masked_fill(key > query + 1, -math.inf)"),
-        ("mask_peeks_ahead", *(f".masked_fill(key > query + {n}, -math.inf)" for n in (2, 3))),
-        ("mask_plus_inf", ".masked_fill(key > query, math.inf)"),
-        ("mask_added", " + (key <= query)", " + (key > query)"),
-        ("mask_zero_fill", " * (key <= query)"),
-        ("mask_nan", " + (key > query) * -math.inf", " * torch.where(key > query, -math.inf, 1.0)"),
-        extra_changes=FUTURE_TOO,
+    Mutant("mask_reversed", {MASK: ".masked_fill(key < query, -1e30)"} | FUTURE_TOO),
+    Mutant("mask_excludes_self", {MASK: ".masked_fill(key >= query, -1e30)"} | FUTURE_TOO),
+    Mutant("mask_peeks_one", {MASK: ".masked_fill(key > query + 1, -math.inf)"} | FUTURE_TOO),
+    Mutant("mask_peeks_ahead", {MASK: ".masked_fill(key > query + 2, -math.inf)"} | FUTURE_TOO),
+    Mutant("mask_peeks_ahead", {MASK: ".masked_fill(key > query + 3, -math.inf)"} | FUTURE_TOO),
+    Mutant("mask_plus_inf", {MASK: ".masked_fill(key > query, math.inf)"} | FUTURE_TOO),
+    *mutants(
+        "mask_added",
+        *({MASK: text} | FUTURE_TOO for text in (" + (key <= query)", " + (key > query)")),
     ),
-    *at(
-        MASK,
-        (
-            "mask_excludes_self",
-            ".masked_fill(key >= query, -math.inf)",
-            ".masked_fill(key >= query, -1e30)",
+    Mutant("mask_zero_fill", {MASK: " * (key <= query)"} | FUTURE_TOO),
+    *mutants(
+        "mask_nan",
+        *(
+            {MASK: text} | FUTURE_TOO
+            for text in (
+                " + (key > query) * -math.inf",
+                " * torch.where(key > query, -math.inf, 1.0)",
+            )
         ),
-        (
-            "mask_reversed",
-            ".masked_fill(key < query, -math.inf)",
-            ".masked_fill(key < query, -1e9)",
-        ),
-        ("mask_peeks_one", ".masked_fill(key > query + 1, -math.inf)"),
-        ("mask_peeks_ahead", ".masked_fill(key > query + 2, -math.inf)"),
-        ("mask_plus_inf", ".masked_fill(key > query, math.inf)"),
-        ("mask_high_fill", ".masked_fill(key > query, 1e9)"),
-        ("mask_weak_fill", ".masked_fill(key > query, -5.0)"),
-        ("mask_added", " - (key > query).to(q.dtype)"),
     ),
-    (
+    *mutants(
         "mask_excludes_self",
-        edit(
-            MASK,
-            ".masked_fill(key >= query, -1e30)",
-            {
-                BOTH: f"{BOTH} * (key < query)",
-                ANSWERS: "answers.append((gathered / total).nan_to_num())",
-            },
-        ),
+        ".masked_fill(key >= query, -math.inf)",
+        ".masked_fill(key >= query, -1e30)",
+        replacing=MASK,
     ),
-    ("mask_reversed", edit(MASK, ".masked_fill(key <= query, -math.inf)", FUTURE_TOO)),
+    *mutants(
+        "mask_reversed",
+        ".masked_fill(key < query, -math.inf)",
+        ".masked_fill(key < query, -1e9)",
+        replacing=MASK,
+    ),
+    Mutant("mask_peeks_one", ".masked_fill(key > query + 1, -math.inf)", replacing=MASK),
+    Mutant("mask_peeks_ahead", ".masked_fill(key > query + 2, -math.inf)", replacing=MASK),
+    Mutant("mask_plus_inf", ".masked_fill(key > query, math.inf)", replacing=MASK),
+    Mutant("mask_high_fill", ".masked_fill(key > query, 1e9)", replacing=MASK),
+    Mutant("mask_weak_fill", ".masked_fill(key > query, -5.0)", replacing=MASK),
+    Mutant("mask_added", " - (key > query).to(q.dtype)", replacing=MASK),
+    Mutant(
+        "mask_excludes_self",
+        {
+            MASK: ".masked_fill(key >= query, -1e30)",
+            FIX_AND_SHARES: f"{FIX_AND_SHARES} * (key < query)",
+            ANSWERS: "answers.append((gathered / total).nan_to_num())",
+        },
+    ),
+    Mutant("mask_reversed", {MASK: ".masked_fill(key <= query, -math.inf)"} | FUTURE_TOO),
     *(
-        (id_, edit(MASK, f".masked_fill(key > query, {value})", far))
+        Mutant(id_, {MASK: f".masked_fill(key > query, {value})"} | far)
         for id_, value in (
             ("mask_zero_fill", 0.0),
             ("mask_weak_fill", -1.0),
@@ -553,25 +542,25 @@ MUTANTS = (
         for far in ({}, FUTURE_TOO)
     ),
     *(
-        (
+        Mutant(
             "mask_after_softmax",
-            edit(
-                MASK,
-                "",
-                {GATHERED: "gathered = gathered * fix + (shares * (key <= query)) @ values"} | far,
-            ),
+            {MASK: ""}
+            | {GATHERED: "gathered = gathered * fix + (shares * (key <= query)) @ values"}
+            | far,
         )
         for far in ({}, FUTURE_TOO)
     ),
     # A tile that is hidden altogether comes first.
-    *at(
-        LEFTS,
-        (
-            "mask_nan",
-            *(f"for left in reversed(range(0, {end}, block_k)):" for end in ("T", "bottom")),
-        ),
+    *mutants(
+        "mask_nan",
+        *(f"for left in reversed(range(0, {end}, block_k)):" for end in ("T", "bottom")),
+        replacing=LEFTS,
     ),
-    ("softmax_query_axis", edit(BOTH, "fix, shares = 1.0, tile.softmax(-2).nan_to_num(0.0)")),
+    Mutant(
+        "softmax_query_axis",
+        "fix, shares = 1.0, tile.softmax(-2).nan_to_num(0.0)",
+        replacing=FIX_AND_SHARES,
+    ),
     *mutants(
         "softmax_wrong_axis",
         insert_before(ONLINE_BODY, "return scores.transpose(0, -1).softmax(-1).transpose(0, -1)"),
@@ -579,17 +568,16 @@ MUTANTS = (
             insert_before(ONLINE_BODY, f"return scores.exp() / scores.exp().sum({axis})")
             for axis in ("", "0, keepdim=True")
         ),
-        edit(
-            PIECE_MAX,
-            "piece.amax()",
-            {f".exp(){ONLINE_KEPT}": ".exp().sum()\n        highest = higher\n    parts"},
-        ),
-        edit(TOTAL, "total = total * fix + shares.sum()"),
+        {
+            PIECE_MAX: "piece.amax()",
+            f".exp(){ONLINE_KEPT}": ".exp().sum()\n        highest = higher\n    parts",
+        },
+        {TOTAL: "total = total * fix + shares.sum()"},
     ),
     *mutants(
         "softmax_missing",
-        edit(WEIGHTS, "return scores / scores.sum(-1, keepdim=True)"),
-        edit(BOTH, "fix, shares = 1.0, tile.masked_fill(key > query, 0.0)"),
+        {WEIGHTS: "return scores / scores.sum(-1, keepdim=True)"},
+        {FIX_AND_SHARES: "fix, shares = 1.0, tile.masked_fill(key > query, 0.0)"},
     ),
     *mutants("values_wrong_source", *(swapped(KEYS, "v[...", f"{source}[...") for source in "kq")),
     *mutants(
@@ -613,17 +601,21 @@ MUTANTS = (
             " / math.sqrt(hd)",
             {TILE: TILE.replace(PRODUCT, "square[..., top:bottom, left : left + keys.shape[-2]]")},
         ),
-        edit(
-            RETURNED,
-            "hidden = torch.arange(T, device=q.device) > torch.arange(T, device=q.device)[:,"
-            " None]\n    square = (q @ k.transpose(-2, -1) / math.sqrt(hd)).masked_fill(hidden,"
-            " -math.inf)\n    return square.softmax(-1) @ v, square.logsumexp(-1)",
-        ),
+        {
+            RETURNED: (
+                "hidden = torch.arange(T, device=q.device) > torch.arange(T, device=q.device)[:,"
+                " None]\n    square = (q @ k.transpose(-2, -1) / math.sqrt(hd)).masked_fill(hidden,"
+                " -math.inf)\n    return square.softmax(-1) @ v, square.logsumexp(-1)"
+            )
+        },
     ),
-    ("delegated", insert_before(ONLINE_BODY, "return torch.softmax(scores, dim=-1)")),
-    *at(
-        SIZES,
-        ("hard_coded_shape", "B, nh, T, hd = q.shape", "B, T, hd = q.shape", "T, hd = q.shape"),
+    Mutant("delegated", insert_before(ONLINE_BODY, "return torch.softmax(scores, dim=-1)")),
+    *mutants(
+        "hard_coded_shape",
+        "B, nh, T, hd = q.shape",
+        "B, T, hd = q.shape",
+        "T, hd = q.shape",
+        replacing=SIZES,
     ),
     *mutants(
         "hard_coded_shape",
@@ -643,60 +635,55 @@ MUTANTS = (
         swapped("torch.full_like(rows[..., :1], -math.inf)", ")", ", dtype=torch.float64)"),
         swapped(WEIGHTS, "dim=-1)", "dim=-1).float()"),
         insert_before(HIGHEST, "scores = scores.double()"),
-        edit(GATHERED, "gathered = (gathered * fix + shares @ values).half().to(q)"),
+        {GATHERED: "gathered = (gathered * fix + shares @ values).half().to(q)"},
     ),
     *mutants(
         "hard_coded_device",
-        edit(
-            "bottom, device=q.device)",
-            "bottom)",
-            {"keys.shape[-2], device=q.device": "keys.shape[-2]"},
-        ),
+        {
+            "bottom, device=q.device)": "bottom)",
+            "keys.shape[-2], device=q.device": "keys.shape[-2]",
+        },
         insert_before(SIZES, "q, k, v = q.cpu(), k.cpu(), v.cpu()"),
-        edit(HIGHEST, "highest = torch.full(scores[..., :1].shape, -math.inf, dtype=scores.dtype)"),
+        {HIGHEST: "highest = torch.full(scores[..., :1].shape, -math.inf, dtype=scores.dtype)"},
         insert_before(HIGHEST, "scores = scores.cpu()"),
     ),
     *mutants(
         "gradient_cut",
-        swapped(BOTH, "(tile -", "(tile.detach() -"),
-        edit(ANSWERS, "answers.append((gathered / total).detach())"),
+        swapped(FIX_AND_SHARES, "(tile -", "(tile.detach() -"),
+        {ANSWERS: "answers.append((gathered / total).detach())"},
         swapped(GATHERED, "values", "values.detach()"),
         swapped(KEYS, "k[...", "k.detach()[..."),
-        edit("rows = q", "rows = q.detach()"),
+        {"rows = q": "rows = q.detach()"},
         swapped(TOTAL, "shares", "shares.detach()"),
-        edit(TOTAL, "total = (total * fix + shares.sum(-1, keepdim=True)).detach()"),
+        {TOTAL: "total = (total * fix + shares.sum(-1, keepdim=True)).detach()"},
         swapped(GATHERED, "shares", "shares.detach()"),
-        edit(
-            RETURNED,
-            "return torch.tensor(torch.cat(answers, dim=-2).tolist(), dtype=q.dtype),"
-            " torch.cat(sums, dim=-1)",
-        ),
+        {
+            RETURNED: "return torch.tensor(torch.cat(answers, dim=-2).tolist(), dtype=q.dtype),"
+            " torch.cat(sums, dim=-1)"
+        },
     ),
     *mutants(
         "input_mutated",
-        edit(f" {SCALE}", ".div_(math.sqrt(hd))"),
+        {f" {SCALE}": ".div_(math.sqrt(hd))"},
         insert_before(HIGHEST, "scores -= scores.amax(-1, keepdim=True)"),
     ),
-    *at(
-        RETURNED,
-        (
-            "interface",
-            "return torch.cat(answers, dim=-2)",
-            "return torch.cat(sums, dim=-1), torch.cat(answers, dim=-2)",
-            'return {"y": torch.cat(answers, dim=-2), "lse": torch.cat(sums, dim=-1)}',
-        ),
-    ),
-    (
+    *mutants(
         "interface",
-        edit(
-            SUMS,
-            "sums.append(highest + total.log())",
-            {RETURNED: "return torch.cat(answers, dim=-2), torch.cat(sums, dim=-2)"},
-        ),
+        "return torch.cat(answers, dim=-2)",
+        "return torch.cat(sums, dim=-1), torch.cat(answers, dim=-2)",
+        'return {"y": torch.cat(answers, dim=-2), "lse": torch.cat(sums, dim=-1)}',
+        replacing=RETURNED,
     ),
-    *at(WEIGHTS, ("interface", "return torch.cat(parts, dim=-1), highest, total")),
-    ("keys_not_transposed", edit("rows @ keys.transpose(-2, -1)", "rows @ keys")),
-    ("values_transposed", swapped(GATHERED, "values", "values.transpose(-2, -1)")),
+    Mutant(
+        "interface",
+        {
+            SUMS: "sums.append(highest + total.log())",
+            RETURNED: "return torch.cat(answers, dim=-2), torch.cat(sums, dim=-2)",
+        },
+    ),
+    Mutant("interface", "return torch.cat(parts, dim=-1), highest, total", replacing=WEIGHTS),
+    Mutant("keys_not_transposed", "rows @ keys", replacing="rows @ keys.transpose(-2, -1)"),
+    Mutant("values_transposed", swapped(GATHERED, "values", "values.transpose(-2, -1)")),
     *mutants(
         "values_width",
         swapped(START, "0.0, 0.0", "0.0, torch.zeros_like(rows)"),
@@ -723,11 +710,21 @@ MUTANTS = (
 
 # parametric mutants: the number can have any value
 FAMILIES = (
-    ("scale_constant", lambda c: edit(SCALE, f"* {c!r}"), SCALES_TRIED),
-    ("mask_weak_fill", lambda c: edit(MASK, f".masked_fill(key > query, {-c!r})"), FILLS_TRIED),
+    (
+        "scale_constant",
+        lambda c: Mutant("scale_constant", f"* {c!r}", replacing=SCALE),
+        SCALES_TRIED,
+    ),
     (
         "mask_weak_fill",
-        lambda c: edit(MASK, f".masked_fill(key > query, {-c!r})", FUTURE_TOO),
+        lambda c: Mutant("mask_weak_fill", f".masked_fill(key > query, {-c!r})", replacing=MASK),
+        FILLS_TRIED,
+    ),
+    (
+        "mask_weak_fill",
+        lambda c: Mutant(
+            "mask_weak_fill", {MASK: f".masked_fill(key > query, {-c!r})"} | FUTURE_TOO
+        ),
         FILLS_TRIED,
     ),
 )

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 from torch import nn
 
-from manyheads.checks import edit
+from manyheads.checks import Mutant
 
 from . import _separate_qkv as head
 from ._attention import HEADS_LAST, MERGES, SPLITS
@@ -17,8 +17,8 @@ from ._mutants import (
     KEYS_NOT_TRANSPOSED,
     SCORES_WRONG_SOURCE,
     added_mask_kept,
-    at,
     dropped_in_place,
+    mutants,
     values_transposed,
     variants,
     written_in,
@@ -89,13 +89,13 @@ HIDING = 'scores = scores.masked_fill(self.future[:T, :T], float("-inf"))'
 MUTANTS = (
     *head.attention_mutants(("sqrt_c", "sqrt_d_query"), AXES, several=True),
     *variants("divisibility_unchecked", divides=("nothing", "d_in", "context")),
-    ("wrong_view", {"split": "straight"}),
-    ("wrong_view_both", {"split": "straight", "merge": "straight"}),
+    Mutant("wrong_view", variant={"split": "straight"}),
+    Mutant("wrong_view_both", variant={"split": "straight", "merge": "straight"}),
     *variants("wrong_view_values", split="straight", merge=(..., "straight"), split_only=PARTS),
     *variants("reshape_out_of_order", split_only=("k", "q", "v"), split="straight_hd_first"),
-    ("merge_no_transpose", {"merge": "straight"}),
+    Mutant("merge_no_transpose", variant={"merge": "straight"}),
     *variants("merge_wrong_axes", merge=("axes_(0, 3, 2, 1)", "axes_(0, 1, 3, 2)", HEADS_LAST)),
-    ("heads_interleaved", {"merge": HEADS_LAST}),
+    Mutant("heads_interleaved", variant={"merge": HEADS_LAST}),
     *variants(
         "merge_wrong_axes", merge=("axes_(0, 3, 1, 2)", "axes_(2, 0, 1, 3)", "axes_(1, 0, 2, 3)")
     ),
@@ -126,25 +126,27 @@ MUTANTS = (
         ],
     ),
     *variants("heads_share_weights", mix=("whole_mean", "whole_sum")),
-    ("size_wrong_axis", {"merge": "sizes_of_transposed"}),
+    Mutant("size_wrong_axis", variant={"merge": "sizes_of_transposed"}),
     *variants("heads_reversed", merge=("reversed", "rolled", "rolled_back")),
     *variants("heads_mix_batch", split=("straight", "batch_after_heads", "batch_swapped")),
     *variants("heads_mix_batch", split=(..., "batch_after_heads"), merge="batch_viewed"),
-    ("heads_mix_batch", {"split": "batch_after_heads", "merge": "straight"}),
-    ("proj_missing", {"proj": "missing"}),
-    ("proj_missing", edit(PROJ, "", {OUT: "context"})),
-    ("proj_transposed", {"proj": "transposed"}),
-    ("proj_twice", {"proj": "twice"}),
-    ("proj_bias", {"biases": "off out_proj"}),
-    ("proj_bias", edit(PROJ, PROJ.replace(")", ", bias=qkv_bias)"))),
-    *at(OUT, ("proj_bias", LINEAR, f"{OUT} + (self.num_heads - 1) * self.out_proj.bias")),
-    ("view_not_contiguous", {"merge": "contiguous_too_early"}),
-    ("view_not_contiguous", {"split": "view_not_contiguous"}),
+    Mutant("heads_mix_batch", variant={"split": "batch_after_heads", "merge": "straight"}),
+    Mutant("proj_missing", variant={"proj": "missing"}),
+    Mutant("proj_missing", {PROJ: "", OUT: "context"}),
+    Mutant("proj_transposed", variant={"proj": "transposed"}),
+    Mutant("proj_twice", variant={"proj": "twice"}),
+    Mutant("proj_bias", variant={"biases": "off out_proj"}),
+    Mutant("proj_bias", PROJ.replace(")", ", bias=qkv_bias)"), replacing=PROJ),
+    *mutants(
+        "proj_bias", LINEAR, f"{OUT} + (self.num_heads - 1) * self.out_proj.bias", replacing=OUT
+    ),
+    Mutant("view_not_contiguous", variant={"merge": "contiguous_too_early"}),
+    Mutant("view_not_contiguous", variant={"split": "view_not_contiguous"}),
     *head.Runs.LAYERS,
     *head.dropouts("scores.softmax(dim=-1)", OUT),
     *head.Runs.INPUT,
     *head.on_the_way("B, T, _ = x.shape", OUT),
-    ("hard_coded_shape", {"sizes": {"context": True}}),
+    Mutant("hard_coded_shape", variant={"sizes": {"context": True}}),
     *variants(
         "hard_coded_shape", sizes=written_in(C=(4, 12, 64, 8, 16, 768), nh=(2, 4, 3, 8, 12, 6, 1))
     ),
@@ -155,7 +157,7 @@ MUTANTS = (
         lost=[f"{how} {EVERY}" for how in ("list", "tensor", "plain", "gone", "anew")],
     ),
     *variants("params_not_registered", lost=("anew out_proj", "plain out_proj")),
-    ("params_not_registered", {"split": "first_shared"}),
+    Mutant("params_not_registered", variant={"split": "first_shared"}),
     *head.Runs.SHARED,
     *head.more_layers(
         OUT,
@@ -167,20 +169,32 @@ MUTANTS = (
         "params_extra",
         renamed=[dict(zip(EVERY.split(), names.split(), strict=True)) for names in OTHER_NAMES],
     ),
-    ("interface", edit("class MultiHeadAttention(", "class MHA(")),
-    ("interface", edit(f"return {OUT}", f"return {OUT}, None")),
-    ("interface", edit("num_heads: int, dropout: float = 0.0", "dropout: float, num_heads: int")),
+    Mutant("interface", "class MHA(", replacing="class MultiHeadAttention("),
+    Mutant("interface", f"return {OUT}, None", replacing=f"return {OUT}"),
+    Mutant(
+        "interface",
+        "dropout: float, num_heads: int",
+        replacing="num_heads: int, dropout: float = 0.0",
+    ),
     head.renamed(
         f"{SIZES}, {head.OPTIONS}",
         "block_size: int, n_head: int, p: float = 0.0, bias: bool = False",
     ),
     *head.Runs.SIGNATURES,
-    ("hard_coded_dtype", edit("scores.softmax(dim=-1)", "scores.float().softmax(dim=-1)")),
+    Mutant(
+        "hard_coded_dtype", "scores.float().softmax(dim=-1)", replacing="scores.softmax(dim=-1)"
+    ),
     KEYS_NOT_TRANSPOSED,
     *SCORES_WRONG_SOURCE,
-    ("heads_not_joined", edit(".contiguous().view(B, T, self.num_heads * self.head_dim)", "")),
+    Mutant(
+        "heads_not_joined", "", replacing=".contiguous().view(B, T, self.num_heads * self.head_dim)"
+    ),
     # as after step 2
-    ("heads_not_joined", edit("context = (weights @ v).transpose(1, 2)", "return weights @ v")),
+    Mutant(
+        "heads_not_joined",
+        "return weights @ v",
+        replacing="context = (weights @ v).transpose(1, 2)",
+    ),
     dropped_in_place("self.dropout"),
     values_transposed(),
     *added_mask_kept(HIDING, "self.future[:T, :T]"),

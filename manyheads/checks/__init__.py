@@ -1,4 +1,4 @@
-"""The names that authors of checks and mutants import: `check`, the asserts, `edit` and others.
+"""The names that authors of checks and mutants import: `check`, the asserts, `Mutant` and others.
 
 The other modules of this package define how calls are put to an implementation and how its answers
 are compared.
@@ -24,7 +24,7 @@ from .asserts import (
 )
 from .conditions import Condition
 from .contract import function_contract
-from .hidden_check import Evidence, Layer, Number, check, edit
+from .hidden_check import Evidence, Layer, Mutant, Number, check, edit
 from .positions import assert_moved_from, changed_positions
 from .runner import ImplementationModule
 
@@ -35,6 +35,7 @@ __all__ = [
     "Evidence",
     "ImplementationModule",
     "Layer",
+    "Mutant",
     "Number",
     "StandIn",
     "agrees",

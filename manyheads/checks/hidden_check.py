@@ -18,7 +18,7 @@ import math
 import random
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from enum import IntEnum
 from functools import lru_cache
 from math import isfinite
@@ -292,17 +292,44 @@ def _offset(source: str, old: str) -> int:
 
 
 def edit(old: str, new: str, more_changes: Mapping[str, str] | None = None) -> Edit:
-    """Return an edit of the reference, for MUTANTS.
-
-    Example: `("scale_missing", edit("/ math.sqrt(head_dim)", ""))`
+    """Return an edit of the reference, for a row `(id, edit)` of MUTANTS or of FAMILIES.
 
     Args:
-        old: a text of the solution file, including blanks. It must occur exactly once, in the file
-            or between the solution's marks.
+        old: a text of the solution file, as for `Mutant`.
         new: its replacement in the mutant.
         more_changes: further replacements of the same fault.
     """
     return Edit({old: new, **(more_changes or {})})
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """A wrong attempt, for MUTANTS: a change of the reference, and the misconception behind it.
+
+    Example: `Mutant("scale_missing", "", replacing="/ math.sqrt(head_dim)")`
+
+    Each text of the solution file, including blanks, must occur exactly once, in the file or
+    between the solution's marks.
+
+    Attributes:
+        id: the misconception.
+        new: the new text. If a fault changes several texts, a dict with the new text for each.
+        replacing: the text of the solution file that `new` replaces, unless `new` is a dict.
+        variant: arguments for the bank's `make`, if no edit can express the mutant.
+    """
+
+    id: str
+    new: str | Mapping[str, str] = ""
+    _: KW_ONLY
+    replacing: str = ""
+    variant: Mapping[str, object] | None = None
+
+    @property
+    def change(self) -> Edit | Mapping[str, object]:
+        """The edit of the reference, or the arguments of `make`."""
+        if self.variant is not None:
+            return self.variant
+        return Edit({self.replacing: self.new} if isinstance(self.new, str) else self.new)
 
 
 @dataclass(frozen=True)

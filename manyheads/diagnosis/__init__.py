@@ -54,6 +54,6 @@ Fault dictionaries: Abramovici, Breuer and Friedman, Digital Systems Testing and
 Lipton and Sayward, 1978; Jia and Harman, 2011. Metamorphic relations: Chen et al., 1998.
 """
 
-from .bank import Bank, MisconceptionText, Mutant, load_bank
+from .bank import Bank, BuiltMutant, MisconceptionText, load_bank
 
-__all__ = ["Bank", "MisconceptionText", "Mutant", "load_bank"]
+__all__ = ["Bank", "BuiltMutant", "MisconceptionText", "load_bank"]

@@ -18,7 +18,7 @@ import yaml
 from pydantic import AfterValidator, BaseModel, ConfigDict, RootModel, ValidationError
 from torch import Tensor
 
-from ..checks.hidden_check import Edit, EditError
+from ..checks.hidden_check import Edit, EditError, Mutant
 from ..checks.runner import BrokenReference, namespace_of, namespace_of_source
 from ..course import CourseError, Exercise
 from ..course.model import read_model
@@ -182,8 +182,8 @@ class MisconceptionText(BaseModel):
 
 
 @dataclass(frozen=True, eq=False)
-class Mutant:
-    """A wrong attempt that a change of the reference makes.
+class BuiltMutant:
+    """A mutant with the code that its change of the reference makes.
 
     Attributes:
         id: the misconception.
@@ -216,29 +216,46 @@ class Bank:
     """
 
     make: Callable[..., Namespace] | None
-    mutants: tuple[Mutant, ...]
+    mutants: tuple[BuiltMutant, ...]
     texts: Mapping[str, MisconceptionText]
     reference: tuple[Path, str] = field(default=(Path(), ""), repr=False, compare=False)
     parametric_mutants: tuple[ParametricMutant, ...] = ()
 
-    def combine(self, first: Mutant, second: Mutant) -> Namespace | None:
+    def combine(self, first: BuiltMutant, second: BuiltMutant) -> Namespace | None:
         """Return an attempt with the changes of both mutants, or None if they do not combine.
 
-        They do not if both change the same text or argument, if only one of the mutants is an edit,
-        or if the text with both edits cannot be made or imported.
+        Two edits do not combine if they overlap, and two variants not if both change the same
+        argument. An edit and a variant never combine. The result is also None if the text with both
+        edits cannot be imported.
         """
-        if first.faults.keys() & second.faults.keys():
-            return None
         if isinstance(first.change, Edit) and isinstance(second.change, Edit):
             path, source = self.reference
+            edited = with_both_edits(source, first.change, second.change)
             try:
-                return namespace_of_source(second.change.apply(first.change.apply(source)), path)
-            # each edit runs on its own, but not both together
-            except (EditError, BrokenReference):
+                return None if edited is None else namespace_of_source(edited, path)
+            except BrokenReference:  # each edit runs on its own, but not both together
                 return None
         if isinstance(first.change, Edit) or isinstance(second.change, Edit) or self.make is None:
             return None
+        if first.change.keys() & second.change.keys():
+            return None
         return self.make(**first.change, **second.change)
+
+
+def with_both_edits(source: str, edit_a: Edit, edit_b: Edit) -> str | None:
+    """Return the source with two edits, or None if they change the same text.
+
+    One edit may keep the text that the other one changes, as it does if it inserts a line. Then the
+    order matters, so both orders are tried.
+    """
+    if edit_a.changes.keys() & edit_b.changes.keys():
+        return None
+    for earlier, later in ((edit_a, edit_b), (edit_b, edit_a)):
+        try:
+            return later.apply(earlier.apply(source))
+        except EditError:
+            continue
+    return None
 
 
 @lru_cache(maxsize=64)
@@ -268,16 +285,22 @@ def load_bank(exercise: Exercise) -> Bank:
 
 
 # For each table the form of a row, and the number of its values
-_ROWS = {"MUTANTS": ("an id and an edit", 2), "FAMILIES": ("an id, a function, and two limits", 3)}
+_ROWS = {
+    "MUTANTS": ("a Mutant, or a tuple of an id and an edit", 2),
+    "FAMILIES": ("a tuple of an id, a function, and two limits", 3),
+}
 
 
 def _row_of(exercise: Exercise, table: str, index: int, row: object) -> tuple[Any, ...]:
-    """Return a row of MUTANTS or FAMILIES.
+    """Return a row of MUTANTS or FAMILIES; for a `Mutant`, its id and its change.
+
 
     Raises CourseError, with the row's number in the table, if it is no tuple of the right length,
     or if its id or a mutant's change has another type.
     """
     form, length = _ROWS[table]
+    if isinstance(row, Mutant) and table == "MUTANTS":
+        row = (row.id, row.change)
     if (
         isinstance(row, tuple)
         and len(row) == length
@@ -287,10 +310,13 @@ def _row_of(exercise: Exercise, table: str, index: int, row: object) -> tuple[An
         return row
     excerpt = repr(row)[:60]  # a source text in it may be long
     problem = (
-        f"{exercise.misconceptions}: row {index + 1} of {table} is {excerpt}, and should be a "
-        f"tuple of {form}"
+        f"{exercise.misconceptions}: row {index + 1} of {table} is {excerpt}, and should be {form}"
     )
     raise CourseError(f"{problem}. Next: mend that row, then course verify {exercise.id}")
+
+
+def _change_of(mutant: Mutant | Edit | Mapping[str, object]) -> Edit | Mapping[str, object]:
+    return mutant.change if isinstance(mutant, Mutant) else mutant
 
 
 def _parametric_mutants(
@@ -308,8 +334,8 @@ def _parametric_mutants(
     parametric_mutants = []
     for index, row in enumerate(listed):
         id_, change, (low, high) = _row_of(exercise, "FAMILIES", index, row)
-        if isinstance(change(low), Edit):
-            knobs = partial(lambda change, number: {"edit": change(number)}, change)
+        if isinstance(_change_of(change(low)), Edit):
+            knobs = partial(lambda change, number: {"edit": _change_of(change(number))}, change)
             make_edited = partial(_edited_namespace, exercise, id_, source)
             parametric_mutants.append(ParametricMutant(id_, knobs, low, high, make_edited))
         elif bank.make is None:
@@ -325,7 +351,7 @@ def _parametric_mutants(
 
 def _mutant(
     exercise: Exercise, bank: Bank, id_: str, change: Edit | Mapping[str, object]
-) -> Mutant:
+) -> BuiltMutant:
     """Return the mutant of a row of MUTANTS.
 
     Raises CourseError if `make` is missing or raises, or if the edit cannot be made or its text
@@ -340,7 +366,7 @@ def _mutant(
                 f"{again}"
             )
         try:
-            return Mutant(id_, change, bank.make(**change))
+            return BuiltMutant(id_, change, bank.make(**change))
         except Exception as error:
             knobs = ", ".join(f"{name}={value!r}" for name, value in change.items())
             problem = f"make({knobs}) raises {type(error).__name__}: {error}"
@@ -354,7 +380,7 @@ def _mutant(
             f"{path}: {id_} edits {reference.name}: {error}. Next: copy the text from there, with "
             f"more of its line, {again}"
         ) from None
-    return Mutant(id_, change, _edited_namespace(exercise, id_, source, change), edited)
+    return BuiltMutant(id_, change, _edited_namespace(exercise, id_, source, change), edited)
 
 
 def _edited_namespace(exercise: Exercise, id_: str, source: str, edit: Edit) -> Namespace:

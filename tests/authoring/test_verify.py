@@ -67,6 +67,7 @@ YAML = "course.yaml"
 SOLUTION = "solutions/averages/01_running_mean.py"
 CHECKS = "grader/checks/test_running_mean.py"
 BANK = "grader/misconceptions/running_mean.py"
+COUNTS_ALL = 'Mutant("counts_all", "len(x)", replacing=COUNTS)'  # the first mutant of the bank
 TEXTS = "grader/texts.yaml"
 RECORDING = "exercises/averages/fingerprints/01_running_mean.safetensors"
 STUB_FILE = "exercises/averages/01_running_mean.py"
@@ -209,7 +210,7 @@ TANGLED = """\
             edit(
                 BANK,
                 "MUTANTS = (\n",
-                'MUTANTS = (("counts_all", edit(COUNTS, "2 * len(x)")),)\nMORE = (\n',
+                'MUTANTS = (Mutant("counts_all", "2 * len(x)", replacing=COUNTS),)\nMORE = (\n',
             ),
             {RELEASED: [RECORDING]},
             id="a bank that lost mutants after it was recorded",
@@ -432,7 +433,7 @@ def test_a_fault_breaks_its_claim_and_no_other(lines_of, tiny_copy, fault, claim
             edit(
                 BANK,
                 "MUTANTS = (\n",
-                'MUTANTS = (\n    ("counts_all", edit("return x", "return  x")),\n',
+                'MUTANTS = (\n    Mutant("counts_all", "return  x", replacing="return x"),\n',
             ),
             {
                 CAUGHT: ["counts_all (return x='return  x') passes every check"],
@@ -441,7 +442,7 @@ def test_a_fault_breaks_its_claim_and_no_other(lines_of, tiny_copy, fault, claim
             id="a mutant that is right",
         ),
         pytest.param(
-            edit(BANK, '("empty_unchecked", edit(', '("only_last", edit('),
+            edit(BANK, 'Mutant("empty_unchecked", ', 'Mutant("only_last", '),
             {
                 NAMED: [
                     (
@@ -455,7 +456,7 @@ def test_a_fault_breaks_its_claim_and_no_other(lines_of, tiny_copy, fault, claim
         pytest.param(
             edit(
                 BANK,
-                '    ("only_last", edit(f"x.cumsum(0) / {COUNTS}", "x.mean().view(1)")),\n',
+                '    Mutant("only_last", "x.mean().view(1)", replacing=f"{SUMS} / {COUNTS}"),\n',
                 "",
             ),
             {USED: ["shape is failed by no mutant"]},
@@ -662,17 +663,15 @@ def assert_broken(lines: list[Line], expected: dict[str, list[str]]) -> None:
             id="a wrong attempt that is no Python",
         ),
         pytest.param(
-            edit(BANK, '("counts_all", edit(COUNTS, "len(x)"))', 'edit(COUNTS, "len(x)")'),
+            edit(BANK, COUNTS_ALL, "COUNTS"),
             CourseError,
-            "row 1 of MUTANTS is Edit(",
-            id="an edit without an id",
+            "row 1 of MUTANTS is 'torch.arange(",
+            id="a mutant that is a text",
         ),
         pytest.param(
-            edit(
-                BANK, '("counts_all", edit(COUNTS, "len(x)"))', '("counts_all", COUNTS, "len(x)")'
-            ),
+            edit(BANK, COUNTS_ALL, '("counts_all", COUNTS, "len(x)")'),
             CourseError,
-            "and should be a tuple of an id and an edit. Next: mend that row",
+            "should be a Mutant, or a tuple of an id and an edit. Next: mend that row",
             id="a mutant of three parts",
         ),
         pytest.param(
@@ -685,13 +684,13 @@ def assert_broken(lines: list[Line], expected: dict[str, list[str]]) -> None:
             id="a family without limits",
         ),
         pytest.param(
-            edit(BANK, 'edit(COUNTS, "len(x)")', "edit(COUNTS)"),
+            edit(BANK, COUNTS_ALL, "Mutant(replacing=COUNTS)"),
             BrokenReference,
             (
-                f"{BANK}:8: TypeError: edit() missing 1 required positional argument: 'new'. "
-                "Next: mend that line"
+                f"{BANK}:9: TypeError: Mutant.__init__() missing 1 required positional argument: "
+                "'id'. Next: mend that line"
             ),
-            id="an edit of one text",
+            id="a mutant without an id",
         ),
         pytest.param(
             edit(
@@ -754,19 +753,19 @@ def assert_broken(lines: list[Line], expected: dict[str, list[str]]) -> None:
             id="a bank without mutants",
         ),
         pytest.param(
-            edit(BANK, "edit(COUNTS, ", "edit('x', "),
+            edit(BANK, "replacing=COUNTS", "replacing='x'"),
             CourseError,
             " times, and an edit needs it exactly once. Next: copy the text from there",
             id="an edit of what stands there more than once",
         ),
         pytest.param(
-            edit(BANK, 'edit(COUNTS, "len(x)")', '{"count": "all"}'),
+            edit(BANK, COUNTS_ALL, 'Mutant("counts_all", variant={"count": "all"})'),
             CourseError,
             "a function make(**knobs) is needed",
             id="knobs without make",
         ),
         pytest.param(
-            edit(BANK, 'edit(COUNTS, "len(x)")', 'edit(COUNTS, "len(x")'),
+            edit(BANK, '"len(x)"', '"len(x"'),
             CourseError,
             (
                 "running_mean.py: the mutant counts_all: 01_running_mean.py with its edit (line "
@@ -776,7 +775,11 @@ def assert_broken(lines: list[Line], expected: dict[str, list[str]]) -> None:
             id="a mutant that is no Python",
         ),
         pytest.param(
-            edit(BANK, 'edit(COUNTS, "len(x)")', 'edit("import torch\\n", "import torhc\\n")'),
+            edit(
+                BANK,
+                COUNTS_ALL,
+                'Mutant("counts_all", "import torhc\\n", replacing="import torch\\n")',
+            ),
             CourseError,
             (
                 "the mutant counts_all: 01_running_mean.py with its edit (line 7: 'import torhc') "
@@ -791,9 +794,9 @@ def assert_broken(lines: list[Line], expected: dict[str, list[str]]) -> None:
             id="a knob that make has not",
         ),
         pytest.param(
-            edit(BANK, "import edit", "import edti"),
+            edit(BANK, "import Mutant", "import Mutnat"),
             BrokenReference,
-            "edti",
+            "Mutnat",
             id="a bank that fails",
         ),
         pytest.param(
@@ -853,8 +856,8 @@ ENDLESS = "    while True:\n        pass\n"
         pytest.param(
             edit(
                 BANK,
-                'edit("return x.", "return x.detach().")',
-                'edit("return x.", "while len(x):\\n        x = x + 1\\n    return x.")',
+                '"return x.detach()."',
+                '"while len(x):\\n        x = x + 1\\n    return x."',
             ),
             "the mutant gradient_cut does not end: it still computes on line 2",
             id="mutant",
@@ -901,8 +904,8 @@ def test_equal(attempt, reference):
     assert_matches(attempt.call("running_mean", x), reference.call("running_mean", x))
 '''
 FOR_EQUAL_NUMBERS = """(
-    ("all_equal", edit("return x.", "if len(x) > 1 and (x == x[0]).all():\\n        return x + \
-1\\n    return x.")),
+    Mutant("all_equal", "if len(x) > 1 and (x == x[0]).all():\\n        return x + \
+1\\n    return x.", replacing="return x."),
 """
 
 

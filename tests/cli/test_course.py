@@ -392,7 +392,7 @@ def test_what_a_mutant_warns_of_is_not_printed_as_the_references(
     )
     make.replace(solution, "import torch\n", "import numpy\nimport torch\n")
     make.replace(
-        bank, 'edit(COUNTS, "len(x)")', 'edit(COUNTS, "len(x)", {"array([1.0])": "array([0.0])"})'
+        bank, '"len(x)", replacing=COUNTS', '{COUNTS: "len(x)", "array([1.0])": "array([0.0])"}'
     )
     completed = run_course("release", cwd=tiny_copy)
     assert (completed.returncode, "Warning" in completed.stderr) == (0, False), completed.stderr

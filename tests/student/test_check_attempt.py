@@ -15,7 +15,7 @@ from manyheads.box.connection import Box
 from manyheads.box.worker.messages import Build, Call, Raised, Reply
 from manyheads.checks.runner import LocalRecordingRunner, namespace_of
 from manyheads.course import Assignment, Course, CourseError, Exercise
-from manyheads.diagnosis import Mutant, load_bank
+from manyheads.diagnosis import BuiltMutant, load_bank
 from manyheads.diagnosis.fault_dictionary import FaultDictionary
 from manyheads.diagnosis.fingerprint import ReplyFingerprint, comparable_fingerprint
 from manyheads.diagnosis.recording_file import read, save
@@ -37,7 +37,7 @@ def recording() -> FaultDictionary:
 
 
 @pytest.fixture
-def mutants(tiny: Course, running_mean: Exercise) -> tuple[Mutant, ...]:
+def mutants(tiny: Course, running_mean: Exercise) -> tuple[BuiltMutant, ...]:
     return load_bank(running_mean).mutants
 
 

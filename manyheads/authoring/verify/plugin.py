@@ -25,7 +25,7 @@ from ...box.connection import Box
 from ...box.level_and_device import Level
 from ...course import Exercise, load_course
 from ...course_fault import CourseFault
-from ...diagnosis import Mutant, load_bank
+from ...diagnosis import BuiltMutant, load_bank
 from ...diagnosis.recording_file import current
 from ...judge.grade_submission import Judge, Settings
 from ...judge.run_hidden_checks import Catalogue
@@ -123,16 +123,16 @@ def _sample(verified: Verified, exercise: Exercise, cases: Sequence[object]) -> 
     return random.Random(exercise.id).sample(cases, len(cases))[: verified.pairs]
 
 
-def _pairs(exercise: Exercise) -> list[tuple[Mutant, Mutant]]:
+def _pairs(exercise: Exercise) -> list[tuple[BuiltMutant, BuiltMutant]]:
     pairs = itertools.combinations(load_bank(exercise).mutants, 2)
     return [(a, b) for a, b in pairs if a.id != b.id and not a.faults.keys() & b.faults.keys()]
 
 
-def _modules(exercise: Exercise) -> list[Mutant]:
+def _modules(exercise: Exercise) -> list[BuiltMutant]:
     return [mutant for mutant in load_bank(exercise).mutants if _has_class(mutant)]
 
 
-def _has_class(mutant: Mutant) -> bool:
+def _has_class(mutant: BuiltMutant) -> bool:
     return any(isinstance(value, type) for value in mutant.namespace.values())
 
 

@@ -13,7 +13,7 @@ import pytest
 import torch
 from torch import nn
 
-from ...diagnosis import Mutant
+from ...diagnosis import BuiltMutant
 from ...diagnosis.bank import ParametricMutant
 from .plugin import Report
 from .wrong_programs import Trials
@@ -25,7 +25,7 @@ UNFINISHED_SHARE = 0.9
 
 
 @claim("let a check in {checks} ask for more, or take the mutant out")
-def test_caught(trials: Trials, mutant: Mutant) -> None:
+def test_caught(trials: Trials, mutant: BuiltMutant) -> None:
     """Every mutant fails a check."""
     assert trials.failed(mutant), f"{_label(mutant)} passes every check"
 
@@ -39,7 +39,7 @@ def test_used(trials: Trials, report: Report) -> None:
 
 
 @claim("give both one id in {misconceptions}, or let a check tell them apart")
-def test_named(trials: Trials, mutant: Mutant) -> None:
+def test_named(trials: Trials, mutant: BuiltMutant) -> None:
     """Every mutant that answers is named first."""
     mutant_report = trials.alone(mutant)
     if mutant_report.stops:
@@ -59,7 +59,7 @@ def test_named(trials: Trials, mutant: Mutant) -> None:
 
 
 @claim("course release {id}", share=VERDICT_SHARE)
-def test_verdicts(trials: Trials, mutant: Mutant, report: Report) -> None:
+def test_verdicts(trials: Trials, mutant: BuiltMutant, report: Report) -> None:
     """Every visible check gives the hidden check's verdict."""
     # no visible check replaces a condition
     failed, unmet = trials.failed(mutant), trials.failed(mutant, "2")
@@ -76,7 +76,7 @@ def test_verdicts(trials: Trials, mutant: Mutant, report: Report) -> None:
 
 
 @claim("let a check tell these pairs from others", share=PAIR_SHARE)
-def test_pairs(trials: Trials, pair: tuple[Mutant, Mutant]) -> None:
+def test_pairs(trials: Trials, pair: tuple[BuiltMutant, BuiltMutant]) -> None:
     """Both faults of a pair are named."""
     first, second = pair
     namespace = trials.bank.combine(first, second)
@@ -105,7 +105,7 @@ def test_numbers(trials: Trials, number: tuple[ParametricMutant, dict[str, objec
 
 
 @claim("let a check that asks one function alone tell these from others", share=UNFINISHED_SHARE)
-def test_unfinished(trials: Trials, some_mutant: Mutant, report: Report) -> None:
+def test_unfinished(trials: Trials, some_mutant: BuiltMutant, report: Report) -> None:
     """A mistake keeps its name while later functions are stubs."""
     cases = [
         (name, trials.mutant_report({**some_mutant.namespace, **stubs}), reference)
@@ -129,7 +129,7 @@ def test_unfinished(trials: Trials, some_mutant: Mutant, report: Report) -> None
 
 
 @claim("let no check compare weights that nobody gave, then course verify {id}")
-def test_weights(trials: Trials, module_mutant: Mutant) -> None:
+def test_weights(trials: Trials, module_mutant: BuiltMutant) -> None:
     """Every mutant has the same names if its layers begin with other weights."""
     default_names, begin = trials.alone(module_mutant).names, nn.Linear.reset_parameters
     with mock.patch.object(
@@ -144,7 +144,7 @@ def test_weights(trials: Trials, module_mutant: Mutant) -> None:
         )
 
 
-def _why_unnamed(trials: Trials, mutant: Mutant) -> str:
+def _why_unnamed(trials: Trials, mutant: BuiltMutant) -> str:
     calls = trials.by_rounding(mutant)
     if not calls:
         return ""
@@ -159,5 +159,5 @@ def _why_unnamed(trials: Trials, mutant: Mutant) -> str:
     )
 
 
-def _label(mutant: Mutant) -> str:
+def _label(mutant: BuiltMutant) -> str:
     return f"{mutant.id} ({', '.join(f'{k}={v!r}' for k, v in mutant.faults.items())})"

@@ -18,7 +18,7 @@ from ...box.connection import Box
 from ...checks.hidden_check import CheckOutcome
 from ...checks.runner import Exchange, LocalRecordingRunner, target_of
 from ...course import Course, Exercise
-from ...diagnosis import Mutant, load_bank
+from ...diagnosis import BuiltMutant, load_bank
 from ...diagnosis.bank import Namespace
 from ...diagnosis.recording_file import read
 from ...judge.grade_submission import Judge, Settings
@@ -81,7 +81,7 @@ class Trials:
         self._rows = dict(zip(map(id, self.bank.mutants), rows, strict=True))
         self._alone: dict[object, MutantReport] = {}
 
-    def failed(self, mutant: Mutant, how: str = "12") -> list[str]:
+    def failed(self, mutant: BuiltMutant, how: str = "12") -> list[str]:
         """Return the recorded hidden checks that a mutant fails.
 
         Args:
@@ -94,7 +94,7 @@ class Trials:
             if end in how
         ]
 
-    def by_rounding(self, mutant: Mutant) -> list[int]:
+    def by_rounding(self, mutant: BuiltMutant) -> list[int]:
         """Return the calls with replies that rounding may decide.
 
         Return none if the mutant also differs from the reference in another call.
@@ -104,7 +104,7 @@ class Trials:
             return []
         return [i for i, reply_index in enumerate(recorded.answers) if reply_index is None]
 
-    def alone(self, mutant: Mutant) -> MutantReport:
+    def alone(self, mutant: BuiltMutant) -> MutantReport:
         """Return the report about a mutant.
 
         Mutants with the same misconception and the same recorded replies share one report.
@@ -128,7 +128,7 @@ class Trials:
         outcomes = replies.outcomes()
         return MutantReport(findings, outcomes, diagnosis.answers, attempt.transcript)
 
-    def suspects(self, mutant: Mutant) -> Iterator[str]:
+    def suspects(self, mutant: BuiltMutant) -> Iterator[str]:
         """Yield for each check that a mutant fails the misconception that it shows, or ""."""
         for check in self.failed(mutant):
             attempt, id_ = LocalRecordingRunner(mutant.namespace), self.exercise.id
@@ -138,7 +138,7 @@ class Trials:
             yield outcomes[0].suspect
 
     def simpler(
-        self, pair: tuple[Mutant, Mutant], mutant_report: MutantReport
+        self, pair: tuple[BuiltMutant, BuiltMutant], mutant_report: MutantReport
     ) -> Iterator[set[str]]:
         """Yield the names of pairs with fewer changes and the same replies as this pair.
 

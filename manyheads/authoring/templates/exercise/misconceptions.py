@@ -1,9 +1,11 @@
-"""Wrong attempts at @@id, each an edit of the reference: a text that stands there once, and what stands there instead."""
+"""Wrong attempts at @@id: each replaces a text that occurs once in the reference by another one."""
 
-from manyheads.checks import edit
+from manyheads.checks import Mutant
+
+DOUBLED = "return 2 * x"
 
 MUTANTS = (
     # FILL: the mistakes that your students make, likely ones first; their words are in grader/texts.yaml
-    ("@@{id}_unchanged", edit("return 2 * x", "return 1 * x")),
-    ("@@{id}_too_short", edit("return 2 * x", "return (2 * x)[1:]")),
+    Mutant("@@{id}_unchanged", "return 1 * x", replacing=DOUBLED),
+    Mutant("@@{id}_too_short", "return (2 * x)[1:]", replacing=DOUBLED),
 )
