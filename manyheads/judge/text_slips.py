@@ -233,8 +233,9 @@ def _append_in_inner_loop(nodes: Sequence[ast.AST]) -> str:
 
 
 def _start_below_zero(nodes: Sequence[ast.AST]) -> str:
-    """Return which slice starts at a difference of variables; "" if none does."""
-    for node in nodes:
+    """Return which slice of a loop starts at a difference of variables; "" if none does."""
+    loops = islice((node for node in nodes if isinstance(node, _LOOPS)), MAX_BLOCKS)
+    for node in chain.from_iterable(map(ast.walk, loops)):
         match node:
             case ast.Slice(ast.BinOp() as start, _) if not any(
                 isinstance(n, ast.Call) for n in ast.walk(start)

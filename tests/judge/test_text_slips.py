@@ -63,12 +63,13 @@ def slip(body: str, evidence: str = VALUES) -> str:
             "def inner():\n    return y\ny = a(x)\nreturn inner()", "", id="read in a function"
         ),
         pytest.param(
-            "m[i, i - w + 1 : i + 1] = 1\nreturn m",
-            "Can `i - w + 1` on line 5 be below 0?",
+            "for i in x:\n    m[i, i - w + 1 : i + 1] = 1\nreturn m",
+            "Can `i - w + 1` on line 6 be below 0?",
             id="a start that may be negative",
         ),
-        pytest.param("return m[max(0, i - w) : i]", "", id="a start that is bounded"),
-        pytest.param("return m[i * 2 : i]", "", id="a start without a difference"),
+        pytest.param("for i in x:\n    m[max(0, i - w) : i] = 1", "", id="a start that is bounded"),
+        pytest.param("for i in x:\n    m[i * 2 : i] = 1", "", id="a start without a difference"),
+        pytest.param("return m[total - T :]", "", id="a start outside of loops"),
     ],
 )
 def test_a_slip_is_read_in_the_text(body: str, says: str) -> None:
@@ -84,7 +85,7 @@ def test_a_list_that_grows_in_the_inner_loop_is_named_if_the_shape_is_wrong() ->
 
 
 def test_a_start_counts_only_if_numbers_are_wrong() -> None:
-    assert slip("return m[i - w : i]", SHAPE) == ""
+    assert slip("for i in x:\n    m[i - w : i] = 1", SHAPE) == ""
 
 
 LONG = {
