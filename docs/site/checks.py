@@ -65,6 +65,7 @@ OTHERS = [
     "check",
     "edit",
     "function_contract",
+    "module_contract",
     "moved",
 ]
 

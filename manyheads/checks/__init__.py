@@ -23,7 +23,7 @@ from .asserts import (
     moved,
 )
 from .conditions import Condition
-from .contract import function_contract
+from .contract import function_contract, module_contract
 from .hidden_check import Evidence, Layer, Number, check, edit
 from .positions import assert_moved_from, changed_positions
 from .runner import ImplementationModule
@@ -54,5 +54,6 @@ __all__ = [
     "edit",
     "expect",
     "function_contract",
+    "module_contract",
     "moved",
 ]

@@ -1,6 +1,8 @@
-"""The general requirements of a function: its gradients, dtype and device, unchanged arguments.
+"""The general requirements of functions and modules: gradients, dtype, device and others.
 
-`function_contract` turns them into checks, which a file of checks lists under the name CONTRACT.
+`function_contract` and `module_contract` turn them into checks, which a file of checks lists under
+the name CONTRACT. The requirements of functions are defined here. Those of modules are methods of
+the object that describes the module, because they depend on its parameters and its constructor.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from ..box.worker.messages import DeviceArgument, StandIn
 from .answer import Answer
 from .asserts import agrees, assert_shape, assert_tensor, assert_unmutated, expect
 from .gradients import expect_gradients, is_cut_in_part
-from .hidden_check import CheckFailed, Draw, check
+from .hidden_check import CheckFailed, Draw, Mark, check
 from .runner import Implementation
 
 CONTRACT = "CONTRACT"  # the name of the list in a file of checks
@@ -57,6 +59,46 @@ def function_contract(
         title, hint = ("", word) if isinstance(word, str) else word
         checks.append(_check_of(REQUIREMENTS[name], arguments, points, title, hint))
     return checks
+
+
+def module_contract(module: object, **requirements: Words) -> list[Callable[..., None]]:
+    """Return a check for each general requirement of a module.
+
+    A requirement is a method of the object that describes the module. `check` marks it, and it is
+    called with `attempt`, `reference` and `draw`:
+
+        class Norm:
+            @check(points=0.25, layer="hygiene", hint="Which device is x on?")
+            def moves(self, attempt, reference, draw):
+                \"\"\"works where .to(device) has put it\"\"\"
+
+    Example: `CONTRACT = module_contract(Norm(), gradients="", moves="Register a buffer.")`
+
+    Args:
+        module: the object that describes the module.
+        requirements: the requirements in the order of the checks, each with its hint, or with the
+            sentence that the student reads and the hint. "" leaves the text of the method as it is,
+            except that the hint of a pair always counts.
+    """
+    checks = []
+    for name, word in requirements.items():
+        method = getattr(module, name)
+        mark: Mark = method.pytestmark[0].args[0]
+        title, hint = ("", word or mark.hint) if isinstance(word, str) else word
+        checks.append(_named(method, name, title or method.__doc__, replace(mark, hint=hint)))
+    return checks
+
+
+def _named(method: Callable[..., None], name: str, title: str, mark: Mark) -> Callable[..., None]:
+    """Return a method as a check with this name, sentence and mark."""
+
+    def judge(attempt: Implementation, reference: Implementation, draw: Draw) -> None:
+        method(attempt, reference, draw)
+
+    judge.__name__ = f"test_{name}"
+    judge.__doc__ = title
+    marked: Callable[..., None] = check(**vars(mark))(judge)
+    return marked
 
 
 @dataclass(frozen=True)
