@@ -28,44 +28,12 @@ from manyheads.checks.repeated_calls import (
     judge_modes_again,
     moved_after_a_call,
 )
+from manyheads.checks.sizes import Sizes, changed
 
 from . import _layers as layer
 
 DEEP = 44.0  # scores can lie this far below 0: the number that hides a key must lie deeper
 ONE_PATH = {"": {}}
-
-
-class Sizes:
-    """Draws sizes that differ pairwise, so that no two axes can be mixed up unseen.
-
-    None of the sizes is usual in lessons, so a hard-coded size shows in every check. The large
-    sizes are larger than students try by hand.
-
-    Args:
-        choices: as `draw.sizes` takes them, or a function of the sizes before it and of draw.
-    """
-
-    def __init__(self, **choices):
-        self.choices = {name: choice for name, choice in choices.items() if not callable(choice)}
-        self.following = {name: choice for name, choice in choices.items() if callable(choice)}
-
-    def __call__(self, draw, **fixed):
-        """Return the sizes by name.
-
-        Args:
-            fixed: sizes that are not drawn. The sizes that follow from them change with them.
-        """
-        while True:
-            s = self.changed(draw.sizes(**self.choices), draw)
-            if len({*vars(s).values()}) == len(vars(s)):
-                return self.changed(s, draw, **fixed) if fixed else s
-
-    def changed(self, s, draw=None, **sizes):
-        """Return the same sizes, except for these and for those that follow from them."""
-        s = changed(s, **sizes)
-        for name, rule in self.following.items():
-            setattr(s, name, rule(s, draw))
-        return s
 
 
 def joined(s, _=None):
@@ -307,11 +275,6 @@ class Layers:
         )
 
 
-def changed(s, **sizes):
-    """Return the same sizes, except for these."""
-    return SimpleNamespace(**{**vars(s), **sizes})
-
-
 def on(path, evidence):
     """Return the evidence, with the name of the path in front if there are two paths."""
     return f"{path}: {evidence}" if path else evidence
@@ -548,7 +511,7 @@ def dtype_and_argument(subject, attempt, reference, draw):
 
 
 def expect_dtype_kept(subject, attempt, s, weights, inputs):
-    """Fail unless the answer has the dtype of the input, which stays as it was.
+    """Fail unless the answer has the dtype of the input, and the input is unchanged.
 
     Returns the answers on the last path.
     """

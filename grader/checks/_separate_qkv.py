@@ -1,4 +1,4 @@
-"""Causal attention with W_query, W_key and W_value: what its two exercises check alike.
+"""Shared checks of causal attention with W_query, W_key and W_value.
 
 `SeparateProjections` describes the module, of one head or of several, and has its general
 requirements. The functions are for checks of both files.
@@ -362,10 +362,15 @@ def answer_of_width(module, x, d_out):
     return answer.output
 
 
+def moves_of_tokens(module, x, edited, d_out):
+    """Return how far the answer for each token moves when x is edited: (B, T)."""
+    return moved(*(answer_of_width(module, tokens, d_out) for tokens in (x, edited)))
+
+
 def expect_past_kept(module, x, edited, start, d_out):
     """Fail unless answers before `start` stay when the tokens from there on are edited."""
-    baseline, after = (answer_of_width(module, tokens, d_out) for tokens in (x, edited))
-    early = (moved(baseline, after)[:, :start] > 1e-5).any(0).nonzero().flatten().tolist()
+    moves = moves_of_tokens(module, x, edited, d_out)[:, :start]
+    early = (moves > 1e-5).any(0).nonzero().flatten().tolist()
     evidence = (
         f"the tokens from position {start} on were edited, and the answers at positions {early}"
         " moved"
@@ -375,10 +380,9 @@ def expect_past_kept(module, x, edited, start, d_out):
 
 def expect_past_seen(module, x, edited, d_out):
     """Fail unless token 1 of the first sequence moves the answers from there on, and no others."""
-    baseline, after = (answer_of_width(module, tokens, d_out) for tokens in (x, edited))
-    moves = moved(baseline, after)
-    leaks = (moves[1:] > 1e-5).any()
-    expect(not leaks, "one sequence of the batch was edited, and the answers for another one moved")
+    moves = moves_of_tokens(module, x, edited, d_out)
+    evidence = "one sequence of the batch was edited, and the answers for another one moved"
+    expect(not (moves[1:] > 1e-5).any(), evidence)
     blind = [t for t in range(1, x.shape[1]) if moves[0, t] < 1e-9]
     evidence = f"the token at position 1 was edited, and the answers at positions {blind} stayed"
     expect(not blind, evidence)
@@ -391,7 +395,7 @@ def expect_hidden_for_good(module, x, edited):
 
 
 def cases_of_values(module, large_sizes, draw):
-    """Yield sizes, weights and inputs that differ in what they show.
+    """Yield several cases: sizes, weights and inputs.
 
     With as many tokens as channels of a head, a product without the transpose fits, too. There are
     two such cases, so that an attempt which needs these sizes to be equal does not look like one

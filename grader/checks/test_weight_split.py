@@ -136,9 +136,9 @@ def test_heads_apart(attempt, draw, sizes, weights):
         edited[name][rows] = draw.weights(s.hd, s.C)
     after = layer(attempt, s, edited)(x).output
     moves = moved(baseline.transpose(1, 2), after.transpose(1, 2)).amax(0)  # (d_out,)
-    own = range(rows.start, rows.stop)
-    leaks = [c for c in range(s.d_out) if c not in own and moves[c] > 1e-5]
-    unmoved = [c for c in own if moves[c] < 1e-9]
+    channels = range(rows.start, rows.stop)
+    leaks = [c for c in range(s.d_out) if c not in channels and moves[c] > 1e-5]
+    unmoved = [c for c in channels if moves[c] < 1e-9]
     of_head = (
         f"the rows of head {h} in W_query and W_key were edited (out_proj passes everything on)"
     )

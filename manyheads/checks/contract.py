@@ -77,19 +77,21 @@ def module_contract(module: object, **requirements: Words) -> list[Callable[...,
     Args:
         module: the object that describes the module.
         requirements: the requirements in the order of the checks, each with its hint, or with the
-            sentence that the student reads and the hint. "" leaves the text of the method as it is,
-            except that the hint of a pair always counts.
+            sentence that the student reads and the hint. "" means the text of the method, except
+            that a pair with the hint "" has no hint.
     """
     checks = []
     for name, word in requirements.items():
         method = getattr(module, name)
         mark: Mark = method.pytestmark[0].args[0]
         title, hint = ("", word or mark.hint) if isinstance(word, str) else word
-        checks.append(_named(method, name, title or method.__doc__, replace(mark, hint=hint)))
+        checks.append(_as_check(method, name, title or method.__doc__, replace(mark, hint=hint)))
     return checks
 
 
-def _named(method: Callable[..., None], name: str, title: str, mark: Mark) -> Callable[..., None]:
+def _as_check(
+    method: Callable[..., None], name: str, title: str, mark: Mark
+) -> Callable[..., None]:
     """Return a method as a check with this name, sentence and mark."""
 
     def judge(attempt: Implementation, reference: Implementation, draw: Draw) -> None:

@@ -1,6 +1,6 @@
 """Check that nothing of an earlier call is left in a module.
 
-`judge_again` and `judge_modes_again` compare each answer of one instance with that of a fresh one.
+`judge_again` and `judge_modes_again` compare one instance with fresh ones, call by call.
 `moved_after_a_call` moves a module to another device after it has answered once: tensors that it
 keeps from that call have to move, too.
 """
