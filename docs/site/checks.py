@@ -60,7 +60,9 @@ ASSERTS = [name for name in checks.__all__ if name.startswith(("assert_", "expec
 OTHERS = [
     "Evidence",
     "Number",
+    "Sizes",
     "agrees",
+    "changed",
     "changed_positions",
     "check",
     "edit",

@@ -11,12 +11,14 @@ from types import SimpleNamespace
 import torch
 
 from manyheads.checks import (
+    Sizes,
     agrees,
     assert_finite,
     assert_matches,
     assert_refused,
     assert_shape,
     assert_unmutated,
+    changed,
     expect,
 )
 from manyheads.checks.asserts import HALF_PRECISION, assert_near
@@ -28,7 +30,6 @@ from manyheads.checks.repeated_calls import (
     judge_modes_again,
     moved_after_a_call,
 )
-from manyheads.checks.sizes import Sizes, changed
 
 from . import _layers as layer
 

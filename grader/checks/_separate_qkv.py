@@ -15,6 +15,7 @@ from manyheads.checks import (
     assert_gradients_match,
     assert_matches,
     assert_shape,
+    changed,
     check,
     expect,
     moved,
@@ -30,7 +31,6 @@ from manyheads.checks.gradients import is_cut, weights_without_effect
 from manyheads.checks.repeated_calls import HINT, moved_after_a_call
 
 from . import _modules
-from ._modules import changed
 
 LAYERS = ("W_query", "W_key", "W_value")
 P = 0.25  # the dropout rate
@@ -64,11 +64,9 @@ class SeparateProjections(_modules.Subject):
     def shapes(self, s, bias=True, **options):
         shapes = {f"{name}.weight": (s.d_out, s.C) for name in LAYERS}
         shapes |= {f"{name}.bias": (s.d_out,) for name in LAYERS if bias}
-        return shapes | (
-            {"out_proj.weight": (s.d_out, s.d_out), "out_proj.bias": (s.d_out,)}
-            if self.several
-            else {}
-        )
+        if self.several:
+            shapes |= {"out_proj.weight": (s.d_out, s.d_out), "out_proj.bias": (s.d_out,)}
+        return shapes
 
     def module(self, implementation, s, state, *, bias=True, **options):
         return super().module(implementation, s, state, qkv_bias=bias, **options)
@@ -123,16 +121,10 @@ class SeparateProjections(_modules.Subject):
                 answer, second = (
                     self.module(attempt.asking(seed=seed), s, state)(x) for seed in (0, 1)
                 )
-                differ = (
-                    answer.raised is None
-                    and second.raised is None
-                    and not torch.equal(answer.output, second.output)
-                )
-                expect(
-                    not differ,
-                    "out_proj is made anew in every call: nothing is learnt",
-                    "params_not_registered",
-                )
+                evidence = "out_proj is made anew in every call: nothing is learnt"
+                if answer.raised is None and second.raised is None:
+                    is_same = torch.equal(answer.output, second.output)
+                    expect(is_same, evidence, "params_not_registered")
                 is_loaded = "out_proj.weight" not in answer.module.unloaded
                 hidden = actual.keys() <= expected.keys() and is_loaded
                 evidence = (
@@ -142,9 +134,7 @@ class SeparateProjections(_modules.Subject):
                 expect(not hidden, evidence, "params_not_registered")
             judge_names(actual, expected, s.block, f"qkv_bias is {bias}")
             for name, shape in expected.items():
-                strange = set(actual[name].shape) - {
-                    size for dims in expected.values() for size in dims
-                }
+                strange = {*actual[name].shape}.difference(*expected.values())
                 message = (
                     f"{name} should have shape {shape}; yours has {tuple(actual[name].shape)},"
                     " whatever is asked for"
@@ -203,12 +193,8 @@ class SeparateProjections(_modules.Subject):
         s = self.sizes(draw, nh=2) if self.several else self.sizes(draw)
 
         def asking(s):
-            return partial(
-                self.module,
-                attempt.asking(random=True),
-                s,
-                self.passing_on(self.weights(draw, s)),
-            )
+            weights = self.passing_on(self.weights(draw, s))
+            return partial(self.module, attempt.asking(random=True), s, weights)
 
         ask = asking(s)
         awake, asleep = dropped(ask, draw(1, 1, s.C))  # one token: each head has one weight
@@ -276,16 +262,10 @@ class SeparateProjections(_modules.Subject):
         state, (x,) = self.weights_and_inputs(draw, changed(s, T=s.block))
         # an attempt that fails on the CPU cannot move
         self.module(attempt, s, state)(x).must_return()
-        module, on_meta = (
-            self.module(attempt.asking(watch=True), s, state),
-            torch.empty_like(x, device="meta"),
-        )
-        judge_moved(
-            self,
-            s,
-            module.on("meta")(on_meta),
-            "and some tensor is made on, or stays on, another device",
-        )
+        module = self.module(attempt.asking(watch=True), s, state)
+        on_meta = torch.empty_like(x, device="meta")
+        evidence = "and some tensor is made on, or stays on, another device"
+        judge_moved(self, s, module.on("meta")(on_meta), evidence)
         judge_moved(self, s, module.asking(around=moved_after_a_call([x]))(on_meta), "")
 
     @check(
@@ -450,10 +430,8 @@ def parameters_of(subject, attempt, draw, s, bias):
 
 def judge_names(actual, expected, ctx, setting):
     """Fail unless the names are exactly the expected ones. The difference decides the suspect."""
-    missing, extra = (
-        [n for n in expected if n not in actual],
-        [n for n in actual if n not in expected],
-    )
+    missing = [n for n in expected if n not in actual]
+    extra = [n for n in actual if n not in expected]
     masks = [n for n in extra if actual[n].shape[-2:] == (ctx, ctx)]
     expect(
         not masks,
@@ -556,15 +534,10 @@ def judge_moved(subject, s, answer, of_fixed_device):
         of_fixed_device: the evidence of a device that is written into the code; "" if the module
             was moved after a call, because that shows no such device.
     """
-    operations, ends = (
-        answer.reply.operations,
-        {out.device for out in answer.reply.outputs} - {None},
-    )
-    if (
-        not STRANDED.search(answer.message)
-        and not (operations and operations.mixed)
-        and ends <= {"meta"}
-    ):
+    operations = answer.reply.operations
+    devices = {out.device for out in answer.reply.outputs} - {None}
+    is_mixed = STRANDED.search(answer.message) or (operations and operations.mixed)
+    if not is_mixed and devices <= {"meta"}:
         return
     facts = answer.reply.modules[0] if answer.reply.modules else None
     plain = facts and [

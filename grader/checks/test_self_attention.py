@@ -3,11 +3,10 @@
 The oracle of a head is `head_oracle` of _separate_qkv.py, because several heads have it, too.
 """
 
-from manyheads.checks import assert_finite, assert_matches, check, module_contract
+from manyheads.checks import Sizes, assert_finite, assert_matches, check, module_contract
 
 from . import _separate_qkv as shared
 from ._conditions import of_module
-from ._modules import Sizes
 
 FAMILIAR = [
     *((B, T, 10, 14) for B in (1, 2, 4, 8) for T in (2, 3, 4, 5, 6) if B != T),

@@ -4,6 +4,7 @@ import torch
 from torch.nn.functional import linear
 
 from manyheads.checks import (
+    Sizes,
     assert_finite,
     assert_matches,
     check,
@@ -14,7 +15,7 @@ from manyheads.checks import (
 
 from . import _separate_qkv as shared
 from ._conditions import of_module
-from ._modules import Sizes, joined
+from ._modules import joined
 
 HEADS = (2, 2), (2, 4), (4, 16), (2, 64), (4, 2), (8, 2), (12, 2)  # n_head and head_dim
 FAMILIAR = [

@@ -27,6 +27,7 @@ from .contract import function_contract, module_contract
 from .hidden_check import Evidence, Layer, Number, check, edit
 from .positions import assert_moved_from, changed_positions
 from .runner import ImplementationModule
+from .sizes import Sizes, changed
 
 __all__ = [
     "HALF_PRECISION",
@@ -36,6 +37,7 @@ __all__ = [
     "ImplementationModule",
     "Layer",
     "Number",
+    "Sizes",
     "StandIn",
     "agrees",
     "assert_differs",
@@ -49,6 +51,7 @@ __all__ = [
     "assert_shape",
     "assert_tensor",
     "assert_unmutated",
+    "changed",
     "changed_positions",
     "check",
     "edit",

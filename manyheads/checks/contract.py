@@ -85,21 +85,22 @@ def module_contract(module: object, **requirements: Words) -> list[Callable[...,
         method = getattr(module, name)
         mark: Mark = method.pytestmark[0].args[0]
         title, hint = ("", word or mark.hint) if isinstance(word, str) else word
-        checks.append(_as_check(method, name, title or method.__doc__, replace(mark, hint=hint)))
+        mark_of_check = vars(replace(mark, hint=hint))
+        checks.append(_as_check(method, name, title or method.__doc__, **mark_of_check))
     return checks
 
 
 def _as_check(
-    method: Callable[..., None], name: str, title: str, mark: Mark
+    requirement: Callable[..., None], name: str, title: str, **mark: Any
 ) -> Callable[..., None]:
-    """Return a method as a check with this name, sentence and mark."""
+    """Return a function or method as a check with this name and sentence."""
 
     def judge(attempt: Implementation, reference: Implementation, draw: Draw) -> None:
-        method(attempt, reference, draw)
+        requirement(attempt, reference, draw)
 
     judge.__name__ = f"test_{name}"
     judge.__doc__ = title
-    marked: Callable[..., None] = check(**vars(mark))(judge)
+    marked: Callable[..., None] = check(**mark)(judge)
     return marked
 
 
@@ -139,10 +140,8 @@ def _check_of(
         for name, named_arguments in arguments(draw).items():
             requirement.judge(Case(name, named_arguments, attempt, reference, draw))
 
-    judge.__name__ = f"test_{requirement.id}"
-    judge.__doc__ = title or requirement.title
-    marked: Callable[..., None] = check(points=points, hint=hint, layer=requirement.layer)(judge)
-    return marked
+    mark = {"points": points, "hint": hint, "layer": requirement.layer}
+    return _as_check(judge, requirement.id, title or requirement.title, **mark)
 
 
 def _lets_gradients_through(case: Case) -> None:

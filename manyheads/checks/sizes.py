@@ -1,7 +1,4 @@
-"""Sizes of which some follow from others.
-
-Example: `Sizes(nh=[5], hd=[6], C=lambda s, draw: s.nh * s.hd)`.
-"""
+"""Sizes that differ pairwise, so that swapped axes show, and of which some follow from others."""
 
 from __future__ import annotations
 
@@ -15,10 +12,10 @@ Rule = Callable[[SimpleNamespace, Draw | None], int]
 
 
 class Sizes:
-    """Draws sizes that differ pairwise, so that no two axes can be mixed up unseen.
+    """Draws sizes that differ pairwise, of which some follow from others.
 
-    None of the sizes is usual in lessons, so a hard-coded size shows in every check. The large
-    sizes are larger than students try by hand.
+    Example: `SIZES = Sizes(nh=[5], hd=[6], C=lambda s, draw: s.nh * s.hd)`, then
+    `s = SIZES(draw)` and `x = draw(7, s.C)`.
 
     Args:
         choices: as `draw.sizes` takes them, or a function of the sizes before it and of draw.
@@ -56,5 +53,12 @@ class Sizes:
 
 
 def changed(s: SimpleNamespace, **sizes: int) -> SimpleNamespace:
-    """Return the same sizes, except for these."""
+    """Return the same sizes, except for these.
+
+    Example: `for case in (s, changed(s, T=1)): …`
+
+    Args:
+        s: sizes by name.
+        sizes: the sizes to replace.
+    """
     return SimpleNamespace(**{**vars(s), **sizes})

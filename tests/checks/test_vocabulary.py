@@ -9,9 +9,11 @@ from torch import nn
 from manyheads.box.worker.result_structure import Form
 from manyheads.checks import (
     Layer,
+    Sizes,
     assert_differs,
     assert_moved_from,
     assert_tensor,
+    changed,
     changed_positions,
     check,
     expect,
@@ -290,3 +292,12 @@ def test_a_contract_of_a_module_has_its_methods_as_checks():
 def test_a_contract_of_a_module_may_say_it_in_other_words(words, title, hint):
     (moves,) = module_contract(Norm(), moves=words)
     assert (moves.__doc__, moves.pytestmark[0].args[0].hint) == (title, hint)
+
+
+def test_sizes_that_follow_from_others_differ_from_all_and_change_with_them():
+    sizes = Sizes(nh=[2, 3], hd=[4, 5, 6], C=lambda s, _: s.nh * s.hd, T=lambda s, _: 10)
+    s = sizes(Draw(1))
+    assert len({*vars(s).values()}) == 4
+    assert s.C == s.nh * s.hd
+    assert sizes.changed(s, nh=1).C == s.hd
+    assert changed(s, nh=1).C == s.C
