@@ -8,7 +8,6 @@ import re
 from functools import partial
 
 import torch
-from torch.nn.functional import linear
 
 from manyheads.checks import (
     CheckFailed,
@@ -279,21 +278,6 @@ class SeparateProjections(_modules.Subject):
         weights, inputs = self.weights_and_inputs(draw, s)
         for answer in _modules.expect_dtype_kept(self, attempt, s, weights, inputs):
             assert_shape(answer, (s.B, s.T, s.d_out))
-
-
-def head_oracle(x, weights, rows=slice(None)):
-    """Return the answer of a head whose queries see nothing but their past: no mask, no −inf.
-
-    Args:
-        rows: the head's rows of each weight.
-    """
-    q, k, v = (linear(x, weights[f"{name}.weight"], weights.get(f"{name}.bias")) for name in LAYERS)
-    scores = q[..., rows] @ k[..., rows].mT / v[0, 0, rows].numel() ** 0.5
-    shares = torch.zeros_like(scores)
-    for query in range(x.shape[1]):
-        past = slice(query + 1)
-        shares[:, query, past] = torch.softmax(scores[:, query, past], dim=-1)
-    return shares @ v[..., rows]
 
 
 def works(answer, shape):

@@ -13,7 +13,6 @@ from manyheads.checks import (
     assert_differs,
     assert_moved_from,
     assert_tensor,
-    changed,
     changed_positions,
     check,
     expect,
@@ -286,7 +285,6 @@ def test_a_contract_of_a_module_has_its_methods_as_checks():
     [
         ("A buffer?", "works where .to(device) has put it", "A buffer?"),
         (("moves", ""), "moves", ""),
-        (("", "A buffer?"), "works where .to(device) has put it", "A buffer?"),
     ],
 )
 def test_a_contract_of_a_module_may_say_it_in_other_words(words, title, hint):
@@ -294,10 +292,8 @@ def test_a_contract_of_a_module_may_say_it_in_other_words(words, title, hint):
     assert (moves.__doc__, moves.pytestmark[0].args[0].hint) == (title, hint)
 
 
-def test_sizes_that_follow_from_others_differ_from_all_and_change_with_them():
-    sizes = Sizes(nh=[2, 3], hd=[4, 5, 6], C=lambda s, _: s.nh * s.hd, T=lambda s, _: 10)
+def test_sizes_that_follow_from_others_change_with_them():
+    sizes = Sizes(nh=[2, 3], hd=[4, 5, 6], C=lambda s, _: s.nh * s.hd)
     s = sizes(Draw(1))
-    assert len({*vars(s).values()}) == 4
     assert s.C == s.nh * s.hd
     assert sizes.changed(s, nh=1).C == s.hd
-    assert changed(s, nh=1).C == s.C
