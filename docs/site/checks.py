@@ -61,11 +61,14 @@ OTHERS = [
     "Evidence",
     "Mutant",
     "Number",
+    "Sizes",
     "agrees",
+    "changed",
     "changed_positions",
     "check",
     "edit",
     "function_contract",
+    "module_contract",
     "moved",
 ]
 

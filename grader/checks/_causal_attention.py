@@ -7,11 +7,11 @@ from types import SimpleNamespace
 import torch
 
 from manyheads.checks import agrees, assert_finite, assert_same, assert_shape, expect
+from manyheads.checks.dropout import RARE, copies_of, expect_gradients_awake, is_dropped
 from manyheads.checks.gradients import weights_without_effect
 
 from . import _layers as layer
 from . import _modules
-from ._dropout import RARE, copies_of, expect_gradients_awake, is_dropped
 from ._modules import Sizes, changed, joined, on, round_float32
 
 WATCHED = "while its operations are watched it gives another answer than otherwise"

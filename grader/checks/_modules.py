@@ -11,56 +11,30 @@ from types import SimpleNamespace
 import torch
 
 from manyheads.checks import (
+    Sizes,
     agrees,
     assert_finite,
     assert_matches,
     assert_refused,
     assert_shape,
     assert_unmutated,
+    changed,
     expect,
 )
 from manyheads.checks.asserts import HALF_PRECISION, assert_near
 from manyheads.checks.gradients import expect_gradients, is_cut, weights_without_effect
+from manyheads.checks.repeated_calls import (
+    HINT,
+    P,
+    judge_again,
+    judge_modes_again,
+    moved_after_a_call,
+)
 
-from . import _again
 from . import _layers as layer
-from ._moved_later import moved_after_a_call
 
 DEEP = 44.0  # scores can lie this far below 0: the number that hides a key must lie deeper
 ONE_PATH = {"": {}}
-
-
-class Sizes:
-    """Draws sizes that differ pairwise, so that no two axes can be mixed up unseen.
-
-    None of the sizes is usual in lessons, so a hard-coded size shows in every check. The large
-    sizes are larger than students try by hand.
-
-    Args:
-        choices: as `draw.sizes` takes them, or a function of the sizes before it and of draw.
-    """
-
-    def __init__(self, **choices):
-        self.choices = {name: choice for name, choice in choices.items() if not callable(choice)}
-        self.following = {name: choice for name, choice in choices.items() if callable(choice)}
-
-    def __call__(self, draw, **fixed):
-        """Return the sizes by name.
-
-        Args:
-            fixed: sizes that are not drawn. The sizes that follow from them change with them.
-        """
-        while True:
-            s = self.changed(draw.sizes(**self.choices), draw)
-            if len({*vars(s).values()}) == len(vars(s)):
-                return self.changed(s, draw, **fixed) if fixed else s
-
-    def changed(self, s, draw=None, **sizes):
-        """Return the same sizes, except for these and for those that follow from them."""
-        s = changed(s, **sizes)
-        for name, rule in self.following.items():
-            setattr(s, name, rule(s, draw))
-        return s
 
 
 def joined(s, _=None):
@@ -302,11 +276,6 @@ class Layers:
         )
 
 
-def changed(s, **sizes):
-    """Return the same sizes, except for these."""
-    return SimpleNamespace(**{**vars(s), **sizes})
-
-
 def on(path, evidence):
     """Return the evidence, with the name of the path in front if there are two paths."""
     return f"{path}: {evidence}" if path else evidence
@@ -462,16 +431,18 @@ def judge_refused(subject, attempt, draw, s, *cases):
 
 
 @layer.hygiene(0.25, "Take d_out % num_heads in __init__, and raise a ValueError that names both.")
-def refuses_uneven_heads(subject, attempt, draw, s):
+def refuses_uneven_heads(subject, attempt, reference, draw):
     """refuses, when it is made, a d_out that does not divide into heads"""
+    s = subject.sizes(draw)
     odd, swapped = {"d_out": s.d_out + 1, "num_heads": s.nh}, {"d_out": s.nh, "num_heads": s.d_out}
     longest = {"T": s.block} if "block" in vars(s) else {}
     judge_refused(subject, attempt, draw, changed(s, **longest), odd, swapped)
 
 
 @layer.hygiene(0.25, "Compare T with block_size first, and raise a ValueError that names both.")
-def refuses_too_long(subject, attempt, draw, s):
+def refuses_too_long(subject, attempt, reference, draw):
     """refuses more tokens than block_size"""
+    s = subject.sizes(draw)
     for path, options in subject.paths.items():
         weights, (x,) = subject.weights_and_inputs(draw, changed(s, T=s.block + 1))
         module = subject.module(attempt, s, weights, **options)
@@ -534,8 +505,17 @@ def judge_moved(subject, s, answer, device, is_moved_later):
 
 
 @layer.hygiene(0.25, "Name no dtype in forward, and compute new tensors instead of x.mul_.")
-def dtype_and_argument(subject, attempt, s, weights, inputs):
+def dtype_and_argument(subject, attempt, reference, draw):
     """follows the dtype of its input, and leaves the input as it was"""
+    s = subject.sizes(draw)
+    expect_dtype_kept(subject, attempt, s, *subject.weights_and_inputs(draw, s))
+
+
+def expect_dtype_kept(subject, attempt, s, weights, inputs):
+    """Fail unless the answer has the dtype of the input, and the input is unchanged.
+
+    Returns the answers on the last path.
+    """
     for options in subject.paths.values():
         modules = {
             n: subject.module(attempt.asking(dtype=n), s, weights, **options)
@@ -556,16 +536,29 @@ def dtype_and_argument(subject, attempt, s, weights, inputs):
                 follows = answer.dtype in (dtype, answer.kind)
                 expect(follows, f"{dtype} in should give {dtype} out, not {answer.dtype}", suspect)
             assert_unmutated(several[0], suspect="input_mutated")
-    return [answer for several in answers.values() for answer in several]  # on the last path
+    return [answer for several in answers.values() for answer in several]
 
 
-@layer.hygiene(0.25, _again.HINT)
-def again(subject, attempt, draw, s):
+@layer.hygiene(0.25, HINT)
+def again(subject, attempt, reference, draw):
     """answers every call as a fresh instance would"""
+    expect_same_again(subject, attempt, draw, subject.sizes(draw))
+
+
+def expect_same_again(subject, attempt, draw, s):
+    """Fail unless one instance answers calls of several sizes as fresh ones would."""
     weights = subject.weights(draw, s)
     inputs = [subject.inputs(draw, sizes) for sizes in (s, s, changed(s, B=3, T=s.block))]
     for options in subject.paths.values():
-        _again.judge_again(subject.module(attempt, s, weights, **options), *inputs)
+        judge_again(subject.module(attempt, s, weights, **options), *inputs)
+
+
+def judge_modes(subject, attempt, draw):
+    """Fail unless eval mode turns dropout off, and training mode turns it on again."""
+    s = subject.sizes(draw)
+    passing, token = subject.passing_on(subject.weights(draw, s)), draw(1, 1, s.C)
+    for options in subject.paths.values():
+        judge_modes_again(subject.module(attempt, s, passing, **options, dropout=P), token, s.nh)
 
 
 @layer.hygiene(0.25, "Is there a dropout, or a layer that is made anew in forward?")
@@ -606,8 +599,10 @@ def steady(subject, attempt, s, weights, inputs):
     "A large negative number that fits float32 may not fit float16. What fits all?",
     device="cuda",
 )
-def half_precision(subject, attempt, reference, s, weights, inputs):
+def half_precision(subject, attempt, reference, draw):
     """stays finite and near under autocast, in float16 and in bfloat16"""
+    s = subject.sizes(draw)
+    weights, inputs = subject.weights_and_inputs(draw, s)
     for path, options in subject.paths.items():
         exact = subject.module(reference, s, weights, **options)(*inputs)
         for dtype in HALF_PRECISION:

@@ -5,8 +5,9 @@ from functools import partial
 import torch
 
 from manyheads.checks import assert_finite, assert_same, assert_shape, expect, moved
+from manyheads.checks.repeated_calls import HINT, judge_again
 
-from . import _again, _modules
+from . import _modules
 from ._conditions import of_module
 from ._modules import Layers, Sizes, asked_of, changed, joined
 
@@ -270,13 +271,13 @@ test_dtype_and_argument = asked_of(
 )
 
 
-@layer.hygiene(0.25, _again.HINT)
+@layer.hygiene(0.25, HINT)
 def test_again(attempt, draw, s):
     """answers every call as a fresh instance would, with keep and without"""
     weights, with_keep = CROSS.weights_and_inputs(draw, s)
     _, (*without, _) = CROSS.weights_and_inputs(draw, s)
     _, resized = CROSS.weights_and_inputs(draw, changed(s, B=3, T_q=13, T_k=9))
-    _again.judge_again(CROSS.module(attempt, s, weights), with_keep, without, resized)
+    judge_again(CROSS.module(attempt, s, weights), with_keep, without, resized)
 
 
 test_steady = asked_of(CROSS, _modules.steady)

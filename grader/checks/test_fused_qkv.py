@@ -8,7 +8,6 @@ from manyheads.checks.asserts import TOLERANCE, difference
 
 from . import _causal_attention as shared
 from . import _modules
-from ._again import judge_modes_again
 from ._conditions import of_module
 from ._made_as import STILL_AT_WORK, WHAT, made_as
 from ._modules import asked_of, changed
@@ -128,7 +127,7 @@ def test_drops_weights(attempt, draw):
     ratio = shared.dropped(FUSED, attempt, draw, same_values=True)
     shared.expect_weights_dropped(FUSED, attempt, draw, ratio)
     shared.expect_scaled_up(FUSED, attempt, draw, 2 if shared.silenced(ratio) else 1)
-    judge_modes_again(FUSED, attempt, draw)
+    _modules.judge_modes(FUSED, attempt, draw)
 
 
 @layer.hygiene(0.25, "There are two dropouts: the second comes last of all.")

@@ -3,8 +3,9 @@
 from math import prod
 
 from manyheads.checks import Evidence, Number, assert_finite, assert_same, assert_shape, expect
+from manyheads.checks.repeated_calls import HINT
 
-from . import _again, _modules
+from . import _modules
 from ._conditions import of_module
 from ._modules import Layers, Sizes, asked_of, changed, joined
 
@@ -184,11 +185,11 @@ test_moves = asked_of(
 test_dtype_and_argument = asked_of(GQA, _modules.dtype_and_argument)
 
 
-@layer.hygiene(0.25, _again.HINT)
+@layer.hygiene(0.25, HINT)
 def test_again(attempt, draw):
     """answers every call as a fresh instance would"""
     # of two sequences: with seven, the calls are too large to be recorded
-    _modules.again(GQA, attempt, draw, SIZES(draw, B=2))
+    _modules.expect_same_again(GQA, attempt, draw, SIZES(draw, B=2))
 
 
 test_steady = asked_of(GQA, _modules.steady)

@@ -18,7 +18,6 @@ from manyheads.checks.asserts import TOLERANCE, difference
 from . import _causal_attention as shared
 from . import _layers as marked
 from . import _modules
-from ._again import judge_modes_again
 from ._conditions import of_module
 from ._modules import asked_of, changed
 from ._planted import planting
@@ -135,7 +134,7 @@ def test_drops(attempt, draw):
         # first, because it recognises a dropout too many
         shared.expect_scaled_up(BOTH, attempt, draw, 2, path, **options)
         shared.expect_share_dropped(ratio, path)
-    judge_modes_again(BOTH, attempt, draw)
+    _modules.judge_modes(BOTH, attempt, draw)
 
 
 @layer.hygiene(0.25)

@@ -23,10 +23,11 @@ from .asserts import (
     moved,
 )
 from .conditions import Condition
-from .contract import function_contract
+from .contract import function_contract, module_contract
 from .hidden_check import Evidence, Layer, Mutant, Number, check, edit
 from .positions import assert_moved_from, changed_positions
 from .runner import ImplementationModule
+from .sizes import Sizes, changed
 
 __all__ = [
     "HALF_PRECISION",
@@ -37,6 +38,7 @@ __all__ = [
     "Layer",
     "Mutant",
     "Number",
+    "Sizes",
     "StandIn",
     "agrees",
     "assert_differs",
@@ -50,10 +52,12 @@ __all__ = [
     "assert_shape",
     "assert_tensor",
     "assert_unmutated",
+    "changed",
     "changed_positions",
     "check",
     "edit",
     "expect",
     "function_contract",
+    "module_contract",
     "moved",
 ]

@@ -1,6 +1,8 @@
-"""The general requirements of a function: its gradients, dtype and device, unchanged arguments.
+"""The general requirements of functions and modules: gradients, dtype, device and others.
 
-`function_contract` turns them into checks, which a file of checks lists under the name CONTRACT.
+`function_contract` and `module_contract` turn them into checks, which a file of checks lists under
+the name CONTRACT. The requirements of functions are defined here. Those of modules are methods of
+the object that describes the module, because they depend on its parameters and its constructor.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from ..box.worker.messages import DeviceArgument, StandIn
 from .answer import Answer
 from .asserts import agrees, assert_shape, assert_tensor, assert_unmutated, expect
 from .gradients import expect_gradients, is_cut_in_part
-from .hidden_check import CheckFailed, Draw, check
+from .hidden_check import CheckFailed, Draw, Mark, check
 from .runner import Implementation
 
 CONTRACT = "CONTRACT"  # the name of the list in a file of checks
@@ -59,6 +61,49 @@ def function_contract(
     return checks
 
 
+def module_contract(module: object, **requirements: Words) -> list[Callable[..., None]]:
+    """Return a check for each general requirement of a module.
+
+    A requirement is a method of the object that describes the module. `check` marks it, and it is
+    called with `attempt`, `reference` and `draw`:
+
+        class Norm:
+            @check(points=0.25, layer="hygiene", hint="Which device is x on?")
+            def moves(self, attempt, reference, draw):
+                \"\"\"works where .to(device) has put it\"\"\"
+
+    Example: `CONTRACT = module_contract(Norm(), gradients="", moves="Register a buffer.")`
+
+    Args:
+        module: the object that describes the module.
+        requirements: the requirements in the order of the checks, each with its hint, or with the
+            sentence that the student reads and the hint. "" means the text of the method, except
+            that a pair with the hint "" has no hint.
+    """
+    checks = []
+    for name, word in requirements.items():
+        method = getattr(module, name)
+        mark: Mark = method.pytestmark[0].args[0]
+        title, hint = ("", word or mark.hint) if isinstance(word, str) else word
+        mark_of_check = vars(replace(mark, hint=hint))
+        checks.append(_as_check(method, name, title or method.__doc__, **mark_of_check))
+    return checks
+
+
+def _as_check(
+    requirement: Callable[..., None], name: str, title: str, **mark: Any
+) -> Callable[..., None]:
+    """Return a function or method as a check with this name and sentence."""
+
+    def judge(attempt: Implementation, reference: Implementation, draw: Draw) -> None:
+        requirement(attempt, reference, draw)
+
+    judge.__name__ = f"test_{name}"
+    judge.__doc__ = title
+    marked: Callable[..., None] = check(**mark)(judge)
+    return marked
+
+
 @dataclass(frozen=True)
 class Case:
     """A function with its arguments, and the fixtures with which a requirement tests it."""
@@ -95,10 +140,8 @@ def _check_of(
         for name, named_arguments in arguments(draw).items():
             requirement.judge(Case(name, named_arguments, attempt, reference, draw))
 
-    judge.__name__ = f"test_{requirement.id}"
-    judge.__doc__ = title or requirement.title
-    marked: Callable[..., None] = check(points=points, hint=hint, layer=requirement.layer)(judge)
-    return marked
+    mark = {"points": points, "hint": hint, "layer": requirement.layer}
+    return _as_check(judge, requirement.id, title or requirement.title, **mark)
 
 
 def _lets_gradients_through(case: Case) -> None:

@@ -8,13 +8,18 @@ from torch import nn
 
 from manyheads.box.worker.result_structure import Form
 from manyheads.checks import (
+    Layer,
+    Sizes,
     assert_differs,
     assert_moved_from,
     assert_tensor,
     changed_positions,
+    check,
+    expect,
     function_contract,
+    module_contract,
 )
-from manyheads.checks.hidden_check import AttemptRaised, CheckFailed, Draw
+from manyheads.checks.hidden_check import AttemptRaised, CheckFailed, Draw, Mark
 from manyheads.checks.runner import Implementation, LocalRunner
 
 
@@ -253,3 +258,42 @@ def test_a_contract_without_requirements_has_the_usual_four():
         "test_device",
     ]
     assert {check.pytestmark[0].args[0].points for check in checks} == {0.5}
+
+
+class Norm:
+    """A module whose requirement is a method."""
+
+    scale = 2.0
+
+    @check(points=0.25, layer="hygiene", hint="Which device is x on?")
+    def moves(self, attempt, reference, draw):
+        """works where .to(device) has put it"""
+        expect(attempt.f(self.scale) == 0, "it stays")
+
+
+def test_a_contract_of_a_module_has_its_methods_as_checks():
+    moves, *others = module_contract(Norm(), moves="")
+    assert (others, moves.__name__) == ([], "test_moves")
+    assert moves.__doc__ == "works where .to(device) has put it"
+    assert moves.pytestmark[0].args[0] == Mark(0.25, Layer.HYGIENE, "Which device is x on?")
+    with pytest.raises(CheckFailed, match="it stays"):
+        moves(file_with(f=lambda scale: torch.tensor(scale)), None, Draw(1))
+
+
+@pytest.mark.parametrize(
+    ("words", "title", "hint"),
+    [
+        ("A buffer?", "works where .to(device) has put it", "A buffer?"),
+        (("moves", ""), "moves", ""),
+    ],
+)
+def test_a_contract_of_a_module_may_say_it_in_other_words(words, title, hint):
+    (moves,) = module_contract(Norm(), moves=words)
+    assert (moves.__doc__, moves.pytestmark[0].args[0].hint) == (title, hint)
+
+
+def test_sizes_that_follow_from_others_change_with_them():
+    sizes = Sizes(nh=[2, 3], hd=[4, 5, 6], C=lambda s, _: s.nh * s.hd)
+    s = sizes(Draw(1))
+    assert s.C == s.nh * s.hd
+    assert sizes.changed(s, nh=1).C == s.hd

@@ -1,8 +1,12 @@
 """Recognise dropout by the answers to copies of the same tokens."""
 
-import torch
+from __future__ import annotations
 
-from manyheads.checks import expect
+import torch
+from torch import Tensor
+
+from .asserts import expect
+from .runner import ImplementationModule
 
 COPIES = 512
 # Copies of a single token. Only for a single token does a mask of the batch's size fit the scores,
@@ -10,12 +14,12 @@ COPIES = 512
 LONE_COPIES = 192
 
 
-def copies_of(x):
+def copies_of(x: Tensor) -> Tensor:
     """Return (1, T, C) as (COPIES, T, C), and a single token as (LONE_COPIES, 1, C)."""
     return x.expand(LONE_COPIES if x.shape[1] == 1 else COPIES, *x.shape[1:]).contiguous()
 
 
-def is_dropped(output, again, heads):
+def is_dropped(output: Tensor, again: Tensor, heads: int) -> bool:
     """Return whether dropout alone can explain the differences between copies of one token.
 
     A single token has one weight for each head. So in each copy each head is there or not, or each
@@ -46,11 +50,12 @@ def is_dropped(output, again, heads):
 RARE = 1e-12
 
 
-def expect_gradients_awake(module, x):
+def expect_gradients_awake(module: ImplementationModule, x: Tensor) -> None:
     """Fail if no gradient can be computed in training mode with dropout.
 
     Args:
         module: with a cotangent, and with the dropout rate RARE.
+        x: its input.
     """
     evidence = (
         "in training with dropout no gradient can be computed: what backward needs was changed in"
