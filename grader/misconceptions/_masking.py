@@ -22,16 +22,6 @@ VISIBLE = {
     "peeks_three": lambda mask: torch.ones_like(mask).tril(3),
 }
 
-# masks that are not boolean, from a boolean one
-MASK_TYPES = {
-    "float": lambda mask: mask.float(),
-    "int": lambda mask: mask.long(),
-    "uint8": lambda mask: mask.to(torch.uint8),
-    "double": lambda mask: mask.double(),
-    "int32": lambda mask: mask.int(),
-    "additive": lambda mask: torch.zeros(mask.shape, device=mask.device).masked_fill(~mask, -INF),
-}
-
 # Ways to hide scores, from the scores and a mask of the visible ones. `hidden` has other ways.
 HIDE = {
     "missing": lambda scores, mask: scores + 0.0,
@@ -60,11 +50,6 @@ AFTER = {
     "after_softmax": lambda weights, mask: weights.masked_fill(~mask, 0.0),
     "after_softmax_inf": lambda weights, mask: weights.masked_fill(~mask, -INF),
     "after_softmax_low": lambda weights, mask: weights.masked_fill(~mask, -1e9),
-    "after_softmax_inf_added": lambda weights, mask: weights + (~mask).to(weights.dtype) * -INF,
-    "after_softmax_inf_factor": lambda weights, mask: (
-        weights * torch.where(mask, 1.0, -INF).to(weights.dtype)
-    ),
-    "after_softmax_whole_sum": lambda weights, mask: weights * mask / (weights * mask).sum(),
     "zero_twice": lambda weights, mask: weights * mask,
     "after_softmax_inf_and_sum": lambda weights, mask: SOFTMAX["sum"](
         weights.masked_fill(~mask, -INF)
@@ -73,7 +58,6 @@ AFTER = {
 
 # Scores to weights.
 SOFTMAX = {
-    "detached_sum": lambda s: (s - s.logsumexp(-1, keepdim=True).detach()).exp(),
     "keys": lambda s: s.softmax(-1),
     "queries": lambda s: s.softmax(-2),
     "heads": lambda s: s.softmax(1),
@@ -101,7 +85,6 @@ SOFTMAX = {
     "tokens": lambda s: s / s.shape[-1],
     "exp": lambda s: s.exp(),
     "exp_shifted": lambda s: (s - s.amax(-1, keepdim=True)).exp(),
-    "log": lambda s: s.log_softmax(-1),
     "sigmoid": lambda s: s.sigmoid(),
     "as_numbers": lambda s: s.softmax(-1).nan_to_num(0.0),
     "heads_as_numbers": lambda s: s.softmax(1).nan_to_num(0.0),
@@ -118,11 +101,6 @@ def lower(n, device=None):
 @lru_cache(maxsize=64)  # for GPT-2 it takes a millisecond
 def _lower(n, device):
     return torch.ones(n, n, dtype=torch.bool, device=device).tril()
-
-
-def visible(pattern, n, device=None):
-    """Return which keys each query may see, (n, n)."""
-    return VISIBLE[pattern](lower(n, device))
 
 
 def of_mask(mask):
