@@ -248,7 +248,8 @@ class Judge:
             source,
             self._limits,
             settings.device,
-            memory=memory,
+            settings.dtype,
+            memory,
             reference=LocalRunner(namespace),
         )
         # The reference computes on the CPU even if the attempt does not, so that checks compare the

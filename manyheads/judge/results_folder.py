@@ -69,6 +69,7 @@ class Settings:
         device: The device of the attempts.
         exercises: The ids of the exercises to grade; empty for all.
         lines: Whether to search for the wrong line.
+        dtype: The dtype of an attempt's first calls. `course verify` grades in both.
         diagnoses: Whether to diagnose.
         bounds: The limits of the search for the wrong line.
     """
@@ -78,6 +79,7 @@ class Settings:
     device: Device = Device.CPU
     exercises: tuple[str, ...] = ()
     lines: bool = True
+    dtype: str = "float64"
     diagnoses: bool = True
     bounds: Bounds = field(default_factory=Bounds)
 
