@@ -116,48 +116,52 @@ class TensorColumns:
             indices.append(len(self._pool))
         self._pool.append(bits)
 
-    def _find_runs(self, bits: list[int], rounded: bool) -> Iterator[_EqualRun]:
-        """Yield runs that together are these numbers, each the longest one in the pool.
+    def _find_runs(self, numbers_as_bits: list[int], rounded: bool) -> Iterator[_EqualRun]:
+        """Split numbers into runs, each the longest run of the pool that equals them from there.
 
-        A number without a run of _MIN_RUN is added to the pool. If numbers are rounded, any run is
-        long enough, and a number that the pool lacks becomes a run of one rounded number.
+        If no run is as long as _MIN_RUN, the next number is added to the pool, and is a run of one.
+        If numbers are rounded, any run is long enough. A number that the pool lacks is then a run
+        of one with the start _ROUNDED; the caller stores the number.
         """
         min_length = 1 if rounded else _MIN_RUN
         position = 0
-        while position < len(bits):
-            run = self._longest_run(bits, position)
+        while position < len(numbers_as_bits):
+            run = self._longest_run(numbers_as_bits, position)
             if run is None or run.length < min_length:
                 start = _ROUNDED if rounded else len(self._pool)  # the index that it will have
                 run = _EqualRun(start, step=1, length=1)
                 if not rounded:
-                    self._extend(bits[position])
+                    self._extend(numbers_as_bits[position])
             yield run
             position += run.length
 
-    def _longest_run(self, bits: list[int], position: int) -> _EqualRun | None:
+    def _longest_run(self, numbers_as_bits: list[int], position: int) -> _EqualRun | None:
         """Return the longest run that begins with the number at a position.
 
         Return None if the pool does not have the number. Only its first _MAX_INDICES indices are
         tried, and those of the next number. If the next number is not in the pool, the run has one
         number.
         """
-        starts = self._indices.get(bits[position], [])
+        starts = self._indices.get(numbers_as_bits[position], [])
         if not starts:
             return None
-        seconds = self._indices.get(bits[position + 1], []) if position + 1 < len(bits) else []
+        next_numbers = numbers_as_bits[position + 1 : position + 2]  # none after the last one
+        seconds = self._indices.get(next_numbers[0], []) if next_numbers else []
         pairs = product(starts, seconds)
-        runs = (self._run(bits, position, start, second - start) for start, second in pairs)
+        runs = (
+            self._run(numbers_as_bits, position, start, second - start) for start, second in pairs
+        )
         of_one_number = _EqualRun(starts[0], step=0, length=1)
         return max(runs, key=lambda run: run.length, default=of_one_number)
 
-    def _run(self, bits: list[int], position: int, start: int, step: int) -> _EqualRun:
+    def _run(self, numbers_as_bits: list[int], position: int, start: int, step: int) -> _EqualRun:
         """Return the longest run at `start` with the numbers at a position and after it.
 
         The first two numbers are known to be equal.
         """
         length, index = 2, start + 2 * step
-        while position + length < len(bits) and 0 <= index < len(self._pool):
-            if self._pool[index] != bits[position + length]:
+        while position + length < len(numbers_as_bits) and 0 <= index < len(self._pool):
+            if self._pool[index] != numbers_as_bits[position + length]:
                 break
             length, index = length + 1, index + step
         return _EqualRun(start, step, length)
@@ -288,17 +292,19 @@ def from_rows(integers: Tensor, sizes: Tensor) -> Tensor:
     return integers.double() / _MAX_INT16 * from_sizes(sizes)[:, None]
 
 
-SIZES = 8  # steps of a stored size from one power of two to the next
+STEPS_PER_DOUBLING = 8  # a stored size is an exponent of 2 in eighths
 # The stored size of zero. Other sizes count as at least 2^-15.9, so that most fit in a byte.
 _ZERO = -128
 
 
 def to_sizes(sizes: Tensor) -> Tensor:
-    """Return numbers that are not negative, rounded up by a tenth at most, as small integers.
+    """Return numbers that are not negative as small integers: their exponents of 2, in eighths.
 
-    The integers are logarithms; zero has its own (_ZERO).
+    An exponent is rounded up to an eighth, so that a number grows by a tenth at most. Zero, which
+    has no exponent, is _ZERO.
     """
-    logarithms = torch.log2(sizes.double().clamp_min(1e-300)) * SIZES  # no logarithm of 0
+    positive = sizes.double().clamp_min(1e-300)  # no logarithm of 0
+    logarithms = torch.log2(positive) * STEPS_PER_DOUBLING
     # 1e-6 is subtracted so that a size that was read from a file is not rounded up again.
     rounded_up = (logarithms - 1e-6).ceil().clamp_min(_ZERO + 1)
     return narrow(torch.where(sizes > 0, rounded_up, float(_ZERO)).long())
@@ -306,7 +312,7 @@ def to_sizes(sizes: Tensor) -> Tensor:
 
 def from_sizes(stored: Tensor) -> Tensor:
     """Return the numbers that `to_sizes` stored, in float64."""
-    return torch.where(stored == _ZERO, 0.0, torch.exp2(stored.double() / SIZES))
+    return torch.where(stored == _ZERO, 0.0, torch.exp2(stored.double() / STEPS_PER_DOUBLING))
 
 
 UNKNOWN = 0  # the structure of an exception of unknown kind, which agrees with nothing

@@ -367,29 +367,35 @@ def of_one_number(recording: FaultDictionary) -> Set[str]:
 def _explains(sweep: Sweep, response: Response, accepts_recorded: bool) -> bool:
     """Return whether one number of a sweep explains the whole syndrome.
 
-    1. Each wrong call detects the parametric mutant with some number. The sweep has such a call.
-    2. Replies to the recorded calls differ from the reference's in numbers only.
-    3. No recorded mutant replies to all these calls as the attempt does. If recorded numbers are
-       accepted, mutants of the same misconception may.
-    4. One number gives the replies to all these calls, and two calls at least determine it.
-    5. The right number varies between these calls. If it is not known whether it does, recorded
-       numbers must not be accepted.
+    1. Each wrong call detects the parametric mutant with some number. The sweep has replies to at
+       least one wrong call.
+    2. The attempt's replies to the sweep's calls differ from the reference's in numbers only.
+    3. No recorded mutant replies to all the sweep's calls as the attempt does: it would show
+       another misconception. With `accepts_recorded`, mutants of the same misconception may.
+    4. One number gives the attempt's replies to all the sweep's calls, and two calls at least
+       determine it.
+    5. The right number varies between the calls that determine it. If it is not known whether it
+       does, `accepts_recorded` must be False. See `on_a_sweep` for the reason.
     """
-    syndrome, counted = response.syndrome.keys(), response.calls & response.written.keys()
+    # 1.
+    syndrome, with_reply = response.syndrome.keys(), response.calls & response.written.keys()
     if not syndrome <= sweep.detected_in or syndrome.isdisjoint(sweep.calls):
         return False
-    calls = [i for i in sweep.calls if i in counted]
+    # 2.
+    calls = [i for i in sweep.calls if i in with_reply]
     if not all(map(response.has_expected_structure, calls)):
         return False
-    # Another mutant with these replies shows that the attempt has another misconception.
+    # 3.
     ids = {response.id(m) for m in response.mutants if _matches_all(response, m, calls)}
     if not ids <= ({sweep.id} if accepts_recorded else set()):
         return False
+    # 4.
     paths = {i: _path(sweep, i, response.written[i].actual) for i in calls}
     nearest = _nearest([*paths.values()])
     determining = [i for i, path in paths.items() if path.determines_number(sweep, nearest.segment)]
     if nearest.distance > CLOSE or len(determining) < 2:
         return False
+    # 5.
     varies = _vary(_number(sweep, i, response.written[i].expected) for i in determining)
     return not accepts_recorded if varies is None else varies
 

@@ -31,7 +31,7 @@ _LEAST = 1e-30  # so that nothing is divided by 0
 # `observed_reply` summarises the answers to many copies of one input in four rows: the extremes.
 # The first three have numbers, in this order; the last one has flags.
 _MINIMUM, _MAXIMUM, _SMALLEST, _IS_DROPPED_ALONE = range(4)
-_NUMBERS = slice(_SMALLEST + 1)
+_ROWS_OF_NUMBERS = slice(_SMALLEST + 1)
 
 EDIT = "{edit}"  # stands in a message for the difference between the calls
 
@@ -244,9 +244,13 @@ def dropout_differs(answers: Sequence[ReplyPair]) -> str:
         # The tolerance is larger here. A mask may leave a tiny weight on hidden positions. If
         # dropout leaves one other weight, the tiny one is a larger share of the sum of the two.
         # That is no mistake in dropout.
-        is_right = _is_near(extremes[_NUMBERS], actual_extremes[_NUMBERS], _SURVIVORS)
+        is_right = _is_near(
+            extremes[_ROWS_OF_NUMBERS], actual_extremes[_ROWS_OF_NUMBERS], _SURVIVORS
+        )
     else:
-        is_right = _is_near(_dropped_or_scaled(actual_eval, factor), actual_extremes[_NUMBERS])
+        is_right = _is_near(
+            _dropped_or_scaled(actual_eval, factor), actual_extremes[_ROWS_OF_NUMBERS]
+        )
     if is_right and not dropout_mask_differs([(extremes, actual_extremes)]):
         return ""
     return (
@@ -332,7 +336,7 @@ def _scale_of_survivors(eval_answer: Tensor, extremes: Tensor) -> float | None:
     if len(eval_answer) != 1 or not bool(eval_answer.any()):
         return None
     factor = float(extremes[_SMALLEST].norm() / eval_answer.norm())
-    is_scaled = _is_near(extremes[_NUMBERS], _dropped_or_scaled(eval_answer, factor))
+    is_scaled = _is_near(extremes[_ROWS_OF_NUMBERS], _dropped_or_scaled(eval_answer, factor))
     return factor if is_scaled else None
 
 

@@ -98,22 +98,25 @@ def summarise_copies(call: Call, reply: Reply) -> Reply:
 
 
 def _extremes(output: Output) -> Output:
-    """Return an output in which four rows over all copies replace the copies.
+    """Return an output with four rows in place of the copies, which lie along axis 0.
 
-    They are the minimum, the maximum, the smallest absolute value that is not 0, and a flag. It is
-    1 if in some copy the number is 0 while another number in its row of the last axis is not. If
-    the number is 0 in all copies, so is the smallest absolute value.
+    For each number of a copy, the rows have:
 
-    An output does not change if it has no floats, is empty, or has fewer than two axes.
+    1. its minimum over all copies;
+    2. its maximum over all copies;
+    3. its smallest absolute value above ZERO, or 0 if it is 0 in all copies;
+    4. a flag: 1 if in some copy it is 0 while another number of its last axis is not.
+
+    An output does not change if it has no floats, has fewer than two axes, or is empty.
     """
     tensor = output.tensor
     if tensor is None or not tensor.is_floating_point():
         return output
     if tensor.dim() < 2 or not tensor.numel():
         return output
-    sizes = tensor.abs()
-    survives = sizes > ZERO * sizes.max()
-    smallest = torch.where(survives, sizes, torch.inf).amin(0)
+    magnitudes = tensor.abs()
+    survives = magnitudes > ZERO * magnitudes.max()
+    smallest = torch.where(survives, magnitudes, torch.inf).amin(0)
     smallest = smallest.masked_fill(smallest == torch.inf, 0.0)
     is_dropped_alone = (~survives & survives.any(-1, keepdim=True)).any(0)
     flags = is_dropped_alone.to(tensor.dtype)

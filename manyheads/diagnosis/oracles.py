@@ -268,13 +268,10 @@ def _values(observation: ObservedReply) -> None:
 
 def _dtype(observation: ObservedReply) -> None:
     """Require the reference's dtype of each output. Raises CheckFailed."""
-    if observation.actual.dtype == observation.expected.dtype:
-        return
-    for (_, output_name), actual, expected in zip_longest(
-        _labelled(observation),
-        observation.actual.dtype,
-        observation.expected.dtype,
-        fillvalue=("", ""),
+    output_names = [output_name for _, output_name in _labelled(observation)]
+    # A missing or additional output has the dtype None.
+    for output_name, actual, expected in zip_longest(
+        output_names, observation.actual.dtype, observation.expected.dtype
     ):
         if actual != expected:
             raise CheckFailed(

@@ -15,7 +15,8 @@ from .fault_dictionary import Candidate, FaultDictionary, Response, bits_of, exp
 from .fingerprint import ReplyFingerprint, comparable_fingerprint, without_unexpected_tables
 from .observed_reply import ObservedReply, summarise_copies
 
-# the most calls that detect one mutant of a pair and to which the attempt replies differently
+# the most doubts: calls that detect one mutant of a pair, and to which the attempt replies
+# differently
 MAX_DOUBTS = 4
 # Relative to an answer's norm. At a smaller distance from the reference's answer, rounding matters.
 VISIBLE = 1e-3
@@ -33,29 +34,31 @@ def explaining_pair(
 
     1. The reply of both mutants together is recorded for one call that detects both. It must be the
        attempt's.
-    2. On calls that detect only one of the two, that mutant must match the attempt. MAX_DOUBTS
-       calls are excepted: a mistake that alone changes nothing can become visible through the
-       other one. No call that the attempt answers rightly may detect a mutant.
+    2. No call that the attempt answers rightly may detect a mutant. On calls that detect only one
+       of the two, that mutant must match the attempt. A call where it does not is a doubt.
+       MAX_DOUBTS are allowed: a mistake that alone changes nothing can become visible through the
+       other one.
     3. Wrong calls that detect neither mutant may show a third mistake, which is returned as well.
        `cover` has to explain these calls, which are at most half of the syndrome.
-    4. Pairs that leave the fewest wrong calls to a third mistake are preferred, then those with the
-       fewest exceptions. If several pairs remain, only the misconceptions that are certain enough
-       are returned (`_certain_candidates`).
+    4. Pairs that leave the fewest wrong calls to a third mistake are preferred; of these, those
+       with at most one doubt more than the fewest. If several pairs remain, only the misconceptions
+       that are certain enough are returned (`_certain_candidates`).
     5. If no recorded pair fits, and the attempt answers some wrong call, the two may be one mutant
        with the attempt's numbers and one with its other reply fields (`_numbers_and_fields`).
     """
-    candidates = dict[Set[int], list[tuple[int, Pair]]]()
+    # pairs and their doubts, by the wrong calls that they leave to a third mistake
+    pairs_by_unexplained = dict[Set[int], list[tuple[int, Pair]]]()
     for pair in _pairs_with_this_reply(response):
         doubts, unexplained = _doubts(response, pair)
-        if doubts is None or doubts > MAX_DOUBTS:
+        if doubts is None or doubts > MAX_DOUBTS:  # None: a right call detects a mutant
             continue
         if 2 * len(unexplained) <= len(response.syndrome):
-            candidates.setdefault(unexplained, []).append((doubts, pair))
-    for unexplained in sorted(candidates, key=len):
+            pairs_by_unexplained.setdefault(unexplained, []).append((doubts, pair))
+    for unexplained in sorted(pairs_by_unexplained, key=len):
         right_calls = response.calls - response.syndrome.keys()
         third = cover(response.subset(unexplained | right_calls))
         if third or not unexplained:
-            ranked = sorted(candidates[unexplained])
+            ranked = sorted(pairs_by_unexplained[unexplained])
             fewest_doubts, _ = ranked[0]
             likely = [pair for doubts, pair in ranked if doubts <= fewest_doubts + 1]
             two = _certain_candidates(response, likely)
@@ -234,11 +237,11 @@ def _has_weights(fingerprint: ReplyFingerprint, expected: ReplyFingerprint) -> b
 
 
 def _doubts(response: Response, pair: Pair) -> tuple[int | None, Set[int]]:
-    """Return the number of calls that speak against a pair, and the unexplained wrong calls.
+    """Return the number of doubts about a pair, and the unexplained wrong calls.
 
-    A call speaks against the pair if it detects only one of the two mutants, and the attempt
-    replies in another way than that mutant. A wrong call is unexplained if it detects neither.
-    Calls to which one of the two has an uninformative reply are left out.
+    A call is a doubt if it detects only one of the two mutants, and the attempt replies in another
+    way than that mutant. A wrong call is unexplained if it detects neither. Calls to which one of
+    the two has an uninformative reply are left out.
 
     The count is None, and the set is not complete, if a right call of the attempt detects one of
     the two. Two mutants could cancel each other there, but then neither is seen, and a mistake that

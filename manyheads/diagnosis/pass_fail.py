@@ -69,7 +69,7 @@ def sizes_of(call: Call) -> Iterator[int]:
                 yield value
 
 
-MAX_WRONG = 1 / 3  # part of all calls; many mistakes change the numbers of more calls than that
+MAX_WRONG_SHARE = 1 / 3  # many mistakes change the numbers of a larger share of the calls
 # A misconception is about something else if no more than this share of its mutants fail in
 # some calls.
 MIN_SHARE_OF_MUTANTS = 1 / 8
@@ -135,14 +135,14 @@ def _answers_with_symptoms(
         symptoms: the attempt's symptoms. In the other calls it is right.
     """
     # With other parameters all numbers may differ.
-    only_parameters = all(map(_of_parameters, symptoms.values()))
+    always_other_parameters = all(map(_of_parameters, symptoms.values()))
     answers = dict[int, ReplyFingerprint]()
     for i in calls:
         answer = recording.answer(mutant, i)
         if answer is None:
             return {}
         symptom, actual_symptom = _symptom(recording, i, answer), symptoms.get(i, ())
-        if only_parameters:
+        if always_other_parameters:
             symptom, actual_symptom = _of_parameters(symptom), _of_parameters(actual_symptom)
         if symptom != actual_symptom:
             return {}
@@ -156,15 +156,17 @@ def _are_ambiguous(
 ) -> bool:
     """Return whether many different mistakes have such symptoms.
 
-    1. If an output has another type, return True: it may have another value as well.
-    2. If parameters differ in each wrong call, return whether more than these differ somewhere.
-       But return False if outputs depend on extra parameters.
-    3. Otherwise return whether more than MAX_WRONG of the calls are wrong.
+    1. If outputs have another kind, return True: they may have another value as well.
+    2. If parameters do not differ in each wrong call, return whether the share of wrong calls is
+       above MAX_WRONG_SHARE.
+    3. Otherwise return whether more than parameters differ in some call. But return False if
+       outputs depend on extra parameters.
     """
     if any("kind" in symptom for symptom in symptoms.values()):
         return True
-    if not all(map(_of_parameters, symptoms.values())):
-        return len(symptoms) > MAX_WRONG * call_count
+    always_other_parameters = all(map(_of_parameters, symptoms.values()))
+    if not always_other_parameters:
+        return len(symptoms) > MAX_WRONG_SHARE * call_count
     differs_in_more = any(symptom != _of_parameters(symptom) for symptom in symptoms.values())
     return differs_in_more and not any(map(_uses_extra_parameters, observations.values()))
 
@@ -236,7 +238,7 @@ def _gradients_that_arrive(fingerprint: ReplyFingerprint) -> set[str]:
 def _symptom_of_outputs(
     expected: ReplyFingerprint, fingerprint: ReplyFingerprint, call: Call
 ) -> str:
-    """Return how outputs differ: the first of types, numbers of axes, shapes and numbers.
+    """Return how outputs differ: the first of kinds, numbers of axes, shapes and numbers.
 
     The shapes are named if inputs have all their sizes. Numbers may be finite or not.
     """

@@ -239,7 +239,7 @@ def validate_reply(call: Call, reply: Reply) -> str:
     """
     builds = builds_in(call)
     facts_and_builds = list(zip(reply.modules, builds, strict=False))
-    # Each run and each step repeats the outputs of all leaves.
+    # Each run of the call, and in it each step (`Call.steps`), has one output for each leaf.
     leaves = cycle(form for _, form in call.form.leaves())
 
     def count_differs(entries: Sequence[object], expected_count: int) -> bool:

@@ -23,7 +23,7 @@ steps 2 and 3: it attributes each visible check to a function.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
 
 from ..box.worker.messages import Call
@@ -117,6 +117,7 @@ def assemble(
         assert replies is not None
         checks = _visible_check_results(replies, attribution, source)
     else:
+        assert exercise is not None
         function_of = {o.id: _function_to_blame(o, hidden) for o in hidden.outcomes}
         verdicts = verdicts or _verdicts_without_replies(exercise, hidden)
         verdicts = _verdicts_with_hidden(verdicts, hidden, function_of, source)
@@ -166,14 +167,12 @@ def assemble_uncalled(
     return ungraded_result(exercise, source, dictionary, checks, result_parts)
 
 
-def _verdicts_without_replies(
-    exercise: Exercise | None, hidden: HiddenRun
-) -> list[FunctionVerdict]:
+def _verdicts_without_replies(exercise: Exercise, hidden: HiddenRun) -> list[FunctionVerdict]:
     """Return the verdict "right" on each function of the solution that the hidden checks called.
 
-    They stand in the order of the solution. If no public call was made, no fault is seen yet.
+    They stand in the order of the solution. They say that no public call shows a fault: none was
+    made. `_verdicts_with_hidden` then adds the faults that hidden checks show.
     """
-    assert exercise is not None
     called_functions = hidden.called_functions
     names = (name for name in namespace_of(exercise.solution) if name in called_functions)
     return [FunctionVerdict(name, "right") for name in names]
@@ -268,7 +267,7 @@ def _verdicts_with_hidden(
 
 
 def _misconceptions_with_hidden(
-    exercise: Exercise | None,
+    exercise: Exercise,
     explaining: Sequence[LocatedMisconception],
     proved_only: Sequence[LocatedMisconception],
     hidden: HiddenRun,
@@ -278,15 +277,10 @@ def _misconceptions_with_hidden(
 ) -> tuple[list[LocatedMisconception], list[LocatedMisconception]]:
     """Return `explaining` and `proved_only`, with the misconceptions that only hidden checks prove.
 
-    A misconception that a failed check proves is left out in these cases:
-
-    1. It is known already, also as an alternative, or by another name for the same guard.
-    2. A mutant of a misconception in `explaining` fails this check, too.
-    3. The function of the check is not written or not defined.
-
-    The others are added to `explaining` if it is not empty, or if they can be the cause of all
-    failed checks that prove nothing, except those with trivial answers. Otherwise they are added to
-    `proved_only`. In `explaining`, an untouched stub is named last.
+    These new misconceptions are added to `explaining` if it is not empty, or if they can cause all
+    failed checks that prove no misconception (`can_cause`). Checks that failed only because of
+    trivial answers do not count there. Otherwise they are added to `proved_only`. In `explaining`,
+    an untouched stub is named last.
 
     Args:
         exercise: The exercise.
@@ -297,44 +291,64 @@ def _misconceptions_with_hidden(
         verdicts: The verdicts on the functions.
         dictionary: The fault dictionary of the exercise, if it has a current one.
     """
-    assert exercise is not None
-    words = load_bank(exercise).texts
+    texts = load_bank(exercise).texts
     failed_by = dictionary.failed_by if dictionary is not None else {}
     failed = _failed(hidden)
     written = {v.name for v in verdicts if v.state not in ("unwritten", "undefined")}
-    known_ids = _known_ids((*explaining, *proved_only))
-    function_of_new: dict[str, str] = {}  # the function of each new misconception
-    for outcome in failed:
-        function = function_of[outcome.id]
-        is_explained = any(
-            outcome.id in failed_checks
-            for misconception in explaining
-            for failed_checks in failed_by.get(misconception.id, ())
-        )
-        is_new = bool(outcome.suspect) and outcome.suspect not in known_ids
-        if is_new and not is_explained and function in written:
-            function_of_new.setdefault(outcome.suspect, function)
+    failed_and_written = [outcome for outcome in failed if function_of[outcome.id] in written]
+    new_proofs = _new_proofs(failed_and_written, explaining, proved_only, failed_by)
     new = [
-        LocatedMisconception(named(words, id_), function)
-        for id_, function in function_of_new.items()
+        LocatedMisconception(named(texts, id_), function_of[check])
+        for id_, check in new_proofs.items()
     ]
     nontrivial = [outcome for outcome in failed if not outcome.trivial_answer]
     failed_ids = {outcome.id for outcome in nontrivial}
     unexplained = {outcome.id for outcome in nontrivial if not outcome.suspect}
-    if explaining or can_cause(function_of_new, unexplained, failed_ids, lambda: failed_by):
+    if explaining or can_cause(new_proofs, unexplained, failed_ids, lambda: failed_by):
         together = sorted((*explaining, *new), key=lambda m: m.id == UNTOUCHED)
         return together, list(proved_only)
-    return list(explaining), [*proved_only, *new]
+    return [], [*proved_only, *new]
+
+
+def _new_proofs(
+    failed: Sequence[CheckOutcome],
+    explaining: Sequence[LocatedMisconception],
+    proved_only: Sequence[LocatedMisconception],
+    failed_by: Mapping[str, Sequence[Set[str]]],
+) -> dict[str, str]:
+    """Return the misconceptions that only hidden checks prove, each with the first such check.
+
+    A failed check proves the misconception that is its `suspect`, if it has one. The misconception
+    is left out in these cases:
+
+    1. It is known from the public replies (`_known_ids`).
+    2. A mutant of a misconception in `explaining` fails this check, too.
+
+    Args:
+        failed: The failed hidden checks of functions that are written.
+        explaining: The misconceptions that explain the public replies.
+        proved_only: The misconceptions that a public reply proves, and that do not explain them.
+        failed_by: For each misconception, the checks that each of its mutants fails.
+    """
+    known_ids = _known_ids((*explaining, *proved_only))
+    explained = set[str]().union(*(c for m in explaining for c in failed_by.get(m.id, ())))
+    new_proofs: dict[str, str] = {}
+    for outcome in failed:
+        is_new = bool(outcome.suspect) and outcome.suspect not in known_ids
+        if is_new and outcome.id not in explained:
+            new_proofs.setdefault(outcome.suspect, outcome.id)
+    return new_proofs
 
 
 def _known_ids(misconceptions: Sequence[LocatedMisconception]) -> set[str]:
     """Return the ids of these misconceptions and their alternatives.
 
-    If a guard refuses allowed inputs, a missing test of divisibility is known, too.
+    With a guard that refuses allowed inputs (REFUSES), a missing test of divisibility (UNDIVIDED)
+    is known, too, because both misconceptions are about the same guard.
     """
     ids = {id_ for m in misconceptions for id_ in (m.id, *m.diagnosed.alternatives)}
     if REFUSES in ids:
-        ids.add(UNDIVIDED)  # both are about the same guard
+        ids.add(UNDIVIDED)
     return ids
 
 
@@ -364,8 +378,9 @@ def _cause_of(
 ) -> tuple[str, Failure] | None:
     """Return the function to blame for a failed visible check, with its failure of the check.
 
-    If the function at which the check stopped is wrong, it is to blame itself. Otherwise it may
-    only wait for another one: the first wrong function that fails the check is to blame.
+    If the function at which the check stopped is wrong, it is to blame itself. Otherwise a wrong
+    function that it uses may have made it fail: the first wrong function that fails the check is to
+    blame.
 
     Returns None if the outcome itself says enough: the check did not fail, its process ended, no
     wrong function fails it, or the wrong function at which it stopped did not raise.

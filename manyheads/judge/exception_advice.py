@@ -70,7 +70,8 @@ def suggest(source: Source, raised: Raised) -> str:
     """Return the usual repair for this exception; "" if there is none.
 
     It is the first of these that has a suggestion: a missing forward, exchanged arguments, a loop,
-    the length of a wrong axis (only if shapes do not fit), then the rules of `_RULES`.
+    the length of a wrong axis (only if shapes do not fit), a slip of the text
+    (`slip_behind_exception`), then the rules of `_RULES`.
     """
     file = _file(source, raised.line or 0)
     text = f"{raised.type}: {raised.message[:MAX_MESSAGE]}".replace("\n", " ")
@@ -120,16 +121,16 @@ class _File:
 
     def __init__(self, source: Source, line: int) -> None:
         self.source, self.line, self.nodes = source, line, source.nodes
-        self.expressions = [n for n in self.nodes if isinstance(n, ast.expr) and self.covers(n)]
+        self.expressions = [n for n in self.nodes if isinstance(n, ast.expr) and self.line_is_in(n)]
         functions = _all_of(self.nodes, ast.FunctionDef)
         self.functions = [function for function in functions if len(function.name) <= MAX_NAME]
-        statements = (statement for statement in source.statements if self.covers(statement))
-        line_of_statement = next((statement.lineno for statement in statements), line)
+        around_line = (s.lineno for s in source.statements if self.line_is_in(s))
+        first_line = next(around_line, line)  # the start of the top-level statement
         last_line = max([line, *(node.end_lineno or 0 for node in self.expressions)])
         lines = lines_of(source.text)
         index = max(line - 1, 0)  # in `lines`; an unknown line is 0
         code_lines = lines[index:last_line]
-        lines_above = lines[max(line_of_statement - 1, 0) : index]
+        lines_above = lines[max(first_line - 1, 0) : index]
         self.code = " ".join(code_line.strip() for code_line in code_lines)[:MAX_CODE]
         self.code_above = "\n".join(lines_above)[-MAX_CODE_ABOVE:]
 
@@ -184,7 +185,7 @@ class _File:
     @cached_property
     def function(self) -> ast.FunctionDef | None:
         """The innermost function around the line, or None."""
-        functions = [function for function in self.functions if self.covers(function)]
+        functions = [function for function in self.functions if self.line_is_in(function)]
         return functions[-1] if functions else None
 
     @cached_property
@@ -192,8 +193,8 @@ class _File:
         """All nodes of that function; [] if there is none."""
         return list(ast.walk(self.function)) if self.function is not None else []
 
-    def covers(self, node: ast.stmt | ast.expr, line: int = 0) -> bool:
-        """Return whether a node contains this line of the file; 0 is the line that raised."""
+    def line_is_in(self, node: ast.stmt | ast.expr, line: int = 0) -> bool:
+        """Return whether a line of the file is in this node; 0 is the line that raised."""
         return node.lineno <= (line or self.line) <= (node.end_lineno or 0)
 
 
@@ -248,7 +249,7 @@ def _unbound_variable(file: _File, name: str) -> str:
     uses = [use for use in _all_of(file.function_nodes, ast.Name) if use.id == name]
     bound_lines = sorted(node.lineno for node in uses if isinstance(node.ctx, ast.Store))
     is_deleted = any(isinstance(node.ctx, ast.Del) for node in uses)
-    if not bound_lines or is_deleted or not any(map(file.covers, uses)):
+    if not bound_lines or is_deleted or not any(map(file.line_is_in, uses)):
         return ""
     earlier_lines = [line for line in bound_lines if line < file.line]
     if earlier_lines:
@@ -272,7 +273,8 @@ def _bound_on_another_path(file: _File, name: str, line: int) -> str:
     skipped_blocks = [
         block
         for block in blocks
-        if file.covers(block, line) and (isinstance(block, ast.If) or not file.covers(block))
+        if file.line_is_in(block, line)
+        and (isinstance(block, ast.If) or not file.line_is_in(block))
     ]
     # `ast.walk` gives a block before the blocks in it
     innermost = skipped_blocks[-1] if skipped_blocks else None
@@ -398,9 +400,16 @@ def _init_has_another_name(file: _File, class_name: str) -> str:
 def loop_fault(source: Source, raised: Raised) -> str:
     """Return which statement of a loop keeps all rounds but one from the line that raised.
 
-    It is the first of these, in the first loop with one: a `return` on the line ends the loop; a
-    value is replaced by a part of itself. If the line is below the loop: each round empties a list,
-    or replaces a value. Returns "" if there is none, or if it is no RuntimeError.
+    The loops are those of the function around the line, at most MAX_LOOPS. The first loop with such
+    a statement counts, and in it the first of these:
+
+    1. A `return` on the line ends the loop in its first round.
+    2. Each round replaces a value by a part of itself.
+    3. Each round empties a list, and the line is below the loop.
+    4. Each round replaces a value, and the line is below the loop.
+
+    Returns "" if there is none. An exception must be a RuntimeError, or say that torch.cat or a
+    similar function was given one tensor (_JOINS_A_TENSOR).
     """
     if raised.type != "RuntimeError" and not _JOINS_A_TENSOR.match(raised.message):
         return ""
@@ -418,7 +427,7 @@ def loop_fault(source: Source, raised: Raised) -> str:
 def _early_return(file: _File, loop: ast.For | ast.While) -> str:
     """Return which `return` on the line that raised ends the loop in its first round, or ""."""
     for statement in loop.body:
-        if isinstance(statement, ast.Return) and file.covers(statement):
+        if isinstance(statement, ast.Return) and file.line_is_in(statement):
             return (
                 f"The `return` on line {statement.lineno} stands inside the loop that begins on "
                 f"line {loop.lineno}, and ends it at its first turn."
@@ -568,9 +577,12 @@ def _optional_names(file: _File) -> list[str]:
 
 
 def _inverted_condition(file: _File, name: str, conditions: Iterable[ast.If | ast.IfExp]) -> str:
-    """Return which `if` runs the line just when this argument is None; "" if there is none."""
+    """Return that an `if` runs the line just when this argument is None; "" if none does.
+
+    Conditional expressions are not looked at.
+    """
     for node in conditions:
-        if not isinstance(node, ast.If) or not any(map(file.covers, node.body)):
+        if not isinstance(node, ast.If) or not any(map(file.line_is_in, node.body)):
             continue
         match node.test:
             case ast.Compare(
@@ -677,7 +689,7 @@ def _misspelt_name(file: _File, word: str) -> str:
     if word not in _names(file.expressions):
         return ""
     for node in file.nodes:
-        if isinstance(node, ast.ClassDef) and node.name == word and file.covers(node):
+        if isinstance(node, ast.ClassDef) and node.name == word and file.line_is_in(node):
             return (
                 f"Line {file.line} stands inside the class {word}, which is not there before its "
                 "last line has run: is it indented too far?"

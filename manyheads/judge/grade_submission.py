@@ -332,8 +332,10 @@ class Judge:
         a message. So its replies need no redaction. Returns None if the attempt cannot be loaded
         there or its process ends.
         """
+        # The dictionary outlives the cache and never changes, so its calls need not be copied.
         for call in dictionary.calls:
             judged.memory.hold_as_it_is(call)
+        # Both runners use the same cache. No process of the attempt can read it.
         attempt = AttemptRunner(
             self._box,
             judged.source,

@@ -116,12 +116,16 @@ class Probe:
         return copy_kind
 
     @cached_property
-    def is_right(self) -> bool:
-        """Whether the attempt's answers are the reference's, and these show anything.
+    def is_right_and_informative(self) -> bool:
+        """Whether the attempt's answers are the reference's, and are informative.
 
-        They show nothing if each answer repeats one number. They also show nothing if there are
-        four calls, and the reference neither compares numbers nor depends on them.
+        They are not informative in these cases:
+
+        1. There are four calls, and the reference's answers neither compare numbers (`compares`)
+           nor change with them (`depends_on_numbers`).
+        2. Each of the reference's answers repeats one number.
         """
+        # With one call, the function is given no numbers on which it could depend.
         if len(self.calls) > 1 and not self.compares and not self.depends_on_numbers:
             return False
         rows = [numbers_of(expected) for _, expected in self.answers]
@@ -138,7 +142,8 @@ def choose_probe(
 
     A call is tried if the attempt answered it with numbers. The reference must answer all calls
     like it (`make_calls`) with equally many numbers. Returns None if there is no such call. The
-    first probe that compares numbers and is right ends the search, and so do MOST_TRIED probes.
+    first probe that compares numbers and is right and informative ends the search, and so do
+    MOST_TRIED probes.
 
     Args:
         exchanges: The calls of one function, with the attempt's replies.
@@ -157,7 +162,7 @@ def choose_probe(
             continue
         probe = Probe(calls, expected, ((exchange.reply, expected[0]),))
         tried.append(probe)
-        if (probe.compares and probe.is_right) or len(tried) == MOST_TRIED:
+        if (probe.compares and probe.is_right_and_informative) or len(tried) == MOST_TRIED:
             break
     best = max(tried, key=_informativeness, default=None)
     if best is None or len(best.calls) > 1:
@@ -169,7 +174,12 @@ def choose_probe(
 
 def _informativeness(probe: Probe) -> tuple[bool, bool, bool, int]:
     """Return the key by which probes are compared: the most informative one has the largest."""
-    return probe.compares, probe.is_right, probe.depends_on_numbers, len(probe.calls)
+    return (
+        probe.compares,
+        probe.is_right_and_informative,
+        probe.depends_on_numbers,
+        len(probe.calls),
+    )
 
 
 def all_right(exchanges: Sequence[Exchange], reference: Runner) -> bool:
@@ -319,12 +329,12 @@ def _expect_dependence_on_sizes(target: str, probe: Probe) -> None:
 def _mirror_images(reply: Reply) -> Iterator[Tensor]:
     """Yield the numbers of an answer, then those of the answer flipped in each axis and in all.
 
-    A table that is the wrong way round still depends on its sizes. An answer of several tensors is
-    flipped as one row of numbers.
+    An attempt's answer that resembles a flipped one still depends on the sizes. An answer of
+    several tensors is flipped as one row of numbers.
     """
     first_tensor = tensors_of(reply)[0]
     table = numbers_of(reply, INFINITE)
-    if table.numel() == first_tensor.numel():
+    if table.numel() == first_tensor.numel():  # all numbers are in one tensor
         table = table.view(first_tensor.shape)
     all_axes = range(table.dim())
     single_axes = [(axis,) for axis in all_axes]
@@ -538,7 +548,7 @@ def _expect_answers(
             if is_of_function and expected_tensor is not None and has_numbers(observed.reply):
                 answers.append((observed.reply, _reply_with(expected_tensor)))
     probe = Probe(condition.calls, expected, tuple(answers))
-    if not all(has_numbers(actual) for actual, _ in answers) or not probe.is_right:
+    if not all(has_numbers(actual) for actual, _ in answers) or not probe.is_right_and_informative:
         require_nontrivial(Implementation(attempt), condition.function, probe)
 
 

@@ -135,7 +135,7 @@ def _is_untouched(source: Source, visible: Sequence[VisibleCheck]) -> bool:
 def public_outcome(
     check: PublicCheck, outcome: Outcome, evidence: str, function: str = ""
 ) -> CheckOutcome:
-    """Return the outcome of a visible check; "skipped" if it was not run."""
+    """Return this outcome of a visible check, with its title, layer, points and hint."""
     return CheckOutcome(
         check.id,
         check.title,

@@ -66,7 +66,7 @@ def without_tensors(call: Call) -> Call | None:
     """Return a call that builds the same module without its weights and without a report on it.
 
     Returns None if the call does more than build one module, or if an argument or attribute of the
-    module is no plain value, such as a tensor.
+    module is not a plain value. A tensor is none.
     """
     build = call.subject
     if not isinstance(build, Build) or not call.only_build or call.arguments:

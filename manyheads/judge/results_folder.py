@@ -464,21 +464,24 @@ class Record:
             return False
         return result_key == self.keys.of_result(key, exercise, result)
 
-    def note(self, submission: Submission, keys: Mapping[str, str], result: Result) -> None:
+    def note(
+        self, submission: Submission, exercise_keys: Mapping[str, str], result: Result
+    ) -> None:
         """Note in the journal that these exercises of the result are on disk.
 
         Exercises that could not be graded are left out, so that the next run tries them again.
 
         Args:
             submission: The submission.
-            keys: The keys of the exercises, computed before grading, because files may change.
+            exercise_keys: The keys of the exercises, computed before grading, because files may
+                change.
             result: The result.
         """
         graded = {exercise.id: exercise for exercise in result.exercises if exercise.is_graded}
         result_keys = {
-            e.id: self.keys.of_result(keys[e.id], e, graded[e.id])
+            e.id: self.keys.of_result(exercise_keys[e.id], e, graded[e.id])
             for e in submission.assignment.exercises
-            if e.id in keys and e.id in graded
+            if e.id in exercise_keys and e.id in graded
         }
         name = f"{submission.student}/{submission.assignment.id}"
         append(self.folder / JOURNAL, [name, result_keys])

@@ -373,13 +373,13 @@ def _demands(
     ):
         return  # not even the reference answers with numbers
     unattempted = CheckOutcome(target, target, Layer.FINITE, 0.0, "")
-    is_right = probe is not None and probe.is_right
-    if not is_right:
+    is_nontrivial = probe is not None and probe.is_right_and_informative
+    if not is_nontrivial:
         parameters, name = {"target": target, "probe": probe}, f"{target} says something"
         yield Check(name, require_nontrivial, unattempted, parameters, needs_answers=False)
     if conditions is None or probe is None:
         return
-    if not (is_right and (all_passed or all_right(exchanges, run.reference))):
+    if not (is_nontrivial and (all_passed or all_right(exchanges, run.reference))):
         makers = {"conditions": conditions}
         yield Check(
             f"{target} counts",

@@ -28,7 +28,7 @@ _NO_CODE = ("annotation", "returns", "decorator_list", "type_params", "msg")
 # edit is tried: from 0, a mistake that most attempts make, to 4, a rare one. The key type is Any
 # because a mapping is invariant in its keys.
 Change = tuple[str, int, Mapping[Any, str]]
-Changes = Iterator[Change]
+Changes = Iterator[Change]  # the edits that a rule makes of one node
 
 
 @dataclass(frozen=True)

@@ -950,7 +950,7 @@ def say_nothing_all(monkeypatch: pytest.MonkeyPatch) -> None:
         raise CheckFailed("says nothing")
 
     monkeypatch.setattr(run_hidden_checks, "require_nontrivial", refuse)
-    monkeypatch.setattr(Probe, "is_right", False)
+    monkeypatch.setattr(Probe, "is_right_and_informative", False)
 
 
 @pytest.mark.parametrize(

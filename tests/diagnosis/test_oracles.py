@@ -139,6 +139,12 @@ def test_an_aspect_fails_what_differs_in_it(aspect, right, wrong, call, evidence
         compare(aspect, [compared(right, wrong, call)])
 
 
+def test_a_missing_output_has_no_dtype():
+    want, none = fingerprint_of(ask(doubled, CALL)), Reply()
+    with pytest.raises(CheckFailed, match="yours is none"):
+        compare("dtype", [ObservedReply(CALL, want, (), none, fingerprint_of(none))])
+
+
 def test_who_looks_at_numbers_on_the_meta_device_has_no_fixed_device() -> None:
     for aspect in ("answered", "device"):
         compare(aspect, [compared(doubled, lambda x: x * x.sum().item(), WATCHED)])
