@@ -32,7 +32,7 @@ SCALE, SHARES, VALUES_MIXED = "/ math.sqrt(hd)", "scores.softmax(dim=-1)", " @ v
 SCALE_THEN_SCORES = (
     f"{SCALE}\n        scores ="  # followed by a change of the scores, before the mask
 )
-HIDING, HIDDEN, FILL = ".masked_fill(~visible, -math.inf)", "~visible", "-math.inf"
+HIDING, HIDDEN, MASKED_SCORE = ".masked_fill(~visible, -math.inf)", "~visible", "-math.inf"
 square, ROWS_OF_HEAD = "torch.ones({0}, {0},".format, "slice(h * hd, (h + 1) * hd)"
 SQUARE = square("T")
 JOINED, PROJ, END_OF_ANSWER = "torch.cat(heads, dim=-1)", "mha.proj(", ")  # (B, T, C)"
@@ -218,11 +218,11 @@ MUTANTS = (
     ),
     Mutant("mask_after_softmax", late()),
     *mutants("mask_reversed", "~visible.mT", "visible", replacing=HIDDEN),
-    *mutants("mask_reversed", {HIDDEN: "visible", FILL: "-1e9"}, late(hide="~visible.mT")),
+    *mutants("mask_reversed", {HIDDEN: "visible", MASKED_SCORE: "-1e9"}, late(hide="~visible.mT")),
     *mutants(
         "mask_excludes_self",
         {HIDDEN: MASK_WITHOUT_SELF},
-        {HIDDEN: MASK_WITHOUT_SELF, FILL: "-1e9"},
+        {HIDDEN: MASK_WITHOUT_SELF, MASKED_SCORE: "-1e9"},
         {HIDING: f" + ({MASK_WITHOUT_SELF}).to(x.dtype) * -1e9"},
         {HIDDEN: MASK_WITHOUT_SELF, SHARES: f"{SHARES}.nan_to_num()"},
     ),
@@ -237,20 +237,22 @@ MUTANTS = (
         *(f"torch.ones_like(visible).triu({n})" for n in (3, 4)),
         replacing=HIDDEN,
     ),
-    Mutant("mask_zero_fill", "0.0", replacing=FILL),
-    *mutants("mask_weak_fill", *map(str, WEAK), replacing=FILL),
+    Mutant("mask_zero_fill", "0.0", replacing=MASKED_SCORE),
+    *mutants("mask_weak_fill", *map(str, WEAK), replacing=MASKED_SCORE),
     *mutants(
         "mask_weak_fill",
         *(f" + (~visible).to(x.dtype) * {low}" for low in WEAK[:-1]),
         replacing=HIDING,
     ),
-    *mutants("mask_weak_fill", "scores.min() - 1", "scores.min().item() - 1", replacing=FILL),
+    *mutants(
+        "mask_weak_fill", "scores.min() - 1", "scores.min().item() - 1", replacing=MASKED_SCORE
+    ),
     Mutant(
         "mask_weak_fill", ".where(visible, scores.amin(-1, keepdim=True) - 1)", replacing=HIDING
     ),
-    *mutants("mask_weak_fill", "scores.min()", "-scores.abs().max() - 1", replacing=FILL),
-    Mutant("mask_plus_inf", "math.inf", replacing=FILL),
-    Mutant("mask_high_fill", "1e9", replacing=FILL),
+    *mutants("mask_weak_fill", "scores.min()", "-scores.abs().max() - 1", replacing=MASKED_SCORE),
+    Mutant("mask_plus_inf", "math.inf", replacing=MASKED_SCORE),
+    Mutant("mask_high_fill", "1e9", replacing=MASKED_SCORE),
     Mutant("mask_high_fill", " + (~visible).to(x.dtype) * 1e9", replacing=HIDING),
     *mutants(
         "mask_nan",
@@ -270,9 +272,14 @@ MUTANTS = (
         "scores.flatten().softmax(0).view_as(scores)",
         replacing=SHARES,
     ),
-    *mutants("softmax_wrong_axis", {SHARES: OVER_BATCH_AXIS, FILL: "-1e9"}, late(OVER_BATCH_AXIS)),
+    *mutants(
+        "softmax_wrong_axis", {SHARES: OVER_BATCH_AXIS, MASKED_SCORE: "-1e9"}, late(OVER_BATCH_AXIS)
+    ),
     *mutants("softmax_missing", *NO_SOFTMAX, replacing=SHARES),
-    *mutants("softmax_missing", *({SHARES: text} | {FILL: "0.0"} for text in (*NO_SOFTMAX, *SUMS))),
+    *mutants(
+        "softmax_missing",
+        *({SHARES: text} | {MASKED_SCORE: "0.0"} for text in (*NO_SOFTMAX, *SUMS)),
+    ),
     *mutants("softmax_missing", *map(late, (*NO_SOFTMAX, *SUMS))),
     *mutants("softmax_missing", *({SHARES: text} | UNMASKED for text in (*NO_SOFTMAX, *SUMS))),
     *mutants(
@@ -499,7 +506,11 @@ FAMILIES = (
         lambda c: Mutant("scale_constant", f"/ {c!r}", replacing=SCALE),
         SCALES_TRIED,
     ),
-    ("mask_weak_fill", lambda c: Mutant("mask_weak_fill", f"{-c!r}", replacing=FILL), FILLS_TRIED),
+    (
+        "mask_weak_fill",
+        lambda c: Mutant("mask_weak_fill", f"{-c!r}", replacing=MASKED_SCORE),
+        FILLS_TRIED,
+    ),
     (
         "mask_weak_fill",
         lambda c: Mutant("mask_weak_fill", f" + (~visible).to(x.dtype) * {-c!r}", replacing=HIDING),
@@ -507,7 +518,7 @@ FAMILIES = (
     ),
     (
         "mask_weak_fill",
-        lambda c: Mutant("mask_weak_fill", f"scores.min().item() - {c!r}", replacing=FILL),
+        lambda c: Mutant("mask_weak_fill", f"scores.min().item() - {c!r}", replacing=MASKED_SCORE),
         FILLS_TRIED,
     ),
 )
