@@ -245,7 +245,7 @@ def test_points_at_home_are_out_of_the_same_total(sides: Sides) -> None:
         pytest.param(
             "cross_attention",
             {"scores = scores.masked_fill": "scores.masked_fill"},
-            "an edit of the second argument in [:, :16] changes",
+            "an edit of `context` in [:, :16] changes",
             "the input was",
             id="the padding is edited",
         ),
@@ -263,7 +263,7 @@ def test_points_at_home_are_out_of_the_same_total(sides: Sides) -> None:
         pytest.param(
             "rotary",
             {"base **": "10000.0 **"},
-            "another value of the third argument leaves numbers as they were",
+            "another value of `base` leaves numbers as they were",
             "the input was",
             id="a base that is not used",
         ),
