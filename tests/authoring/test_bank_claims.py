@@ -65,10 +65,7 @@ def test_mistakes_before_stubs_are_named_and_the_claim_breaks_if_names_get_lost(
 ):
     trials = trials_of(RESHAPE)
     count, lost = unfinished(trials)
-    assert count > 3
-    # A size that is written into the code is named by its text, which a mutant here has not.
-    assert not [message for message in lost if not message.startswith("hard_coded_shape ")]
-    assert len(lost) <= count * (1 - claims.UNFINISHED_SHARE)
+    assert (count > 3, lost) == (True, [])
     tell = trials.mutant_report
 
     def gives_up(namespace: Mapping[str, object]) -> MutantReport:

@@ -7,6 +7,7 @@ trivial answer, or with one edit at a known line.
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass, replace
@@ -15,11 +16,11 @@ from io import StringIO
 from itertools import islice
 
 from ...box.connection import Box
-from ...checks.hidden_check import CheckOutcome
+from ...checks.hidden_check import CheckOutcome, Edit
 from ...checks.runner import Exchange, LocalRecordingRunner, target_of
 from ...course import Course, Exercise
 from ...diagnosis import BuiltMutant, load_bank
-from ...diagnosis.bank import Namespace
+from ...diagnosis.bank import Bank, Namespace
 from ...diagnosis.recording_file import read
 from ...judge.grade_submission import Judge, Settings
 from ...judge.public_calls import PublicCalls, ask_public_calls, name_misconceptions
@@ -75,8 +76,7 @@ class Trials:
         self.exercise, self.bank = exercise, load_bank(exercise)
         self.recording = read(exercise.fingerprints)
         self._catalogue, self._reference = catalogue, catalogue.remembering(exercise)
-        # the file that contains the mutants' numbers
-        self._source = Source("", exercise.misconceptions.read_text(encoding="utf-8"))
+        self._source = _text_with_numbers(exercise, self.bank)
         rows = zip(self.recording.kills, self.recording.mutants, strict=True)
         self._rows = dict(zip(map(id, self.bank.mutants), rows, strict=True))
         self._alone: dict[object, MutantReport] = {}
@@ -169,6 +169,20 @@ class Trials:
             (next(iter(stubbed)), stubbed, self.mutant_report({**reference, **stubbed}))
             for stubbed in stubs
         ]
+
+
+def _text_with_numbers(exercise: Exercise, bank: Bank) -> Source:
+    """Return a text that contains the mutants' numbers, in place of the text of each mutant.
+
+    It is the bank's file, followed by the integers of all edits, which stand there inside strings.
+    """
+    numbers = set[int]()
+    for mutant in bank.mutants:
+        if isinstance(mutant.change, Edit):
+            for new_text in mutant.change.changes.values():
+                numbers.update(map(int, re.findall(r"\b\d+\b", new_text)))
+    bank_text = exercise.misconceptions.read_text(encoding="utf-8")
+    return Source("", f"{bank_text}\n{sorted(numbers)}\n")
 
 
 def _stub(*arguments: object, **keywords: object) -> None:
