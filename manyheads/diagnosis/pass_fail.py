@@ -318,22 +318,30 @@ def has_written_size(source: Source) -> bool:
     return not source.text or bool(_constants(source.nodes))
 
 
+def _lines_of_refusals(source: Source) -> set[int]:
+    """Return the lines on which a `raise` or an `assert` of the attempt begins."""
+    return {node.lineno for node in source.nodes if isinstance(node, ast.Raise | ast.Assert)}
+
+
 def written_sizes(response: Response) -> list[Candidate]:
     """Return the misconception of functions with a size that is written into the code.
 
     A function has it if MIN_SHARE of its wrong calls or more show the same integer of the text. The
     integer may be in the exception's message, the length of a loop that runs past the end of an
     axis, or a size of the output. At least two calls must show it although no input has an axis of
-    that size. Calls that the reference refuses are left out. So are the attempt's own refusals,
-    because their numbers need not be sizes.
+    that size. Calls that the reference refuses are left out. So are refusals by a library, because
+    their numbers need not be sizes: `nn.Dropout(1024)` raises an error about probabilities. A
+    refusal on an unknown line counts as the attempt's own.
     """
     constants, range_ends = _constants(response.source.nodes), _range_ends(response.source)
     if not constants:
         return []
+    lines = _lines_of_refusals(response.source)
     allowed = dict[int, ObservedReply]()
     for i, observation in response.syndrome.items():
         raised = observation.reply.raised
-        if observation.is_allowed and not (raised and is_refusal(raised)):
+        by_library = raised and is_refusal(raised) and raised.line and raised.line not in lines
+        if observation.is_allowed and not by_library:
             allowed[i] = observation
     hard_coded = set[int]()
     for calls in _by_function(allowed):

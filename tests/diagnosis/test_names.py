@@ -196,6 +196,12 @@ CASES = {
         changes=[("nn.Dropout(dropout)", "nn.Dropout(block_size)")],
         origin="solution",
     ),
+    "a size of the text, in the attempt's own refusal": Case(
+        "reshape_dance",
+        "hard_coded_shape",
+        [("B, T, C = x.shape", "B, T, C = x.shape\n    C = 768")],
+        origin="solution",
+    ),
     "a length off the wrong axis, and a guard that compares it": Case(
         "self_attention", "size_wrong_axis", [("x.shape[1]", "x.shape[0]")], origin="solution"
     ),
