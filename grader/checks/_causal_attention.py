@@ -7,8 +7,13 @@ from types import SimpleNamespace
 import torch
 
 from manyheads.checks import agrees, assert_finite, assert_same, assert_shape, expect
-from manyheads.checks.dropout import RARE, copies_of, expect_gradients_awake, is_dropped
-from manyheads.checks.gradients import weights_without_effect
+from manyheads.checks.module_expectations import (
+    RARE,
+    copies_of,
+    expect_gradients_awake,
+    is_dropped,
+    weights_without_effect,
+)
 
 from . import _layers as layer
 from . import _modules

@@ -22,13 +22,15 @@ from manyheads.checks import (
     expect,
 )
 from manyheads.checks.asserts import HALF_PRECISION, assert_near
-from manyheads.checks.gradients import expect_gradients, is_cut, weights_without_effect
-from manyheads.checks.repeated_calls import (
+from manyheads.checks.module_expectations import (
     HINT,
     P,
+    expect_gradients,
+    is_cut,
     judge_again,
     judge_modes_again,
     moved_after_a_call,
+    weights_without_effect,
 )
 
 from . import _layers as layer

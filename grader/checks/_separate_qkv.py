@@ -19,15 +19,17 @@ from manyheads.checks import (
     expect,
     moved,
 )
-from manyheads.checks.dropout import (
+from manyheads.checks.module_expectations import (
+    HINT,
     LONE_COPIES,
     RARE,
     copies_of,
     expect_gradients_awake,
+    is_cut,
     is_dropped,
+    moved_after_a_call,
+    weights_without_effect,
 )
-from manyheads.checks.gradients import is_cut, weights_without_effect
-from manyheads.checks.repeated_calls import HINT, moved_after_a_call
 
 from . import _modules
 

@@ -17,7 +17,7 @@ from manyheads.checks import (
     function_contract,
 )
 from manyheads.checks.asserts import TOLERANCE, difference
-from manyheads.checks.gradients import is_cut_in_part
+from manyheads.checks.module_expectations import is_cut_in_part
 
 from ._conditions import of_scores
 from ._functions import expect_boolean_mask, expect_shapes, seen_in

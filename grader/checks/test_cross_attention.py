@@ -5,7 +5,7 @@ from functools import partial
 import torch
 
 from manyheads.checks import assert_finite, assert_same, assert_shape, expect, moved
-from manyheads.checks.repeated_calls import HINT, judge_again
+from manyheads.checks.module_expectations import HINT, judge_again
 
 from . import _modules
 from ._conditions import of_module

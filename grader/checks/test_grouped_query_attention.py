@@ -3,7 +3,7 @@
 from math import prod
 
 from manyheads.checks import Evidence, Number, assert_finite, assert_same, assert_shape, expect
-from manyheads.checks.repeated_calls import HINT
+from manyheads.checks.module_expectations import HINT
 
 from . import _modules
 from ._conditions import of_module

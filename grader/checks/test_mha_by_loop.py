@@ -17,7 +17,7 @@ from manyheads.checks import (
     expect,
     function_contract,
 )
-from manyheads.checks.gradients import expect_gradients, is_cut
+from manyheads.checks.module_expectations import expect_gradients, is_cut
 
 from ._causal_attention import Subject
 from ._conditions import of_module

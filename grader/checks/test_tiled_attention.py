@@ -16,7 +16,7 @@ from manyheads.checks import (
     function_contract,
     moved,
 )
-from manyheads.checks.gradients import expect_gradients, is_cut
+from manyheads.checks.module_expectations import expect_gradients, is_cut
 
 from ._causal_attention import WATCHED
 from ._conditions import of_queries_keys_values, of_scores

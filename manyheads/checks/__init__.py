@@ -13,21 +13,21 @@ from .asserts import (
     assert_finite,
     assert_gradients_match,
     assert_matches,
+    assert_moved_from,
     assert_near,
     assert_refused,
     assert_same,
     assert_shape,
     assert_tensor,
     assert_unmutated,
+    changed_positions,
     expect,
     moved,
 )
 from .conditions import Condition
 from .contract import function_contract, module_contract
-from .hidden_check import Evidence, Layer, Mutant, Number, check, edit
-from .positions import assert_moved_from, changed_positions
+from .hidden_check import Evidence, Layer, Mutant, Number, Sizes, changed, check, edit
 from .runner import ImplementationModule
-from .sizes import Sizes, changed
 
 __all__ = [
     "HALF_PRECISION",

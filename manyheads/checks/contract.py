@@ -17,8 +17,8 @@ from torch import Tensor
 from ..box.worker.messages import DeviceArgument, StandIn
 from .answer import Answer
 from .asserts import agrees, assert_shape, assert_tensor, assert_unmutated, expect
-from .gradients import expect_gradients, is_cut_in_part
 from .hidden_check import CheckFailed, Draw, Mark, check
+from .module_expectations import expect_gradients, is_cut_in_part
 from .runner import Implementation
 
 CONTRACT = "CONTRACT"  # the name of the list in a file of checks
