@@ -22,7 +22,7 @@ from ruamel.yaml import YAML, CollectionNode, MappingNode, Node, SequenceNode
 from ..course import Assignment, Course, CourseError, Exercise
 from ..diagnosis import load_bank
 from ..files import write_whole
-from .pack_engine import HASH_FILE, engine_wheel
+from .class_repository import HASH_FILE, engine_wheel
 from .templates import as_they_are, filled
 
 FILL = "FILL:"  # the mark of a place to fill; `course verify` finds those that are left

@@ -1,8 +1,8 @@
 """The parts of a hidden check: decorator, outcome, evidence, random draws, and edits for mutants.
 
 `check` gives a test its points, layer and hint. `CheckFailed` and `CheckOutcome` describe how a
-check fails. `Draw` makes its inputs, of the sizes that `Sizes` chooses. `edit` makes a mutant: it replaces a text of the reference by
-another one.
+check fails. `Draw` makes its inputs, of the sizes that `Sizes` chooses. `edit` makes a mutant: it
+replaces a text of the reference by another one.
 
 `Evidence` is the sentence that says how an attempt fails, apart from the numbers in it. An attempt
 knows its hidden inputs, and chooses the shape and the numbers of its answer; a report that repeats

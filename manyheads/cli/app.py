@@ -11,8 +11,7 @@ from ..course import CourseError, find_course
 from .author import doctor, init, new, release, verify
 from .check import check, lsp
 from .ci import ci
-from .collect import collect
-from .grade import grade
+from .grade import collect, grade
 from .results import export, feedback, overrides, report
 from .student import ask, bench, hint, plot, status, trace, train
 

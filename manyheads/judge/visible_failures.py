@@ -3,21 +3,30 @@
 `failures_of` returns a failure for each visible check that fails because of the function. A failure
 has the observation and the usual repair. `choose_failure` takes the one that shows the function's
 misconception best, and adds sentences about its numbers, its words and its sizes.
+
+`describe_wrong_numbers` says that numbers are not shares, that a mask is inverted, or that one is
+twice as large. The sentence is added to "550 of 550 values differ" if no named misconception
+explains the numbers, and to any single wrong number. Only answers to recorded, public calls are
+compared. A student reads no digit of an expected number.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import torch
+from torch import Tensor
+
 from ..box.worker.messages import Raised
+from ..checks.asserts import label
 from ..checks.explain import is_shape_fault, joined, sanitize, says_unwritten
 from ..checks.runner import target_of
 from ..diagnosis.fault_dictionary import PublicCheck
 from ..diagnosis.observed_reply import ObservedReply, first_of
 from ..diagnosis.oracles import Group, Violation, first_violation, groups_of
 from .definition_faults import call_of_helper, return_order_advice
-from .describe_wrong_numbers import describe_wrong_numbers, origin_of_numbers
 from .exception_advice import suggest
 from .locate_misconceptions import LocatedMisconception, RepliesByFunction
 from .public_calls import PublicReplies, evidence_of, name_arguments
@@ -299,3 +308,182 @@ def _axes_of_call(observation: ObservedReply, signatures: Signatures) -> Axes | 
         if axes := axes_of(signature, observation.call, returned, signatures):
             return axes
     return None
+
+
+ROUNDING = 1e-6  # relative to the larger number
+MOST_TIMES = 64  # a larger factor does not show which numbers were counted twice or left out
+SUM_ROUNDING = 1e-3  # a row of shares in float32 sums to 1 as nearly as this
+SAME_WITHIN = 1e-6  # two numbers that are this close count as the same
+VERY_LOW = -1e4  # a lower score counts as −∞
+
+
+def describe_wrong_numbers(actual: Tensor, expected: Tensor) -> str:
+    """Return a sentence about wrong numbers, compared with the expected ones, or "".
+
+    A single number may be a multiple or a fraction of the expected one, or its negative. For a
+    tensor the sentence is the first of these: it holds no shares although shares are expected; it
+    hides the scores that should be kept; it holds +∞ in place of −∞; it holds shares instead of
+    scores or answers.
+
+    There is no sentence about complex numbers, about another shape, or about a tensor with NaN.
+
+    Args:
+        actual: The numbers that the attempt returned.
+        expected: The numbers that the reference returns.
+    """
+    if actual.shape != expected.shape or not expected.numel() or actual.is_complex():
+        return ""
+    actual, expected = actual.double(), expected.double()
+    if not expected.dim():
+        return _describe_ratio(float(actual), float(expected))
+    if actual.isnan().any():
+        return ""
+    return (
+        _describe_broken_shares(actual, expected)
+        or _describe_inverted_mask(actual, expected)
+        or _describe_plus_infinity(actual, expected)
+        or _describe_shares_for_scores(actual, expected)
+    )
+
+
+def origin_of_numbers(observation: ObservedReply) -> str:
+    """Return where the first wrong number of an answer came from; "" if that cannot be seen.
+
+    It can be seen if both the expected and the actual answer consist of numbers of one argument,
+    moved to other positions. Only the first output is considered, if it has the expected shape and
+    at least one axis.
+    """
+    actual = next((output.tensor for output in observation.reply.outputs), None)
+    expected = first_of(observation.expected_outputs)
+    if actual is None or expected is None or actual.shape != expected.shape or not expected.dim():
+        return ""
+    if actual.is_complex() or expected.is_complex():
+        return ""
+    is_wrong = (actual.double() - expected.double()).abs() > SAME_WITHIN
+    if not is_wrong.any():
+        return ""
+    position = int(is_wrong.flatten().nonzero()[0])
+    for name, argument in observation.call.arguments.items():
+        if not isinstance(argument, Tensor) or not argument.is_floating_point():
+            continue
+        expected_origins = _positions_in(argument, expected)
+        actual_origins = _positions_in(argument, actual)
+        if expected_origins is not None and actual_origins is not None:
+            expected_origin = _index_in(argument, int(expected_origins[position]))
+            actual_origin = _index_in(argument, int(actual_origins[position]))
+            return (
+                f"At {_index_in(expected, position)} should be the number that {label(name)} has "
+                f"at {expected_origin}; yours is the one at {actual_origin}"
+            )
+    return ""
+
+
+def _index_in(tensor: Tensor, position: int) -> list[int]:
+    """Return the index of the number that has this position in the flat tensor."""
+    return [int(index) for index in torch.unravel_index(torch.tensor(position), tensor.shape)]
+
+
+def _positions_in(argument: Tensor, answer: Tensor) -> Tensor | None:
+    """Return the position in the flat argument of each number of the flat answer.
+
+    Returns None if the argument lacks one of these numbers, or has less than two numbers.
+    """
+    sorted_numbers, positions = argument.double().flatten().sort()
+    if len(sorted_numbers) < 2:
+        return None
+    answers = answer.double().flatten()
+    # each answer lies between the numbers at `upper - 1` and `upper`, and the nearer one counts
+    upper = torch.searchsorted(sorted_numbers, answers).clamp(1, len(sorted_numbers) - 1)
+    distance_below = answers - sorted_numbers[upper - 1]
+    distance_above = sorted_numbers[upper] - answers
+    nearest = torch.where(distance_below < distance_above, upper - 1, upper)
+    if not bool(((sorted_numbers[nearest] - answers).abs() <= SAME_WITHIN).all()):
+        return None
+    return positions[nearest]
+
+
+def _describe_ratio(actual: float, expected: float) -> str:
+    """Return that the number has the wrong sign, or is a multiple or fraction; "" otherwise.
+
+    The factor is a whole number from 2 to MOST_TIMES, and both numbers have the same sign. There is
+    no sentence if 0 is expected, or if a number is not finite.
+    """
+    if not expected or not math.isfinite(actual) or not math.isfinite(expected):
+        return ""
+    if abs(actual + expected) <= ROUNDING * abs(expected):
+        return "Its sign is the wrong one"
+    larger, smaller = max(abs(actual), abs(expected)), min(abs(actual), abs(expected))
+    times = round(larger / smaller) if smaller else 0
+    is_multiple = abs(larger - times * smaller) <= ROUNDING * larger
+    if actual * expected < 0 or not 1 < times <= MOST_TIMES or not is_multiple:
+        return ""
+    if abs(actual) > abs(expected):
+        return f"It is {times} times the expected number"
+    return f"The expected number is {times} times as large"
+
+
+def _describe_broken_shares(actual: Tensor, expected: Tensor) -> str:
+    """Return why the numbers are not shares, if shares are expected; "" otherwise.
+
+    Some are negative, or a row does not have the sum 1: then the worst sum is shown.
+    """
+    if not _are_shares(expected):
+        return ""
+    if bool((actual < -SUM_ROUNDING).any()):
+        return "Shares between 0 and 1 are expected, and some of these numbers are below 0"
+    sums = actual.sum(-1)
+    errors = (sums - 1).abs()
+    if bool((errors > SUM_ROUNDING).any()):
+        worst_sum = float(sums.flatten()[errors.argmax()])
+        return f"Shares are expected, and a row of these sums to {worst_sum:.3g} instead of 1"
+    return ""
+
+
+def _describe_shares_for_scores(actual: Tensor, expected: Tensor) -> str:
+    """Return that shares are returned although no shares are expected; "" otherwise.
+
+    If the expected numbers contain −∞, they are scores.
+    """
+    if _are_shares(expected) or not _are_shares(actual):
+        return ""
+    if bool((expected == -math.inf).any()):
+        return "Scores are expected, and these are already shares: each row sums to 1"
+    return "Each row sums to 1, as after a softmax, but no shares are expected here"
+
+
+def _describe_plus_infinity(actual: Tensor, expected: Tensor) -> str:
+    """Return that +∞ stands among the numbers, if −∞ is expected and no +∞; "" otherwise.
+
+    The sentence says more if +∞ stands just where no −∞ is expected.
+    """
+    is_hidden, is_infinite = expected == -math.inf, actual == math.inf
+    if not is_hidden.any() or not is_infinite.any() or bool((expected == math.inf).any()):
+        return ""
+    if torch.equal(is_infinite, ~is_hidden):
+        return "What should be kept is +∞, and what should be hidden is kept"
+    return "There is +∞ among these numbers: a score is hidden by −∞"
+
+
+def _are_shares(numbers: Tensor) -> bool:
+    """Return whether the numbers are shares: none is negative, and each row has the sum 1.
+
+    A row must have two numbers at least.
+    """
+    if numbers.shape[-1] < 2 or bool((numbers < 0).any()):
+        return False
+    sums = numbers.sum(-1)
+    return bool(((sums - 1).abs() <= SUM_ROUNDING).all())
+
+
+def _describe_inverted_mask(actual: Tensor, expected: Tensor) -> str:
+    """Return that exactly the scores that should be kept are hidden; "" if that is not so.
+
+    Those that should be hidden must be kept, with numbers of the usual size.
+    """
+    is_hidden = expected == -math.inf
+    if not is_hidden.any() or is_hidden.all():
+        return ""
+    hides_the_others = torch.equal(actual < VERY_LOW, ~is_hidden)
+    if hides_the_others and bool((actual[is_hidden].abs() < -VERY_LOW).all()):
+        return "What should be hidden is kept, and what should be kept is hidden"
+    return ""

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from manyheads.authoring.pack_engine import engine_wheel
+from manyheads.authoring.class_repository import engine_wheel
 from tests.conftest import Run
 from tests.make import REPOSITORY, besides_progress, edited
 

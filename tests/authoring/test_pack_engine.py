@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from manyheads.authoring.pack_engine import HASH_FILE, engine_wheel
+from manyheads.authoring.class_repository import HASH_FILE, engine_wheel
 from tests.authoring.test_class_repository import WHEEL
 from tests.make import REPOSITORY
 
