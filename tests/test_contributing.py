@@ -12,7 +12,7 @@ from manyheads.box.contents import PACKAGES
 from manyheads.box.worker import seccomp
 from manyheads.cli import results as command
 from manyheads.diagnosis import diagnose
-from manyheads.lines.single_edits import RULES
+from manyheads.judge.single_edits import RULES
 from manyheads.report.score_exports import FORMATS
 from manyheads.submission.download_layouts import ROWS
 

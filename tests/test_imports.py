@@ -21,7 +21,6 @@ ROOMS = (
     "submission",
     "checks",
     "diagnosis",
-    "lines",
     "judge",
     "student",
     "report",

@@ -219,7 +219,7 @@ def release(
         raise CourseError(
             f"a class repository has every exercise. Next: course release --out {quote(str(out))}"
         )
-    from ..authoring.pack_engine import autograder_of, write_autograder
+    from ..authoring.class_repository import autograder_of, write_autograder
     from ..authoring.release_exercises import write_release
     from ..judge.run_hidden_checks import Catalogue
 

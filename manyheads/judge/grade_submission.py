@@ -21,13 +21,13 @@ from ..diagnosis import load_bank
 from ..diagnosis.fault_dictionary import FaultDictionary
 from ..diagnosis.fingerprint import is_comparable, replies_agree
 from ..diagnosis.recording_file import current
-from ..lines.search import OutOfTime
 from ..result import ExerciseResult, Outcome, ProvedLine, Result, total_of
 from ..submission import Source, Submission, code_digest, proved_line, read_exercise
 from ..submission.source import LOAD_ERROR, NO_TEXT, CellNotRun
 from .attempt_runner import AttemptRunner, RememberingRunner, ReplayCache
 from .attribution import HiddenRun, assemble, assemble_uncalled
 from .collect_checks import CheckRun, GraderFault, points_fault
+from .edit_search import OutOfTime
 from .exception_advice import suggest
 from .parts_not_run import are_the_cause, as_note, explain_text, stopped_parts
 from .prove_line import EditedAttempts, IsRight

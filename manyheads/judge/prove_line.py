@@ -21,10 +21,10 @@ from ..box.worker.messages import Call, Reply
 from ..checks.explain import is_left_open, says_unwritten
 from ..checks.hidden_check import CheckOutcome
 from ..checks.runner import Exchange, target_of
-from ..lines.code_parts import LineEdit
-from ..lines.search import Bounds, OutOfTime, candidates, find_lines
 from ..result import CheckResult
 from .attempt_runner import AttemptRunner
+from .code_parts import LineEdit
+from .edit_search import Bounds, OutOfTime, candidates, find_lines
 
 SCREEN_CALLS = 8  # the most wrongly answered calls that the screen repeats with an edited attempt
 # The outcomes with which a search makes sense: a crash or a timeout may have other causes.

@@ -27,7 +27,6 @@ from ..box.level_and_device import Device, Level
 from ..course import Assignment, Course, Exercise
 from ..course.model import with_neighbours
 from ..course_fault import CourseFault
-from ..lines.search import Bounds
 from ..result import (
     ExerciseResult,
     HandedIn,
@@ -40,6 +39,7 @@ from ..result import (
 from ..submission import Submission, Unreadable, largest, read_bytes
 from ..submission import find as not_graded
 from ..submission.intake_journal import append, folder_lock, rows_of
+from .edit_search import Bounds
 
 PACKAGES = ("torch", "numpy", "einops", "pytest")
 ATTEMPT_SUFFIXES = (".py", ".ipynb")

@@ -22,6 +22,7 @@ from ..diagnosis.fingerprint import comparable_fingerprint
 from ..diagnosis.observed_reply import summarise_copies
 from ..judge.attempt_runner import AttemptRunner
 from ..judge.attribution import assemble, assemble_uncalled
+from ..judge.edit_search import Bounds, OutOfTime
 from ..judge.exception_advice import suggest
 from ..judge.parts_not_run import are_the_cause, as_note, stopped_parts
 from ..judge.prove_line import EditedAttempts, IsRight
@@ -32,7 +33,6 @@ from ..judge.public_calls import (
     name_misconceptions,
     public_outcome,
 )
-from ..lines.search import Bounds, OutOfTime
 from ..result import ExerciseResult, Outcome, ProvedLine
 from ..submission import Source, proved_line
 from ..submission.source import LOAD_ERROR, NO_TEXT

@@ -29,10 +29,10 @@ from ..box.worker.messages import Build, Call, Reply, Step, TraceCall, Traced
 from ..checks.runner import cast, map_call, target_of
 from ..course import Exercise
 from ..diagnosis.fault_dictionary import FaultDictionary
+from ..judge.code_parts import LineEdit
+from ..judge.edit_search import candidates
 from ..judge.redact_hidden_inputs import Axes
-from ..lines.code_parts import LineEdit
-from ..lines.search import candidates
-from ..lines.single_edits import name_of
+from ..judge.single_edits import name_of
 from ..submission import Source, lines_of, proved_line
 from ..submission.source import DEFINITIONS, printable
 from .example_calls import Example, examples, with_twin

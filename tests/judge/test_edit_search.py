@@ -8,8 +8,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from manyheads.lines.code_parts import LineEdit
-from manyheads.lines.search import MAX_EDITS, Bounds, OutOfTime, candidates, find_lines
+from manyheads.judge.code_parts import LineEdit
+from manyheads.judge.edit_search import MAX_EDITS, Bounds, OutOfTime, candidates, find_lines
 from manyheads.submission import Source
 
 MODULE = """\
