@@ -78,7 +78,7 @@ def assert_matches(got: Answer | Tensor, want: object, name: str = "") -> None:
         )
         if not actual.dim():
             evidence = Evidence(
-                "{} is a single number, and not the one that is due{}", name, _by(error)
+                "{} is a single number, and not the expected one{}", name, _by(error)
             )
         raise CheckFailed(evidence, expected=(*expected.shape, expected.numel()))
 
@@ -246,7 +246,7 @@ def assert_gradients_match(
         error = difference(actual, target, scale)
         if error > TOLERANCE:
             raise CheckFailed(
-                f"the gradient of {tensor_name} is not the one that is due{_by(error)}"
+                f"the gradient of {tensor_name} is not the expected one{_by(error)}"
             )
 
 

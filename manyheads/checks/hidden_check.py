@@ -153,7 +153,7 @@ class CheckFailed(AssertionError):
         self.unmet = False
 
 
-REFUSAL_DUE = "What is due here is a refusal: a ValueError that says why"
+REFUSAL_DUE = "A refusal is expected here: a ValueError that says why"
 
 
 class AttemptRaised(CheckFailed):

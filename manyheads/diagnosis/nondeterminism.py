@@ -148,8 +148,9 @@ def _first_outputs(observation: ObservedReply) -> tuple[Tensor, Tensor] | None:
 
 
 def _constant_rows(numbers: Tensor) -> Tensor:
-    """Return for each row of the last axis whether its numbers are equal, and not negative."""
-    return (numbers.amax(-1) - numbers.amin(-1)) <= WIDTH * numbers.amin(-1)
+    """Return for each row of the last axis whether its numbers are equal, and above 0."""
+    smallest = numbers.amin(-1)
+    return (smallest > 0) & (numbers.amax(-1) - smallest <= WIDTH * smallest)
 
 
 def _has_same_failures(

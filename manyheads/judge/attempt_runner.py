@@ -554,6 +554,7 @@ class AttemptRunner:
         if any(validate_reply(call, reply) for call, reply in zip(calls, replies, strict=True)):
             self.close()
             self._one_by_one = True
+            self._spent.seconds = spent_before
             return no_replies
         return [self._with_lines_of_file(reply) for reply in replies]
 

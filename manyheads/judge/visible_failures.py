@@ -448,7 +448,7 @@ def _describe_shares_for_scores(actual: Tensor, expected: Tensor) -> str:
         return ""
     if bool((expected == -math.inf).any()):
         return "Scores are expected, and these are already shares: each row sums to 1"
-    return "Each row sums to 1, as after a softmax, but no shares are expected here"
+    return "Each row sums to 1, as after a softmax, and the expected rows do not"
 
 
 def _describe_plus_infinity(actual: Tensor, expected: Tensor) -> str:

@@ -144,7 +144,7 @@ CHANGED = Answer(Call("f"), Reply(outputs=answered(ONES).reply.outputs, mutated=
     [
         pytest.param(
             lambda: assert_matches(answered(torch.tensor(2.0)), torch.tensor(3.0)),
-            "a single number, and not the one that is due",
+            "a single number, and not the expected one",
             id="a single number, without a place",
         ),
         pytest.param(

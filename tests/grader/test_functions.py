@@ -391,7 +391,7 @@ def test_points_at_home_are_out_of_the_same_total(sides: Sides) -> None:
         pytest.param(
             "causal_mask",
             {'float("-inf")': '"-inf"'},
-            "got (Tensor, str). Text stands where a number is due",
+            "got (Tensor, str). Text stands where a number is expected",
             "expected one of",
             id="one signature in place of all",
         ),

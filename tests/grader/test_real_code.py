@@ -139,7 +139,7 @@ def test_layers_in_a_plain_list_come_first_on_both_sides(sides: Sides) -> None:
             "fused_qkv",
             {"if size not in sizes:": "if False:"},
             "gpt2_attention",
-            "raised KeyError on … What is due here is a refusal: a ValueError that says why",
+            "raised KeyError on … A refusal is expected here: a ValueError that says why",
             id="an exception of another type",
         ),
         pytest.param(

@@ -155,6 +155,21 @@ def test_an_answer_that_fits_no_question_is_not_taken(box: Box, sent: list[int])
     assert sent == [2, 1, 1]
 
 
+def test_the_time_of_a_batch_with_an_impossible_answer_is_given_back(box: Box) -> None:
+    """The calls are sent again one by one, and each has the time that it would have had."""
+    slow = (
+        "import sys, time\nworker = sys.modules['manyheads_worker.execute']\n"
+        "def f(x):\n    time.sleep(0.5)\n    worker._changed = lambda *given: ('args.7',)\n"
+        "    return x + x\n"
+    )
+    with attempt(box, slow, seconds_per_call=5.0, seconds_per_attempt=60.0) as runner:
+        assert (
+            runner._ask_batch([question.call for question in questions("f", "f")], "float64")
+            == [None] * 2
+        )
+        assert runner._spent.seconds < 0.5
+
+
 COUNTING = """
 import os
 n = 0

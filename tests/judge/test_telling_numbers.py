@@ -58,7 +58,7 @@ MASKED = SCORES.masked_fill(~MASK, -math.inf)
         pytest.param(
             SCORES.softmax(-1),
             SCORES,
-            "Each row sums to 1, as after a softmax, but no shares are expected here",
+            "Each row sums to 1, as after a softmax, and the expected rows do not",
             id="a softmax at the end",
         ),
         pytest.param(

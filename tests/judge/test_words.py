@@ -59,7 +59,7 @@ def raised(exc_type: str, message: str, line: int | None = 12, base: str = "Exce
         ),
         *(
             pytest.param(
-                raised(exc_type, message), "a layer is used where a tensor is due", id=message
+                raised(exc_type, message), "a layer is used where a tensor is expected", id=message
             )
             for exc_type, message in (
                 ("AttributeError", "'Linear' object has no attribute 'view'"),
