@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 
 from manyheads.box import open_box
-from manyheads.box.level_and_device import Level
+from manyheads.box.level_and_device_names import Level
 from manyheads.course import Course, load_course
 from manyheads.course_fault import CourseFault
 

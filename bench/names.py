@@ -36,7 +36,7 @@ from manyheads.authoring.stub import stub_of
 from manyheads.authoring.verify.wrong_programs import FaultBench
 from manyheads.box import open_box
 from manyheads.box.connection import Box
-from manyheads.box.level_and_device import Level
+from manyheads.box.level_and_device_names import Level
 from manyheads.checks.hidden_check import Edit
 from manyheads.checks.runner import target_of
 from manyheads.course import Course, Exercise, load_course

@@ -42,10 +42,10 @@ from .report.command_name import CALLED_AS, NOTEBOOK, as_called, next_alone, tex
 from .report.report_content import attempt_words, label_of
 from .report.terminal import HintLine, exercise_report
 from .result import ExerciseResult
+from .student.ask_about_own_code import questions_about
 from .student.check_attempt import check_attempt
 from .student.hints import after_done, note_shown
 from .student.question import answer_lines, question_lines, read_letters
-from .student.questions import questions_about
 from .submission import Source, read_file
 from .submission.source import NO_TEXT
 

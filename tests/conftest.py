@@ -20,7 +20,7 @@ import torch
 import manyheads.authoring.stub  # noqa: F401
 from manyheads.box import open_box
 from manyheads.box.connection import Box
-from manyheads.box.level_and_device import Level
+from manyheads.box.level_and_device_names import Level
 from manyheads.course import Assignment, Course, Exercise, load_course
 from tests.browser import Browser, installed_browser
 from tests.make import REPOSITORY, TINY, copy_course, with_last_mean

@@ -17,7 +17,7 @@ the points of the check that fails, and keep those of form.
 import torch
 
 from manyheads.checks import Condition
-from manyheads.checks.conditions import LEAST, LIMIT_FACTORS, LeftOut
+from manyheads.checks.preconditions import LEAST, LIMIT_FACTORS, LeftOut
 
 TOKENS = 7
 # The keys that change places. There are queries on both sides, because a mask may be the wrong way

@@ -18,8 +18,8 @@ from torch import Tensor
 from ..box.worker import wire
 from ..box.worker.execute import execute
 from ..box.worker.messages import Build, Call, Reply
-from ..checks.conditions import Condition
 from ..checks.hidden_check import CheckOutcome, Draw, Drawn, input_seed
+from ..checks.preconditions import Condition
 from ..checks.runner import (
     Exchange,
     Implementation,
@@ -33,6 +33,7 @@ from ..checks.runner import (
 )
 from ..course import CourseError, Exercise
 from ..diagnosis.bank import Namespace
+from ..diagnosis.explain_nondeterminism import are_alike
 from ..diagnosis.fault_dictionary import RecordedCondition
 from ..diagnosis.fingerprint import (
     REPLY_FIELDS,
@@ -42,12 +43,11 @@ from ..diagnosis.fingerprint import (
     fingerprint_of,
     has_no_numbers,
 )
-from ..diagnosis.nondeterminism import are_alike
 from ..diagnosis.observed_reply import Expected, is_of_copies, summarise_copies
 from ..judge.collect_checks import CONDITIONS
 from ..judge.nontrivial_answers import choose_probe, four_like
 from ..judge.run_hidden_checks import Catalogue
-from .choose_oracles import Groups, groups_of
+from .choose_visible_oracles import Groups, groups_of
 
 ELEMENTS_LIMIT = 20_000  # a call with more elements is not recorded
 FEW = 2  # copies that show whether code raises for a batch at all

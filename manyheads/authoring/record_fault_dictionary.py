@@ -45,14 +45,6 @@ from ..diagnosis.recording_file import key_of, save
 from ..judge.attempt_runner import ReplayCache
 from ..judge.run_hidden_checks import Catalogue
 from ..submission.source import code_digest
-from .choose_oracles import (
-    Groups,
-    LabelledProgram,
-    ViolatedOracles,
-    broken_aspects,
-    choose_all,
-    within,
-)
 from .choose_recorded_calls import (
     PUBLIC,
     RecordedCall,
@@ -60,6 +52,14 @@ from .choose_recorded_calls import (
     Replies,
     evidence_for_author,
     recorded_calls,
+)
+from .choose_visible_oracles import (
+    Groups,
+    LabelledProgram,
+    ViolatedOracles,
+    broken_aspects,
+    choose_all,
+    within,
 )
 from .record_pairs_and_sweeps import recorded_curves, recorded_pairs
 from .stub import stub_of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .level_and_device import Device, Level
+from .level_and_device_names import Device, Level
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -20,7 +20,7 @@ from pathlib import Path
 from .connection import AttemptEnded, Box, End
 from .contents import contents, places_in_box
 from .host_processes import is_running
-from .level_and_device import BoxUnavailable, Level
+from .level_and_device_names import BoxUnavailable, Level
 from .worker.limits import Limits
 from .worker.messages import Call, Load
 

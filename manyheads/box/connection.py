@@ -23,7 +23,7 @@ from types import TracebackType
 from typing import Protocol, Self, TypeVar
 
 from .host_processes import ran
-from .level_and_device import Level
+from .level_and_device_names import Level
 from .replies import BadReply, read_reply, split, within_file
 from .worker import wire
 from .worker.limits import MIB, Limits

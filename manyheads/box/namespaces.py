@@ -31,7 +31,7 @@ from .contents import (
     separate_gpus,
 )
 from .host_processes import Cgroup, Plan, plan_cgroup
-from .level_and_device import BoxUnavailable, Level
+from .level_and_device_names import BoxUnavailable, Level
 from .worker.limits import CUDA_SECONDS, Limits
 from .worker.messages import Call, Load
 from .zygote_box import WarmBox, refuse_alone, uid_for_box

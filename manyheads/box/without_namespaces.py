@@ -30,7 +30,7 @@ import torch
 
 from .connection import Box, Channel, Connection
 from .contents import box_modules
-from .level_and_device import BoxUnavailable, Level
+from .level_and_device_names import BoxUnavailable, Level
 from .worker.attempt import allow_only
 from .worker.limits import CUDA, Limits, time_files
 from .zygote_box import WarmBox, refuse_alone, uid_for_box
@@ -285,8 +285,9 @@ def _interpreter_code(limits: Limits) -> str:
         {**dataclasses.asdict(limits), "device": str(limits.device)},
     )
     return (
-        f"import sys; sys.path[:0] = {[root, *site_packages()]!r}; from "
-        f"manyheads.box.worker.standalone import main; main({fields!r}, {sorted(box_modules())!r})"
+        f"import sys; sys.path[:0] = {[root, *site_packages()]!r}; "
+        "from manyheads.box.worker.fresh_interpreter import main; "
+        f"main({fields!r}, {sorted(box_modules())!r})"
     )
 
 

@@ -15,7 +15,7 @@ from types import TracebackType
 from typing import Self
 
 from .connection import Channel, Connection
-from .level_and_device import BoxUnavailable, Level
+from .level_and_device_names import BoxUnavailable, Level
 from .worker.limits import CUDA, Limits
 from .worker.wire import READY
 

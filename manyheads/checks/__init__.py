@@ -24,9 +24,9 @@ from .asserts import (
     expect,
     moved,
 )
-from .conditions import Condition
 from .contract import function_contract, module_contract
 from .hidden_check import Evidence, Layer, Mutant, Number, Sizes, changed, check, edit
+from .preconditions import Condition
 from .runner import ImplementationModule
 
 __all__ = [

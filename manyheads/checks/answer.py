@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from ..box.worker.messages import Call, ModuleFacts, Output, Raised, Reply
-from ..box.worker.result_structure import Form, PartPath, read_misfit
+from ..box.worker.result_form import Form, PartPath, read_misfit
 from .explain import form_name, kind_name
 from .hidden_check import AttemptRaised, CheckFailed
 

@@ -245,9 +245,7 @@ def assert_gradients_match(
         target = torch.zeros_like(actual) if expected is None else expected
         error = difference(actual, target, scale)
         if error > TOLERANCE:
-            raise CheckFailed(
-                f"the gradient of {tensor_name} is not the expected one{_by(error)}"
-            )
+            raise CheckFailed(f"the gradient of {tensor_name} is not the expected one{_by(error)}")
 
 
 def _demand_gradients(want: Answer, names: Sequence[str]) -> None:

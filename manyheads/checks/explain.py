@@ -14,7 +14,7 @@ import torch
 import yaml
 
 from ..box.worker.messages import Raised
-from ..box.worker.result_structure import OPAQUE, Form
+from ..box.worker.result_form import OPAQUE, Form
 from ..submission.newer_python import PYTHON
 from ..submission.source import printable
 

@@ -38,7 +38,7 @@ from ..box.worker.messages import (
     StandIn,
     tensors_of,
 )
-from ..box.worker.result_structure import Form, PartPath
+from ..box.worker.result_form import Form, PartPath
 from ..course_fault import CourseFault, described, place_of
 from .answer import Answer, plain
 from .explain import is_dtype_fault, is_refusal, kind_of

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from typer import Argument, Exit, Option
 
-from ..box.level_and_device import Level
+from ..box.level_and_device_names import Level
 from ..course import Course, CourseError
 from ..judge.judge_process import usable_cpu_count
 from ..report.command_name import as_called
@@ -145,7 +145,7 @@ def doctor(course: CourseOption = None) -> None:
 
     Example: `course doctor`
     """
-    from ..authoring.doctor import findings
+    from ..authoring.find_isolation_levels import findings
 
     console, graded = open_console(), False
     for finding in findings(course_of(course)):

@@ -18,8 +18,8 @@ from ..course.model import exercises_called
 from ..course_fault import CourseFault
 from ..report.report_content import as_json, as_lines, label_of
 from ..report.terminal import fitted_report, next_of, to_write
+from ..student.check_and_keep_result import Checks, Own, done_exercises, read_own, state_of
 from ..student.hints import ALL_DONE, after_done, going_on, next_exercise, note_shown, welcome
-from ..student.own_attempt import Checks, Own, done_exercises, read_own, state_of
 from ..submission.newer_python import said_of_a_newer_python
 from . import options
 from .options import Console, exercises_named

@@ -12,7 +12,7 @@ from typing import Annotated
 
 import typer
 
-from ..box.level_and_device import Device
+from ..box.level_and_device_names import Device
 from .options import CourseOption, course_of
 
 ci = typer.Typer(

@@ -15,7 +15,7 @@ from rich.markup import escape
 from rich.table import Table
 from typer import Argument, Exit, Option
 
-from ..box.level_and_device import Device, Level
+from ..box.level_and_device_names import Device, Level
 from ..course.final_scores import Decisions, final
 from ..course.model import course_secret
 from ..course_fault import CourseFault

@@ -22,8 +22,8 @@ from ..course import CourseError, find_course, load_course
 from ..course_fault import CourseFault
 from ..report.command_name import as_called
 from ..report.report_content import Problem, problems
+from ..student.check_and_keep_result import Checks, Own, read_own
 from ..student.hints import next_hint
-from ..student.own_attempt import Checks, Own, read_own
 from ..student.trace import Explained, TraceLine, explained, follow_own
 from ..submission import lines_of
 from .student import result_with_hint

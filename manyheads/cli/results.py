@@ -18,7 +18,7 @@ from rich.markup import escape
 from rich.table import Column, Table
 from typer import Exit, Option
 
-from ..box.level_and_device import Level
+from ..box.level_and_device_names import Level
 from ..course import Course, CourseError, find_course, load_course
 from ..course.course_yaml import shown_moment
 from ..course.final_scores import NAME, UNKNOWN_TIME, Decision, Decisions, final, of_the_absent

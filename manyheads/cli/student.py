@@ -15,14 +15,13 @@ from typing import Annotated
 
 from typer import Argument, Exit, Option
 
-from ..box.level_and_device import Device
+from ..box.level_and_device_names import Device
 from ..course import Course, CourseError
 from ..files import write_whole
 from ..report.report_content import as_json, attempt_words, label_of
 from ..report.terminal import below_ladder, ladder
 from ..result import ExerciseResult
-from ..student.hints import Rung, next_hint, note_shown
-from ..student.own_attempt import (
+from ..student.check_and_keep_result import (
     Checks,
     Own,
     checked_at,
@@ -31,6 +30,7 @@ from ..student.own_attempt import (
     read_own,
     recorded,
 )
+from ..student.hints import Rung, next_hint, note_shown
 from ..student.question import LETTERS, NONE, STOP, answer_lines, question_lines, read_letters
 from . import options
 from .options import Console, CourseOption, course_of, exercise_named, open_console, waiting
@@ -243,7 +243,7 @@ def ask(
             problem = f"{chosen.id} is not done yet, and questions come after a ✓"
             raise CourseError(f"{problem}. Next: course check {chosen.id}")
         box = desk.box()
-        from ..student.questions import questions_about
+        from ..student.ask_about_own_code import questions_about
 
         with waiting(console, "reading your code"):
             questions = questions_about(
@@ -358,7 +358,7 @@ def bench(
 
     Example: `course bench --quick`
     """
-    from ..student.bench_sdpa import FULL, QUICK, bench_report, measure, settings
+    from ..student.bench_written_out_attention import FULL, QUICK, bench_report, measure, settings
 
     console = open_console()
     lengths, enough = QUICK if quick else FULL

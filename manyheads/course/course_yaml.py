@@ -26,7 +26,7 @@ from pydantic import (
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from ..box.worker.limits import Limits as WorkerLimits
-from ..box.worker.result_structure import Form, PartPath
+from ..box.worker.result_form import Form, PartPath
 
 OPAQUE = "opaque"  # the annotation of a value that is never read
 _AXES = (ast.Name, ast.Constant, ast.BinOp)

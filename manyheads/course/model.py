@@ -26,7 +26,7 @@ from ruamel.yaml.constructor import RoundTripConstructor
 from ruamel.yaml.error import MarkedYAMLError
 from ruamel.yaml.reader import ReaderError
 
-from ..box.worker.result_structure import Form
+from ..box.worker.result_form import Form
 from ..course_fault import CourseFault
 from .course_yaml import AssignmentRow, CourseFile, ExerciseRow, Signature, parse_signature
 

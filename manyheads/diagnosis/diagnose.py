@@ -29,6 +29,7 @@ from .evidence import (
     proven_by_answer,
     proven_by_exceptions,
 )
+from .explain_nondeterminism import proven_by_nondeterminism
 from .fault_dictionary import (
     BASES,
     DIRECT,
@@ -54,7 +55,6 @@ from .match import (
     single_functions,
     smallest_cover,
 )
-from .nondeterminism import proven_by_nondeterminism
 from .observed_reply import (
     ObservedReply,
     device_error,

@@ -17,8 +17,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from torch import Tensor
 
 from ..box.worker.messages import Call
-from ..checks.conditions import LEAST, NOTHING_LEFT_OUT, LeftOut, Rule
 from ..checks.hidden_check import Drawn
+from ..checks.preconditions import LEAST, NOTHING_LEFT_OUT, LeftOut, Rule
 from ..submission.source import NO_TEXT, Source
 from .bank import Bank, MisconceptionText, Sweep
 from .compact_storage import Pairs, no_pairs
@@ -133,7 +133,7 @@ class RecordedCondition:
 
     Attributes:
         rule: "answers" for the condition of every function (`judge.nontrivial_answers`), or a rule
-            of `checks.conditions`.
+            of `checks.preconditions`.
         expected: the first tensor of each of the reference's answers.
     """
 

@@ -19,6 +19,7 @@ from torch import Tensor
 from ..checks.runner import target_of
 from .bank import Sweep, form_of, projections_of
 from .evidence import proven_by_parameters, without_extra_parameters
+from .explain_nondeterminism import explained_nondeterminism
 from .fault_dictionary import (
     Candidate,
     FaultDictionary,
@@ -28,7 +29,6 @@ from .fault_dictionary import (
     wrong_replies,
 )
 from .fingerprint import SMALLEST, ReplyFingerprint
-from .nondeterminism import explained_nondeterminism
 from .observed_reply import ObservedReply
 from .pairs import explaining_pair, made_pair
 from .pass_fail import WRONG_AXIS, has_foreign_size

@@ -22,9 +22,9 @@ from torch import Tensor
 
 from ..box.worker import wire
 from ..box.worker.messages import Call
-from ..checks.conditions import LeftOut
 from ..checks.explain import KINDS
 from ..checks.hidden_check import Drawn
+from ..checks.preconditions import LeftOut
 from ..course import CourseError, Exercise
 from ..course_fault import restore
 from ..submission.source import code_digest

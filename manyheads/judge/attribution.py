@@ -46,9 +46,9 @@ from ..submission.source import (
     location_of,
     where_it_is_written,
 )
+from .attribute_public_replies import NOT_WRONG, Attribution, FunctionVerdict, attribute
 from .locate_misconceptions import LocatedMisconception
 from .public_calls import PublicReplies, public_outcome
-from .public_findings import NOT_WRONG, Attribution, FunctionVerdict, attribute
 from .visible_failures import Failure
 
 DIGITS = 12  # so many digits of the file's digest are in a result

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from ..box.worker.result_structure import Form
+from ..box.worker.result_form import Form
 from ..checks.contract import CONTRACT
 from ..checks.hidden_check import CheckOutcome, Draw, Drawn, Mark, input_seed
 from ..checks.runner import Exchange, Implementation, RecordingRunner, Runner

@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
 
-from ..box.level_and_device import Device
+from ..box.level_and_device_names import Device
 from ..course import CourseError, load_course
 from ..course_fault import CourseFault
 from ..submission import Submission

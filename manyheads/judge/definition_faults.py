@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import islice
 
 from ..box.worker.messages import Raised
-from ..box.worker.result_structure import Form
+from ..box.worker.result_form import Form
 from ..submission import Source
 from ..submission.source import DEFINITIONS
 

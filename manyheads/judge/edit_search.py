@@ -14,7 +14,7 @@ from itertools import compress, islice, product
 
 from ..result import MOST_LINES
 from ..submission.source import Source
-from .code_parts import LineEdit, parts_of
+from .parts_reached_by_calls import LineEdit, parts_of
 from .single_edits import RULES
 
 # the longest code that is edited, not counting lines of comments

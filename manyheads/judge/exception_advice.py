@@ -27,7 +27,7 @@ from ..submission import Source
 from ..submission.newer_python import PYTHON, said_of_newer_syntax
 from ..submission.source import DEFINITIONS, TEXT_ERRORS, has_no_content, lines_of
 from .definition_faults import wrong_length
-from .text_slips import slip_behind_exception
+from .slips_in_function_text import slip_behind_exception
 
 MAX_LOOPS = 16  # each is compared with all nodes, so more would take quadratic time
 MAX_OPTIONAL_NAMES = 50  # each is looked up in all conditions, for the same reason

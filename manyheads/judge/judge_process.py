@@ -19,7 +19,7 @@ from multiprocessing.connection import Connection
 from queue import SimpleQueue
 from typing import TYPE_CHECKING
 
-from ..box.level_and_device import BoxUnavailable, Device
+from ..box.level_and_device_names import BoxUnavailable, Device
 from ..course import Course, load_course
 from ..course_fault import CourseFault
 from ..result import with_total

@@ -17,8 +17,8 @@ from ..checks.explain import kind_of
 from ..checks.runner import target_of
 from ..diagnosis.bank import Diagnosis
 from ..diagnosis.evidence import UNREGISTERED, proven_by_answer
+from ..diagnosis.explain_nondeterminism import proven_by_nondeterminism
 from ..diagnosis.fault_dictionary import Response, differs
-from ..diagnosis.nondeterminism import proven_by_nondeterminism
 from ..diagnosis.observed_reply import ObservedReply
 from ..result import Diagnosed
 from ..submission.source import INTERFACE, UNTOUCHED, Source

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import cycle, product
 
 from ..box.worker.messages import Call, Output, Reply
-from ..box.worker.result_structure import OPAQUE
+from ..box.worker.result_form import OPAQUE
 from ..checks.answer import TABLES, Answer, answers_of
 from ..checks.asserts import NONE, assert_finite, assert_shape
 from ..checks.explain import kind_name

@@ -23,8 +23,8 @@ from ..checks.hidden_check import CheckOutcome
 from ..checks.runner import Exchange, target_of
 from ..result import CheckResult
 from .attempt_runner import AttemptRunner
-from .code_parts import LineEdit
 from .edit_search import Bounds, OutOfTime, candidates, find_lines
+from .parts_reached_by_calls import LineEdit
 
 SCREEN_CALLS = 8  # the most wrongly answered calls that the screen repeats with an edited attempt
 # The outcomes with which a search makes sense: a crash or a timeout may have other causes.

@@ -15,7 +15,7 @@ import pytest
 
 from ..box import open_box
 from ..box.connection import Box
-from ..box.level_and_device import Level
+from ..box.level_and_device_names import Level
 from ..checks.runner import LocalRunner, namespace_of
 from ..course import find_course, load_course
 from ..submission import read_attempt

@@ -20,7 +20,7 @@ from itertools import chain, count, pairwise
 from torch import Tensor
 
 from ..box.worker.messages import Build, Call, Reply, StandIn
-from ..box.worker.result_structure import PartPath
+from ..box.worker.result_form import PartPath
 from ..checks.hidden_check import Evidence, Number, Value, shape_text
 from ..checks.runner import Exchange
 from ..course.course_yaml import Axis, Parameter, Signature

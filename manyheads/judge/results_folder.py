@@ -23,7 +23,7 @@ from typing import NamedTuple
 import yaml
 from pydantic import ValidationError
 
-from ..box.level_and_device import Device, Level
+from ..box.level_and_device_names import Device, Level
 from ..course import Assignment, Course, Exercise
 from ..course.model import with_neighbours
 from ..course_fault import CourseFault

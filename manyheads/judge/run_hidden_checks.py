@@ -26,7 +26,6 @@ from ..box.connection import AttemptEnded, End
 from ..box.worker.messages import Call, Reply
 from ..checks.answer import has_numbers
 from ..checks.asserts import expect
-from ..checks.conditions import Condition, first_unmet, judged_beside
 from ..checks.explain import explain
 from ..checks.hidden_check import (
     FAILED_ITSELF,
@@ -37,6 +36,7 @@ from ..checks.hidden_check import (
     Drawn,
     Layer,
 )
+from ..checks.preconditions import Condition, first_unmet, judged_beside
 from ..checks.runner import (
     CheckQuestion,
     Implementation,

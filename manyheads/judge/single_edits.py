@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from itertools import combinations, product
 
-from .code_parts import Changes, CodePart, is_docstring
+from .parts_reached_by_calls import Changes, CodePart, is_docstring
 
 # Only the first items of a longer list are swapped, because the pairs grow as the square.
 MAX_SWAPPED = 6

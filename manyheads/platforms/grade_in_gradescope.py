@@ -15,7 +15,7 @@ from pathlib import Path
 
 from pydantic import AwareDatetime, BaseModel, ValidationError
 
-from ..box.level_and_device import BoxUnavailable, Level
+from ..box.level_and_device_names import BoxUnavailable, Level
 from ..course import Assignment, Course, load_course
 from ..course.final_scores import Decisions, final
 from ..course.model import FOLDER, assignment_named, course_secret

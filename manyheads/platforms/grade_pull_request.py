@@ -18,7 +18,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from ..box.level_and_device import Device, Level
+from ..box.level_and_device_names import Device, Level
 from ..course import Assignment, Course, Exercise
 from ..course.model import course_secret
 from ..course_fault import CourseFault

@@ -30,7 +30,7 @@ from nbgrader.exchange.default import ExchangeCollect
 
 from ..authoring.release_exercises import write_release
 from ..authoring.stub import stub_notebook
-from ..box.level_and_device import Level
+from ..box.level_and_device_names import Level
 from ..course import Assignment, Course, CourseError
 from ..course.final_scores import Decisions, final
 from ..course.model import course_secret

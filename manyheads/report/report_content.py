@@ -25,8 +25,8 @@ from ..result import (
     names_and_reason,
     total_of,
 )
+from ..student.check_and_keep_result import Own
 from ..student.hints import which_of
-from ..student.own_attempt import Own
 from ..submission import Source, is_reserved, lines_of
 from ..submission.roster_and_times import folded
 from ..submission.source import DEFINITIONS, UNTOUCHED, named_line

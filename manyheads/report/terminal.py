@@ -14,8 +14,8 @@ from rich.table import Table
 from rich.text import Text
 
 from ..result import CheckResult, ExerciseResult
+from ..student.check_and_keep_result import Own, from_here
 from ..student.hints import Rung
-from ..student.own_attempt import Own, from_here
 from ..submission import proved_line
 from .class_summary import GRAVE, SHARES, AssignmentView, Cell, ClassView, Column
 from .report_content import (

@@ -10,7 +10,7 @@ from rich.segment import SegmentLines
 from rich.text import Text
 from torch import Tensor
 
-from ..student.example_calls import OriginTable
+from ..student.choose_example_calls import OriginTable
 from ..student.trace import Explained, Operation, Repeated, TraceLine, shortened
 from .terminal import Hanging
 

@@ -21,11 +21,11 @@ from ..course import Course, Exercise
 from ..course.model import FOLDER
 from ..result import Diagnosed, ExerciseResult, FunctionResult
 from ..submission.source import UNTOUCHED
-from .own_attempt import from_here
+from .check_and_keep_result import from_here
 
 if TYPE_CHECKING:  # check and status show hints and do not load torch
     from ..diagnosis.bank import AllWords
-    from .own_attempt import Own
+    from .check_and_keep_result import Own
 
 # a file in FOLDER: for each exercise, the number of hints shown for each mistake of a function
 NOTE = "hints.json"
@@ -180,7 +180,7 @@ def _steps(words: AllWords, result: ExerciseResult, start: str) -> tuple[str, st
             *((failed_check.title, failed_check.evidence) if failed_check else ("", "")),
         )
     if begun:
-        from ..judge.public_findings import STUBS_RAISE
+        from ..judge.attribute_public_replies import STUBS_RAISE
 
         stub = begun.evidence.startswith(STUBS_RAISE)
         key = f"{begun.name}: {begun.evidence}"

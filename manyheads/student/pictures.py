@@ -29,7 +29,7 @@ from ..course import Course, Exercise
 from ..diagnosis.recording_file import read
 from ..result import Result
 from ..submission import Source, code_digest, read_exercise
-from .example_calls import Addresses, Example, addresses, examples, weights_by_call
+from .choose_example_calls import Addresses, Example, addresses, examples, weights_by_call
 from .trace import follow
 
 HIDDEN = -1e4  # a score this low counts as −∞

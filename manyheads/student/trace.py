@@ -39,8 +39,8 @@ from ..judge.redact_hidden_inputs import Axes
 from ..result import ExerciseResult
 from ..submission import Source, lines_of, proved_line
 from ..submission.source import in_cells, printable
-from .example_calls import Example, OriginTable, examples_named, origins, with_twin
-from .own_attempt import Own
+from .check_and_keep_result import Own
+from .choose_example_calls import Example, OriginTable, examples_named, origins, with_twin
 from .train_model import sentence_examples
 
 # How much of each operation's output a picture needs: all heads of the first sequence, also if they

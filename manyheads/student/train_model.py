@@ -40,7 +40,7 @@ from ..course.course_yaml import Trainable
 from ..course_fault import CourseFault, restore
 from ..judge.redact_hidden_inputs import axes_of
 from ..submission import Source
-from .example_calls import Example
+from .choose_example_calls import Example
 
 SENTENCE = "The keys to the cabinet were on the table"
 # the names of tensors: each is followed by the block's number, and _WEIGHT also by a weight's name

@@ -25,7 +25,6 @@ from ..course_fault import CourseFault
 from ..files import KeptContents
 from ..result import NOT_AS_IT_IS
 from . import ENDINGS, Unreadable, is_archive, printable_name, read_text
-from .archives import Reader, own_name
 from .download_layouts import (
     CLONES,
     FOLDERS,
@@ -52,6 +51,7 @@ from .intake_journal import (
     refuse_links,
 )
 from .read import IntakeLimits, largest
+from .read_archives import Reader, own_name
 from .roster_and_times import ListedTimes, NoFolder, People, Roster
 
 LOCK = ".collecting"

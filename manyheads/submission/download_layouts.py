@@ -39,10 +39,10 @@ import yaml
 from ..course import Course
 from ..course.course_yaml import read_moment
 from . import ENDINGS, is_archive
-from .archives import METADATA, Member, content_of, is_wanted, own_name
 from .find import Exercises, plain, printable_name
 from .intake_journal import Origin
 from .read import MIB, Closed
+from .read_archives import METADATA, Member, content_of, is_wanted, own_name
 
 _ARCHIVE = r"(?i:\.(?:zip|tgz|7z|rar|tar(?:\.gz|\.bz2|\.xz)?|gz))"
 _TABLE = re.compile(r"(?:[^/]+/)?(?:[^/]+\.(?:xlsx?|csv)|index\.html)")

@@ -15,8 +15,8 @@ from manyheads.authoring.verify import test_bank as claims
 from manyheads.authoring.verify.plugin import CASES
 from manyheads.authoring.verify.wrong_programs import MutantReport, Trials
 from manyheads.course import Exercise, load_course
+from manyheads.judge.attribute_public_replies import Attribution
 from manyheads.judge.locate_misconceptions import LocatedMisconception
-from manyheads.judge.public_findings import Attribution
 from manyheads.judge.run_hidden_checks import Catalogue
 from manyheads.result import Diagnosed
 from tests.make import REPOSITORY

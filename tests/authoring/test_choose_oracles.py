@@ -7,7 +7,8 @@ import dataclasses
 import pytest
 import torch
 
-from manyheads.authoring.choose_oracles import (
+from manyheads.authoring.choose_recorded_calls import is_an_edit
+from manyheads.authoring.choose_visible_oracles import (
     OF_EVERY_CHECK,
     Groups,
     LabelledProgram,
@@ -16,7 +17,6 @@ from manyheads.authoring.choose_oracles import (
     groups_of,
     within,
 )
-from manyheads.authoring.choose_recorded_calls import is_an_edit
 from manyheads.box.worker.messages import Build, Call
 from manyheads.diagnosis.oracles import Oracle
 

@@ -9,8 +9,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from manyheads.authoring.choose_oracles import ViolatedOracles, broken_aspects, groups_of
 from manyheads.authoring.choose_recorded_calls import RecordedCall, RecordedCalls, Replies
+from manyheads.authoring.choose_visible_oracles import ViolatedOracles, broken_aspects, groups_of
 from manyheads.authoring.record_fault_dictionary import answers_of, store_replies, without_rounding
 from manyheads.box.worker.messages import Call
 from manyheads.checks.runner import LocalRunner

@@ -15,7 +15,7 @@ from manyheads.authoring.verify.plugin import NOTHING
 from manyheads.authoring.verify.run_claims import LOST, Line, verify_course
 from manyheads.authoring.verify.wrong_programs import FaultBench
 from manyheads.box.connection import Box
-from manyheads.box.level_and_device import BoxUnavailable
+from manyheads.box.level_and_device_names import BoxUnavailable
 from manyheads.checks import runner
 from manyheads.checks.asserts import CheckFailed
 from manyheads.checks.runner import BrokenReference, Implementation

@@ -21,7 +21,7 @@ from manyheads.box.canary import prove
 from manyheads.box.connection import AttemptEnded, Box, Channel, Connection, End, load
 from manyheads.box.contents import contents
 from manyheads.box.host_processes import has_ended, is_running
-from manyheads.box.level_and_device import BoxUnavailable, Level
+from manyheads.box.level_and_device_names import BoxUnavailable, Level
 from manyheads.box.without_namespaces import ForkedBox, ProcessBox, _caller, open_own_box
 from manyheads.box.worker.limits import Limits
 from manyheads.box.worker.messages import Call, Load

@@ -16,7 +16,7 @@ from manyheads.box import canary, namespaces, open_box
 from manyheads.box.canary import prove, run_canary
 from manyheads.box.connection import AttemptEnded, Connection, End
 from manyheads.box.contents import Bind, Equipment, _library, _package_paths, contents
-from manyheads.box.level_and_device import BoxUnavailable, Level
+from manyheads.box.level_and_device_names import BoxUnavailable, Level
 from manyheads.box.worker.limits import Limits
 from manyheads.box.worker.messages import Call
 from manyheads.course import load_course

@@ -26,7 +26,7 @@ from manyheads.box.contents import (
     missing,
     separate_gpus,
 )
-from manyheads.box.level_and_device import BoxUnavailable, Level
+from manyheads.box.level_and_device_names import BoxUnavailable, Level
 from manyheads.box.namespaces import GpuBox, GpuLock, NamespaceBox, launch_request
 from manyheads.box.worker.limits import Limits
 from manyheads.box.worker.messages import Call

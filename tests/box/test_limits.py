@@ -28,7 +28,7 @@ from manyheads.box.connection import (
     load,
 )
 from manyheads.box.host_processes import ZYGOTE_MIB, make_cgroup, plan_cgroup
-from manyheads.box.level_and_device import Level
+from manyheads.box.level_and_device_names import Level
 from manyheads.box.worker.limits import Limits
 from manyheads.box.worker.messages import Call, Load
 from manyheads.course import Course, Exercise

@@ -16,7 +16,7 @@ import pytest
 from manyheads.box import connection, host_processes, open_box, zygote_box
 from manyheads.box.connection import Box
 from manyheads.box.contents import Bind, Equipment
-from manyheads.box.level_and_device import Level
+from manyheads.box.level_and_device_names import Level
 from manyheads.box.namespaces import NamespaceBox
 from manyheads.box.worker.limits import Limits
 from manyheads.box.worker.messages import Call, Load

@@ -12,7 +12,7 @@ import torch
 
 from manyheads.box.connection import Box
 from manyheads.box.worker.messages import Call, Output, Reply, Traced
-from manyheads.box.worker.result_structure import Form
+from manyheads.box.worker.result_form import Form
 from manyheads.checks import assert_matches
 from manyheads.checks.answer import Answer
 from manyheads.checks.explain import kind_name
@@ -20,7 +20,7 @@ from manyheads.checks.hidden_check import CheckFailed
 from manyheads.checks.runner import Implementation, LocalRunner
 from manyheads.course import Course, load_course
 from manyheads.diagnosis.recording_file import read
-from manyheads.student.example_calls import Example, examples
+from manyheads.student.choose_example_calls import Example, examples
 from manyheads.student.pictures import pictures_of
 from manyheads.student.trace import Explained, explained, follow
 from manyheads.submission import Source

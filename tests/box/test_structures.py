@@ -27,7 +27,7 @@ from manyheads.box.worker.messages import (
     Returned,
     plain,
 )
-from manyheads.box.worker.result_structure import OPAQUE, Form, misfit, read_misfit
+from manyheads.box.worker.result_form import OPAQUE, Form, misfit, read_misfit
 from manyheads.checks.explain import explain, is_refusal
 from manyheads.checks.runner import Implementation, LocalRunner, cast
 from tests.make import replies

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from manyheads.checks.conditions import LIMIT_FACTORS, Judged, LeftOut, first_unmet
+from manyheads.checks.preconditions import LIMIT_FACTORS, Judged, LeftOut, first_unmet
 
 QUERIES, KEYS = 5, 4
 FIRST, SECOND = 0, 1

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from manyheads.box.worker.result_structure import Form
+from manyheads.box.worker.result_form import Form
 from manyheads.checks import (
     Layer,
     Sizes,

@@ -20,9 +20,9 @@ from manyheads.cli.student import result_with_hint as checked
 from manyheads.course import Course, Exercise, load_course
 from manyheads.diagnosis.recording_file import read
 from manyheads.report.report_content import without_ids
-from manyheads.student.example_calls import examples
+from manyheads.student.check_and_keep_result import Checks, read_own
+from manyheads.student.choose_example_calls import examples
 from manyheads.student.hints import next_hint
-from manyheads.student.own_attempt import Checks, read_own
 from manyheads.student.trace import explained, follow
 from tests.make import REPOSITORY
 

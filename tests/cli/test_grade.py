@@ -17,7 +17,7 @@ import torch
 
 from manyheads.box import contents
 from manyheads.box.contents import Driver, Gpu, Places
-from manyheads.box.level_and_device import Device
+from manyheads.box.level_and_device_names import Device
 from manyheads.cli import grade as command
 from manyheads.result import Result
 from tests.conftest import Run

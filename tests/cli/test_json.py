@@ -26,7 +26,7 @@ from manyheads.cli.check import watch_saves
 from manyheads.cli.options import open_console
 from manyheads.course import Exercise, load_course
 from manyheads.result import ExerciseResult
-from manyheads.student.own_attempt import Checks, Own
+from manyheads.student.check_and_keep_result import Checks, Own
 from tests import make
 from tests.conftest import Run
 from tests.make import COURSE, REPOSITORY, RIGHT, TINY, WRONG, run, start

@@ -12,8 +12,8 @@ import pytest
 from manyheads.cli.student import own_meant
 from manyheads.course import Course, CourseError, load_course
 from manyheads.result import ProvedLine
-from manyheads.student import own_attempt as own
-from manyheads.student.own_attempt import Own, kept_path
+from manyheads.student import check_and_keep_result as own
+from manyheads.student.check_and_keep_result import Own, kept_path
 from manyheads.submission import Source
 from tests import make
 from tests.conftest import Run
@@ -131,7 +131,7 @@ def test_another_version_or_state_of_the_engine_ends_what_was_kept(
     versions = own.versions()
     assert {version.split()[0] for version in versions} >= {"manyheads", "torch"}
     assert (
-        f"own_attempt.py {(status := os.stat(own.__file__)).st_mtime_ns} {status.st_size}"
+        f"check_and_keep_result.py {(status := os.stat(own.__file__)).st_mtime_ns} {status.st_size}"
         in versions
     )
     for changed in (versions[1:], (*versions[:-1], f"{versions[-1]}0")):

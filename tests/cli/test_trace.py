@@ -20,7 +20,7 @@ from manyheads.cli.student import _letter, train
 from manyheads.course import Course, Exercise
 from manyheads.course_fault import CourseFault
 from manyheads.diagnosis.recording_file import read
-from manyheads.student.example_calls import examples
+from manyheads.student.choose_example_calls import examples
 from manyheads.student.trace import Followed, follow
 from manyheads.submission import Source
 from tests.conftest import Run

@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from docs.site.schemas import SCHEMAS, schema_text
-from manyheads.box.worker.result_structure import Form
+from manyheads.box.worker.result_form import Form
 from manyheads.course import Course, CourseError, find_course, load_course
 from manyheads.course.course_yaml import Axis, Parameter, Signature, parse_signature
 from manyheads.course.final_scores import NAME, Decisions

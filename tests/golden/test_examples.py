@@ -21,7 +21,7 @@ import pytest
 
 from manyheads.box import open_box
 from manyheads.box.connection import Box
-from manyheads.box.level_and_device import Level
+from manyheads.box.level_and_device_names import Level
 from manyheads.course import Course, load_course
 from manyheads.judge.grade_submission import Judge, Settings
 from manyheads.report.class_summary import ClassView

@@ -11,7 +11,7 @@ import torch
 from manyheads.box import open_box
 from manyheads.box.canary import run_canary
 from manyheads.box.connection import AttemptEnded, Box, Connection, End
-from manyheads.box.level_and_device import Level
+from manyheads.box.level_and_device_names import Level
 from manyheads.box.worker.limits import Limits
 from manyheads.box.worker.messages import Build, Call, Load, StandIn
 

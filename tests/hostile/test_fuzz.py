@@ -30,7 +30,7 @@ from manyheads.box.worker.messages import (
     Reply,
     Returned,
 )
-from manyheads.box.worker.result_structure import OPAQUE, Form, misfit
+from manyheads.box.worker.result_form import OPAQUE, Form, misfit
 from manyheads.box.worker.wire import LENGTH, encode
 from manyheads.checks.answer import answers_of
 from manyheads.checks.hidden_check import CheckFailed

@@ -47,7 +47,7 @@ JUDGE = """
 import json, re, sys
 from pathlib import Path
 from manyheads.box import open_box
-from manyheads.box.level_and_device import Level
+from manyheads.box.level_and_device_names import Level
 from manyheads.course import load_course
 from manyheads.judge.grade_submission import Judge, Settings
 from manyheads.submission import Source

@@ -24,7 +24,7 @@ from manyheads.box.worker.messages import (
     Reply,
     Returned,
 )
-from manyheads.box.worker.result_structure import OPAQUE, Form, misfit
+from manyheads.box.worker.result_form import OPAQUE, Form, misfit
 from manyheads.checks.runner import CheckQuestion
 from manyheads.judge.attempt_runner import AttemptRunner, validate_reply
 from manyheads.submission import Source

@@ -9,6 +9,7 @@ from manyheads.checks.runner import Exchange, LocalRecordingRunner
 from manyheads.course import Exercise, load_course
 from manyheads.diagnosis import load_bank
 from manyheads.diagnosis.recording_file import read
+from manyheads.judge.attribute_public_replies import FunctionVerdict
 from manyheads.judge.attribution import (
     HiddenRun,
     assemble,
@@ -18,7 +19,6 @@ from manyheads.judge.attribution import (
 )
 from manyheads.judge.locate_misconceptions import LocatedMisconception
 from manyheads.judge.public_calls import PublicCalls, ask_public_calls, name_misconceptions
-from manyheads.judge.public_findings import FunctionVerdict
 from manyheads.result import Diagnosed
 from manyheads.submission import Source
 from manyheads.submission.source import NO_TEXT

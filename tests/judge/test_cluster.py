@@ -21,7 +21,7 @@ import pytest
 from distributed import Client
 
 from manyheads.box.connection import Box
-from manyheads.box.level_and_device import Device
+from manyheads.box.level_and_device_names import Device
 from manyheads.course import load_course
 from manyheads.course.model import course_secret
 from manyheads.course_fault import CourseFault

@@ -2,7 +2,7 @@
 
 import pytest
 
-from manyheads.box.worker.result_structure import Form
+from manyheads.box.worker.result_form import Form
 from manyheads.judge.definition_faults import (
     always_true_advice,
     call_of_helper,

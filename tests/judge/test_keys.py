@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from manyheads.box.level_and_device import Level
+from manyheads.box.level_and_device_names import Level
 from manyheads.course import load_course
 from manyheads.judge.judge_process import GradePlan
 from manyheads.judge.results_folder import Keys, graded_from

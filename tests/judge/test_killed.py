@@ -20,7 +20,7 @@ pytestmark = pytest.mark.journey
 LOOP = "def running_mean(x):\n    while True:\n        pass\n"
 SLEEP = "import time\n\n\ndef running_mean(x):\n    time.sleep(1000)\n"
 COMMAND, JUDGE, REAPER = "manyheads grade", "multiprocessing.spawn", "manyheads.box.host_processes"
-STANDALONE = "worker.standalone"
+STANDALONE = "worker.fresh_interpreter"
 
 SOAK = pytest.mark.soak  # each takes seconds: the suite has one of a kind, `make soak` has all
 endings = pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from manyheads.box.worker.messages import Build, Call
-from manyheads.box.worker.result_structure import Form
+from manyheads.box.worker.result_form import Form
 from manyheads.checks.hidden_check import CheckOutcome
 from manyheads.checks.runner import Exchange, LocalRecordingRunner, LocalRunner
 from manyheads.judge.collect_checks import CheckRun

@@ -6,8 +6,8 @@ import pytest
 
 from manyheads.box.worker.messages import Raised
 from manyheads.course.course_yaml import parse_signature
+from manyheads.judge.attribute_public_replies import FunctionSummary, verdicts_of
 from manyheads.judge.public_calls import name_arguments
-from manyheads.judge.public_findings import FunctionSummary, verdicts_of
 from manyheads.judge.visible_failures import ChosenFailure
 from manyheads.submission import Source
 

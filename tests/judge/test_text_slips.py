@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from manyheads.judge.text_slips import slip_behind_answer
+from manyheads.judge.slips_in_function_text import slip_behind_answer
 from manyheads.submission import Source
 
 VALUES, SHAPE = "4 of 81 values differ", "the output should have shape (2, 3); yours has (2, 9)"

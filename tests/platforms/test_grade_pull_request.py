@@ -14,7 +14,7 @@ from typing import Any
 import jupytext
 import pytest
 
-from manyheads.box.level_and_device import Device, Level
+from manyheads.box.level_and_device_names import Device, Level
 from manyheads.course import Course
 from manyheads.course_fault import CourseFault
 from manyheads.judge.judge_process import Graded, GradePlan

@@ -30,7 +30,7 @@ from manyheads.result import (
     Outcome,
     ProvedLine,
 )
-from manyheads.student.example_calls import OriginTable
+from manyheads.student.choose_example_calls import OriginTable
 from manyheads.student.hints import Rung, after_done, going_on
 from manyheads.student.trace import Explained, Operation, Repeated, TraceLine
 from tests import make

@@ -10,7 +10,7 @@ import pytest
 from manyheads.box.worker.messages import Build, Call, TraceCall, Traced
 from manyheads.box.worker.tracing import trace
 from manyheads.checks.runner import cast
-from manyheads.student.example_calls import Example, with_twin
+from manyheads.student.choose_example_calls import Example, with_twin
 from manyheads.student.trace import Explained, explained
 from manyheads.student.train_model import attention_of
 from manyheads.submission import Source

@@ -6,7 +6,7 @@ from functools import cache
 from manyheads.box.worker.messages import Traced
 from manyheads.course import Course, Exercise, load_course
 from manyheads.diagnosis.recording_file import read
-from manyheads.student.example_calls import Example, examples
+from manyheads.student.choose_example_calls import Example, examples
 from manyheads.student.trace import Explained
 from tests.make import REPOSITORY
 

@@ -1,6 +1,6 @@
 """The figures of `course bench` as a person reads them, on a screen of 80 by 24."""
 
-from manyheads.student.bench_sdpa import (
+from manyheads.student.bench_written_out_attention import (
     FULL,
     Bench,
     BenchRow,

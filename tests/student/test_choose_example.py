@@ -17,7 +17,7 @@ from manyheads.course.course_yaml import AssignmentRow, ExerciseRow, parse_signa
 from manyheads.diagnosis.fault_dictionary import FaultDictionary, PublicCheck
 from manyheads.diagnosis.fingerprint import ReplyFingerprint
 from manyheads.judge.redact_hidden_inputs import Axes, axes_of
-from manyheads.student.example_calls import SAME, Example, ambiguity_of, examples
+from manyheads.student.choose_example_calls import SAME, Example, ambiguity_of, examples
 from manyheads.student.trace import number_in_words
 
 SHAPES = {

@@ -12,7 +12,12 @@ from manyheads.box.worker.messages import Build, Call, FollowUp, Returned, Trace
 from manyheads.box.worker.tracing import trace
 from manyheads.course.course_yaml import parse_signature
 from manyheads.judge.redact_hidden_inputs import Axes
-from manyheads.student.example_calls import Example, shows_a_triangle, sides_of, weights_by_call
+from manyheads.student.choose_example_calls import (
+    Example,
+    shows_a_triangle,
+    sides_of,
+    weights_by_call,
+)
 from manyheads.student.pictures import Picture, pictures_of
 from manyheads.student.trace import TABLES, TIMES
 

@@ -9,8 +9,8 @@ import textwrap
 import pytest
 import torch
 
-from manyheads.student import bench_sdpa as measuring
-from manyheads.student.bench_sdpa import Bench, BenchSetting, measure
+from manyheads.student import bench_written_out_attention as measuring
+from manyheads.student.bench_written_out_attention import Bench, BenchSetting, measure
 
 SQUARE = 1024  # T of a matrix that is large beside everything else: 50 MB
 
@@ -55,7 +55,7 @@ def test_a_path_that_computes_something_else_is_seen(monkeypatch: pytest.MonkeyP
 def test_the_path_by_hand_holds_the_matrix_and_sdpa_does_not(backward: bool) -> None:
     setting = BenchSetting(SQUARE, "float32", backward)
     by_hand, sdpa = in_a_process_of_its_own(f"""
-        from manyheads.student.bench_sdpa import BenchSetting, measure
+        from manyheads.student.bench_written_out_attention import BenchSetting, measure
         (row,) = measure([BenchSetting({SQUARE}, "float32", {backward})], "cpu", lambda setting: \
 None, 0.0).rows
         print(row.by_hand.peak, row.sdpa.peak)
@@ -68,7 +68,7 @@ def test_a_peak_is_what_a_run_held_at_once_and_not_what_it_held_in_all() -> None
     size = 64_000_000
     (peak,) = in_a_process_of_its_own(f"""
         import torch
-        from manyheads.student.bench_sdpa import peak_of
+        from manyheads.student.bench_written_out_attention import peak_of
 
         def run():
             for _ in range(3):

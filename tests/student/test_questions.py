@@ -14,6 +14,15 @@ from manyheads.box.worker.messages import Output, Raised, Reply
 from manyheads.course import Exercise
 from manyheads.course_fault import CourseFault
 from manyheads.diagnosis.recording_file import read
+from manyheads.student.ask_about_own_code import (
+    NOTHING,
+    NUMBERS,
+    RAISES,
+    SHAPE,
+    outcome,
+    questions_about,
+    shown_code,
+)
 from manyheads.student.question import (
     ASKED,
     LETTERS,
@@ -22,15 +31,6 @@ from manyheads.student.question import (
     answer_lines,
     question,
     read_letters,
-)
-from manyheads.student.questions import (
-    NOTHING,
-    NUMBERS,
-    RAISES,
-    SHAPE,
-    outcome,
-    questions_about,
-    shown_code,
 )
 from manyheads.submission import Source
 from tests.student.real import course, exercise_of, solution

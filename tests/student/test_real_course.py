@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from manyheads.diagnosis.recording_file import read
-from manyheads.student.example_calls import SAME, ambiguity_of, examples
+from manyheads.student.choose_example_calls import SAME, ambiguity_of, examples
 from manyheads.student.pictures import pictures
 from manyheads.student.trace import TABLES, TIMES, Explained, Operation, Repeated
 from tests.student.real import REPOSITORY, Explain, FollowSource, course, exercise_of, looks_at

@@ -22,7 +22,7 @@ from xdist.scheduler import LoadScopeScheduling
 
 from ...box import open_box
 from ...box.connection import Box
-from ...box.level_and_device import Level
+from ...box.level_and_device_names import Level
 from ...course import Exercise, load_course
 from ...course_fault import CourseFault
 from ...diagnosis import BuiltMutant, load_bank

@@ -24,7 +24,7 @@ from ...diagnosis.bank import MisconceptionText
 from ...diagnosis.recording_file import read
 from ...judge.collect_checks import points_fault
 from ...report.markdown import LONGEST_LINE
-from ...student.example_calls import examples
+from ...student.choose_example_calls import examples
 from ..class_repository import linked_pages
 from ..new_course import FILL
 from ..release_exercises import is_current, recorded_files, stray_files

@@ -46,7 +46,7 @@ from .nn_modules import (
     plain_argument,
 )
 from .op_monitor import OpMonitor
-from .result_structure import OPAQUE, Form, PartPath, misfit
+from .result_form import OPAQUE, Form, PartPath, misfit
 from .wire import bare
 
 LENGTH_LIMIT = 9  # a tuple or a list of more elements is reported with this length

@@ -16,7 +16,7 @@ from typing import Annotated, Any, NamedTuple
 import torch
 from torch import Tensor
 
-from .result_structure import ONE, Form, PartPath, read_misfit
+from .result_form import ONE, Form, PartPath, read_misfit
 
 NAME_LIMIT = 200  # characters of the name of a type, a parameter or an attribute
 WORDS_LIMIT = 4000  # characters of any other text

@@ -16,7 +16,7 @@ from ..box import open_box
 from ..box.canary import run_canary
 from ..box.contents import find_driver, missing, separate_gpus
 from ..box.host_processes import make_cgroup, plan_cgroup
-from ..box.level_and_device import BoxUnavailable, Device, Level
+from ..box.level_and_device_names import BoxUnavailable, Device, Level
 from ..box.worker import seccomp
 from ..box.zygote_box import uid_for_box
 from ..course import Course

@@ -36,7 +36,7 @@ from .definition_faults import (
 from .exception_advice import loop_fault
 from .locate_misconceptions import LocatedMisconception, RepliesByFunction, locate_misconceptions
 from .public_calls import PublicReplies, expected_arguments
-from .text_slips import slip_behind_answer
+from .slips_in_function_text import slip_behind_answer
 from .visible_failures import NO_FAILURE, ChosenFailure, Failure, choose_failure, failures_of
 
 STUBS_RAISE = "the stub's raise"  # The evidence about a left-over raise begins with these words.

@@ -29,13 +29,13 @@ from ..box.worker.messages import Build, Call, Reply, Step, TraceCall, Traced
 from ..checks.runner import cast, map_call, target_of
 from ..course import Exercise
 from ..diagnosis.fault_dictionary import FaultDictionary
-from ..judge.code_parts import LineEdit
 from ..judge.edit_search import candidates
+from ..judge.parts_reached_by_calls import LineEdit
 from ..judge.redact_hidden_inputs import Axes
 from ..judge.single_edits import name_of
 from ..submission import Source, lines_of, proved_line
 from ..submission.source import DEFINITIONS, printable
-from .example_calls import Example, examples, with_twin
+from .choose_example_calls import Example, examples, with_twin
 from .question import ASKED, Option, Question, question
 
 CROP = (64, 64, 64, 64)  # enough for every number of a tensor in a recorded call

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from ..box.worker.messages import Build
-from ..box.worker.result_structure import OPAQUE
+from ..box.worker.result_form import OPAQUE
 from .fault_dictionary import Response
 from .observed_reply import ObservedReply, first_of, is_of_copies
 
