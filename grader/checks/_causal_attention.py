@@ -17,6 +17,7 @@ from manyheads.checks import (
     assert_finite,
     assert_same,
     assert_shape,
+    changed,
     changed_positions,
     check,
     expect,
@@ -107,6 +108,16 @@ def attention_oracle(weights, x, n_head):
         scores = torch.einsum("bhd,bshd->bhs", q[:, t], k[:, past]) / q.shape[-1] ** 0.5
         heads[:, t] = torch.einsum("bhs,bshd->bhd", scores.softmax(-1), v[:, past])
     return heads.flatten(2) @ weights["proj.weight"].mT
+
+
+def expect_shapes(subject, attempt, draw, s, *changes):
+    """Fail unless the output has the shape of x, on each path and with each change of the sizes."""
+    for path, options in subject.paths.items():
+        for change in changes:
+            case = changed(s, **change)
+            module = subject.module(attempt, case, subject.weights(draw, case), **options)
+            (x,) = subject.inputs(draw, case)
+            assert_shape(module(x), x.shape, path or "the output")
 
 
 def expect_unrounded(got, want, path=""):

@@ -47,11 +47,8 @@ def expect_values(attempt, s, weights, x, name=""):
 @check(points=0.25, layer="shape")
 def test_shape(attempt, draw, sizes):
     """keeps (B, T, C) for any batch, any length up to block_size and any number of heads"""
-    s = sizes
-    for change in ({}, {"B": 1}, {"T": 1}, {"T": s.block}, {"nh": 1}):
-        case = changed(s, **change)
-        module = layer(attempt, case, MODULE.weights(draw, case))
-        assert_shape(module(*MODULE.inputs(draw, case)), (case.B, case.T, s.C))
+    changes = {}, {"B": 1}, {"T": 1}, {"T": sizes.block}, {"nh": 1}
+    shared.expect_shapes(MODULE, attempt, draw, sizes, *changes)
 
 
 @check(

@@ -47,12 +47,8 @@ MODULE = shared.FusedProjection(SIZES, layer, PATHS)
 @check(points=0.25, layer="shape")
 def test_shape(attempt, draw, sizes):
     """keeps (B, T, C) on both paths, for any batch, length and number of heads"""
-    s = sizes
-    for path, options in PATHS.items():
-        for change in ({}, {"B": 1, "T": s.block}, {"T": 1, "nh": 1}):
-            case = changed(s, **change)
-            module = layer(attempt, case, MODULE.weights(draw, case), **options)
-            assert_shape(module(*MODULE.inputs(draw, case)), (case.B, case.T, s.C), path)
+    changes = {}, {"B": 1, "T": sizes.block}, {"T": 1, "nh": 1}
+    shared.expect_shapes(MODULE, attempt, draw, sizes, *changes)
 
 
 @check(
@@ -175,12 +171,13 @@ def test_drops(attempt, draw):
 def test_flag(attempt):
     """takes flash=True as its last argument, and obeys the attribute"""
     build = partial(attempt.asking(watch=True).CausalSelfAttention, 6, 2, 8)
-    for args, expected in (((), True), ((0.0, False), False), ((0.0, True), True)):
+    for args, expected, setting in (
+        ((), True, "without a word about flash"),
+        ((0.0, False), False, "with flash=False as the last argument"),
+        ((0.0, True), True, "with flash=True as the last argument"),
+    ):
         answer = build(*args).reporting("flash").built()
         answer.must_return()
-        setting = "without a word about flash"
-        if args:
-            setting = f"with flash={args[1]} as the last argument"
         actual = answer.module.attributes["flash"]
         yours = actual if isinstance(actual, bool) else "something else"
         evidence = f"{setting}, module.flash should be {expected}; yours is {yours}"
