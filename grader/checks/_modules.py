@@ -298,12 +298,6 @@ def finite(subject, attempt, draw, s):
     assert_finite(subject.module(attempt, s, weights)(*inputs))
 
 
-@layer.finite(0.25, "Can a row of the mask be hidden whole? And what is 0 · ∞?")
-def without_nan(subject, attempt, s, weights, inputs):
-    """gives no NaN"""
-    assert_finite(subject.module(attempt, s, weights)(*inputs))
-
-
 @layer.causality(0.25, "Print the weights for T = 4. Every row should end in zeros but the last.")
 def causal(subject, attempt, draw, s, weights, inputs):
     """does not see the future"""
@@ -368,8 +362,9 @@ def judge_gradients(
 
 
 @layer.hygiene(0.25)
-def parameters(subject, attempt, draw, s):
+def parameters(subject, attempt, reference, draw):
     """has the parameters that are asked for, and no others"""
+    s = subject.sizes(draw)
     answer = attempt.module(subject.name, *subject.given_arguments(s).values()).built()
     actual, expected = answer.module.parameters, subject.shapes(s)
     extra, missing = actual.keys() - expected.keys(), expected.keys() - actual.keys()
@@ -409,7 +404,7 @@ def parameters(subject, attempt, draw, s):
 
 
 @layer.hygiene(0.25)
-def refuses_indivisible(subject, attempt, draw):
+def refuses_indivisible(subject, attempt, reference, draw):
     """refuses an n_embd that n_head does not divide, when it is made"""
     s = SimpleNamespace(B=2, T=8, nh=6, hd=7, C=42, block=8)
     # 3 · 44 is divisible by n_head, so an attempt that tests the width of qkv accepts it.

@@ -9,24 +9,33 @@ from types import SimpleNamespace
 import torch
 
 from manyheads.checks import (
+    Sizes,
     StandIn,
+    assert_finite,
     assert_gradients_match,
     assert_matches,
     assert_shape,
+    assert_tensor,
     assert_unmutated,
+    changed,
+    changed_positions,
+    check,
     expect,
     function_contract,
 )
 from manyheads.checks.module_expectations import expect_gradients, is_cut
 
-from ._causal_attention import Subject
+from ._causal_attention import FusedProjection, attention_oracle
 from ._conditions import of_module
 from ._functions import evidence_of_fixed_sizes
-from ._modules import Layers, Sizes, asked_of, changed, joined, without_nan
+from ._modules import joined
 
-TARGET = "mha_by_loop"
+SIZES = Sizes(B=[7], T=[9, 11], nh=[5], hd=[6], C=joined)
+# more heads and tokens than anybody tries by hand
+LARGE = Sizes(B=(2, 3), T=(40, 64), nh=(9, 12), hd=(4, 6))
+# With as many tokens as channels of a head, a product without the transpose fits, too.
+TIED = [Sizes(B=[1, 5], nh=(2, 4), hd=hd) for hd in ([8, 9], [10, 11])]
 LESSONS = ((2, 8, 4, 16), (2, 5, 3, 4))  # B, T, nh, hd of the lesson and of its example
-WEIGHTS = ("args.0.qkv.weight", "args.0.proj.weight")
 
 
 def box(s, weights):
@@ -35,80 +44,75 @@ def box(s, weights):
     return StandIn(linears, {"n_head": s.nh, "head_dim": len(linears["proj"]) // s.nh})
 
 
-class Loop(Subject):
-    """The function of this exercise, asked as the fused module is."""
-
-    sizes = Sizes(B=[7], T=[9, 11], nh=[5], hd=[6], C=joined)
-
-    def module(self, implementation, s, weights):
-        return partial(implementation.call, TARGET, box(s, weights))
+def layer(implementation, s, weights):
+    """Return the function with this box of weights: it is called with x, as a module is."""
+    return partial(implementation.mha_by_loop, box(s, weights))
 
 
-LOOP = Loop()
-layer = Layers(LOOP)
+MODULE = FusedProjection(SIZES, layer)
 
 
-def arguments(draw):
-    s = LOOP.sizes(draw)
-    weights, (x,) = LOOP.weights_and_inputs(draw, s)
-    return {TARGET: {"mha": box(s, weights), "x": x}}
+def answered(attempt, s, weights, x):
+    """Return the output, and fail unless its shape is right."""
+    answer = attempt.mha_by_loop(box(s, weights), x)
+    assert_shape(answer, x.shape)
+    return answer.output
 
 
 def mean_of_past(weights, x):
     """Return the mean of the values so far, projected: the answer to queries of zeros."""
     *_, v = (x @ rows.T for rows in weights["qkv.weight"].chunk(3))
-    return (
-        v.cumsum(dim=1)
-        / torch.arange(1, x.shape[1] + 1, dtype=torch.float64)[:, None]
-        @ weights["proj.weight"].T
-    )
+    counts = torch.arange(1, x.shape[1] + 1, dtype=torch.float64)[:, None]
+    return v.cumsum(dim=1) / counts @ weights["proj.weight"].T
 
 
-def where_changed(baseline, after, dim):
-    """Return the indices along `dim` at which two outputs differ."""
-    baseline, after = baseline.nan_to_num(nan=1e30), after.nan_to_num(nan=1e30)
-    differs = (baseline - after).abs() > 1e-5 * baseline.abs().max().clamp_min(1e-30)
-    return differs.transpose(0, dim).flatten(1).any(1).nonzero().flatten().tolist()
+def where_changed(baseline, after, axis):
+    """Return the positions along the axis at which two outputs differ. NaN equals NaN."""
+    baseline, after = (output.nan_to_num(nan=1e30) for output in (baseline, after))
+    return changed_positions(baseline, after, axis, tolerance=1e-5)
 
 
-@layer.shape(0.25, "Each head gives (B, T, head_dim). What do n_head of them make, side by side?")
-def test_shape(attempt, s, weights, x):
+@check(
+    points=0.25,
+    layer="shape",
+    hint="Each head gives (B, T, head_dim). What do n_head of them make, side by side?",
+)
+def test_shape(attempt, sizes, weights, x):
     """gives (B, T, C)"""
-    answer = LOOP.module(attempt, s, weights)(x)
-    if (
-        answer.raised is not None
-        and attempt.asking(random=True).call(TARGET, x, box(s, weights)).raised is None
-    ):
-        expect(
-            False, "the arguments are mha and x, in this order; yours takes x first", "interface"
-        )
-    expect(
-        answer.kind == "tensor",
-        f"a tensor was expected; yours returned {answer.returned}",
-        "interface",
-    )
-    assert_shape(answer, (s.B, s.T, s.C))
+    weights_box = box(sizes, weights)
+    answer = attempt.mha_by_loop(weights_box, x)
+    if answer.raised is not None:
+        swapped = attempt.asking(random=True).mha_by_loop(x, weights_box)
+        evidence = "the arguments are mha and x, in this order; yours takes x first"
+        expect(swapped.raised is not None, evidence, "interface")
+    assert_tensor(answer)
+    assert_shape(answer, x.shape)
 
 
-test_finite = asked_of(
-    LOOP,
-    without_nan,
-    "gives numbers everywhere",
-    "A row that is −inf everywhere, or 0 · −inf, makes NaN. Which row has nothing to see?",
+@check(
+    points=0.25,
+    layer="finite",
+    hint="A row that is −inf everywhere, or 0 · −inf, makes NaN. Which row has nothing to see?",
 )
+def test_finite(attempt, sizes, weights, x):
+    """gives numbers everywhere"""
+    assert_finite(attempt.mha_by_loop(box(sizes, weights), x))
 
 
-@layer.causality(
-    0.5, "Token t may look at the tokens 0…t. Fill the other scores with −inf, before the softmax."
+@check(
+    points=0.5,
+    layer="causality",
+    hint="Token t may look at the tokens 0…t. Fill the other scores with −inf, before the softmax.",
 )
-def test_causal(attempt, draw, s):
+def test_causal(attempt, draw, sizes):
     """lets no token see the future"""
-    weights, (x,) = LOOP.low_scores(draw, s)
-    baseline = LOOP.answered(attempt, s, weights, x)
+    s = sizes
+    weights, (x,) = MODULE.low_scores(draw, s)
+    baseline = answered(attempt, s, weights, x)
     for t in (1, s.T - 2):
         edited = x.clone()
         edited[:, t, 1:] = draw(s.B, s.C - 1)
-        positions = where_changed(baseline, LOOP.answered(attempt, s, weights, edited), 1)
+        positions = where_changed(baseline, answered(attempt, s, weights, edited), 1)
         early = " and ".join(str(p) for p in positions if p < t)
         evidence = (
             f"a change of token {t} should reach the tokens {t}…{s.T - 1}; in yours it reaches"
@@ -118,146 +122,144 @@ def test_causal(attempt, draw, s):
         expect(t in positions, f"a change of token {t} does not reach token {t} itself")
 
 
-@layer.causality(
-    0.25, "The sequences of a batch never meet: which of your steps joins or cuts axis 0?"
+@check(
+    points=0.25,
+    layer="causality",
+    hint="The sequences of a batch never meet: which of your steps joins or cuts axis 0?",
 )
-def test_sequences_apart(attempt, draw, s, weights, x):
+def test_sequences_apart(attempt, draw, sizes, weights, x):
     """keeps the sequences of a batch apart"""
-    b = draw.integer(0, s.B - 1)
+    s, b = sizes, draw.integer(0, sizes.B - 1)
     edited = x.clone()
     edited[b] = draw(s.T, s.C)
-    baseline, after = (LOOP.answered(attempt, s, weights, tokens) for tokens in (x, edited))
+    baseline, after = (answered(attempt, s, weights, tokens) for tokens in (x, edited))
     leaks = [p for p in where_changed(baseline, after, 0) if p != b]
-    expect(
-        not leaks,
-        f"a change of sequence {b} of {s.B} also changes what sequence {leaks and leaks[0]} gives",
+    evidence = (
+        f"a change of sequence {b} of {s.B} also changes what sequence {leaks and leaks[0]} gives"
     )
+    expect(not leaks, evidence)
 
 
-@layer.causality(
-    0.25, "Head h reads channels h·hd … (h+1)·hd − 1 of q, k and v, and writes the same ones."
+@check(
+    points=0.25,
+    layer="causality",
+    hint="Head h reads channels h·hd … (h+1)·hd − 1 of q, k and v, and writes the same ones.",
 )
-def test_heads_apart(attempt, draw, s, weights, x):
+def test_heads_apart(attempt, draw, sizes, weights, x):
     """keeps the heads apart and in order"""
     # the last head: if the heads are in another order, it is elsewhere
-    weights, h = LOOP.passing_on(weights), s.nh - 1
-    channels = [*range(h * s.hd, (h + 1) * s.hd)]
+    s, weights, h = sizes, MODULE.passing_on(weights), sizes.nh - 1
+    channels = [*range(h * s.hd, s.C)]
     edited = {name: weight.clone() for name, weight in weights.items()}
-    for rows, _ in LOOP.rows(edited, s):
+    for rows, _ in MODULE.rows(edited, s):
         rows[channels] = draw.weights(s.hd, s.C)
-    baseline, after = (LOOP.answered(attempt, s, state, x) for state in (weights, edited))
-    moved_channels = where_changed(baseline, after, 2)
+    baseline, after = (answered(attempt, s, state, x) for state in (weights, edited))
+    moved = where_changed(baseline, after, 2)
     evidence = (
         f"new weights for head {h} of {s.nh} should change channels {channels[0]}…{channels[-1]} of"
         " the joined heads; in yours"
     )
-    stray, missed = (
-        [str(c) for c in moved_channels if c not in channels],
-        [str(c) for c in channels if c not in moved_channels],
-    )
-    expect(
-        not stray,
-        f"{evidence} they change channel {' and '.join(stray[:3])}{' and more' * bool(stray[3:])}",
-    )
+    stray = [str(c) for c in moved if c not in channels]
+    missed = [str(c) for c in channels if c not in moved]
+    stray[3:] = ["more"] if len(stray) > 3 else []
+    expect(not stray, f"{evidence} they change channel {' and '.join(stray)}")
     expect(not missed, f"{evidence} channel {' and '.join(missed[:3])} stays as it was")
 
 
-@layer.values(
-    0.5,
-    "Equal scores make equal weights, whatever the scale: is it the values, the mask or the"
+@check(
+    points=0.5,
+    layer="values",
+    hint="Equal scores make equal weights, whatever the scale: is it the values, the mask or the"
     " projection?",
 )
-def test_average(attempt, s, weights, x):
+def test_average(attempt, sizes, weights, x):
     """gives a query of zeros the mean of its past, projected"""
-    weights["qkv.weight"][: s.C] = 0
-    assert_matches(LOOP.module(attempt, s, weights)(x), mean_of_past(weights, x))
+    weights["qkv.weight"][: sizes.C] = 0
+    assert_matches(attempt.mha_by_loop(box(sizes, weights), x), mean_of_past(weights, x))
 
 
-@layer.values(0.25, "One token has only itself to look at, and one head has all the channels.")
-def test_one_of_each(attempt, draw, s, weights):
+@check(
+    points=0.25,
+    layer="values",
+    hint="One token has only itself to look at, and one head has all the channels.",
+)
+def test_one_of_each(attempt, draw, sizes, weights, x):
     """works for one token, for one head and for many"""
-    alone = draw(s.B, 1, s.C)
-    assert_matches(
-        LOOP.module(attempt, s, weights)(alone),
-        mean_of_past(weights, alone),
-        "the output for one token",
-    )
-    for n in (changed(s, nh=1), changed(s, nh=13, hd=2, C=26)):
-        weights, (x,) = LOOP.weights_and_inputs(draw, n)
+    token = draw(*x[:, :1].shape)
+    answer = attempt.mha_by_loop(box(sizes, weights), token)
+    assert_matches(answer, mean_of_past(weights, token), "the output for one token")
+    for s in (changed(sizes, nh=1), changed(sizes, nh=13, hd=2, C=26)):
+        weights, (x,) = MODULE.weights_and_inputs(draw, s)
         # so that every head gives the mean of its values, with any scale
-        weights["qkv.weight"][: n.C] = 0.0
-        label = f"the output of {n.nh} {'head' if n.nh == 1 else 'heads'}"
-        assert_matches(LOOP.module(attempt, n, weights)(x), mean_of_past(weights, x), label)
+        weights["qkv.weight"][: s.C] = 0.0
+        answer = attempt.mha_by_loop(box(s, weights), x)
+        name = f"the output of {s.nh} {'head' if s.nh == 1 else 'heads'}"
+        assert_matches(answer, mean_of_past(weights, x), name)
 
 
-@layer.values(
-    0.5,
-    "The usual suspects, in order: the scale, the cut of the stacked weight, the weight not"
+@check(
+    points=0.5,
+    layer="values",
+    hint="The usual suspects, in order: the scale, the cut of the stacked weight, the weight not"
     " transposed.",
 )
-def test_values(agree, draw):
+def test_values(attempt, draw):
     """computes the attention of every head"""
-    # more heads and tokens than anybody tries by hand
-    large = draw.sizes(B=(2, 3), T=(40, 64), nh=(9, 12), hd=(4, 6))
-    # With as many tokens as channels of a head, a product without the transpose fits, too.
-    tied = [draw.sizes(B=[1, 5], nh=(2, 4), hd=hd) for hd in ([8, 9], [10, 11])]
-    tied = [changed(sizes, T=sizes.hd, C=joined(sizes)) for sizes in tied]
-    for s in (
-        LOOP.sizes(draw),
-        *tied,
-        changed(LOOP.sizes(draw), B=1),
-        changed(large, C=joined(large)),
-    ):
-        weights, inputs = LOOP.weights_and_inputs(draw, s)
+    large, tied = LARGE(draw), [sizes(draw) for sizes in TIED]
+    tied = [changed(s, T=s.hd) for s in tied]
+    for s in (SIZES(draw), *tied, changed(SIZES(draw), B=1), large):
+        s.C = joined(s)
+        weights, (x,) = MODULE.weights_and_inputs(draw, s)
         weights["qkv.weight"] *= 2
-        agree(s, weights, inputs, f"with {s.nh} heads and {s.T} tokens, the output")
+        answer, expected = (
+            attempt.mha_by_loop(box(s, weights), x),
+            attention_oracle(weights, x, s.nh),
+        )
+        assert_matches(answer, expected, f"with {s.nh} heads and {s.T} tokens, the output")
 
 
-@layer.gradients(
-    0.25, "detach, .data and no_grad forget where numbers came from: use the weights as they are."
+@check(
+    points=0.25,
+    layer="gradients",
+    hint="detach, .data and no_grad forget where numbers came from: use the weights as they are.",
 )
-def test_gradients(attempt, reference, draw, s, weights, x):
+def test_gradients(attempt, reference, draw, sizes, weights, x):
     """lets gradients reach x and the weights"""
-    g = draw(s.B, s.T, s.C)
-    got, want = LOOP.both(
-        *(
-            implementation.asking(cotangent=g, watch=True)
-            for implementation in (attempt, reference)
-        ),
-        s,
-        weights,
-        (x,),
+    s, g = sizes, draw(*x.shape)
+    of_weights = {f"args.0.{name}": weight for name, weight in weights.items()}
+    tensors = {"args.1": x, **of_weights}  # the names of the gradients
+    got, want = (
+        c.asking(cotangent=g, watch=True).mha_by_loop(box(s, weights), x)
+        for c in (attempt, reference)
     )
     assert_shape(got, x.shape)
-    cut = [name for name in ("args.1", *WEIGHTS) if got.gradient(name) is None]
+    cut = [name for name in tensors if got.gradient(name) is None]
     operations = got.reply.operations
     # If a layer of torch was given copies of the weights, a gradient can reach x alone.
-    if tuple(cut) == WEIGHTS and operations is not None and operations.fused:
+    if cut == [*of_weights] and operations is not None and operations.fused:
         assert_gradients_match(got, want, "args.1")
         return
+
+    def output(new_weights, tokens):
+        return answered(attempt, s, dict(zip(weights, new_weights.values(), strict=True)), tokens)
+
     for name in cut:
-        label = {"args.1": "x"}.get(name, name.removeprefix("args.0."))
-        edited = {**weights, "x": x}
-        edited[label] = edited[label] + draw(*edited[label].shape)
-        used = bool((LOOP.answered(attempt, s, edited, edited.pop("x")) != got.output).any())
+        edited = {**tensors, name: tensors[name] + draw(*tensors[name].shape)}
+        used = bool((output(edited, edited.pop("args.1")) != got.output).any())
         reason = "something cuts the graph on the way" if used else "it is not used"
-        expect(False, f"no gradient reaches {label}: {reason}", "gradient_cut" if used else "")
-    named_weights = {f"args.0.{name}": weight for name, weight in weights.items()}
-
-    def output(new_weights, x):
-        return LOOP.answered(attempt, s, dict(zip(weights, new_weights.values(), strict=True)), x)
-
+        label = "x" if name == "args.1" else name.removeprefix("args.0.")
+        evidence = f"no gradient reaches {label}: {reason}"
+        expect(False, evidence, "gradient_cut" if used else "")
     # An attempt that writes into the weights has the gradients of other weights.
-    cut = not got.reply.mutated
     expect_gradients(
         got,
         want,
-        (*WEIGHTS, "args.1"),
-        lambda: cut and is_cut(output, named_weights, x, g, got, want),
+        (*of_weights, "args.1"),
+        lambda: not got.reply.mutated and is_cut(output, of_weights, x, g, got, want),
     )
 
 
-@layer.hygiene(0.25, "Take every size from x and from mha.")
+@check(points=0.25, layer="hygiene", hint="Take every size from x and from mha.")
 def test_any_size(attempt, draw):
     """works for any sizes"""
     varied = draw.sizes(B=[5, 7], T=[11, 13], nh=[5, 7], hd=[9, 11])
@@ -265,8 +267,8 @@ def test_any_size(attempt, draw):
     def fault(sizes):
         B, T, nh, hd = sizes
         s = SimpleNamespace(B=B, T=T, nh=nh, C=nh * hd)
-        weights, (x,) = LOOP.weights_and_inputs(draw, s)
-        answer = LOOP.module(attempt, s, weights)(x)
+        weights, (x,) = MODULE.weights_and_inputs(draw, s)
+        answer = attempt.mha_by_loop(box(s, weights), x)
         return None if answer.raised is None and answer.output.shape == x.shape else answer
 
     other_sizes = tuple(vars(varied).values())
@@ -281,27 +283,35 @@ def test_any_size(attempt, draw):
         assert_shape(failure, (varied.B, varied.T, varied.nh * varied.hd))
 
 
-@layer.hygiene(
-    0.25,
-    "Operations that end in _ or =, and assigned slices, change the tensor itself. No dropout"
+@check(
+    points=0.25,
+    layer="hygiene",
+    hint="Operations that end in _ or =, and assigned slices, change the tensor itself. No dropout"
     " here.",
 )
-def test_leaves_its_arguments(attempt, s, weights, x):
+def test_leaves_its_arguments(attempt, sizes, weights, x):
     """leaves x and the weights as they were, and gives the same answer twice"""
-    assert_unmutated(
-        LOOP.module(attempt.asking(random=True), s, weights)(x), suspect="input_mutated"
-    )
-    asking = attempt.asking(random=True, runs=2)
-    if not torch.equal(
-        *(output.nan_to_num() for output in LOOP.module(asking, s, weights)(x).outputs)
-    ):
+    attempt = attempt.asking(random=True)
+    assert_unmutated(attempt.mha_by_loop(box(sizes, weights), x), suspect="input_mutated")
+
+    def two_outputs(weights):
+        answer = attempt.asking(runs=2).mha_by_loop(box(sizes, weights), x)
+        return [output.nan_to_num() for output in answer.outputs]
+
+    if not torch.equal(*two_outputs(weights)):
         # Weights of zeros silence dropout, but not a layer that the attempt made for itself.
         qkv, proj = (torch.zeros_like(w) for w in weights.values())
-        silent = {**LOOP.passing_on(weights), "qkv.weight": qkv}, {**weights, "proj.weight": proj}
+        silent = {**MODULE.passing_on(weights), "qkv.weight": qkv}, {**weights, "proj.weight": proj}
         why, suspect = "of chance: the weights are all there is, no dropout", "dropout_always_on"
-        if any(bool(LOOP.module(asking, s, w)(x).output.nan_to_num(nan=0.0).any()) for w in silent):
+        if any(two_outputs(w)[0].any() for w in silent):
             why, suspect = "of new random weights: use those of mha", "params_not_registered"
         expect(False, f"the same call gives two answers, because {why}", suspect)
+
+
+def arguments(draw):
+    s = SIZES(draw)
+    weights, (x,) = MODULE.weights_and_inputs(draw, s)
+    return {"mha_by_loop": {"mha": box(s, weights), "x": x}}
 
 
 CONTRACT = function_contract(
@@ -317,4 +327,4 @@ CONTRACT = function_contract(
     ),
 )
 
-PRECONDITIONS = {TARGET: of_module(LOOP)}
+PRECONDITIONS = {"mha_by_loop": of_module(MODULE)}

@@ -180,20 +180,20 @@ class Holding:
 @pytest.mark.parametrize(("fused", "named"), [(False, "delegated"), (True, "materialised")])
 def test_a_quarter_of_a_matrix_is_too_much_memory_for_the_fast_path(fused, named):
     check = checks_of(SDPA).test_memory
-    check(Implementation(frugal := Holding(0.2)), None, Draw(0))
+    check(Implementation(frugal := Holding(0.2)), Draw(0))
     assert frugal.asked is not None
     # no fast kernel of a GPU does float64
     assert (frugal.asked.memory, frugal.asked.dtype) == (True, "float32")
     with pytest.raises(
         CheckFailed, match=r"^flash=True holds 0\.30 times B · nh · T² numbers at its peak$"
     ) as caught:
-        check(Implementation(Holding(0.3, fused=fused)), None, Draw(0))
+        check(Implementation(Holding(0.3, fused=fused)), Draw(0))
     assert caught.value.suspect == named
 
 
 def test_where_no_memory_is_reported_the_check_is_skipped_with_the_reason() -> None:
     with pytest.raises(pytest.skip.Exception, match="does not say how much memory"):
-        checks_of(SDPA).test_memory(Implementation(Holding(None)), None, Draw(0))
+        checks_of(SDPA).test_memory(Implementation(Holding(None)), Draw(0))
 
 
 def outcomes_on(device: str, exercise: Exercise) -> dict[str, CheckOutcome]:
@@ -230,11 +230,10 @@ def test_on_a_gpu_right_attempts_stay_within_the_tolerance(exercise: Exercise) -
 def test_on_a_gpu_the_path_by_hand_holds_a_matrix_and_the_fast_one_does_not() -> None:
     checks = checks_of(SDPA)
     gpu = Implementation(LocalRunner(namespace_of(SDPA.solution), "cuda"))
-    checks.test_memory(gpu, None, Draw(0))
-    s = SimpleNamespace(nh=12, C=192, block=4096)
+    checks.test_memory(gpu, Draw(0))
+    s = SimpleNamespace(B=1, T=4096, nh=12, C=192, block=4096)
     float32_gpu = gpu.asking(dtype="float32", memory=True)
-    by_hand = checks.BOTH.module(float32_gpu, s, checks.BOTH.weights(Draw(0), s), flash=False)(
-        Draw(0)(1, 4096, 192)
-    )
+    weights, (x,) = checks.MODULE.weights_and_inputs(Draw(0), s)
+    by_hand = checks.layer(float32_gpu, s, weights, flash=False)(x)
     assert by_hand.reply.peak is not None
     assert by_hand.reply.peak > 12 * 4096**2 * 4
