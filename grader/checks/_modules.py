@@ -366,8 +366,9 @@ def judge_gradients(
 
 
 @layer.hygiene(0.25)
-def parameters(subject, attempt, draw, s):
+def parameters(subject, attempt, reference, draw):
     """has the parameters that are asked for, and no others"""
+    s = subject.sizes(draw)
     answer = attempt.module(subject.name, *subject.given_arguments(s).values()).built()
     actual, expected = answer.module.parameters, subject.shapes(s)
     extra, missing = actual.keys() - expected.keys(), expected.keys() - actual.keys()
@@ -407,7 +408,7 @@ def parameters(subject, attempt, draw, s):
 
 
 @layer.hygiene(0.25)
-def refuses_indivisible(subject, attempt, draw):
+def refuses_indivisible(subject, attempt, reference, draw):
     """refuses an n_embd that n_head does not divide, when it is made"""
     s = SimpleNamespace(B=2, T=8, nh=6, hd=7, C=42, block=8)
     # 3 · 44 is divisible by n_head, so an attempt that tests the width of qkv accepts it.
@@ -454,8 +455,9 @@ def refuses_too_long(subject, attempt, reference, draw):
 
 
 @layer.hygiene(0.25)
-def moves(subject, attempt, draw, s):
+def moves(subject, attempt, reference, draw):
     """works where .to(device) has put it"""
+    s = subject.sizes(draw)
     for options in subject.paths.values():
         weights, inputs = subject.weights_and_inputs(draw, s)
         module = subject.module(attempt.asking(watch=True), s, weights, **options)
@@ -562,8 +564,10 @@ def judge_modes(subject, attempt, draw):
 
 
 @layer.hygiene(0.25, "Is there a dropout, or a layer that is made anew in forward?")
-def steady(subject, attempt, s, weights, inputs):
+def steady(subject, attempt, reference, draw):
     """gives the same at every call, in training too"""
+    s = subject.sizes(draw)
+    weights, inputs = subject.weights_and_inputs(draw, s)
     implementation = attempt.asking(random=True)
 
     def answer(seed, training=False):
