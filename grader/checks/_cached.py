@@ -1,16 +1,23 @@
-"""The module with a KV cache: how checks build and call it, and tests that explain a failure."""
+"""The module with a KV cache: its description, and tests that explain a failure."""
 
+from manyheads.checks import assert_refused, check
 from manyheads.checks.asserts import REFUSALS
 
+from . import _modules
 from ._causal_attention import Subject
 from ._modules import Sizes, joined, round_float32
 
 
 class Cached(Subject):
-    """The module of the KV cache: it has the weights of the fused one."""
+    """The module of the KV cache, which has the weights of the fused one.
+
+    Its general requirements are those of a first call.
+    """
 
     name = "CachedSelfAttention"
     sizes = Sizes(B=[7], T=[9], nh=[5], hd=[6], block=[17], C=joined)
+    parameters = _modules.parameters
+    refuses_indivisible = _modules.refuses_indivisible
 
     def output(self, answer):
         return answer["y"]
@@ -21,27 +28,62 @@ class Cached(Subject):
         weights["qkv.weight"][: 2 * s.C] = round_float32(1.5 * weights["qkv.weight"][: 2 * s.C])
         return weights
 
+    @check(
+        points=0.5,
+        layer="hygiene",
+        hint="One new token is always few: what is the cache's length?",
+    )
+    def refuses_too_long(self, attempt, reference, draw):
+        """refuses more tokens than block_size, also where most of them are in the cache"""
+        s = self.sizes(draw)
+        module = self.module(attempt, s, self.weights(draw, s))
+        full = drawn_chunks(draw, s, s.block - 4, 3, 1)
+        answers_to(module, full)[-1].must_return()
+        label = f"T = {s.block + 2} with block_size = {s.block}"
+        answer, accepted = module(draw(s.B, s.block + 2, s.C)), ("RuntimeError",)
+        assert_refused(answer, label, also=accepted, suspect="context_unchecked")
+        for past, T in ((full, 1), (full, 3), (full[:2], 3)):
+            answer = answers_to(module, [*past, draw(s.B, T, s.C)])[-1]
+            cached = sum(chunk.shape[1] for chunk in past)
+            label = f"a cache of {cached} tokens and {T} more, with block_size = {s.block},"
+            uncounted = answer.raised is None and not forgets(module, s, draw)
+            suspect = "cache_length_unchecked" if uncounted else ""
+            assert_refused(answer, label, also=accepted, suspect=suspect)
 
-class Fed(Cached):
-    """The same module, called on chunks of these lengths; each call continues the one before it."""
 
-    def __init__(self, *lengths):
-        self.lengths = lengths
+class Chunked(Cached):
+    """The same module, called on two chunks: the second call continues the first one."""
+
+    dtype_and_argument = _modules.dtype_and_argument
 
     def inputs(self, draw, s, scale=1.0):
-        return [draw(s.B, T, s.C) for T in self.lengths]
+        return drawn_chunks(draw, s, 5, 3)
 
     def answers(self, module, inputs):
-        return fed(module, *inputs)
+        return answers_to(module, inputs)
 
     def of_first_call(self, inputs):
         return inputs[:1]
 
+    @check(
+        points=0.25,
+        layer="hygiene",
+        hint="A mask or a cache that you make needs a device: that of x.",
+    )
+    def moves(self, attempt, reference, draw):
+        """works where .to(device) has put it, with a cache and without"""
+        s = self.sizes(draw)
+        weights, chunks = self.weights_and_inputs(draw, s)
+        answers_to(self.module(attempt, s, weights), chunks)[-1].must_return()
+        _modules.moves(self, attempt, reference, draw)
 
-CACHED = Cached()
+
+def drawn_chunks(draw, s, *lengths):
+    """Return chunks of tokens of these lengths."""
+    return [draw(s.B, T, s.C) for T in lengths]
 
 
-def fed(module, *chunks):
+def answers_to(module, chunks):
     """Return the answer to each chunk. Each call continues the one before it."""
     calls, previous = module.sequence(), None
     for chunk in chunks:
@@ -55,14 +97,13 @@ def differs(a, b):
     ).abs() > 1e-6 * a.nan_to_num().abs().max()
 
 
-def keeps_in_default(attempt, s, weights, x):
+def keeps_in_default(module, x):
     """Return whether the default of the argument `cache` keeps something between calls.
 
     It does if a first call without the argument differs from one with None, and a repeated call
     with None does not. It also does if the call without the argument is refused, as too many tokens
     are, and the call with None ends in an error that is no refusal.
     """
-    module = CACHED.module(attempt, s, weights)
     left_out, explicit, again = module(x), module(x, None), module(x, None)
     if explicit.raised:
         return refuses(left_out) and not refuses(explicit)
@@ -71,7 +112,7 @@ def keeps_in_default(attempt, s, weights, x):
     return bool(left_out.raised) or bool(differs(left_out["y"].output, explicit["y"].output).any())
 
 
-def hears_the_last(attempt, s, weights, a, b):
+def hears_the_last(module, a, b):
     """Return whether the sequence before b changes the answer to b, without a cache.
 
     One instance is asked about a and then b, another one about −a and then b. Both sequences have
@@ -79,7 +120,7 @@ def hears_the_last(attempt, s, weights, a, b):
     """
     answers = []
     for earlier in (a, -a):
-        calls = CACHED.module(attempt, s, weights).sequence()
+        calls = module.sequence()
         # None, because a default that keeps something is another mistake, and grows with each call
         calls(earlier, None)
         calls(b, None)
@@ -98,12 +139,12 @@ def forgets(module, s, draw):
 
     If not, the module does not count the tokens in the cache.
     """
-    if fed(module, draw(s.B, s.block, s.C), draw(s.B, 1, s.C))[-1].raised is not None:
+    if answers_to(module, drawn_chunks(draw, s, s.block, 1))[-1].raised is not None:
         return True
-    prompt, token = draw(s.B, s.block - 3, s.C), draw(s.B, 1, s.C)
+    prompt, token = drawn_chunks(draw, s, s.block - 3, 1)
     edited = prompt.clone()
     edited[:, 0] = draw(s.B, s.C)
-    baseline, after = (fed(module, chunk, token)[-1] for chunk in (prompt, edited))
+    baseline, after = (answers_to(module, [chunk, token])[-1] for chunk in (prompt, edited))
     return (
         baseline.raised is None
         and after.raised is None

@@ -451,8 +451,9 @@ def refuses_too_long(subject, attempt, reference, draw):
 
 
 @layer.hygiene(0.25)
-def moves(subject, attempt, draw, s):
+def moves(subject, attempt, reference, draw):
     """works where .to(device) has put it"""
+    s = subject.sizes(draw)
     for options in subject.paths.values():
         weights, inputs = subject.weights_and_inputs(draw, s)
         module = subject.module(attempt.asking(watch=True), s, weights, **options)
@@ -559,8 +560,10 @@ def judge_modes(subject, attempt, draw):
 
 
 @layer.hygiene(0.25, "Is there a dropout, or a layer that is made anew in forward?")
-def steady(subject, attempt, s, weights, inputs):
+def steady(subject, attempt, reference, draw):
     """gives the same at every call, in training too"""
+    s = subject.sizes(draw)
+    weights, inputs = subject.weights_and_inputs(draw, s)
     implementation = attempt.asking(random=True)
 
     def answer(seed, training=False):

@@ -2,200 +2,246 @@
 
 from math import prod
 
-from manyheads.checks import Evidence, Number, assert_finite, assert_same, assert_shape, expect
+from manyheads.checks import (
+    Evidence,
+    Number,
+    Sizes,
+    assert_finite,
+    assert_same,
+    assert_shape,
+    changed,
+    changed_positions,
+    check,
+    expect,
+    module_contract,
+)
 from manyheads.checks.module_expectations import HINT
 
-from . import _modules
+from . import _modules as shared
 from ._conditions import of_module
-from ._modules import Layers, Sizes, asked_of, changed, joined
+from ._separate_qkv import answer_of_width
 
-WIDTHS = {"C": joined, "of_kv": lambda s, _: 2 * s.nkv * s.hd}
+WIDTHS = {"C": shared.joined, "of_kv": lambda s, _: 2 * s.nkv * s.hd}
 # 5 query heads share a head of keys and values
 SIZES = Sizes(B=[7], T=[9, 11], nh=[15], nkv=[3], hd=[4], block=[13, 17], **WIDTHS)
 # here 4 query heads share one
 LARGE = Sizes(B=[2], T=(40, 60), nh=[12], nkv=[3], hd=[5], block=(61, 64), **WIDTHS)
 
 
-class Grouped(_modules.Subject):
-    """The module of this exercise."""
+class Grouped(shared.Subject):
+    """The module of this exercise, with its general requirements."""
 
     name = "GroupedQueryAttention"
     arguments = (("n_embd", "C"), ("n_head", "nh"), ("n_kv_head", "nkv"), ("block_size", "block"))
     projections = (("q.weight", 1, "nh"), ("kv.weight", 2, "nkv"))
     sizes = SIZES
+    parameters = shared.parameters
+    refuses_too_long = shared.refuses_too_long
+    moves = shared.moves
+    dtype_and_argument = shared.dtype_and_argument
+    steady = shared.steady
+    half_precision = shared.half_precision
 
     def shapes(self, s, **options):
         return {"q.weight": (s.C, s.C), "kv.weight": (s.of_kv, s.C), "proj.weight": (s.C, s.C)}
 
+    @check(
+        points=0.25,
+        layer="hygiene",
+        hint="Take n_embd % n_head in __init__, and raise a ValueError that names both.",
+    )
+    def refuses_uneven_heads(self, attempt, reference, draw):
+        """refuses, when it is made, an n_embd that n_head does not divide"""
+        s = SIZES(draw)
+        shared.judge_refused(self, attempt, draw, s, {"n_embd": s.C + 2, "n_head": s.nh})
 
-GQA = Grouped()
-layer = Layers(GQA)
+    @check(
+        points=0.25,
+        layer="hygiene",
+        hint="Which remainder says that some query head has no head to read?",
+    )
+    def refuses_uneven_groups(self, attempt, reference, draw):
+        """refuses, when it is made, an n_head that n_kv_head does not divide"""
+        s = SIZES(draw)
+        too_few, too_many = ({"n_head": s.nh, "n_kv_head": nkv} for nkv in (4, 2 * s.nh))
+        shared.judge_refused(self, attempt, draw, s, too_few, too_many)
+
+    @check(points=0.25, layer="hygiene", hint=HINT)
+    def again(self, attempt, reference, draw):
+        """answers every call as a fresh instance would"""
+        # of two sequences: with seven, the calls are too large to be recorded
+        shared.expect_same_again(self, attempt, draw, SIZES(draw, B=2))
 
 
-@layer.shape(0.25, "Take B and T from x.shape; the head's width is C / n_head for all three.")
-def test_shape(attempt, draw, s):
+MODULE = Grouped()
+
+
+def layer(implementation, s, weights):
+    """Return the module of these sizes with these weights."""
+    return implementation.GroupedQueryAttention(s.C, s.nh, s.nkv, s.block).loaded(weights)
+
+
+@check(
+    points=0.25,
+    layer="shape",
+    hint="Take B and T from x.shape; the head's width is C / n_head for all three.",
+)
+def test_shape(attempt, draw, sizes):
     """keeps (B, T, C) for any batch, any length up to block_size and any number of groups"""
-    for change in (
-        {},
-        {"B": 1},
-        {"T": 1},
-        {"T": s.block},
-        {"nkv": 5},
-        {"nkv": s.nh},
-        {"nkv": 1},
-        {"nh": 1, "nkv": 1},
-    ):
-        weights, (x,) = GQA.weights_and_inputs(draw, sizes := SIZES.changed(s, **change))
-        assert_shape(GQA.module(attempt, sizes, weights)(x), x.shape)
+    lengths = {"B": 1}, {"T": 1}, {"T": sizes.block}
+    groups = {"nkv": 5}, {"nkv": sizes.nh}, {"nkv": 1}, {"nh": 1, "nkv": 1}
+    for change in ({}, *lengths, *groups):
+        s = SIZES.changed(sizes, **change)
+        weights, (x,) = MODULE.weights_and_inputs(draw, s)
+        assert_shape(layer(attempt, s, weights)(x), x.shape)
 
 
-test_finite = asked_of(GQA, _modules.finite)
-test_causal = asked_of(GQA, _modules.causal)
+@check(
+    points=0.25,
+    layer="finite",
+    hint="Which row of the mask hides everything? What is softmax of nothing?",
+)
+def test_finite(attempt, draw, sizes):
+    """gives numbers, however large the scores"""
+    weights, (x,) = MODULE.ascending_scores(draw, sizes)
+    assert_finite(layer(attempt, sizes, weights)(x))
 
 
-@layer.causality(0.25, "Does any step mix the first axis, or fold it with the heads?")
-def test_independent(attempt, draw, s, weights, x):
+@check(
+    points=0.25,
+    layer="causality",
+    hint="Print the weights for T = 4. Every row should end in zeros but the last.",
+)
+def test_causal(attempt, draw, sizes, weights, x):
+    """does not see the future"""
+    shared.causal(MODULE, attempt, draw, sizes, weights, (x,))
+
+
+@check(
+    points=0.25,
+    layer="causality",
+    hint="Does any step mix the first axis, or fold it with the heads?",
+)
+def test_independent(attempt, draw, sizes, weights, x):
     """keeps batch entries apart"""
     edited = x.clone()
-    edited[-1] = draw(s.T, s.C)
-    baseline, after = (GQA.answered(attempt, s, weights, tokens) for tokens in (x, edited))
+    edited[-1] = draw(sizes.T, sizes.C)
+    module = layer(attempt, sizes, weights)
+    baseline, after = (answer_of_width(module, tokens, sizes.C) for tokens in (x, edited))
     assert_finite(baseline)
-    assert_same(
-        baseline[:-1], after[:-1], "editing the last batch entry changes the output of another"
-    )
+    evidence = "editing the last batch entry changes the output of another"
+    assert_same(baseline[:-1], after[:-1], evidence)
 
 
-@layer.causality(
-    0.5,
-    "Write 0, 0, 1, 1 beside the query heads. Which function repeats entries, and which the row?",
+@check(
+    points=0.5,
+    layer="causality",
+    hint="Write 0, 0, 1, 1 beside the query heads. Which function repeats entries, and which the"
+    " row?",
 )
-def test_groups(attempt, draw, s, weights, x):
+def test_groups(attempt, draw, sizes, weights, x):
     """lets query heads h · group … read head h of keys and values, and no other"""
-    weights = GQA.passing_on(weights)
-    baseline = GQA.answered(attempt, s, weights, x)
+    s, weights = sizes, MODULE.passing_on(weights)
+    baseline = answer_of_width(layer(attempt, s, weights), x, s.C)
     assert_finite(baseline)
     group = s.nh // s.nkv
     for h in range(s.nkv):
         edited = weights["kv.weight"].clone()
         for start in (h * s.hd, (s.nkv + h) * s.hd):
             edited[start : start + s.hd] = draw.weights(s.hd, s.C)
-        after = GQA.module(attempt, s, {**weights, "kv.weight": edited})(x).output
-        moves = ((baseline - after).abs().amax(dim=(0, 1)) > 1e-5 * baseline.abs().max()).unflatten(
-            0, (s.nh, s.hd)
-        )
-        heads, expected = (
-            moves.any(-1).nonzero().flatten().tolist(),
-            list(range(h * group, (h + 1) * group)),
-        )
+        after = layer(attempt, s, {**weights, "kv.weight": edited})(x)
+        channels = changed_positions(baseline, after, axes=2, tolerance=1e-5)
+        heads = sorted({c // s.hd for c in channels})
+        first, last = h * group, (h + 1) * group - 1
         evidence = (
             f"another head {h} of keys and values moves the query heads {heads}; with {s.nkv} for"
-            f" {s.nh} heads it "
+            f" {s.nh} heads it should move {first}…{last} (proj passes everything on)"
         )
-        expect(
-            heads == expected,
-            evidence + f"should move {expected[0]}…{expected[-1]} (proj passes everything on)",
-        )
+        expect(heads == [*range(first, last + 1)], evidence)
 
 
-@layer.values(0.5, "A single token can only look at itself: what is left is its v, projected.")
-def test_single_token(agree, draw):
+@check(
+    points=0.5,
+    layer="values",
+    hint="A single token can only look at itself: what is left is its v, projected.",
+)
+def test_single_token(attempt, reference, draw):
     """gives a single token its own values, projected"""
     s = SIZES(draw, T=1)
-    agree(s, *GQA.weights_and_inputs(draw, s))
+    MODULE.assert_matches(attempt, reference, s, *MODULE.weights_and_inputs(draw, s))
 
 
-@layer.values(
-    0.5,
-    "Without groups this is the fused QKV; with one head of keys and values all queries read the"
-    " same.",
+@check(
+    points=0.5,
+    layer="values",
+    hint="Without groups this is the fused QKV; with one head of keys and values all queries read"
+    " the same.",
 )
-def test_both_ends(agree, draw):
+def test_both_ends(attempt, reference, draw):
     """is multi-head attention with n_kv_head = n_head, and multi-query attention with 1"""
     # Two widths of a head, because some wrong scales are right for 4 channels. With the wider head
     # only few sequences can be recorded.
     for nkv, hd, B in ((15, 4, 7), (1, 6, 2)):
         s = SIZES(draw, nkv=nkv, hd=hd, B=B)
-        agree(
-            s,
-            *GQA.weights_and_inputs(draw, s, 1.5),
-            f"with n_kv_head = {nkv} of {s.nh}, the output",
-        )
+        weights, inputs = MODULE.weights_and_inputs(draw, s, 1.5)
+        label = f"with n_kv_head = {nkv} of {s.nh}, the output"
+        MODULE.assert_matches(attempt, reference, s, weights, inputs, label)
 
 
-@layer.values(0.75, "Take n_head = 4 and n_kv_head = 2, let proj be the identity, and do T = 2.")
-def test_values(agree, draw):
+@check(
+    points=0.75,
+    layer="values",
+    hint="Take n_head = 4 and n_kv_head = 2, let proj be the identity, and do T = 2.",
+)
+def test_values(attempt, reference, draw):
     """attends right in groups"""
     s, large = SIZES(draw), LARGE(draw)
-    ordinary, low = GQA.weights_and_inputs(draw, s, 1.5), GQA.low_scores(draw, s)
     # As many tokens as channels of a head, or as heads: there these axes can be mixed up.
     tied = [changed(s, T=T, block=17) for T in (s.hd, s.nh)] + [SIZES(draw, T=6, hd=6, block=17)]
-    tied_cases = [
-        (n, GQA.weights_and_inputs(draw, n, 1.5), f"with {n.T} tokens, the output") for n in tied
-    ]
-    large_case = (
-        large,
-        GQA.weights_and_inputs(draw, large, 1.5),
-        f"with {large.nkv} for {large.nh} heads and {large.T} tokens, the output",
-    )
-    for n, case, label in (
-        (s, ordinary, ""),
-        (s, low, "with low scores, the output"),
-        *tied_cases,
-        large_case,
-    ):
-        agree(n, *case, label)
+    ordinary, low = MODULE.weights_and_inputs(draw, s, 1.5), MODULE.low_scores(draw, s)
+    cases = [(s, *ordinary, ""), (s, *low, "with low scores, the output")]
+    large_label = f"with {large.nkv} for {large.nh} heads and {large.T} tokens, the output"
+    others = [(n, f"with {n.T} tokens, the output") for n in tied]
+    for n, label in (*others, (large, large_label)):
+        cases.append((n, *MODULE.weights_and_inputs(draw, n, 1.5), label))
+    for case in cases:
+        MODULE.assert_matches(attempt, reference, *case)
 
 
-@layer.gradients(0.25, "Is there a detach, a .data or a no_grad between x and the output?")
-def test_gradients(attempt, reference, draw, s):
+@check(
+    points=0.25,
+    layer="gradients",
+    hint="Is there a detach, a .data or a no_grad between x and the output?",
+)
+def test_gradients(attempt, reference, draw, sizes):
     """lets gradients through to x and to all three weights"""
-    _modules.judge_gradients(
-        GQA, attempt, reference, s, *GQA.low_scores(draw, s), draw(s.B, s.T, s.C)
-    )
+    weights, inputs = MODULE.low_scores(draw, sizes)
+    g = draw(sizes.B, sizes.T, sizes.C)
+    shared.judge_gradients(MODULE, attempt, reference, sizes, weights, inputs, g)
 
 
-test_parameters = asked_of(
-    GQA,
-    _modules.parameters,
-    "learns q, kv and proj, of the right sizes, and nothing else",
-    "Count: 2 · C² for q and proj, and 2 · n_kv_head · head_dim · C for kv.",
+CONTRACT = module_contract(
+    MODULE,
+    parameters=(
+        "learns q, kv and proj, of the right sizes, and nothing else",
+        "Count: 2 · C² for q and proj, and 2 · n_kv_head · head_dim · C for kv.",
+    ),
+    refuses_uneven_heads="",
+    refuses_uneven_groups="",
+    refuses_too_long="",
+    moves="A tensor that must move with the module and is not learned: a buffer.",
+    dtype_and_argument="",
+    again="",
+    steady="",
+    half_precision="",
 )
 
 
-@layer.hygiene(0.25, "Take n_embd % n_head in __init__, and raise a ValueError that names both.")
-def test_refuses_uneven_heads(attempt, draw, s):
-    """refuses, when it is made, an n_embd that n_head does not divide"""
-    _modules.judge_refused(GQA, attempt, draw, s, {"n_embd": s.C + 2, "n_head": s.nh})
-
-
-@layer.hygiene(0.25, "Which remainder says that some query head has no head to read?")
-def test_refuses_uneven_groups(attempt, draw, s):
-    """refuses, when it is made, an n_head that n_kv_head does not divide"""
-    _modules.judge_refused(
-        GQA, attempt, draw, s, *({"n_head": s.nh, "n_kv_head": nkv} for nkv in (4, 2 * s.nh))
-    )
-
-
-test_refuses_too_long = asked_of(GQA, _modules.refuses_too_long)
-test_moves = asked_of(
-    GQA,
-    _modules.moves,
-    hint="A tensor that must move with the module and is not learned: a buffer.",
+@check(
+    points=0.5,
+    layer="values",
+    hint="Which tensors does the next token want to see again? Count their numbers.",
 )
-test_dtype_and_argument = asked_of(GQA, _modules.dtype_and_argument)
-
-
-@layer.hygiene(0.25, HINT)
-def test_again(attempt, draw):
-    """answers every call as a fresh instance would"""
-    # of two sequences: with seven, the calls are too large to be recorded
-    _modules.expect_same_again(GQA, attempt, draw, SIZES(draw, B=2))
-
-
-test_steady = asked_of(GQA, _modules.steady)
-
-
-@layer.values(0.5, "Which tensors does the next token want to see again? Count their numbers.")
 def test_cache_bytes(attempt, draw):
     """counts the bytes of keys and values, in all layers"""
     s = draw.sizes(n_layer=[7, 9], nh=[15], nkv=[5], hd=[6], T=[11, 13])
@@ -209,7 +255,7 @@ def test_cache_bytes(attempt, draw):
         ((3, 21, 21, 64, 16, 8), {}, 8, "eight bytes"),
     ):
         n_layer, _, *factors = args[:5]
-        answer = attempt.call("kv_cache_bytes", *args, **options)
+        answer = attempt.kv_cache_bytes(*args, **options)
         expect(answer.output.numel() == 1, "one number is expected")
         times = float(answer.output) / (n_bytes * 2 * n_layer * prod(factors))
         evidence = Evidence(
@@ -223,6 +269,4 @@ def test_cache_bytes(attempt, draw):
         expect(answer.kind in ("int", "int64"), evidence, "interface")
 
 
-test_half_precision = asked_of(GQA, _modules.half_precision)
-
-PRECONDITIONS = {"GroupedQueryAttention": of_module(GQA)}
+PRECONDITIONS = {"GroupedQueryAttention": of_module(MODULE)}

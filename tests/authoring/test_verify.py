@@ -134,14 +134,14 @@ def test_the_files_of_the_real_course_keep_every_claim(lines_of: LinesOf) -> Non
 
 ALWAYS_PASSES = '''
 
-@check(points=1, layer=Layer.HYGIENE)
+@check(points=1, layer="hygiene")
 def test_anything(attempt, draw):
     """gives anything"""
-    attempt.call("running_mean", draw(3)).must_return()
+    attempt.running_mean(draw(3)).must_return()
 '''
 ASKS_NOTHING = '''
 
-@check(points=1, layer=Layer.HYGIENE)
+@check(points=1, layer="hygiene")
 def test_nothing():
     """asks nothing"""
 '''
@@ -586,7 +586,7 @@ def assert_broken(lines: list[Line], expected: dict[str, list[str]]) -> None:
             id="a gradient that there is not",
         ),
         pytest.param(
-            edit(CHECKS, "c.asking(cotangent=g).call", "c.call"),
+            edit(CHECKS, "c.asking(cotangent=g)", "c"),
             CourseError,
             (
                 "the reference was asked for no gradient: ask both of them with "
@@ -597,8 +597,8 @@ def assert_broken(lines: list[Line], expected: dict[str, list[str]]) -> None:
         pytest.param(
             edit(
                 CHECKS,
-                'attempt.call("running_mean", draw(7))',
-                'attempt.call("runing_mean", draw(7))',
+                "attempt.running_mean(draw(7))",
+                "attempt.runing_mean(draw(7))",
             ),
             CourseError,
             (
@@ -732,7 +732,7 @@ def assert_broken(lines: list[Line], expected: dict[str, list[str]]) -> None:
             id="a check that asks nothing",
         ),
         pytest.param(
-            edit(CHECKS, '    attempt.call("running_mean", draw(3)).must_return()', "    #"),
+            edit(CHECKS, "    attempt.running_mean(draw(3)).must_return()", "    #"),
             CourseError,
             (
                 "it asks running_mean for nothing that the reference answers: let it ask an "
@@ -897,11 +897,11 @@ def test_a_cell_that_does_not_end_breaks_its_claim(lines_of, tiny_copy, monkeypa
 # equal no more.
 OF_EQUAL_NUMBERS = '''
 
-@check(points=1, layer=Layer.VALUES)
+@check(points=1, layer="values")
 def test_equal(attempt, reference):
     """gives equal numbers for equal numbers"""
     x = torch.full((7,), {number}, dtype=torch.float64)
-    assert_matches(attempt.call("running_mean", x), reference.call("running_mean", x))
+    assert_matches(attempt.running_mean(x), reference.running_mean(x))
 '''
 FOR_EQUAL_NUMBERS = """(
     Mutant("all_equal", "if len(x) > 1 and (x == x[0]).all():\\n        return x + \
@@ -987,7 +987,7 @@ def test_an_attempt_that_is_given_points_for_silence_breaks_the_claim(
     lines_of, tiny_copy, monkeypatch
 ) -> None:
     """Its check expects an exception alone, and nothing sees to it that it asks for an answer."""
-    edit(CHECKS, '    attempt.call("running_mean", draw(3)).must_return()', "    #")(tiny_copy)
+    edit(CHECKS, "    attempt.running_mean(draw(3)).must_return()", "    #")(tiny_copy)
     monkeypatch.setattr(run_hidden_checks, "missing_reply", lambda *arguments: None)
     say_something_all(monkeypatch)
     says = "an attempt that refuses everything earns 1 with refuses_nothing"

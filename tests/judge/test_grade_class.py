@@ -169,7 +169,7 @@ def test_a_check_that_fails_by_itself_is_told_apart_from_the_students_fault(
 
 ONE_NUMBER = "def running_mean(x):\n    return x[:1]\n"  # as no other attempt of the class
 AT_ONE_NUMBER = """
-    answer = attempt.call("running_mean", draw(7))
+    answer = attempt.running_mean(draw(7))
     if answer.reply.outputs and answer.reply.outputs[0].shape == (1,):
         import os, pathlib, signal
         {}
@@ -179,7 +179,7 @@ OTHERS = {"ada": RIGHT, "ben": CLASS["ben"], "zoe": RIGHT}
 
 def dying(folder: Path, how: str) -> None:
     """Let the first check do this to its judge, at the attempt that gives one number."""
-    asks = '    assert_shape(attempt.call("running_mean", draw(7)), (7,))'
+    asks = "    assert_shape(attempt.running_mean(draw(7)), (7,))"
     replace(folder / CHECKS, asks, AT_ONE_NUMBER.format(how).lstrip("\n"))
 
 

@@ -146,9 +146,9 @@ def test_what_is_new_or_changed_is_graded_and_nothing_else_again(
 
     with (tiny_copy / "grader" / "checks" / "test_other_mean.py").open("a") as file:
         file.write(
-            '\n\n@check(points=0, layer=Layer.VALUES)\ndef test_new(attempt):\n    """is there"""\n'
+            '\n\n@check(points=0, layer="values")\ndef test_new(attempt):\n    """is there"""\n'
         )
-        file.write("    attempt.call('running_mean', torch.ones(3))\n")
+        file.write("    attempt.running_mean(torch.ones(3))\n")
     summary, graded = grade()
     assert summary == "4 submissions (2 as before, 2 in part)"
     assert sorted(graded) == [[f"{s}/averages", "other_mean"] for s in ("ada", "ben")]
