@@ -1,232 +1,193 @@
-"""Shared parts of wrong attempts with W_query, W_key and W_value.
+"""Wrong attempts with W_query, W_key and W_value: edits of one head and of several.
 
-These are one head with a knob for each fault, and lists of mutants.
+They have names in braces, as in `_steps`, and a few more: {PROJECTED} is the beginning of the line
+after the projections, {BUFFER} the line that keeps the mask, {mask} its name, and {visible} the
+tensor of the keys that may be seen. {X_AS_VALUES} is x in heads.
 """
-
-import math
-from types import SimpleNamespace
-
-import torch
-from torch import nn
 
 from manyheads.checks import Mutant
 
 from . import _module_edits as edits
-from ._attention_module import Attention
-from ._masking import INF
+from . import _steps as step
+from ._layer_edits import (
+    ANEW,
+    AS_PLAIN_ATTRIBUTE,
+    AS_STORED,
+    AS_TENSOR,
+    DETACHED,
+    IN_A_LIST,
+    IN_FORWARD,
+    layer_edit,
+    renamed_layers,
+)
 from ._mutants import (
     BIAS_BY_DEFAULT,
-    FILLS_TRIED,
-    LOW_FILLS,
-    OF_HEADS,
-    SCALES_TRIED,
+    KEYS_NOT_TRANSPOSED,
     insert_before,
     mutants,
-    variants,
     written_in,
 )
-from ._scaling import PRECEDENCE, PRECEDENCE_OF_HD, ROUNDED_SCORES, scales
+from ._steps import HIDE, added, at_first, each_softmax, each_with, fills, scales, softmaxes
 
-# The right value of each knob of one head.
-KNOBS = {
-    "scale": "sqrt_hd",
-    "scores": "no",  # of SCALES, of ROUNDED_SCORES
-    "scaled": "scores",  # scores, weights, hidden: once they are hidden
-    "softmax": "keys",
-    "softmax_of": "queries_by_keys",
-    "mask": "causal",
-    "how": -INF,
-    "mix": "matmul",
-    "holder": "buffer",
-    "holder_in_use": "buffer",
-    "mask_size": None,
-    "context": "checked",
-    "order": "qkv",
-    "values": "v",  # v, k, q, x
-    "transposed": "",
-    "cut_gradient": (),  # the steps at which the graph is cut
-    "sizes": {},  # the hard-coded ones: B, T, C; context: T is the longest context
-}
-LAYERS = ("W_query", "W_key", "W_value")
+MADE = "nn.Linear(d_in, d_out, bias=qkv_bias)"
+# for each layer the text that makes it, and its argument
+LAYERS = dict.fromkeys(("W_query", "W_key", "W_value"), (MADE, "x"))
+SOME = ("qkv", "q", "k", "v", "qk", "qv", "kv")
 
 
-def project(layer, x, transposed=False):
-    """Return the layer's answer, or x @ W in place of x @ Wᵀ.
-
-    The layer may be a weight alone.
-    """
-    if isinstance(layer, torch.Tensor):
-        return x @ layer.to(x).T
-    if not transposed:
-        return layer(x)
-    return x @ layer.weight if layer.bias is None else x @ layer.weight + layer.bias
+def edits_of_layers(*way):
+    """Return edits of all three layers, and of each other choice of them."""
+    return [layer_edit(LAYERS, letters, *way) for letters in SOME]
 
 
-def fixed(tensor, sizes):
-    """Return the tensor viewed as (B, T, C), with some of these sizes hard-coded."""
-    if not sizes.keys() & {"B", "T", "C"}:
-        return tensor
-    return tensor.contiguous().view(
-        [sizes.get(name, n) for name, n in zip("BTC", tensor.shape, strict=True)]
-    )
+def new_mask(size):
+    """Return the text of a mask that is made in forward."""
+    return f"torch.ones({size}, {size}, dtype=torch.bool, device=x.device).triu(1)"
 
 
-class OneHead(Attention):
-    """One causal head with the faults in `knobs`. Several heads replace some of its methods."""
-
-    num_heads = 1
-
-    def __init__(self, d_in, d_out, context_length, dropout=0.0, qkv_bias=False):
-        knobs = self.knobs
-        nn.Module.__init__(self)
-        self.block_size, self.d_out, self.drop = context_length, d_out, nn.Dropout(dropout)
-        self.sizes = (
-            {"T": context_length, **knobs.sizes} if "context" in knobs.sizes else knobs.sizes
-        )
-        for name in LAYERS:
-            setattr(self, name, nn.Linear(d_in, d_out, bias=qkv_bias))
-        self.hold_mask(knobs.holder, knobs.mask_size or context_length)
-
-    def split(self, t, role):
-        """Return (B, T, C) as heads of q, k or v, which the role names."""
-        return t
-
-    def as_values(self, x, q):
-        """Return x in place of the values."""
-        return x
-
-    def merge(self, out, x):
-        """Return the heads' answers as (B, T, C), projected."""
-        return out
-
-    def forward(self, x):
-        knobs = self.knobs
-        if knobs.context == "checked" and x.shape[1] > self.block_size:
-            raise ValueError(f"{x.shape[1]} tokens do not fit a context of {self.block_size}")
-        x = self.cut("x", x, knobs)
-        projections = {
-            c: project(getattr(self, name), self.cut(f"x_{c}", x, knobs), c in knobs.transposed)
-            for c, name in zip("qkv", LAYERS, strict=True)
-        }
-        q, k, v = (
-            self.split(fixed(self.cut(role, projections[c], knobs), self.sizes), role)
-            for c, role in zip(knobs.order, "qkv", strict=True)
-        )
-        v = self.as_values(x, q) if knobs.values == "x" else {"q": q, "k": k, "v": v}[knobs.values]
-        return self.cut(
-            "output", self.merge(self.weigh(q, k, v, self.sizes_of(x), knobs), x), knobs
-        )
-
-    def mask_of(self, k):
-        return k.mask, k.how
-
-    def sizes_of(self, x):
-        (B, T, d_in), hd = x.shape, self.d_out // self.num_heads
-        return SimpleNamespace(
-            B=B, T=T, C=self.d_out, nh=self.num_heads, hd=hd, block=self.block_size, d_query=d_in
-        )
+def renamed(*new_names, layers=LAYERS):
+    """Return mutants whose layers have these names."""
+    return mutants("params_extra", *(renamed_layers(layers, names) for names in new_names))
 
 
-def attention_mutants(too_wide, wrong_axes, several=False):
+def not_registered(layers=LAYERS):
+    """Return mutants that do not keep all layers as modules, or make them in each call."""
+    ways = (IN_A_LIST, AS_TENSOR, AS_PLAIN_ATTRIBUTE, IN_FORWARD, ANEW)
+    return mutants("params_not_registered", *(layer_edit(layers, "qkvo", *way) for way in ways))
+
+
+def attention_mutants(several=False):
     """Return the faults between the projections and the mix, most likely first.
 
     Args:
-        too_wide: scales by a width that is not the head's.
-        wrong_axes: wrong axes of the softmax.
         several: whether there are several heads.
     """
-    constants = (*(1 / n for n in (8, 4, 2, 64, 3, 768)), *(1 / math.sqrt(n) for n in (2, 768)))
-    weak = (-10.0, -1.0, -5.0, -11.0, -12.0, -13.0, -14.0, -20.0, -40.0, -50.0)
-    added_weak = (-10.0, -5.0)  # −1 added is a mask of ones: mask_added
-    added = ("add_seen", "add_hidden")
-    softmaxes = ("missing", "sum", "sigmoid")
-    multiplied = ("times_c", *PRECEDENCE) if several else PRECEDENCE_OF_HD
 
     def if_several(*values):
         return values if several else ()
 
+    axes = step.AXES if several else step.AXES[1:4]
+    without_self = {"{HIDDEN}": "~{VISIBLE}.tril(-1)"}
+    low = added(-1e9)[0]
+    late = {HIDE: "", "weights @": "weights.masked_fill({HIDDEN}, 0.0) @"}
+    late_infinity = "{SOFTMAX}.masked_fill({HIDDEN}, -torch.inf)"
+    precedence = step.PRECEDENCE if several else step.PRECEDENCE_OF_HD
+    numbers = (8, 4, 2, 64, 3, 768, "2**0.5", "768**0.5")
+    weak = (-10.0, -1.0, -5.0, -11.0, -12.0, -13.0, -14.0, -20.0, -40.0, -50.0)
+    added_weak = added(-10.0, -5.0)  # −1 added is a mask of ones: mask_added
+    rounded_late = (
+        step.LATE_SCALE
+        | insert_before("weights = ", f"scores = scores {{SCALE}}\n        {rounding}")
+        for rounding in step.ROUNDINGS
+    )
     return (
-        *scales("missing", *too_wide, "hd", *if_several("c", "heads"), "tokens", "block"),
-        Mutant("scale_twice", variant={"scale": "hd"}),
-        *scales("times_sqrt_hd", "times_hd", *multiplied),
-        *variants("scale_after_softmax", scaled=("weights", "scores+weights")),
-        *scales(*if_several("sqrt_heads"), "sqrt_tokens", "sqrt_block", "sqrt_batch"),
-        *scales(*if_several("sqrt_batch_and_heads"), "rounded_down", "rounded", "rounded_up"),
-        *variants("scale_rounded", scaled=(..., "hidden"), scores=tuple(ROUNDED_SCORES)[1:]),
-        *variants("scale_constant", scale=constants),
-        *variants(
-            "scores_ignored", scale=0.0, cut_gradient=(..., ("scores",))
-        ),  # zeros, or nothing at all, in place of scores
-        *variants("softmax_query_axis", softmax=("queries", "queries_by_hand")),
-        *variants("softmax_wrong_axis", softmax=wrong_axes),
-        *variants(
-            "softmax_missing",
-            softmax=("missing_zero_filled", "missing", "sum_zero_filled", "sum", "sigmoid"),
-        ),
-        *variants("softmax_missing", softmax=("exp", "exp_shifted")),
-        *(
-            Mutant("softmax_missing", variant={"softmax": s, "how": h})
-            for s in softmaxes
-            for h in (0.0, -1e9)
-        ),
-        *variants("softmax_wrong_axis", softmax=wrong_axes, how=-1e9),
+        *scales("scale_missing", ""),
+        *scales("scale_sqrt_c", *if_several("/ {C}**0.5"), "/ x.shape[-1]**0.5"),
+        *scales("scale_no_sqrt", "/ {hd}"),
+        *if_several(*scales("scale_c", "/ {C}"), *scales("scale_heads", "/ {nh}")),
+        *scales("scale_tokens", "/ T", "/ self.context_length"),
+        *scales("scale_twice", "{SCALE} {SCALE}"),
+        *scales("scale_multiplied", "* {hd}**0.5", "* {hd}", *if_several("* {C}")),
+        *scales("scale_precedence", *precedence),
+        *mutants("scale_after_softmax", {"{SCALE}": ""} | step.SCALED_WEIGHTS, step.SCALED_WEIGHTS),
+        *if_several(*scales("scale_sqrt_heads", "/ {nh}**0.5")),
+        *scales("scale_sqrt_tokens", "/ T**0.5", "/ self.context_length**0.5"),
+        *scales("scale_wrong_axis", "/ len(x)**0.5", *if_several("/ (len(x) * {nh})**0.5")),
+        *scales("scale_rounded", "/ int({hd}**0.5)", "/ round({hd}**0.5)", "/ -({hd}**0.5 // -1)"),
+        *mutants("scale_rounded", *step.SCORES_ROUNDED, *rounded_late),
+        *scales("scale_constant", *(f"/ {number}" for number in numbers)),
+        # zeros, or nothing at all, in place of scores
+        *scales("scores_ignored", "* 0.0"),
+        Mutant("scores_ignored", {"{SCALE}": "* 0.0"} | step.SCORES_DETACHED),
+        *softmaxes("softmax_query_axis", step.OVER_QUERIES, step.OVER_QUERIES_BY_HAND),
+        *softmaxes("softmax_wrong_axis", *axes),
+        *softmaxes("softmax_missing", step.ZERO_FILLED, "scores", step.SUM_ZERO_FILLED),
+        *softmaxes("softmax_missing", *step.NO_SOFTMAX[1:], "scores.exp()"),
+        *softmaxes("softmax_missing", "(scores - scores.amax(-1, keepdim=True)).exp()"),
+        *mutants("softmax_missing", *each_softmax(step.NO_SOFTMAX, step.ZERO_FILL, step.FINITE)),
+        *mutants("softmax_wrong_axis", *each_softmax(axes, step.FINITE)),
         # Over these axes no key takes a share from another key, so a mask after the softmax does
         # the same as a mask before it.
-        *variants(
-            "softmax_wrong_axis",
-            softmax=(*if_several("heads"), "batch"),
-            how="after_softmax",
+        *mutants(
+            "softmax_wrong_axis", *each_softmax((*if_several(step.AXES[0]), step.AXES[1]), late)
         ),
-        Mutant("mask_missing", variant={"mask": "all"}),
-        *variants("mask_reversed", mask=("reversed", "inverted")),
-        *variants("mask_reversed", how=(-1e9, ("add", -1e9)), mask="inverted"),
-        *variants(
+        Mutant("mask_missing", step.NO_MASK),
+        *mutants("mask_reversed", "~{VISIBLE}.mT", "{VISIBLE}", replacing="{HIDDEN}"),
+        *mutants("mask_reversed", step.MASK_INVERTED | step.FINITE, low | step.MASK_INVERTED),
+        *mutants(
             "mask_excludes_self",
-            mask=("excludes_self", "excludes_self_but_first", "excludes_self_later"),
+            "~{VISIBLE}.tril(-1)",
+            "~torch.cat([{VISIBLE}[:1], {VISIBLE}.tril(-1)[1:]])",
+            "~torch.cat([{VISIBLE}[:1] | True, {VISIBLE}.tril(-1)[1:]])",
+            replacing="{HIDDEN}",
         ),
-        *variants(
-            "mask_excludes_self", how=(-1e9, "zero_row", ("add", -1e9)), mask="excludes_self"
+        *mutants(
+            "mask_excludes_self",
+            without_self | step.FINITE,
+            without_self | step.AS_NUMBERS,
+            low | without_self,
         ),
-        Mutant("mask_peeks_one", variant={"mask": "peeks_one"}),
-        *variants("mask_peeks_ahead", mask=("peeks_two", "peeks_three")),
-        Mutant("mask_zero_fill", variant={"how": 0.0}),
-        Mutant("mask_plus_inf", variant={"how": INF}),
-        *variants("mask_high_fill", how=(1e9, ("add", 1e9))),
-        Mutant("mask_after_softmax", variant={"how": "after_softmax"}),
-        *variants(
+        Mutant("mask_peeks_one", "torch.ones_like({VISIBLE}).triu(2)", replacing="{HIDDEN}"),
+        *mutants(
+            "mask_peeks_ahead",
+            "torch.ones_like({VISIBLE}).triu(3)",
+            "torch.ones_like({VISIBLE}).triu(4)",
+            replacing="{HIDDEN}",
+        ),
+        *mutants("mask_zero_fill", *fills(0.0)),
+        *mutants("mask_plus_inf", *fills("torch.inf")),
+        *mutants("mask_high_fill", *fills(1e9), *added(1e9)),
+        Mutant("mask_after_softmax", late),
+        *mutants("mask_nan", *step.NAN_PRODUCTS),
+        *mutants(
             "mask_nan",
-            how=("nan_product", "nan_factor", "after_softmax_inf", "after_softmax_inf_and_sum"),
+            {HIDE: "", "{SOFTMAX}": late_infinity},
+            {HIDE: "", "{SOFTMAX}": f"(e := {late_infinity}) / e.sum(-1, keepdim=True)"},
         ),
-        *variants("mask_added", scaled=(..., "hidden"), how=added),
-        *variants(
-            "mask_weak_fill", how=(*weak[:3], *(("add", n) for n in added_weak)), scaled="hidden"
-        ),
-        Mutant("mask_sdpa_inverted", variant={"mask": "inverted", "how": "zero_row"}),
+        *mutants("mask_added", *step.MASKS_ADDED, *each_with(step.MASKS_ADDED, step.LATE_SCALE)),
+        *mutants("mask_weak_fill", *each_with((*fills(*weak[:3]), *added_weak), step.LATE_SCALE)),
+        Mutant("mask_sdpa_inverted", step.MASK_INVERTED | step.AS_NUMBERS),
         # the same by hand, with nan_to_num
-        Mutant("mask_reversed", variant={"mask": "inverted", "how": "zero_row"}),
-        *variants("mask_weak_fill", how=(*weak, *(("add", n) for n in added_weak))),
-        *variants("mask_weak_fill", how=(*LOW_FILLS, *if_several(*OF_HEADS))),
-        *variants("mask_weak_fill", how=LOW_FILLS, scaled="hidden"),
-        *variants("mask_not_sliced", holder=("whole", "rows_only", "whole_stretched")),
-        *variants("size_wrong_axis", holder=("made_for_batch", *if_several("made_for_heads"))),
-        *variants("size_wrong_axis", holder=("made_for_batch_stretched", "cut_to_batch")),
-        *variants("mask_not_moved", holder=("attribute", "kept_by_length")),
-        *variants("mask_is_parameter", holder=("parameter", "float_parameter")),
-        Mutant("context_unchecked", variant={"context": "open", "holder": "made_in_forward"}),
+        Mutant("mask_reversed", step.MASK_INVERTED | step.AS_NUMBERS),
+        *mutants("mask_weak_fill", *fills(*weak), *added_weak, *step.LOW_FILLS),
+        *mutants("mask_weak_fill", *if_several(*step.OF_HEADS)),
+        *mutants("mask_weak_fill", *each_with(step.LOW_FILLS, step.LATE_SCALE)),
+        *mutants(
+            "mask_not_sliced", "", "[:T]", ".expand(*scores.shape[:-1], T)", replacing="[:T, :T]"
+        ),
+        *mutants(
+            "size_wrong_axis",
+            new_mask("len(x)"),
+            *if_several(new_mask("{nh}")),
+            f"{new_mask('len(x)')}.expand(scores.shape)",
+            replacing="{HIDDEN}",
+        ),
+        Mutant("size_wrong_axis", "[: len(x), : len(x)]", replacing="[:T, :T]"),
+        Mutant("mask_not_moved", "self.{mask} = {mask}", replacing="{BUFFER}"),
+        Mutant(
+            "mask_not_moved",
+            f"vars(self).setdefault('masks', {{{{}}}}).setdefault(T, {new_mask('T')})",
+            replacing="{HIDDEN}",
+        ),
+        *(
+            Mutant(
+                "mask_is_parameter",
+                {
+                    "{BUFFER}": f"self.{{mask}} = nn.Parameter({{visible}}.float(), {learned})",
+                    "{HIDDEN}": "~self.{mask}[:T, :T].bool()",
+                },
+            )
+            for learned in ("requires_grad=False", "requires_grad=True")
+        ),
+        Mutant("context_unchecked", {FIT: "if False:", "{HIDDEN}": new_mask("T")}),
     )
 
 
-def layer_names(letters):
-    """Return the names of the layers for these of q, k and v."""
-    return " ".join(LAYERS["qkv".index(letter)] for letter in letters)
-
-
-LAYER_SETS = [layer_names(letters) for letters in ("qkv", "q", "k", "v", "qk", "qv", "kv")]
 OPTIONS = "dropout: float = 0.0, qkv_bias: bool = False"
 INIT, FIT = "super().__init__()", "if self.context_length < T:"
 
 
-def renamed(old, new):
+def arguments_renamed(old, new):
     """Return an edit of either reference that gives these arguments other names.
 
     Both texts contain the annotations.
@@ -240,84 +201,37 @@ def argument_names(parameters):
     return ", ".join(parameter.split(":")[0] for parameter in parameters.split(", "))
 
 
-def dropouts(softmax, out):
-    """Return mutants with dropout in other places, at other rates, and in other modes.
-
-    They are edits of either reference. The arguments are texts of that reference.
-    """
-    dropped, drop, rate = (
-        f"self.dropout({softmax})",
-        "nn.functional.dropout",
-        "self.dropout = nn.Dropout(dropout)",
-    )
-    return (
-        *mutants(
-            "dropout_always_on",
-            *(f"{drop}({softmax}, self.dropout.p{when})" for when in ("", ", not self.training")),
-            replacing=dropped,
-        ),
-        Mutant("dropout_missing", softmax, replacing=dropped),
-        Mutant(
-            "dropout_before_softmax",
-            {dropped: softmax, "scores.masked_fill": "self.dropout(scores).masked_fill"},
-        ),
-        Mutant(
-            "dropout_before_softmax",
-            softmax.replace("scores", "self.dropout(scores)"),
-            replacing=dropped,
-        ),
-        Mutant("dropout_on_output_only", {dropped: softmax, out: f"self.dropout({out})"}),
-        *mutants(
-            "dropout_extra",
-            {dropped: f"self.dropout({dropped})"},
-            {out: f"self.dropout({out})"},
-        ),
-        *mutants(
-            "dropout_rate_fixed",
-            *(f"self.dropout = nn.Dropout({p})" for p in (0.1, 0.5, "1 - dropout")),
-            replacing=rate,
-        ),
-    )
+def viewed(**sizes):
+    """Return a mutant for each of these sizes: q, k and v, (B, T, C), are viewed with it."""
+    listed = []
+    for size in written_in(**sizes):
+        B, T, C = ({"B": "len(x)", "T": "T", "C": "t.shape[-1]"} | size).values()
+        line = f"q, k, v = (t.view({B}, {T}, {C}) for t in (q, k, v))"
+        listed.append(Mutant("hard_coded_shape", insert_before("{PROJECTED}", line)))
+    return listed
 
 
-def on_the_way(sizes, out):
-    """Return mutants that change x, or have hard-coded decimals or dtypes.
-
-    They are edits of either reference. The arguments are texts of that reference.
-    """
-    return (
-        *edits.written_into("detach().zero_()", sizes=sizes, out=out, copies=("given = x",)),
-        Mutant("input_mutated", insert_before(sizes, "x.mul_(0.5)")),
-        *edits.rounded(out),
-        Mutant("hard_coded_dtype", f"({out}).float()", replacing=out),
-        Mutant("hard_coded_dtype", insert_before(sizes, "x = x.float()")),
-        Mutant("hard_coded_dtype", f"({out}).half()", replacing=out),
-    )
-
-
-def more_layers(out, **layers):
-    """Yield mutants with a layer that should not exist, and that acts on the output.
+def more_layers(**layers):
+    """Return mutants with a layer that should not exist, and that acts on the output.
 
     Args:
-        out: the text of the output.
         layers: for each name, the text that makes the layer, and the text that applies it to the
-            output, {0}.
+            output.
     """
-    values_layer = "self.W_value = nn.Linear(d_in, d_out, bias=qkv_bias)"
-    for name, (definition, used) in layers.items():
-        yield Mutant(
-            "params_extra",
-            {
-                values_layer: f"{values_layer}\n        self.{name} = {definition}",
-                out: used.format(out),
-            },
-        )
+    last = f"self.W_value = {MADE}"
+    return [
+        Mutant("params_extra", {last: f"{last}\n        self.{name} = {made}", "{OUT}": applied})
+        for name, (made, applied) in layers.items()
+    ]
 
 
 NORM, TEMPERATURE = (
-    ("nn.LayerNorm(d_out)", "self.norm({0})"),
-    ("nn.Parameter(torch.ones(()))", "{0} * self.temperature"),
+    ("nn.LayerNorm(d_out)", "self.norm({OUT})"),
+    ("nn.Parameter(torch.ones(()))", "{OUT} * self.temperature"),
 )
+FIRST_MASK = f"vars(self).setdefault('seen', {new_mask('T')})"
+WEIGHTS = "self.dropout({SOFTMAX})"
+NO_DROPOUT, OUT_DROPPED = {WEIGHTS: "{SOFTMAX}"}, {"{OUT}": "self.dropout({OUT})"}
 
 
 class Runs:
@@ -325,46 +239,111 @@ class Runs:
 
     # The layers.
     LAYERS = (
-        *variants("qkv_order", order=("kqv", "vkq", "qvk", "kvq", "vqk")),
-        *variants("values_wrong_source", values=("k", "x", "q")),
-        *variants("weight_not_transposed", transposed=("qkv", "q", "k", "v", "qk", "qv", "kv")),
-        *variants(
-            "proj_bias", biases=[f"{how} {names}" for how in ("on", "off") for names in LAYER_SETS]
+        *mutants(
+            "qkv_order",
+            *("k, q, v =", "v, k, q =", "q, v, k =", "v, q, k =", "k, v, q ="),
+            replacing="q, k, v =",
         ),
-        Mutant("proj_bias", variant={"biases": f"flipped {LAYER_SETS[0]}"}),
+        *mutants("values_wrong_source", "@ k", "@ {X_AS_VALUES}", "@ q", replacing="@ v"),
+        *mutants("weight_not_transposed", *edits_of_layers("", AS_STORED)),
+        *(
+            Mutant("proj_bias", edit)
+            for bias in ("True", "False")
+            for edit in edits_of_layers(f"self.{{0}} = nn.Linear(d_in, d_out, bias={bias})")
+        ),
+        Mutant(
+            "proj_bias",
+            edits_of_layers("self.{0} = nn.Linear(d_in, d_out, bias=not qkv_bias)")[0],
+        ),
+    )
+
+    # Dropout in other places, at other rates, and in other modes.
+    DROPOUT = (
+        *mutants(
+            "dropout_always_on",
+            "nn.functional.dropout({SOFTMAX}, self.dropout.p)",
+            "nn.functional.dropout({SOFTMAX}, self.dropout.p, not self.training)",
+            replacing=WEIGHTS,
+        ),
+        Mutant("dropout_missing", NO_DROPOUT),
+        *mutants(
+            "dropout_before_softmax",
+            NO_DROPOUT | {"scores.masked_fill": "self.dropout(scores).masked_fill"},
+            {WEIGHTS: "self.dropout(scores).softmax(dim=-1)"},
+        ),
+        Mutant("dropout_on_output_only", NO_DROPOUT | OUT_DROPPED),
+        *mutants("dropout_extra", {WEIGHTS: f"self.dropout({WEIGHTS})"}, OUT_DROPPED),
+        *mutants(
+            "dropout_rate_fixed",
+            *(f"nn.Dropout({rate})" for rate in ("0.1", "0.5", "1 - dropout")),
+            replacing="nn.Dropout(dropout)",
+        ),
     )
 
     # kept state, gradients, and hard-coded sizes of the input
     INPUT = (
-        *variants("state_kept", holder=("first_call", "first_call_cut")),
-        *variants("state_kept", kept=("rate", "batch", "answers", "awake", "tokens")),
-        *variants(
-            "gradient_cut",
-            cut_gradient=[(step,) for step in "output weights x q k v x_q x_k x_v".split()],
+        *mutants("state_kept", FIRST_MASK, f"{FIRST_MASK}[:T, :T]", replacing="{HIDDEN}"),
+        *at_first(
+            "state_kept",
+            "if not self.training:\n            self.dropout.p = 0.0",
+            "x = x[: vars(self).setdefault('batch', len(x))]",
         ),
-        *variants(
-            "hard_coded_shape",
-            sizes=written_in(B=(2, 1, 8, 4, 3, 16, 32), T=(6, 4, 8, 5, 16, 1024)),
+        Mutant("state_kept", step.ANSWERS_KEPT),
+        *at_first(
+            "state_kept",
+            "self.was = self.training or getattr(self, 'was', False)\n"
+            "        self.dropout.train(self.was)",
         ),
+        Mutant("state_kept", step.MOST_TOKENS_KEPT),
+        Mutant("gradient_cut", "({OUT}).detach()", replacing="{OUT}"),
+        Mutant("gradient_cut", "weights.detach() @", replacing="weights @"),
+        *at_first("gradient_cut", "x = x.detach()"),
+        *mutants("gradient_cut", *step.PARTS_DETACHED, *edits_of_layers("", DETACHED)[1:4]),
+        *viewed(B=(2, 1, 8, 4, 3, 16, 32)),
+        *viewed(T=(6, 4, 8, 5, 16, 1024)),
+    )
+
+    # changes of x, and hard-coded decimals and dtypes
+    ON_THE_WAY = (
+        *edits.written_into(
+            "detach().zero_()", sizes="{SIZES}", out="{OUT}", copies=("given = x",)
+        ),
+        *at_first("input_mutated", "x.mul_(0.5)"),
+        *edits.rounded("{OUT}"),
+        Mutant("hard_coded_dtype", "({OUT}).float()", replacing="{OUT}"),
+        *at_first("hard_coded_dtype", "x = x.float()"),
+        Mutant("hard_coded_dtype", "({OUT}).half()", replacing="{OUT}"),
     )
 
     # hard-coded sizes of the mask, and a hard-coded device
     WRITTEN_IN = (
-        *variants("hard_coded_shape", holder=(6, 4, 8, 5, 7)),
-        *variants("hard_coded_shape", mask_size=(6, 4, 5, 8)),
-        Mutant("hard_coded_device", variant={"holder": "made_on_default_device"}),
+        *mutants(
+            "hard_coded_shape",
+            *(f"[:{n}, :{n}]" for n in (6, 4, 8, 5, 7)),
+            replacing="[:T, :T]",
+        ),
+        *mutants(
+            "hard_coded_shape",
+            *(f"torch.ones({n}, {n}" for n in (6, 4, 5, 8)),
+            replacing="torch.ones(context_length, context_length",
+        ),
+        Mutant(
+            "hard_coded_device",
+            new_mask("T").replace(", device=x.device", ""),
+            replacing="{HIDDEN}",
+        ),
     )
 
-    # Edits of either reference: one layer under two names.
+    # one layer under two names
     SHARED = mutants(
         "params_not_registered",
         *(
-            {f"self.{name} = nn.Linear(d_in, d_out, bias=qkv_bias)": f"self.{name} = self.{source}"}
+            {f"self.{name} = {MADE}": f"self.{name} = self.{source}"}
             for name, source in (("W_key", "W_query"), ("W_value", "W_key"), ("W_value", "W_query"))
         ),
     )
 
-    # edits of either reference: other arguments, and parts that are not written
+    # other arguments, and parts that are not written
     SIGNATURES = (
         Mutant("super_init_missing", "pass", replacing=INIT),
         *mutants(
@@ -379,13 +358,6 @@ class Runs:
             "stub_untouched",
             {INIT: f"{INIT}\n        return", FIT: f"raise NotImplementedError\n        {FIT}"},
         ),
-    )
-
-    # parametric mutants: the number can have any value
-    FAMILIES = (
-        ("scale_constant", lambda c: {"scale": c}, SCALES_TRIED),
-        ("mask_weak_fill", lambda c: {"how": -c}, FILLS_TRIED),
-        ("mask_weak_fill", lambda c: {"how": ("add", -c)}, FILLS_TRIED),
-        ("mask_weak_fill", lambda c: {"how": -c, "scaled": "hidden"}, FILLS_TRIED),
-        ("mask_weak_fill", lambda c: {"how": ("below", c)}, FILLS_TRIED),
+        Mutant("hard_coded_dtype", "scores.float().softmax(dim=-1)", replacing="{SOFTMAX}"),
+        KEYS_NOT_TRANSPOSED,
     )

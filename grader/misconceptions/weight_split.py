@@ -1,190 +1,190 @@
 """Wrong attempts at multi-head attention by weight split.
 
-They are one causal head with heads cut from its channels.
+They are those at one causal head, and wrong ways to split, to merge and to project the heads.
 """
-
-from types import SimpleNamespace
-
-from torch import nn
 
 from manyheads.checks import Mutant
 
+from . import _head_edits as heads
 from . import _separate_qkv as head
-from ._attention import HEADS_LAST, MERGES, SPLITS
-from ._attention_mutants import AXES, PARTS
-from ._layers import module
+from ._layer_edits import ANEW, AS_PLAIN_ATTRIBUTE, AS_STORED, layer_edit
 from ._mutants import (
-    KEYS_NOT_TRANSPOSED,
     SCORES_WRONG_SOURCE,
     added_mask_kept,
     dropped_in_place,
     mutants,
     values_transposed,
-    variants,
-    written_in,
 )
+from ._steps import FAMILIES as NUMBERS
+from ._steps import NO_MASK, families, of_reference
 
-# from (B, T, C) to (B, nh, T, hd), or to a shape that was mistaken for it
-SPLIT = SPLITS | {
-    "first_shared": lambda t, s: SPLITS["heads"](t, s)[:, :1].expand(-1, s.nh, -1, -1),
-    "tokens_first": lambda t, s: t.view(s.B, s.T, s.nh, -1),
-    "view_not_contiguous": lambda t, s: (
-        SPLITS["heads"](t, s).view(s.B * s.nh, s.T, -1).unflatten(0, (-1, s.nh))
-    ),
+# Texts of the reference.
+PROJ = "self.out_proj = nn.Linear(d_out, d_out)"
+JOINED = "context.contiguous().view(B, T, self.num_heads * self.head_dim)"
+NUMBER, WIDTH = "self.num_heads = num_heads", "self.head_dim = d_out // num_heads"
+STEPS = {
+    "SIZES": "B, T, _ = x.shape",
+    "PROJECTED": "q = q.view(",
+    "SCALE": "/ self.head_dim**0.5",
+    "MASKING": "scores = scores.masked_fill",
+    "HIDDEN": "self.future[:T, :T]",
+    "FILL": 'float("-inf")',
+    "SOFTMAX": "scores.softmax(dim=-1)",
+    "OUT": "self.out_proj(context)",
+    "BUFFER": 'self.register_buffer("future", future, persistent=False)',
+    "VISIBLE": "(~self.future[:T, :T])",
+    "X_AS_VALUES": "x.view(B, T, self.num_heads, self.head_dim).transpose(1, 2)",
+    "mask": "future",
+    "visible": "(~future)",
+    "hd": "self.head_dim",
+    "nh": "self.num_heads",
+    "C": "(self.num_heads * self.head_dim)",
 }
-
-HEAD_KNOBS = head.KNOBS | {
-    "divides": "d_out",  # what is checked: d_out, d_in, context, nothing
-    "split": "heads",
-    "split_only": "qkv",  # the others are split well
-    "merge": "heads",
-    "proj": "linear",  # linear, missing, transposed, twice
-}  # sizes may hold nh and hd
-
-
-class Heads(head.OneHead):
-    """Several heads, with an output projection."""
-
-    def __init__(self, d_in, d_out, context_length, num_heads, dropout=0.0, qkv_bias=False):
-        sizes = self.knobs.sizes
-        divided = {"d_out": d_out, "d_in": d_in, "context": context_length, "nothing": 0}[
-            self.knobs.divides
-        ]
-        if divided % num_heads:
-            raise ValueError(f"{d_out} channels do not divide into {num_heads} heads")
-        super().__init__(d_in, d_out, context_length, dropout, qkv_bias)
-        self.out_proj = nn.Linear(d_out, d_out)
-        self.num_heads = sizes.get("nh", d_out // sizes["hd"] if "hd" in sizes else num_heads)
-
-    def split(self, t, role):
-        split = self.knobs.split if role in self.knobs.split_only else "heads"
-        return SPLIT[split](t, SimpleNamespace(B=len(t), T=t.shape[1], nh=self.num_heads, hd=-1))
-
-    def as_values(self, x, q):
-        return x.reshape(*x.shape[:2], self.num_heads, q.shape[-1]).transpose(1, 2)
-
-    def merge(self, out, x):
-        (B, T, _), (_, nh, _, hd) = x.shape, out.shape
-        out = MERGES[self.knobs.merge](out, SimpleNamespace(B=B, T=T, nh=nh, hd=hd, C=-1))
-        for _ in range({"missing": 0, "twice": 2}.get(self.knobs.proj, 1)):
-            out = head.project(self.out_proj, out, transposed=self.knobs.proj == "transposed")
-        return out
-
-
-def make(**knobs):
-    """Return the exercise's names, with these faults."""
-    return module("MultiHeadAttention", Heads, HEAD_KNOBS, knobs)
-
-
-EVERY, OUT, PROJ = (
-    " ".join((*head.LAYERS, "out_proj")),
-    "self.out_proj(context)",
-    "self.out_proj = nn.Linear(d_out, d_out)",
-)
-OTHER_NAMES = ("w_q w_k w_v w_o", "W_query W_key W_value proj", "q_proj k_proj v_proj o_proj")
-LINEAR = "nn.functional.linear(context, self.out_proj.weight)"
+LAYERS = head.LAYERS | {"out_proj": ("nn.Linear(d_out, d_out)", "context")}
 SIZES = "context_length: int, num_heads: int"
-HIDING = 'scores = scores.masked_fill(self.future[:T, :T], float("-inf"))'
 
-MUTANTS = (
-    *head.attention_mutants(("sqrt_c", "sqrt_d_query"), AXES, several=True),
-    *variants("divisibility_unchecked", divides=("nothing", "d_in", "context")),
-    Mutant("wrong_view", variant={"split": "straight"}),
-    Mutant("wrong_view_both", variant={"split": "straight", "merge": "straight"}),
-    *variants("wrong_view_values", split="straight", merge=(..., "straight"), split_only=PARTS),
-    *variants("reshape_out_of_order", split_only=("k", "q", "v"), split="straight_hd_first"),
-    Mutant("merge_no_transpose", variant={"merge": "straight"}),
-    *variants("merge_wrong_axes", merge=("axes_(0, 3, 2, 1)", "axes_(0, 1, 3, 2)", HEADS_LAST)),
-    Mutant("heads_interleaved", variant={"merge": HEADS_LAST}),
-    *variants(
-        "merge_wrong_axes", merge=("axes_(0, 3, 1, 2)", "axes_(2, 0, 1, 3)", "axes_(1, 0, 2, 3)")
+WIDTH_OF_NUMBER = "self.head_dim = d_out // max(self.num_heads, 1)"
+AVERAGED = [{heads.TRANSPOSED: f"v).{mean}", JOINED: "context"} for mean in heads.AVERAGED]
+
+# Edits with which heads, not tokens, attend to each other: the mask has the size of the scores.
+MASK_LIKE_SCORES = {"[:T, :T]": "[: scores.shape[-2], : scores.shape[-1]]"}
+
+
+def split(text, roles="qkv"):
+    """Return an edit that splits these of q, k and v in another way, as in `_head_edits`."""
+    edit = {}
+    for t in roles:
+        right = f"{t} = {heads.HEADS.format(t=t, T='T')}.transpose(1, 2)"
+        edit[right] = f"{t} = {text.format(t=t, T='T')}"
+    return edit
+
+
+def tokens_first(edit):
+    return split(heads.HEADS) | edit
+
+
+def all_heads_mixed(mean):
+    """Return an edit in which the mean (or the sum) of the heads' weights weighs all values."""
+    all_values = "v.transpose(1, 2).flatten(2)[:, None]"
+    return {heads.TRANSPOSED: f"{all_values}).{mean}(1)"}
+
+
+WRONG = (
+    *head.attention_mutants(several=True),
+    *mutants(
+        "divisibility_unchecked",
+        "if False:",
+        "if d_in % num_heads != 0:",
+        "if context_length % num_heads != 0:",
+        replacing="if d_out % num_heads != 0:",
     ),
-    *variants("merge_wrong_axes", merge=("axes_(1, 2, 0, 3)", "axes_(2, 1, 0, 3)")),
-    *variants("heads_interleaved", split="interleaved", merge=(..., HEADS_LAST)),
-    *variants("heads_interleaved", split_only=PARTS, split="interleaved"),
-    *variants("heads_and_width_swapped", scale=("sqrt_hd", "sqrt_heads"), split="sizes_swapped"),
-    *variants(
+    Mutant("wrong_view", split(heads.STRAIGHT)),
+    Mutant("wrong_view_both", split(heads.STRAIGHT) | heads.MERGED_STRAIGHT),
+    *mutants(
+        "wrong_view_values",
+        *(split(heads.STRAIGHT, roles) for roles in heads.PARTS),
+        *(split(heads.STRAIGHT, roles) | heads.MERGED_STRAIGHT for roles in heads.PARTS),
+    ),
+    *mutants("reshape_out_of_order", *(split(heads.HD_FIRST, role) for role in "kqv")),
+    Mutant("merge_no_transpose", heads.MERGED_STRAIGHT),
+    *mutants("merge_wrong_axes", *heads.permuted("0321", "0132", "0231")),
+    Mutant("heads_interleaved", heads.LAST_AXES),
+    *mutants("merge_wrong_axes", *heads.permuted("0312", "2013", "1023", "1203", "2103")),
+    *mutants(
+        "heads_interleaved",
+        split(heads.INTERLEAVED),
+        split(heads.INTERLEAVED) | heads.LAST_AXES,
+        *(split(heads.INTERLEAVED, roles) for roles in heads.PARTS),
+    ),
+    *mutants(
+        "heads_and_width_swapped",
+        split(heads.SIZES_SWAPPED),
+        split(heads.SIZES_SWAPPED) | {"{SCALE}": "/ {nh}**0.5"},
+    ),
+    *mutants(
         "heads_missing_transpose",
-        split="tokens_first",
-        holder="cut_to_scores",
-        mask=(..., "all"),
-        merge=("straight", ...),
+        tokens_first(MASK_LIKE_SCORES | heads.MERGED_STRAIGHT),
+        tokens_first(MASK_LIKE_SCORES),
+        tokens_first(NO_MASK | heads.MERGED_STRAIGHT),
+        tokens_first(NO_MASK),
+        *(split(heads.HEADS, roles) for roles in ("qkv", "v", "q", "k", "qk")),
     ),
-    *variants(
-        "heads_missing_transpose",
-        split="tokens_first",
-        holder="cut_to_tokens",
-        split_only=(..., "v", "q", "k", "qk"),
+    *mutants("heads_one_width", *AVERAGED),
+    *mutants("heads_averaged", *AVERAGED, *heads.merges(*heads.AVERAGED_AGAIN)),
+    *mutants("heads_share_weights", all_heads_mixed("mean"), all_heads_mixed("sum")),
+    Mutant(
+        "size_wrong_axis",
+        "context.reshape(B, self.num_heads, T * self.head_dim)",
+        replacing=JOINED,
     ),
-    *variants("heads_one_width", merge=("mean", "sum")),
-    *variants(
-        "heads_averaged",
-        merge=[
-            f"{how}{suffix}"
-            for suffix in ("", "_repeated", "_interleaved")
-            for how in ("mean", "sum")
-        ],
+    *mutants("heads_reversed", *heads.REVERSED),
+    *mutants(
+        "heads_mix_batch",
+        split(heads.STRAIGHT),
+        split(heads.BATCH_AFTER_HEADS),
+        split(heads.BATCH_SWAPPED),
+        heads.BATCH_VIEWED,
+        split(heads.BATCH_AFTER_HEADS) | heads.BATCH_VIEWED,
+        split(heads.BATCH_AFTER_HEADS) | heads.MERGED_STRAIGHT,
     ),
-    *variants("heads_share_weights", mix=("whole_mean", "whole_sum")),
-    Mutant("size_wrong_axis", variant={"merge": "sizes_of_transposed"}),
-    *variants("heads_reversed", merge=("reversed", "rolled", "rolled_back")),
-    *variants("heads_mix_batch", split=("straight", "batch_after_heads", "batch_swapped")),
-    *variants("heads_mix_batch", split=(..., "batch_after_heads"), merge="batch_viewed"),
-    Mutant("heads_mix_batch", variant={"split": "batch_after_heads", "merge": "straight"}),
-    Mutant("proj_missing", variant={"proj": "missing"}),
-    Mutant("proj_missing", {PROJ: "", OUT: "context"}),
-    Mutant("proj_transposed", variant={"proj": "transposed"}),
-    Mutant("proj_twice", variant={"proj": "twice"}),
-    Mutant("proj_bias", variant={"biases": "off out_proj"}),
+    Mutant("proj_missing", "context", replacing="{OUT}"),
+    Mutant("proj_missing", {PROJ: "", "{OUT}": "context"}),
+    Mutant("proj_transposed", AS_STORED.format("out_proj", "context"), replacing="{OUT}"),
+    Mutant("proj_twice", "self.out_proj({OUT})", replacing="{OUT}"),
+    Mutant("proj_bias", PROJ.replace(")", ", bias=False)"), replacing=PROJ),
     Mutant("proj_bias", PROJ.replace(")", ", bias=qkv_bias)"), replacing=PROJ),
     *mutants(
-        "proj_bias", LINEAR, f"{OUT} + (self.num_heads - 1) * self.out_proj.bias", replacing=OUT
+        "proj_bias",
+        "nn.functional.linear(context, self.out_proj.weight)",
+        "{OUT} + (self.num_heads - 1) * self.out_proj.bias",
+        replacing="{OUT}",
     ),
-    Mutant("view_not_contiguous", variant={"merge": "contiguous_too_early"}),
-    Mutant("view_not_contiguous", variant={"split": "view_not_contiguous"}),
+    Mutant("view_not_contiguous", "context.view", replacing="context.contiguous().view"),
+    Mutant("view_not_contiguous", split(heads.NOT_CONTIGUOUS)),
     *head.Runs.LAYERS,
-    *head.dropouts("scores.softmax(dim=-1)", OUT),
+    *head.Runs.DROPOUT,
     *head.Runs.INPUT,
-    *head.on_the_way("B, T, _ = x.shape", OUT),
-    Mutant("hard_coded_shape", variant={"sizes": {"context": True}}),
-    *variants(
-        "hard_coded_shape", sizes=written_in(C=(4, 12, 64, 8, 16, 768), nh=(2, 4, 3, 8, 12, 6, 1))
+    *head.Runs.ON_THE_WAY,
+    *head.viewed(T=["self.context_length"], C=(4, 12, 64, 8, 16, 768)),
+    *mutants(
+        "hard_coded_shape",
+        *({NUMBER: f"num_heads = self.num_heads = {n}"} for n in (2, 4, 3, 8, 12, 6, 1)),
+        *(
+            {NUMBER: f"self.num_heads = d_out // {n}", WIDTH: WIDTH_OF_NUMBER}
+            for n in (64, 2, 4, 8, 3, 16)
+        ),
     ),
-    *variants("hard_coded_shape", sizes=written_in(hd=(64, 2, 4, 8, 3, 16))),
     *head.Runs.WRITTEN_IN,
-    *variants(
+    *head.not_registered(LAYERS),
+    *mutants(
         "params_not_registered",
-        lost=[f"{how} {EVERY}" for how in ("list", "tensor", "plain", "gone", "anew")],
+        *(layer_edit(LAYERS, "o", *way) for way in (ANEW, AS_PLAIN_ATTRIBUTE)),
+        split(heads.FIRST_FOR_ALL),
     ),
-    *variants("params_not_registered", lost=("anew out_proj", "plain out_proj")),
-    Mutant("params_not_registered", variant={"split": "first_shared"}),
     *head.Runs.SHARED,
     *head.more_layers(
-        OUT,
-        c_attn=("nn.Linear(d_in, 3 * d_out)", "{0}"),
+        c_attn=("nn.Linear(d_in, 3 * d_out)", "{OUT}"),
         norm=head.NORM,
         temperature=head.TEMPERATURE,
     ),
-    *variants(
-        "params_extra",
-        renamed=[dict(zip(EVERY.split(), names.split(), strict=True)) for names in OTHER_NAMES],
+    *head.renamed(
+        "w_q w_k w_v w_o",
+        "W_query W_key W_value proj",
+        "q_proj k_proj v_proj o_proj",
+        layers=LAYERS,
     ),
     Mutant("interface", "class MHA(", replacing="class MultiHeadAttention("),
-    Mutant("interface", f"return {OUT}, None", replacing=f"return {OUT}"),
+    Mutant("interface", "return {OUT}, None", replacing="return {OUT}"),
     Mutant(
         "interface",
         "dropout: float, num_heads: int",
         replacing="num_heads: int, dropout: float = 0.0",
     ),
-    head.renamed(
+    head.arguments_renamed(
         f"{SIZES}, {head.OPTIONS}",
         "block_size: int, n_head: int, p: float = 0.0, bias: bool = False",
     ),
     *head.Runs.SIGNATURES,
-    Mutant(
-        "hard_coded_dtype", "scores.float().softmax(dim=-1)", replacing="scores.softmax(dim=-1)"
-    ),
-    KEYS_NOT_TRANSPOSED,
     *SCORES_WRONG_SOURCE,
     Mutant(
         "heads_not_joined", "", replacing=".contiguous().view(B, T, self.num_heads * self.head_dim)"
@@ -197,7 +197,8 @@ MUTANTS = (
     ),
     dropped_in_place("self.dropout"),
     values_transposed(),
-    *added_mask_kept(HIDING, "self.future[:T, :T]"),
+    *added_mask_kept("scores = scores.masked_fill({HIDDEN}, {FILL})", "{HIDDEN}"),
 )
 
-FAMILIES = head.Runs.FAMILIES
+MUTANTS = of_reference(WRONG, **STEPS)
+FAMILIES = families(NUMBERS, **STEPS)
