@@ -446,11 +446,12 @@ _LARGEST = 2.0  # the largest scale: one small table need not fill the page
 def page_scale(picture: Picture) -> float:
     """Return the scale at which a picture's tables fill the page of `course plot` side by side.
 
-    There are as many tables in a row as leave labels that can be read. Four heads of a sentence
-    become two rows of two.
+    There are as many tables in a row as leave labels that can be read, and as many in each row:
+    four heads become two rows of two, with an expected table and the student's in each row.
     """
     widest = max(_size(picture, panel)[0] for panel in picture.panels)
-    for count in range(len(picture.panels), 0, -1):
+    counts = range(len(picture.panels), 0, -1)
+    for count in (count for count in counts if len(picture.panels) % count == 0):
         scale = (_PAGE - _GAP * (count - 1)) / (count * widest)
         if scale >= _SMALLEST:
             return min(scale, _LARGEST)
