@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, redirect_stderr, redirect_stdout
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -19,12 +19,14 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
 from ..box.worker import wire
-from ..box.worker.messages import Call, Reply
+from ..box.worker.messages import Call, Reply, TraceCall
+from ..box.worker.tracing import trace
 from ..checks.explain import KINDS
 from ..checks.runner import (
     Exchange,
     LocalRecordingRunner,
     LocalRunner,
+    cast,
     must_end,
     namespace_of,
     reply_in_default_dtype,
@@ -32,7 +34,12 @@ from ..checks.runner import (
 from ..course import CourseError, Exercise
 from ..diagnosis.bank import Bank, MisconceptionText, Namespace, load_bank
 from ..diagnosis.evidence import REFUSES
-from ..diagnosis.fault_dictionary import FaultDictionary, PublicCheck, RecordedMutant
+from ..diagnosis.fault_dictionary import (
+    FaultDictionary,
+    PublicCheck,
+    RecordedMutant,
+    StepWeights,
+)
 from ..diagnosis.fingerprint import (
     REPLY_FIELDS,
     ReplyField,
@@ -44,6 +51,8 @@ from ..diagnosis.observed_reply import ObservedReply, summarise_copies
 from ..diagnosis.recording_file import key_of, save
 from ..judge.attempt_runner import ReplayCache
 from ..judge.run_hidden_checks import Catalogue
+from ..student.example_calls import examples, weights_by_call
+from ..student.trace import TABLES, TIMES
 from ..submission.source import code_digest
 from .choose_recorded_calls import (
     PUBLIC,
@@ -364,7 +373,26 @@ def recorded_file(catalogue: Catalogue, exercise: Exercise) -> bytes:
         drawn=recorded.drawn,
         conditions=recorded.conditions,
     )
-    return save(recording)
+    return save(replace(recording, weights=recorded_weights(exercise, recording)))
+
+
+def recorded_weights(exercise: Exercise, recording: FaultDictionary) -> dict[int, StepWeights]:
+    """Return the reference's attention weights in the calls that `course plot` may show.
+
+    They are found in a trace, as a student's are, so that equal code shows equal weights.
+    """
+    namespace, weights = namespace_of(exercise.solution), dict[int, StepWeights]()
+    for chosen in examples(exercise, recording):
+        for example in (chosen, *chosen.instead):
+            if not example.axes.packed:
+                continue
+            message = TraceCall(cast(example.call, "float32"), TABLES, TIMES)
+            with redirect_stdout(StringIO()), redirect_stderr(StringIO()):
+                traced = trace(namespace, message, str(exercise.solution))
+            tables = weights_by_call(example, traced)
+            if any(table is not None for table in tables):
+                weights[example.index] = tables
+    return weights
 
 
 def demand_right_attempts(catalogue: Catalogue, exercise: Exercise) -> None:

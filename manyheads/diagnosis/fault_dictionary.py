@@ -124,6 +124,9 @@ class RecordedMutant:
     answers: tuple[int | None, ...]
 
 
+# For each step of a call, the weights for the first sequence: (nh, new queries, keys so far). None
+# if no weights were found.
+StepWeights = tuple[Tensor | None, ...]
 RecordedRule = Literal["answers"] | Rule
 
 
@@ -165,6 +168,8 @@ class FaultDictionary:
         key: a hash of all that the mutants' replies depend on (`recording_file.key_of`).
         drawn: the random draws that the calls' inputs are made from, if they are known.
         conditions: the conditions of functions. Their calls are not among `calls`.
+        weights: for each call that `course plot` may show, the attention weights that the reference
+            computes in each of its steps. Calls without such weights are left out.
     """
 
     exercise: str
@@ -182,6 +187,7 @@ class FaultDictionary:
     key: str = ""
     drawn: tuple[Drawn, ...] = ()
     conditions: tuple[RecordedCondition, ...] = ()
+    weights: Mapping[int, StepWeights] = field(default_factory=dict)
 
     @property
     def visible(self) -> tuple[PublicCheck, ...]:

@@ -41,7 +41,13 @@ from .compact_storage import (
     to_rows,
     to_sizes,
 )
-from .fault_dictionary import FaultDictionary, PublicCheck, RecordedCondition, RecordedMutant
+from .fault_dictionary import (
+    FaultDictionary,
+    PublicCheck,
+    RecordedCondition,
+    RecordedMutant,
+    StepWeights,
+)
 from .fingerprint import PLAIN, PROJECTIONS, ReplyFingerprint, TensorFingerprint
 from .observed_reply import Expected
 
@@ -75,6 +81,7 @@ def save(recording: FaultDictionary) -> bytes:
     conditions = [_stored_condition(condition, columns) for condition in recording.conditions]
     tensor_columns = columns.columns()
     sweeps, sweep_columns = sweeps_to_columns(recording.sweeps)
+    weights, weight_columns = _stored_weights(recording.weights)
     body = {
         "format": FORMAT,
         "key": recording.key,
@@ -95,6 +102,8 @@ def save(recording: FaultDictionary) -> bytes:
         "conditions": conditions,
         **({"curves": sweeps} if sweeps else {}),
     }
+    if weights:
+        body["weights"] = weights
     indices = [
         _RANDOM if index is None else index
         for mutant in recording.mutants
@@ -108,6 +117,7 @@ def save(recording: FaultDictionary) -> bytes:
         **reply_columns,
         **pairs_to_columns(recording.pairs),
         **sweep_columns,
+        **weight_columns,
     }
     text = json.dumps(body, separators=(",", ":"), ensure_ascii=False)
     return bytes(
@@ -186,6 +196,7 @@ def load(data: bytes) -> FaultDictionary:
         key=body["key"],
         drawn=drawn,
         conditions=tuple(_read_condition(condition, tensors) for condition in body["conditions"]),
+        weights=_read_weights(body.get("weights", ()), columns),
     )
 
 
@@ -236,6 +247,33 @@ def _read_condition(stored: Mapping[str, Any], tensors: list[Tensor]) -> Recorde
         left_out=LeftOut(tuple(stored["rows"]), tuple(stored["columns"])),
         least=stored["least"],
     )
+
+
+def _stored_weights(
+    weights: Mapping[int, StepWeights],
+) -> tuple[list[tuple[int, int]], dict[str, Tensor]]:
+    """Return each call with its number of steps, and columns with the weights in half precision."""
+    columns = {
+        _weights_column(call, step): table.half()
+        for call, tables in weights.items()
+        for step, table in enumerate(tables)
+        if table is not None
+    }
+    return [(call, len(tables)) for call, tables in weights.items()], columns
+
+
+def _read_weights(
+    calls: Iterable[tuple[int, int]], columns: Mapping[str, Tensor]
+) -> dict[int, StepWeights]:
+    weights = dict[int, StepWeights]()
+    for call, steps in calls:
+        tables = [columns.get(_weights_column(call, step)) for step in range(steps)]
+        weights[call] = tuple([None if table is None else table.float() for table in tables])
+    return weights
+
+
+def _weights_column(call: int, step: int) -> str:
+    return f"weights.{call}.{step}"
 
 
 def _stored_outputs(outputs: Expected, columns: TensorColumns) -> list[int | None]:

@@ -21,7 +21,7 @@ from ..checks.runner import cast, target_of
 from ..course import Exercise
 from ..course.course_yaml import Axis, Signature
 from ..course_fault import CourseFault
-from ..diagnosis.fault_dictionary import FaultDictionary
+from ..diagnosis.fault_dictionary import FaultDictionary, StepWeights
 from ..diagnosis.observed_reply import Expected
 from ..judge.redact_hidden_inputs import Axes, axes_of
 
@@ -48,8 +48,9 @@ class Example:
             fits a size in both calls is no coincidence.
         tokens: The names of the input's tokens, if they are words.
         description: A description that replaces the call as title.
-        shares: The attention weights of each head of the reference, (nh, T_q, T_k), if they are
-            known.
+        index: The index of the call in the fault dictionary, or −1 if it is not recorded there.
+        shares: For each step of the call, the attention weights of each head of the reference,
+            (nh, new queries, keys so far), or None. Empty if they are not known.
     """
 
     call: Call
@@ -65,7 +66,8 @@ class Example:
     twin: tuple[Axes, tuple[Step, ...]] | None = field(default=None, kw_only=True)
     tokens: tuple[str, ...] = field(default=(), kw_only=True)
     description: str = field(default="", kw_only=True)
-    shares: Tensor | None = field(default=None, kw_only=True)
+    index: int = field(default=-1, kw_only=True)
+    shares: StepWeights = field(default=(), kw_only=True)
 
     @property
     def all_outputs(self) -> tuple[Example, ...]:
@@ -167,13 +169,13 @@ _ROUNDING = 1e-3
 _TOKENS = Axis(("T",))
 
 
-def weights_by_call(example: Example, traced: Traced) -> list[Tensor | None]:
+def weights_by_call(example: Example, traced: Traced) -> StepWeights:
     """Return the attention weights that each call computed, for the first sequence.
 
     Each tensor is (nh, new queries, keys so far), or None if no weights were found.
     """
     sides = sides_of(example)
-    return [_of_call(example, traced, sides, number) for number in range(len(sides))]
+    return tuple([_of_call(example, traced, sides, number) for number in range(len(sides))])
 
 
 def sides_of(example: Example) -> list[tuple[int, int]]:
@@ -421,7 +423,9 @@ def examples(exercise: Exercise, recording: FaultDictionary) -> list[Example]:
     The functions are in the order of course.yaml.
     """
     candidates: dict[tuple[str, str], dict[int, tuple[tuple[int, ...], Example]]] = {}
-    for index, example in _examples_by_call(exercise, recording):
+    for index, recorded_example in _examples_by_call(exercise, recording):
+        weights = recording.weights.get(index, ())
+        example = replace(recorded_example, index=index, shares=weights)
         layers = {check.layer for check in recording.checks if index in check.calls}
         rank = _rank(example, layers)
         best = candidates.setdefault((example.target, _setting(example.call)), {})

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 from pathlib import Path
 from typing import Literal
@@ -35,7 +35,7 @@ from .trace import follow
 HIDDEN = -1e4  # a score this low counts as −∞
 NONE = 1e-4  # a difference this small counts as rounding
 ALIKE = 1e-3  # the same limit for a trained model's output
-ALIKE_SHARES = 2e-3  # the same limit for its weights, which are kept in half precision
+ALIKE_SHARES = 2e-3  # the same limit for weights, which are kept in half precision
 HEADS = 4  # the largest number of heads shown
 BESIDE = 2  # the largest number of heads shown beside the expected ones
 DRAWN = 4  # the largest number of pictures of one attempt on a student's page
@@ -118,47 +118,96 @@ def pictures_of(example: Example, traced: Traced) -> list[Picture]:
 def _heads(example: Example, traced: Traced) -> Iterator[Picture]:
     if not (example.axes.packed and example.expected.dim()) or traced.reply.raised is not None:
         return
-    title, sides, suffix = f"your weights in {example.title}", _SIDES, ""
-    if example.tokens:
-        output = traced.reply.outputs[0].tensor if traced.reply.outputs else None
-        alike = output is not None and _is_none(output, example.expected, ALIKE)
-        title, suffix = example.title, f", and the output is {'' if alike else 'not '}as expected"
+    is_right = _outputs_are_right(example, traced)
     head_count = example.axes.sizes.get("nh", 1)
-    for number, weights in enumerate(weights_by_call(example, traced), 1):
-        if example.call.then:
-            title, sides = (
-                f"your weights in {example.target}, call {number}",
-                ("new query", "key so far"),
-            )
-        if weights is not None:
-            if strayed := _strayed(weights, example.shares):
-                yield _heads_beside(title, weights, example, strayed)
-                continue
-            panels = tuple(
-                Panel(f"head {h}", table, "weights") for h, table in enumerate(weights[:HEADS])
-            )
-            total = "" if len(panels) == head_count else f"of {head_count} "
-            heads_text = "1 head" if head_count == 1 else f"{len(panels)} {total}heads"
-            yield Picture(title, heads_text + suffix, panels, *sides, tokens=example.tokens)
+    for step, weights in enumerate(weights_by_call(example, traced)):
+        if weights is None:
+            continue
+        picture = _empty_picture_of_step(example, step)
+        expected = example.shares[step] if step < len(example.shares) else None
+        strayed = [] if expected is None else _strayed(weights, expected)
+        # A right attempt may compute other tables, for example weights with their axes exchanged.
+        if expected is not None and strayed and not is_right:
+            yield _heads_beside(picture, weights, expected, strayed, head_count)
+            continue
+        verdict = "" if expected is None or strayed else ", as expected"
+        if example.tokens:
+            verdict = f", and the output is {'' if is_right else 'not '}as expected"
+        panels = tuple(
+            Panel(f"head {h}", table, "weights") for h, table in enumerate(weights[:HEADS])
+        )
+        heads_text = _heads_text(len(panels), head_count)
+        yield replace(picture, words=heads_text + verdict, panels=panels)
 
 
-def _strayed(weights: Tensor, shares: Tensor | None) -> list[int]:
-    """Return the heads whose weights differ from the reference's, the largest difference first."""
-    if shares is None or shares.shape != weights.shape:
-        return []
-    apart = difference(weights, shares).abs().flatten(1).nan_to_num(nan=1.0).amax(1)
+def _outputs_are_right(example: Example, traced: Traced) -> bool:
+    outputs = traced.reply.outputs
+    for output_example in example.all_outputs:
+        if output_example.output_index >= len(outputs):
+            return False
+        output = outputs[output_example.output_index].tensor
+        if output is None or not _is_none(output, output_example.expected, ALIKE):
+            return False
+    return True
+
+
+def _empty_picture_of_step(example: Example, step: int) -> Picture:
+    """Return the picture of the weights in one step of a call, without words and panels."""
+    if example.call.then:
+        title = f"your weights in {example.target}, call {step + 1}"
+        return Picture(title, "", (), "new query", "key so far")
+    title = example.title if example.tokens else f"your weights in {example.title}"
+    return Picture(title, "", (), *_SIDES, tokens=example.tokens)
+
+
+def _heads_text(count: int, total: int) -> str:
+    if total == 1:
+        return "1 head"
+    return f"{count} heads" if count == total else f"{count} of {total} heads"
+
+
+def _strayed(weights: Tensor, expected: Tensor) -> list[int]:
+    """Return the heads whose weights differ from the reference's, the largest difference first.
+
+    A head without weights, because the attempt stopped before it, comes first.
+    """
+    count = min(len(weights), len(expected))
+    apart = torch.full((len(expected),), torch.inf)
+    if weights.shape[1:] == expected.shape[1:]:
+        both = difference(weights[:count], expected[:count]).abs().flatten(1)
+        apart[:count] = both.nan_to_num(nan=1.0).amax(1).float()
     return [h for h in apart.argsort(descending=True).tolist() if apart[h] > ALIKE_SHARES]
 
 
-def _heads_beside(title: str, weights: Tensor, example: Example, strayed: Sequence[int]) -> Picture:
-    """Return the picture of these heads, each beside the expected one."""
-    assert example.shares is not None
+def _heads_beside(
+    picture: Picture, weights: Tensor, expected: Tensor, strayed: Sequence[int], total: int
+) -> Picture:
+    """Return the picture of these heads, each beside the expected one.
+
+    Args:
+        picture: The picture without words and panels.
+        weights: The student's weights.
+        expected: The expected weights.
+        strayed: The heads that differ, the largest difference first.
+        total: The number of heads of the call. Weights of more than eight are not traced.
+    """
     panels = []
     for head in sorted(strayed[:BESIDE]):
-        panels += [Panel(f"head {head}, expected", example.shares[head], "weights")]
-        panels += [Panel(f"head {head}, yours", weights[head], "weights")]
-    words = f"the weights of {len(strayed)} of {len(weights)} heads are not as expected"
-    return Picture(title, words, tuple(panels), *_SIDES, differs=True, tokens=example.tokens)
+        if head < len(weights):
+            panels += [Panel(f"head {head}, expected", expected[head], "weights")]
+            panels += [Panel(f"head {head}, yours", weights[head], "weights")]
+        else:
+            panels += [
+                Panel(f"head {head}, expected, and none of yours", expected[head], "weights")
+            ]
+    if total == 1:
+        words = "the weights are not as expected"
+    elif len(expected) == total:
+        words = f"the weights of {len(strayed)} of {total} heads are not as expected"
+    else:
+        compared_heads = f"the first {len(expected)} of {total} heads"
+        words = f"the weights of {len(strayed)} among {compared_heads} are not as expected"
+    return replace(picture, words=words, panels=tuple(panels), differs=True)
 
 
 def _of_output(example: Example, traced: Traced) -> Picture:
@@ -397,11 +446,12 @@ _LARGEST = 2.0  # the largest scale: one small table need not fill the page
 def page_scale(picture: Picture) -> float:
     """Return the scale at which a picture's tables fill the page of `course plot` side by side.
 
-    There are as many tables in a row as leave labels that can be read. Four heads of a sentence
-    become two rows of two.
+    There are as many tables in a row as leave labels that can be read, and as many in each row:
+    four heads become two rows of two, with an expected table and the student's in each row.
     """
     widest = max(_size(picture, panel)[0] for panel in picture.panels)
-    for count in range(len(picture.panels), 0, -1):
+    counts = range(len(picture.panels), 0, -1)
+    for count in (count for count in counts if len(picture.panels) % count == 0):
         scale = (_PAGE - _GAP * (count - 1)) / (count * widest)
         if scale >= _SMALLEST:
             return min(scale, _LARGEST)

@@ -147,7 +147,7 @@ def sentence_examples(exercise: Exercise) -> list[Example]:
                     axes,
                     tokens=_WORDS,
                     description=description,
-                    shares=block.shares,
+                    shares=(block.shares,),
                 )
             )
     return examples

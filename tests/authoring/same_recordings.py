@@ -37,6 +37,7 @@ def differences(stored: FaultDictionary, fresh: FaultDictionary) -> list[str]:
         "conditions": all(
             map(_same_numbers, *(_tensors(_condition_calls(dictionary)) for dictionary in both))
         ),
+        "weights": _same_weights(stored, fresh),
         "answers": _same_answers(stored, fresh),
         "pairs": _same_pairs(stored, fresh),
         "curves": _same_curves(stored, fresh),
@@ -50,11 +51,25 @@ def _plain(dictionary: FaultDictionary) -> tuple[object, ...]:
         vars(replace(condition, calls=(), expected=())) for condition in dictionary.conditions
     ]
     words = dict(dictionary.words)
-    without = replace(dictionary, **numbers, conditions=(), words=words)  # type: ignore[arg-type]
+    without = replace(  # type: ignore[arg-type]
+        dictionary, **numbers, conditions=(), words=words, weights={}
+    )
     structure = wire.to_body(
         (dictionary.calls, dictionary.expected, _condition_calls(dictionary)), []
     )
     return vars(without), conditions, [mutant.id for mutant in dictionary.mutants], structure
+
+
+def _same_weights(stored: FaultDictionary, fresh: FaultDictionary) -> bool:
+    if stored.weights.keys() != fresh.weights.keys():
+        return False
+    for call, tables in stored.weights.items():
+        for a, b in zip(tables, fresh.weights[call], strict=True):
+            if (a is None) != (b is None):
+                return False
+            if a is not None and b is not None and not torch.allclose(a, b, 0, CLOSE):
+                return False
+    return True
 
 
 def _condition_calls(dictionary: FaultDictionary) -> list[tuple[object, object]]:

@@ -116,6 +116,19 @@ def test_a_reply_that_is_another_is_another_in_the_file(changes: Mapping[str, ob
     ]
 
 
+def test_weights_come_back_in_half_precision_and_a_step_without_them_without() -> None:
+    table = torch.rand(2, 3, 5)
+    stored = dataclasses.replace(recording(fingerprint_of(REPLY)), weights={0: (table, None)})
+    ((call, (restored, missing)),) = load(save(stored)).weights.items()
+    assert restored is not None
+    assert (call, missing, restored.dtype) == (0, None, torch.float32)
+    torch.testing.assert_close(restored, table, atol=1e-3, rtol=0)
+
+
+def test_a_recording_without_weights_has_none() -> None:
+    assert load(save(recording(fingerprint_of(REPLY)))).weights == {}
+
+
 def test_gradients_keep_their_numbers_in_whatever_order_they_come() -> None:
     reply = dataclasses.replace(
         REPLY, gradients={"weight": torch.ones(3), "bias": torch.arange(3.0)}

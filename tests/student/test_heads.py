@@ -207,6 +207,65 @@ def test_the_weights_of_each_call_are_drawn(example: Example, source: str) -> No
         )
 
 
+def with_shares(example: Example) -> Example:
+    """The example, with the weights of the right attempt as the expected ones."""
+    return replace(example, shares=weights_by_call(example, follow_calls(KEEPS)))
+
+
+def test_right_weights_of_a_recorded_call_are_shown_alone(example: Example) -> None:
+    pictures = grown(with_shares(example), KEEPS)
+    assert [picture.words for picture in pictures] == ["2 heads, as expected"] * 4
+    assert not any(picture.differs for picture in pictures)
+
+
+def test_wrong_weights_of_a_recorded_call_stand_beside_the_expected_ones(example: Example) -> None:
+    wrong_source = KEEPS.replace("tril(keys - new)", "tril()")
+    with_expected = with_shares(example)
+    without_past, *with_past = grown(with_expected, wrong_source)
+    assert without_past.words == "2 heads, as expected", "without a past both masks are equal"
+    for picture, expected in zip(with_past, with_expected.shares[1:], strict=True):
+        assert picture.words == "the weights of 2 of 2 heads are not as expected"
+        assert (picture.differs, picture.rows, picture.columns) == (
+            True,
+            "new query",
+            "key so far",
+        )
+        titles = [f"head {h}, {side}" for h in (0, 1) for side in ("expected", "yours")]
+        assert [panel.title for panel in picture.panels] == titles
+        assert expected is not None
+        for panel, table in zip(picture.panels[::2], expected, strict=True):
+            assert torch.equal(panel.values, table)
+
+
+def test_weights_that_a_right_attempt_computes_in_another_way_are_not_called_wrong(
+    example: Example,
+) -> None:
+    with_expected = with_shares(example)
+    mirrored = tuple(None if table is None else table.flip(-1) for table in with_expected.shares)
+    assert {picture.words for picture in grown(replace(with_expected, shares=mirrored), KEEPS)} == {
+        "2 heads"
+    }
+
+
+ONE_CALL = parse_signature("(q: (B, nh, T, hd)) -> (B, nh, T, hd)")
+
+
+@pytest.mark.parametrize(
+    ("heads", "compared"), [(NH, "2 of 3 heads"), (7, "2 among the first 3 of 7 heads")]
+)
+def test_a_head_that_was_not_computed_is_expected(heads: int, compared: str) -> None:
+    axes = replace(AXES, sizes={**AXES.sizes, "nh": heads, "C": 12}, packed=frozenset({"C"}))
+    namespace: dict[str, object] = {}
+    body = "return (q[:, 0] @ q[:, 0].mT).masked_fill(hidden, -math.inf).softmax(-1) @ q[:, 0]"
+    exec(compile(f"{HEAD}    {body}\n", "a.py", "exec"), namespace)
+    traced = trace(namespace, TraceCall(Call("f", (Q,)), TABLES, TIMES), "a.py")
+    with_expected = Example(Call("f", (Q,)), Q, True, ONE_CALL, axes, shares=(expected(),))
+    picture = pictures_of(with_expected, traced)[0]
+    assert picture.words == f"the weights of {compared} are not as expected"
+    titles = [f"head {h}, expected, and none of yours" for h in (1, 2)]
+    assert [panel.title for panel in picture.panels] == titles
+
+
 def sequence(*sizes: int) -> Example:
     """Chunks of these sizes, one after the other."""
     x = torch.zeros(2, sum(sizes), 8)

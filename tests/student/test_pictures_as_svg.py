@@ -215,5 +215,6 @@ def test_as_many_tables_stand_side_by_side_as_fill_the_page(side: int, panels: i
     in_a_row = min(panels, int((1100 + 8) // (wide + 8)))
     assert wide <= 1100
     assert 9 * scale >= 12  # pixels of a label
+    assert panels % in_a_row == 0, "an expected table and its counterpart stand in one row"
     # else a row has room for larger tables
     assert scale == 2 or in_a_row == 1 or in_a_row * (wide + 8) > 1100 - 1

@@ -11,7 +11,15 @@ from manyheads.diagnosis.recording_file import read
 from manyheads.student.choose_example_calls import SAME, ambiguity_of, examples
 from manyheads.student.pictures import pictures
 from manyheads.student.trace import TABLES, TIMES, Explained, Operation, Repeated
-from tests.student.real import REPOSITORY, Explain, FollowSource, course, exercise_of, looks_at
+from tests.student.real import (
+    REPOSITORY,
+    Explain,
+    FollowSource,
+    course,
+    exercise_of,
+    looks_at,
+    solution,
+)
 
 pytestmark = pytest.mark.recorded
 
@@ -73,6 +81,37 @@ def test_the_reference_is_drawn_and_as_expected(follow_source: FollowSource, id_
     } == {1}
 
 
+WITH_HEADS = """self_attention weight_split mha_by_loop fused_qkv sdpa_equivalence cross_attention
+    grouped_query_attention kv_cache""".split()
+
+
+@pytest.mark.parametrize("id_", WITH_HEADS)
+def test_the_expected_weights_of_the_exercises_own_calls_are_known(
+    follow_source: FollowSource, id_: str
+) -> None:
+    drawn = pictures(follow_source(id_, crop=TABLES, times=TIMES))
+    verdicts = [picture.words for picture in drawn if picture.title.startswith("your weights")]
+    assert verdicts
+    assert all(words.endswith(", as expected") for words in verdicts), verdicts
+
+
+def test_heads_with_another_scale_stand_beside_the_expected_ones(
+    follow_source: FollowSource,
+) -> None:
+    source = solution("fused_qkv")
+    wrong_source = source.replace("math.sqrt(self.head_dim)", "math.sqrt(C)")
+    assert wrong_source != source
+    picture = pictures(follow_source("fused_qkv", wrong_source, crop=TABLES, times=TIMES))[0]
+    assert (
+        picture.title
+        == "your weights in CausalSelfAttention(n_embd=30, n_head=5, block_size=13)(x)"
+    )
+    assert picture.words == "the weights of 5 of 5 heads are not as expected"
+    for expected, yours in zip(picture.panels[::2], picture.panels[1::2], strict=True):
+        # a larger divisor makes the weights of a row more alike
+        assert expected.values.amax(1).mean() > yours.values.amax(1).mean()
+
+
 @pytest.mark.parametrize("path", RIGHT, ids=lambda path: f"{path.parent.name}/{path.stem}")
 @pytest.mark.filterwarnings("ignore")
 def test_a_right_attempt_is_right_and_not_doubted(explain: Explain, path: Path) -> None:
@@ -84,11 +123,11 @@ def test_a_right_attempt_is_right_and_not_doubted(explain: Explain, path: Path) 
 @pytest.mark.parametrize(
     ("id_", "heads", "said"),
     [
-        ("self_attention", 1, "1 head"),
-        ("weight_split", 4, "4 of 5 heads"),
-        ("mha_by_loop", 4, "4 of 5 heads"),
-        ("fused_qkv", 4, "4 of 5 heads"),
-        ("sdpa_equivalence", 4, "4 of 5 heads"),
+        ("self_attention", 1, "1 head, as expected"),
+        ("weight_split", 4, "4 of 5 heads, as expected"),
+        ("mha_by_loop", 4, "4 of 5 heads, as expected"),
+        ("fused_qkv", 4, "4 of 5 heads, as expected"),
+        ("sdpa_equivalence", 4, "4 of 5 heads, as expected"),
     ],
 )
 def test_heads_are_found_wherever_weights_are_computed_and_come_first(
