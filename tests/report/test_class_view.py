@@ -19,6 +19,7 @@ from manyheads.report.class_summary import (
     ClassView,
     Column,
     Named,
+    not_graded,
 )
 from manyheads.report.markdown import feedback_markdown, one_exercise, results_section
 from manyheads.report.pages import student_page, write_pages
@@ -401,6 +402,14 @@ def test_a_result_with_such_an_exercise_has_no_total() -> None:
         "one that is excused counts for nothing"
     )
     assert [one_exercise(ADA, id_).score for id_ in ("dance", "mask")] == [2, None]
+
+
+def test_exercises_of_one_reason_are_told_in_one_sentence() -> None:
+    reason = "the grader itself failed here"
+    assert [*not_graded(ADA)] == [f"mask: {reason}"]
+    assert [*not_graded(ungraded("ada", None, None))] == [f"every exercise: {reason}"]
+    three = make.result("ada", *(two_checks(id_, None) for id_ in "ab"), two_checks("c"))
+    assert [*not_graded(three)] == [f"a, b: {reason}"]
 
 
 @pytest.mark.parametrize("results", [[ADA, BEN], [ADA]], ids=["with others", "alone"])
