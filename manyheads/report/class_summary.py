@@ -115,8 +115,10 @@ def is_missing(exercise: ExerciseResult) -> bool:
 def group_of(exercise: ExerciseResult) -> str:
     """Return the group of an attempt that was handed in and shows no misconception.
 
-    "" if it shows a misconception, or if no check failed.
+    "" if it shows a misconception, if no check failed, or if the exercise is excused.
     """
+    if exercise.excused:
+        return ""
     if not exercise.is_graded:
         return NOT_GRADED_GROUP
     if misconceptions_of(exercise) or all(
