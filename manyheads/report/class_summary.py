@@ -107,9 +107,13 @@ def misconceptions_of(exercise: ExerciseResult) -> tuple[Diagnosed, ...]:
 
 
 def is_missing(exercise: ExerciseResult) -> bool:
-    """Return whether nothing was handed in and no rule gives a score or an excuse."""
+    """Return whether nothing was handed in and no decision gives a score or an excuse.
+
+    The penalty of a late submission is no decision about a file that it lacks.
+    """
     is_there = {check.outcome for check in exercise.checks} != {"missing"}
-    return not (is_there or exercise.adjustments or exercise.score or exercise.excused)
+    is_decided = any(adjustment.rule != "late" for adjustment in exercise.adjustments)
+    return not (is_there or is_decided or exercise.score or exercise.excused)
 
 
 def group_of(exercise: ExerciseResult) -> str:

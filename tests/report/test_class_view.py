@@ -26,7 +26,7 @@ from manyheads.report.pages import student_page, write_pages
 from manyheads.report.report_content import Labels
 from manyheads.report.score_exports import FORMATS
 from manyheads.report.terminal import class_exercises, class_table, exercise_report
-from manyheads.result import Diagnosed, ExerciseResult, Outcome, Result
+from manyheads.result import Adjustment, Diagnosed, ExerciseResult, Outcome, Result
 from manyheads.submission.roster_and_times import Roster, Student
 from manyheads.submission.source import LOAD_ERROR, UNTOUCHED
 from tests import make
@@ -77,6 +77,8 @@ LOST = make.exercise(
     score=None,
 )
 EXCUSED = RIGHT.model_copy(update={"score": 0.0, "excused": True})
+LATE = Adjustment(rule="late", words="1 day late, −10%", before=0, after=0)
+BY_HAND = Adjustment(rule="score", words="score set to 0", before=0, after=0)
 UNREAD = LOST.model_copy(update={"not_readable": ("work.rar",)})
 
 
@@ -257,6 +259,8 @@ def test_the_class_is_listed_by_name_with_scores_and_first_misconceptions() -> N
         (exercise("a", outcome="crashed"), "0!"),
         (exercise("a", outcome="timeout"), "0∞"),
         (exercise("a", outcome="missing"), "–"),
+        (exercise("a", outcome="missing", adjustments=(LATE,)), "–"),
+        (exercise("a", outcome="missing", adjustments=(BY_HAND,)), "0"),
         (FAILED, "0"),
         (exercise("a", outcome="error"), "0"),
         (LOST, "?"),
