@@ -446,8 +446,8 @@ def _spellings(name: str) -> set[str]:
 
 
 MOODLE, CANVAS = "Moodle", "Canvas"
-FULL_NAME, EMAIL = "Full name", "Email address"  # of Moodle's worksheet, if it shows them
 IDENTIFIER, MODIFIED = "Identifier", "Last modified (submission)"  # columns of Moodle's worksheet
+FULL_NAME, EMAIL = "Full name", "Email address"  # columns that a worksheet may lack
 NOTHING = ("", "-")  # in place of a time, if nothing was handed in
 # Canvas writes it before JSON, so that no other page can read the list as a program.
 CANVAS_PREFIX = "while(1);"
