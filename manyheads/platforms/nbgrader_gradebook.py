@@ -42,6 +42,7 @@ DELETED = "# This cell is not in what was handed in."
 WHOLE = "# What was handed in stands in the first of these cells, as a whole."
 # four blanks: nbgrader renders comments as Markdown, in which this is literal text
 _INDENT = "    "
+_WAITS = "nbgrader's gradebook has no score yet, and formgrader asks for one"
 _HAIR = 1e-6  # rounding error of sums of points
 
 
@@ -578,9 +579,7 @@ def _exercise(id_: str, notebook: SubmittedNotebook) -> ExerciseResult:
     grades = sorted(notebook.grades, key=lambda g: g.name)
     checks = tuple(_check(grade, comment_text) for grade in grades if grade.max_score)
     penalty = notebook.late_submission_penalty or 0.0
-    waits = any(
-        grade.needs_manual_grade and grade.manual_score is None for grade in notebook.grades
-    )
+    waits = any(map(_waits, notebook.grades))
     score = None if waits else max(0.0, notebook.score - penalty)
     note = f"late: −{penalty:g}" if penalty else ""
     return ExerciseResult(
@@ -589,16 +588,24 @@ def _exercise(id_: str, notebook: SubmittedNotebook) -> ExerciseResult:
 
 
 def _check(grade: Grade, comment_text: str) -> CheckResult:
-    passed = grade.score >= grade.max_score
-    evidence = "" if passed else comment_text
+    outcome, evidence = "failed", comment_text
+    if _waits(grade):
+        outcome, evidence = "skipped", _WAITS
+    elif grade.score >= grade.max_score:
+        outcome, evidence = "passed", ""
     return CheckResult(
         id=grade.name,
         title=grade.name,
-        outcome="passed" if passed else "failed",
+        outcome=outcome,
         score=max(0.0, grade.score),
         max_score=grade.max_score,
         evidence=evidence,
     )
+
+
+def _waits(grade: Grade) -> bool:
+    """Return whether a cell has no score yet, and formgrader asks for one."""
+    return bool(grade.needs_manual_grade) and grade.manual_score is None
 
 
 def _demand_points(student: str, notebook: str, grade: Grade) -> None:

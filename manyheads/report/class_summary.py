@@ -38,6 +38,7 @@ from .report_content import (
 SHARES = ("none", "up to ¼", "up to ½", "up to ¾", "below full", "full")
 BINS = 10  # the histogram of totals has as many bins, and one more for totals with all points
 GRAVE: tuple[Outcome, ...] = ("crashed", "timeout")
+EVERY = "every exercise"
 
 # Groups of attempts that show no misconception, with the diagnoses that put an attempt in one.
 NOT_GRADED_GROUP, NOT_BEGUN, NOT_IMPORTED = "not graded", "not begun", "cannot be imported"
@@ -106,16 +107,22 @@ def misconceptions_of(exercise: ExerciseResult) -> tuple[Diagnosed, ...]:
 
 
 def is_missing(exercise: ExerciseResult) -> bool:
-    """Return whether nothing was handed in and no rule gives a score or an excuse."""
+    """Return whether nothing was handed in and no decision gives a score or an excuse.
+
+    The penalty of a late submission is no decision about a file that it lacks.
+    """
     is_there = {check.outcome for check in exercise.checks} != {"missing"}
-    return not (is_there or exercise.adjustments or exercise.score or exercise.excused)
+    is_decided = any(adjustment.rule != "late" for adjustment in exercise.adjustments)
+    return not (is_there or is_decided or exercise.score or exercise.excused)
 
 
 def group_of(exercise: ExerciseResult) -> str:
     """Return the group of an attempt that was handed in and shows no misconception.
 
-    "" if it shows a misconception, or if no check failed.
+    "" if it shows a misconception, if no check failed, or if the exercise is excused.
     """
+    if exercise.excused:
+        return ""
     if not exercise.is_graded:
         return NOT_GRADED_GROUP
     if misconceptions_of(exercise) or all(
@@ -131,10 +138,10 @@ def share(score: float, max_score: float) -> int:
 
 
 def not_graded(result: Result, labels: Labels = IDS) -> Iterator[str]:
-    """Yield each exercise that is not graded, with the reason.
+    """Yield the exercises that are not graded, with the reason.
 
-    Example: "04 The reshape dance: the grader itself failed here". Exercises that may be in a file
-    that cannot be read share one sentence.
+    Example: "04 The reshape dance: the grader itself failed here". Exercises with the same reason
+    share one sentence.
     """
     unread = [
         attempt
@@ -142,19 +149,24 @@ def not_graded(result: Result, labels: Labels = IDS) -> Iterator[str]:
         if attempt.id in result.not_graded and attempt.not_readable
     ]
     if unread:
-        all_unread = len(unread) == len(result.exercises)
-        exercise_names = (
-            "every exercise"
-            if all_unread
-            else ", ".join(labels.exercise(attempt.id) for attempt in unread)
-        )
+        is_all = len(unread) == len(result.exercises)
+        exercise_names = EVERY if is_all else _titles(unread, labels)
         names, reason = names_and_reason(unread[0].not_readable)
         yield f"handed in, {reason}: {names} ({exercise_names})"
+    by_reason: dict[str, list[ExerciseResult]] = {}
     for exercise in result.exercises:
         if exercise.id in result.not_graded and exercise not in unread:
             evidence = next((check.evidence for check in exercise.checks if was_not_run(check)), "")
             reason = evidence.partition(";")[0].rstrip(".")
-            yield f"{labels.exercise(exercise.id)}: {reason[:1].lower()}{reason[1:]}"
+            by_reason.setdefault(reason, []).append(exercise)
+    for reason, exercises in by_reason.items():
+        is_all = len(exercises) == len(result.exercises) > 1
+        exercise_names = EVERY if is_all else _titles(exercises, labels)
+        yield f"{exercise_names}: {reason[:1].lower()}{reason[1:]}"
+
+
+def _titles(exercises: Iterable[ExerciseResult], labels: Labels) -> str:
+    return ", ".join(labels.exercise(exercise.id) for exercise in exercises)
 
 
 def decided(result: Result, labels: Labels = IDS) -> Iterator[tuple[str, str]]:

@@ -470,9 +470,11 @@ def score_words(score: float | None) -> str:
 
 
 def out_of(scored: CheckResult | ExerciseResult | Result) -> str:
-    """Return a score as "2 / 6", or that it was not run or not graded."""
+    """Return a score as "2 / 6", or that it was not run, not graded or excused."""
     if isinstance(scored, Result):
         return out_of_all([scored])
+    if isinstance(scored, ExerciseResult) and scored.excused:
+        return "excused"
     if isinstance(scored, CheckResult) and was_not_run(scored):
         return "not run"
     return (
@@ -483,10 +485,12 @@ def out_of(scored: CheckResult | ExerciseResult | Result) -> str:
 
 
 def out_of_all(results: Sequence[Result]) -> str:
-    """Return the total as "31 / 40".
+    """Return the total as "31 / 40", or that all is excused.
 
     If any exercise is not graded, there is no total: return how many are not graded.
     """
+    if results and all(result.is_excused for result in results):
+        return "excused"
     score = total_of(result.score for result in results)
     if score is not None:
         return f"{points(score)} / {points(sum(result.max_score for result in results))}"

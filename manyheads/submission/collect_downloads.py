@@ -390,6 +390,8 @@ class _Run:
                 "graded"
             )
         assignment, stem = place_of(self.exercises.exercise_of(name, content, budget))
+        roster = self.people.roster
+        members = [] if roster is None else roster.students_of(person)
         changes: dict[str, object] = {
             "modified": member.modified,
             "digest": self.reader.contents.keep(content),
@@ -397,7 +399,7 @@ class _Run:
         }
         if person.platform == CLONES and (when := read_moment(committed(member.path[:-1]))):
             changes["handed_in"] = when.isoformat()
-        elif listed := self.times.time_of(person):
+        elif listed := self.times.time_of(person, members):
             changes["handed_in"] = listed.isoformat()
         origin = hand_in.origin.model_copy(
             update=changes | {"download": printable_name(download.name)}

@@ -447,6 +447,7 @@ def _spellings(name: str) -> set[str]:
 
 MOODLE, CANVAS = "Moodle", "Canvas"
 IDENTIFIER, MODIFIED = "Identifier", "Last modified (submission)"  # columns of Moodle's worksheet
+FULL_NAME, EMAIL = "Full name", "Email address"  # columns that a worksheet may lack
 NOTHING = ("", "-")  # in place of a time, if nothing was handed in
 # Canvas writes it before JSON, so that no other page can read the list as a program.
 CANVAS_PREFIX = "while(1);"
@@ -461,6 +462,7 @@ _ENGLISH_DATE = re.compile(
     r" (?P<year>\d{4}), (?P<hour>\d{1,2}):(?P<minute>\d\d)(?: (?P<half>[ap]m))?",
     re.IGNORECASE,
 )
+_FOR_A_GROUP = "; for a group, with --roster and a file that has its members in a column `group`"
 _NO_FILE = "Next: give --times a file that can be read"
 _IN_ENGLISH = "Next: set your language in Moodle to English, and download the worksheet again"
 
@@ -471,26 +473,51 @@ class ListedTimes:
 
     Attributes:
         times: the time for each platform and number of a person, or None if it cannot be read.
+        names: the letters of the full name that the list has beside such a number.
+        by_person: the times of all rows with this e-mail address, or with the letters of this full
+            name. None if nothing was handed in, or if the time cannot be read.
         files: the name of the list, by platform.
         unread: sentences about lines with a time that cannot be read.
     """
 
     times: dict[tuple[str, str], datetime | None] = field(default_factory=dict)
+    names: dict[tuple[str, str], str] = field(default_factory=dict)
+    by_person: dict[str, list[datetime | None]] = field(default_factory=dict)
     files: dict[str, str] = field(default_factory=dict)
     unread: list[str] = field(default_factory=list)
     _matched: set[str] = field(default_factory=set)  # platforms with at least one person in a list
     _missing: dict[Person, None] = field(default_factory=dict)  # in the order in which they came
 
-    def time_of(self, person: Person) -> datetime | None:
-        """Return the time of this person's hand-in, or None if no list has it."""
+    def time_of(self, person: Person, members: Sequence[Student] = ()) -> datetime | None:
+        """Return the time of this person's hand-in, or None if no list has it.
+
+        Moodle writes the number of a group where a participant's number would be, and both count
+        from 1. If the list has the number beside another name, the members decide.
+
+        Args:
+            person: a person or a group of a download.
+            members: the rows of the roster that match the person.
+        """
         if person.platform not in self.files:
             return None
-        number = person.key.rpartition("_")[2]
-        if (person.platform, number) in self.times:
+        key = (person.platform, person.key.rpartition("_")[2])
+        if key in self.times and self.names.get(key, "") in letters(person.name):
             self._matched.add(person.platform)
-        else:
-            self._missing[person] = None
-        return self.times.get((person.platform, number))
+            return self.times[key]
+        times = [time for member in members if (time := self._time_of_member(member))]
+        if times:
+            self._matched.add(person.platform)
+            return max(times)
+        self._missing[person] = None
+        return None
+
+    def _time_of_member(self, member: Student) -> datetime | None:
+        """Return the time of the only row with the e-mail address or the name of a student."""
+        for text in filter(None, (folded(member.email), *sorted(_spellings(member.name)))):
+            times = self.by_person.get(text, [])
+            if len(times) == 1:
+                return times[0]
+        return None
 
     def problems(self) -> Iterator[str]:
         """Yield a sentence about each time that is not known, once everybody was asked for."""
@@ -504,10 +531,11 @@ class ListedTimes:
                 )
                 continue
             for person in missing:
-                yield (
+                sentence = (
                     f"{file} has no time of {printable_name(person.key)}. Next: get the list from "
                     f"{platform} again, then the same command again"
                 )
+                yield sentence + _FOR_A_GROUP * (platform == MOODLE)
 
 
 def read_times(paths: Iterable[Path], course: Course) -> ListedTimes:
@@ -542,12 +570,16 @@ def _read_moodle(path: Path, text: str, zone: str, listed: ListedTimes) -> None:
     for line, row in rows:
         cells = dict(zip(header, row, strict=False))
         written = " ".join(cells.get(MODIFIED, "").split())  # blanks of every kind
+        when = None if written in NOTHING else _english_moment(written, zone)
+        name = letters(cells.get(FULL_NAME, ""))
+        for text in filter(None, (name, folded(cells.get(EMAIL, "").strip()))):
+            listed.by_person.setdefault(text, []).append(when)
         if written in NOTHING:
             continue
-        when = _english_moment(written, zone)
         number = re.fullmatch(r"\D*(\d{1,18})", cells[IDENTIFIER].strip())
         if number is not None:
             listed.times[MOODLE, number[1]] = when
+            listed.names[MOODLE, number[1]] = name
         if number is None or when is None:
             problem = f"{cells[IDENTIFIER]!a:.40} with the time {written!a:.60} is not read"
             listed.unread.append(

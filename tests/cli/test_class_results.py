@@ -186,6 +186,23 @@ def test_the_report_shows_it_in_the_terminal_and_on_every_page(run_course: Run, 
     assert "Dr. X" not in ada
 
 
+@pytest.mark.usefixtures("here")
+def test_a_student_reads_excused_in_place_of_points_that_do_not_count(
+    run_course: Run, tmp_path: Path
+) -> None:
+    assert run_course("feedback", "results", "--out", "home").returncode == 0
+    chen, dara = (
+        tmp_path / "home" / "feedback" / student / "averages" for student in ("chen", "dara")
+    )
+    assert "| 02 The median | excused |" in (chen / "averages.md").read_text()
+    assert '<span class="points">excused</span>' in (chen / "averages.html").read_text()
+    text = (dara / "averages.md").read_text()
+    assert text.startswith("## Averages: excused\n")
+    assert text.count(" | excused |") == 2
+    groups = csv.DictReader(io.StringIO(exported(run_course, "csv")))
+    assert not any(row["group"] for row in groups if row["student"] == "dara")
+
+
 def test_who_is_on_the_roster_may_have_handed_in_nothing(run_course: Run, here: Path) -> None:
     (here / "overrides.yaml").write_text(
         "- {student: zoe, exercise: median, score: 5, comment: on paper}\n"

@@ -29,6 +29,7 @@ from manyheads.platforms.nbgrader_gradebook import (
     open_gradebook,
     read_gradebook,
 )
+from manyheads.report.class_summary import not_graded
 from manyheads.result import Adjustment, Diagnosed, ExerciseResult, HandedIn, Result
 from tests import make
 
@@ -277,6 +278,9 @@ def test_what_is_not_graded_waits_for_a_human(
     write(tiny, url, result("ada", None))
     (read,) = read_gradebook(tiny, url)
     assert (read.score, read.max_score, read.not_graded) == (None, 4, ("running_mean",))
+    assert [*not_graded(read)] == [
+        "running_mean: nbgrader's gradebook has no score yet, and formgrader asks for one"
+    ]
     gradebook = book()
     grades = gradebook.find_submission_notebook(*NOTEBOOK, "ada").grades
     assert {(entry.auto_score, entry.needs_manual_grade) for entry in grades} == {(None, True)}

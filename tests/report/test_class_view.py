@@ -19,13 +19,14 @@ from manyheads.report.class_summary import (
     ClassView,
     Column,
     Named,
+    not_graded,
 )
 from manyheads.report.markdown import feedback_markdown, one_exercise, results_section
 from manyheads.report.pages import student_page, write_pages
 from manyheads.report.report_content import Labels
 from manyheads.report.score_exports import FORMATS
 from manyheads.report.terminal import class_exercises, class_table, exercise_report
-from manyheads.result import Diagnosed, ExerciseResult, Outcome, Result
+from manyheads.result import Adjustment, Diagnosed, ExerciseResult, Outcome, Result
 from manyheads.submission.roster_and_times import Roster, Student
 from manyheads.submission.source import LOAD_ERROR, UNTOUCHED
 from tests import make
@@ -76,6 +77,8 @@ LOST = make.exercise(
     score=None,
 )
 EXCUSED = RIGHT.model_copy(update={"score": 0.0, "excused": True})
+LATE = Adjustment(rule="late", words="1 day late, −10%", before=0, after=0)
+BY_HAND = Adjustment(rule="score", words="score set to 0", before=0, after=0)
 UNREAD = LOST.model_copy(update={"not_readable": ("work.rar",)})
 
 
@@ -256,6 +259,8 @@ def test_the_class_is_listed_by_name_with_scores_and_first_misconceptions() -> N
         (exercise("a", outcome="crashed"), "0!"),
         (exercise("a", outcome="timeout"), "0∞"),
         (exercise("a", outcome="missing"), "–"),
+        (exercise("a", outcome="missing", adjustments=(LATE,)), "–"),
+        (exercise("a", outcome="missing", adjustments=(BY_HAND,)), "0"),
         (FAILED, "0"),
         (exercise("a", outcome="error"), "0"),
         (LOST, "?"),
@@ -401,6 +406,14 @@ def test_a_result_with_such_an_exercise_has_no_total() -> None:
         "one that is excused counts for nothing"
     )
     assert [one_exercise(ADA, id_).score for id_ in ("dance", "mask")] == [2, None]
+
+
+def test_exercises_of_one_reason_are_told_in_one_sentence() -> None:
+    reason = "the grader itself failed here"
+    assert [*not_graded(ADA)] == [f"mask: {reason}"]
+    assert [*not_graded(ungraded("ada", None, None))] == [f"every exercise: {reason}"]
+    three = make.result("ada", *(two_checks(id_, None) for id_ in "ab"), two_checks("c"))
+    assert [*not_graded(three)] == [f"a, b: {reason}"]
 
 
 @pytest.mark.parametrize("results", [[ADA, BEN], [ADA]], ids=["with others", "alone"])

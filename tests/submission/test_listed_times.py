@@ -11,7 +11,7 @@ from manyheads.course_fault import CourseFault
 from manyheads.submission import find_submissions
 from manyheads.submission.collect_downloads import Collected, collect
 from manyheads.submission.intake_journal import handed_in, read_memory
-from manyheads.submission.roster_and_times import read_times
+from manyheads.submission.roster_and_times import Roster, Student, read_times
 
 from .conftest import DANCE, FILE, zip_bytes
 
@@ -43,14 +43,18 @@ def with_zone(course: Course, zone: str | None) -> Course:
 def times(course: Course, tmp_path: Path) -> Times:
     """Collect one zip with these files, by lists with these texts: the time of each student."""
 
-    def run(files: list[str], *lists: str) -> tuple[Collected, dict[str, str]]:
+    def run(
+        files: list[str], *lists: str, roster: Roster | None = None
+    ) -> tuple[Collected, dict[str, str]]:
         (tmp_path / "hw.zip").write_bytes(zip_bytes(dict.fromkeys(files, DANCE)))
         paths = []
         for number, text in enumerate(lists):
             paths.append(tmp_path / f"list{number}.csv")
             paths[-1].write_text(text, encoding="utf-8-sig")
         out = tmp_path / "submitted"
-        collected = collect(course, [tmp_path / "hw.zip"], out, times=read_times(paths, course))
+        collected = collect(
+            course, [tmp_path / "hw.zip"], out, roster, times=read_times(paths, course)
+        )
         by_student = {}
         for submission, moment in handed_in(
             find_submissions(course, out)[0], read_memory(out)
@@ -100,7 +104,10 @@ def test_whoever_handed_in_has_a_time_or_is_named(times):
     worksheet = WORKSHEET + ROW.format(123, "Ada", ADA) + ROW.format(124, "Bela", "-")
     collected, by_student = times(of_moodle(("Ada", 123), ("Bela", 124), ("Chen", 9)), worksheet)
     assert list(by_student) == ["Ada_123"]
-    next_step = "Next: get the list from Moodle again, then the same command again"
+    next_step = (
+        "Next: get the list from Moodle again, then the same command again; for a group, with "
+        "--roster and a file that has its members in a column `group`"
+    )
     assert collected.no_time == [
         f"list0.csv has no time of {student}. {next_step}" for student in ("Bela_124", "Chen_9")
     ]
@@ -114,6 +121,52 @@ def test_with_blind_marking_the_number_alone_says_whose_time_it_is(times):
     assert times(of_moodle(("Participant", 123)), worksheet)[1] == {
         "Participant_123": "2026-11-20T09:11"
     }
+
+
+RED = Roster(
+    (
+        Student("ada", "Ada Lovelace", group="Red team", email="ada@example.org"),
+        Student("ben", "Ben Okri", group="Red team"),
+        Student("eve", "Eve Mallory"),
+    )
+)
+LATER = ADA.replace("10:11", "11:11")
+
+
+@pytest.mark.parametrize(
+    ("rows", "time"),
+    [
+        pytest.param([(11, "Okri, Ben", ADA)], "2026-11-20T09:11", id="a member by name"),
+        pytest.param([(11, "A. L.", ADA)], "2026-11-20T09:11", id="a member by address"),
+        pytest.param(
+            [(11, "A. L.", ADA), (12, "Ben Okri", LATER)], "2026-11-20T10:11", id="the later one"
+        ),
+        pytest.param([(7, "Eve Mallory", ADA)], None, id="a participant with the group's number"),
+        pytest.param([(7, "Ben Okri", ADA)], "2026-11-20T09:11", id="such a member"),
+        pytest.param(
+            [(11, "Ben Okri", ADA), (12, "Ben Okri", LATER)], None, id="of two of one name none"
+        ),
+    ],
+)
+def test_a_groups_time_is_its_members(times, rows, time):
+    """Moodle writes the group's number into a name, and participants' numbers into the list."""
+    worksheet = WORKSHEET
+    for number, name, written in rows:
+        row = ROW.format(number, name, written)
+        worksheet += row if name == "A. L." else row.replace("ada@", f"p{number}@")
+    files = of_moodle(("Red team", 7), ("Eve Mallory", 9))
+    worksheet += ROW.format(9, "Eve Mallory", ADA).replace("ada@", "eve@")
+    collected, by_student = times(files, worksheet, roster=RED)
+    assert by_student.pop("eve") == "2026-11-20T09:11"
+    assert by_student == (dict.fromkeys(("ada", "ben"), time) if time else {})
+    assert len(collected.no_time) == (time is None)
+
+
+def test_without_a_roster_a_groups_number_is_nobody_elses(times):
+    worksheet = WORKSHEET + ROW.format(7, "Eve Mallory", ADA) + ROW.format(9, "Ben Okri", ADA)
+    collected, by_student = times(of_moodle(("Red team", 7), ("Ben Okri", 9)), worksheet)
+    assert list(by_student) == ["Ben Okri_9"]
+    assert collected.no_time[0].startswith("list0.csv has no time of Red team_7. Next: ")
 
 
 def test_a_worksheet_of_another_assignment_is_told_once(times):
