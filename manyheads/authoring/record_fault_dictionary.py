@@ -51,7 +51,7 @@ from ..diagnosis.observed_reply import ObservedReply, summarise_copies
 from ..diagnosis.recording_file import key_of, save
 from ..judge.attempt_runner import ReplayCache
 from ..judge.run_hidden_checks import Catalogue
-from ..student.example_calls import examples, weights_by_call
+from ..student.choose_example_calls import examples, weights_by_call
 from ..student.trace import TABLES, TIMES
 from ..submission.source import code_digest
 from .choose_recorded_calls import (
