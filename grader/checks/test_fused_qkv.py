@@ -4,8 +4,8 @@ from functools import partial
 
 import torch
 
-from manyheads.box.worker.messages import Entries
 from manyheads.checks import (
+    Entries,
     Sizes,
     agrees,
     assert_finite,

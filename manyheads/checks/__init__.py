@@ -4,7 +4,7 @@ The other modules of this package define how calls are put to an implementation 
 are compared.
 """
 
-from ..box.worker.messages import StandIn
+from ..box.worker.messages import Entries, StandIn
 from .asserts import (
     HALF_PRECISION,
     CheckFailed,
@@ -33,6 +33,7 @@ __all__ = [
     "HALF_PRECISION",
     "CheckFailed",
     "Condition",
+    "Entries",
     "Evidence",
     "ImplementationModule",
     "Layer",

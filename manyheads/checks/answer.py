@@ -142,6 +142,9 @@ class Answer:
     def module(self) -> ModuleFacts:
         """The facts of the first module that the call built.
 
+        `answer.module.parameters` and `.buffers` give each name its tensor's shape;
+        `.parameters["weight"].shape` is one. `.training` and `.changed` are True or False.
+
         Raises CheckFailed if the call built none.
         """
         if not self.reply.modules:
