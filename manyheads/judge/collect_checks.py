@@ -153,7 +153,7 @@ def collect_checks(files: Sequence[Path], device: str = "cpu") -> dict[Path, lis
     if collector.problem or status not in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
         problem = collector.problem or f"pytest ended with status {int(status)}"
         raise GraderFault(
-            f"the hidden checks cannot be run: {problem}. Next: mend it, then the same command again"
+            f"the hidden checks cannot be run: {problem}. Next: mend it, then run the same command"
         )
     return {file: collector.found.get(file, []) for file in files}
 

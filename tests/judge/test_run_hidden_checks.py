@@ -228,7 +228,7 @@ def test_what_is_no_check_is_refused_in_one_sentence(tmp_path, text, says):
     (folder / "test_f.py").write_text(f"{HEAD}\n{text}\n")
     with pytest.raises(GraderFault, match=re.escape(says)) as caught:
         HiddenChecks([folder / "test_f.py"])
-    assert "Next: mend it, then the same command again" in str(caught.value)
+    assert "Next: mend it, then run the same command" in str(caught.value)
 
 
 def test_checks_import_what_stands_beside_them_in_their_own_course(tmp_path):
