@@ -42,6 +42,7 @@ LARGE = Sizes(
     block=lambda s, draw: s.T + draw.integer(1, 3),
     of_qkv=lambda s, _: 3 * s.C,
 )
+WATCHED = "while its operations are watched it gives another answer than otherwise"
 DROP = 0.25  # the dropout rate
 COPIES = 192
 
@@ -343,5 +344,4 @@ def expect_written_out(module, x, cotangent, fused, name="it"):
     expect(operations.made, f"nothing of what {name} does can be seen", "delegated")
     plain = module(x)
     if answer.raised is None and plain.raised is None:
-        evidence = "while its operations are watched it gives another answer than otherwise"
-        expect(agrees(answer.output, plain.output), evidence)
+        expect(agrees(answer.output, plain.output), WATCHED)

@@ -289,7 +289,7 @@ def expect_largest(attempt, build, x, answer, differences):
         build: makes its module with further options.
         x: the input.
         answer: the answer of max_path_difference in training mode.
-        differences: the output of flash=True minus that of flash=False.
+        differences: the output of flash=True minus the one of flash=False.
     """
     worst = float(differences.abs().max())
 
