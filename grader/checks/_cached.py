@@ -92,9 +92,14 @@ def answers_to(module, chunks):
 
 
 def differs(a, b):
-    return (
-        a.nan_to_num(nan=1e30) - b.nan_to_num(nan=1e30)
-    ).abs() > 1e-6 * a.nan_to_num().abs().max()
+    """Return for each number of two outputs whether it differs. A NaN equals a NaN."""
+    largest = a.nan_to_num().abs().max()
+    return (a.nan_to_num(nan=1e30) - b.nan_to_num(nan=1e30)).abs() > 1e-6 * largest
+
+
+def outputs_differ(answer, another):
+    """Return whether y of two answers differs."""
+    return bool(differs(answer["y"].output, another["y"].output).any())
 
 
 def keeps_in_default(module, x):
@@ -107,9 +112,9 @@ def keeps_in_default(module, x):
     left_out, explicit, again = module(x), module(x, None), module(x, None)
     if explicit.raised:
         return refuses(left_out) and not refuses(explicit)
-    if again.raised or differs(explicit["y"].output, again["y"].output).any():
+    if again.raised or outputs_differ(explicit, again):
         return False
-    return bool(left_out.raised) or bool(differs(left_out["y"].output, explicit["y"].output).any())
+    return bool(left_out.raised) or outputs_differ(left_out, explicit)
 
 
 def hears_the_last(module, a, b):
@@ -125,9 +130,7 @@ def hears_the_last(module, a, b):
         calls(earlier, None)
         calls(b, None)
         answers.append(calls.ask()[-1])
-    return not any(answer.raised for answer in answers) and bool(
-        differs(*(answer["y"].output for answer in answers)).any()
-    )
+    return not any(answer.raised for answer in answers) and outputs_differ(*answers)
 
 
 def refuses(answer):
@@ -145,8 +148,4 @@ def forgets(module, s, draw):
     edited = prompt.clone()
     edited[:, 0] = draw(s.B, s.C)
     baseline, after = (answers_to(module, [chunk, token])[-1] for chunk in (prompt, edited))
-    return (
-        baseline.raised is None
-        and after.raised is None
-        and not differs(baseline["y"].output, after["y"].output).any()
-    )
+    return not (baseline.raised or after.raised or outputs_differ(baseline, after))

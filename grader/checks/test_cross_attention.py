@@ -166,10 +166,10 @@ def test_hears_all(attempt, draw):
         weights, (x, context, keep) = MODULE.weights_and_inputs(draw, s)
         for mask, how in ((keep, "with"), (None, "without")):
             real = torch.ones_like(keep) if mask is None else mask
-            first = real.int().argmax(-1)
-            last = s.T_k - 1 - real.flip(-1).int().argmax(-1)
+            first_real = real.int().argmax(-1)
+            last_real = s.T_k - 1 - real.flip(-1).int().argmax(-1)
             baseline = output(attempt, s, weights, x, context, mask)
-            for index, ordinal in ((first, "first"), (last, "last")):
+            for index, ordinal in ((first_real, "first"), (last_real, "last")):
                 edited = context.clone()
                 edited[torch.arange(s.B), index] = draw(s.B, s.d_context)
                 after = layer(attempt, s, weights)(x, edited, mask).output

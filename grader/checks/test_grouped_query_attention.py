@@ -152,12 +152,12 @@ def test_groups(attempt, draw, sizes, weights, x):
         after = layer(attempt, s, {**weights, "kv.weight": edited})(x)
         channels = changed_positions(baseline, after, axes=2, tolerance=1e-5)
         heads = sorted({c // s.hd for c in channels})
-        first, last = h * group, (h + 1) * group - 1
+        expected = [*range(h * group, (h + 1) * group)]
         evidence = (
             f"another head {h} of keys and values moves the query heads {heads}; with {s.nkv} for"
-            f" {s.nh} heads it should move {first}…{last} (proj passes everything on)"
+            f" {s.nh} heads it should move {expected[0]}…{expected[-1]} (proj passes everything on)"
         )
-        expect(heads == [*range(first, last + 1)], evidence)
+        expect(heads == expected, evidence)
 
 
 @check(
@@ -201,8 +201,8 @@ def test_values(attempt, reference, draw):
     ordinary, low = MODULE.weights_and_inputs(draw, s, 1.5), MODULE.low_scores(draw, s)
     cases = [(s, *ordinary, ""), (s, *low, "with low scores, the output")]
     large_label = f"with {large.nkv} for {large.nh} heads and {large.T} tokens, the output"
-    others = [(n, f"with {n.T} tokens, the output") for n in tied]
-    for n, label in (*others, (large, large_label)):
+    more_cases = [(n, f"with {n.T} tokens, the output") for n in tied]
+    for n, label in (*more_cases, (large, large_label)):
         cases.append((n, *MODULE.weights_and_inputs(draw, n, 1.5), label))
     for case in cases:
         MODULE.assert_matches(attempt, reference, *case)

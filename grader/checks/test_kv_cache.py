@@ -90,8 +90,8 @@ def test_causal(attempt, draw, sizes, weights):
         baseline, after = (outputs(several, chunks) for several in (answers, answers_to_edited))
         changes = differs(baseline[n], after[n]).amax((0, 2))
         edit = f"a change of the tokens from {t} on, in chunk {n + 1},"
-        first = int(changes.nonzero()[:1].sum())
-        expect(not changes[:t].any(), f"{edit} reaches the token {first} of it")
+        earliest = int(changes.nonzero()[:1].sum())
+        expect(not changes[:t].any(), f"{edit} reaches the token {earliest} of it")
         expect(changes[t:].all(), f"{edit} does not reach all of these")
 
 
@@ -203,15 +203,15 @@ def test_two_beams(attempt, reference, draw, sizes, weights):
     """leaves a cache as it was, so that it can be continued twice"""
     # All chunks together fit into the block. So no call is refused, even if a cache wrongly holds
     # every chunk.
-    prompt, one, two, last_chunk = drawn_chunks(draw, sizes, 4, 3, 2, 1)
+    prompt, beam, second_beam, last_chunk = drawn_chunks(draw, sizes, 4, 3, 2, 1)
 
     def answers(implementation):
         calls = layer(implementation, sizes, weights).sequence()
         past = calls(prompt)["cache"]
-        first_cache, second_cache = calls(one, past)["cache"], calls(two, past)["cache"]
+        first_cache, second_cache = calls(beam, past)["cache"], calls(second_beam, past)["cache"]
         calls(last_chunk, first_cache)
-        calls(one, second_cache)
-        calls(one, past)
+        calls(beam, second_cache)
+        calls(beam, past)
         return calls.ask()
 
     expect_outputs(answers(attempt), answers(reference), "where caches are continued twice")
