@@ -26,7 +26,6 @@ OUT_OF_ORDER = (
 )
 PARTS = ("v", "q", "k", "qk", "qv", "kv")
 
-# The right way, and what replaces it.
 TRANSPOSED = "v).transpose(1, 2)"
 MERGED_STRAIGHT = {TRANSPOSED: "v)"}
 

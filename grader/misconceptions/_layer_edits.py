@@ -5,21 +5,22 @@ of each layer the text that makes it, and the text of its argument.
 """
 
 
-def layer_edit(layers, letters, made="", called=""):
+def layer_edit(layers, letters, definition="", call=""):
     """Return an edit of some layers. {0} stands for the name of a layer.
 
     Args:
         layers: the layers of the reference.
         letters: the layers to edit, from "qkvo".
-        made: a statement in place of the one that makes the layer; {1} is the text that makes it.
-        called: an expression in place of the layer's call; {1} is the argument.
+        definition: a statement in place of the one that makes the layer; {1} is the text that makes
+            it.
+        call: an expression in place of the layer's call; {1} is the argument.
     """
     changes = {}
     for letter, (name, (constructor, argument)) in zip("qkvo", layers.items(), strict=False):
-        if made and letter in letters:
-            changes[f"self.{name} = {constructor}"] = made.format(name, constructor)
-        if called and letter in letters:
-            changes[f"self.{name}({argument})"] = called.format(name, argument)
+        if definition and letter in letters:
+            changes[f"self.{name} = {constructor}"] = definition.format(name, constructor)
+        if call and letter in letters:
+            changes[f"self.{name}({argument})"] = call.format(name, argument)
     return changes
 
 

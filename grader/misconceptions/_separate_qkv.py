@@ -32,12 +32,12 @@ from ._steps import HIDE, added, at_first, each_softmax, each_with, fills, scale
 MADE = "nn.Linear(d_in, d_out, bias=qkv_bias)"
 # for each layer the text that makes it, and its argument
 LAYERS = dict.fromkeys(("W_query", "W_key", "W_value"), (MADE, "x"))
-SOME = ("qkv", "q", "k", "v", "qk", "qv", "kv")
+CHOICES = ("qkv", "q", "k", "v", "qk", "qv", "kv")
 
 
-def edits_of_layers(*way):
-    """Return edits of all three layers, and of each other choice of them."""
-    return [layer_edit(LAYERS, letters, *way) for letters in SOME]
+def edits_of_layers(*texts):
+    """Return edits of all three layers, of each alone, and of each two."""
+    return [layer_edit(LAYERS, letters, *texts) for letters in CHOICES]
 
 
 def new_mask(size):
@@ -52,8 +52,10 @@ def renamed(*new_names, layers=LAYERS):
 
 def not_registered(layers=LAYERS):
     """Return mutants that do not keep all layers as modules, or make them in each call."""
-    ways = (IN_A_LIST, AS_TENSOR, AS_PLAIN_ATTRIBUTE, IN_FORWARD, ANEW)
-    return mutants("params_not_registered", *(layer_edit(layers, "qkvo", *way) for way in ways))
+    texts_of_ways = (IN_A_LIST, AS_TENSOR, AS_PLAIN_ATTRIBUTE, IN_FORWARD, ANEW)
+    return mutants(
+        "params_not_registered", *(layer_edit(layers, "qkvo", *texts) for texts in texts_of_ways)
+    )
 
 
 def attention_mutants(several=False):
@@ -218,10 +220,13 @@ def more_layers(**layers):
         layers: for each name, the text that makes the layer, and the text that applies it to the
             output.
     """
-    last = f"self.W_value = {MADE}"
+    values_layer = f"self.W_value = {MADE}"
     return [
-        Mutant("params_extra", {last: f"{last}\n        self.{name} = {made}", "{OUT}": applied})
-        for name, (made, applied) in layers.items()
+        Mutant(
+            "params_extra",
+            {values_layer: f"{values_layer}\n        self.{name} = {text}", "{OUT}": applied},
+        )
+        for name, (text, applied) in layers.items()
     ]
 
 

@@ -121,7 +121,7 @@ def added(*numbers):
 
 def each_with(edits, *more_changes):
     """Return each of the first edits together with each of the others."""
-    return [edit | more for edit in edits for more in more_changes]
+    return [edit | changes for edit in edits for changes in more_changes]
 
 
 def each_softmax(softmax_texts, *more_changes):
@@ -139,7 +139,7 @@ FAMILIES = (
 
 
 def families(listed, **texts):
-    """Return parametric mutants of a reference, whose {number} can have any value."""
+    """Return parametric mutants of a reference. {number} can have any value."""
 
     def with_number(mutant, number):
         return of_reference([mutant], number=number, **texts)[0]

@@ -1,182 +1,22 @@
 """The wrong ways to let one sequence ask another, and to hide its padding."""
 
-from types import SimpleNamespace
-
-import torch
-import torch.nn.functional as F
-from torch import nn
-
 from manyheads.checks import Mutant
 
+from . import _head_edits as heads
 from . import _module_edits as edits
-from ._attention import MERGES, SOURCES, SPLITS
-from ._attention_module import CUTS_OF_GRADIENT, Attention
-from ._attention_mutants import ATTENTION_FAMILIES, AXES, CONSTANTS, OUT_OF_ORDER, WEAK, Runs, added
-from ._layers import module
-from ._masking import INF, lower
+from . import _steps as step
+from ._layer_edits import ANEW, AS_STORED, DETACHED, layer_edit, renamed_layers
 from ._mutants import (
     KEYS_NOT_TRANSPOSED,
-    LOW_FILLS,
-    OF_HEADS,
     SCORES_WRONG_SOURCE,
     SUPER_INIT_MISSING,
     insert_before,
     mutants,
     values_transposed,
-    variants,
 )
-from ._scaling import PRECEDENCE, scales
+from ._steps import HIDE, added, at_first, each_softmax, each_with, fills, scales, softmaxes
 
-# the scores that are seen, from keep (B, T_k) and the scores (B, nh, T_q, T_k)
-SEEN = {
-    "keys": lambda keep, a: keep[:, None, None, :],
-    "queries": lambda keep, a: keep[:, None, :, None],
-    # The two lengths are made the same by cutting, or by padding with visible or hidden tokens.
-    "queries_cut": lambda keep, a: cut_or_padded(keep, a, True),
-    "queries_cut_hidden": lambda keep, a: cut_or_padded(keep, a, False),
-    "both": lambda keep, a: keep[:, None, :, None] & keep[:, None, None, :],
-    "either": lambda keep, a: keep[:, None, :, None] | keep[:, None, None, :],
-    "as_it_is": lambda keep, a: keep,
-    "one_axis": lambda keep, a: keep[:, None, :],
-    "one_axis_behind": lambda keep, a: keep[:, :, None],
-    "causal": lambda keep, a: square(a) & keep[:, None, None, :],
-    "causal_from_the_end": lambda keep, a: (
-        square(a, a.shape[-1] - a.shape[-2]) & keep[:, None, None, :]
-    ),
-    "causal_alone": lambda keep, a: square(a),
-    "causal_of_queries": lambda keep, a: lower(a.shape[-2], a.device),
-    # Heads folded into the batch, and keep repeated in the other order.
-    "batch_innermost": (
-        lambda keep, a: keep.repeat(a.shape[1], 1).view(len(keep), a.shape[1], 1, -1)
-    ),
-    "batch_outermost": lambda keep, a: (
-        keep.repeat_interleave(a.shape[1], 0).view(a.shape[1], len(keep), 1, -1).transpose(0, 1)
-    ),
-    "first_head": lambda keep, a: (
-        keep[:, None, None, :] | (torch.arange(a.shape[1], device=a.device) > 0)[:, None, None]
-    ),
-}
-# these act without a keep, too
-ALWAYS = ("causal", "causal_alone", "causal_from_the_end", "causal_of_queries")
-
-
-def square(a, diagonal=0):
-    return torch.ones(a.shape[-2:], dtype=torch.bool, device=a.device).tril(diagonal)
-
-
-def cut_or_padded(keep, a, fill):
-    T = a.shape[-2]
-    return F.pad(keep[:, :T], (0, max(0, T - keep.shape[1])), value=fill)[:, None, :, None]
-
-
-# the sides from which queries, keys and values come
-SIDES = {
-    "apart": lambda x, context: (x, context, context),
-    "keys_from_x": lambda x, context: (x, x, context),
-    "values_from_x": lambda x, context: (x, context, x),
-    "both_from_x": lambda x, context: (x, x, x),
-    "swapped": lambda x, context: (context, x, x),
-    "queries_from_context": lambda x, context: (context, context, context),
-    "joined": lambda x, context: (x, *[torch.cat([x, context], dim=1)] * 2),
-}
-LAYERS = {"q": "W_query", "k": "W_key", "v": "W_value", "o": "out_proj"}
-RIGHT = {
-    "sides": "apart",
-    "source": "own",
-    "seen": "keys",
-    "mask": "causal",
-    "softmax": "keys",
-    "softmax_of": "queries_by_keys",
-    "scale": "sqrt_hd",
-    "scaled": "scores",
-    "scores": "no",
-    "split": "heads",
-    "split_of": "qkv",
-    "merge": "heads",
-    "lengths": "own",
-    "attend_over": "tokens",
-    "layers": "qkv",
-    "transposed": "",
-    "proj": "linear",
-    "cut_gradient": (),
-    "fixed": None,
-    "mix": "matmul",
-    "holder_in_use": "keep",
-    "of_query": False,  # the widths of the layers for keys and values
-}
-
-
-class Cross(Attention):
-    """The module, right except for its knobs."""
-
-    def __init__(self, d_query, d_context, d_out, num_heads):
-        nn.Module.__init__(self)
-        if d_out % num_heads:
-            raise ValueError(
-                f"d_out = {d_out} cannot be cut into num_heads = {num_heads} equal heads"
-            )
-        self.num_heads, self.d_out, self.drop = num_heads, d_out, nn.Identity()
-        d_context = d_query if self.knobs.of_query else d_context
-        for letter, n_in in zip("qkvo", (d_query, d_context, d_context, d_out), strict=True):
-            setattr(self, LAYERS[letter], nn.Linear(n_in, d_out, bias=letter == "o"))
-
-    def project(self, name, t, transposed=False):
-        layer = getattr(self, name)
-        weight = self.cut("W", layer.weight, self.knobs)
-        z = t @ weight if transposed else F.linear(t, weight)
-        return z if layer.bias is None else z + layer.bias
-
-    def forward(self, x, context, keep=None):
-        k = self.knobs
-        s = SimpleNamespace(
-            B=len(x), T=x.shape[1], T_k=context.shape[1], nh=self.num_heads, C=self.d_out, keep=keep
-        )
-        s.d_query, s.d_context, s.hd = x.shape[-1], context.shape[-1], self.d_out // self.num_heads
-        vars(s).update(k.fixed or {})
-        s.block = s.T_k
-        sides = dict(zip("qkv", SIDES[k.sides](self.cut("x", x, k), context), strict=True))
-        layers = zip("qkv", k.layers, strict=True)
-        projections = {
-            c: self.project(LAYERS[layer], sides[c], c in k.transposed) for c, layer in layers
-        }
-        y = self.joined(
-            *SOURCES[k.source](*(self.split(c, projections[c], s) for c in "qkv"), x), s, k
-        )
-        s.T = s.T_k if k.lengths == "answer" else y.shape[2]
-        y = self.cut("y", MERGES[k.merge](y, s), k)
-        for _ in range({"missing": 0, "twice": 2}.get(k.proj, 1)):
-            y = self.project("out_proj", y, transposed=k.proj == "untransposed")
-        return self.cut("out", y, k)
-
-    def split(self, c, t, s):
-        k, T = self.knobs, (s.T if c == "q" else s.T_k)
-        if k.lengths == ("keys" if c in "kv" else "queries"):
-            T = s.T_k if c == "q" else s.T
-        elif k.sides != "apart" and k.fixed is None:
-            T = t.shape[1]
-        split = k.split if c in k.split_of else "heads"
-        return SPLITS[split](t, SimpleNamespace(**{**vars(s), "T": T}))
-
-    def mask_for(self, scores, holder, s):
-        pattern, keep = self.knobs.seen, s.keep
-        if keep is None and pattern in ALWAYS:
-            keep = torch.ones_like(scores[:, 0, 0], dtype=torch.bool)
-        return None if keep is None else SEEN[pattern](keep, scores)
-
-
-def make(**knobs):
-    """Return the exercise's names, with these faults."""
-    return module("CrossAttention", Cross, RIGHT, knobs)
-
-
-SOME = ("q", "k", "v", "qk", "qv", "kv", "qkv")
-EVERY, OTHER_BIASES = (
-    " ".join(LAYERS.values()),
-    ("o", "qkv", "kv", "q", "qkvo", "k", "v", "qk", "qv"),
-)
-ON_QUERIES = ("queries", "both", "either", "queries_cut", "queries_cut_hidden")
-
-# Edits of the reference: (id, text, its replacement).
+# Texts of the reference.
 QK, SOFTMAX = "q @ k.transpose(-2, -1)", "scores.softmax(dim=-1)"
 JOINED = "y.reshape(B, T_q, self.num_heads * self.head_dim)"
 KEEP = "keep[:, None, None, :]"  # (B, 1, 1, T_k)
@@ -186,128 +26,334 @@ OUT, SIZES, UNDIVIDED = (
     "B, T_q, _ = x.shape",
     "if d_out % num_heads != 0:",
 )
+PROJ = "self.out_proj = nn.Linear(d_out, d_out)"
+STEPS = {
+    "SIZES": SIZES,
+    "SCALE": "/ math.sqrt(self.head_dim)",
+    "MASKING": "if keep is not None:",
+    "HIDDEN": f"~{KEEP}",
+    "FILL": "-math.inf",
+    "SOFTMAX": SOFTMAX,
+    "OUT": OUT,
+    "VISIBLE": KEEP,
+    "hd": "self.head_dim",
+    "nh": "self.num_heads",
+    "C": "(self.num_heads * self.head_dim)",
+}
+CONTEXT_LAYER = ("nn.Linear(d_context, d_out, bias=False)", "context")
+LAYERS = {
+    "W_query": ("nn.Linear(d_query, d_out, bias=False)", "x"),
+    "W_key": CONTEXT_LAYER,
+    "W_value": CONTEXT_LAYER,
+    "out_proj": ("nn.Linear(d_out, d_out)", JOINED),
+}
 ONE_HEAD = (
     "y[:, :, h] @ self.out_proj.weight[:, h * self.head_dim : (h + 1) * self.head_dim].T +"
     " self.out_proj.bias"
 )
 
+WIDTHS = {
+    "self.W_key = nn.Linear(d_context": "self.W_key = nn.Linear(d_query",
+    "self.W_value = nn.Linear(d_context": "self.W_value = nn.Linear(d_query",
+}
+NUMBER = "self.num_heads = num_heads"
+AVERAGED = [{heads.TRANSPOSED: f"v).{mean}", JOINED: "y"} for mean in heads.AVERAGED]
+PADDED = {JOINED: "nn.functional.pad(y, (0, (self.num_heads - 1) * self.head_dim))"}
+FROM_BATCH = heads.TO_HEADS.format(T="T_q")
+CHOICES = ("q", "k", "v", "qk", "qv", "kv", "qkv")
+BIAS_FLIPPED = (
+    "self.{0} = {1}\n        no_bias = self.{0}.bias is None\n"
+    "        self.{0}.bias = nn.Parameter(torch.zeros(d_out)) if no_bias else None"
+)
+CHOICES_OF_BIASES = ("o", "qkv", "kv", "q", "qkvo", "k", "v", "qk", "qv")
 
-def with_underscores(layers):
-    """Return these layers with their names followed by an underscore."""
-    return {name: f"{name}_" for name in layers.split()}
+# Wrong visible keys, in place of KEEP. The two lengths are made the same by cutting, or by padding
+# with visible or hidden tokens.
+QUERIES = "keep[:, None, :, None]"
+CUT = "nn.functional.pad(keep[:, :T_q], (0, max(0, T_q - T_k)), value={})[:, None, :, None]"
+ON_QUERIES = (
+    QUERIES,
+    f"({QUERIES} & {KEEP})",
+    f"({QUERIES} | {KEEP})",
+    CUT.format(True),
+    CUT.format(False),
+)
+PAST = "torch.ones({0}, {1}, dtype=torch.bool, device=x.device).tril({2})".format
+CAUSAL, FROM_THE_END = (f"({PAST('T_q', 'T_k', end)} & {KEEP})" for end in ("0", "T_k - T_q"))
+# A causal mask acts without keep, too.
+KEEP_ALL = insert_before(
+    "{MASKING}",
+    "if keep is None:\n            keep = torch.ones_like(context[..., 0], dtype=torch.bool)",
+)
+# Heads folded into the batch, and keep repeated in the other order.
+BATCH_INNERMOST = "keep.repeat(self.num_heads, 1).view(B, self.num_heads, 1, -1)"
+BATCH_OUTERMOST = (
+    "keep.repeat_interleave(self.num_heads, 0).view(self.num_heads, B, 1, -1).transpose(0, 1)"
+)
+FIRST_HEAD = f"({KEEP} | (torch.arange(self.num_heads, device=x.device) > 0)[:, None, None])"
+WEAK = (-10.0, -1.0, -5.0, -8.0, -9.0, -12.0, -13.0, -14.0, -15.0, -16.0, -20.0, -40.0)
+ADDED_WEAK = added(-10.0, -5.0)  # −1 added is a mask of ones: mask_added
+CONSTANTS = (0.125, 0.5, 0.25, 8.0, 64.0, "1 / 64", "1 / 3", "3**-0.5", "768**-0.5", "1 / 768")
 
 
-MUTANTS = (
-    Mutant("mask_missing", variant={"mask": "missing"}),
-    Mutant("keep_inverted", variant={"mask": "inverted"}),
-    *variants("keep_on_queries", seen=ON_QUERIES),
-    *scales("sqrt_c", "missing"),
-    *variants("context_ignored", sides=("both_from_x", "keys_from_x", "values_from_x")),
-    Mutant("wrong_view", variant={"split": "straight"}),
-    Mutant("wrong_view_both", variant={"split": "straight", "merge": "straight"}),
-    Mutant("merge_no_transpose", variant={"merge": "straight"}),
-    Mutant("scale_no_sqrt", variant={"scale": "hd"}),
-    Mutant("scale_twice", variant={"scale": "hd", "scaled": "scores+scores"}),
-    *variants("scores_ignored", scale=0.0, cut_gradient=(..., ("scores",))),
-    Mutant("softmax_query_axis", variant={"softmax": "queries"}),
-    Mutant("product_turned", variant={"softmax_of": "keys_by_queries"}),
-    Mutant("mask_after_softmax", variant={"mask": "after_softmax"}),
-    Mutant("mask_zero_fill", variant={"mask": 0.0}),
-    Mutant("mask_zero_fill", variant={"mask": "zero_twice"}),  # the context itself set to 0
-    Mutant("proj_missing", variant={"proj": "missing"}),
-    *variants("size_wrong_axis", lengths=("keys", "queries", "answer")),
-    *variants("layer_widths", of_query=True, sides=("apart", "both_from_x")),
-    Mutant("view_not_contiguous", variant={"merge": "view"}),
+def visible(*texts):
+    """Return edits by which other keys may be seen."""
+    return [{KEEP: text} for text in texts]
+
+
+def late(fill):
+    """Return an edit that masks after the softmax."""
+    line = f"weights = weights.masked_fill(~{KEEP}, {fill})"
+    return {HIDE: ""} | insert_before("y = (", f"{{MASKING}}\n            {line}")
+
+
+def split(text, roles="qkv"):
+    """Return an edit that splits these of q, k and v in another way, as in `_head_edits`."""
+    edit = {}
+    for role, (name, (_, argument)) in zip("qkv", LAYERS.items(), strict=False):
+        sizes = {"t": f"self.{name}({argument})", "T": "T_q" if role == "q" else "T_k"}
+        if role in roles:
+            edit[heads.HEADS.format(**sizes) + ".transpose(1, 2)"] = text.format(**sizes)
+    return edit
+
+
+def in_order(letters):
+    """Return an edit in which q, k and v come from these layers."""
+    edit, names = {}, dict(zip("qkv", LAYERS, strict=False))
+    for role, letter in zip("qkv", letters, strict=True):
+        if role != letter:
+            edit[f"{role} = self.{names[role]}("] = f"{role} = self.{names[letter]}("
+    return edit
+
+
+def buffered(*names):
+    """Return an edit that makes the weights of these layers buffers."""
+    lines = (
+        f"{PROJ}\n        for layer in [{', '.join(names)}]:\n"
+        "            weight = torch.randn_like(layer._parameters.pop('weight').data)\n"
+        "            weight = weight / layer.in_features**0.5\n"
+        "            layer.register_buffer('weight', weight, persistent=False)\n"
+        "            layer.bias = None"
+    )
+    return {PROJ: lines}
+
+
+WRONG = (
+    Mutant("mask_missing", step.NO_MASK),
+    Mutant("keep_inverted", step.MASK_INVERTED),
+    *mutants("keep_on_queries", *visible(*ON_QUERIES)),
+    *scales("scale_sqrt_c", "/ math.sqrt({C})"),
+    *scales("scale_missing", ""),
+    *at_first("context_ignored", "context = x"),
+    *mutants(
+        "context_ignored",
+        {"self.W_key(context).view(B, T_k": "self.W_key(x).view(B, T_q"},
+        {"self.W_value(context).view(B, T_k": "self.W_value(x).view(B, T_q"},
+    ),
+    Mutant("wrong_view", split(heads.STRAIGHT)),
+    Mutant("wrong_view_both", split(heads.STRAIGHT) | heads.MERGED_STRAIGHT),
+    Mutant("merge_no_transpose", heads.MERGED_STRAIGHT),
+    *scales("scale_no_sqrt", "/ {hd}"),
+    *scales("scale_twice", "{SCALE} {SCALE}"),
+    *scales("scores_ignored", "* 0.0"),
+    Mutant("scores_ignored", {"{SCALE}": "* 0.0"} | step.SCORES_DETACHED),
+    *softmaxes("softmax_query_axis", step.OVER_QUERIES),
+    Mutant("product_turned", f"({QK}).mT", replacing=QK),
+    Mutant("mask_after_softmax", late(0.0)),
+    Mutant("mask_zero_fill", step.ZERO_FILL),
+    # the context itself set to 0
+    *at_first(
+        "mask_zero_fill",
+        "if keep is not None:\n"
+        "            context, keep = context.masked_fill(~keep[..., None], 0.0), None",
+    ),
+    Mutant("proj_missing", JOINED, replacing=OUT),
+    *mutants(
+        "size_wrong_axis",
+        {"T_k = context.shape[1]": "T_k = T_q"},
+        {SIZES: "B, T_q = len(x), context.shape[1]"},
+        {"y.reshape(B, T_q,": "y.reshape(B, T_k,"},
+    ),
+    *mutants("layer_widths", WIDTHS, WIDTHS | insert_before(SIZES, "context = x")),
+    Mutant("view_not_contiguous", "y.view", replacing="y.reshape"),
     SUPER_INIT_MISSING,
-    *variants("keep_inverted", mask=(("inverted", -1e9), ("inverted", ("add", -1e9)))),
+    Mutant("keep_inverted", step.MASK_INVERTED | step.FINITE),
+    Mutant("keep_inverted", added(-1e9)[0] | step.MASK_INVERTED),
     # Fused code answers a row that is hidden whole with zeros, and takes keep as attn_mask or as
     # key_padding_mask.
-    Mutant("keep_inverted", variant={"mask": "inverted", "softmax": "as_numbers"}),
-    Mutant("mask_sdpa_inverted", variant={"mask": "inverted", "softmax": "as_numbers"}),
-    *variants("keep_on_queries", seen=ON_QUERIES, mask=(-1e9, 0.0, "after_softmax")),
-    *variants("keep_on_queries", seen=ON_QUERIES, mask="causal", softmax="as_numbers"),
-    *variants("size_wrong_axis", seen=("as_it_is", "one_axis", "one_axis_behind")),
-    *variants("causal_extra", seen=ALWAYS),
-    *variants("causal_extra", seen=("causal", "causal_from_the_end"), mask=-1e9),
-    *variants("causal_extra", seen=("causal", "causal_from_the_end"), softmax="as_numbers"),
-    *variants("heads_mix_batch", seen=("batch_innermost", "batch_outermost")),
-    Mutant("mask_missing", variant={"seen": "first_head"}),
-    *variants("sides_swapped", sides=("swapped", "queries_from_context")),
-    Mutant("context_ignored", variant={"sides": "joined"}),
+    Mutant("keep_inverted", step.MASK_INVERTED | step.AS_NUMBERS),
+    Mutant("mask_sdpa_inverted", step.MASK_INVERTED | step.AS_NUMBERS),
+    *mutants(
+        "keep_on_queries",
+        *(
+            hidden | edit
+            for edit in visible(*ON_QUERIES)
+            for hidden in (step.FINITE, step.ZERO_FILL, late(0.0))
+        ),
+    ),
+    *mutants("keep_on_queries", *each_with(visible(*ON_QUERIES), step.AS_NUMBERS)),
+    *mutants("size_wrong_axis", *visible("keep", "keep[:, None, :]", "keep[:, :, None]")),
+    *mutants(
+        "causal_extra",
+        *each_with(
+            visible(CAUSAL, PAST("T_q", "T_k", 0), FROM_THE_END, PAST("T_q", "T_q", 0)), KEEP_ALL
+        ),
+        *each_with(visible(CAUSAL, FROM_THE_END), KEEP_ALL | step.FINITE),
+        *each_with(visible(CAUSAL, FROM_THE_END), KEEP_ALL | step.AS_NUMBERS),
+    ),
+    *mutants("heads_mix_batch", *visible(BATCH_INNERMOST, BATCH_OUTERMOST)),
+    *mutants("mask_missing", *visible(FIRST_HEAD)),
+    *at_first("sides_swapped", "x, context = context, x", "x = context"),
+    *at_first("context_ignored", "context = torch.cat([x, context], dim=1)"),
     Mutant("interface", "if ~keep is not None:", replacing="if keep is not None:"),
-    *scales(
-        "times_sqrt_hd",
-        "times_hd",
-        "times_c",
-        *PRECEDENCE,
-        "sqrt_heads",
-        "heads",
-        "sqrt_tokens",
-        "sqrt_keys",
-        "tokens",
+    *scales("scale_multiplied", "* math.sqrt({hd})", "* {hd}", "* {C}"),
+    *scales("scale_precedence", *step.PRECEDENCE),
+    *scales("scale_sqrt_heads", "/ math.sqrt({nh})"),
+    *scales("scale_heads", "/ {nh}"),
+    *scales("scale_sqrt_tokens", "/ math.sqrt(T_q)", "/ math.sqrt(T_k)"),
+    *scales("scale_tokens", "/ T_q"),
+    *scales("scale_sqrt_c", "/ math.sqrt(x.shape[-1])", "/ math.sqrt(context.shape[-1])"),
+    *scales("scale_wrong_axis", "/ math.sqrt(B)", "/ math.sqrt(B * {nh})"),
+    *scales("scale_c", "/ {C}"),
+    *scales("scale_twice", "/ {hd}**1.5"),
+    *scales("scale_rounded", "/ math.floor(math.sqrt({hd}))", "/ math.ceil(math.sqrt({hd}))"),
+    *mutants("scale_rounded", *step.SCORES_ROUNDED),
+    *mutants("scale_after_softmax", {"{SCALE}": ""} | step.SCALED_WEIGHTS, step.SCALED_WEIGHTS),
+    *scales("scale_constant", *(f"* ({number})" for number in CONSTANTS)),
+    *mutants("softmax_wrong_axis", *each_softmax(step.AXES, {}, step.FINITE, step.NO_MASK)),
+    *mutants(
+        "softmax_query_axis",
+        *each_softmax((step.OVER_QUERIES, step.OVER_QUERIES_BY_HAND), step.FINITE, step.NO_MASK),
     ),
-    *scales(
-        "sqrt_d_query", "sqrt_d_context", "sqrt_batch", "sqrt_batch_and_heads", "c", "three_times"
+    *softmaxes("softmax_query_axis", "scores.softmax(dim=-2).nan_to_num()"),
+    *softmaxes(
+        "softmax_missing",
+        *("scores", step.ZERO_FILLED, step.SUM_ZERO_FILLED, step.NO_SOFTMAX[1]),
+        f"(e := {step.ZERO_FILLED}) / e.abs().sum(-1, keepdim=True)",
+        *("scores.exp()", step.NO_SOFTMAX[2]),
+        f"nn.functional.normalize({step.ZERO_FILLED}, dim=-1)",
+        f"{step.ZERO_FILLED} / scores.shape[-1]",
     ),
-    *scales("rounded_down", "rounded_up"),
-    *variants("scale_rounded", scores=("rounded_down", "rounded_down_without_gradient")),
-    *variants("scale_after_softmax", scaled=("weights", "scores+weights")),
-    *variants("scale_constant", scale=CONSTANTS),
-    *variants("softmax_wrong_axis", softmax=AXES, mask=("causal", -1e9, "missing")),
-    *variants("softmax_query_axis", softmax=("queries", "queries_by_hand"), mask=(-1e9, "missing")),
-    Mutant("softmax_query_axis", variant={"softmax": "queries_as_numbers"}),
-    *variants(
-        "softmax_missing", softmax=("missing", "missing_zero_filled", "sum_zero_filled", "sum")
+    *mutants(
+        "softmax_missing",
+        *each_softmax(step.NO_SOFTMAX, step.ZERO_FILL, step.FINITE, step.NO_MASK),
     ),
-    *variants("softmax_missing", softmax=("sum_of_sizes_zero_filled", "exp", "sigmoid")),
-    *variants("softmax_missing", softmax=("norm_zero_filled", "tokens_zero_filled")),
-    *variants(
-        "softmax_missing", softmax=("missing", "sum", "sigmoid"), mask=(0.0, -1e9, "missing")
+    *mutants("mask_weak_fill", *fills(*WEAK), *ADDED_WEAK, *step.LOW_FILLS, *step.OF_HEADS),
+    *mutants("mask_weak_fill", *each_with((*fills(*WEAK[:3]), *ADDED_WEAK), step.LATE_SCALE)),
+    *mutants("mask_plus_inf", *fills("math.inf")),
+    *mutants("mask_high_fill", *fills(1e9)),
+    *mutants("mask_nan", *step.NAN_PRODUCTS, {HIDE: step.NAN_FACTOR.replace("1.0", "0.0")}),
+    Mutant("mask_after_softmax", late(-1e9)),
+    *mutants("mask_added", *step.MASKS_ADDED, *each_with(step.MASKS_ADDED, step.LATE_SCALE)),
+    *mutants("wrong_view_values", *(split(heads.STRAIGHT, roles) for roles in heads.PARTS)),
+    *mutants("reshape_out_of_order", *map(split, heads.OUT_OF_ORDER)),
+    *mutants("merge_wrong_axes", *heads.permuted("0132", "0231", "0312", "0321")),
+    *mutants(
+        "heads_interleaved",
+        split(heads.INTERLEAVED),
+        split(heads.INTERLEAVED) | heads.LAST_AXES,
     ),
-    *variants("mask_weak_fill", mask=[*WEAK, *added(*WEAK[:3]), *LOW_FILLS, *OF_HEADS]),
-    *variants("mask_weak_fill", mask=[*WEAK[:3], *added(*WEAK[:3])], scaled="hidden"),
-    Mutant("mask_plus_inf", variant={"mask": INF}),
-    Mutant("mask_high_fill", variant={"mask": 1e9}),
-    *variants("mask_nan", mask=("nan_product", "nan_factor", "nan_zero_factor")),
-    Mutant("mask_after_softmax", variant={"mask": "after_softmax_low"}),
-    *variants("mask_added", scaled=(..., "hidden"), mask=("add_seen", "add_hidden")),
-    *variants("wrong_view_values", split="straight", split_of=("v", "q", "k", "qk", "qv", "kv")),
-    *variants("reshape_out_of_order", split=OUT_OF_ORDER),
-    *Runs.HEADS,
-    *variants("heads_and_width_swapped", split="sizes_swapped", scale=("sqrt_hd", "sqrt_heads")),
-    *variants("heads_missing_transpose", attend_over="heads", mask=(..., "missing")),
-    *variants("heads_mix_batch", merge=("axes_(1, 2, 0, 3)", "heads_from_batch", "batch_viewed")),
-    *variants("heads_mix_batch", split=("batch_after_heads", "batch_swapped")),
-    *variants("reshape_out_of_order", split="batch_and_tokens"),
-    *variants("qkv_order", layers=("qvk", "kqv", "vqk", "kvq", "vkq")),
-    *variants("values_wrong_source", source=("v_is_k", "v_is_q")),
+    *mutants("heads_one_width", *AVERAGED),
+    *mutants(
+        "heads_averaged",
+        *AVERAGED,
+        *heads.merges(*heads.AVERAGED_AGAIN),
+        *each_with(heads.merges(*heads.AVERAGED), PADDED),
+    ),
+    *mutants("heads_reversed", *heads.REVERSED),
+    *mutants(
+        "view_not_contiguous",
+        *each_with(
+            heads.merges("permute(0, 2, 3, 1)", "contiguous().transpose(1, 2)"),
+            {"y.reshape": "y.view"},
+        ),
+    ),
+    Mutant("proj_transposed", layer_edit(LAYERS, "o", "", AS_STORED)),
+    Mutant("proj_twice", f"self.out_proj({OUT})", replacing=OUT),
+    *mutants(
+        "heads_and_width_swapped",
+        split(heads.SIZES_SWAPPED),
+        split(heads.SIZES_SWAPPED) | {"{SCALE}": "/ math.sqrt({nh})"},
+    ),
+    Mutant("heads_missing_transpose", split(heads.HEADS) | heads.MERGED_STRAIGHT),
+    Mutant("heads_missing_transpose", split(heads.HEADS) | heads.MERGED_STRAIGHT | step.NO_MASK),
+    *mutants(
+        "heads_mix_batch",
+        *heads.permuted("1203"),
+        *heads.merges(f"transpose(0, 1){FROM_BATCH}.transpose(1, 2)"),
+        heads.BATCH_VIEWED,
+        split(heads.BATCH_AFTER_HEADS),
+        split(heads.BATCH_SWAPPED),
+    ),
+    Mutant("reshape_out_of_order", split(heads.BATCH_AND_TOKENS)),
+    *mutants("qkv_order", *map(in_order, ("qvk", "kqv", "vqk", "kvq", "vkq"))),
+    *mutants("values_wrong_source", "@ k", "@ q", replacing="@ v"),
     *SCORES_WRONG_SOURCE,
-    *variants("weight_not_transposed", transposed=SOME),
-    *variants(
-        "proj_bias",
-        biases=[" ".join(["flipped", *map(LAYERS.get, roles)]) for roles in OTHER_BIASES],
+    *mutants(
+        "weight_not_transposed",
+        *(layer_edit(LAYERS, letters, "", AS_STORED) for letters in CHOICES),
+    ),
+    *mutants(
+        "proj_bias", *(layer_edit(LAYERS, letters, BIAS_FLIPPED) for letters in CHOICES_OF_BIASES)
     ),
     *mutants(
         "dropout_extra",
         *({text: f"nn.functional.dropout({text}, 0.1, self.training)"} for text in (SOFTMAX, OUT)),
     ),
     Mutant("dropout_always_on", f"nn.functional.dropout({SOFTMAX}, 0.1)", replacing=SOFTMAX),
-    *variants("state_kept", kept=("last_keep", "context", "answers", "batch", "tokens")),
+    *at_first(
+        "state_kept",
+        "self.kept = getattr(self, 'kept', None) if keep is None else keep\n"
+        "        keep = self.kept\n"
+        "        if keep is not None and keep.shape != context.shape[:2]:\n"
+        "            keep = None",
+        "stored = vars(self).setdefault('context', context)\n"
+        "        context = stored if stored.shape == context.shape else context",
+    ),
+    Mutant("state_kept", step.ANSWERS_KEPT),
+    *at_first(
+        "state_kept",
+        "size = vars(self).setdefault('batch', len(x))\n"
+        "        x, context = x[:size], context[:size]\n"
+        "        keep = None if keep is None else keep[:size]",
+    ),
+    Mutant("state_kept", step.MOST_TOKENS_KEPT),
     *mutants(
-        "divisibility_unchecked", "if False:", "if d_query % num_heads != 0:", replacing=UNDIVIDED
+        "divisibility_unchecked",
+        "if False:",
+        "if d_query % num_heads != 0:",
+        replacing=UNDIVIDED,
     ),
     *edits.cast(SIZES),
     Mutant("hard_coded_dtype", f"{OUT}.float()", replacing=OUT),
-    *variants(
+    *mutants(
         "params_not_registered",
-        lost=(f"buffer {EVERY}", "buffer W_key", "buffer out_proj", f"anew {EVERY}"),
+        buffered("self.W_query", "self.W_key", "self.W_value", "self.out_proj"),
+        buffered("self.W_key"),
+        buffered("self.out_proj"),
+        layer_edit(LAYERS, "qkvo", *ANEW),
     ),
-    *variants(
+    *mutants(
         "params_extra",
-        renamed=[with_underscores(EVERY), with_underscores("out_proj")],
+        renamed_layers(LAYERS, "W_query_ W_key_ W_value_ out_proj_"),
+        renamed_layers(LAYERS, "W_query W_key W_value out_proj_"),
+        {PROJ: f"{PROJ}\n        self.temperature = nn.Parameter(torch.ones(1))"},
+        {PROJ: f"{PROJ}\n        self.norm = nn.LayerNorm(d_out)"},
     ),
-    *variants("params_extra", extra=("temperature", "norm")),
-    *variants("gradient_cut", cut_gradient=[cut for cut in CUTS_OF_GRADIENT if "proj" not in cut]),
+    *at_first("gradient_cut", "x = x.detach()"),
+    *mutants(
+        "gradient_cut",
+        layer_edit(
+            LAYERS, "qkvo", "", "nn.functional.linear({1}, self.{0}.weight.detach(), self.{0}.bias)"
+        ),
+        *step.PARTS_DETACHED,
+        step.SCORES_DETACHED,
+        {"weights @": "weights.detach() @"},
+        layer_edit(LAYERS, "o", "", DETACHED),
+        {OUT: f"{OUT}.detach()"},
+        step.PARTS_DETACHED[0] | step.PARTS_DETACHED[1],
+        step.PARTS_DETACHED[1] | step.PARTS_DETACHED[2],
+    ),
     Mutant("gradient_cut", insert_before(SIZES, "context = context.detach()")),
     *edits.written_into(
         "zero_()",
@@ -315,8 +361,14 @@ MUTANTS = (
         out=OUT,
         copies=[f"given, {x} = {x}, {x}.clone()" for x in ("x", "context")],
     ),
-    *variants(
-        "hard_coded_shape", fixed=[{"nh": 4}, {"nh": 8}, {"hd": 64}, {"B": 2}, {"T": 8}, {"T_k": 8}]
+    *mutants(
+        "hard_coded_shape",
+        {NUMBER: "self.num_heads = 4"},
+        {NUMBER: "self.num_heads = 8"},
+        {"self.head_dim = d_out // num_heads": "self.head_dim = 64"},
+        {SIZES: "B, T_q = 2, x.shape[1]"},
+        {SIZES: "B, T_q = len(x), 8"},
+        {"T_k = context.shape[1]": "T_k = 8"},
     ),
     *edits.on_a_device(SIZES, "self.W_query(x"),
     Mutant(
@@ -365,4 +417,5 @@ MUTANTS = (
     ),
 )
 
-FAMILIES = ATTENTION_FAMILIES[:3]
+MUTANTS = step.of_reference(WRONG, **STEPS)
+FAMILIES = step.families(step.FAMILIES[:3], **STEPS)

@@ -54,8 +54,8 @@ def split(text, roles="qkv"):
     """Return an edit that splits these of q, k and v in another way, as in `_head_edits`."""
     edit = {}
     for t in roles:
-        right = f"{t} = {heads.HEADS.format(t=t, T='T')}.transpose(1, 2)"
-        edit[right] = f"{t} = {text.format(t=t, T='T')}"
+        reference = f"{t} = {heads.HEADS.format(t=t, T='T')}.transpose(1, 2)"
+        edit[reference] = f"{t} = {text.format(t=t, T='T')}"
     return edit
 
 
@@ -158,7 +158,8 @@ WRONG = (
     *head.not_registered(LAYERS),
     *mutants(
         "params_not_registered",
-        *(layer_edit(LAYERS, "o", *way) for way in (ANEW, AS_PLAIN_ATTRIBUTE)),
+        layer_edit(LAYERS, "o", *ANEW),
+        layer_edit(LAYERS, "o", *AS_PLAIN_ATTRIBUTE),
         split(heads.FIRST_FOR_ALL),
     ),
     *head.Runs.SHARED,
