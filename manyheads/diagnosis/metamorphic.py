@@ -314,8 +314,8 @@ def survivors_differ(answers: Sequence[ReplyPair]) -> str:
     for extremes, actual_extremes in answers:
         if not _is_near(_surviving_share(extremes), _surviving_share(actual_extremes)):
             return (
-                "asked often in training, what dropout leaves of the answer is another part "
-                "of it than it should be"
+                "asked often in training, the numbers that dropout leaves have other sizes than "
+                "they should: is it applied to the tensor that the docstring names?"
             )
     return ""
 

@@ -58,7 +58,7 @@ def slip_behind_answer(definition: ast.stmt, evidence: str) -> str:
         if not sentence and "should have shape" in evidence:
             sentence = _append_in_inner_loop(nodes)
         if not sentence and "values differ" in evidence:
-            sentence = _start_below_zero(nodes)
+            sentence = _start_below_zero(nodes) or _no_shares(nodes)
         sentence = sentence or _unused_variable(nodes)
         if sentence:
             return sentence
@@ -247,4 +247,32 @@ def _start_below_zero(nodes: Sequence[ast.AST]) -> str:
                         f"Can `{text}` on line {node.lineno} be below 0? Such a start of a slice "
                         "is counted from the end"
                     )
+    return ""
+
+
+_BY_ITSELF = "turns each number into one between 0 and 1 by itself: a row of them need not sum to 1"
+_LOGARITHMS = "gives the logarithms of shares, and no logarithm of a share is above 0"
+# Functions in place of softmax. Without an exp, logarithms stay logarithms.
+_NOT_SHARES = {
+    "sigmoid": _BY_ITSELF,
+    "log_softmax": _LOGARITHMS,
+    "LogSoftmax": _LOGARITHMS,
+    "Sigmoid": _BY_ITSELF,
+}
+
+
+def _no_shares(nodes: Sequence[ast.AST]) -> str:
+    """Return which function gives no shares where softmax would; "" if none is called."""
+    calls = {_called_name(node): node for node in nodes if isinstance(node, ast.Call)}
+    for name, says in _NOT_SHARES.items():
+        if name in calls and not {"exp", "exp_"} & calls.keys():
+            return f"`{name}` on line {calls[name].lineno} {says}"
+    return ""
+
+
+def _called_name(call: ast.Call) -> str:
+    """Return the last part of a called name, such as "exp" of `x.exp()`; "" without a name."""
+    match call.func:
+        case ast.Name(name) | ast.Attribute(_, name):
+            return name
     return ""

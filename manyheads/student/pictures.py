@@ -205,8 +205,8 @@ def _heads_beside(
     elif len(expected) == total:
         words = f"the weights of {len(strayed)} of {total} heads are not as expected"
     else:
-        compared_heads = f"the first {len(expected)} of {total} heads"
-        words = f"the weights of {len(strayed)} among {compared_heads} are not as expected"
+        compared_heads = f"among the first {len(expected)} of {total} heads"
+        words = f"{compared_heads}, the weights of {len(strayed)} are not as expected"
     return replace(picture, words=words, panels=tuple(panels), differs=True)
 
 

@@ -154,6 +154,7 @@ def test_the_readme_names_every_command_of_a_student_and_answers_their_questions
         "**What of dropout, of masks and of refusals is judged?**" in readme
     )  # of the course's own grader/questions.md
     assert "An answer has 5 s and an exercise 20 s" in readme
+    assert "`course status` says how many points only grading can give" in readme
     without_attention = (whole / "README.md").read_text()
     assert "| `course plot 01` |" in without_attention
     assert not any(f"course {command}" in without_attention for command in ("train", "bench"))

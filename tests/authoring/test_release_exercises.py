@@ -9,6 +9,7 @@ import jupytext
 import pytest
 from torch import Tensor
 
+from manyheads.authoring.record_fault_dictionary import recorded_weights
 from manyheads.authoring.release_exercises import record, stray_files, texts_of, write_release
 from manyheads.course import CourseError, load_course
 from manyheads.course_fault import CourseFault
@@ -42,6 +43,16 @@ def test_what_the_repository_holds_is_what_this_processor_records(id_: str) -> N
         "then course release"
     )
     assert differences(stored, fresh) == [], says
+
+
+@pytest.mark.parametrize("id_", ["self_attention", "mha_by_loop", "kv_cache"])
+def test_the_recorded_weights_are_those_of_the_reference(id_: str) -> None:
+    exercise = next(e for e in COURSE.exercises if e.id == id_)
+    stored = read(exercise.fingerprints)
+    weights = recorded_weights(exercise, stored)
+    assert weights
+    assert differences(stored, with_other(stored, weights=weights)) == []
+    assert differences(stored, with_other(stored, weights={})) == ["weights"]
 
 
 def plus_one(output: Tensor | None) -> Tensor | None:

@@ -70,6 +70,17 @@ def slip(body: str, evidence: str = VALUES) -> str:
         pytest.param("for i in x:\n    m[max(0, i - w) : i] = 1", "", id="a start that is bounded"),
         pytest.param("for i in x:\n    m[i * 2 : i] = 1", "", id="a start without a difference"),
         pytest.param("return m[total - T :]", "", id="a start outside of loops"),
+        pytest.param(
+            "w = x @ x.mT\nreturn torch.sigmoid(w) @ x",
+            "`sigmoid` on line 6 turns each number into one between 0 and 1 by itself",
+            id="sigmoid in place of softmax",
+        ),
+        pytest.param(
+            "return x.log_softmax(-1) @ x",
+            "`log_softmax` on line 5 gives the logarithms of shares",
+            id="log_softmax in place of softmax",
+        ),
+        pytest.param("return x.log_softmax(-1).exp() @ x", "", id="shares by way of logarithms"),
     ],
 )
 def test_a_slip_is_read_in_the_text(body: str, says: str) -> None:
