@@ -13,9 +13,10 @@ import os
 import re
 import secrets
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing, nullcontext, suppress
 from dataclasses import dataclass, field, replace
+from fnmatch import filter as matching
 from fnmatch import fnmatchcase
 from functools import partial, wraps
 from pathlib import Path
@@ -32,7 +33,7 @@ from ..authoring.release_exercises import write_release
 from ..authoring.stub import stub_notebook
 from ..box.level_and_device_names import Level
 from ..course import Assignment, Course, CourseError
-from ..course.final_scores import Decisions, final
+from ..course.final_scores import Decisions, final, of_the_absent
 from ..course.model import course_secret
 from ..course_fault import CourseFault
 from ..files import write_whole
@@ -141,6 +142,7 @@ def _autograde(
     directory, log, root = converter.coursedir, converter.log, course.root
     handed_in = Path(directory.root) / directory.submitted_directory
     work = to_grade(course, handed_in, [assignment], ())
+    with_submission = {submission.student for submission in work.submissions}
     work = replace(
         work,
         submissions=[s for s in work.submissions if fnmatchcase(s.student, directory.student_id)],
@@ -150,9 +152,10 @@ def _autograde(
     for entry in work.not_graded:
         (log.info if "/" in entry.path else log.warning)(str(entry))
     decisions = Decisions.of_course(course)
-    names = {folder.name for folder in handed_in.iterdir()}
+    on_roster = set[str]()
     if course.file.roster:
-        names |= {student.id for student in read_roster(root / course.file.roster).students}
+        on_roster = {student.id for student in read_roster(root / course.file.roster).students}
+    names = on_roster | {folder.name for folder in handed_in.iterdir()}
     for problem in decisions.of_nobody(names, {assignment.id}):
         log.warning(problem)
     source = root / SOURCE / assignment.id
@@ -188,6 +191,8 @@ def _autograde(
         stack.callback(setattr, directory, "submitted_directory", directory.submitted_directory)
         directory.submitted_directory = str(staged.relative_to(root))
         start()
+        absent = matching(sorted(on_roster - with_submission), directory.student_id)
+        grading.enter_absent(absent)
     for fault in dict.fromkeys(grading.faults):
         log.error(f"a fault of the grader's own: {fault}. Next: course verify")
     if grading.not_graded:
@@ -295,6 +300,15 @@ class Grading:
         self.writer.write(result)
         self.not_graded += [f"{student}: {exercise_id}" for exercise_id in result.not_graded]
         return result
+
+    def enter_absent(self, students: Sequence[str]) -> None:
+        """Enter the scores by hand and the excuses of students who handed in nothing.
+
+        The exercises are those of a graded student. If all are as before, so are the absent ones.
+        """
+        if self._current is not None:
+            for result in of_the_absent(self._current, self.decisions, students):
+                self.writer.write(result)
 
 
 class Collect(ExchangeCollect):  # type: ignore[misc]

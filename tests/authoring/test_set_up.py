@@ -109,11 +109,15 @@ def empty_index(tmp_path: Path) -> Iterator[str]:
 
 
 def test_a_proxy_that_does_not_answer_is_told(folder: Path) -> None:
-    completed = set_up(folder, "TORCH_INDEX=http://index.example/simple", http_proxy=UNREACHABLE)
-    assert (
-        "http://index.example/simple cannot be reached ([Errno 111] Connection refused)"
-        in completed.stderr
+    proxy = UNREACHABLE.replace("//", "//ada:secret@").removesuffix("/simple")
+    completed = set_up(folder, "TORCH_INDEX=http://index.example/simple", http_proxy=proxy)
+    message = completed.stderr.partition("torch could not be installed: ")[2]
+    assert message.startswith(
+        "http://index.example/simple cannot be reached through the proxy 127.0.0.1:9 ([Errno 111] "
+        "Connection refused). Next: check that address, and the user and password for it, then "
+        "export HTTP_PROXY=http://HOST:PORT and make again"
     )
+    assert "secret" not in message
 
 
 def test_an_index_that_is_reached_and_has_no_build_is_told_apart(
