@@ -66,9 +66,9 @@ def proven_by_answer(recording: FaultDictionary, index: int, observation: Observ
     """Return the id of the misconception that an answer proves by itself, or "".
 
     The evidence is the first of these: a changed argument; a missing refusal; a module with other
-    attributes, which mutants have, too; a module with parameters of other shapes; a tensor on
-    another device. For a refusal, attributes and shapes, all mutants that reply in this way must
-    have one misconception.
+    attributes; a module with parameters of other shapes; a tensor on another device. Later ones are
+    not tried, even if the first one names no misconception. For a refusal, attributes and shapes,
+    all mutants that reply in this way must have one misconception.
 
     Uses only the oracles that visible checks apply to this call (for a changed argument: to any
     call), and only misconceptions in this exercise's bank.
@@ -118,8 +118,8 @@ def are_rounded(replies: Iterable[Reply]) -> bool:
 def _shown_by_attributes(recording: FaultDictionary, index: int, actual: ReplyFingerprint) -> str:
     """Return the misconception of all mutants that have these attributes in a call.
 
-    Only mutants that reply to all calls of other functions as the reference does take part. Return
-    "" if they have several misconceptions, or if there are no such mutants.
+    A mutant is ignored if it differs from the reference in a call of another function. Return "" if
+    the others have several misconceptions, or if there are none.
     """
     target = target_of(recording.calls[index])
     elsewhere = [i for i in recording.compared_fields if target_of(recording.calls[i]) != target]
@@ -132,22 +132,22 @@ def _shown_by_attributes(recording: FaultDictionary, index: int, actual: ReplyFi
 
 
 def _has_reference_answers(mutant: RecordedMutant, calls: Iterable[int]) -> bool:
-    return all(mutant.answers[i] == 0 for i in calls)
+    return all(mutant.answers[i] == 0 for i in calls)  # 0 is the index of the reference's reply
 
 
-def _has_other_sizes(expected: ReplyFingerprint, fingerprint: ReplyFingerprint) -> bool:
-    """Return whether the module has the expected parameters, with other shapes."""
-    expected_shapes, actual_shapes = expected.parameters, fingerprint.parameters
+def _has_other_sizes(expected: ReplyFingerprint, reply: ReplyFingerprint) -> bool:
+    """Return whether a reply's module has the expected parameters, some with other shapes."""
+    expected_shapes, actual_shapes = expected.parameters, reply.parameters
     return (
-        fingerprint.raised is None
+        reply.raised is None
         and actual_shapes.keys() == expected_shapes.keys()
         and actual_shapes != expected_shapes
     )
 
 
-def _is_no_refusal(expected: ReplyFingerprint, fingerprint: ReplyFingerprint) -> bool:
-    """Return whether the reference refuses a call, and the reply does not raise anything."""
-    return expected.raised == "refused" and fingerprint.raised is None
+def _is_no_refusal(expected: ReplyFingerprint, reply: ReplyFingerprint) -> bool:
+    """Return whether the reference refuses a call, and the reply is no exception of any kind."""
+    return expected.raised == "refused" and reply.raised is None
 
 
 def _shared_name(
@@ -156,10 +156,10 @@ def _shared_name(
     mutants: Sequence[RecordedMutant],
     is_evidence: Callable[[ReplyFingerprint, ReplyFingerprint], bool],
 ) -> str:
-    """Return the misconception of all mutants that reply to a call in this way.
+    """Return the misconception of all mutants that reply to a call in a certain way.
 
-    Return "" if they have several misconceptions, or if there are no such mutants. A random reply
-    is no such reply.
+    Return "" if they have several misconceptions, or if there are no such mutants. A mutant with a
+    random reply does not count.
 
     Args:
         recording: the fault dictionary.
@@ -211,7 +211,8 @@ def can_cause(
 def proven_by_parameters(response: Response) -> dict[int, str]:
     """Return the misconception that other parameters prove, by call with other parameters.
 
-    Calls are those that visible checks ask about parameters.
+    Only the names of parameters are compared, in the calls to which a visible check applies the
+    oracle "parameters".
 
     1. It is the misconception of all mutants with the attempt's parameters in all these calls. A
        mutant with a random reply or an exception there does not count, nor does an untouched stub.

@@ -26,14 +26,12 @@ _MINIMUM, _MAXIMUM = 0, 1  # the first rows of an answer to many copies (`summar
 def proven_by_nondeterminism(response: Response) -> dict[int, str]:
     """Return the misconception that explains nondeterminism, by nondeterministic call.
 
-    It is the misconception of all mutants that are wrong in the same calls as the attempt, and
-    nondeterministic in the same ones. A mutant may also be nondeterministic in another function,
-    because that function may avoid the effect in the attempt. Calls in which the reference's
-    dropout is active are left out.
+    It is the misconception of all mutants that fail in the same calls as the attempt
+    (`_has_same_failures`). Calls in which the reference's dropout is active are left out.
 
     Return none if there are no nondeterministic calls or no such mutants, or if these mutants have
-    several misconceptions. Return none also if most calls are wrong: then noise and a dropout that
-    is always active look the same.
+    several misconceptions. Return none also if the attempt fails in more than half of the calls:
+    then noise and a dropout that is always active look the same.
     """
     calls = {
         i: observation
@@ -93,14 +91,15 @@ def _fitting_mutants(
 ) -> list[tuple[frozenset[int], str]]:
     """Return the nondeterministic calls and the misconception of each mutant that fits.
 
-    A mutant fits if it is nondeterministic in a call of these functions, and replies to all other
-    calls as the reference does. Calls with many copies are left out: in these a mutant's recorded
-    extremes need not be random. Equal entries are returned once.
+    A mutant fits if it is nondeterministic in some call of these functions, and replies to all
+    calls in which it is not nondeterministic as the reference does. Calls with many copies are left
+    out: in these a mutant's recorded extremes need not be random. Equal entries are returned once.
     """
     without_copies = [i for i, observation in calls.items() if not is_of_copies(observation.call)]
     fitting = dict[tuple[frozenset[int], str], None]()
     for m in response.mutants:
         answers = response.recording.mutants[m].answers
+        # None stands for a nondeterministic reply
         varying = frozenset(i for i in without_copies if answers[i] is None)
         is_of_functions = any(calls[i].function in functions for i in varying)
         # A mutant also survives the calls in which it is nondeterministic.
@@ -160,16 +159,30 @@ def _has_same_failures(
     wrong_calls: Set[int],
     random_calls: Set[int],
 ) -> bool:
-    """Return whether a mutant is wrong, and nondeterministic, in the same calls as the attempt.
+    """Return whether a mutant fails in exactly the calls in which the attempt fails.
 
-    It may also be nondeterministic in functions in which the attempt is not. In a call with copies
-    it is enough that the mutant is wrong: its recorded extremes need not be random.
+    A mutant fails in a call if its reply is nondeterministic, or differs from the reference's.
+
+    1. Where the attempt is nondeterministic, the mutant must be, too. But its reply to a call with
+       many copies is recorded as extremes over all copies, and these need not be random: there it
+       is enough that they differ from the reference's.
+    2. In a function that never answers nondeterministically in the attempt, the mutant may be
+       nondeterministic in calls that the attempt answers rightly: the attempt may avoid the effect
+       there.
+
+    Args:
+        response: The response.
+        mutant: The mutant.
+        calls: The replies that are compared, by call.
+        wrong_calls: The calls in which the attempt fails, with the nondeterministic ones.
+        random_calls: The calls in which the attempt is nondeterministic.
     """
-    functions = {calls[index].function for index in random_calls}
+    random_functions = {calls[index].function for index in random_calls}
     for index, observation in calls.items():
+        # None stands for a nondeterministic reply
         is_random = response.recording.mutants[mutant].answers[index] is None
         is_wrong = index in wrong_calls
-        if is_random and not is_wrong and observation.function not in functions:
+        if is_random and not is_wrong and observation.function not in random_functions:
             continue
         fails = is_random or not response.survives(mutant, index)
         if fails != is_wrong:
@@ -192,8 +205,8 @@ def _is_of_dropout(observation: ObservedReply) -> bool:
 def _nondeterministic_calls(calls: Mapping[int, ObservedReply]) -> set[int]:
     """Return the calls that the attempt answers in more than one way.
 
-    The answers differ between two runs, between many copies of one input, or between two calls that
-    have the same arguments and differ only in their seed.
+    The answers differ between two runs of the call, between many copies of one input (`_varies`),
+    or between two random calls that differ only in their seed.
     """
     varying_calls = {i for i, observation in calls.items() if _varies(observation)}
     questions = dict[int, tuple[object, ...]]()  # everything but the seed
@@ -209,10 +222,11 @@ def _nondeterministic_calls(calls: Mapping[int, ObservedReply]) -> set[int]:
 
 
 def _varies(observation: ObservedReply) -> bool:
-    """Return whether the runs, or the copies of one input, get different answers.
+    """Return whether the runs of a call, or its copies of one input, get different answers.
 
-    If the call changes its arguments, the runs have different inputs: then return False. Return
-    False also without an answer. Many copies are summarised in their extremes: minimum, maximum, …
+    The answers to many copies differ if the minimum of their extremes is not the maximum. Return
+    False if the attempt does not answer, or if it changes its arguments: then the runs have
+    different inputs.
     """
     outputs, runs = _outputs(observation), observation.call.runs
     if observation.reply.mutated or not outputs:

@@ -118,7 +118,10 @@ class TensorFingerprint:
     norm: float = 0.0
 
     def agrees(self, other: TensorFingerprint, tolerance: float = PROJECTION_TOLERANCE) -> bool:
-        """Return whether both have the same kind, shape and values, to rounding."""
+        """Return whether both have the same kind, shape and extremes, and nearly equal projections.
+
+        Projections may differ by the tolerance, relative to the larger norm (at least SMALLEST).
+        """
         if (self.kind, self.shape, self.extremes) != (other.kind, other.shape, other.extremes):
             return False
         if len(self.projections) != len(other.projections):
@@ -156,10 +159,10 @@ def _parameters(reply: Reply) -> dict[str, tuple[int, ...]]:
 
 
 def _attributes(reply: Reply) -> dict[str, str]:
-    """Return the requested attributes of the first module, and its state after the call.
+    """Return the requested attributes of the first module, and its state after the call, as texts.
 
     The state is its mode, whether its weights changed, and whether gradients were recorded. Return
-    none if the call requests no attributes, or without a module.
+    {} if the call requests no attributes or builds no module.
     """
     if not reply.modules:
         return {}
@@ -270,7 +273,11 @@ class ReplyFingerprint:
         other: ReplyFingerprint,
         tolerance: float = PROJECTION_TOLERANCE,
     ) -> bool:
-        """Return whether both agree in one field. Gradients agree if both have NaN in an output."""
+        """Return whether both agree in one field.
+
+        Outputs and gradients agree to rounding, other fields if they are equal. Gradients agree
+        also if both replies have NaN in an output.
+        """
         if field_name == "outputs":
             pairs = zip(self.outputs, other.outputs, strict=False)
             return len(self.outputs) == len(other.outputs) and all(
@@ -401,7 +408,11 @@ def _same_gradient(
 ) -> bool:
     """Return whether two gradients are the same, or both None.
 
-    Differences are relative to the largest gradient of the reply.
+    Args:
+        a: a gradient of the reply, or None.
+        b: the gradient of the same tensor in another reply, or None.
+        reply: the reply. Differences are relative to the largest norm of its gradients.
+        tolerance: the largest relative difference.
     """
     if a is None or b is None:
         return a is b
@@ -411,7 +422,10 @@ def _same_gradient(
 
 
 def _raised(raised: Raised) -> str:
-    """Return the value of `ReplyFingerprint.raised` for an exception."""
+    """Return the value of `ReplyFingerprint.raised` for an exception.
+
+    At most _MAX_SIZES sizes are read, from the first _MAX_CHARACTERS of the message.
+    """
     exception_kind = _exception_kind(raised)
     if exception_kind in ("refused", "other"):
         return exception_kind
@@ -483,12 +497,15 @@ def asks_for_a_gpu(call: Call) -> bool:
 
 
 def _same_output(a: Output, b: Output) -> bool:
-    """Return whether both are tensors with the same values, or no tensors, of the same type."""
+    """Return whether both are tensors with the same values, or both no tensors and of one type."""
     return _same_values(a.tensor, b.tensor) and (b.tensor is not None or a.kind == b.kind)
 
 
 def _same_gradients(a: Reply, b: Reply) -> bool:
-    """Return whether all gradients are the same, relative to the largest number in those of `b`."""
+    """Return whether all gradients of `a` are those of `b`, by the same names, to rounding.
+
+    Differences are relative to the largest number in the gradients of `b`.
+    """
     gradients = [g for g in b.gradients.values() if g is not None and g.numel()]
     scale = max((float(g.double().nan_to_num().abs().max()) for g in gradients), default=0.0)
     return all(

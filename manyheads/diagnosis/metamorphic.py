@@ -51,7 +51,10 @@ def relation_applies(first: Tensor, second: Tensor) -> bool:
 
 
 def zeros_missed(answers: Sequence[ReplyPair]) -> str:
-    """Return a message if numbers are not 0 that are 0 in the reference's answers, or ""."""
+    """Return a message if numbers are not 0 that are 0 in the reference's answer, or "".
+
+    The message is about the first answer with such numbers.
+    """
     for expected, actual in answers:
         if not actual.numel():
             continue
@@ -71,7 +74,7 @@ def leaks_a_share(answers: Sequence[ReplyPair]) -> bool:
 
     The weights that should be 0 are positive and take that share. This happens if a mask fills with
     a number that is not low enough. Return False if a shape is wrong, if the reference's rows are
-    no weights (their sum is not 1), or if none should be 0.
+    no weights (their sum is not 1), or if no weight should be 0 in any answer.
     """
     for expected, actual in answers:
         if expected.shape != actual.shape:
@@ -149,28 +152,29 @@ def _is_anywhere_at_index(mask: Tensor, axis: int) -> Tensor:
 def parts_differ(answers: Sequence[ReplyPair]) -> str:
     """Return a message if an answer differs from the part of another that it must equal, or "".
 
-    The reference's answers show which part that is.
+    If one of the reference's answers is a part of another one, the attempt's answer must be the
+    same part of its other answer.
     """
-    for (full, actual), (fragment, actual_fragment) in permutations(answers, 2):
-        index = _index_of(full, fragment)
+    for (whole, actual_whole), (part, actual_part) in permutations(answers, 2):
+        index = _index_of(whole, part)
         if index is None:
             continue
-        apart = (actual[index] - actual_fragment).abs()
-        if bool((apart > _STAYS * actual.abs().max()).any()):
+        apart = (actual_whole[index] - actual_part).abs()
+        if bool((apart > _STAYS * actual_whole.abs().max()).any()):
             return "a part of the input gives something else when it stands alone"
     return ""
 
 
-def _index_of(full: Tensor, fragment: Tensor) -> tuple[int, ...] | None:
-    """Return the first index in the leading axes of `full` at which `fragment` stands, or None.
+def _index_of(whole: Tensor, part: Tensor) -> tuple[int, ...] | None:
+    """Return the first index in the leading axes of `whole` at which `part` stands.
 
-    `full` must have more axes.
+    Return None if it stands nowhere, or if `whole` does not have more axes.
     """
-    leading = full.dim() - fragment.dim()
-    if leading <= 0 or full.shape[leading:] != fragment.shape or not full.numel():
+    leading = whole.dim() - part.dim()
+    if leading <= 0 or whole.shape[leading:] != part.shape or not whole.numel():
         return None
-    near = (full - fragment).abs() <= _SAME * full.abs().max()
-    indices = near.reshape(*full.shape[:leading], -1).all(-1).nonzero().tolist()
+    near = (whole - part).abs() <= _SAME * whole.abs().max()
+    indices = near.reshape(*whole.shape[:leading], -1).all(-1).nonzero().tolist()
     return tuple(indices[0]) if indices else None
 
 
@@ -179,9 +183,9 @@ def _edits(
 ) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
     """Yield for each two calls a mask of equal numbers, and the attempt's two answers.
 
-    The mask is True where the reference's two answers are equal. Two calls are left out if these
-    answers have different shapes or no axis. They are also left out if no number is equal, unless
-    `all_may_move` is true.
+    The mask is True at the indices at which the reference's two answers are equal. Two calls are
+    left out if these answers have different shapes or no axis. They are also left out if no number
+    is equal, unless `all_may_move` is true.
     """
     for (first, before), (second, after) in combinations(answers, 2):
         if first.shape == second.shape and first.dim():
@@ -193,7 +197,7 @@ def _edits(
 def is_difference(first: Tensor, second: Tensor, number: Tensor) -> bool:
     """Return whether a tensor is one number, the largest difference of two answers, and not 0.
 
-    The answers must have the same shape, and axes.
+    Return False also if the answers have different shapes, or no axes.
     """
     if first.shape != second.shape or not first.dim() or number.dim():
         return False
@@ -262,10 +266,13 @@ def dropout_differs(answers: Sequence[ReplyPair]) -> str:
 def is_dropped_at_another_rate(answers: Sequence[ReplyPair]) -> bool:
     """Return whether dropout has another rate than the given one.
 
-    The answers are those of `dropout_differs`. Each number that survives must be the eval number
-    times one factor above 1, in the reference's answers and in the attempt's. No dropout with the
-    given rate may give the attempt's factor: not one dropout too few or too many, and not one whose
-    rate is the share that should survive.
+    The answers are those of `dropout_differs`; without exactly two, return False. Two conditions
+    must hold:
+
+    1. Each number that survives is the eval number times one factor above 1, in the reference's
+       answers and in the attempt's.
+    2. No dropout with the given rate gives the attempt's factor: neither one or several dropouts
+       too few or too many, nor one whose rate is the share that should survive.
     """
     if len(answers) != 2:
         return False
@@ -350,7 +357,7 @@ def _dropped_or_scaled(eval_answer: Tensor, factor: float) -> Tensor:
 
 
 def _is_near(expected: Tensor, actual: Tensor, tolerance: float = _STAYS) -> bool:
-    """Return whether two tensors are equal, relative to the largest expected number."""
+    """Return whether two tensors are equal up to a fraction of the largest expected number."""
     return bool(((expected - actual).abs() <= tolerance * expected.abs().max()).all())
 
 
@@ -380,7 +387,7 @@ def edit_of(first: Call, second: Call) -> str:
         first_value, second_value = first_inputs.get(name), second_inputs.get(name)
         if isinstance(first_value, Tensor) and isinstance(second_value, Tensor):
             if not torch.equal(first_value, second_value):
-                return f"an edit of {label(name)}{_edited(first_value, second_value)}"
+                return f"an edit of {label(name)}{_edited_block(first_value, second_value)}"
         elif repr(first_value) != repr(second_value):
             values.append(label(name))
     several = "a call with other values of" if len(values) > 1 else "another value of"
@@ -405,10 +412,11 @@ def _inputs(call: Call) -> dict[str, object]:
     return inputs
 
 
-def _edited(before: Tensor, after: Tensor) -> str:
-    """Return where two tensors differ, as a Python index with " in ": " in [:, 6:]".
+def _edited_block(before: Tensor, after: Tensor) -> str:
+    """Return the smallest block that contains all differences, as a Python index: " in [:, 6:]".
 
-    Return "" if they differ everywhere, in more than one piece of an axis, or in shape.
+    Return "" if the block is the whole tensor, if an axis has an index without a difference between
+    others with one, or if the shapes differ. Tensors of one shape must differ somewhere.
     """
     if before.shape != after.shape:
         return ""

@@ -65,10 +65,12 @@ def gradients(observation: ObservedReply) -> None:
 def argument_gradients_arrive(observation: ObservedReply) -> None:
     """Require a gradient for each tensor argument, and for the weights of layers that are passed.
 
-    Nothing is required if the answer has another shape than the reference's: then no gradient was
-    computed. A correct attempt may copy all weights of the layers that are passed into one of
-    torch's layers, which uses a fused kernel: then the gradients of these weights are not required.
-    Raises CheckFailed.
+    Raises CheckFailed. Nothing is required if the answer has another shape than the reference's:
+    then no gradient was computed.
+
+    A correct attempt may copy the weights of the layers that are passed into one of torch's layers.
+    So the gradients of these weights are not required if a fused kernel ran and none of them has a
+    gradient.
     """
     outputs = observation.reply.outputs
     shapes = [None if o.tensor is None else tuple(o.tensor.shape) for o in outputs]
@@ -120,7 +122,7 @@ def _argument_names(observation: ObservedReply) -> list[str]:
 
 
 def _require_gradients(observation: ObservedReply, names: list[str]) -> None:
-    """Require these gradients unless the reference's are None. Raises CheckFailed."""
+    """Require these gradients, without those that the reference lacks. Raises CheckFailed."""
     actual, expected = observation.actual.gradients, observation.expected.gradients
     cut = [name for name in names if expected[name] is not None and actual.get(name) is None]
     if cut:
@@ -140,8 +142,9 @@ def _require_equal_gradients(observation: ObservedReply, names: list[str]) -> No
 def compare(oracle: Oracle, calls: Sequence[ObservedReply]) -> None:
     """Apply one oracle to these calls. Raises CheckFailed, with evidence, if it is violated.
 
-    A relation is applied to all calls together, any other oracle to each call. Most oracles are not
-    applied to a call that the reference or the attempt does not answer (see `_FOR_EXCEPTIONS`).
+    A relation is applied to all calls together, any other oracle to each call. An oracle of one
+    call is not applied to a call that the reference or the attempt does not answer, unless it is
+    one of `_FOR_EXCEPTIONS`.
     """
     if oracle in _RELATIONS:
         _require_relation(oracle, calls)
@@ -154,8 +157,9 @@ def compare(oracle: Oracle, calls: Sequence[ObservedReply]) -> None:
 
 def is_violated(oracle: Oracle, calls: Sequence[ObservedReply]) -> bool:
     """Return whether an attempt violates an oracle in these calls."""
+    # Faster than `compare`, which writes evidence
     if oracle == "values" and any(map(_has_other_values, calls)):
-        return True  # faster than `compare`, which writes evidence
+        return True
     try:
         compare(oracle, calls)
     except CheckFailed:
@@ -169,7 +173,7 @@ def _has_other_values(observation: ObservedReply) -> bool:
     return are_answers and not observation.actual.agrees(observation.expected, ("outputs",))
 
 
-def _answered(observation: ObservedReply) -> None:
+def _require_answer(observation: ObservedReply) -> None:
     """Require an answer if the reference gives one. Raises AttemptRaised.
 
     An exception is allowed if the attempt reads the numbers of a meta tensor, which has none.
@@ -179,13 +183,14 @@ def _answered(observation: ObservedReply) -> None:
         raise AttemptRaised(raised)
 
 
-def _refused(observation: ObservedReply) -> None:
+def _require_refusal(observation: ObservedReply) -> None:
     """Require a refusal if the reference refuses the call.
 
     Raises CheckFailed if the attempt answers, and AttemptRaised if it raises another exception.
     """
     if observation.expected.raised != "refused":
         return
+    # `reply.raised` is the exception itself, and `actual.raised` its kind.
     if observation.reply.raised is None:
         raise CheckFailed(
             "this should be refused, and is accepted in silence: raise a ValueError that names "
@@ -195,8 +200,11 @@ def _refused(observation: ObservedReply) -> None:
         raise AttemptRaised(observation.reply.raised, REFUSAL_DUE)
 
 
-def _compare_kinds(observation: ObservedReply) -> None:
-    """Require as many outputs as the reference has, of the same types. Raises CheckFailed."""
+def _require_kinds(observation: ObservedReply) -> None:
+    """Require as many outputs as the reference has, of the same types. Raises CheckFailed.
+
+    The message names the first output that differs, or else the number of outputs.
+    """
     if observation.actual.output_kinds == observation.expected.output_kinds:
         return
     Answer(observation.call, observation.reply).must_return()
@@ -213,7 +221,7 @@ def _compare_kinds(observation: ObservedReply) -> None:
     raise CheckFailed(f"{count} result{'s' * (count != 1)} should come back; yours returns {came}")
 
 
-def _shape(observation: ObservedReply) -> None:
+def _require_shapes(observation: ObservedReply) -> None:
     """Require the reference's shapes of outputs that are tensors. Raises CheckFailed."""
     for (actual, output_name), expected in zip(
         _labelled(observation), observation.expected.outputs, strict=False
@@ -222,7 +230,7 @@ def _shape(observation: ObservedReply) -> None:
             assert_shape(actual.tensor, expected.shape, output_name)
 
 
-def _finite(observation: ObservedReply) -> None:
+def _require_finite(observation: ObservedReply) -> None:
     """Require each output to be finite if the reference's output is. Raises CheckFailed."""
     if not any(output.extremes for output in observation.actual.outputs):
         return
@@ -235,13 +243,13 @@ def _finite(observation: ObservedReply) -> None:
             assert_finite(actual.tensor, output_name)
 
 
-def _values(observation: ObservedReply) -> None:
+def _require_values(observation: ObservedReply) -> None:
     """Require the reference's types and values. Raises CheckFailed.
 
-    The message tells how the first different output differs. If the call asks for the meta device,
-    it may tell that an output is on another one.
+    The message describes the first output whose numbers differ. If only fingerprints differ, it
+    says nothing more; but if the call asks for the meta device, it names an output on another one.
     """
-    _compare_kinds(observation)
+    _require_kinds(observation)
     agrees = observation.actual.agrees(observation.expected, ("outputs",))
     for actual, expected in zip(
         answers_of(observation.call, observation.reply), observation.expected_outputs, strict=False
@@ -266,7 +274,7 @@ def _values(observation: ObservedReply) -> None:
     raise CheckFailed("the output is not the expected one")
 
 
-def _dtype(observation: ObservedReply) -> None:
+def _require_dtypes(observation: ObservedReply) -> None:
     """Require the reference's dtype of each output. Raises CheckFailed."""
     output_names = [output_name for _, output_name in _labelled(observation)]
     # A missing or additional output has the dtype None.
@@ -285,7 +293,7 @@ def _labelled(observation: ObservedReply) -> list[tuple[Output, str]]:
     return list(zip(observation.reply.outputs, labels, strict=False))
 
 
-def _parameters(observation: ObservedReply) -> None:
+def _require_parameters(observation: ObservedReply) -> None:
     """Require parameters with the reference's names and shapes. Raises CheckFailed."""
     actual, expected = observation.actual.parameters, observation.expected.parameters
     extra = sorted(actual.keys() - expected.keys())
@@ -306,7 +314,7 @@ _LEFT_BEHIND = {
 }
 
 
-def _attributes(observation: ObservedReply) -> None:
+def _require_attributes(observation: ObservedReply) -> None:
     """Require the reference's attributes, and the module's state after the call.
 
     Raises CheckFailed. The message shows the attempt's value only if it is a truth value or None.
@@ -324,7 +332,7 @@ def _attributes(observation: ObservedReply) -> None:
         raise CheckFailed(_LEFT_BEHIND.get(name, message))
 
 
-def _device(observation: ObservedReply) -> None:
+def _require_device(observation: ObservedReply) -> None:
     """Require that a call with meta tensors returns meta tensors, and uses no other device.
 
     Raises CheckFailed.
@@ -357,10 +365,10 @@ def _oracle_of_field(
 
 
 def pairs_of(calls: Sequence[ObservedReply]) -> list[ReplyPair]:
-    """Return the first outputs of the reference and of an attempt.
+    """Return the first output of each call, the reference's and the attempt's.
 
-    Calls that the attempt does not answer are left out, and those whose first output has no numbers
-    in the reference's answer.
+    Calls are left out if the attempt raised, or if the first output of the reference's answer has
+    no numbers.
     """
     pairs = []
     for observation in calls:
@@ -374,10 +382,10 @@ def pairs_of(calls: Sequence[ObservedReply]) -> list[ReplyPair]:
 def _require_relation(relation: Oracle, calls: Sequence[ObservedReply]) -> None:
     """Require a metamorphic relation between the answers to these calls. Raises CheckFailed.
 
-    The relations in `OF_PAIRS` are tested for each output: a later step of a call may depend on an
-    input that the first step does not depend on. Others are tested for the first output. See
-    `_outputs_at` for the outputs that are not tested. In the message, EDIT is replaced by the
-    difference between the first and the last call.
+    The relations in `OF_PAIRS` are tested for each output that all calls have: a later step of a
+    call may depend on an input that the first step does not depend on. Others are tested for the
+    first output. An output is not tested if `_outputs_at` returns none. In the message, EDIT is
+    replaced by the difference between the first and the last call.
     """
     count = 1
     if relation in OF_PAIRS:
@@ -392,14 +400,17 @@ def _require_relation(relation: Oracle, calls: Sequence[ObservedReply]) -> None:
 
 
 def _outputs_at(position: int, relation: Oracle, calls: Sequence[ObservedReply]) -> list[ReplyPair]:
-    """Return one output of each call, the reference's and the attempt's, or none to test nothing.
+    """Return the output at a position of each call, the reference's and the attempt's.
 
-    Nothing is tested if one of the calls raised, or if the reference has no such output. Nothing is
-    tested if that output is not finite: an attempt may write a mask's −inf as a low finite number,
-    and the tolerance is relative to the largest number. A difference is not tested if one of its
-    calls changed its arguments, which others use, too, or if the attempt's output is not finite.
+    Return an empty list, so that the relation is not tested, in these cases:
 
-    Raises CheckFailed if the attempt's output has another type or shape.
+    1. The attempt raised in one of the calls, or the reference has no such output with numbers.
+    2. The reference's output is not finite: an attempt may write a mask's −inf as a low finite
+       number, and the tolerance is relative to the largest number.
+    3. The relation is "difference", and a call changed its arguments, which the other calls use,
+       too, or the attempt's output is not finite.
+
+    Raises CheckFailed if an output of the attempt has another type, or this one another shape.
     """
     pairs = []
     for observation in calls:
@@ -408,7 +419,7 @@ def _outputs_at(position: int, relation: Oracle, calls: Sequence[ObservedReply])
         expected = observation.expected_outputs[position]
         if expected is None or not bool(expected.isfinite().all()):
             return []
-        _compare_kinds(observation)
+        _require_kinds(observation)
         answers = answers_of(observation.call, observation.reply)
         actual = next(islice(answers, position, None)).output
         assert_shape(actual, expected.shape)
@@ -434,21 +445,21 @@ _RELATIONS: dict[Oracle, Callable[[Sequence[ReplyPair]], str]] = {
     "struck": dropout_mask_differs,
 }
 _OF_ONE_CALL: dict[Oracle, Callable[[ObservedReply], None]] = {
-    "answered": _answered,
-    "refused": _refused,
-    "kind": _compare_kinds,
-    "shape": _shape,
-    "finite": _finite,
-    "values": _values,
-    "dtype": _dtype,
-    "parameters": _parameters,
-    "attributes": _attributes,
+    "answered": _require_answer,
+    "refused": _require_refusal,
+    "kind": _require_kinds,
+    "shape": _require_shapes,
+    "finite": _require_finite,
+    "values": _require_values,
+    "dtype": _require_dtypes,
+    "parameters": _require_parameters,
+    "attributes": _require_attributes,
     "gradients_arrive": gradients_arrive,
     "gradients": gradients,
     "argument_gradients_arrive": argument_gradients_arrive,
     "argument_gradients": argument_gradients,
     "adjoint": adjoint,
-    "device": _device,
+    "device": _require_device,
 }
 # fields of a reply that are compared by equality, with the messages of `_oracle_of_field`
 _EVIDENCE = {
@@ -484,34 +495,45 @@ def shown_by_oracles(
 ) -> dict[int, str]:
     """Return the misconception that the first violated oracle of each visible check shows, by call.
 
-    It is the first of these: the one that all violating mutants share; the one that the numbers
-    show; the one that wrong plain numbers show. A check shows nothing if there is no such
-    misconception, or if no mutant has it.
+    It is the first of these:
 
-    The call is the last one of the group that violates the oracle. If wrong plain numbers show the
-    misconception, all violating calls of the oracle are added. An output of another type shows
-    nothing but its type. A check that runs last shows nothing if another one fails.
+    1. the one that is recorded for the oracle (`OracleUse.means`): all mutants that violate the
+       oracle share it;
+    2. the one whose typical numbers the attempt's tensors have (`_shown_by_numbers`);
+    3. the one of all mutants with wrong plain numbers (`_shown_by_plain_numbers`).
+
+    The call is the last one of the group that violates the oracle. In case 3, these are all calls
+    that violate it.
+
+    A check shows nothing if no mutant of the exercise has the misconception. It shows nothing
+    either if an output has another type than the reference's, unless the oracle is about types. A
+    check that runs last shows nothing if another one fails.
     """
     names: dict[int, str] = {}
+    any_failed = False
     for check in sorted(recording.visible, key=lambda c: c.is_last):
         violation = first_violation(groups_of(check, observations), observations)
-        if violation is None or (check.is_last and names):
+        if violation is None or (check.is_last and any_failed):
             continue
+        any_failed = True
         use, calls = violation.use, [observations[i] for i in violation.calls]
+        shown_calls = [violation.calls[-1]]
         name = use.means or _shown_by_numbers(use.oracle, calls)
-        by_plain_numbers = "" if name else _shown_by_plain_numbers(recording, use, calls[-1])
-        name = name or by_plain_numbers
+        if not name:
+            name = _shown_by_plain_numbers(recording, use, calls[-1])
+            shown_calls += _violating_calls(use, observations) if name else []
         has_expected_types = all(e.actual.output_kinds == e.expected.output_kinds for e in calls)
-        if use.oracle != "kind" and not has_expected_types:
-            name = ""
-        names[violation.calls[-1]] = name if name in recording.ids else ""
-        if by_plain_numbers:
-            names |= dict.fromkeys(_violating_calls(use, observations), name)
+        if name not in recording.ids or (use.oracle != "kind" and not has_expected_types):
+            name = ""  # also in place of a misconception that an earlier check shows by this call
+        names |= dict.fromkeys(shown_calls, name)
     return {i: name for i, name in names.items() if name}
 
 
 def _shown_by_numbers(oracle: Oracle, calls: Sequence[ObservedReply]) -> str:
-    """Return the misconception that the numbers of a violation show (`_BY_NUMBERS`), or ""."""
+    """Return the misconception that the numbers of a violation show (`_BY_NUMBERS`), or "".
+
+    The first output of each call must have numbers.
+    """
     if oracle not in _BY_NUMBERS:
         return ""
     name, is_shown = _BY_NUMBERS[oracle]
@@ -522,7 +544,7 @@ def _shown_by_numbers(oracle: Oracle, calls: Sequence[ObservedReply]) -> str:
 def wrong_plain_numbers(response: Response) -> list[Candidate]:
     """Return evidence from each call with a wrong plain number, such as a count.
 
-    It is evidence if all mutants with wrong plain numbers in the calls of an oracle share one
+    Only calls of the oracle "values" are evidence, and only if `_shown_by_plain_numbers` returns a
     misconception. No wrong tensor elsewhere in the file can be the cause of a plain number. All
     calls of an oracle return the same types, so the last wrong one stands for all.
     """
@@ -551,13 +573,19 @@ def _violating_calls(use: OracleUse, observations: Mapping[int, ObservedReply]) 
 def _shown_by_plain_numbers(
     recording: FaultDictionary, use: OracleUse, observation: ObservedReply
 ) -> str:
-    """Return the misconception of all mutants that return wrong plain numbers in an oracle's calls.
+    """Return the misconception of all mutants that give a wrong plain number in an oracle's calls.
 
-    Any output that is no tensor counts as a plain number. A mutant's outputs must have the types
-    that the reference returns to the observed call.
+    Plain numbers are outputs that are no tensors. One wrong reply is enough, in any call of the
+    oracle. Only replies count whose outputs have the types of the reference's outputs in the
+    observed call.
 
     Return "" if there are no such mutants, or if they have several misconceptions. Return "" also
     if the oracle is not "values", or if the reference returns a tensor to the observed call.
+
+    Args:
+        recording: the fault dictionary.
+        use: the oracle with its calls.
+        observation: a call that violates the oracle.
     """
     output_kinds = observation.expected.output_kinds
     if use.oracle != "values" or "tensor" in output_kinds:
@@ -577,7 +605,8 @@ def _shown_by_plain_numbers(
 def _added_to_argument(calls: Sequence[ObservedReply]) -> list[ReplyPair]:
     """Return what the reference and the attempt add to the first argument, such as a mask.
 
-    Calls are left out if an answer has another shape than the argument, and those of `pairs_of`.
+    Calls are left out if `pairs_of` leaves them out, if the first argument is no tensor, or if an
+    answer has another shape than it.
     """
     pairs = []
     for observation in calls:
@@ -615,7 +644,7 @@ def first_violation(
 ) -> Violation | None:
     """Return the first violation in these groups, or None.
 
-    Later oracles may be violated for the same reason.
+    Later ones are not looked for, because they may have the same reason.
     """
     for use, group in groups:
         try:

@@ -72,7 +72,8 @@ def explaining_pair(
 def made_pair(response: Response, bank: Bank) -> list[Candidate]:
     """Return two misconceptions whose mutants, combined in one program, reply as the attempt does.
 
-    The likely pairs are combined and run here. Return none if no combination replies so.
+    The likely pairs are combined and run here. Pairs that cannot be combined are skipped. Return
+    none if no combination replies so.
     """
     for first, second in _likely_pairs(response):
         namespace = bank.combine(bank.mutants[first], bank.mutants[second])
@@ -86,15 +87,16 @@ def made_pair(response: Response, bank: Bank) -> list[Candidate]:
 def _likely_pairs(response: Response) -> list[Pair]:
     """Return at most MAX_COMBINED pairs of mutants that may explain the syndrome together.
 
-    The calls that detect one of the two or both must be exactly the syndrome. The attempt must
-    answer one of the calls that detect both; without such calls two single candidates are enough.
-    One mutant alone must explain each call that detects only one. The misconceptions must differ.
+    1. The calls that detect one of the two or both must be exactly the syndrome.
+    2. The attempt must answer a call that detects both, without an exception. If no call detects
+       both, two single candidates are enough.
+    3. A call that detects only one of the two must be explained by that mutant alone.
+    4. The misconceptions must differ.
 
-    The likeliest pairs come first. A pair is likely if its mutants alone explain many calls. Among
-    equally likely pairs, those come first in which the attempt seldom replies as one mutant alone
-    on calls that detect both.
+    Pairs come first whose mutants alone explain many calls. Of pairs with equally many, those come
+    first whose mutants alone explain few of the calls that detect both.
     """
-    # The first mutant with a misconception and these replies is enough.
+    # Of mutants with the same misconception and the same replies, the first one is enough.
     calls, distinct = sorted(response.calls), dict[tuple[str, tuple[int | None, ...]], int]()
     for m, mutant in enumerate(response.recording.mutants):
         distinct.setdefault((mutant.id, tuple(mutant.answers[i] for i in calls)), m)
@@ -146,9 +148,9 @@ def _replies_as_attempt(response: Response, runner: LocalRunner, pair: Pair) -> 
 def _certain_candidates(response: Response, pairs: Sequence[Pair]) -> list[Candidate]:
     """Return the misconceptions of the first pair that are certain enough to be named.
 
-    One that all pairs share is certain. The other one is named if it has at most MAX_ALTERNATIVES
-    alternatives: the misconceptions that other pairs have in its place. If the pairs share no
-    misconception, return none.
+    One that all pairs share is certain. The other one is named, with its alternatives, if it has at
+    most MAX_ALTERNATIVES: these are the misconceptions that other pairs have in its place. If the
+    pairs share no misconception, return none.
     """
     id_sets = list(dict.fromkeys(frozenset(map(response.id, pair)) for pair in pairs))
     shared = frozenset[str].intersection(*id_sets)
@@ -164,8 +166,8 @@ def _certain_candidates(response: Response, pairs: Sequence[Pair]) -> list[Candi
 def _candidate(response: Response, mutant: int, ids: Iterable[str] = ()) -> Candidate:
     """Return a mutant's misconception as an explanation.
 
-    The other ones of these ids are its alternatives, and so are those of mutants with the same
-    replies to all calls.
+    Its alternatives are `ids`, and the misconceptions of mutants with the same replies to all
+    calls.
     """
     recorded = response.recording.mutants[mutant]
     same = [m.id for m in response.recording.mutants if m.answers == recorded.answers]
@@ -173,11 +175,12 @@ def _candidate(response: Response, mutant: int, ids: Iterable[str] = ()) -> Cand
 
 
 def _pairs_with_this_reply(response: Response) -> Iterator[Pair]:
-    """Yield pairs of two misconceptions whose recorded reply to a call is the attempt's.
+    """Yield pairs of mutants whose recorded reply to a call, both together, is the attempt's.
 
-    A call is left out if its reply is right, if its outputs are the reference's, or if a mutant
-    alone returns them. It is also left out if the module of the attempt or of a mutant of the pair
-    has too few of the given parameters (`_has_weights`).
+    Their misconceptions differ. A call is left out if the attempt's reply is right, or if the
+    reference or a mutant alone returns the same outputs. A call is also left out if the attempt's
+    module has too few of the given parameters, and a pair if a module of its mutants has
+    (`_has_weights`).
     """
     pairs = response.recording.pairs
     # replies without numbers are left out: many pairs end in the same exception
@@ -265,8 +268,8 @@ def _numbers_and_fields(response: Response) -> Pair | tuple[()]:
     """Return two mutants: one with the attempt's numbers, one with its other reply fields.
 
     Return an empty tuple if there are none. An example is a wrong scale together with a cut
-    gradient, a changed argument or a fixed dtype. Replies are compared without their numbers by
-    their structure (`Response.structure`). Random replies are not compared.
+    gradient, a changed argument or a fixed dtype. The structure of a reply is everything but its
+    numbers (`Response.structure`). Random replies are not compared.
 
     1. The first mutant has the attempt's numbers, and not the reference's. On each call it has the
        structure of the attempt's reply or of the reference's.

@@ -35,9 +35,9 @@ _MISMATCH = re.compile(r"size of tensor a \((\d+)\) must match the size of tenso
 
 
 def has_foreign_size(observations: Iterable[ObservedReply]) -> bool:
-    """Return whether PyTorch's error about two sizes that differ has a size that the call has not.
+    """Return whether some call raised PyTorch's error about two sizes, one of them foreign.
 
-    A product of two of the call's sizes does not count as foreign.
+    A size is foreign if it is neither 1, nor a size of the call, nor a product of two of them.
     """
     for observation in observations:
         raised = observation.reply.raised
@@ -83,7 +83,8 @@ def pass_fail_match(response: Response) -> dict[int, str]:
     """Return the misconception of all mutants with the same symptoms, by wrong call.
 
     A mutant must be right in the other calls, and have masks of the same sizes (`_mask_sizes`).
-    Calls with many copies are left out.
+    Calls with many copies are left out. If the attempt raises another exception instead of refusing
+    some calls, the misconception must concern these calls (`_is_about`).
 
     Return none if these mutants have several misconceptions, or if there are no such mutants.
     Return none also if a call has no reply, if no call has a symptom, or if many mistakes have such
@@ -156,11 +157,16 @@ def _are_ambiguous(
 ) -> bool:
     """Return whether many different mistakes have such symptoms.
 
-    1. If outputs have another kind, return True: they may have another value as well.
+    1. If outputs have another kind in some call, return True: they may have another value as well.
     2. If parameters do not differ in each wrong call, return whether the share of wrong calls is
        above MAX_WRONG_SHARE.
-    3. Otherwise return whether more than parameters differ in some call. But return False if
-       outputs depend on extra parameters.
+    3. Otherwise return whether more than parameters differ in some wrong call. But return False if
+       the outputs of some call depend on extra parameters.
+
+    Args:
+        symptoms: the symptoms of the wrong calls.
+        observations: the attempt's replies, by call.
+        call_count: the number of all calls that are compared.
     """
     if any("kind" in symptom for symptom in symptoms.values()):
         return True
@@ -201,68 +207,71 @@ def _of_parameters(symptom: Symptom) -> Symptom:
     return tuple(phrase for phrase in symptom if phrase.startswith("parameters"))
 
 
-def _symptom(recording: FaultDictionary, call: int, fingerprint: ReplyFingerprint) -> Symptom:
+def _symptom(recording: FaultDictionary, call: int, reply: ReplyFingerprint) -> Symptom:
     """Return how a reply differs from the reference's, or an empty tuple if it agrees.
 
-    1. If the reference refuses the call: NOT_REFUSED.
-    2. If one of the two raises: "raised" with the value of `ReplyFingerprint.raised`.
-    3. Otherwise a phrase for the outputs, one for the parameters, and one for each other compared
-       field. Gradients are named only if nothing else differs before them.
+    1. If the reference refuses the call, and this reply is no refusal: NOT_REFUSED.
+    2. If only one of the two raises, or they raise differently: "raised" with `raised` of this
+       reply, which is None if it is an answer.
+    3. Otherwise a phrase for each of these that differs: the outputs, the parameters, and each
+       other compared field. Outputs count even if they are not among the compared fields. Gradients
+       are named only if neither outputs, parameters nor an earlier field differs.
     """
     expected, fields = recording.expected_reply(call), recording.compared_fields[call]
     if expected.raised == "refused":
-        return () if fingerprint.raised == "refused" else NOT_REFUSED
-    if expected.raised or fingerprint.raised:
-        return () if expected.raised == fingerprint.raised else (f"raised {fingerprint.raised}",)
+        return () if reply.raised == "refused" else NOT_REFUSED
+    if expected.raised or reply.raised:
+        return () if expected.raised == reply.raised else (f"raised {reply.raised}",)
     differences = list[str]()
-    if not fingerprint.agrees(expected, ("outputs",)):
-        differences.append(_symptom_of_outputs(expected, fingerprint, recording.calls[call]))
-    if "parameters" in fields and expected.parameters != fingerprint.parameters:
-        differences.append(f"parameters {_symptom_of_parameters(expected, fingerprint)}")
+    if not reply.agrees(expected, ("outputs",)):
+        differences.append(_symptom_of_outputs(expected, reply, recording.calls[call]))
+    if "parameters" in fields and expected.parameters != reply.parameters:
+        differences.append(f"parameters {_symptom_of_parameters(expected, reply)}")
     for field_name in fields:
-        if field_name in ("outputs", "parameters") or fingerprint.agrees(expected, (field_name,)):
+        if field_name in ("outputs", "parameters") or reply.agrees(expected, (field_name,)):
             continue
         if field_name not in GRADIENTS:
             differences.append(field_name)
         elif not differences:  # wrong numbers or other parameters have wrong gradients anyway
-            is_cut = bool(_gradients_that_arrive(expected) - _gradients_that_arrive(fingerprint))
+            is_cut = bool(_gradients_that_arrive(expected) - _gradients_that_arrive(reply))
             differences.append(f"{field_name}{' cut' if is_cut else ''}")
     return tuple(differences)
 
 
-def _gradients_that_arrive(fingerprint: ReplyFingerprint) -> set[str]:
-    """Return the names of the gradients that are not 0."""
-    return {name for name, g in fingerprint.gradients.items() if g is not None and g.norm}
+def _gradients_that_arrive(reply: ReplyFingerprint) -> set[str]:
+    """Return the names of the gradients that are neither None nor 0."""
+    return {name for name, g in reply.gradients.items() if g is not None and g.norm}
 
 
-def _symptom_of_outputs(
-    expected: ReplyFingerprint, fingerprint: ReplyFingerprint, call: Call
-) -> str:
-    """Return how outputs differ: the first of kinds, numbers of axes, shapes and numbers.
+def _symptom_of_outputs(expected: ReplyFingerprint, reply: ReplyFingerprint, call: Call) -> str:
+    """Return how outputs differ: in their kinds, else numbers of axes, else shapes, else numbers.
 
-    The shapes are named if inputs have all their sizes. Numbers may be finite or not.
+    The shapes are named if inputs have all their sizes. "not finite" stands for "numbers" if a norm
+    is not finite.
     """
-    if fingerprint.output_kinds != expected.output_kinds:
+    if reply.output_kinds != expected.output_kinds:
         return "kind"
     expected_shapes = [output.shape or () for output in expected.outputs]
-    shapes = [output.shape or () for output in fingerprint.outputs]
+    shapes = [output.shape or () for output in reply.outputs]
     if shapes != expected_shapes:
         if [*map(len, shapes)] != [*map(len, expected_shapes)]:
             return "axes"
         # a size that no input has is written into the code, and can be any number
         is_of_inputs = {*chain.from_iterable(shapes)} <= {1, *sizes_of(call)}
         return f"shape {shapes}" if is_of_inputs else "shape"
-    is_finite = all(math.isfinite(output.norm) for output in fingerprint.outputs)
+    is_finite = all(math.isfinite(output.norm) for output in reply.outputs)
     return "numbers" if is_finite else "not finite"
 
 
-def _symptom_of_parameters(expected: ReplyFingerprint, fingerprint: ReplyFingerprint) -> str:
-    """Return whether parameters are missing, and whether there are more: only biases, or others.
+def _symptom_of_parameters(expected: ReplyFingerprint, reply: ReplyFingerprint) -> str:
+    """Return how parameters differ, in two phrases.
 
+    The first is "missing, " if parameters are missing. The second is "a bias" if parameters are
+    extra and each is the bias of a layer whose weight is expected, or "more" if others are extra.
     The text is empty if only shapes of parameters differ.
     """
-    extra = fingerprint.parameters.keys() - expected.parameters.keys()
-    missing = "missing, " if expected.parameters.keys() - fingerprint.parameters.keys() else ""
+    extra = reply.parameters.keys() - expected.parameters.keys()
+    missing = "missing, " if expected.parameters.keys() - reply.parameters.keys() else ""
     layers = {name.removesuffix("weight") for name in expected.parameters}
     if extra and all(
         name.endswith(".bias") and name.removesuffix("bias") in layers for name in extra
@@ -274,7 +283,7 @@ def _symptom_of_parameters(expected: ReplyFingerprint, fingerprint: ReplyFingerp
 def _mask_sizes(
     recording: FaultDictionary, replies: Mapping[int, ReplyFingerprint]
 ) -> Mapping[int, int]:
-    """Return for each call the size T of a (T, T) mask that is a parameter, or none.
+    """Return the size T of a (T, T) mask that is a parameter, by call; {} if there is no such mask.
 
     Such a mask is the only extra parameter in all these replies, and square in each. A call without
     it has no entry.
@@ -311,10 +320,7 @@ def _range_ends(source: Source) -> set[int]:
 
 
 def has_written_size(source: Source) -> bool:
-    """Return whether a text contains an integer that is likely a size.
-
-    Return True also if the text is not at hand.
-    """
+    """Return whether a text contains an integer that is likely a size, or is not at hand."""
     return not source.text or bool(_constants(source.nodes))
 
 
@@ -365,7 +371,7 @@ def _message(observation: ObservedReply) -> str:
 
 
 def _message_sizes(observation: ObservedReply) -> list[int]:
-    """Return the sizes in the exception's message, also repeated ones, or none without one."""
+    """Return the sizes in the exception's message, also repeated ones; [] without an exception."""
     return [*map(int, SIZES.findall(_message(observation)))]
 
 
@@ -470,7 +476,8 @@ def _by_function(observations: Mapping[int, ObservedReply]) -> Iterable[dict[int
 def _rejects_rank(observation: ObservedReply) -> bool:
     """Return whether an allowed call raises an error, or returns another number of axes.
 
-    A refusal by the attempt is no such error.
+    A refusal by the attempt is no such error. Return False if the reference refuses the call and
+    the attempt raises.
     """
     if observation.reply.raised is not None:
         return observation.is_allowed and not is_refusal(observation.reply.raised)

@@ -93,8 +93,9 @@ def suggest(source: Source, raised: Raised) -> str:
 def _advice_from_table(file: _File, text: str) -> str:
     """Return the suggestion of the first row of cures.txt that fits; "" if none does.
 
-    A pattern may capture a `name`, which the file must not define, and a `method`, which must lack
-    `self` there. The suggestion may repeat the name.
+    A pattern is matched with the exception's text, the code of the line, and the code above it. It
+    may capture a `name`, which the file must not define, and a `method`, which must lack `self`
+    there. The suggestion may repeat the name.
     """
     text_and_code = f"{text}\n{file.code}\n{file.code_above}"
     for pattern, suggestion in table().items():
@@ -224,8 +225,9 @@ def _methods(node: ast.ClassDef) -> list[ast.FunctionDef]:
 def _not_in_this_python(file: _File, name: str, module_name: str) -> str:
     """Return a sentence if a module of the standard library lacks the imported name, or "".
 
-    The line must have the name. The sentence suggests a similar name. If there is none, the name
-    may belong to a newer Python.
+    The line must have the name. The sentence suggests a similar name. If there is none, it says
+    which Python is used, because the name may belong to a newer one. Returns "" also if the module
+    is not loaded here.
     """
     if module_name.partition(".")[0] not in sys.stdlib_module_names:
         return ""
@@ -243,8 +245,12 @@ def _not_in_this_python(file: _File, name: str, module_name: str) -> str:
 def _unbound_variable(file: _File, name: str) -> str:
     """Return where a local variable without a value gets one; "" if the text does not show it.
 
-    That is on a path above that was not run. Or it is below: then the name may hide a function, a
-    class, an import or a builtin, or a line may be missing.
+    1. If lines above bind it, they are on a path that was not run (`_bound_on_another_path`).
+    2. If only lines below bind it, and the file or Python has a function, class, import or builtin
+       of this name: the variable hides it.
+    3. Otherwise a line may be missing above.
+
+    Returns "" also if the line does not have the name, or if the function deletes the variable.
     """
     uses = [use for use in _all_of(file.function_nodes, ast.Name) if use.id == name]
     bound_lines = sorted(node.lineno for node in uses if isinstance(node.ctx, ast.Store))
@@ -295,7 +301,7 @@ def _exchanged_arguments(file: _File) -> str:
     """Return which call gives the arguments of the function around the line in another order.
 
     Only the names show it: `f(mask, scores)` of `def f(scores, mask)`. All arguments by position
-    must be names. Returns "" if there is no such call, or if the signature is long.
+    must be names. Returns "" if there is no such call. Calls are skipped if the signature is long.
     """
     function = file.function
     if function is None:
@@ -328,8 +334,13 @@ def _advise_forward(file: _File, class_name: str | None) -> str:
     """Return a sentence about the method that should be forward, or "" if none stands out.
 
     It is the first of these: a forward that stands inside another method; a method with a similar
-    name; the only method besides __init__. If the file has no methods of the class, a similar name
-    is looked for among all functions of the file. A class that has forward gets no sentence.
+    name; the only method besides __init__. A class that has forward gets no sentence. If the class
+    is unknown or has no methods in the file, a similar name is looked for among all functions of
+    the file.
+
+    Args:
+        file: The file.
+        class_name: The class that lacks forward, or None if the message does not name it.
     """
     methods = _methods_of(file, class_name)
     if any(method.name == "forward" for method in methods):
@@ -350,7 +361,11 @@ def _advise_forward(file: _File, class_name: str | None) -> str:
 
 
 def _forward_inside(methods: Sequence[ast.FunctionDef]) -> str:
-    """Return that forward is written inside another method of its class; "" if it is not."""
+    """Return advice if forward is defined inside another method; "" if it is not.
+
+    Args:
+        methods: The methods of a class without a forward of its own.
+    """
     for method in methods:
         for node in ast.walk(method):
             if isinstance(node, ast.FunctionDef) and node.name == "forward":
@@ -362,7 +377,7 @@ def _forward_inside(methods: Sequence[ast.FunctionDef]) -> str:
 
 
 def _comma_after_value(file: _File) -> str:
-    """Return which line makes a called name a tuple by a comma at its end; "" if none does."""
+    """Return which line ends with a comma, so that a name that is called is a tuple; or ""."""
     called = {_name_of(node.func) for node in file.expressions if isinstance(node, ast.Call)}
     for node in file.nodes:
         match node:
@@ -398,17 +413,17 @@ def _init_has_another_name(file: _File, class_name: str) -> str:
 
 
 def loop_fault(source: Source, raised: Raised) -> str:
-    """Return which statement of a loop keeps all rounds but one from the line that raised.
+    """Return advice on a statement that spoils all rounds of a loop but one; "" if there is none.
 
-    The loops are those of the function around the line, at most MAX_LOOPS. The first loop with such
-    a statement counts, and in it the first of these:
+    The loops are those of the function around the line that raised, at most MAX_LOOPS. The first
+    loop with such a statement counts, and in it the first of these:
 
     1. A `return` on the line ends the loop in its first round.
     2. Each round replaces a value by a part of itself.
     3. Each round empties a list, and the line is below the loop.
     4. Each round replaces a value, and the line is below the loop.
 
-    Returns "" if there is none. An exception must be a RuntimeError, or say that torch.cat or a
+    Returns "" also for most exceptions: it must be a RuntimeError, or say that torch.cat or a
     similar function was given one tensor (_JOINS_A_TENSOR).
     """
     if raised.type != "RuntimeError" and not _JOINS_A_TENSOR.match(raised.message):
@@ -436,9 +451,10 @@ def _early_return(file: _File, loop: ast.For | ast.While) -> str:
 
 
 def _value_cut_again(file: _File, loop: ast.For | ast.While) -> str:
-    """Return which value from above a `for` each round replaces by a part of itself; "" if none.
+    """Return which value each round of a `for` replaces by a part of itself; "" if none.
 
-    The index must depend on the loop: otherwise the same part is taken on purpose.
+    The value must come from above the loop. The index must depend on another name that the loop
+    sets: otherwise the same part is taken on purpose.
     """
     if not isinstance(loop, ast.For):
         return ""
@@ -470,7 +486,10 @@ def _elements(node: ast.expr) -> list[ast.expr]:
 
 
 def _emptied_list(file: _File, loop: ast.For | ast.While) -> str:
-    """Return which list each round empties although it is appended to and used below, or ""."""
+    """Return which list each round empties, or "".
+
+    The loop must append to it, and the function must use it below the loop.
+    """
     end = loop.end_lineno or 0
     nodes_below = (node for node in file.function_nodes if getattr(node, "lineno", 0) > end)
     collected = {*map(_list_appended_to, ast.walk(loop))} & _names(nodes_below)
@@ -495,9 +514,9 @@ def _list_appended_to(node: ast.AST) -> str:
 
 
 def _replaced_value(file: _File, loop: ast.For | ast.While) -> str:
-    """Return which value each round replaces, although the line below uses it; "" if none.
+    """Return which value each round replaces, although the line that raised uses it; "" if none.
 
-    The loop must not read the value itself.
+    The line is below the loop. The loop must not read the value itself.
     """
     read_in_loop = _names(ast.walk(loop))
     for statement in loop.body:
@@ -536,9 +555,9 @@ def _function_without_return(file: _File) -> str:
 
 
 def _unchecked_none(file: _File) -> str:
-    """Return which optional argument the line uses before it is compared with None; "" if none.
+    """Return which optional argument the line uses although it may be None; "" if none.
 
-    The condition may be inverted, missing, or only below the line.
+    The condition about the argument is inverted, missing, or only below the line.
     """
     conditions = [n for n in file.function_nodes if isinstance(n, ast.If | ast.IfExp)]
     names_in_conditions = [_names(ast.walk(condition.test)) for condition in conditions]
@@ -562,8 +581,8 @@ def _unchecked_none(file: _File) -> str:
 def _optional_names(file: _File) -> list[str]:
     """Return the parameters with default None that the line uses, unless they got a value above.
 
-    Parameters with a long name are left out, and those after MAX_OPTIONAL_NAMES. Keyword-only ones
-    are, too.
+    Keyword-only parameters are left out, and those with a long name. At most MAX_OPTIONAL_NAMES are
+    returned.
     """
     nodes_above = [n for n in file.function_nodes if getattr(n, "lineno", file.line) < file.line]
     used_names = _names(file.expressions) - _names(nodes_above, ast.Store)
@@ -577,9 +596,9 @@ def _optional_names(file: _File) -> list[str]:
 
 
 def _inverted_condition(file: _File, name: str, conditions: Iterable[ast.If | ast.IfExp]) -> str:
-    """Return that an `if` runs the line just when this argument is None; "" if none does.
+    """Return advice on an `if` that runs the line just when this argument is None; "" if none does.
 
-    Conditional expressions are not looked at.
+    Conditional expressions are skipped.
     """
     for node in conditions:
         if not isinstance(node, ast.If) or not any(map(file.line_is_in, node.body)):
@@ -632,11 +651,14 @@ def _is_tensor_method(name: str) -> bool:
 
 
 def _misspelt_attribute(file: _File, type_name: str | None, module: str | None, word: str) -> str:
-    """Return which attribute is meant by one that does not exist, or "".
+    """Return advice on an attribute that does not exist, or "".
 
-    It is one with a similar name, of torch or of those that the file sets. If there is none, and
-    the object is of a class of the file: that the attribute is set only below, or a question if it
-    is never set. The line must have the attribute.
+    The line must have the attribute. The advice is the first of these:
+
+    1. A similar name. Its owner is a part of torch (_OWNERS), or else the file sets it. No names
+       are known for other modules.
+    2. If the object is of a class of the file: the line below that sets the attribute first.
+    3. If it is, and the file never sets or defines the name: a question about __init__.
 
     Args:
         file: The file.
@@ -677,14 +699,17 @@ def _set_below(file: _File, word: str) -> int:
 
 
 def _misspelt_name(file: _File, word: str) -> str:
-    """Return which name is meant by one that is not defined, or "".
+    """Return advice on a name that is not defined, or "".
 
-    It is the first of these, if the line has the name:
+    The line must have the name. The first of these that is true gives the advice:
 
-    1. the class around the line, which does not exist there yet;
-    2. a buffer, if the line is in a method;
-    3. nothing if the file defines the name anywhere;
-    4. an attribute that the file sets, a function of torch, or a similar name.
+    1. The name is the class around the line, which does not exist there yet.
+    2. The name is a buffer, and the line is in a method: `self.` is missing.
+    3. The file defines the name somewhere: no advice.
+    4. The file sets an attribute of this name: `self.` is missing.
+    5. torch has a function or constant of this name, with more than one letter: `torch.` is
+       missing.
+    6. A name of the file or of Python is similar.
     """
     if word not in _names(file.expressions):
         return ""
@@ -713,21 +738,21 @@ def _misspelt_name(file: _File, word: str) -> str:
 def _similar_name(word: str, vocabulary: Iterable[str]) -> str:
     """Return the name of the vocabulary that is most similar to a word; "" if none is.
 
-    A name that differs only in upper and lower case comes first. To a word of at most four letters,
-    no other name is similar enough. A name that begins with _ is never meant, and neither is one
-    that differs only in characters such as q, k and v (`_ALIKE`).
+    A name that differs only in upper and lower case is preferred. To a word of at most four
+    letters, no other name is similar enough. Names that differ only in characters such as q, k and
+    v (`_ALIKE`) are different on purpose. If the most similar name begins with _, "" is returned:
+    no user should be pointed to it, and the next one has another meaning.
     """
     candidates = [
         name
         for name in vocabulary
         if abs(len(name) - len(word)) < 3 and name.translate(_ALIKE) != word.translate(_ALIKE)
     ]
-    candidates.sort(key=lambda name: (name[0] != word[0], name))
-    names = candidates[:MAX_SIMILAR_NAMES]
-    same = [name for name in names if name.lower() == word.lower()]
-    similarity = 0.75 if len(word) > 4 else 1
-    near = next(iter(same or get_close_matches(word, names, 1, similarity)), "")
-    return "" if near.startswith("_") else near
+    candidates.sort(key=lambda name: (name[:1] != word[:1], name))
+    near = [name for name in candidates if name.lower() == word.lower()]
+    if not near and len(word) > 4:
+        near = get_close_matches(word, candidates[:MAX_SIMILAR_NAMES], 1, 0.75)
+    return near[0] if near and not near[0].startswith("_") else ""
 
 
 # Rules by the type and the message of an exception. The first that has a suggestion counts. A
