@@ -74,7 +74,7 @@ def attention_mutants(several=False):
     late = {HIDE: "", "weights @": "weights.masked_fill({HIDDEN}, 0.0) @"}
     late_infinity = "{SOFTMAX}.masked_fill({HIDDEN}, -torch.inf)"
     precedence = step.PRECEDENCE if several else step.PRECEDENCE_OF_HD
-    numbers = (8, 4, 2, 64, 3, 768, "2**0.5", "768**0.5")
+    numbers = (8, 4, 2, 64, 3, 768, "2 ** 0.5", "768 ** 0.5")
     weak = (-10.0, -1.0, -5.0, -11.0, -12.0, -13.0, -14.0, -20.0, -40.0, -50.0)
     added_weak = added(-10.0, -5.0)  # −1 added is a mask of ones: mask_added
     rounded_late = (
@@ -84,18 +84,20 @@ def attention_mutants(several=False):
     )
     return (
         *scales("scale_missing", ""),
-        *scales("scale_sqrt_c", *if_several("/ {C}**0.5"), "/ x.shape[-1]**0.5"),
+        *scales("scale_sqrt_c", *if_several("/ {C} ** 0.5"), "/ x.shape[-1] ** 0.5"),
         *scales("scale_no_sqrt", "/ {hd}"),
         *if_several(*scales("scale_c", "/ {C}"), *scales("scale_heads", "/ {nh}")),
         *scales("scale_tokens", "/ T", "/ self.context_length"),
         *scales("scale_twice", "{SCALE} {SCALE}"),
-        *scales("scale_multiplied", "* {hd}**0.5", "* {hd}", *if_several("* {C}")),
+        *scales("scale_multiplied", "* {hd} ** 0.5", "* {hd}", *if_several("* {C}")),
         *scales("scale_precedence", *precedence),
         *mutants("scale_after_softmax", {"{SCALE}": ""} | step.SCALED_WEIGHTS, step.SCALED_WEIGHTS),
-        *if_several(*scales("scale_sqrt_heads", "/ {nh}**0.5")),
-        *scales("scale_sqrt_tokens", "/ T**0.5", "/ self.context_length**0.5"),
-        *scales("scale_wrong_axis", "/ len(x)**0.5", *if_several("/ (len(x) * {nh})**0.5")),
-        *scales("scale_rounded", "/ int({hd}**0.5)", "/ round({hd}**0.5)", "/ -({hd}**0.5 // -1)"),
+        *if_several(*scales("scale_sqrt_heads", "/ {nh} ** 0.5")),
+        *scales("scale_sqrt_tokens", "/ T ** 0.5", "/ self.context_length ** 0.5"),
+        *scales("scale_wrong_axis", "/ len(x) ** 0.5", *if_several("/ (len(x) * {nh}) ** 0.5")),
+        *scales(
+            "scale_rounded", "/ int({hd} ** 0.5)", "/ round({hd} ** 0.5)", "/ -({hd} ** 0.5 // -1)"
+        ),
         *mutants("scale_rounded", *step.SCORES_ROUNDED, *rounded_late),
         *scales("scale_constant", *(f"/ {number}" for number in numbers)),
         # zeros, or nothing at all, in place of scores

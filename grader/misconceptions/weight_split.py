@@ -99,7 +99,7 @@ WRONG = (
     *mutants(
         "heads_and_width_swapped",
         split(heads.SIZES_SWAPPED),
-        split(heads.SIZES_SWAPPED) | {"{SCALE}": "/ {nh}**0.5"},
+        split(heads.SIZES_SWAPPED) | {"{SCALE}": "/ {nh} ** 0.5"},
     ),
     *mutants(
         "heads_missing_transpose",
