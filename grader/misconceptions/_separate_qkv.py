@@ -29,6 +29,9 @@ from ._mutants import (
 )
 from ._steps import HIDE, added, at_first, each_softmax, each_with, fills, scales, softmaxes
 
+# Texts of both references.
+OPTIONS = "dropout: float = 0.0, qkv_bias: bool = False"
+INIT, FIT = "super().__init__()", "if self.context_length < T:"
 MADE = "nn.Linear(d_in, d_out, bias=qkv_bias)"
 # for each layer the text that makes it, and its argument
 LAYERS = dict.fromkeys(("W_query", "W_key", "W_value"), (MADE, "x"))
@@ -185,10 +188,6 @@ def attention_mutants(several=False):
         ),
         Mutant("context_unchecked", {FIT: "if False:", "{HIDDEN}": new_mask("T")}),
     )
-
-
-OPTIONS = "dropout: float = 0.0, qkv_bias: bool = False"
-INIT, FIT = "super().__init__()", "if self.context_length < T:"
 
 
 def arguments_renamed(old, new):
