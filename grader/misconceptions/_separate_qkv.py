@@ -29,6 +29,9 @@ from ._mutants import (
 )
 from ._steps import HIDE, added, at_first, each_softmax, each_with, fills, scales, softmaxes
 
+# Texts of both references.
+OPTIONS = "dropout: float = 0.0, qkv_bias: bool = False"
+INIT, FIT = "super().__init__()", "if self.context_length < T:"
 MADE = "nn.Linear(d_in, d_out, bias=qkv_bias)"
 # for each layer the text that makes it, and its argument
 LAYERS = dict.fromkeys(("W_query", "W_key", "W_value"), (MADE, "x"))
@@ -74,7 +77,7 @@ def attention_mutants(several=False):
     late = {HIDE: "", "weights @": "weights.masked_fill({HIDDEN}, 0.0) @"}
     late_infinity = "{SOFTMAX}.masked_fill({HIDDEN}, -torch.inf)"
     precedence = step.PRECEDENCE if several else step.PRECEDENCE_OF_HD
-    numbers = (8, 4, 2, 64, 3, 768, "2**0.5", "768**0.5")
+    numbers = (8, 4, 2, 64, 3, 768, "2 ** 0.5", "768 ** 0.5")
     weak = (-10.0, -1.0, -5.0, -11.0, -12.0, -13.0, -14.0, -20.0, -40.0, -50.0)
     added_weak = added(-10.0, -5.0)  # −1 added is a mask of ones: mask_added
     rounded_late = (
@@ -84,18 +87,20 @@ def attention_mutants(several=False):
     )
     return (
         *scales("scale_missing", ""),
-        *scales("scale_sqrt_c", *if_several("/ {C}**0.5"), "/ x.shape[-1]**0.5"),
+        *scales("scale_sqrt_c", *if_several("/ {C} ** 0.5"), "/ x.shape[-1] ** 0.5"),
         *scales("scale_no_sqrt", "/ {hd}"),
         *if_several(*scales("scale_c", "/ {C}"), *scales("scale_heads", "/ {nh}")),
         *scales("scale_tokens", "/ T", "/ self.context_length"),
         *scales("scale_twice", "{SCALE} {SCALE}"),
-        *scales("scale_multiplied", "* {hd}**0.5", "* {hd}", *if_several("* {C}")),
+        *scales("scale_multiplied", "* {hd} ** 0.5", "* {hd}", *if_several("* {C}")),
         *scales("scale_precedence", *precedence),
         *mutants("scale_after_softmax", {"{SCALE}": ""} | step.SCALED_WEIGHTS, step.SCALED_WEIGHTS),
-        *if_several(*scales("scale_sqrt_heads", "/ {nh}**0.5")),
-        *scales("scale_sqrt_tokens", "/ T**0.5", "/ self.context_length**0.5"),
-        *scales("scale_wrong_axis", "/ len(x)**0.5", *if_several("/ (len(x) * {nh})**0.5")),
-        *scales("scale_rounded", "/ int({hd}**0.5)", "/ round({hd}**0.5)", "/ -({hd}**0.5 // -1)"),
+        *if_several(*scales("scale_sqrt_heads", "/ {nh} ** 0.5")),
+        *scales("scale_sqrt_tokens", "/ T ** 0.5", "/ self.context_length ** 0.5"),
+        *scales("scale_wrong_axis", "/ len(x) ** 0.5", *if_several("/ (len(x) * {nh}) ** 0.5")),
+        *scales(
+            "scale_rounded", "/ int({hd} ** 0.5)", "/ round({hd} ** 0.5)", "/ -({hd} ** 0.5 // -1)"
+        ),
         *mutants("scale_rounded", *step.SCORES_ROUNDED, *rounded_late),
         *scales("scale_constant", *(f"/ {number}" for number in numbers)),
         # zeros, or nothing at all, in place of scores
@@ -183,10 +188,6 @@ def attention_mutants(several=False):
         ),
         Mutant("context_unchecked", {FIT: "if False:", "{HIDDEN}": new_mask("T")}),
     )
-
-
-OPTIONS = "dropout: float = 0.0, qkv_bias: bool = False"
-INIT, FIT = "super().__init__()", "if self.context_length < T:"
 
 
 def arguments_renamed(old, new):

@@ -21,9 +21,9 @@ PRECEDENCE_OF_HD = (
 )
 PRECEDENCE = (
     *PRECEDENCE_OF_HD,
-    "/ ({C} / {nh}**0.5)",
-    "/ ({C} // {nh}**0.5)",
-    "/ ({C} // {nh}**0.5)**0.5",
+    "/ ({C} / {nh} ** 0.5)",
+    "/ ({C} // {nh} ** 0.5)",
+    "/ ({C} // {nh} ** 0.5) ** 0.5",
 )
 SCALED_WEIGHTS = {"weights @": "weights {SCALE} @"}
 LATE_SCALE = {"{SCALE}": ""} | insert_before("weights = ", "scores = scores {SCALE}")

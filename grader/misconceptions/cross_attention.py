@@ -138,7 +138,7 @@ def buffered(*names):
     return {PROJ: lines}
 
 
-WRONG = (
+TEMPLATES = (
     Mutant("mask_missing", step.NO_MASK),
     Mutant("keep_inverted", step.MASK_INVERTED),
     *mutants("keep_on_queries", *visible(*ON_QUERIES)),
@@ -417,5 +417,5 @@ WRONG = (
     ),
 )
 
-MUTANTS = step.of_reference(WRONG, **STEPS)
+MUTANTS = step.of_reference(TEMPLATES, **STEPS)
 FAMILIES = step.families(step.FAMILIES[:3], **STEPS)

@@ -24,7 +24,7 @@ STEPS = {
     "hd": "q.shape[-1]",
 }
 
-WRONG = (
+TEMPLATES = (
     *head.attention_mutants(),
     *head.Runs.LAYERS,
     *head.Runs.DROPOUT,
@@ -53,5 +53,5 @@ WRONG = (
     *added_mask_kept("scores = scores.masked_fill({HIDDEN}, {FILL})", "{HIDDEN}"),
 )
 
-MUTANTS = of_reference(WRONG, **STEPS)
+MUTANTS = of_reference(TEMPLATES, **STEPS)
 FAMILIES = families(NUMBERS, **STEPS)

@@ -21,7 +21,6 @@ from ._steps import NO_MASK, families, of_reference
 # Texts of the reference.
 PROJ = "self.out_proj = nn.Linear(d_out, d_out)"
 JOINED = "context.contiguous().view(B, T, self.num_heads * self.head_dim)"
-NUMBER, WIDTH = "self.num_heads = num_heads", "self.head_dim = d_out // num_heads"
 STEPS = {
     "SIZES": "B, T, _ = x.shape",
     "PROJECTED": "q = q.view(",
@@ -41,9 +40,7 @@ STEPS = {
     "C": "(self.num_heads * self.head_dim)",
 }
 LAYERS = head.LAYERS | {"out_proj": ("nn.Linear(d_out, d_out)", "context")}
-SIZES = "context_length: int, num_heads: int"
-
-WIDTH_OF_NUMBER = "self.head_dim = d_out // max(self.num_heads, 1)"
+# Averages of the heads, which keep the width of one.
 AVERAGED = [{heads.TRANSPOSED: f"v).{mean}", JOINED: "context"} for mean in heads.AVERAGED]
 
 # Edits with which heads, not tokens, attend to each other: the mask has the size of the scores.
@@ -69,7 +66,7 @@ def all_heads_mixed(mean):
     return {heads.TRANSPOSED: f"{all_values}).{mean}(1)"}
 
 
-WRONG = (
+TEMPLATES = (
     *head.attention_mutants(several=True),
     *mutants(
         "divisibility_unchecked",
@@ -99,7 +96,7 @@ WRONG = (
     *mutants(
         "heads_and_width_swapped",
         split(heads.SIZES_SWAPPED),
-        split(heads.SIZES_SWAPPED) | {"{SCALE}": "/ {nh}**0.5"},
+        split(heads.SIZES_SWAPPED) | {"{SCALE}": "/ {nh} ** 0.5"},
     ),
     *mutants(
         "heads_missing_transpose",
@@ -148,9 +145,15 @@ WRONG = (
     *head.viewed(T=["self.context_length"], C=(4, 12, 64, 8, 16, 768)),
     *mutants(
         "hard_coded_shape",
-        *({NUMBER: f"num_heads = self.num_heads = {n}"} for n in (2, 4, 3, 8, 12, 6, 1)),
         *(
-            {NUMBER: f"self.num_heads = d_out // {n}", WIDTH: WIDTH_OF_NUMBER}
+            {"self.num_heads = num_heads": f"num_heads = self.num_heads = {n}"}
+            for n in (2, 4, 3, 8, 12, 6, 1)
+        ),
+        *(
+            {
+                "self.num_heads = num_heads": f"self.num_heads = d_out // {n}",
+                "d_out // num_heads": "d_out // max(self.num_heads, 1)",
+            }
             for n in (64, 2, 4, 8, 3, 16)
         ),
     ),
@@ -182,7 +185,7 @@ WRONG = (
         replacing="num_heads: int, dropout: float = 0.0",
     ),
     head.arguments_renamed(
-        f"{SIZES}, {head.OPTIONS}",
+        f"context_length: int, num_heads: int, {head.OPTIONS}",
         "block_size: int, n_head: int, p: float = 0.0, bias: bool = False",
     ),
     *head.Runs.SIGNATURES,
@@ -201,5 +204,5 @@ WRONG = (
     *added_mask_kept("scores = scores.masked_fill({HIDDEN}, {FILL})", "{HIDDEN}"),
 )
 
-MUTANTS = of_reference(WRONG, **STEPS)
+MUTANTS = of_reference(TEMPLATES, **STEPS)
 FAMILIES = families(NUMBERS, **STEPS)
