@@ -140,6 +140,7 @@ def insert_at_end(text):
 
 
 STRAIGHT, JOINED_STRAIGHT = split(edit.STRAIGHT), edit.JOINED_STRAIGHT
+SWAPPED = split(edit.SIZES_SWAPPED)
 HEADS_ASIDE, HEADS_LAST = f"y.permute(0, 3, 2, 1){edit.TO_CHANNELS}", edit.HEADS_LAST
 NOT_TRANSPOSED = edit.NOT_TRANSPOSED_AT_ALL  # heads and tokens
 FAST_ARGUMENTS = "attention(q, k, v,"
@@ -285,7 +286,13 @@ MUTANTS = (
     *on_paths("heads_interleaved", split(edit.INTERLEAVED)),
     Mutant("heads_interleaved", split(edit.INTERLEAVED) | {JOINED: HEADS_LAST}),
     *splits("heads_interleaved", edit.INTERLEAVED, tensors=SOME),
-    *on_paths("heads_and_width_swapped", split(edit.SIZES_SWAPPED)),
+    # PyTorch's function would take the scale from the width that is swapped.
+    *mutants(
+        "heads_and_width_swapped",
+        SWAPPED | fast_scale(edit.SCALE),
+        by_hand(SWAPPED),
+        on_flash(SWAPPED) | fast_scale(edit.SCALE),
+    ),
     *scales_on_paths("scores_ignored", " * 0.0"),
     Mutant("scores_ignored", {edit.SCALE: " * 0.0"} | STEPS["scores"]),
     *on_paths(
