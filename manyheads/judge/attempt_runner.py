@@ -115,9 +115,9 @@ class ReplayCache:
         return step.after.setdefault(id(reply), ReplayNode())
 
     def note(self, step: ReplayNode, action: Call | CheckOutcome) -> ReplayNode:
-        """Note the action of the check at this step, and return the step.
+        """Note the action of the check at this step, and return the step with it.
 
-        If the check itself broke, the step is a new one, and its outcome is not remembered: this
+        If the check itself broke, this is a new step, and its outcome is not remembered: this
         machine may be the cause.
         """
         if isinstance(action, CheckOutcome) and action.fault:
@@ -235,7 +235,8 @@ class RememberingRunner(LocalRunner):
 def validate_reply(call: Call, reply: Reply) -> str:
     """Return the first reason why the reply cannot be an answer to this call; "" if it can be.
 
-    The parser has checked its form; its content is the attempt's claim.
+    The parser has checked only that it is a reply: the attempt's process may have written anything
+    in it.
     """
     builds = builds_in(call)
     facts_and_builds = list(zip(reply.modules, builds, strict=False))
@@ -291,9 +292,10 @@ def _is_possible(output: Output, leaf: Form) -> bool:
 
 
 def _cause(reply: Reply) -> object:
-    """Return what two exceptions with the same cause have in common, or None without an exception.
+    """Return a key that exceptions with the same cause share, or None without an exception.
 
-    Digits are left out of the message, because they may be sizes.
+    It has the type, the line and the message. Digits are left out of the message, because they may
+    be sizes.
     """
     raised = reply.raised
     if raised is None:
@@ -333,8 +335,8 @@ class AttemptRunner:
     _ahead: dict[int, dict[str, Reply]] = field(default_factory=dict)
     _one_by_one: bool = False  # whether calls are no longer sent in batches, because one has failed
     _spent: Spent = field(default_factory=Spent)
-    # names in the reply of a process that met no hidden input, by the call's id
-    _usual_names: dict[int, frozenset[str]] = field(default_factory=dict)
+    # the names of `_names_without_hidden_input`, by the id of the call that only builds the module
+    _names_without_input: dict[int, frozenset[str]] = field(default_factory=dict)
 
     def load(self) -> Raised | None:
         """Import the attempt in a fresh process.
@@ -348,7 +350,7 @@ class AttemptRunner:
             self._connection = start_again(self.box, self.limits, self._spent)
         else:
             self._connection = self.box.attempt(self.limits)
-        self._seconds_allowed()  # only for its exception: `load` keeps the time itself
+        self._seconds_allowed()  # raises if no time is left; `load` keeps the time itself
         try:
             loaded = load(self.box, self.limits, self.source.load(), self._connection, self._spent)
         except AttemptEnded:
@@ -373,7 +375,7 @@ class AttemptRunner:
         return self._ask(self.source.load()).raised
 
     def release(self) -> Connection | None:
-        """Return the connection and give it up. None if the process has ended."""
+        """Return the connection, or None if the process has ended, and forget it here."""
         connection, self._connection = self._connection, None
         return connection
 
@@ -410,8 +412,9 @@ class AttemptRunner:
     def _batch_replies(self, calls: Sequence[Call]) -> list[dict[str, Reply]]:
         """Return for each call the replies that batches give, by their dtype.
 
-        A call that raised in float64, and may not in float32, is sent in a second batch. A call has
-        no reply if its batch was not sent or failed.
+        A call that raised in float64, and may not in float32 (`_may_work_in_float32`), is sent in a
+        second batch and can have two replies. A call has no reply if its batch was not sent or
+        failed.
         """
         replies_by_call: list[dict[str, Reply]] = []
         repeated: list[tuple[Call, dict[str, Reply]]] = []
@@ -484,10 +487,10 @@ class AttemptRunner:
         """Return the reply without names through which an attempt could report a hidden input.
 
         They are names of parameters and of tensors with a gradient. A name is harmless if the call
-        or the reference has it. The attempt's own names are kept if they are exactly those that it
-        also gives without a hidden input. Otherwise all own names are replaced: even which of its
-        usual names the attempt gives could encode the input. Without `reference`, nothing is
-        replaced.
+        or the reference has it. All other names are the attempt's own. They are kept if they are
+        exactly those that it also gives without hidden input (`_names_without_hidden_input`).
+        Otherwise all of them are replaced: even the choice of some could encode the input. Without
+        `reference`, nothing is replaced.
         """
         names, allowed_names = names_in(reply), names_given(call)
         # Without a reference, the inputs are public, or students are not shown the replies.
@@ -500,18 +503,21 @@ class AttemptRunner:
         return with_known_names(reply, allowed_names)
 
     def _names_without_hidden_input(self, call: Call) -> frozenset[str]:
-        """Return the names in the attempt's reply if it builds the call's module without tensors.
+        """Return the names that the attempt gives anyway, without hidden input.
 
-        This is done in another process, which has met no other call; the current process is ended
-        first. Returns no names if the call does more than build a module, after
-        MOST_ASKED_FOR_NAMES such processes, or if the process ends or cannot load the attempt.
+        They are those in its reply if it only builds the call's module, without tensors, in another
+        process that has met no other call. The current process is ended first. Later calls that
+        build an equal module get the same names.
+
+        Returns no names if the call does more than build a module, after MOST_ASKED_FOR_NAMES such
+        processes, or if the process ends or cannot load the attempt.
         """
         only_built = without_tensors(call)
         if only_built is None:
             return frozenset()
         only_built = self.memory.hold(only_built)
-        is_asked = id(only_built) in self._usual_names
-        if not is_asked and len(self._usual_names) < MOST_ASKED_FOR_NAMES:
+        was_asked = id(only_built) in self._names_without_input
+        if not was_asked and len(self._names_without_input) < MOST_ASKED_FOR_NAMES:
             self.close()  # a box runs one process at a time
             fresh = AttemptRunner(
                 self.box, self.source, self.limits, self.device, self.dtype, self.memory
@@ -519,10 +525,11 @@ class AttemptRunner:
             fresh._spent = self._spent
             reply = Reply()
             with closing(fresh), suppress(AttemptEnded):
-                if not fresh.load():
+                problem = fresh.load()
+                if problem is None:
                     reply = fresh.execute(only_built)
-            self._usual_names[id(only_built)] = names_in(reply)
-        return self._usual_names.get(id(only_built), frozenset())
+            self._names_without_input[id(only_built)] = names_in(reply)
+        return self._names_without_input.get(id(only_built), frozenset())
 
     def close(self) -> None:
         """End the attempt's process."""

@@ -1,6 +1,6 @@
 """Require that the attempt answered each function of a check, with the reference's types.
 
-A check that passed does not count if a function that it called never answered, or answered with a
+A check that passed fails after all if a function that it called never answered, or answered with a
 wrong type or NaN. If a check failed or broke, a difference in type or shape may be the reason.
 """
 
@@ -31,11 +31,11 @@ class AsksNothingError(Exception):
 def missing_reply(
     exchanges: Sequence[Exchange], reference: Runner
 ) -> CheckFailed | AsksNothingError | None:
-    """Return why a check that passed does not count, or None if it does.
+    """Return why a check that passed fails after all, or None if it does not.
 
-    The check itself is at fault, and the result an AsksNothingError, if it makes no call. The same
-    holds if neither the reference nor the attempt answers any of its calls to a function. Otherwise
-    these demands are tested, one after the other, in all calls:
+    The result is an AsksNothingError, because the check itself is at fault, if it makes no call, or
+    if some function that it calls answers none of these calls, neither in the reference nor in the
+    attempt. Otherwise these demands are tested, one after the other, in all calls:
 
     1. Each answer has a type that the reference returns (`_demand_kind`).
     2. Each function has answered at least once.
@@ -80,8 +80,8 @@ def missing_reply(
 def kinds_of(calls: Iterable[Call], reference: Runner) -> Kinds | None:
     """Return for each output of a function the types that the reference returns to these calls.
 
-    An output may be None in one call and a tensor in another. If an answered call returns a single
-    output, only its type is returned. Returns None if the reference answers none of the calls.
+    An output may be None in one call and a tensor in another. For a function with a single output,
+    the first answered call decides. Returns None if the reference answers none of the calls.
     """
     kind_sets: list[set[str]] = []
     for call in calls:
@@ -100,10 +100,10 @@ def kinds_of(calls: Iterable[Call], reference: Runner) -> Kinds | None:
 def _demand_kind(exchange: Exchange, expected_kinds: Kinds) -> None:
     """Raise CheckFailed if an output has a type that the reference's output never has.
 
-    Also raises CheckFailed if the result has another structure. A function's only output must be a
-    tensor, an opaque value or a table of numbers, unless the next rule allows it. If the
-    reference's output may be a number of some type, a number of any type is accepted. Nothing is
-    tested if there is no output, or if no type is expected.
+    Also raises CheckFailed if the result has another structure. If one of the expected types is a
+    type of number, a number of any type is accepted. Otherwise a function's only output must also
+    be a tensor, an opaque value or a table of numbers, even if the reference may return None.
+    Nothing is tested if there is no output, or if no type is expected.
 
     Args:
         exchange: The call, with the attempt's reply.
@@ -115,16 +115,17 @@ def _demand_kind(exchange: Exchange, expected_kinds: Kinds) -> None:
     for out, allowed_kinds, answer in zip(
         outputs, cycle(expected_kinds), answers_of(call, exchange.reply), strict=False
     ):
+        is_number = out.tensor is not None and out.tensor.dim() == 0
+        may_be_number = not allowed_kinds <= {"tensor", NONE, OPAQUE, *TABLES}
+        if is_number and may_be_number:
+            continue
         # A part of a tuple may also be None.
         is_answer = (
             not call.form.is_leaf
             or out.kind in ("tensor", OPAQUE)
             or (out.kind in TABLES and out.tensor is not None)
         )
-        if is_answer and out.kind in allowed_kinds:
-            continue
-        is_number = out.tensor is not None and out.tensor.dim() == 0
-        if not is_number or allowed_kinds <= {"tensor", NONE, OPAQUE}:
+        if not is_answer or out.kind not in allowed_kinds:
             raise answer.wrong_type(min(allowed_kinds - {NONE}, default=NONE), out.kind)
 
 
@@ -163,8 +164,8 @@ def _is_finite(output: Output) -> bool:
 def wrong_type(exchanges: Sequence[Exchange], reference: Runner) -> CheckFailed | None:
     """Return the first wrong type that may explain why a check failed, or None.
 
-    Only answered calls are compared in which the attempt or the reference returned an ndarray, a
-    list, a tuple or a text in place of a tensor.
+    Only calls are compared in which the attempt did not raise, and in which the attempt or the
+    reference returned an ndarray, a list, a tuple or a text (TABLES).
     """
     for exchange in exchanges:
         expected_kinds = kinds_of([exchange.call], reference) or ()
@@ -188,9 +189,8 @@ def _paired_outputs(
 def compare_with_reference(exchanges: Sequence[Exchange], reference: Runner) -> CheckFailed | None:
     """Return the first difference in shape or type from the reference's answers (`_compare`).
 
-    Returns None if all agree. A call that breaks the reference or the comparison is left out. A
-    check that raises an exception because of such a difference (an index beyond an axis, arithmetic
-    on bools) is not broken: a wrong attempt may return anything.
+    Returns None if all agree. Calls on which the reference or the comparison raises an exception
+    are skipped.
     """
     for exchange in exchanges:
         try:
@@ -207,7 +207,8 @@ def _compare(call: Call, actual_reply: Reply, expected_reply: Reply) -> None:
 
     A tensor must also hold floating-point numbers if and only if the reference's does. Other
     differences of dtype do not count. A gradient that both replies have must have the same shape.
-    Raises AttemptRaised if only the attempt raised. Nothing is compared if the reference raised.
+    Raises AttemptRaised if only the attempt raised. Nothing is compared if the reference raised. If
+    one reply has more outputs than the other, these are not compared.
     """
     if expected_reply.raised is not None:
         return

@@ -57,7 +57,8 @@ class Probe:
     """Calls of one function that show whether its answers depend on its input.
 
     Attributes:
-        calls: Four calls as from `four_like`, or one if the function is given no numbers.
+        calls: Four calls as from `four_like`, or one if the function is given no numbers but only
+            sizes.
         expected: The reference's replies to them.
         answers: Pairs of a reply of the attempt and the reference's reply. If there are four calls,
             the only pair answers the first one. Otherwise there is a pair for each call to the
@@ -122,10 +123,10 @@ class Probe:
         They are not informative in these cases:
 
         1. There are four calls, and the reference's answers neither compare numbers (`compares`)
-           nor change with them (`depends_on_numbers`).
-        2. Each of the reference's answers repeats one number.
+           nor change with them (`depends_on_numbers`). A single call has only sizes.
+        2. Each of the reference's answers in `answers` is one number, repeated.
+        3. There are no answers.
         """
-        # With one call, the function is given no numbers on which it could depend.
         if len(self.calls) > 1 and not self.compares and not self.depends_on_numbers:
             return False
         rows = [numbers_of(expected) for _, expected in self.answers]
@@ -140,9 +141,9 @@ def choose_probe(
 ) -> Probe | None:
     """Return the calls that show most about the function of these exchanges.
 
-    A call is tried if the attempt answered it with numbers. The reference must answer all calls
+    A call is tried if the attempt answered it with numbers, and if the reference answers all calls
     like it (`make_calls`) with equally many numbers. Returns None if there is no such call. The
-    first probe that compares numbers and is right and informative ends the search, and so do
+    search ends with the first probe that compares numbers and is right and informative, or after
     MOST_TRIED probes.
 
     Args:
@@ -214,16 +215,19 @@ def require_nontrivial(attempt: Implementation, target: str, probe: Probe | None
 
     The calls of the probe are made, and the first one is repeated. The answers are trivial if:
 
-    1. a call raises an exception, has the wrong structure, or has no numbers;
-    2. the answers have unequally many numbers;
-    3. the answers are noise: the repeated call changes them about as much as other inputs do;
-    4. the answers depend on the inputs less than the reference's do (`_expect_dependence_on_sizes`,
-       `_expect_dependence_on_numbers`).
+    1. there is no probe: the function counts as one that never answers with numbers;
+    2. a call raises an exception, has the wrong structure, or has no numbers;
+    3. the answers have unequally many numbers;
+    4. the answers are noise: the repeated call changes them, and they have fewer than MIN_NUMBERS
+       numbers, or change about as much as from the first call to the last;
+    5. the answers depend on the sizes or numbers that are given less than the reference's do
+       (`_expect_dependence_on_sizes` for one call, `_expect_dependence_on_numbers` for four). Four
+       calls show nothing if the reference neither compares numbers nor depends on them.
 
     Args:
         attempt: The attempt.
         target: The name of the function.
-        probe: The calls to make, or None if the function never answered with numbers.
+        probe: The calls to make, from `choose_probe`, or None if there is none.
     """
     if probe is None:
         raise CheckFailed(f"{target} never gives a finite number")
@@ -231,7 +235,8 @@ def require_nontrivial(attempt: Implementation, target: str, probe: Probe | None
     for answer in answers:
         answer.must_return()
     *rows, repeated_row = (numbers_of(answer.reply) for answer in answers)
-    first_row, last_row = rows[0], rows[-1]  # the same row if there is one call
+    # With one call this is the same row: then any change by chance is noise.
+    first_row, last_row = rows[0], rows[-1]
     expect(repeated_row.numel() > 0, f"{target} never gives a finite number")
     expect(
         len({row.shape for row in (*rows, repeated_row)}) == 1,
@@ -256,12 +261,12 @@ def _expect_dependence_on_numbers(
 ) -> None:
     """Raise CheckFailed if a function of numbers ignores them, copies them, or adds them up.
 
-    1. The first answer may be a copy of an argument only if the reference's is such a copy, too.
-       Moved numbers are a copy only if the answers add up.
+    1. The first answer may be a copy of an argument only if the reference's is a copy of the same
+       kind. Moved numbers are a copy only if the answers add up.
     2. The second answer must differ from the first.
     3. If the reference compares numbers, the four answers must not add up; this CheckFailed is
-       marked `unmet`. Nothing is demanded if the first answer has a NaN, or if its numbers change
-       one by one (`_changes_number_by_number`).
+       marked `unmet`. Nothing is demanded if an argument repeats few numbers, if the first answer
+       has a NaN, or if its numbers change one by one (`_changes_number_by_number`).
 
     Args:
         attempt: The attempt.
@@ -295,11 +300,11 @@ def _expect_dependence_on_numbers(
 def _expect_dependence_on_sizes(target: str, probe: Probe) -> None:
     """Raise CheckFailed if the answers of a function without numbers ignore the sizes it is given.
 
-    1. Single numbers must not all be equal, unless the reference's are.
-    2. Answers for which the reference's numbers vary must not all be trivial
-       (`_is_constant_or_identity`).
-    3. Such answers with at least MIN_NUMBERS are compared with the reference's. At least one must
-       correlate with the reference's answer or with a mirror image.
+    1. Answers of a single number must not all be equal, unless the reference's are.
+    2. Where the reference's answer has different numbers, not every answer may be constant or an
+       identity matrix (`_is_constant_or_identity`).
+    3. If such answers have MIN_NUMBERS numbers or more, and as many as the reference's, at least
+       one must correlate with the reference's answer or with a mirror image of it.
     """
     single_numbers = set()
     expected_single_numbers = set()
@@ -352,10 +357,11 @@ def _relation(actual: Tensor, expected: Tensor) -> float:
 
 
 def _changes_number_by_number(attempt: Implementation, call: Call, answer: Tensor) -> bool:
-    """Return whether a change of one number per argument changes at most as many of the answer.
+    """Return whether one changed number per argument changes at most as many numbers of the answer.
 
-    At least one number of the answer must change. Masked scores behave like that if the softmax is
-    missing. Raises CheckFailed if the changed call is not answered.
+    The number in the middle of each argument is changed. At least one number of the answer must
+    change. Masked scores behave like that if the softmax is missing. Raises CheckFailed if the
+    changed call is not answered.
 
     Args:
         attempt: The attempt.
@@ -417,7 +423,7 @@ def four_like(call: Call) -> tuple[Call, ...]:
 
 
 def _numbers_given(call: Call) -> list[Tensor]:
-    """Return the call's arguments that are tensors of floating-point numbers."""
+    """Return the call's arguments that are tensors of floating-point numbers, not on "meta"."""
     return [value for value in call.arguments.values() if _is_of_numbers(value)]
 
 
@@ -468,8 +474,9 @@ def _is_constant_or_identity(numbers: Tensor, reply: Reply) -> bool:
 def _copy_of_argument(reply: Reply, call: Call) -> tuple[str, str]:
     """Return COPY or MOVED and a description if an answer consists of numbers of one argument.
 
-    Only the first tensor of the answer is compared. Returns two empty strings if it has fewer than
-    two numbers, or a number of no argument. The first argument that fits is described.
+    Only the first tensor of the answer is compared, with each argument in turn: it is a COPY if it
+    is equal, and MOVED if all its numbers occur in the argument. The first argument that fits
+    decides. Returns two empty strings if none fits, or if the tensor has fewer than two numbers.
     """
     first_tensor = tensors_of(reply)[0]
     row = first_tensor.flatten().float()  # the attempt may have answered in float32
@@ -516,7 +523,7 @@ def unmet_condition(
     try:
         for condition in conditions:  # a fault dictionary has the rule "answers" first
             if condition.rule == "answers":
-                _expect_answers(condition, attempt, observations)
+                _expect_nontrivial(condition, attempt, observations)
                 continue
             answer = Implementation(attempt).ask(condition.calls[0])
             actual = Condition(
@@ -530,17 +537,19 @@ def unmet_condition(
         return str(error)
 
 
-def _expect_answers(
+def _expect_nontrivial(
     condition: RecordedCondition, attempt: Runner, observations: Mapping[int, ObservedReply]
 ) -> None:
-    """Raise CheckFailed if a function's answers are trivial, as in grading.
+    """Raise CheckFailed if grading would call a function's answers trivial (`require_nontrivial`).
 
-    Right answers that depend on the input are not tested further. Raises AttemptEnded.
+    To save calls, only the first one is made at first: if its answer is right and informative, that
+    is enough. A function of sizes is not called at first, because `observations` have its answers
+    to several sizes. Raises AttemptEnded.
     """
     expected = tuple(_reply_with(tensor) for tensor in condition.expected)
     if len(condition.calls) > 1:
         answers = [(attempt.execute(condition.calls[0]), expected[0])]
-    else:  # a function of sizes only: its answers to several sizes are compared
+    else:  # a function of sizes
         answers = []
         for observed in observations.values():
             expected_tensor = first_of(observed.expected_outputs)

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import ast
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import accumulate, permutations
+from itertools import accumulate, chain, permutations
 from typing import Any
 
 from ..submission.source import Source, printable
@@ -59,8 +59,8 @@ class LineEdit:
 def _changed_lines(text: str, other_text: str) -> str:
     """Return the lines of `text` from its first to its last difference from the other text.
 
-    The lines are joined to one, which is cut to MAX_SHOWN characters. The result is "" if `text`
-    has no such line.
+    The lines are joined to one, which is cut to MAX_SHOWN characters. The result is "" if the other
+    text only has additional lines.
     """
     lines, other_lines = text.split("\n"), other_text.split("\n")
     start = _equal_at_start(lines, other_lines)
@@ -119,7 +119,7 @@ class CodePart:
     def edit(self, category: str, tier: int, new_texts: Mapping[ast.AST, str]) -> LineEdit:
         """Return the edit of the whole text that replaces these nodes by new texts.
 
-        The nodes must not overlap. The edit's line is the first one that changes, 0 if none does.
+        The nodes must not overlap. The edit's line is the first line that changes; 0 if none does.
         """
         data, line = self.data, 0
         # From the last node to the first: a replacement moves only the text behind it.
@@ -204,9 +204,9 @@ def is_docstring(node: ast.AST) -> bool:
 def parts_of(source: Source, targets: Collection[str]) -> Iterator[CodePart]:
     """Yield the parts that may run in calls of these functions and classes.
 
-    These are the functions that such calls reach; the members of reached classes that may run
-    (`_may_run`); and all statements outside of functions and classes. If no target is defined in
-    the text, every function and class counts as called.
+    These are the functions that such calls reach (`_reached`); the members of reached classes that
+    may run (`_may_run`); and all statements outside of functions and classes. If no target is
+    defined in the text, every function and class counts as called.
     """
     data, statements = source.text.encode(), source.statements
     line_lengths = (len(line) + 1 for line in data.split(b"\n"))
@@ -237,8 +237,8 @@ def _may_run(member: ast.stmt, reached: Collection[str]) -> bool:
 def _attributes(code: CodePart) -> dict[str, str]:
     """Return for each attribute of self in a class the text of the function that makes its value.
 
-    The first assignment to an attribute counts. The text is "" if the value is not a call. The
-    attribute of a buffer has the text "register_buffer". At most MAX_NAMES attributes are returned.
+    The first assignment to an attribute counts. The text is "" if the value is not a call. A buffer
+    always has the text "register_buffer". At most MAX_NAMES attributes are returned.
     """
     makers: dict[str, str] = {}
     for node in ast.walk(code.root):
@@ -257,7 +257,8 @@ def _attributes(code: CodePart) -> dict[str, str]:
 def _reached(statements: Sequence[ast.stmt], targets: Collection[str]) -> set[str]:
     """Return the defined targets, and the names of all definitions that they use, directly or not.
 
-    If no target is defined, every defined name is a target.
+    A definition uses each name, and each attribute of any object, that its text has. If no target
+    is defined, every defined name is a target.
     """
     definitions = _definitions(statements)
     waiting = [target for target in targets if target in definitions] or list(definitions)
@@ -282,17 +283,18 @@ def _reached(statements: Sequence[ast.stmt], targets: Collection[str]) -> set[st
 def _definitions(statements: Sequence[ast.stmt]) -> Mapping[str, Sequence[ast.stmt]]:
     """Return for each name the statements of the module and of its classes that define it.
 
-    These are functions, classes, and assignments to a name or an attribute.
+    These are functions, classes, and assignments: `split = cut`, `first, last = cut, join`, and
+    `Heads.split = cut`, which defines both `Heads` and `split`.
     """
     definitions: dict[str, list[ast.stmt]] = defaultdict(list)
     for statement in statements:
         members = statement.body if isinstance(statement, ast.ClassDef) else []
         for member in (statement, *members):
-            # An assignment may give a function another name.
-            nodes: Sequence[ast.AST] = [member]
-            if isinstance(member, ast.Assign):
-                nodes = member.targets
+            nodes: Iterable[ast.AST] = [member]
+            if isinstance(member, ast.Assign | ast.AnnAssign):
+                targets = member.targets if isinstance(member, ast.Assign) else [member.target]
+                nodes = chain.from_iterable(map(ast.walk, targets))
             for node in nodes:
-                if name := getattr(node, "id", getattr(node, "name", "")):
+                if name := getattr(node, "id", getattr(node, "attr", getattr(node, "name", ""))):
                     definitions[name].append(member)
     return definitions

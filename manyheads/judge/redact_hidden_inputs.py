@@ -39,9 +39,9 @@ def names_in(reply: Reply) -> frozenset[str]:
 
 
 def names_given(call: Call) -> frozenset[str]:
-    """Return the names of the call's arguments and of the weights that it loads.
+    """Return the names of a call's arguments, of weights in them, and of the weights that it loads.
 
-    Each argument, with the weights in it, also has a name for its second gradient: "second.args.0".
+    Each argument, and each weight in one, also has a name for its second gradient: "second.args.0".
     """
     arguments = changeable_arguments(call)
     states = (build.state or () for build in builds_in(call))
@@ -49,9 +49,10 @@ def names_given(call: Call) -> frozenset[str]:
 
 
 def changeable_arguments(call: Call) -> set[str]:
-    """Return the worker's names of a call's arguments, and of the weights of modules among them.
+    """Return the names under which the worker reports changes to a call's arguments.
 
-    Examples: "args.0", and for a module also "args.0.proj.weight".
+    Examples: "args.0", and for a module (StandIn), whose layers have no biases, also the weight of
+    each layer: "args.0.proj.weight".
     """
     modules = [
         (name, value) for name, value in call.arguments.items() if isinstance(value, StandIn)
@@ -66,7 +67,7 @@ def without_tensors(call: Call) -> Call | None:
     """Return a call that builds the same module without its weights and without a report on it.
 
     Returns None if the call does more than build one module, or if an argument or attribute of the
-    module is not a plain value. A tensor is none.
+    module is not a truth value, a number, a text or None.
     """
     build = call.subject
     if not isinstance(build, Build) or not call.only_build or call.arguments:
@@ -137,8 +138,8 @@ class Axes:
     def name(self, size: int, twin_axes: Axes | None = None, twin: int = 0) -> str:
         """Return the name of the axis with this size, or the number if it has no name.
 
-        An axis comes first, then a packed one such as 3·C, then a product such as nh·hd. A size
-        that fits several names of the same sort has none, and neither has the size 1.
+        Names of axes are tried first, then packed ones such as 3·C, then products such as nh·hd. A
+        size has no name if several names of the same sort fit, or if it is 1.
 
         Args:
             size: The size.
@@ -198,12 +199,13 @@ _HEADS = ("B", "nh", "T", "hd")  # the axes of a tensor that is split into heads
 def name_sizes(calls: Sequence[tuple[Axes, str]]) -> str:
     """Return "Here 13 is T_k, 9 is T_q" for the sizes in the first call's message, or "".
 
-    A number may be equal to a size by chance. So it is named only if other messages with as many
-    numbers have the same axis in the same position. At least one of their calls must have other
-    sizes.
+    A number may be equal to a size by chance. So other messages are compared that have as many
+    numbers, of calls with the same names of axes: a number is named only if all of them have the
+    size of the same axis in its position. At least one of these calls must have other sizes.
 
     Args:
-        calls: The axes of each call, and the message of its exception.
+        calls: The axes of each call, and the message of its exception. The first call is the one
+            whose message is shown.
     """
     (axes, numbers), *other_calls = (
         (call_axes, _numbers_in(message)) for call_axes, message in calls
@@ -239,24 +241,24 @@ def axes_of(
     signatures: Signatures,
     part_shapes: Mapping[PartPath, Sequence[int]] | None = None,
 ) -> Axes | None:
-    """Return the axes of a call, or None if its signature does not fit.
+    """Return the axes of a call with their sizes, or None if its signature does not fit.
 
     It does not fit if the call builds no module although the signature does, or if the sizes do not
-    agree (`_solved`).
+    agree (`_solved`). See `Axes` for the neighbours and the packed axes.
 
     Args:
         signature: The signature of the function or class.
         call: The call. If it has several steps, the first one counts.
         returned: The shape of the tensor that the call returned.
         signatures: The signatures of all functions and classes.
-        part_shapes: The shape of each part, if the call returned several.
+        part_shapes: The shape of each part, if the call returned several (`signature.form`).
     """
     rows = [*_rows(signature.call, call.args, call.kwargs, signatures)]
     if signature.build is not None:
         if not isinstance(call.subject, Build):
             return None
         rows = [*_rows(signature.build, call.subject.args, call.subject.kwargs, signatures), *rows]
-    if signature.form is None:
+    if signature.form is None:  # the call returns one tensor
         rows.append(_Row(signature.returns, returned))
     rows += [
         _Row(shape, part_shapes[path])
@@ -266,12 +268,7 @@ def axes_of(
     sizes = _solved(rows)
     if sizes is None:
         return None
-    axis_names = []
-    for row in rows:
-        factors = [*chain.from_iterable(axis.factors for axis in row.axes)]
-        # A number that is a product, such as nh·hd, shows which axes are adjacent, too.
-        if not row.is_number or len(factors) > 1:
-            axis_names.append([factor for factor in factors if isinstance(factor, str)])
+    axis_names = _names_in_rows(rows)
     neighbours = frozenset(
         (name, next_name)
         for names in axis_names
@@ -282,6 +279,19 @@ def axes_of(
     has_weights = any(isinstance(value, Build | StandIn) for value in call.inputs)
     last_axes = frozenset(names[-1] for names in axis_names if names)
     return Axes(sizes, neighbours, packed=last_axes if has_weights else frozenset())
+
+
+def _names_in_rows(rows: Sequence[_Row]) -> list[list[str]]:
+    """Return for each tensor the names in its axes, in their order.
+
+    A number that is a product, such as nh·hd, has adjacent axes like a tensor. Others are left out.
+    """
+    names = []
+    for row in rows:
+        factors = [*chain.from_iterable(axis.factors for axis in row.axes)]
+        if not row.is_number or len(factors) > 1:
+            names.append([factor for factor in factors if isinstance(factor, str)])
+    return names
 
 
 @dataclass(frozen=True)
@@ -304,9 +314,11 @@ def _rows(
 ) -> Iterator[_Row]:
     """Yield the equations between the axes of these parameters and the sizes of their arguments.
 
-    A parameter may have the axes of a tensor, the axis of a number, or the axes of a module. A
-    stand-in has them by its attributes, and a module that the call builds by its constructor. An
-    argument that may be missing has no equation if it is missing or None.
+    1. A parameter that may be missing has no equation if its argument is missing or None. Any other
+       missing argument has one that cannot be solved.
+    2. A parameter with the axes of a tensor, or the axis of a number, has one equation.
+    3. A module has several: a stand-in one for each attribute, and a module that the call builds
+       those of its constructor.
 
     Args:
         parameters: The parameters of a function, a constructor or a method.
@@ -426,7 +438,10 @@ class _Policy:
         self._factors = _factors(sizes, calls)
 
     def show(self, value: Value) -> str:
-        """Return a factor, a size, a shape or a text as the report shows it."""
+        """Return a factor (Number), a size (int), a shape (tuple) or a text as the report shows it.
+
+        A text has several numbers, each of which is shown or replaced (`_number_in_text`).
+        """
         match value:
             case Number():
                 return self._factor(value)
@@ -434,7 +449,8 @@ class _Policy:
                 return self._size(value)
             case tuple():
                 return shape_text(value, self._size, self._max_axes)
-        # If the attempt returned too many axes, a text may list them.
+        # If the attempt returned too many axes, a text may list them: then only its first numbers
+        # are shown.
         budget = range(self._max_axes) if self._has_many_axes else count()
         return _NUMBER_IN_TEXT.sub(partial(self._number_in_text, iter(budget)), value)
 
@@ -465,7 +481,7 @@ class _Policy:
         it is so large that it may be a message.
 
         Args:
-            budget: It yields a value for each whole number that the text may show.
+            budget: An iterator with a value for each whole number that the text may still show.
             match: The number.
         """
         digits, exponent, percent = match.groups()
@@ -534,8 +550,9 @@ def values_in(container: object) -> Iterator[object]:
 def shapes_in_reply(reply: Reply) -> Iterator[tuple[int, ...]]:
     """Yield the shapes and sizes in a reply, all of which the attempt chose.
 
-    They are of outputs, gradients and modules, and of the operations and the memory if these were
-    observed. A single size, or a whole number in an attribute, counts as the shape of one axis.
+    They are of outputs, gradients and modules, and of the operations and the peak of memory if
+    these were observed. A single size, or a whole number in an attribute, counts as the shape of
+    one axis.
     """
     yield from (output.shape for output in reply.outputs if output.shape is not None)
     yield from (

@@ -178,7 +178,8 @@ def run_checks(checks: Sequence[Check], run: CheckRun) -> list[CheckOutcome]:
     """Return the outcomes of these checks, in their order.
 
     A check passes only if it got answers, and if the answers of its functions are not trivial. The
-    attempt's transcript is brought into the order of the checks, after exchanges of no check.
+    attempt's transcript is sorted in place: exchanges of no check come first, and then those of
+    each check in the order of the checks.
     """
     outcomes = run_concurrently(checks, run)
     unmet = _unmet_requirements(outcomes, checks[0].conditions if checks else {}, run)
@@ -192,17 +193,18 @@ def run_checks(checks: Sequence[Check], run: CheckRun) -> list[CheckOutcome]:
 
 
 def judged(check: Check, error: BaseException | None, run: CheckRun) -> CheckOutcome:
-    """Return the outcome of the check that ended with this exception, or with none.
+    """Return the outcome of the check whose function ended with this exception, or with none.
 
     If the check needs answers, they are tested here, too:
 
-    1. A check that passed does not count if a function that it calls gave no answer, or one of a
-       wrong type or with NaN (`missing_reply`).
+    1. A check that passed fails after all if a function that it calls gave no answer, or one of a
+       wrong type or with NaN (`missing_reply`). It is broken if nothing could be answered.
     2. If the check failed and the attempt returned a wrong type, that is given as the reason
        (`wrong_type`).
     """
     if check.needs_answers and error is None:
         error = missing_reply(run.exchanges_of(check.id), run.reference)
+    # An AttemptRaised, which is a CheckFailed, too, is a better reason than a wrong type.
     elif check.needs_answers and type(error) is CheckFailed:
         error = wrong_type(run.exchanges_of(check.id), run.reference) or error
     return outcome_of(check.unattempted, error, run)
@@ -212,9 +214,12 @@ def outcome_of(check: CheckOutcome, error: BaseException | None, run: CheckRun) 
     """Return the outcome of a check that ended with this exception, or passed with none.
 
     An AttemptRaised is an "error", and any other CheckFailed is "failed". The end of the attempt's
-    process is "timeout" or "crashed". A check may skip itself. Any other exception means that it
-    broke. If an answer of the attempt has another shape or type than the reference's, that
-    difference is the outcome. Otherwise the check is "skipped", with a fault of the grader.
+    process is "timeout" or "crashed". A check may skip itself: "skipped".
+
+    With any other exception the check itself broke. If an answer of the attempt has another shape
+    or type than the reference's, this is taken for the cause (an index beyond an axis, arithmetic
+    on bools), and the difference decides the outcome. Otherwise the check is "skipped", with a
+    fault of the grader.
 
     Args:
         check: The outcome before an attempt is judged.
@@ -267,10 +272,10 @@ def _unmet_requirements(
     conditions: Mapping[str, Callable[..., Any]],
     run: CheckRun,
 ) -> Mapping[str, CheckOutcome]:
-    """Return for each function with trivial answers the outcome of its first unmet requirement.
+    """Return for each function with an unmet requirement (`_demands`) the outcome of the first one.
 
-    Only functions that a passed check calls are tested (`_demands`). The additional calls for this
-    are left out of the attempt's transcript.
+    Only functions that a passed check calls are tested. The additional calls for this are left out
+    of the attempt's transcript.
 
     Args:
         check_outcomes: The outcomes of the checks themselves.
@@ -298,15 +303,15 @@ def _unmet_requirements(
 def _decided(
     check: Check, outcome: CheckOutcome, unmet: Mapping[str, CheckOutcome], run: CheckRun
 ) -> CheckOutcome:
-    """Return the check's final outcome: a pass counts only if no function's answers are trivial.
+    """Return the check's final outcome: a pass counts only if its functions meet all requirements.
 
-    If the answers of a function are trivial, the check gets the outcome and the evidence of the
-    requirement. The first such function that the check calls counts.
+    If a function does not, the check gets the outcome and the evidence of the requirement. The
+    first such function that the check calls counts.
 
     Args:
         check: The check.
         outcome: Its outcome without requirements.
-        unmet: For each function with trivial answers, the requirement that it does not meet.
+        unmet: The outcome of the first unmet requirement, by function.
         run: The data that the checks share.
     """
     if outcome.outcome != "passed" or not unmet:
@@ -334,7 +339,8 @@ def expect_conditions(
 ) -> None:
     """Raise CheckFailed if the attempt does not meet the preconditions of a function.
 
-    It is also raised if an answer has no numbers, or another length than the reference's.
+    It is also raised if an answer has no numbers, or another length than the reference's, and as
+    AttemptRaised if there is no answer.
     """
     # The attempt answers all conditions before the reference answers the first one.
     condition_list = list(conditions(attempt, draw))
@@ -351,12 +357,13 @@ def _demands(
 ) -> Iterator[Check]:
     """Yield the requirements for a function as checks.
 
-    1. Its answers are not trivial (`require_nontrivial`). This is not tested if the function is
-       right in a probe that shows something.
-    2. It meets its preconditions, if there are some and there is a probe. If the function is right
-       in the probe, this is tested only if a check failed and some of its answers are not right.
+    1. Its answers are not trivial (`require_nontrivial`). This is left out if the function is right
+       in an informative probe (`Probe.is_right_and_informative`).
+    2. It meets its preconditions. This is left out if it has none or if there is no probe. It is
+       also left out if the function is right in an informative probe, and either all checks passed
+       or all its answers are right.
 
-    There are no requirements if not even the reference answers with numbers.
+    There are no requirements if there is no probe and not even the reference answers with numbers.
 
     Args:
         target: The name of the function.
@@ -438,7 +445,8 @@ class _RunningCheck:
     def take(self, answer: Reply | AttemptEnded) -> None:
         """Go on to the step after this answer to the check's call.
 
-        An AttemptEnded is raised in the check's function, and ends the check unless it makes
+        A reply is only kept: the function runs when the cache does not know the next action. An
+        AttemptEnded is raised in the function at once, and ends the check unless the function makes
         another call. Such a step is not remembered.
         """
         if isinstance(answer, Reply):
@@ -456,7 +464,7 @@ class _RunningCheck:
         also None if there was nothing to do.
         """
         action = None
-        if not self._function:  # not started
+        if not self._function:  # a greenlet is true from its start to its end
             # all calls are sent together by the greenlet that runs now
             runner = _SuspendingRunner(self._run.attempt.device, getcurrent().switch)
             action = self._function.switch(self._run, runner)
@@ -465,7 +473,7 @@ class _RunningCheck:
         return action
 
     def _note(self, action: Call | BaseException | None) -> None:
-        """Note the call, or the outcome of the check that ended so, as the action of this step."""
+        """Note this call as the action of this step, or the outcome of the check that ended so."""
         noted = action if isinstance(action, Call) else judged(self.check, action, self._run)
         self._step = self._run.memory.note(self._step, noted)
 

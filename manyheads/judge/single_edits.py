@@ -66,7 +66,7 @@ _MODULES = "torch math F nn np numpy functional einops".split()
 
 
 def name_of(node: ast.Call) -> str:
-    """Return the last part of the name of the called function, "" if it has none."""
+    """Return the last part of the name of the called function; "" if it has none."""
     if isinstance(node.func, ast.Attribute):
         return node.func.attr
     return getattr(node.func, "id", "")
@@ -80,15 +80,16 @@ def is_of_dropout(name: str) -> bool:
 def _argument_edits(code: CodePart, node: ast.Call) -> Changes:
     """Yield edits that change a keyword argument of a call, or add one.
 
-    1. The probability of dropout is 0 outside of training.
-    2. `training` is the training mode of self.
-    3. An argument of _FORGOTTEN is added. For Linear, this is also `bias`, with a name that has
-       "bias" in it.
+    1. A dropout probability p becomes `p if self.training else 0`.
+    2. The value of `training` becomes `self.training`.
+    3. An argument of _FORGOTTEN is added, unless the call has it. For Linear, this is also
+       `bias=NAME`, for each name with "bias" in it.
     """
     for keyword in node.keywords:
         if is_of_dropout(keyword.arg or ""):
             gated = f"{code.atom(keyword.value)} if self.training else"
             yield "gate", 1, {keyword.value: f"{gated} 0.0"}
+            # The argument may be an integer: names such as drop_last count as dropout's, too.
             yield "gate", 2, {keyword.value: f"{gated} 0"}
         elif keyword.arg == "training":
             yield "gate", 1, {keyword.value: "self.training"}
@@ -117,11 +118,11 @@ def _call_text(code: CodePart, node: ast.Call, args: Iterable[ast.AST], *new_arg
 def calls(code: CodePart, node: ast.AST) -> Changes:
     """Yield edits that remove a call, add one, or replace it by a similar one.
 
-    1. A call is replaced by its receiver or an argument, or by one of its _SIBLINGS. A keyword
-       argument is removed.
-    2. A matrix product is divided by the root of a size, or given a softmax, or one of its factors
-       is transposed. If a function computes it, it is only divided.
-    3. Axes are moved before or after a view.
+    1. A call is replaced by its receiver or first argument (`_removals`), or by one of its
+       _SIBLINGS. A keyword argument is removed.
+    2. A matrix product is divided by the root of a size (`_scalings`). A product by `@` is also
+       given a softmax, or one of its factors is transposed.
+    3. Axes are moved before or after a view, and the like (`_before_shaping`).
     4. A transposition by an attribute such as `.T` is removed.
     5. The axes of an assigned or returned value are moved, or a layer is applied to it.
     """
@@ -193,6 +194,11 @@ def _siblings(code: CodePart, node: ast.Call, func: ast.Attribute) -> Changes:
 
     For tril and triu, the sibling is also called with each usual diagonal. So is the function
     itself, if the call states no diagonal.
+
+    Args:
+        code: The part.
+        node: The call.
+        func: Its function or method, `node.func`.
     """
     name, stem = func.attr, code.text(func).removesuffix(func.attr)
     siblings = _SIBLINGS.get(name, "").split()
@@ -216,7 +222,8 @@ def _before_shaping(code: CodePart, node: ast.Call, func: ast.Attribute) -> Chan
     1. The memory is made contiguous before it.
     2. Axes are moved before it, or the heads after it. Moved axes need a reshape in place of a
        view.
-    3. Two neighbouring sizes of the shape are swapped, and the two axes swapped back afterwards.
+    3. In a view or reshape to more than two axes, two neighbouring sizes are swapped, and the two
+       axes are swapped back afterwards.
     """
     receiver = code.atom(func.value)
     arguments = code.text(node)[len(code.text(func)) :]  # in their parentheses
@@ -326,9 +333,9 @@ def operators(code: CodePart, node: ast.AST) -> Changes:
 
 
 def _replacements(node: ast.AST) -> list[str]:
-    """Return the operators that replace the node's operator, [] if there are none.
+    """Return the operators that replace the node's operator; [] if there are none.
 
-    If a node has several comparisons, this is about the first operator.
+    Of a chain of comparisons, the first operator counts.
     """
     op = getattr(node, "op", None)
     if isinstance(node, ast.Compare):
@@ -340,17 +347,16 @@ def _replacements(node: ast.AST) -> list[str]:
 def _mask_edits(code: CodePart, node: ast.Call) -> Changes:
     """Yield edits that invert a mask, negate a value that is filled in, or make it -inf.
 
-    The mask is the first argument of _MASKED, or an argument of attention: `attn_mask`, or any
-    after q, k and v. If there is none, the last one is tried. A value is any positional argument of
-    _FILLING.
+    The mask is the first argument of a function of _MASKED. In a call of attention (with
+    `attn_mask`, or of scaled_dot_product_attention) it is any positional argument after q, k and v,
+    or `attn_mask`. A value that is filled in is any positional argument of a function of _FILLING.
     """
     name = name_of(node)
     masks = [keyword.value for keyword in node.keywords if keyword.arg == "attn_mask"]
-    args = [*node.args, *masks]
     if name in _MASKED:
-        masks = args[:1]
+        masks = node.args[:1]
     elif masks or name == "scaled_dot_product_attention":
-        masks = args[3:] or args[-1:]  # q, k and v may be keyword arguments
+        masks = [*node.args[3:], *masks]
     for mask in masks:
         yield "sign", 1, {mask: f"~{code.atom(mask)}"}
     for value in node.args if name in _FILLING else ():
@@ -366,7 +372,8 @@ def constants(code: CodePart, node: ast.AST) -> Changes:
     1. True and False replace each other.
     2. A number with its sign is replaced by other numbers (for integers, `_integers`).
     3. The text of an infinity, as in float("inf"), gets the other sign.
-    4. Axes of an equation with "->" are edited (`_equations`).
+    4. Axes of an equation with "->" are edited (`_equations`), unless the text is long or has an
+       escape.
     """
     if not isinstance(node, ast.Constant):
         return
@@ -398,8 +405,13 @@ def constants(code: CodePart, node: ast.AST) -> Changes:
 def _integers(code: CodePart, node: ast.AST, value: int) -> Changes:
     """Yield edits that replace an integer by another axis, by a number near it, or by 0 to 3.
 
-    It may be an axis as a subscript, as a positional argument, as one of _AXIS_KEYWORDS, or in a
-    tuple. In a tuple, axes are tried later.
+    Axes are tried if the integer is a subscript, a positional argument, one of _AXIS_KEYWORDS, or
+    in a tuple. In a tuple they are tried later.
+
+    Args:
+        code: The part.
+        node: The literal with its sign.
+        value: Its value.
     """
     outer = code.parents[node]
     is_axis = isinstance(outer, ast.Subscript | ast.Call) or (
@@ -444,9 +456,9 @@ def names(code: CodePart, node: ast.AST) -> Changes:
 
     1. A name is replaced by another one, sooner if both are in `pairs` or look alike.
     2. A name is replaced by an attribute of self that may be a size.
-    3. An attribute is replaced by another one if calls of the same function made both, or if no
-       call made either.
-    4. An attribute that no call made is replaced by a name.
+    3. An attribute of self is replaced by another one if calls of the same function made both, or
+       if no call made either.
+    4. An attribute of self that no call made is replaced by a name.
     """
     match node:
         case ast.Name(name, ast.Load()) if name in code.names:
@@ -497,10 +509,10 @@ def gates(code: CodePart, node: ast.AST) -> Changes:
     """Yield edits of conditions on training mode, such as around a dropout.
 
     1. A conditional expression is replaced by one of its two values.
-    2. A value whose name is usual for dropout is 0 outside of training.
+    2. A value that is assigned to a name usual for dropout becomes 0 outside of training.
     3. A condition of `if` is replaced by True, or training mode is added to it.
-    4. Arguments of a call are edited (`_argument_edits`).
-    5. A missing super().__init__() is added at the beginning of __init__.
+    4. Arguments of any call are edited (`_argument_edits`).
+    5. A missing super().__init__() is added before the first statement of __init__.
     """
     match node:
         case ast.IfExp(_, body, orelse):

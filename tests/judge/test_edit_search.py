@@ -161,6 +161,9 @@ CLASSES = (
         (FUNCTIONS, "none of them", {2, 5, 8}),
         (CLASSES, "One", {3}),
         (CLASSES, "Two", {3, 7}),
+        # An assignment gives a function to a class, or several names to functions.
+        (f"class One:\n    pass\n\n{FUNCTIONS}\nOne.forward = three\n", "One", {11, 13}),
+        (f"{FUNCTIONS}\nfour, five = two, three\n", "four", {5, 8, 10}),
     ],
 )
 def test_only_what_the_failed_calls_reach_is_edited(

@@ -382,3 +382,11 @@ def test_a_call_that_the_reference_refuses_is_a_fault_of_the_check_only_where_no
     assert missing_reply([Exchange("check", call, reply)], reference) is None
     why = missing_reply([Exchange("check", call, reference.execute(call))], reference)
     assert isinstance(why, AsksNothingError)
+
+
+def test_a_number_is_no_answer_where_a_list_is_expected() -> None:
+    reference, call = LocalRunner({"f": lambda x: [1.0, 2.0]}), Call("f", (torch.ones(2),))
+    for answer, is_accepted in ([3.0, 4.0], True), (3.0, False):
+        reply = LocalRunner({"f": lambda x, answer=answer: answer}).execute(call)
+        why = missing_reply([Exchange("check", call, reply)], reference)
+        assert (why is None) == is_accepted
