@@ -99,7 +99,7 @@ def assignment_of(course: Course, name: str | None) -> Assignment:
 def exercises_named(
     course: Course, names: list[str], assignment: str | None = None
 ) -> list[Exercise]:
-    """Return the exercises with these ids, files, assignments or functions.
+    """Return the exercises with these ids, files, assignments, folders or functions.
 
     Raises CourseError.
 
@@ -118,6 +118,7 @@ def exercises_named(
             e
             for e in candidates
             if name.casefold() in (e.assignment.id, e.assignment.title.casefold())
+            or (Path(name).is_dir() and Path(name).samefile(e.assignment.exercises_folder))
         ]
         match = (
             exercises_called(candidates, name)

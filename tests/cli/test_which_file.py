@@ -246,6 +246,16 @@ def test_a_name_that_is_mistyped_is_told_which_one_may_be_meant(
     assert str(error.value) == says
 
 
+@pytest.mark.parametrize(
+    ("cwd", "name"), [(".", "exercises/averages/"), ("exercises/averages", ".")]
+)
+def test_the_folder_of_an_assignment_is_all_its_exercises(tiny_copy, monkeypatch, cwd, name):
+    monkeypatch.chdir(tiny_copy / cwd)
+    assert [e.id for e in exercises_named(load_course(tiny_copy), [name])] == ["running_mean"]
+    with pytest.raises(CourseError, match="there is no exercise"):
+        exercises_named(load_course(tiny_copy), ["/"])
+
+
 def test_an_assignment_is_all_its_exercises(repository: Path) -> None:
     course = load_course(repository)
     assert exercises_named(course, ["attention_in_practice"]) == list(
