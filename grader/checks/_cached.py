@@ -4,17 +4,20 @@ from manyheads.checks import assert_refused, check
 from manyheads.checks.asserts import REFUSALS
 
 from . import _modules
-from ._causal_attention import Subject
+from ._causal_attention import FusedProjection
 from ._modules import Sizes, joined, round_float32
 
 
-class Cached(Subject):
+class Cached(_modules.Subject):
     """The module of the KV cache, which has the weights of the fused one.
 
     Its general requirements are those of a first call.
     """
 
     name = "CachedSelfAttention"
+    arguments = FusedProjection.arguments
+    projections = FusedProjection.projections
+    shapes = FusedProjection.shapes
     sizes = Sizes(B=[7], T=[9], nh=[5], hd=[6], block=[17], C=joined)
     parameters = _modules.parameters
     refuses_indivisible = _modules.refuses_indivisible

@@ -62,6 +62,7 @@ class FusedProjection(_modules.Subject):
     parameters = _modules.parameters
     refuses_indivisible = _modules.refuses_indivisible
     refuses_too_long = _modules.refuses_too_long
+    moves = _modules.moves
     dtype_and_argument = _modules.dtype_and_argument
     again = _modules.again
     half_precision = _modules.half_precision
@@ -84,11 +85,6 @@ class FusedProjection(_modules.Subject):
             awake = self.module(attempt.asking(cotangent=g), s, weights, dropout=RARE, **options)
             expect_gradients_awake(awake, *inputs)
 
-    @check(points=0.25, layer="hygiene")
-    def moves(self, attempt, reference, draw):
-        """works where .to(device) has put it"""
-        _modules.moves(self, attempt, draw, self.sizes(draw))
-
     @check(points=0.25, layer="hygiene", hint="What turns your dropout off when training is over?")
     def eval_is_calm(self, attempt, reference, draw):
         """drops nothing in eval mode, and nothing where dropout is not given"""
@@ -97,10 +93,6 @@ class FusedProjection(_modules.Subject):
         for path, options in self.paths.items():
             build = partial(self.module, attempt.asking(random=True), s, weights, **options)
             expect_calm(build, weights, x, s.nh, path)
-
-
-class Subject(FusedProjection):  # for the KV cache
-    __init__ = object.__init__
 
 
 def attention_oracle(weights, x, n_head):

@@ -4,8 +4,6 @@ The checks do not depend on the names of inputs and layers.
 """
 
 import re
-from functools import partial
-from inspect import signature
 from types import SimpleNamespace
 
 import torch
@@ -19,6 +17,7 @@ from manyheads.checks import (
     assert_shape,
     assert_unmutated,
     changed,
+    check,
     expect,
 )
 from manyheads.checks.asserts import HALF_PRECISION, assert_near
@@ -32,8 +31,6 @@ from manyheads.checks.module_expectations import (
     moved_after_a_call,
     weights_without_effect,
 )
-
-from . import _layers as layer
 
 DEEP = 44.0  # scores can lie this far below 0: the number that hides a key must lie deeper
 ONE_PATH = {"": {}}
@@ -220,64 +217,6 @@ class Subject:
         return {*self.shapes(s)} <= answer.module.parameters.keys() - {*answer.module.unloaded}
 
 
-def asked_of(subject, judge, title="", hint=None, **mark):
-    """Return a check of this subject, made from a function that several exercises share.
-
-    Args:
-        subject: a Subject, or Sizes.
-        judge: the shared function. It gets the arguments that its signature names: `subject`;
-            `attempt`, `reference` and `draw`; sizes of the subject, `s`; `weights` and `inputs` of
-            these sizes, and the first input, `x`; `agree`, which fails unless the attempt gives
-            what the reference gives.
-        title: the check's title if it is not the docstring of `judge`.
-        hint: the check's hint if it is not the hint of `judge`.
-        mark: points, for example, in place of those of `judge`.
-    """
-    names = signature(judge).parameters
-
-    @layer.check(
-        **{**vars(judge.pytestmark[0].args[0]), **mark, **({} if hint is None else {"hint": hint})}
-    )
-    def check(attempt, reference, draw):
-        fixtures = {
-            "subject": subject,
-            "attempt": attempt,
-            "reference": reference,
-            "draw": draw,
-        }
-        if "agree" in names:
-            fixtures["agree"] = partial(subject.assert_matches, attempt, reference)
-        if "s" in names:
-            fixtures["s"] = (subject if isinstance(subject, Sizes) else subject.sizes)(draw)
-        if "weights" in names:
-            fixtures["weights"], fixtures["inputs"] = subject.weights_and_inputs(
-                draw, fixtures["s"]
-            )
-            fixtures["x"] = fixtures["inputs"][0]
-        judge(**{name: fixtures[name] for name in names})
-
-    check.__doc__ = title or judge.__doc__
-    return check
-
-
-class Layers:
-    """The decorators of `_layers` for one exercise. Checks get the arguments that they name.
-
-    The arguments are those of `asked_of`.
-
-    Args:
-        subject: the module, or the sizes that functions are tried with.
-    """
-
-    def __init__(self, subject):
-        self.subject = subject
-
-    def __getattr__(self, name):
-        return lambda *mark, **options: (
-            lambda judge: asked_of(self.subject, getattr(layer, name)(*mark, **options)(judge))
-        )
-
-
 def on(path, evidence):
     """Return the evidence, with the name of the path in front if there are two paths."""
     return f"{path}: {evidence}" if path else evidence
@@ -291,16 +230,8 @@ def round_float32(tensor):
     return tensor.float().double()
 
 
-@layer.finite(0.25, "Which row of the mask hides everything? What is softmax of nothing?")
-def finite(subject, attempt, draw, s):
-    """gives numbers, however large the scores"""
-    weights, inputs = subject.ascending_scores(draw, s)
-    assert_finite(subject.module(attempt, s, weights)(*inputs))
-
-
-@layer.causality(0.25, "Print the weights for T = 4. Every row should end in zeros but the last.")
-def causal(subject, attempt, draw, s, weights, inputs):
-    """does not see the future"""
+def expect_causal(subject, attempt, draw, s, weights, inputs):
+    """Fail unless an edit of later positions leaves earlier ones as they were."""
     ordinary, steep = (weights, inputs), subject.ascending_scores(draw, s)
     cases = ((1, "", ordinary), (s.T - 2, "", ordinary), (s.T // 2, " of large scores", steep))
     for start, suffix, (weights, (x,)) in cases:
@@ -361,7 +292,7 @@ def judge_gradients(
     )
 
 
-@layer.hygiene(0.25)
+@check(points=0.25, layer="hygiene")
 def parameters(subject, attempt, reference, draw):
     """has the parameters that are asked for, and no others"""
     s = subject.sizes(draw)
@@ -403,7 +334,7 @@ def parameters(subject, attempt, reference, draw):
         subject.module(attempt, s, weights, **options)(*inputs).must_return()
 
 
-@layer.hygiene(0.25)
+@check(points=0.25, layer="hygiene")
 def refuses_indivisible(subject, attempt, reference, draw):
     """refuses an n_embd that n_head does not divide, when it is made"""
     s = SimpleNamespace(B=2, T=8, nh=6, hd=7, C=42, block=8)
@@ -427,7 +358,11 @@ def judge_refused(subject, attempt, draw, s, *cases):
         assert_refused(answer, label, suspect="divisibility_unchecked")
 
 
-@layer.hygiene(0.25, "Take d_out % num_heads in __init__, and raise a ValueError that names both.")
+@check(
+    points=0.25,
+    layer="hygiene",
+    hint="Take d_out % num_heads in __init__, and raise a ValueError that names both.",
+)
 def refuses_uneven_heads(subject, attempt, reference, draw):
     """refuses, when it is made, a d_out that does not divide into heads"""
     s = subject.sizes(draw)
@@ -436,7 +371,11 @@ def refuses_uneven_heads(subject, attempt, reference, draw):
     judge_refused(subject, attempt, draw, changed(s, **longest), odd, swapped)
 
 
-@layer.hygiene(0.25, "Compare T with block_size first, and raise a ValueError that names both.")
+@check(
+    points=0.25,
+    layer="hygiene",
+    hint="Compare T with block_size first, and raise a ValueError that names both.",
+)
 def refuses_too_long(subject, attempt, reference, draw):
     """refuses more tokens than block_size"""
     s = subject.sizes(draw)
@@ -450,7 +389,7 @@ def refuses_too_long(subject, attempt, reference, draw):
         assert_refused(module(x), label, also=("RuntimeError",), suspect="context_unchecked")
 
 
-@layer.hygiene(0.25)
+@check(points=0.25, layer="hygiene")
 def moves(subject, attempt, reference, draw):
     """works where .to(device) has put it"""
     s = subject.sizes(draw)
@@ -502,7 +441,11 @@ def judge_moved(subject, s, answer, device, is_moved_later):
     expect(not stays, evidence, "hard_coded_device" if registered else "")
 
 
-@layer.hygiene(0.25, "Name no dtype in forward, and compute new tensors instead of x.mul_.")
+@check(
+    points=0.25,
+    layer="hygiene",
+    hint="Name no dtype in forward, and compute new tensors instead of x.mul_.",
+)
 def dtype_and_argument(subject, attempt, reference, draw):
     """follows the dtype of its input, and leaves the input as it was"""
     s = subject.sizes(draw)
@@ -537,7 +480,7 @@ def expect_dtype_kept(subject, attempt, s, weights, inputs):
     return [answer for several in answers.values() for answer in several]
 
 
-@layer.hygiene(0.25, HINT)
+@check(points=0.25, layer="hygiene", hint=HINT)
 def again(subject, attempt, reference, draw):
     """answers every call as a fresh instance would"""
     expect_same_again(subject, attempt, draw, subject.sizes(draw))
@@ -559,7 +502,11 @@ def judge_modes(subject, attempt, draw):
         judge_modes_again(subject.module(attempt, s, passing, **options, dropout=P), token, s.nh)
 
 
-@layer.hygiene(0.25, "Is there a dropout, or a layer that is made anew in forward?")
+@check(
+    points=0.25,
+    layer="hygiene",
+    hint="Is there a dropout, or a layer that is made anew in forward?",
+)
 def steady(subject, attempt, reference, draw):
     """gives the same at every call, in training too"""
     s = subject.sizes(draw)
@@ -594,9 +541,10 @@ def steady(subject, attempt, reference, draw):
     expect(agrees(output(1, training=True), eval_output), awake)
 
 
-@layer.hygiene(
-    0,
-    "A large negative number that fits float32 may not fit float16. What fits all?",
+@check(
+    points=0,
+    layer="hygiene",
+    hint="A large negative number that fits float32 may not fit float16. What fits all?",
     device="cuda",
 )
 def half_precision(subject, attempt, reference, draw):

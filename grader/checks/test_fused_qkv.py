@@ -69,7 +69,7 @@ def test_finite(attempt, draw, sizes):
 )
 def test_causal(attempt, draw, sizes, weights, x):
     """does not see the future"""
-    _modules.causal(MODULE, attempt, draw, sizes, weights, (x,))
+    _modules.expect_causal(MODULE, attempt, draw, sizes, weights, (x,))
 
 
 @check(points=0.25, layer="causality")

@@ -58,7 +58,7 @@ def test_shape(attempt, draw, sizes):
 )
 def test_causal(attempt, draw, sizes, weights, x):
     """does not see the future, on either path"""
-    _modules.causal(MODULE, attempt, draw, sizes, weights, (x,))
+    _modules.expect_causal(MODULE, attempt, draw, sizes, weights, (x,))
 
 
 @check(points=0.25, layer="causality")
