@@ -52,7 +52,9 @@ Students read the docstring of a check as its title. A fixture returns its value
 same throughout one check.
 Its arguments are other fixtures, or `request`, of which `request.module` is the file of the \
 check. The checks of the list
-`CONTRACT` are collected where it stands.
+`CONTRACT` are collected where it stands. The conftest.py of this course declares `sizes` (drawn \
+from the file's `SIZES`), and
+`weights` and `x` (of the file's `MODULE`).
 '''
 # Fields of a call that the methods of an implementation set.
 NOT_ASKED = {"subject", "args", "kwargs", "only_build", "arrays", "returns", "then"}

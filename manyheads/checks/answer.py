@@ -142,8 +142,8 @@ class Answer:
     def module(self) -> ModuleFacts:
         """The facts of the first module that the call built.
 
-        `answer.module.parameters` and `.buffers` give each name its tensor's shape;
-        `.parameters["weight"].shape` is one. `.training` and `.changed` are True or False.
+        Examples: `answer.module.parameters["weight"].shape`, and in the same way `.buffers`.
+        `.training` says whether it is in training mode.
 
         Raises CheckFailed if the call built none.
         """

@@ -536,8 +536,9 @@ def changed_positions(
     Args:
         original: the answer to an input.
         edited: the answer to the same input after an edit.
-        axes: the axes that make up a position. With one axis a position is a number, with several
-            it is a tuple. All numbers along the other axes belong to the position.
+        axes: the number of the axis along which positions are counted, or a tuple of several. With
+            `axes=1` a position is a number, with `axes=(0, 1)` a tuple (sequence, token). All
+            numbers along the other axes belong to the position.
         tolerance: as a fraction of the largest original number; a smaller difference is none.
     """
     assert_shape(edited, original.shape)

@@ -337,7 +337,10 @@ class ImplementationModule:
         return CallSequence(implementation.call_of(self.build), implementation.runner.execute)
 
     def built(self) -> Answer:
-        """Build the module without calling it. The `module` of the answer has its facts."""
+        """Build the module without calling it. The `module` of the answer has its facts.
+
+        A check that only builds passes nobody: it must also ask for an answer.
+        """
         return self.implementation.ask(
             Call(self.build, only_build=True, **self.implementation.options)
         )
