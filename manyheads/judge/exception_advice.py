@@ -364,7 +364,7 @@ def _forward_inside(methods: Sequence[ast.FunctionDef]) -> str:
     """Return advice if forward is defined inside another method; "" if it is not.
 
     Args:
-        methods: The methods of a class without a forward of its own.
+        methods: The methods of a class, without a forward.
     """
     for method in methods:
         for node in ast.walk(method):

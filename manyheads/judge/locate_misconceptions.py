@@ -106,12 +106,7 @@ class RepliesByFunction:
             for id_ in self.proven_by(i):
                 proven[id_].add(target_of(observation.call))
         wrong_calls = {i: self._compared[i] for calls in self.wrong.values() for i in calls}
-        response = Response(
-            recording=self._dictionary,
-            written=self._compared,
-            syndrome=wrong_calls,
-            calls={*self._compared},
-        )
+        response = replace(self._response, syndrome=wrong_calls)
         for i, id_ in proven_by_nondeterminism(response).items():
             proven[id_].add(target_of(self._compared[i].call))
         return proven
