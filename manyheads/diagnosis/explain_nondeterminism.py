@@ -163,9 +163,9 @@ def _has_same_failures(
 
     A mutant fails in a call if its reply is nondeterministic, or differs from the reference's.
 
-    1. Where the attempt is nondeterministic, the mutant must be, too. But its reply to a call with
-       many copies is recorded as extremes over all copies, and these need not be random: there it
-       is enough that they differ from the reference's.
+    1. If the attempt is nondeterministic in a call, the mutant must be, too. But its reply to a
+       call with many copies is recorded as extremes over all copies, and these need not be random:
+       there it is enough that they differ from the reference's.
     2. In a function that never answers nondeterministically in the attempt, the mutant may be
        nondeterministic in calls that the attempt answers rightly: the attempt may avoid the effect
        there.

@@ -155,26 +155,26 @@ def parts_differ(answers: Sequence[ReplyPair]) -> str:
     If one of the reference's answers is a part of another one, the attempt's answer must be the
     same part of its other answer.
     """
-    for (whole, actual_whole), (part, actual_part) in permutations(answers, 2):
-        index = _index_of(whole, part)
+    for (full, actual_full), (fragment, actual_fragment) in permutations(answers, 2):
+        index = _index_of(full, fragment)
         if index is None:
             continue
-        apart = (actual_whole[index] - actual_part).abs()
-        if bool((apart > _STAYS * actual_whole.abs().max()).any()):
+        apart = (actual_full[index] - actual_fragment).abs()
+        if bool((apart > _STAYS * actual_full.abs().max()).any()):
             return "a part of the input gives something else when it stands alone"
     return ""
 
 
-def _index_of(whole: Tensor, part: Tensor) -> tuple[int, ...] | None:
-    """Return the first index in the leading axes of `whole` at which `part` stands.
+def _index_of(full: Tensor, fragment: Tensor) -> tuple[int, ...] | None:
+    """Return the first index in the leading axes of `full` at which `fragment` stands.
 
-    Return None if it stands nowhere, or if `whole` does not have more axes.
+    Return None if it stands nowhere, or if `full` does not have more axes.
     """
-    leading = whole.dim() - part.dim()
-    if leading <= 0 or whole.shape[leading:] != part.shape or not whole.numel():
+    leading = full.dim() - fragment.dim()
+    if leading <= 0 or full.shape[leading:] != fragment.shape or not full.numel():
         return None
-    near = (whole - part).abs() <= _SAME * whole.abs().max()
-    indices = near.reshape(*whole.shape[:leading], -1).all(-1).nonzero().tolist()
+    near = (full - fragment).abs() <= _SAME * full.abs().max()
+    indices = near.reshape(*full.shape[:leading], -1).all(-1).nonzero().tolist()
     return tuple(indices[0]) if indices else None
 
 

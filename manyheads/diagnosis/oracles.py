@@ -69,8 +69,8 @@ def argument_gradients_arrive(observation: ObservedReply) -> None:
     then no gradient was computed.
 
     A correct attempt may copy the weights of the layers that are passed into one of torch's layers.
-    So the gradients of these weights are not required if a fused kernel ran and none of them has a
-    gradient.
+    So the gradients of these weights are not required if a fused kernel ran and no such weight has
+    a gradient.
     """
     outputs = observation.reply.outputs
     shapes = [None if o.tensor is None else tuple(o.tensor.shape) for o in outputs]

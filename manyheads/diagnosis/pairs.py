@@ -93,10 +93,10 @@ def _likely_pairs(response: Response) -> list[Pair]:
     3. A call that detects only one of the two must be explained by that mutant alone.
     4. The misconceptions must differ.
 
-    Pairs come first whose mutants alone explain many calls. Of pairs with equally many, those come
-    first whose mutants alone explain few of the calls that detect both.
+    Pairs come first whose mutants alone explain many calls. Pairs with equally many are sorted by
+    how few of the calls that detect both the mutants alone explain.
     """
-    # Of mutants with the same misconception and the same replies, the first one is enough.
+    # Mutants with the same misconception and the same replies are tried once.
     calls, distinct = sorted(response.calls), dict[tuple[str, tuple[int | None, ...]], int]()
     for m, mutant in enumerate(response.recording.mutants):
         distinct.setdefault((mutant.id, tuple(mutant.answers[i] for i in calls)), m)

@@ -35,9 +35,9 @@ _MISMATCH = re.compile(r"size of tensor a \((\d+)\) must match the size of tenso
 
 
 def has_foreign_size(observations: Iterable[ObservedReply]) -> bool:
-    """Return whether some call raised PyTorch's error about two sizes, one of them foreign.
+    """Return whether some call raised PyTorch's error about two sizes, and one is foreign.
 
-    A size is foreign if it is neither 1, nor a size of the call, nor a product of two of them.
+    A size is foreign if it is neither 1, nor a size of the call, nor a product of two such sizes.
     """
     for observation in observations:
         raised = observation.reply.raised
@@ -244,10 +244,10 @@ def _gradients_that_arrive(reply: ReplyFingerprint) -> set[str]:
 
 
 def _symptom_of_outputs(expected: ReplyFingerprint, reply: ReplyFingerprint, call: Call) -> str:
-    """Return how outputs differ: in their kinds, else numbers of axes, else shapes, else numbers.
+    """Return how outputs differ: "kind", "axes", "shape" (perhaps with the shapes), or "numbers".
 
-    The shapes are named if inputs have all their sizes. "not finite" stands for "numbers" if a norm
-    is not finite.
+    The first of these that differs is returned. The shapes are named if inputs have all their
+    sizes. If a number is not finite, "not finite" is returned instead of "numbers".
     """
     if reply.output_kinds != expected.output_kinds:
         return "kind"

@@ -489,8 +489,8 @@ class AttemptRunner:
         They are names of parameters and of tensors with a gradient. A name is harmless if the call
         or the reference has it. All other names are the attempt's own. They are kept if they are
         exactly those that it also gives without hidden input (`_names_without_hidden_input`).
-        Otherwise all of them are replaced: even the choice of some could encode the input. Without
-        `reference`, nothing is replaced.
+        Otherwise all own names are replaced: even the choice of some could encode the input.
+        Without `reference`, nothing is replaced.
         """
         names, allowed_names = names_in(reply), names_given(call)
         # Without a reference, the inputs are public, or students are not shown the replies.

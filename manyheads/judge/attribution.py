@@ -99,18 +99,21 @@ def assemble(
     and `replies` must be given.
 
     Args:
-        exercise: The exercise. None if only its fault dictionary is known, as in a notebook.
-        source: The attempt's text; it is missing if it is not available.
+        exercise: The exercise. It must be given with `hidden`. None if only its fault dictionary is
+            known, as in a notebook.
+        source: The attempt's text. `source.missing` is true if the text is not available.
         dictionary: The fault dictionary of the exercise, or None if it has no current one.
         replies: The replies to the public calls, or None if none were made.
         diagnosis: The misconceptions that the replies show.
-        lines: The lines at which one small edit makes every check pass.
+        lines: The lines at which one small edit makes every check pass. If there are any, there is
+            only one mistake: misconceptions of the public replies that need another one, or that do
+            not explain the wrong values, are dropped.
         hidden: The hidden checks. None on a student's machine.
         note: A message to the student about parts of the file that did not run.
     """
     attribution = attribute(replies, diagnosis) if replies is not None else Attribution()
     explaining, proved_only = attribution.explaining, attribution.proved_only
-    if lines:  # One edit makes every check pass, so there is only one mistake.
+    if lines:
         explaining, proved_only = [m for m in explaining if not m.needs_another], []
     verdicts = attribution.verdicts
     if hidden is None:
@@ -186,7 +189,7 @@ def _function_to_blame(outcome: CheckOutcome, hidden: HiddenRun) -> str:
 
     1. the function that the outcome names;
     2. the function whose call ended the process;
-    3. the last function that it called, unless only other functions replied wrongly;
+    3. the last function that it called, if it replied wrongly in the check, or if no function did;
     4. the first function that replied wrongly.
     """
     exchanges = [exchange for exchange in hidden.transcript if exchange.check == outcome.id]
@@ -209,8 +212,8 @@ def _function_to_blame(outcome: CheckOutcome, hidden: HiddenRun) -> str:
 def _is_wrong_exchange(exchange: Exchange, hidden: HiddenRun) -> bool:
     """Return whether a reply to a hidden check is wrong; False if that cannot be judged.
 
-    A call that changes its inputs is wrong. The numbers of some replies cannot be compared with the
-    reference's, but an exception can, unless the call asks for a GPU.
+    A reply is wrong if the attempt changed an input. Otherwise it can be judged if its values can
+    be compared (`is_comparable`), or if it is an exception and the call does not ask for a GPU.
     """
     if exchange.reply.mutated:
         return True
@@ -277,10 +280,11 @@ def _misconceptions_with_hidden(
 ) -> tuple[list[LocatedMisconception], list[LocatedMisconception]]:
     """Return `explaining` and `proved_only`, with the misconceptions that only hidden checks prove.
 
-    These new misconceptions are added to `explaining` if it is not empty, or if they can cause all
-    failed checks that prove no misconception (`can_cause`). Checks that failed only because of
-    trivial answers do not count there. Otherwise they are added to `proved_only`. In `explaining`,
-    an untouched stub is named last.
+    A failed check of a function that is not written or not defined proves nothing. The new
+    misconceptions are added to `explaining` in two cases: if it is not empty, or if they can cause
+    all failed checks without a suspect (`can_cause`), not counting those that failed only because
+    of trivial answers. In all other cases they are added to `proved_only`. In `explaining`, an
+    untouched stub is named last.
 
     Args:
         exercise: The exercise.
@@ -318,10 +322,10 @@ def _new_proofs(
 ) -> dict[str, str]:
     """Return the misconceptions that only hidden checks prove, each with the first such check.
 
-    A failed check proves the misconception that is its `suspect`, if it has one. The misconception
-    is left out in these cases:
+    A failed check proves the misconception that is its `suspect`, if it has one. It proves nothing
+    new in these cases:
 
-    1. It is known from the public replies (`_known_ids`).
+    1. The misconception is known from the public replies (`_known_ids`).
     2. A mutant of a misconception in `explaining` fails this check, too.
 
     Args:
@@ -357,8 +361,8 @@ def _visible_check_results(
 ) -> tuple[CheckResult, ...]:
     """Return the results of the visible checks, each with the function to blame and its evidence.
 
-    For a check with a cause (`_cause_of`), these are the cause's function, and its evidence with
-    the usual repair. For any other check they are those of its outcome.
+    If `_cause_of` returns a function and its failure, these are that function, and the failure's
+    evidence with the usual repair. For any other check they are those of its outcome.
     """
     wrong_functions = [v.name for v in attribution.verdicts if v.state == "wrong"]
     results = []
@@ -378,8 +382,8 @@ def _cause_of(
 ) -> tuple[str, Failure] | None:
     """Return the function to blame for a failed visible check, with its failure of the check.
 
-    If the function at which the check stopped is wrong, it is to blame itself. Otherwise a wrong
-    function that it uses may have made it fail: the first wrong function that fails the check is to
+    If the function at which the check stopped is wrong, it is to blame itself. Otherwise another
+    function may have made it fail: the first wrong function with a failure of this check is to
     blame.
 
     Returns None if the outcome itself says enough: the check did not fail, its process ended, no
@@ -459,9 +463,9 @@ def diagnosed_result(
 ) -> Diagnosed:
     """Return a misconception as the result shows it, with the title and hint that fit the attempt.
 
-    If nothing is written yet, the hint is the exercise's, which says how to start. If its function
-    is undefined, but the file has the name, the title says so. The hint is then the function's
-    evidence, which is the location of the name.
+    If nothing is written yet, the hint is the exercise's, if it has one: it says how to start. If
+    the interface is wrong because a function is undefined, but the text has its name, the title
+    says so, and the hint is the function's evidence: the location of the name.
     """
     diagnosed = misconception.diagnosed
     title, hint = diagnosed.title, diagnosed.hint
@@ -592,7 +596,10 @@ def ungraded_result(
 
 
 def _note(source: Source, note: str) -> str:
-    """Return the note on the choice of the file and this one, with lines named by cells."""
+    """Return the source's own note, on the choice of the file, and then this one; "" if none.
+
+    Lines of a notebook are named by their cells.
+    """
     return in_cells(" ".join(filter(None, (source.note, note))), source)
 
 

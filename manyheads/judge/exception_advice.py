@@ -114,7 +114,7 @@ class _File:
 
     Attributes:
         expressions: All expressions of the file that contain the line, with their parts.
-        functions: All functions of the file. Functions with a long name are left out.
+        functions: The functions and methods of the file, without those that have a long name.
         code: The code from the line to the end of its expressions, in one line.
         code_above: The lines above the line, from the beginning of the top-level statement around
             it. Both texts are cut if they are long.
@@ -364,7 +364,7 @@ def _forward_inside(methods: Sequence[ast.FunctionDef]) -> str:
     """Return advice if forward is defined inside another method; "" if it is not.
 
     Args:
-        methods: The methods of a class without a forward of its own.
+        methods: The methods of a class, without a forward.
     """
     for method in methods:
         for node in ast.walk(method):
@@ -687,7 +687,7 @@ def _misspelt_attribute(file: _File, type_name: str | None, module: str | None, 
 def _set_below(file: _File, word: str) -> int:
     """Return the first line of the same function that sets self.word, below the one that raised.
 
-    Returns 0 if there is none, or if a line above sets it, too.
+    Returns 0 if there is none, or if that line or one above sets it, too.
     """
     lines = [
         node.lineno

@@ -70,18 +70,23 @@ class RepliesByFunction:
     """
 
     def __init__(self, replies: PublicReplies) -> None:
+        """Compare the replies with the reference's."""
         dictionary, observations = replies.dictionary, replies.observations
         self.replies = replies
         self._dictionary = dictionary
         compared: dict[int, ObservedReply] = {}
         for i, observation in observations.items():
             if i not in dictionary.compared_fields:
-                continue  # mutants cannot be compared
+                continue  # no fields that the attempt and mutants could be compared by
             if i in replies.in_single:
+                # The judge made this call in float32, so the dtype of the reply shows nothing.
                 actual = replace(observation.actual, dtype=observation.expected.dtype)
                 observation = replace(observation, actual=actual)
             compared[i] = observation
-        self._response = Response(dictionary, compared, compared, {*compared})
+        # All replies are in the syndrome, also right ones: `explains` may then be asked for any.
+        self._response = Response(
+            recording=dictionary, written=compared, syndrome=compared, calls={*compared}
+        )
         self._compared = compared
         self.wrong = defaultdict[str, list[int]](list)
         self._right = defaultdict[str, list[int]](list)
@@ -92,13 +97,16 @@ class RepliesByFunction:
 
     @cached_property
     def proven(self) -> Mapping[str, Set[str]]:
-        """For each misconception, the functions whose replies prove it."""
+        """For each misconception, the functions whose replies prove it.
+
+        A single reply proves it (`proven_by`), or replies that vary (`proven_by_nondeterminism`).
+        """
         proven = defaultdict[str, set[str]](set)
         for i, observation in self.replies.observations.items():
             for id_ in self.proven_by(i):
                 proven[id_].add(target_of(observation.call))
         wrong_calls = {i: self._compared[i] for calls in self.wrong.values() for i in calls}
-        response = Response(self._dictionary, self._compared, wrong_calls, {*self._compared})
+        response = replace(self._response, syndrome=wrong_calls)
         for i, id_ in proven_by_nondeterminism(response).items():
             proven[id_].add(target_of(self._compared[i].call))
         return proven
@@ -135,7 +143,7 @@ class RepliesByFunction:
         """Return whether a second function has a misconception, too.
 
         That is so if a reply proves it there, or if the function has wrong calls and one mutant
-        answers every call of the function as the attempt did.
+        fails these as the attempt does, and no other call of the function.
         """
         if function in self.proven.get(id_, ()):
             return True
@@ -145,8 +153,9 @@ class RepliesByFunction:
     def mutants_answer_alike(self, id_: str, other_id: str, functions: Container[str]) -> bool:
         """Return whether mutants of both misconceptions answer the calls of these functions alike.
 
-        Only mutants that explain a wrong answer of the attempt are compared. One pair of mutants is
-        enough. If there are no such calls, the mutants answer alike.
+        Only mutants that explain a wrong answer of the attempt are compared. It is enough if one of
+        the first and one of the second misconception have the same recorded answers. Return True if
+        these functions have no recorded calls.
         """
         recorded_calls = enumerate(self._dictionary.calls)
         calls = [i for i, call in recorded_calls if target_of(call) in functions]
@@ -157,7 +166,8 @@ class RepliesByFunction:
     def function_of(self, id_: str, wrong_functions: Sequence[str]) -> str:
         """Return the function to which a misconception is attributed; "" if there is none.
 
-        An untouched stub concerns the whole file: "". For others it is the first of these:
+        An untouched stub concerns the whole file: "". For others it is the first of these, in the
+        order of the wrong functions:
 
         1. a wrong function in which a reply proves the misconception, or in which it is seen;
         2. any other function in which a reply proves it, such as one that the file lacks;
@@ -182,7 +192,7 @@ class RepliesByFunction:
         return [m for m, mutant in enumerate(self._dictionary.mutants) if mutant.id == id_]
 
     def _matches(self, mutant: int, function: str) -> bool:
-        """Return whether the mutant answers each call of the function as the attempt did."""
+        """Return whether a mutant fails the wrong calls of a function alike, and no right one."""
         is_as_wrong = all(self._is_as_wrong(mutant, i) for i in self.wrong[function])
         return is_as_wrong and all(
             self._response.survives(mutant, i) for i in self._right[function]
@@ -194,7 +204,10 @@ class RepliesByFunction:
         return any(not self._response.survives(m, i) for m in mutants for i in calls)
 
     def _answers_of(self, id_: str, calls: Sequence[int]) -> set[tuple[int | None, ...]]:
-        """Return the answers to these calls by each mutant that explains a wrong call."""
+        """Return the answers to these calls by each mutant that explains a wrong call.
+
+        An answer is the index of a recorded reply, or None if it is nondeterministic.
+        """
         answers = set[tuple[int | None, ...]]()
         for m in self._mutants(id_):
             if any(self._is_as_wrong(m, i) for i in self._response.syndrome):
@@ -268,12 +281,13 @@ def _located(
 ) -> list[LocatedMisconception]:
     """Return these misconceptions with their functions, and with the titles of alternatives.
 
-    Other functions that have a misconception, too, are added if they have no other one of this
-    group. They must use no wrong function. But a wrong interface never follows from another
-    function, and an untouched stub concerns the whole file.
+    Other wrong functions that have a misconception, too (`is_also_in`), are added under two
+    conditions: no misconception of the group is attributed to them, and they use no wrong function.
+    For a wrong interface the second condition is dropped, because it never follows from another
+    function. To an untouched stub none are added, because it concerns the whole file.
 
     The title of an alternative is shown if the dictionary has it, if the text does not show the
-    mistake itself, and if mutants of both answer alike where the attempt has nothing written.
+    mistake itself, and if mutants of both answer alike the calls of functions that are not written.
 
     Args:
         group: The misconceptions.

@@ -301,10 +301,10 @@ def _expect_dependence_on_sizes(target: str, probe: Probe) -> None:
     """Raise CheckFailed if the answers of a function without numbers ignore the sizes it is given.
 
     1. Answers of a single number must not all be equal, unless the reference's are.
-    2. Where the reference's answer has different numbers, not every answer may be constant or an
-       identity matrix (`_is_constant_or_identity`).
+    2. If the numbers of the reference's answers vary, not all answers to the same calls may be
+       constant or identity matrices (`_is_constant_or_identity`).
     3. If such answers have MIN_NUMBERS numbers or more, and as many as the reference's, at least
-       one must correlate with the reference's answer or with a mirror image of it.
+       one must correlate with the reference's answer or with its mirror image.
     """
     single_numbers = set()
     expected_single_numbers = set()

@@ -102,10 +102,17 @@ class PublicReplies:
         return sorted(outcomes, key=lambda outcome: outcome.outcome == "passed")
 
     def _outcome(self, visible: VisibleCheck) -> CheckOutcome:
-        """Return the outcome of a check, which also fails if a function misses a precondition.
+        """Return the outcome of a check.
 
-        Its function is the one at which it failed. For a check that passed it is the only function
-        that it is about; "" if there are several.
+        The first of these decides it:
+
+        1. The process ended during a call: "timeout" or "crashed".
+        2. An oracle is violated: "error" if the attempt raised, otherwise "failed".
+        3. A function of `check.all_calls` does not meet a precondition: "failed".
+        4. The check passed.
+
+        The outcome names the function at which the process ended or the check failed. If the check
+        passed, it names the only function of `check.calls`; "" if there are several.
         """
         if visible.ended is not None:
             outcome: Outcome = "timeout" if visible.ended is End.TIMEOUT else "crashed"
@@ -127,7 +134,7 @@ class PublicReplies:
 
 
 def _is_untouched(source: Source, visible: Sequence[VisibleCheck]) -> bool:
-    """Return whether the file exists, nothing in it is written, and no check passed."""
+    """Return whether the text is available, nothing in it is written, and no check passed."""
     nothing_passed = not any(check.passed for check in visible)
     return not source.missing and nothing_passed and source.is_unwritten
 
@@ -244,8 +251,9 @@ class PublicCalls:
     def ask_ahead(self, *, is_graded: bool) -> None:
         """Send the calls that `ask_public_calls` is going to make first, in one message.
 
-        These are the calls of the visible checks, without those marked as last. In grading, they
-        are followed by all other calls. A local runner makes its calls when they are needed.
+        These are the calls of the visible checks, without checks that are marked as last. In
+        grading, they are followed by all other calls. Nothing is sent to a local runner, which
+        makes its calls when they are needed.
         """
         early_checks = [check for check in self.checks_in_order() if not check.is_last]
         indices = [i for check in early_checks for i in check.all_calls]
@@ -279,8 +287,8 @@ class PublicCalls:
         """Return the calls of failed checks that return another number with another seed.
 
         Calls that return one number are made once more with another seed. This is done for checks
-        with a violated oracle, unless the attempt raised, and for checks that call a function with
-        an unmet precondition. A call that ends the process is left out.
+        with a violated oracle, unless the attempt raised, and for checks without one that call a
+        function with an unmet precondition. If a repeated call ends the process, it does not count.
 
         Args:
             visible: The visible checks.
@@ -310,8 +318,9 @@ class PublicCalls:
     ) -> dict[int, ObservedReply]:
         """Return the replies of functions that are right if their arguments are passed by name.
 
-        Such a function takes its arguments in another order. All its calls are made once more,
-        except expected refusals. If all outputs are right then, its replies get the expected
+        Only functions whose definition has the arguments in another order are tried
+        (`in_another_order`). All calls of such a function are made once more, except those that the
+        reference does not answer. If all outputs are right then, its replies get the expected
         fingerprint as the actual one, so that its numbers show no other mistake. If the process
         ends, no replies of the function are returned.
         """
@@ -365,7 +374,7 @@ def ask_public_calls(
 
     Args:
         calls: The calls, and the attempt.
-        source: The attempt's text; it is missing if it is not available.
+        source: The attempt's text. `source.missing` is true if the text is not available.
         exercise: The exercise, if it is available.
         is_graded: Whether a hidden check has failed in grading. Then a mistake is looked for even
             if every visible check passes.
@@ -401,13 +410,14 @@ def ask_public_calls(
 def name_misconceptions(replies: PublicReplies, bank: Bank | None = None) -> Diagnosis:
     """Return the misconceptions that the replies show, not yet with their functions.
 
-    It is the untouched stub if nothing is written, and nothing if not all public calls were made.
-    If functions are right when their arguments are passed by name, a wrong interface comes first;
-    it is followed by what all other replies show.
+    If nothing is written, it is the untouched stub. If not all public calls were made
+    (`PublicReplies.is_complete`), there are none. If functions are right when their arguments are
+    passed by name, a wrong interface comes first; it is followed by the misconceptions that all
+    other replies show.
 
     Args:
         replies: The replies to the public calls.
-        bank: The mutants of the exercise, of which two can be combined in one. None on a student's
+        bank: The mutants of the exercise, which can be combined in pairs. None on a student's
             machine, which has no mutants.
     """
     if _is_untouched(replies.source, replies.visible):

@@ -51,8 +51,8 @@ def names_given(call: Call) -> frozenset[str]:
 def changeable_arguments(call: Call) -> set[str]:
     """Return the names under which the worker reports changes to a call's arguments.
 
-    Examples: "args.0", and for a module (StandIn), whose layers have no biases, also the weight of
-    each layer: "args.0.proj.weight".
+    Examples: "args.0", and for a module (StandIn) also the weight of each layer, which has no bias:
+    "args.0.proj.weight".
     """
     modules = [
         (name, value) for name, value in call.arguments.items() if isinstance(value, StandIn)
@@ -200,8 +200,9 @@ def name_sizes(calls: Sequence[tuple[Axes, str]]) -> str:
     """Return "Here 13 is T_k, 9 is T_q" for the sizes in the first call's message, or "".
 
     A number may be equal to a size by chance. So other messages are compared that have as many
-    numbers, of calls with the same names of axes: a number is named only if all of them have the
-    size of the same axis in its position. At least one of these calls must have other sizes.
+    numbers, and whose calls have axes of the same names. A number is named only if all these
+    messages have the size of the same axis in its position. At least one of the calls must have
+    other sizes.
 
     Args:
         calls: The axes of each call, and the message of its exception. The first call is the one

@@ -335,7 +335,7 @@ def operators(code: CodePart, node: ast.AST) -> Changes:
 def _replacements(node: ast.AST) -> list[str]:
     """Return the operators that replace the node's operator; [] if there are none.
 
-    Of a chain of comparisons, the first operator counts.
+    In a chain of comparisons, the first operator counts.
     """
     op = getattr(node, "op", None)
     if isinstance(node, ast.Compare):
