@@ -615,6 +615,12 @@ def overrides(
     console.print(
         _rows(rows, decisions.zone, labels) if rows else f"{loaded.root / NAME}: nothing is decided"
     )
+    if rows and not students:
+        not_compared = (
+            "Whether these students exist is not known here, without a roster, submitted/ or "
+            f"{RESULTS}/. Next: `roster: FILE` in course.yaml"
+        )
+        console.say(not_compared, style="yellow")
     unknown = decisions.of_nobody(students, ids, groups_of(loaded)) if students else []
     console.say(*(f"course: {sentence}" for sentence in unknown), style="red")
     if unknown:

@@ -98,6 +98,9 @@ _OPEN_QUOTE = (
     "a quote that opens in this line is not closed in it, or something stands behind where it "
     "is closed"
 )
+_IF_A_GROUP = (
+    "Next: if a group handed in, give --roster a file that has its members in a column `group`"
+)
 _UNSAFE = re.compile(r'[\x00-\x1f/\\:*?"<>|]')
 
 
@@ -251,6 +254,11 @@ class People:
             self.is_found = True
             # The roster decides, even if an earlier run gave the folder to another person.
             self.folder_keys |= {folded(id_): f"roster {id_}" for id_ in folders}
+            if len(rows) == 1 and _has_another_name(person, rows[0]):
+                self.notes[folders[0]] = (
+                    f"the files are named {printable_name(person.name)!r}, as a group's are, and "
+                    f"count for this student alone. {_IF_A_GROUP}"
+                )
             return folders
         name, key = folders[0], f"{person.platform} {person.key}"
         if not is_student(name) or is_noise(name) or is_reserved(name):
@@ -273,6 +281,17 @@ class People:
                 f"{problem}. Next: complete the roster, or rename the folder to the right id"
             )
         return folders
+
+
+def _has_another_name(person: Person, student: Student) -> bool:
+    """Return whether a name that Canvas writes is not the student's, nor that of their group.
+
+    Canvas writes the name of a group with the number of one member.
+    """
+    name, words = letters(person.name), [*map(letters, student.name.replace(",", " ").split())]
+    if person.platform != CANVAS or not words or name in ("", letters(student.group)):
+        return False
+    return not any(word in name for word in words)
 
 
 def read_roster(path: Path) -> Roster:

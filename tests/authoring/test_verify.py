@@ -45,6 +45,7 @@ FILLED = "nothing is left to fill"
 LEAK = "no line of a solution is released"
 CAUGHT = "every mutant fails a check"
 NAMED = "every mutant that answers is named first"
+RUNS = "every mutant knows the names that it uses"
 USED = "every check is failed by a mutant"
 VERDICTS = "every visible check gives the hidden check's verdict"
 PAIRS = "both faults of a pair are named"
@@ -118,8 +119,8 @@ def test_on_a_sound_course_every_claim_holds_with_its_figures(
     assert {line.says: line.figures for line in lines if line.is_satisfied is None} == nothing
     assert {line.says: line.total for line in lines if line.is_satisfied} == {
         POINTS: 1, WORDS: 7, VISIBLE: 1, CHECK_NAMES: 1, STRAYS: 5, FILLED: 9, RELEASED: 3,
-        SHAPES: 1, SCRIPTS: 1, LENGTHS: 40, LEAK: 3, CAUGHT: 7, NAMED: 7, USED: 4, VERDICTS: 28,
-        PAIRS: 13, STUB: 1,
+        SHAPES: 1, SCRIPTS: 1, LENGTHS: 40, LEAK: 3, CAUGHT: 7, RUNS: 7, NAMED: 7, USED: 4,
+        VERDICTS: 28, PAIRS: 13, STUB: 1,
         SEEDS: 4, WRONG: 1, WRONG_AT_HOME: 1, CHECKED: 3, RIGHT: 6, SILENT: 11, EMPTY: 16,
         FORM: 2, LINE: 5, NO_LINE: 5,
     }  # fmt: skip
@@ -440,6 +441,18 @@ def test_a_fault_breaks_its_claim_and_no_other(lines_of, tiny_copy, fault, claim
                 NAMED: ["counts_all (return x='return  x') is named []"],
             },
             id="a mutant that is right",
+        ),
+        pytest.param(
+            edit(BANK, '"x.sum().expand_as(x)"', '"xs.sum().expand_as(x)"'),
+            {
+                RUNS: [
+                    (
+                        "sees_future (x.cumsum(0)='xs.sum().expand_as(x)') answers no call: "
+                        "name 'xs' is not defined"
+                    )
+                ]
+            },
+            id="a mutant with a misspelt name",
         ),
         pytest.param(
             edit(BANK, 'Mutant("empty_unchecked", ', 'Mutant("only_last", '),
@@ -840,6 +853,19 @@ def test_a_course_that_cannot_be_verified_says_why_and_what_to_do(tiny_copy, fau
         [release(tiny_copy), verify_course(course, course.exercises, print, jobs=0)]
     assert says in str(raised.value)
     assert ". Next: " in str(raised.value)
+
+
+def test_a_check_that_fails_by_itself_is_told_before_it_is_released(lines_of, tiny_copy):
+    """The author once read "this is not your fault", and to mend the right attempt."""
+    edit(CHECKS, 'want, "args.0", suspect', "want, suspect")(tiny_copy)
+    with pytest.raises(CourseFault) as raised:
+        lines_of(tiny_copy, "test_right and not home")
+    assert str(raised.value) == (
+        "a check of running_mean raises an error of its own, gradients: ValueError: "
+        "assert_gradients_match compares no gradient: name some, "
+        'such as "args.0" or "proj.weight" (test_running_mean.py, line 30). Next: mend it in '
+        "test_running_mean.py, then course release running_mean"
+    )
 
 
 ENDLESS = "    while True:\n        pass\n"

@@ -785,7 +785,9 @@ def test_overrides_names_a_student_whom_nobody_knows(run_course: Run, here: Path
 
 def test_where_nobody_is_known_overrides_are_shown_alone(run_course: Run, here: Path) -> None:
     shutil.rmtree(here / "results")
-    assert run_course("overrides", cwd=here).returncode == 0
+    completed = run_course("overrides", cwd=here)
+    assert completed.returncode == 0
+    assert "Whether these students exist is not known here, without a roster" in completed.stdout
     (here / "roster.csv").write_text("id\nada\nbela\nchen\ndara\n")
     (here / "course.yaml").write_text(f"roster: roster.csv\n{COURSE}")
     completed = run_course("overrides", cwd=here)

@@ -2,6 +2,8 @@
 stands beside them to nobody.
 """
 
+from dataclasses import replace
+
 import pytest
 
 from manyheads.submission.roster_and_times import Roster, Student
@@ -380,7 +382,8 @@ def test_a_roster_says_whose_a_file_is(run, zipped, there, name, student):
     enrolled_zip = zipped(["x_12345_8_02_causal_mask.py"], "known.zip")
     collected = run(zipped([name]), enrolled_zip, roster=ROSTER)
     assert [path for path in there() if path.endswith(DANCED)] == [f"{student}/{DANCED}"]
-    assert bool(collected.notes) is (student not in {"al", "bb", "dd"})
+    is_a_stranger = student not in {"al", "bb", "dd"}
+    assert any("is not on the roster" in note for note in collected.notes) is is_a_stranger
 
 
 @pytest.mark.parametrize(
@@ -483,6 +486,29 @@ def test_the_number_of_a_stranger_to_the_group_is_that_students(run, zipped, the
     """
     run(zipped([f"redteam_50022_1_{FILE}"]), roster=Roster((*TEAM, OTHER)))
     assert there() == [f"s2/{DANCED}"]
+
+
+NO_GROUPS = Roster(tuple(replace(student, group="") for student in TEAM))
+
+
+@pytest.mark.parametrize(
+    ("name", "is_told"),
+    [
+        pytest.param("redteam", True, id="a group"),
+        pytest.param("lovelaceada", False, id="the student"),
+        pytest.param("kinglovelaceaugusta", False, id="a part of the name"),
+    ],
+)
+def test_where_the_roster_has_no_groups_a_name_that_may_be_one_is_told(run, zipped, name, is_told):
+    """Canvas' own gradebook, as a roster, says nothing of groups."""
+    collected = run(zipped([f"{name}_50020_1_{FILE}"]), roster=NO_GROUPS)
+    next_step = (
+        "Next: if a group handed in, give --roster a file that has its members in a column `group`"
+    )
+    sentence = (
+        "s0: the files are named 'redteam', as a group's are, and count for this student alone. "
+    )
+    assert collected.notes == [f"{sentence}{next_step}"] * is_told
 
 
 def test_moodles_name_of_a_group_before_a_members_is_that_member(run, zipped, there):

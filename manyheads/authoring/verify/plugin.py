@@ -94,6 +94,18 @@ class Verified:
         source = Source(f"{exercise.stem}.py", text)
         return self.judge(exercise, **settings).grade_attempt("verify", exercise, source)
 
+    def grade_right(self, exercise: Exercise, attempt: Path, **settings: Any) -> ExerciseResult:
+        """Grade a right attempt. Raises CourseFault if a check raises an error of its own."""
+        judge = self.judge(exercise, **settings)
+        judge.faults.clear()
+        result = self.grade(exercise, attempt, **settings)
+        if judge.faults:
+            raise CourseFault(
+                f"a check of {exercise.id} raises an error of its own, {judge.faults[0]}. Next: "
+                f"mend it in {exercise.checks.name}, then course release {exercise.id}"
+            )
+        return result
+
     def _judge(self, exercise: Exercise, is_short: bool = False, **settings: Any) -> Judge:
         limits = self.course.limits.model_copy(update=SHORT if is_short else {})
         course = replace(self.course, file=self.course.file.model_copy(update={"limits": limits}))

@@ -131,7 +131,8 @@ def test_wrong(verified: Verified, exercise: Exercise, wrong: Path) -> None:
 def test_right(verified: Verified, exercise: Exercise, right: Path, report: Report) -> None:
     """Every right attempt scores full in float32 and in float64."""
     graded = {
-        dtype: verified.grade(exercise, right, dtype=dtype) for dtype in ("float32", "float64")
+        dtype: verified.grade_right(exercise, right, dtype=dtype)
+        for dtype in ("float32", "float64")
     }
     failing = {
         dtype: result for dtype, result in graded.items() if result.score != result.max_score

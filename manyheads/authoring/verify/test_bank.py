@@ -30,6 +30,13 @@ def test_caught(trials: Trials, mutant: BuiltMutant) -> None:
     assert trials.failed(mutant), f"{_label(mutant)} passes every check"
 
 
+@claim("mend its edit in {misconceptions}")
+def test_runs(trials: Trials, mutant: BuiltMutant) -> None:
+    """Every mutant knows the names that it uses."""
+    message = trials.alone(mutant).unknown_name
+    assert not message, f"{_label(mutant)} answers no call: {message}"
+
+
 @claim("add one that fails it to {misconceptions}, or take the check out")
 def test_used(trials: Trials, report: Report) -> None:
     """Every check is failed by a mutant."""

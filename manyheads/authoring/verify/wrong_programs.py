@@ -60,6 +60,13 @@ class MutantReport:
         # Every call of a wrong function raised. The exception shows where the fault is, so it need
         # not identify the misconception.
         self.stops = bool(raised) and None not in raised
+        # The first message about a name that is not defined, if no call gets past it.
+        unknown_names = [
+            exception.message
+            for exception in raised
+            if exception is not None and exception.type == "NameError"
+        ]
+        self.unknown_name = next(iter(unknown_names), "") if self.stops else ""
 
     def is_first(self, id_: str) -> bool:
         """Return whether the misconception is the first one named, or an alternative to it."""
