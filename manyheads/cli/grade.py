@@ -186,11 +186,7 @@ def grade(
         else []
     )
     if excused:
-        note = (
-            "excused from all of it, for which nbgrader has no word: no points are entered, "
-            "and formgrader asks for them"
-        )
-        console.say(f"{listed(excused)}: {note}", style="yellow")
+        console.say(f"{listed(excused)}: {gradebooks().NO_EXCUSES}", style="yellow")
     report, students = (
         f"course report {quote(str(out))}",
         {row.student for assignment_part in view.assignments for row in assignment_part.rows},

@@ -43,7 +43,13 @@ from ..result import Result, with_not_readable
 from ..submission import Unreadable, read_text
 from ..submission.intake_journal import ToGrade, to_grade
 from ..submission.roster_and_times import read_roster
-from .nbgrader_gradebook import GradebookWriter, attempt_notebook, group_report, released
+from .nbgrader_gradebook import (
+    NO_EXCUSES,
+    GradebookWriter,
+    attempt_notebook,
+    group_report,
+    released,
+)
 
 # nbgrader's name of the folder: formgrader links to it, and it may hold other assignments
 SOURCE = Path("source")
@@ -195,6 +201,8 @@ def _autograde(
         grading.enter_absent(absent)
     for fault in dict.fromkeys(grading.faults):
         log.error(f"a fault of the grader's own: {fault}. Next: course verify")
+    if grading.excused:
+        log.warning(f"{', '.join(grading.excused)}: {NO_EXCUSES}")
     if grading.not_graded:
         message = (
             f"not graded: {', '.join(grading.not_graded)}. formgrader shows that they need a "
@@ -260,6 +268,7 @@ class Grading:
     work: ToGrade
     faults: list[str] = field(default_factory=list)  # faults of the grader itself
     not_graded: list[str] = field(default_factory=list)  # student and exercise
+    excused: list[str] = field(default_factory=list)  # students, of the whole assignment
     _current: Result | None = None  # the result of the student whose notebooks are processed
 
     def __call__(
@@ -297,9 +306,13 @@ class Grading:
         result = final(
             with_not_readable(result, self.work.not_readable.get(submission, ())), self.decisions
         )
-        self.writer.write(result)
+        self._enter(result)
         self.not_graded += [f"{student}: {exercise_id}" for exercise_id in result.not_graded]
         return result
+
+    def _enter(self, result: Result) -> None:
+        self.writer.write(result)
+        self.excused += [result.student] * result.is_excused
 
     def enter_absent(self, students: Sequence[str]) -> None:
         """Enter the scores by hand and the excuses of students who handed in nothing.
@@ -308,7 +321,7 @@ class Grading:
         """
         if self._current is not None:
             for result in of_the_absent(self._current, self.decisions, students):
-                self.writer.write(result)
+                self._enter(result)
 
 
 class Collect(ExchangeCollect):  # type: ignore[misc]

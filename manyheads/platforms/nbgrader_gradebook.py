@@ -42,6 +42,10 @@ DELETED = "# This cell is not in what was handed in."
 WHOLE = "# What was handed in stands in the first of these cells, as a whole."
 # four blanks: nbgrader renders comments as Markdown, in which this is literal text
 _INDENT = "    "
+NO_EXCUSES = (
+    "excused from all of it, for which nbgrader has no word: no points are entered, and formgrader "
+    "asks for them"
+)
 _WAITS = "nbgrader's gradebook has no score yet, and formgrader asks for one"
 _HAIR = 1e-6  # rounding error of sums of points
 

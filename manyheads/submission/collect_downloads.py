@@ -552,26 +552,33 @@ def _surely_of_one(
     """Return the candidates that surely belong to the only student of a download.
 
     Several files of one exercise in one folder may belong to several students, if the file names
-    hold other words: these may be the students' names. Such files are reported and not taken.
+    hold other words: these may be the students' names. Such files are reported and not taken, as
+    are files of other exercises in that folder, if their names hold other words, too.
     """
-    groups, sure = (
-        defaultdict[tuple[str, ...], list[IntakeCandidate]](list),
-        list[IntakeCandidate](),
-    )
+    groups = defaultdict[tuple[str, ...], list[IntakeCandidate]](list)
     for candidate in candidates:
-        groups[candidate.origin.path.rpartition("/")[0], candidate.stem, candidate.ending].append(
-            candidate
-        )
-    for group in groups.values():
-        if len(group) < 2 or all(candidate.rank for candidate in group):
-            sure += group
+        folder = candidate.origin.path.rpartition("/")[0]
+        groups[folder, candidate.stem, candidate.ending].append(candidate)
+    ambiguous = {key for key, group in groups.items() if len(group) > 1 and _has_other_words(group)}
+    folders = {folder for folder, *_ in ambiguous}
+    sure = list[IntakeCandidate]()
+    for key, group in groups.items():
+        if key in ambiguous:
+            problem = "are of the same exercise, and may be of several students"
+        elif key[0] in folders and _has_other_words(group):
+            problem = "may be of one of several students, as the files beside it"
         else:
-            problem = (
-                "are of the same exercise, and may be of several students. Next: give each "
-                "student a folder, there"
-            )
-            collected.not_taken.append(f"{group[0].origin.download}: {paths_of(group)} {problem}")
+            sure += group
+            continue
+        files = f"{group[0].origin.download}: {paths_of(group)}"
+        next_step = "Next: give each student a folder, there"
+        collected.not_taken.append(f"{files} {problem}. {next_step}")
     return sure
+
+
+def _has_other_words(candidates: Sequence[IntakeCandidate]) -> bool:
+    """Return whether a file name has words besides those of its exercise."""
+    return not all(candidate.rank for candidate in candidates)
 
 
 def _of_one_claimant(claims: _Claims, collected: Collected) -> list[IntakeCandidate]:

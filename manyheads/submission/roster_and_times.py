@@ -284,7 +284,7 @@ class People:
 
 
 def _has_another_name(person: Person, student: Student) -> bool:
-    """Return whether a name that Canvas writes is not the student's, nor that of their group.
+    """Return whether the name in a file of Canvas is neither the student's nor the group's.
 
     Canvas writes the name of a group with the number of one member.
     """

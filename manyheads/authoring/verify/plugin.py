@@ -95,7 +95,7 @@ class Verified:
         return self.judge(exercise, **settings).grade_attempt("verify", exercise, source)
 
     def grade_right(self, exercise: Exercise, attempt: Path, **settings: Any) -> ExerciseResult:
-        """Grade a right attempt. Raises CourseFault if a check raises an error of its own."""
+        """Grade a right attempt. Raises CourseFault if a check itself raises an exception."""
         judge = self.judge(exercise, **settings)
         judge.faults.clear()
         result = self.grade(exercise, attempt, **settings)

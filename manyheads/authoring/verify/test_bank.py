@@ -32,7 +32,7 @@ def test_caught(trials: Trials, mutant: BuiltMutant) -> None:
 
 @claim("mend its edit in {misconceptions}")
 def test_runs(trials: Trials, mutant: BuiltMutant) -> None:
-    """Every mutant knows the names that it uses."""
+    """Every mutant uses only names that are defined."""
     message = trials.alone(mutant).unknown_name
     assert not message, f"{_label(mutant)} answers no call: {message}"
 

@@ -60,7 +60,7 @@ class MutantReport:
         # Every call of a wrong function raised. The exception shows where the fault is, so it need
         # not identify the misconception.
         self.stops = bool(raised) and None not in raised
-        # The first message about a name that is not defined, if no call gets past it.
+        # The first message about an undefined name. Empty if some call gives an answer.
         unknown_names = [
             exception.message
             for exception in raised
