@@ -9,7 +9,6 @@ from ._mutants import (
     dropped_in_place,
     insert_before,
     mutants,
-    variants,
 )
 
 CASTS = ("float", "double", "half")
@@ -24,6 +23,7 @@ QKV, OUT = (
     "self.qkv = nn.Linear(n_embd, 3 * n_embd, bias=False)",
     "self.resid_dropout(self.proj(y))",
 )
+PROJ = "self.proj = nn.Linear(n_embd, n_embd, bias=False)"
 THREE = (
     "self.W_query, self.W_key, self.W_value = (nn.Linear(n_embd, n_embd, bias=False) for _ in"
     " range(3))"
@@ -41,6 +41,11 @@ TRAINING, EARLY = (
     f"self.attn_dropout.train()({SOFTMAX})",
     "self.attn_dropout(scores).softmax(dim=-1)",
 )
+
+
+def insert_after(line, statement):
+    """Return the edit that inserts a statement after a line, indented as in a method."""
+    return {line: f"{line}\n        {statement}"}
 
 
 def cast(sizes=SIZES, paths=("",)):
@@ -150,21 +155,89 @@ DROPOUT = (
     ),
     *other_rates(),
 )
+
+
+def with_bias(*layers):
+    """Return the edit that gives these layers a bias of zeros."""
+    changes = {}
+    for layer in layers:
+        name, n_out = layer.split(" = ")[0], layer.split(", ")[1]
+        changes |= insert_after(layer, f"{name}.bias = nn.Parameter(torch.zeros({n_out}))")
+    return changes
+
+
+def kept_as_buffers(*layers):
+    """Return the edit that keeps the weights of these layers as buffers."""
+    changes = {}
+    for layer in layers:
+        name = layer.split(" = ")[0]
+        changes |= insert_after(
+            layer,
+            f"weight = {name}.weight.detach()\n        del {name}.weight\n"
+            f'        {name}.register_buffer("weight", weight, persistent=False)',
+        )
+    return changes
+
+
+def made_anew(*layers):
+    """Return the edit that makes these layers anew in each call."""
+    changes = {}
+    for layer in layers:
+        name, new = layer.replace("n_embd", "C").replace("n_kv", "self.n_kv").split(" = ")
+        changes[f"{name}("] = f"{new}.to(x)("
+    return changes
+
+
+def renamed(**names):
+    """Return the edit that gives layers these names: old="new"."""
+    changes = {}
+    for old, new in names.items():
+        changes |= {f"self.{old}{after}": f"self.{new}{after}" for after in (" = ", "(")}
+    return changes
+
+
+def known_by_shape(out):
+    """Return the edit that returns the first answer to an input of this shape again."""
+    lines = (
+        'answers = vars(self).setdefault("answers", {})\n'
+        "        if x.shape in answers:\n            return answers[x.shape]"
+    )
+    return insert_before(
+        SIZES, lines, {f"return {out}": f"return answers.setdefault(x.shape, {out})"}
+    )
+
+
+EXTRA = [
+    insert_after(PROJ, statement)
+    for statement in (
+        "self.temperature = nn.Parameter(torch.ones(1))",
+        "self.norm = nn.LayerNorm(n_embd)",
+        "self.positions = nn.Parameter(torch.zeros(block_size + 1, n_embd))",
+        "self.query = nn.Linear(n_embd, n_embd, bias=False)",
+    )
+]
+BIASES = (with_bias(QKV, PROJ), with_bias(PROJ), with_bias(QKV))
+NO_RATES = "self.attn_dropout.p = self.resid_dropout.p = 0.0"
 PARAMS = (
-    *variants(
-        "params_not_registered", lost=("buffer qkv proj", "buffer qkv", "buffer proj", "plain qkv")
+    *mutants(
+        "params_not_registered",
+        kept_as_buffers(QKV, PROJ),
+        kept_as_buffers(QKV),
+        kept_as_buffers(PROJ),
+        {"self.qkv = ": 'vars(self)["qkv"] = '},
+        made_anew(QKV, PROJ) | {QKV: "", PROJ: ""},
+        made_anew(PROJ) | {PROJ: ""},
+        made_anew(QKV, PROJ),
+        made_anew(PROJ),
     ),
-    *variants(
-        "params_not_registered", lost=("gone qkv proj", "gone proj", "anew qkv proj", "anew proj")
-    ),
-    Mutant("params_extra", variant={"renamed": {"qkv": "c_attn", "proj": "c_proj"}}),
-    Mutant(
+    *mutants(
         "params_extra",
+        renamed(qkv="c_attn", proj="c_proj"),
         {
             QKV: THREE,
             "self.qkv(x).split(C, dim=-1)": "self.W_query(x), self.W_key(x), self.W_value(x)",
         },
+        {QKV: BARE, "self.qkv(x)": "nn.functional.linear(x, self.qkv)"},
+        *EXTRA,
     ),
-    Mutant("params_extra", {QKV: BARE, "self.qkv(x)": "nn.functional.linear(x, self.qkv)"}),
-    *variants("params_extra", extra=("temperature", "norm", "positions", "query")),
 )

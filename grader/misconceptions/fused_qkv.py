@@ -2,33 +2,19 @@
 
 from manyheads.checks import Mutant
 
+from . import _attention_edits as edit
+from . import _fused_mutants as fused
 from . import _module_edits as edits
-from ._attention import ORDERS
-from ._attention_module import CUTS_OF_GRADIENT, KNOBS, Attention
-from ._attention_mutants import ATTENTION_FAMILIES, CONSTANTS, OUT_OF_ORDER, PARTS, Runs
-from ._layers import module
-from ._mutants import (
-    SCORES_WRONG_SOURCE,
-    mutants,
-    values_transposed,
-    variants,
+from ._attention_edits import (
+    JOINED_STRAIGHT,
+    OUT_OF_ORDER,
+    SOME,
+    combined,
+    scales,
+    split,
+    splits,
 )
-from ._scaling import PRECEDENCE, scales
-
-GPT2 = {"small": (768, 12), "medium": (1024, 16), "large": (1280, 20), "xl": (1600, 25)}
-
-
-def make(**knobs):
-    """Return the exercise's names, with these faults."""
-    names = module("CausalSelfAttention", Attention, KNOBS, knobs)
-
-    def gpt2_attention(size):
-        if size not in GPT2:
-            raise ValueError(f"no GPT-2 of size {size!r}; there are {', '.join(GPT2)}")
-        return names["CausalSelfAttention"](*GPT2[size], 1024)
-
-    return names | {"gpt2_attention": gpt2_attention}
-
+from ._mutants import SCORES_WRONG_SOURCE, insert_before, mutants, values_transposed
 
 # the texts of the scores and of the mask, and PyTorch's functions that can replace them
 SCORES, HIDDEN = (
@@ -58,86 +44,82 @@ CALLS_OF_TORCH = (
 # Texts of gpt2_attention.
 MEDIUM, LARGE, XL, CHOSEN = "(1024, 16)", "(1280, 20)", "(1600, 25)", "n_embd, n_head = sizes[size]"
 UNKNOWN = "raise ValueError(f\"no GPT-2 of size {size!r}; there are {', '.join(sizes)}\")"
+STEPS = edit.gradient_cuts("y", edits.OUT, "self.qkv")
 
 MUTANTS = (
     *scales("sqrt_c", "missing"),
-    Mutant("mask_missing", variant={"mask": "missing"}),
-    Mutant("wrong_view", variant={"split": "straight"}),
-    Mutant("wrong_view_both", variant={"split": "straight", "merge": "straight"}),
-    Mutant("merge_no_transpose", variant={"merge": "straight"}),
-    Mutant("scale_no_sqrt", variant={"scale": "hd"}),
-    Mutant("scale_twice", variant={"scale": "hd", "scaled": "scores+scores"}),
-    *variants("qkv_order", cut=ORDERS),
-    Mutant("qkv_packed_per_head", variant={"cut": "per_head"}),
-    Mutant("proj_missing", variant={"proj": "missing"}),
-    *variants("scores_ignored", scale=0.0, cut_gradient=(..., ("scores",))),
-    *Runs.LIKELY,
-    *scales(
-        "times_sqrt_hd",
-        "times_hd",
-        "times_c",
-        *PRECEDENCE,
-        "sqrt_heads",
-        "sqrt_tokens",
-        "sqrt_block",
-    ),
-    *scales(
-        "sqrt_3c",
-        "c",
-        "heads",
-        "tokens",
-        "block",
-        "three_times",
-        "sqrt_batch",
-        "sqrt_batch_and_heads",
-    ),
-    *Runs.ROUNDED,
+    Mutant("mask_missing", edit.NO_MASK),
+    *splits("wrong_view", edit.STRAIGHT),
+    Mutant("wrong_view_both", split(edit.STRAIGHT) | JOINED_STRAIGHT),
+    Mutant("merge_no_transpose", JOINED_STRAIGHT),
+    *scales("hd"),
+    Mutant("scale_twice", 2 * edit.SCALE, replacing=edit.SCALE),
+    *mutants("qkv_order", *edit.IN_OTHER_ORDERS, replacing=edit.CUT),
+    Mutant("qkv_packed_per_head", edit.PER_HEAD, replacing=edit.CUT),
+    Mutant("proj_missing", "y", replacing="self.proj(y)"),
+    *combined("scores_ignored", [{edit.SCALE: " * 0.0"}], ({}, STEPS["scores"])),
+    *fused.LIKELY,
+    *scales("times_sqrt_hd", "times_hd", "times_c", *edit.PRECEDENCE),
+    *scales("sqrt_heads", "sqrt_tokens", "sqrt_block", "sqrt_3c", "c", "heads", "tokens", "block"),
+    *scales("three_times", "sqrt_batch", "sqrt_batch_and_heads"),
+    *fused.ROUNDED,
     *edits.rounded(),
-    *variants("scale_after_softmax", scaled=("weights", "scores+weights")),
-    Mutant("scale_after_softmax", variant={"scaled": "weights", "scale": "sqrt_c"}),
-    *variants("scale_constant", scale=CONSTANTS),
-    *Runs.AXES_MASKED_OR_NOT,
-    Mutant("softmax_query_axis", variant={"softmax": "queries", "mask": "missing"}),
-    *Runs.NO_SOFTMAX,
-    *variants(
-        "mask_reversed", mask=(("inverted", -1e9), "reversed", ("reversed", "after_softmax"))
+    *mutants("scale_after_softmax", *edit.LATE_SCALES),
+    Mutant("scale_after_softmax", edit.late_scale(" / math.sqrt(C)")),
+    *edit.factors("scale_constant", *edit.CONSTANTS),
+    *fused.AXES_MASKED_OR_NOT,
+    Mutant("softmax_query_axis", edit.OVER_QUERIES | edit.NO_MASK),
+    *fused.NO_SOFTMAX,
+    *mutants(
+        "mask_reversed",
+        edit.INVERTED | edit.LOW_FILL,
+        edit.REVERSED_MASK,
+        edit.REVERSED_MASK | edit.AFTER_SOFTMAX,
     ),
-    *variants("mask_excludes_self", mask=(("excludes_self", -1e9), "excludes_self_but_first")),
-    Mutant("mask_excludes_self", variant={"mask": "excludes_self", "softmax": "as_numbers"}),
-    *Runs.HIDDEN,
-    *variants("wrong_view_values", split="straight", split_of=PARTS),
-    *variants("reshape_out_of_order", split=OUT_OF_ORDER),
-    *Runs.WRONG_CUTS,
-    *variants("reshape_out_of_order", split=OUT_OF_ORDER, merge="straight"),
-    *variants("reshape_out_of_order", split=OUT_OF_ORDER, split_of=PARTS),
-    *Runs.HEADS,
-    *variants("heads_interleaved", split="interleaved", split_of=PARTS),
-    *variants("heads_and_width_swapped", split="sizes_swapped", scale=("sqrt_hd", "sqrt_heads")),
-    *variants(
-        "heads_missing_transpose",
-        attend_over="heads",
-        merge=(..., "straight"),
-        mask=(..., "missing"),
+    *mutants(
+        "mask_excludes_self",
+        edit.WITHOUT_SELF | edit.LOW_FILL,
+        edit.WITHOUT_SELF_BUT_FIRST,
+        edit.WITHOUT_SELF | edit.AS_NUMBERS,
     ),
-    *variants("heads_missing_transpose", attend_over="heads", holder=("whole", "cut_to_tokens")),
-    *variants("heads_share_weights", mix=("whole_mean", "whole_sum")),
-    *Runs.WITH_THE_BATCH,
-    *Runs.HEADS_ASTRAY,
-    *Runs.PACKED,
-    *variants("values_wrong_source", source=("v_is_k", "v_is_x", "v_is_q")),
+    *fused.hidden("weights"),
+    *splits("wrong_view_values", edit.STRAIGHT, tensors=SOME),
+    *splits("reshape_out_of_order", *OUT_OF_ORDER),
+    *fused.WRONG_CUTS,
+    *combined("reshape_out_of_order", map(split, OUT_OF_ORDER), [JOINED_STRAIGHT]),
+    *splits("reshape_out_of_order", *OUT_OF_ORDER, tensors=SOME),
+    *fused.heads("y"),
+    *splits("heads_interleaved", edit.INTERLEAVED, tensors=SOME),
+    *combined(
+        "heads_and_width_swapped",
+        [split(edit.SIZES_SWAPPED)],
+        ({}, {edit.SCALE: " / math.sqrt(self.n_head)"}),
+    ),
+    *mutants("heads_missing_transpose", *edit.OVER_HEADS_OF_TOKENS),
+    *mutants("heads_share_weights", *edit.SHARED_WEIGHTS),
+    *fused.WITH_THE_BATCH,
+    *fused.HEADS_ASTRAY,
+    *fused.PACKED,
+    *mutants(
+        "values_wrong_source", *(f" @ {text}" for text in edit.OTHER_VALUES), replacing=" @ v"
+    ),
     *SCORES_WRONG_SOURCE,
-    *variants("proj_bias", biases=("on qkv proj", "on proj", "on qkv")),
+    *mutants("proj_bias", *edits.BIASES),
     *edits.DROPOUT,
     Mutant("dropout_output_missing", "self.proj(self.resid_dropout(y))", replacing=edits.OUT),
-    *Runs.STATE_KEPT,
-    *variants("state_kept", kept=("rate", "answers")),
+    *fused.STATE_KEPT,
+    Mutant(
+        "state_kept",
+        insert_before(edits.SIZES, f"if not self.training:\n            {edits.NO_RATES}"),
+    ),
+    Mutant("state_kept", edits.known_by_shape(edits.OUT)),
     *edits.UNCHECKED,
     *edits.cast(),
     Mutant("hard_coded_dtype", "self.proj(y).float()", replacing="self.proj(y)"),
     *edits.PARAMS,
-    *variants("gradient_cut", cut_gradient=CUTS_OF_GRADIENT),
+    *edit.gradients_cut(STEPS),
     *edits.written_into("zero_()", "copy_(out)", "add_(out)", "mul_(C**-0.5)"),
-    *Runs.HARD_CODED,
+    *fused.HARD_CODED,
     *mutants(
         "delegated",
         *(
@@ -172,4 +154,4 @@ MUTANTS = (
     Mutant("heads_not_joined", "return y", replacing="y = y.transpose(1, 2).reshape(B, T, C)"),
 )
 
-FAMILIES = ATTENTION_FAMILIES
+FAMILIES = fused.FAMILIES
