@@ -1,127 +1,63 @@
 """The wrong ways to attend in groups, and to count a cache."""
 
-import torch.nn.functional as F
-from torch import nn
-
 from manyheads.checks import Mutant
 
+from . import _attention_edits as edit
+from . import _fused_mutants as fused
 from . import _module_edits as edits
-from ._attention import MERGES, SOURCES, SPLITS
-from ._attention_module import CUTS_OF_GRADIENT, KNOBS, Attention
-from ._attention_mutants import ATTENTION_FAMILIES, CONSTANTS, Runs
-from ._groups import BYTES, GROUPS, OVER, PACKS, REGROUPS
-from ._layers import module
-from ._masking import VISIBLE, hidden, of_mask
+from ._attention_edits import JOINED as OUT
+from ._attention_edits import JOINED_STRAIGHT, SOFTMAX, combined, replaced, scales, split
 from ._mutants import (
     HEADS_NOT_JOINED,
     KEYS_NOT_TRANSPOSED,
     SCORES_WRONG_SOURCE,
     mutants,
     values_transposed,
-    variants,
-    written_in,
 )
-from ._scaling import PRECEDENCE, factor, scales
 
-
-class Grouped(Attention):
-    """The module, right except for its knobs."""
-
-    def __init__(self, n_embd, n_head, n_kv_head, block_size):
-        self.n_kv_head = n_kv_head
-        super().__init__(n_embd, n_head, block_size)
-
-    def make_layers(self, C):
-        if self.n_head % self.n_kv_head:
-            raise ValueError(
-                f"n_head = {self.n_head} cannot be shared out among n_kv_head = {self.n_kv_head}"
-            )
-        of_kv = 2 * self.n_kv_head * (C // self.n_head)
-        widths = {
-            "q": C,
-            "kv": {"full": 2 * C, "half": of_kv // 2}.get(self.knobs.width, of_kv),
-            "proj": C,
-        }
-        for name, n_out in widths.items():
-            setattr(self, name, nn.Linear(C, n_out, bias=False))
-
-    def projected(self, x, name, k):
-        W = self.cut("W", getattr(self, name).weight, k)
-        return (
-            x @ W.view(W.shape[::-1])
-            if name in k.untransposed
-            else F.linear(x, W, getattr(self, name).bias)
-        )
-
-    def attend(self, x, s, k):
-        s.nkv = self.n_kv_head
-        q = SPLITS[k.split](self.projected(x, "q", k), s)
-        key, v = PACKS[k.pack](self.projected(x, "kv", k), s)
-        q = REGROUPS[k.regroup](q, s)
-        key, v = (
-            GROUPS[k.group if name in k.group_of else "shared"](t, s)
-            for name, t in (("k", key), ("v", v))
-        )
-        y = self.joined(*SOURCES[k.source](q, key, v, SPLITS["heads"](x, s)), s, k)
-        return MERGES[k.merge](REGROUPS[k.regroup_out](y, s), s)
-
-    def gather(self, q, key, v, s, k):
-        if k.over == "keys":
-            return super().gather(q, key, v, s, k)
-        (pattern, how), mask = of_mask(k.mask), self.mask_for(q, k.holder_in_use, s)
-        scores = hidden(q @ key.transpose(-2, -1) * factor(k.scale, s), VISIBLE[pattern](mask), how)
-        return OVER[k.over](scores.unflatten(1, (s.nkv, -1))).reshape(scores.shape) @ v
-
-
-OWN = {
-    "pack": "keys_then_values",
-    "group": "shared",
-    "group_of": "kv",
-    "regroup": "no",
-    "regroup_out": "no",
-    "over": "keys",
-    "untransposed": "",
-    "width": "right",
-}
-
-
-def make(**knobs):
-    """Return the exercise's names, with these faults."""
-    return module("GroupedQueryAttention", Grouped, KNOBS | OWN, knobs) | {
-        "kv_cache_bytes": lambda n_layer, n_head, n_kv_head, head_dim, T, bytes_per_number=2: (
-            2 * n_layer * n_kv_head * head_dim * T * bytes_per_number
-        )
-    }
-
-
+# How many bytes a cache takes, wrongly.
+BYTES = (
+    "2 * n_layer * n_head * head_dim * T * bytes_per_number",
+    "n_layer * n_kv_head * head_dim * T * bytes_per_number",
+    "n_layer * n_head * head_dim * T * bytes_per_number",
+    "3 * n_layer * n_kv_head * head_dim * T * bytes_per_number",
+    "3 * n_layer * n_head * head_dim * T * bytes_per_number",
+    "n_layer * (n_head + 2 * n_kv_head) * head_dim * T * bytes_per_number",
+    "numbers",
+    "2 * numbers",
+    "4 * numbers",
+    "numbers * bytes_per_number // n_layer",
+    "numbers * bytes_per_number // T",
+    "numbers * bytes_per_number // head_dim",
+    "numbers * bytes_per_number // n_kv_head",
+    "2 * n_layer * (n_head // n_kv_head) * head_dim * T * bytes_per_number",
+    "2 * n_layer * n_head * n_kv_head * head_dim * T * bytes_per_number",
+    "numbers * T * bytes_per_number",
+    "n_layer * n_head * T * T * bytes_per_number",
+    "n_layer * n_kv_head * T * T * bytes_per_number",
+    "numbers * bytes_per_number * 8",
+    "numbers * bytes_per_number // 1024",
+    "numbers * bytes_per_number // 1024**2",
+    "2 * n_layer * (n_kv_head + head_dim) * T * bytes_per_number",
+    "2 * n_layer * n_kv_head * head_dim * n_head * head_dim * bytes_per_number",
+)
 NUMBERS = ("float", "torch.tensor", "str")
-WRONG_GROUPS = (
-    "by_tokens",
-    "by_batch",
-    "flattened",
-    "as_often_as_sets",
-    "as_often_as_heads",
-    "stretched",
-)
 
-K, V = "k.repeat_interleave(group, dim=1)", "v.repeat_interleave(group, dim=1)"
+# Texts of the reference.
 HALVED = "self.kv(x).chunk(2, dim=-1)"
 CUT_K, CUT_V = (
     f"{name} = {name}.view(B, T, self.n_kv_head, self.head_dim).transpose(1, 2)" for name in "kv"
 )
-K_WITHOUT_TRANSPOSE, V_WITHOUT_TRANSPOSE = (
-    f"{name} = {name}.reshape(B, self.n_kv_head, T, self.head_dim)" for name in "kv"
-)
-SIZES, OUT, QK = (
-    "B, T, C = x.shape",
-    "y.transpose(1, 2).reshape(B, T, C)",
-    "q @ k.transpose(-2, -1)",
-)
-PROJECTED, SOFTMAX, COUNT = f"self.proj({OUT})", edits.SOFTMAX, "return numbers * bytes_per_number"
-KV, SETS = (
+SIZES, QK = "B, T, C = x.shape", "q @ k.transpose(-2, -1)"
+PROJECTED, COUNT = f"self.proj({OUT})", "return numbers * bytes_per_number"
+Q, KV, SETS = (
+    "self.q = nn.Linear(n_embd, n_embd, bias=False)",
     "self.kv = nn.Linear(n_embd, 2 * n_kv_head * self.head_dim, bias=False)",
     "if n_head % n_kv_head != 0:",
 )
+QUERIES = ("self.q(x)",)  # the tensor that is split into the queries' heads
+SHARED = "{0}.repeat_interleave(group, dim=1)"  # of k or v
+
 TWO_LAYERS = (
     "self.k, self.v = (nn.Linear(n_embd, n_kv_head * self.head_dim, bias=False) for _ in range(2))"
 )
@@ -129,96 +65,169 @@ DROPPED = f"nn.functional.dropout({PROJECTED}, 0.1, self.training)"
 ALWAYS = f"nn.functional.dropout({SOFTMAX}, 0.1)"
 MEAN_OF_GROUP = "q.unflatten(1, (-1, group)).mean(2).repeat_interleave(group, 1)"
 GROUPED = "y.unflatten(1, (-1, group))"  # (B, n_kv_head, group, T, hd)
+K_WITHOUT_TRANSPOSE, V_WITHOUT_TRANSPOSE = (
+    f"{name} = {name}.reshape(B, self.n_kv_head, T, self.head_dim)" for name in "kv"
+)
+KV_STRAIGHT = {CUT_K: K_WITHOUT_TRANSPOSE, CUT_V: V_WITHOUT_TRANSPOSE}
+PER_SET = "self.kv(x).view(B, T, self.n_kv_head, 2, self.head_dim).unbind(3)"
+
+
+def shared(text, names="kv"):
+    """Return the edit that makes the heads of keys and values, {0}, as many as the queries'."""
+    return {SHARED.format(name): text.format(name) for name in names}
+
+
+def share(id_, *texts, names=("kv",)):
+    """Return mutants that share the heads of k, v or both in each of these ways."""
+    return mutants(id_, *(shared(text, group) for text in texts for group in names))
+
+
+TILED = "{0}.repeat(1, group, 1, 1)"
+FIRST_ONLY = "{0}[:, :1].expand(-1, self.n_head, -1, -1)"
+NOT_TRANSPOSED = (
+    split(edit.VIEWED, QUERIES) | shared(f"{SHARED}.transpose(1, 2)") | {OUT: "y.reshape(B, T, C)"}
+)
+# The queries' heads in another order.
+REORDERED = (
+    ".unflatten(1, (self.n_kv_head, -1)).transpose(1, 2).flatten(1, 2)",
+    ".unflatten(1, (-1, self.n_kv_head)).transpose(1, 2).flatten(1, 2)",
+)
+# Softmax over the sets, over a group, and over the queries of a group.
+BY_SETS = "scores.unflatten(1, (self.n_kv_head, -1))"
+OVER_SETS, OVER_GROUP, OVER_QUERIES_OF_GROUP = replaced(
+    SOFTMAX,
+    f"{BY_SETS}.softmax(dim=1).flatten(1, 2)",
+    f"{BY_SETS}.softmax(dim=2).flatten(1, 2)",
+    f"{BY_SETS}.flatten(2, 3).softmax(dim=2).view_as(scores)",
+)
+MASKS = ({}, edit.LOW_FILL, edit.NO_MASK)
+Q_UNTURNED, KV_UNTURNED = (
+    {f"self.{name}(x)": f"(x @ self.{name}.weight.view(C, -1))"} for name in ("q", "kv")
+)
+STEPS = edit.gradient_cuts(OUT, PROJECTED, "self.q", "self.kv")
 
 # Which head of keys and values a head of queries gets.
 STRETCHED = ("repeat(1, 1, 1, group)", "repeat_interleave(group, 3)")
 MISASSIGNED = (
-    "[:, [min(h // self.n_kv_head, self.n_kv_head - 1) for h in range(self.n_head)]]",
-    "[:, [h // self.n_kv_head for h in range(self.n_head)]]",
+    "{0}[:, [min(h // self.n_kv_head, self.n_kv_head - 1) for h in range(self.n_head)]]",
+    "{0}[:, [h // self.n_kv_head for h in range(self.n_head)]]",
 )
-REPEATED = tuple(f".{method}.reshape(B, self.n_head, T, -1)" for method in STRETCHED)
+EITHER = ("kv", "k", "v")
 
 MUTANTS = (
-    Mutant("kv_heads_tiled", variant={"group": "tiled"}),
+    *share("kv_heads_tiled", TILED),
     *scales("sqrt_c", "missing"),
-    Mutant("mask_missing", variant={"mask": "missing"}),
-    *variants("scores_ignored", scale=0.0, cut_gradient=(..., ("scores",))),
-    Mutant("kv_packed_wrong", variant={"pack": "per_set"}),
-    Mutant("qkv_order", variant={"pack": "values_then_keys"}),
-    Mutant("kv_heads_first_only", variant={"group": "first_only"}),
-    Mutant("kv_heads_not_repeated", variant={"group": "not_repeated"}),
-    Mutant("layer_widths", variant={"width": "full"}),
-    Mutant("wrong_view", variant={"split": "straight", "pack": "straight"}),
+    Mutant("mask_missing", edit.NO_MASK),
+    *combined("scores_ignored", [{edit.SCALE: " * 0.0"}], ({}, STEPS["scores"])),
+    Mutant("kv_packed_wrong", PER_SET, replacing=HALVED),
+    Mutant("qkv_order", f"{HALVED}[::-1]", replacing=HALVED),
+    *share("kv_heads_first_only", FIRST_ONLY),
+    *share("kv_heads_not_repeated", "{0}"),
+    Mutant("layer_widths", "self.kv = nn.Linear(n_embd, 2 * n_embd, bias=False)", replacing=KV),
+    Mutant("wrong_view", split(edit.STRAIGHT, QUERIES) | KV_STRAIGHT),
+    Mutant("wrong_view_both", split(edit.STRAIGHT, QUERIES) | KV_STRAIGHT | JOINED_STRAIGHT),
+    Mutant("merge_no_transpose", JOINED_STRAIGHT),
+    *scales("hd"),
+    Mutant("scale_twice", 2 * edit.SCALE, replacing=edit.SCALE),
+    Mutant("proj_missing", OUT, replacing=PROJECTED),
+    *fused.LIKELY,
+    *share("kv_heads_tiled", TILED, names="kv"),
+    *edit.splits(
+        "query_groups_swapped", *(edit.SPLIT + order for order in REORDERED), tensors=[QUERIES]
+    ),
+    *mutants(
+        "heads_reversed", *(f"self.proj(y{order}" for order in REORDERED), replacing="self.proj(y"
+    ),
+    *share(
+        "reshape_out_of_order",
+        f"{{0}}.transpose(1, 2).repeat(1, 1, group, 1){edit.TO_HEADS}",
+    ),
+    *share("heads_mix_batch", f"{{0}}.expand(group, -1, -1, -1, -1){edit.TO_HEADS}"),
+    *share(
+        "kv_heads_first_only",
+        FIRST_ONLY,
+        "{0}[:, -1:].expand(-1, self.n_head, -1, -1)",
+        names=EITHER,
+    ),
+    *share(
+        "kv_heads_repeated_wrong",
+        "{0}.repeat_interleave(group, dim=2)",
+        "{0}.repeat_interleave(group, dim=0)",
+        "{0}.repeat_interleave(group)",
+        "{0}.repeat_interleave(self.n_kv_head, dim=1)",
+        "{0}.repeat_interleave(self.n_head, dim=1)",
+        "{0}.expand(-1, self.n_head, -1, -1)",
+    ),
+    *share(
+        "kv_heads_averaged",
+        "{0}.mean(1, keepdim=True).expand(-1, self.n_head, -1, -1)",
+        "{0}.sum(1, keepdim=True).expand(-1, self.n_head, -1, -1)",
+        names=EITHER,
+    ),
+    *share(
+        "kv_heads_misassigned",
+        "{0}.flip(1).repeat_interleave(group, dim=1)",
+        "{0}.roll(1, 1).repeat_interleave(group, dim=1)",
+        names=EITHER,
+    ),
+    *mutants(
+        "kv_packed_wrong",
+        f"{PER_SET}[::-1]",
+        "self.kv(x).view(B, T, self.n_kv_head, self.head_dim, 2).unbind(4)",
+        replacing=HALVED,
+    ),
     Mutant(
-        "wrong_view_both", variant={"split": "straight", "pack": "straight", "merge": "straight"}
+        "heads_interleaved",
+        "self.kv(x).view(B, T, 2, self.head_dim, self.n_kv_head).permute(2, 0, 1, 4, 3)",
+        replacing=HALVED,
     ),
-    Mutant("merge_no_transpose", variant={"merge": "straight"}),
-    Mutant("scale_no_sqrt", variant={"scale": "hd"}),
-    Mutant("scale_twice", variant={"scale": "hd", "scaled": "scores+scores"}),
-    Mutant("proj_missing", variant={"proj": "missing"}),
-    *Runs.LIKELY,
-    *variants("kv_heads_tiled", group="tiled", group_of=("k", "v")),
-    *variants("query_groups_swapped", regroup=("groups_outermost", "sets_innermost")),
-    *variants("heads_reversed", regroup_out=("groups_outermost", "sets_innermost")),
-    Mutant("reshape_out_of_order", variant={"group": "channels_cut"}),
-    Mutant("heads_mix_batch", variant={"group": "expanded_over_batch"}),
-    *variants("kv_heads_first_only", group=("first_only", "last_only"), group_of=("kv", "k", "v")),
-    *variants("kv_heads_repeated_wrong", group=WRONG_GROUPS),
-    *variants("kv_heads_averaged", group=("mean", "sum"), group_of=("kv", "k", "v")),
-    *variants("kv_heads_misassigned", group=("reversed", "rolled"), group_of=("kv", "k", "v")),
-    *variants("kv_packed_wrong", pack=("per_set_swapped", "per_channel")),
-    Mutant("heads_interleaved", variant={"pack": "sets_innermost"}),
-    Mutant("wrong_view_values", variant={"pack": "straight"}),
-    Mutant("reshape_out_of_order", variant={"pack": "sets_before_tokens"}),
-    Mutant("qkv_mix_batch", variant={"pack": "pair_outermost"}),
-    *scales(
-        "times_sqrt_hd",
-        "times_hd",
-        "times_c",
-        *PRECEDENCE,
-        "sqrt_heads",
-        "sqrt_sets",
-        "sqrt_group",
-        "heads",
-        "sqrt_tokens",
+    Mutant("wrong_view_values", KV_STRAIGHT),
+    Mutant(
+        "reshape_out_of_order",
+        "self.kv(x).reshape(B, 2, self.n_kv_head, T, self.head_dim).permute(1, 0, 3, 2, 4)",
+        replacing=HALVED,
     ),
-    *scales(
-        "sqrt_block",
-        "tokens",
-        "block",
-        "sqrt_kv_width",
-        "sqrt_c_over_sets",
-        "sqrt_3c",
-        "c",
-        "three_times",
+    Mutant(
+        "qkv_mix_batch",
+        "self.kv(x).reshape(2, B, T, self.n_kv_head, self.head_dim)",
+        replacing=HALVED,
     ),
+    *scales("times_sqrt_hd", "times_hd", "times_c", *edit.PRECEDENCE),
+    *scales("sqrt_heads", "sqrt_sets", "sqrt_group", "heads", "sqrt_tokens", "sqrt_block"),
+    *scales("tokens", "block", "sqrt_kv_width", "sqrt_c_over_sets", "sqrt_3c", "c", "three_times"),
     *scales("sqrt_batch", "sqrt_batch_and_heads"),
-    *Runs.ROUNDED,
+    *fused.ROUNDED,
     *edits.rounded(PROJECTED),
-    *variants("scale_after_softmax", scaled=("weights", "scores+weights")),
-    *variants("scale_constant", scale=CONSTANTS),
-    *Runs.AXES_MASKED_OR_NOT,
-    *variants("softmax_wrong_axis", over=("sets", "group"), mask=("causal", -1e9, "missing")),
-    *variants("softmax_query_axis", over="queries_of_group", mask=("causal", -1e9, "missing")),
-    Mutant("softmax_query_axis", variant={"softmax": "queries", "mask": "missing"}),
-    *Runs.NO_SOFTMAX,
-    *variants("mask_reversed", mask=(("inverted", -1e9), "reversed")),
-    *variants("mask_excludes_self", mask=(("excludes_self", -1e9), "excludes_self_but_first")),
-    Mutant("mask_sdpa_inverted", variant={"mask": "inverted", "softmax": "as_numbers"}),
-    Mutant(
-        "mask_reversed", variant={"mask": "inverted", "softmax": "as_numbers"}
-    ),  # the same by hand
-    Mutant("mask_excludes_self", variant={"mask": "excludes_self", "softmax": "as_numbers"}),
-    *Runs.HIDDEN,
-    Mutant("wrong_view_values", variant={"split": "straight"}),
-    *variants("reshape_out_of_order", split=("straight_hd_first", "swapped_first")),
-    *Runs.HEADS,
-    *variants("heads_missing_transpose", attend_over="heads", mask=("causal", "missing")),
-    *variants("heads_mix_batch", merge=("axes_(1, 2, 0, 3)", "heads_from_batch", "batch_viewed")),
-    *variants("values_wrong_source", source=("v_is_k", "v_is_x", "v_is_q")),
+    *mutants("scale_after_softmax", *edit.LATE_SCALES),
+    *edit.factors("scale_constant", *edit.CONSTANTS),
+    *fused.AXES_MASKED_OR_NOT,
+    *combined("softmax_wrong_axis", (OVER_SETS, OVER_GROUP), MASKS),
+    *combined("softmax_query_axis", [OVER_QUERIES_OF_GROUP], MASKS),
+    Mutant("softmax_query_axis", edit.OVER_QUERIES | edit.NO_MASK),
+    *fused.NO_SOFTMAX,
+    *mutants("mask_reversed", edit.INVERTED | edit.LOW_FILL, edit.REVERSED_MASK),
+    *mutants("mask_excludes_self", edit.WITHOUT_SELF | edit.LOW_FILL, edit.WITHOUT_SELF_BUT_FIRST),
+    Mutant("mask_sdpa_inverted", edit.INVERTED | edit.AS_NUMBERS),
+    Mutant("mask_reversed", edit.INVERTED | edit.AS_NUMBERS),  # the same by hand
+    Mutant("mask_excludes_self", edit.WITHOUT_SELF | edit.AS_NUMBERS),
+    *fused.hidden(SOFTMAX),
+    Mutant("wrong_view_values", split(edit.STRAIGHT, QUERIES)),
+    *edit.splits("reshape_out_of_order", *edit.OUT_OF_ORDER[:2], tensors=[QUERIES]),
+    *fused.heads(OUT, QUERIES),
+    *combined("heads_missing_transpose", [NOT_TRANSPOSED], (edit.CUT_TO_SCORES, edit.NO_MASK)),
+    *mutants("heads_mix_batch", *edit.MIXED_WITH_BATCH, replacing=OUT),
+    *mutants(
+        "values_wrong_source", *(f" @ {text}" for text in edit.OTHER_VALUES), replacing=" @ v"
+    ),
     *SCORES_WRONG_SOURCE,
-    *variants("weight_not_transposed", untransposed=(["q"], ["kv"], ["q", "kv"])),
-    *variants("proj_bias", biases=("on q kv proj", "on q", "on kv", "on proj")),
+    *mutants("weight_not_transposed", Q_UNTURNED, KV_UNTURNED, Q_UNTURNED | KV_UNTURNED),
+    *mutants(
+        "proj_bias",
+        edits.with_bias(Q, KV, edits.PROJ),
+        edits.with_bias(Q),
+        edits.with_bias(KV),
+        edits.with_bias(edits.PROJ),
+    ),
     Mutant("dropout_extra", DROPPED, replacing=PROJECTED),
     Mutant(
         "dropout_extra", f"nn.functional.dropout({SOFTMAX}, 0.1, self.training)", replacing=SOFTMAX
@@ -228,35 +237,39 @@ MUTANTS = (
         {SOFTMAX: ALWAYS, PROJECTED: f"nn.functional.dropout({PROJECTED}, 0.1)"},
     ),
     Mutant("dropout_always_on", {SOFTMAX: ALWAYS, PROJECTED: DROPPED}),
-    *Runs.STATE_KEPT,
-    Mutant("state_kept", variant={"kept": "answers"}),
+    *fused.STATE_KEPT,
+    Mutant("state_kept", edits.known_by_shape(PROJECTED)),
     Mutant("divisibility_unchecked", {edits.UNDIVIDED: "if False:", SETS: "if False:"}),
     *mutants("divisibility_unchecked", {SETS: "if False:"}, {edits.UNDIVIDED: "if False:"}),
     *edits.cast(),
     Mutant("hard_coded_dtype", f"{PROJECTED}.float()", replacing=PROJECTED),
-    *variants(
-        "params_not_registered",
-        lost=("buffer q kv proj", "buffer kv", "buffer q", "anew q kv proj", "anew kv"),
-    ),
-    *variants(
-        "params_extra", renamed=[{"q": "W_query", "kv": "W_kv", "proj": "out_proj"}, {"q": "query"}]
-    ),
-    Mutant("params_extra", {KV: TWO_LAYERS, "self.kv(x).chunk(2, dim=-1)": "self.k(x), self.v(x)"}),
-    *variants("params_extra", extra=("temperature", "norm")),
-    Mutant("layer_widths", variant={"width": "half"}),
-    *variants("gradient_cut", cut_gradient=CUTS_OF_GRADIENT),
-    *edits.written_into("zero_()", out=PROJECTED),
-    *variants(
-        "hard_coded_shape",
-        fixed=written_in(nh=(4, 8, 12), hd=(64, 16, 8), B=(2, 1), T=(8, "block"), C=(64,)),
-    ),
-    Mutant("hard_coded_device", variant={"holder": "made_on_default_device"}),
-    *edits.on_a_device(layer_call="self.kv(x"),
     *mutants(
-        "cache_bytes",
-        *(f"return {count.replace('hd', 'head_dim')}" for count in BYTES),
-        replacing=COUNT,
+        "params_not_registered",
+        edits.kept_as_buffers(Q, KV, edits.PROJ),
+        edits.kept_as_buffers(KV),
+        edits.kept_as_buffers(Q),
+        edits.made_anew(Q, KV, edits.PROJ),
+        edits.made_anew(KV),
     ),
+    *mutants(
+        "params_extra",
+        edits.renamed(q="W_query", kv="W_kv", proj="out_proj"),
+        edits.renamed(q="query"),
+        {KV: TWO_LAYERS, HALVED: "self.k(x), self.v(x)"},
+        *edits.EXTRA[:2],
+    ),
+    Mutant("layer_widths", KV.replace("2 * ", ""), replacing=KV),
+    *edit.gradients_cut(STEPS),
+    *edits.written_into("zero_()", out=PROJECTED),
+    *mutants(
+        "hard_coded_shape",
+        *map(edit.heads_hard_coded, (4, 8, 12)),
+        *map(edit.width_hard_coded, (64, 16, 8)),
+    ),
+    *edit.hard_coded("B = 2", "B = 1", "T = 8", "T = self.block_size", "C = 64"),
+    *fused.MASK_ON_DEFAULT_DEVICE,
+    *edits.on_a_device(layer_call="self.kv(x"),
+    *mutants("cache_bytes", *(f"return {count}" for count in BYTES), replacing=COUNT),
     *mutants(
         "interface",
         *(f"return {conversion}(numbers * bytes_per_number)" for conversion in NUMBERS),
@@ -312,8 +325,11 @@ MUTANTS = (
         replacing=CUT_K,
     ),
     Mutant("cache_bytes", f"{COUNT} / 1024**3", replacing=COUNT),
-    *(Mutant("kv_heads_misassigned", {K: f"k{suffix}", V: f"v{suffix}"}) for suffix in MISASSIGNED),
-    *(Mutant("kv_heads_repeated_wrong", {K: f"k{suffix}", V: f"v{suffix}"}) for suffix in REPEATED),
+    *share("kv_heads_misassigned", *MISASSIGNED),
+    *share(
+        "kv_heads_repeated_wrong",
+        *(f"{{0}}.{method}.reshape(B, self.n_head, T, -1)" for method in STRETCHED),
+    ),
 )
 
-FAMILIES = ATTENTION_FAMILIES
+FAMILIES = fused.FAMILIES
