@@ -66,88 +66,12 @@ WRONG_AXES = [f"axes_{(0, *order)}" for order in ((1, 3, 2), (2, 3, 1), (3, 1, 2
 HEADS_LAST = "axes_(0, 2, 3, 1)"
 
 
-def permuted(order):
-    return lambda z, x, W, s: [z.chunk(3, dim=-1)["qkv".index(name)] for name in order]
-
-
-def by_columns(W, C):
-    return [W.reshape(C, 3 * C)[:, i * C : (i + 1) * C] for i in range(3)]
-
-
-def by_five(z, s, *order):
-    """Return the five axes (B, T, 3, nh, hd) in another order."""
-    return z.view(s.B, s.T, 3, s.nh, s.hd).permute(order)
-
-
-# From the projection z (B, T, 3C), x and the weight W (3C, C) to q, k, v, each (B, T, C) or already
-# in heads.
-CUTS = {
-    "qkv": permuted("qkv"),
-    "per_head": lambda z, x, W, s: z.view(s.B, s.T, s.nh, 3, s.hd).permute(3, 0, 2, 1, 4),
-    "per_channel": lambda z, x, W, s: z.view(s.B, s.T, s.C, 3).unbind(-1),
-    "hd_first": lambda z, x, W, s: z.view(s.B, s.T, s.hd, 3, s.nh).permute(3, 0, 4, 1, 2),
-    "three_last_heads_innermost": (
-        lambda z, x, W, s: z.view(s.B, s.T, s.hd, s.nh, 3).permute(4, 0, 3, 1, 2)
-    ),
-    "three_outermost": lambda z, x, W, s: z.reshape(3, s.B, s.T, s.nh, s.hd).transpose(2, 3),
-    "three_outermost_straight": lambda z, x, W, s: z.reshape(3, s.B, s.nh, s.T, s.hd),
-    "three_before_tokens": (
-        lambda z, x, W, s: z.reshape(s.B, 3, s.T, s.nh, s.hd).permute(1, 0, 3, 2, 4)
-    ),
-    "three_before_tokens_straight": (
-        lambda z, x, W, s: z.reshape(s.B, 3, s.nh, s.T, s.hd).transpose(0, 1)
-    ),
-    "heads_before_tokens": (
-        lambda z, x, W, s: z.reshape(s.B, s.nh, s.T, 3, s.hd).permute(3, 0, 1, 2, 4)
-    ),
-    "heads_then_three": (
-        lambda z, x, W, s: z.reshape(s.B, s.nh, 3, s.T, s.hd).permute(2, 0, 1, 3, 4)
-    ),
-    "batch_then_three": (
-        lambda z, x, W, s: by_five(z, s, 0, 2, 3, 1, 4).reshape(3, s.B, s.nh, s.T, s.hd)
-    ),
-    "batch_then_heads": (
-        lambda z, x, W, s: by_five(z, s, 0, 3, 2, 1, 4).reshape(3, s.B, s.nh, s.T, s.hd)
-    ),
-    "three_from_batch": lambda z, x, W, s: [by_five(z, s, 0, 2, 3, 1, 4)[i] for i in range(3)],
-    "untransposed": lambda z, x, W, s: [x @ w for w in W.chunk(3)],
-    "untransposed_q": lambda z, x, W, s: [x @ W[: s.C], *z.chunk(3, dim=-1)[1:]],
-    "untransposed_viewed": lambda z, x, W, s: (x @ W.view(s.C, 3 * s.C)).chunk(3, dim=-1),
-    "columns": lambda z, x, W, s: [F.linear(x, w) for w in by_columns(W, s.C)],
-    "columns_every_third": lambda z, x, W, s: [
-        F.linear(x, W.reshape(s.C, 3 * s.C)[:, i::3]) for i in range(3)
-    ],
-    "columns_sliced": lambda z, x, W, s: [
-        F.linear(x, W[:, i * s.C : (i + 1) * s.C]) for i in range(3)
-    ],
-    "columns_turned": lambda z, x, W, s: [F.linear(x, w) for w in W.mT.reshape(3, s.C, s.C)],
-    "columns_turned_turned": lambda z, x, W, s: [x @ w for w in W.mT.reshape(3, s.C, s.C)],
-    "every_third_row": lambda z, x, W, s: [
-        F.linear(x, W.view(s.C, 3, s.C)[:, i]) for i in range(3)
-    ],
-}
-ORDERS = ["".join(order) for order in permutations("qkv") if "".join(order) != "qkv"]
-CUTS |= {order: permuted(order) for order in ORDERS}
-
-
-def permuted_per_head(order):
-    return lambda z, x, W, s: [CUTS["per_head"](z, x, W, s)["qkv".index(name)] for name in order]
-
-
-CUTS |= {f"per_head_{order}": permuted_per_head(order) for order in ORDERS}
-
 # Sources of queries, keys and values, (q, k, v, x in heads) -> (q, k, v).
 SOURCES = {
     "own": lambda q, k, v, x: (q, k, v),
     "v_is_k": lambda q, k, v, x: (q, k, k),
     "v_is_x": lambda q, k, v, x: (q, k, x),
     "v_is_q": lambda q, k, v, x: (q, k, q),
-}
-PROJS = {
-    "linear": lambda y, W: F.linear(y, W),
-    "missing": lambda y, W: y,
-    "untransposed": lambda y, W: y @ W,
-    "twice": lambda y, W: F.linear(F.linear(y, W), W),
 }
 
 

@@ -8,7 +8,7 @@ from itertools import permutations, product
 
 from manyheads.checks import Mutant
 
-from ._module_edits import PROJ, insert_after
+from ._module_edits import PROJ, REFUSED, insert_after
 from ._mutants import mutants
 
 
@@ -271,9 +271,8 @@ OVER_HEADS_OF_TOKENS = (
 OTHER_VALUES = ("k", SPLIT.format("x"), "q")
 SHARED_WEIGHTS = replaced(" @ v", ".mean(1, keepdim=True) @ v", ".sum(1, keepdim=True) @ v")
 
-# Texts of the references about the length and the layers.
+# The text of the reference that compares the lengths.
 TOO_LONG = "self.block_size < T"
-REFUSED = 'raise ValueError(f"T = {T} tokens do not fit block_size = {self.block_size}")'
 
 
 def hard_coded(*statements):

@@ -1,55 +1,16 @@
 """A module that attends, right except for its knobs.
 
-It has a fused projection, unless a subclass has other layers. It serves six exercises: its mutants
-are not edits, because the same fault would be another text in each of their references, and two
-faults of one line could not be combined.
+Its subclasses have the layers. It serves three exercises: its mutants are not edits, because the
+same fault would be another text in each of their references, and two faults of one line could not
+be combined.
 """
 
-import torch.nn.functional as F
 from torch import nn
 
-from ._attention import CUTS, MERGES, MIXES, PROJS, SOURCES, SPLITS
+from ._attention import MIXES
 from ._kept import first_value
 from ._masking import VISIBLE, hidden, lower, of_mask, weighed
 from ._scaling import ROUNDED_SCORES, factor
-
-# The right value of each knob.
-KNOBS = {
-    "scale": "sqrt_hd",
-    "scaled": "scores",
-    "mask": "causal",
-    "softmax": "keys",
-    "softmax_of": "queries_by_keys",
-    "scores": "no",
-    "cut": "qkv",
-    "split": "heads",
-    "split_of": "qkv",
-    "merge": "heads",
-    "attend_over": "tokens",
-    "source": "own",
-    "mix": "matmul",
-    "proj": "linear",
-    "context": "checked",
-    "cut_gradient": (),
-    "fixed": None,
-    "holder": "buffer",
-    "holder_in_use": "buffer",
-}
-
-
-class Sizes:
-    """The sizes B, T, C, nh, hd and block of one call; `fixed` are those that are hard-coded."""
-
-    def __init__(self, x, nh, block, fixed):
-        self.B, self.T, self.C = x.shape
-        self.nh, self.block = nh, block
-        for name, value in fixed.items():
-            setattr(self, name, block if value == "block" else value)
-        if "hd" not in fixed:
-            self.hd = self.C // self.nh
-        if "hd" in fixed and "nh" not in fixed:
-            self.nh = self.C // self.hd
-
 
 # The mask in use, from (module, x: scores or queries, sizes). The module may hold the mask for the
 # longest context in `seen`.
@@ -84,37 +45,10 @@ def kept_by_length(masks, size, device):
     return masks[size]
 
 
-def in_heads(tensor, split, s):
-    """Return a part (B, T, C) split into heads in this way.
-
-    A part that already has its heads is split again only if the way is a wrong one.
-    """
-    has_heads = tensor.dim() == 4
-    if has_heads and split == "heads":
-        return tensor
-    return SPLITS[split](MERGES["heads"](tensor, s) if has_heads else tensor, s)
-
-
 class Attention(nn.Module):
-    """A module that is right except for its knobs.
-
-    A subclass may choose the knobs of each call (`knobs_now`), and how q, k and v are used
-    (`gather`).
-    """
+    """A module that is right except for its knobs."""
 
     knobs = None
-
-    def __init__(self, n_embd, n_head, block_size, dropout=0.0):
-        super().__init__()
-        if n_embd % n_head:
-            raise ValueError(f"n_embd = {n_embd} cannot be cut into n_head = {n_head} equal heads")
-        self.n_head, self.block_size = n_head, block_size
-        self.make_layers(n_embd)
-        self.drop, self.drop_output = nn.Dropout(dropout), nn.Dropout(dropout)
-        self.hold_mask(self.knobs.holder, block_size)
-
-    def make_layers(self, C):
-        self.qkv, self.proj = nn.Linear(C, 3 * C, bias=False), nn.Linear(C, C, bias=False)
 
     def hold_mask(self, holder, size):
         mask = lower(size)
@@ -142,44 +76,14 @@ class Attention(nn.Module):
         """Return the tensor, detached if the graph is cut at this step."""
         return t.detach() if step in k.cut_gradient else t
 
-    def knobs_now(self):
-        return self.knobs
-
-    def forward(self, x):
-        k = self.knobs_now()
-        if x.shape[1] > self.block_size:
-            if k.context == "checked":
-                raise ValueError(
-                    f"T = {x.shape[1]} tokens do not fit block_size = {self.block_size}"
-                )
-            if k.context == "cut":
-                x = x[:, : self.block_size]
-        s = Sizes(x, self.n_head, self.block_size, k.fixed or {})
-        y = self.cut("y", self.attend(self.cut("x", x, k), s, k), k)
-        out = PROJS[k.proj](y, self.cut("proj", self.proj.weight, k))
-        out = out if self.proj.bias is None else out + self.proj.bias
-        return self.cut("out", self.drop_output(out), k)
-
-    def attend(self, x, s, k):
-        W = self.cut("W", self.qkv.weight, k)
-        tensors = CUTS[k.cut](F.linear(x, W, self.qkv.bias), x, W, s)
-        splits = [k.split if name in k.split_of else "heads" for name in "qkv"]
-        q, key, v = (in_heads(t, split, s) for t, split in zip(tensors, splits, strict=True))
-        return MERGES[k.merge](
-            self.joined(*SOURCES[k.source](q, key, v, SPLITS["heads"](x, s)), s, k), s
-        )
-
     def joined(self, q, key, v, s, k):
         """Return the answers of the heads, (B, nh, T, hd)."""
         over_heads = k.attend_over == "heads"
         q, key, v = (t.transpose(1, 2) for t in (q, key, v)) if over_heads else (q, key, v)
-        y = self.gather(
+        y = self.weigh(
             *(self.cut(role, t, k) for role, t in zip("qkv", (q, key, v), strict=True)), s, k
         )
         return y.transpose(1, 2) if over_heads else y
-
-    def gather(self, q, key, v, s, k):
-        return self.weigh(q, key, v, s, k)
 
     def weigh(self, q, key, v, s, k):
         """Return each head's mix of the values."""

@@ -23,6 +23,7 @@ QKV, OUT = (
     "self.qkv = nn.Linear(n_embd, 3 * n_embd, bias=False)",
     "self.resid_dropout(self.proj(y))",
 )
+REFUSED = 'raise ValueError(f"T = {T} tokens do not fit block_size = {self.block_size}")'
 PROJ = "self.proj = nn.Linear(n_embd, n_embd, bias=False)"
 THREE = (
     "self.W_query, self.W_key, self.W_value = (nn.Linear(n_embd, n_embd, bias=False) for _ in"
@@ -180,12 +181,14 @@ def kept_as_buffers(*layers):
 
 
 def made_anew(*layers):
-    """Return the edit that makes these layers anew in each call."""
-    changes = {}
+    """Return the edit that makes these layers anew in each call, before anything is dropped."""
+    changes, statements = {}, []
     for layer in layers:
         name, new = layer.replace("n_embd", "C").replace("n_kv", "self.n_kv").split(" = ")
-        changes[f"{name}("] = f"{new}.to(x)("
-    return changes
+        anew = name.replace("self.", "new_")
+        statements.append(f"{anew} = {new}.to(x)")
+        changes[f"{name}("] = f"{anew}("
+    return changes | insert_after(REFUSED, "\n        ".join(statements))
 
 
 def renamed(**names):

@@ -1,144 +1,98 @@
 """The wrong ways to attend on two paths and to compare them.
 
-A knob of forward holds on both paths; with `flash_` or `manual_` before its name, on that path
-alone.
+Before and after the choice of the path both share their lines: an edit there holds on one path
+alone if it asks for `self.flash`.
 """
 
 import operator
 
-import torch
-import torch.nn.functional as F
-
 from manyheads.checks import Mutant
 
+from . import _attention_edits as edit
+from . import _fused_mutants as fused
 from . import _module_edits as edits
-from ._attention import HEADS_LAST, ORDERS, WRONG_AXES
-from ._attention_module import CUTS_OF_GRADIENT, KNOBS, Attention
-from ._attention_mutants import ATTENTION_FAMILIES, CONSTANTS, OUT_OF_ORDER, PARTS, Runs, added
-from ._kept import Keeping
-from ._layers import KNOBS as LAYERS
-from ._layers import Layered
-from ._masking import INF, VISIBLE, hidden, of_mask
+from ._attention_edits import CUT, JOINED, OUT_OF_ORDER, SOME, replaced, split, splits
 from ._mutants import (
     SCALES_TRIED,
     SCORES_WRONG_SOURCE,
     SUPER_INIT_LATE,
-    complete_knobs,
+    insert_before,
     mutants,
     values_transposed,
-    variants,
 )
-from ._scaling import PRECEDENCE, SCALE_IDS, factor
+
+# The fast path's scale is an argument of PyTorch's function, and so is its mask.
+DROPOUT, CAUSAL = "dropout_p=dropout_p", "is_causal=True"
+ALL = "torch.ones(T, T, dtype=torch.bool, device=x.device)"
+PAST, FUTURE = f"{ALL}.tril()", f"{ALL}.triu(1)"
 
 
-def fast_mask(visible, mask):
-    """Return the attn_mask for the visible places: booleans, or numbers that are added."""
-    if mask == "given":
-        return visible
-    if mask in VISIBLE:
-        return VISIBLE[mask](visible)
-    pattern, how = of_mask(mask)
-    return hidden(torch.zeros(visible.shape, device=visible.device), VISIBLE[pattern](visible), how)
+def by_hand(changes):
+    """Return the edit with these changes of expressions on the path by hand alone."""
+    return {old: f"({new} if not self.flash else {old})" for old, new in changes.items()}
 
 
-class TwoPaths(Attention):
-    """The module with a fast path.
-
-    Attributes:
-        flash_knobs: the knobs of a call on the fast path.
-        manual_knobs: the knobs of a call by hand.
-    """
-
-    flash_knobs = manual_knobs = None
-
-    def __init__(self, n_embd, n_head, block_size, dropout=0.0, flash=True):
-        super().__init__(n_embd, n_head, block_size, dropout)
-        self.flash = flash
-
-    def knobs_now(self):
-        return self.flash_knobs if self.flash else self.manual_knobs
-
-    def gather(self, q, key, v, s, k):
-        if k is self.manual_knobs:
-            return self.weigh(q, key, v, s, k)
-        unmasked = k.fast_mask in ("causal", "missing")
-        mask = None if unmasked else fast_mask(self.mask_for(q, k.holder_in_use, s), k.fast_mask)
-        if mask is not None and mask.dtype != torch.bool:
-            mask = mask.to(q.dtype)
-        options = {
-            "attn_mask": mask,
-            "is_causal": k.fast_mask == "causal",
-            "scale": factor(k.scale, s),
-        }
-        return F.scaled_dot_product_attention(
-            q, key, v, dropout_p=self.drop.p * self.training, **options
-        )
+def on_flash(changes):
+    """Return the edit with these changes of expressions on the fast path alone."""
+    return {old: f"({new} if self.flash else {old})" for old, new in changes.items()}
 
 
-BY_PATH = KNOBS | {"fast_mask": "causal"}
+def on_paths(id_, *changes):
+    """Yield three mutants for each edit: on both paths, by hand alone, on the fast path alone."""
+    for edit_of_both in changes:
+        yield from mutants(id_, edit_of_both, by_hand(edit_of_both), on_flash(edit_of_both))
 
 
-def make(**knobs):
-    """Return the exercise's names, with these faults."""
-    by_path = {f"{path}_{name}": None for path in ("flash", "manual") for name in BY_PATH}
-    k = complete_knobs(knobs, BY_PATH | by_path | LAYERS)
-    paths = {}
-    for path in ("flash", "manual"):
-        path_knobs = complete_knobs(
-            {name: knobs.get(f"{path}_{name}", getattr(k, name)) for name in BY_PATH}, BY_PATH
-        )
-        if k.holder not in ("buffer", "parameter", "float_parameter", "attribute"):
-            path_knobs.holder_in_use = k.holder
-        paths[f"{path}_knobs"] = path_knobs
-    cls = type("CausalSelfAttention", (Keeping, Layered, TwoPaths), {"knobs": k, **paths})
-    return {"CausalSelfAttention": cls, "max_path_difference": max_path_difference}
+def fast_scale(text):
+    """Return the edit by which the fast path multiplies or divides in this way."""
+    return {DROPOUT: f"{DROPOUT}, scale=1{text}"}
 
 
-def max_path_difference(module, x):
-    flash, training = module.flash, module.training
-    module.eval()
-    with torch.inference_mode():
-        outputs = []
-        for module.flash in (True, False):
-            outputs.append(module(x))
-    module.train(training).flash = flash
-    return (outputs[0] - outputs[1]).abs().max().item()
+def both_scales(text):
+    """Return the edit by which both paths multiply or divide in this way."""
+    return {edit.SCALE: text} | fast_scale(text)
 
 
-def path_variants(id_, **knobs):
-    """Yield each mutant of `variants` three times: on both paths, and on each path alone."""
-    for mutant in variants(id_, **knobs):
-        for prefix in ("", "manual_", "flash_"):
-            variant = {prefix + name: value for name, value in mutant.variant.items()}
-            yield Mutant(id_, variant=variant)
+def scales_on_paths(id_, *texts):
+    """Yield mutants with another scale: on both paths, by hand alone, on the fast path alone."""
+    for text in texts:
+        yield from mutants(id_, both_scales(text), {edit.SCALE: text}, fast_scale(text))
+
+
+def fast_mask(*texts):
+    """Return edits that give the fast path these masks."""
+    return replaced(CAUSAL, *(f"attn_mask={text}" for text in texts))
+
+
+def fast_fill(mask, *numbers):
+    """Return edits that add these numbers to the masked scores of the fast path."""
+    zeros = "torch.zeros(T, T, device=x.device)"
+    return fast_mask(*(f"{zeros}.masked_fill({mask}, {number}).to(x)" for number in numbers))
 
 
 def peeks(id_, *edges):
-    """Yield mutants with the mask's edge too far right, on each path alone and on both."""
+    """Yield mutants with the edge of a mask too far right, for each path and for both paths."""
     for edge in edges:
-        yield Mutant(id_, variant={"mask": edge})
-        yield Mutant(id_, variant={"fast_mask": edge})
-        yield Mutant(id_, variant={"mask": edge, "fast_mask": edge})
+        scores, (flash,) = {edit.TRIL: f".tril({edge})"}, fast_mask(f"{ALL}.tril({edge})")
+        yield from mutants(id_, scores, flash, scores | flash)
 
 
 # On both paths, and on each.
 SCALED = (
-    "sqrt_c",
-    "missing",
-    "hd",
-    "times_sqrt_hd",
-    "sqrt_heads",
-    "sqrt_tokens",
-    "times_hd",
-    "times_c",
-    "c",
-    "sqrt_3c",
-    "heads",
-    "tokens",
-    "block",
-    "sqrt_block",
-    "three_times",
-    *PRECEDENCE[:2],
+    *("sqrt_c", "missing", "hd", "times_sqrt_hd", "sqrt_heads", "sqrt_tokens", "times_hd"),
+    *("times_c", "c", "sqrt_3c", "heads", "tokens", "block", "sqrt_block", "three_times"),
+    *edit.PRECEDENCE[:2],
+)
+PLUS_INF = "math.inf"
+NO_FAST_MASK = {CAUSAL: "is_causal=False"}
+FAST_INVERTED, FAST_REVERSED, FAST_WITHOUT_SELF, FAST_GIVEN = fast_mask(
+    FUTURE, f"{ALL}.triu()", f"{ALL}.tril(-1)", edit.MASK
+)
+FAST_ADD_SEEN, FAST_ADD_HIDDEN, FAST_NAN, FAST_NAN_INVERTED = fast_mask(
+    f"{PAST}.to(x)",
+    f"{FUTURE}.to(x)",
+    f"{FUTURE}.to(x) * {edit.INF}",
+    f"{PAST}.to(x) * {edit.INF}",
 )
 ZEROED = "for p in module.parameters():\n        p.data.zero_()"
 FAST_WEAK = (-10.0, -4.0, -5.0, -2.0, -3.0, -20.0, -50.0)  # −1 added: mask_added
@@ -148,7 +102,7 @@ OUT, WEIGHTS, SOFTMAX = edits.OUT, edits.WEIGHTS, edits.SOFTMAX
 FLASH, P, FAST = (
     "if self.flash:",
     "self.dropout if self.training else 0.0",
-    "dropout_p=dropout_p, is_causal=True",
+    f"{DROPOUT}, {CAUSAL}",
 )
 DIFFERENCE, ON_FAST, BY_HAND = (
     "(fast - by_hand).abs().max().item()",
@@ -189,143 +143,195 @@ def insert_at_end(text):
     return {f"return {DIFFERENCE}": f"{text}\n    return {DIFFERENCE}"}
 
 
+STRAIGHT, JOINED_STRAIGHT = split(edit.STRAIGHT), edit.JOINED_STRAIGHT
+SWAPPED = split(edit.SIZES_SWAPPED)
+HEADS_ASIDE, HEADS_LAST = f"y.permute(0, 3, 2, 1){edit.TO_CHANNELS}", edit.HEADS_LAST
+NOT_TRANSPOSED = edit.NOT_TRANSPOSED_AT_ALL  # heads and tokens
+FAST_ARGUMENTS = "attention(q, k, v,"
+PAST_FILLED = fast_fill(PAST, edit.INF)[0]
+OPEN, CUT_X = {edit.TOO_LONG: "False"}, "x, T = x[:, : self.block_size], self.block_size"
+# Edits that cut the gradient, for each path and for both paths.
+STEPS = edit.gradient_cuts("y", OUT, "self.qkv")
+SHARED_STEPS = ("x", "W", "y", "proj", "out")
+STEPS_BY_HAND = STEPS | {step: by_hand(STEPS[step]) for step in SHARED_STEPS}
+STEPS_OF_BOTH = STEPS | {t: {f"{t} = {t}": f"{t} = {t}.detach()"} for t in "qkv"}
+STEPS_ON_FLASH = [
+    *replaced(
+        FAST_ARGUMENTS,
+        "attention(q.detach(), k, v,",
+        "attention(q, k.detach(), v,",
+        "attention(q, k, v.detach(),",
+    ),
+    *(on_flash(STEPS[step]) for step in ("x", "W", "y", "out")),
+]
+
+
+def values_wrong_source(*texts):
+    """Yield mutants that mix these in place of the values, on both paths and on each."""
+    for text in texts:
+        scores, flash = {" @ v": f" @ {text}"}, {FAST_ARGUMENTS: f"attention(q, k, {text},"}
+        yield from mutants("values_wrong_source", scores | flash, scores, flash)
+
+
 MUTANTS = (
-    *(Mutant("scale_twice", variant={f"{path}scale": "hd"}) for path in ("flash_", "manual_", "")),
-    *(mutant for scale in SCALED for mutant in path_variants(SCALE_IDS[scale], scale=scale)),
-    Mutant("scale_twice", variant={"flash_scale": "sqrt_c_and_hd"}),
-    *variants("scale_precedence", manual_scale=PRECEDENCE[2:]),
-    Mutant("mask_missing", variant={"flash_fast_mask": "missing"}),
-    Mutant("mask_missing", variant={"manual_mask": "missing"}),
-    Mutant("mask_missing", variant={"mask": "missing", "fast_mask": "missing"}),
-    Mutant("mask_missing", "is_causal=T == self.block_size", replacing="is_causal=True"),
-    Mutant("mask_sdpa_inverted", variant={"fast_mask": "inverted"}),
-    Mutant("mask_sdpa_inverted", variant={"fast_mask": "inverted", "mask": "inverted"}),
-    *path_variants("wrong_view", split="straight"),
-    *path_variants("wrong_view_both", split="straight", merge="straight"),
-    *path_variants("merge_no_transpose", merge="straight"),
-    *path_variants("qkv_order", cut=ORDERS),
-    *path_variants("qkv_packed_per_head", cut="per_head"),
-    *path_variants("proj_missing", proj="missing"),
-    Mutant("softmax_query_axis", variant={"softmax": "queries"}),
-    Mutant("product_turned", variant={"softmax_of": "keys_by_queries"}),
-    Mutant("mask_zero_fill", variant={"mask": 0.0}),
-    Mutant("mask_missing", variant={"fast_mask": 0.0}),  # to scores without a mask zeros are added
-    Mutant("mask_zero_fill", variant={"mask": 0.0, "fast_mask": 0.0}),
-    Mutant("mask_after_softmax", variant={"mask": "after_softmax"}),
-    *variants(
-        "mask_reversed",
-        mask=("inverted", ("inverted", -1e9), "reversed", ("reversed", "after_softmax")),
+    *mutants(
+        "scale_twice",
+        fast_scale(" / self.head_dim"),
+        {edit.SCALE: " / self.head_dim"},
+        both_scales(" / self.head_dim"),
     ),
-    *variants("mask_reversed", fast_mask=["reversed", ("inverted", -INF)]),
-    Mutant("mask_reversed", variant={"fast_mask": ("inverted", -INF), "mask": "inverted"}),
-    Mutant("mask_reversed", variant={"fast_mask": ("inverted", -1e9)}),
-    Mutant("mask_reversed", variant={"mask": "reversed", "fast_mask": "reversed"}),
-    *variants(
-        "mask_excludes_self",
-        mask=("excludes_self", ("excludes_self", -1e9), "excludes_self_but_first"),
-    ),
-    Mutant("mask_excludes_self", variant={"mask": "excludes_self", "softmax": "as_numbers"}),
-    *variants("mask_excludes_self", fast_mask="excludes_self", mask=(..., "excludes_self")),
-    *peeks("mask_peeks_one", "peeks_one"),
-    *peeks("mask_peeks_ahead", "peeks_two", "peeks_three"),
-    *variants("mask_added", fast_mask=("add_seen", "add_hidden")),
-    *Runs.ADDED,
-    Mutant("mask_added", variant={"mask": "add_seen", "fast_mask": "add_seen"}),
-    *Runs.FILLED,
-    *variants("mask_weak_fill", fast_mask=added(*FAST_WEAK)),
     *(
-        Mutant("mask_weak_fill", variant={"mask": mask, "fast_mask": mask})
-        for mask in added(*FAST_WEAK)
+        mutant
+        for id_, text in map(edit.SCALES.get, SCALED)
+        for mutant in scales_on_paths(id_, text)
     ),
-    Mutant("mask_plus_inf", variant={"mask": INF}),
-    Mutant("mask_plus_inf", variant={"fast_mask": INF}),
-    *variants("mask_high_fill", mask=(1e9, ("add", 1e9))),
-    *variants("mask_high_fill", fast_mask=1e9),
-    Mutant("mask_high_fill", variant={"mask": 1e9, "fast_mask": 1e9}),
-    *variants(
-        "mask_nan", mask=("nan_product", "nan_factor", "nan_zero_factor", "after_softmax_inf")
+    Mutant("scale_twice", fast_scale(" / math.sqrt(C * self.head_dim)")),
+    *edit.scales(*edit.PRECEDENCE[2:]),
+    Mutant("mask_missing", NO_FAST_MASK),
+    Mutant("mask_missing", edit.NO_MASK),
+    Mutant("mask_missing", edit.NO_MASK | NO_FAST_MASK),
+    Mutant("mask_missing", "is_causal=T == self.block_size", replacing=CAUSAL),
+    *mutants("mask_sdpa_inverted", FAST_INVERTED, FAST_INVERTED | edit.INVERTED),
+    *on_paths("wrong_view", STRAIGHT),
+    *on_paths("wrong_view_both", STRAIGHT | JOINED_STRAIGHT),
+    *on_paths("merge_no_transpose", JOINED_STRAIGHT),
+    *on_paths("qkv_order", *replaced(CUT, *edit.IN_OTHER_ORDERS)),
+    *on_paths("qkv_packed_per_head", {CUT: edit.PER_HEAD}),
+    *on_paths("proj_missing", {"self.proj(y)": "y"}),
+    Mutant("softmax_query_axis", edit.OVER_QUERIES),
+    Mutant("product_turned", "k @ q.transpose(-2, -1)", replacing=fused.PRODUCT),
+    Mutant("mask_zero_fill", edit.ZERO_FILL),
+    # To scores without a mask, zeros are added.
+    *mutants("mask_missing", *fast_fill(FUTURE, 0.0)),
+    Mutant("mask_zero_fill", edit.ZERO_FILL | fast_fill(FUTURE, 0.0)[0]),
+    Mutant("mask_after_softmax", edit.AFTER_SOFTMAX),
+    *mutants(
+        "mask_reversed",
+        edit.INVERTED,
+        edit.INVERTED | edit.LOW_FILL,
+        edit.REVERSED_MASK,
+        edit.REVERSED_MASK | edit.AFTER_SOFTMAX,
+        FAST_REVERSED,
+        PAST_FILLED,
+        edit.INVERTED | PAST_FILLED,
+        *fast_fill(PAST, -1e9),
+        edit.REVERSED_MASK | FAST_REVERSED,
     ),
-    Mutant("mask_after_softmax", variant={"mask": "after_softmax_low"}),
-    *variants("mask_nan", fast_mask=("nan_product", ("inverted", "nan_product"))),
-    Mutant("mask_nan", variant={"mask": "nan_product", "fast_mask": "nan_product"}),
-    *path_variants("scale_wrong_axis", scale=("sqrt_batch", "sqrt_batch_and_heads")),
-    *path_variants("scale_rounded", scale=("rounded_down", "rounded", "rounded_up")),
-    *Runs.ROUNDED[3:],
+    *mutants(
+        "mask_excludes_self",
+        edit.WITHOUT_SELF,
+        edit.WITHOUT_SELF | edit.LOW_FILL,
+        edit.WITHOUT_SELF_BUT_FIRST,
+        edit.WITHOUT_SELF | edit.AS_NUMBERS,
+        FAST_WITHOUT_SELF,
+        edit.WITHOUT_SELF | FAST_WITHOUT_SELF,
+    ),
+    *peeks("mask_peeks_one", 1),
+    *peeks("mask_peeks_ahead", 2, 3),
+    *mutants("mask_added", FAST_ADD_SEEN, FAST_ADD_HIDDEN),
+    *fused.ADDED,
+    Mutant("mask_added", edit.ADD_SEEN | FAST_ADD_SEEN),
+    *fused.FILLED,
+    *mutants("mask_weak_fill", *fast_fill(FUTURE, *FAST_WEAK)),
+    *mutants(
+        "mask_weak_fill",
+        *map(operator.or_, edit.added(*FAST_WEAK), fast_fill(FUTURE, *FAST_WEAK)),
+    ),
+    *mutants("mask_plus_inf", *edit.filled(PLUS_INF), *fast_fill(FUTURE, PLUS_INF)),
+    *mutants(
+        "mask_high_fill",
+        *edit.filled(1e9),
+        *edit.added(1e9),
+        *fast_fill(FUTURE, 1e9),
+        edit.filled(1e9)[0] | fast_fill(FUTURE, 1e9)[0],
+    ),
+    *mutants("mask_nan", *fused.NAN, fused.AFTER_SOFTMAX_NAN),
+    Mutant("mask_after_softmax", edit.after_softmax(f".masked_fill(~{edit.MASK}, -1e9)")),
+    *mutants("mask_nan", FAST_NAN, FAST_NAN_INVERTED, fused.NAN[0] | FAST_NAN),
+    *scales_on_paths("scale_wrong_axis", *edit.FROM_BATCH),
+    *scales_on_paths("scale_rounded", *edit.ROUNDED),
+    *fused.ROUNDED_SCORES,
     *edits.rounded(),
-    *variants("scale_after_softmax", scaled=("weights", "scores+weights")),
-    Mutant("scale_after_softmax", variant={"scaled": "weights", "manual_scale": "sqrt_c"}),
-    *path_variants("scale_constant", scale=CONSTANTS[:6]),
-    *variants("scale_constant", scale=CONSTANTS[6:]),
-    *Runs.OVER_AXES,
-    *Runs.WRONG_AXES_FINITE,
-    *Runs.NO_SOFTMAX,
-    Mutant("mask_not_sliced", variant={"holder": "whole"}),
-    Mutant("mask_not_sliced", variant={"holder": "whole", "fast_mask": "given"}),
-    *Runs.NOT_SLICED,
-    *variants("mask_not_moved", holder=("attribute", "kept_by_length")),
-    Mutant("mask_not_moved", variant={"holder": "attribute", "fast_mask": "given"}),
-    *variants("mask_is_parameter", holder=("parameter", "float_parameter")),
-    *path_variants("context_unchecked", context="open", holder_in_use="made_in_forward"),
-    *path_variants("context_unchecked", context="cut"),
-    *Runs.WRONG_SIZES,
-    *path_variants("wrong_view_values", split="straight", split_of=PARTS),
-    *path_variants("reshape_out_of_order", split=OUT_OF_ORDER[:2]),
-    *variants("reshape_out_of_order", split=OUT_OF_ORDER[2:]),
-    *Runs.WRONG_CUTS,
-    *variants("reshape_out_of_order", split=OUT_OF_ORDER[0], split_of=PARTS),
-    *variants("merge_wrong_axes", merge=WRONG_AXES),
-    *variants("merge_wrong_axes", flash_merge=(HEADS_LAST, "axes_(0, 3, 2, 1)")),
-    *variants("merge_wrong_axes", manual_merge=(HEADS_LAST, "axes_(0, 3, 2, 1)")),
-    *path_variants("heads_interleaved", split="interleaved"),
-    Mutant("heads_interleaved", variant={"split": "interleaved", "merge": HEADS_LAST}),
-    *variants("heads_interleaved", split="interleaved", split_of=PARTS),
-    *path_variants("heads_and_width_swapped", split="sizes_swapped"),
-    *path_variants("scores_ignored", scale=0.0),
-    Mutant("scores_ignored", variant={"manual_scale": 0.0, "manual_cut_gradient": ("scores",)}),
-    *path_variants("heads_missing_transpose", attend_over="heads"),
-    *path_variants(
-        "heads_missing_transpose", attend_over="heads", merge=("straight", "sizes_of_transposed")
+    *mutants("scale_after_softmax", *edit.LATE_SCALES, edit.late_scale(" / math.sqrt(C)")),
+    *scales_on_paths("scale_constant", *(f" * {number}" for number in edit.CONSTANTS[:6])),
+    *mutants("scale_constant", *(both_scales(f" * {c}") for c in edit.CONSTANTS[6:])),
+    *fused.OVER_AXES,
+    *fused.WRONG_AXES_FINITE,
+    *fused.NO_SOFTMAX,
+    Mutant("mask_not_sliced", edit.WHOLE_MASK),
+    Mutant("mask_not_sliced", edit.WHOLE_MASK | {CAUSAL: "attn_mask=self.visible"}),
+    *fused.not_sliced(WEIGHTS),
+    *fused.MASK_NOT_MOVED,
+    Mutant("mask_not_moved", fused.MASK_AS_ATTRIBUTE | FAST_GIVEN),
+    *fused.MASK_IS_PARAMETER,
+    *mutants(
+        "context_unchecked",
+        fused.CONTEXT_OPEN,
+        fused.CONTEXT_OPEN | by_hand(OPEN),
+        on_flash(OPEN),
+        fused.CONTEXT_CUT,
+        *(
+            {edit.REFUSED: f"{path}\n                {edit.REFUSED}\n            {CUT_X}"}
+            for path in ("if self.flash:", "if not self.flash:")
+        ),
     ),
-    Mutant(
+    *fused.wrong_sizes(WEIGHTS),
+    *on_paths("wrong_view_values", *(split(edit.STRAIGHT, tensors) for tensors in SOME)),
+    *on_paths("reshape_out_of_order", *map(split, OUT_OF_ORDER[:2])),
+    *splits("reshape_out_of_order", *OUT_OF_ORDER[2:]),
+    *fused.WRONG_CUTS,
+    *splits("reshape_out_of_order", OUT_OF_ORDER[0], tensors=SOME),
+    *mutants("merge_wrong_axes", *edit.WRONG_AXES, replacing=JOINED),
+    *mutants("merge_wrong_axes", *map(on_flash, replaced(JOINED, HEADS_LAST, HEADS_ASIDE))),
+    *mutants("merge_wrong_axes", *map(by_hand, replaced(JOINED, HEADS_LAST, HEADS_ASIDE))),
+    *on_paths("heads_interleaved", split(edit.INTERLEAVED)),
+    Mutant("heads_interleaved", split(edit.INTERLEAVED) | {JOINED: HEADS_LAST}),
+    *splits("heads_interleaved", edit.INTERLEAVED, tensors=SOME),
+    # PyTorch's function would take the scale from the width that is swapped.
+    *mutants(
+        "heads_and_width_swapped",
+        SWAPPED | fast_scale(edit.SCALE),
+        by_hand(SWAPPED),
+        on_flash(SWAPPED) | fast_scale(edit.SCALE),
+    ),
+    *scales_on_paths("scores_ignored", " * 0.0"),
+    Mutant("scores_ignored", {edit.SCALE: " * 0.0"} | STEPS["scores"]),
+    *on_paths(
         "heads_missing_transpose",
-        variant={"attend_over": "heads", "mask": "missing", "fast_mask": "missing"},
+        NOT_TRANSPOSED | edit.CUT_TO_SCORES,
+        edit.NOT_TRANSPOSED | edit.CUT_TO_SCORES,
+        NOT_TRANSPOSED
+        | edit.CUT_TO_SCORES
+        | {JOINED: "y.reshape(B, self.n_head, T * self.head_dim)"},
     ),
-    Mutant(
-        "heads_missing_transpose", variant={"manual_attend_over": "heads", "manual_mask": "missing"}
-    ),
-    Mutant(
+    *mutants(
         "heads_missing_transpose",
-        variant={"flash_attend_over": "heads", "flash_fast_mask": "missing"},
+        NOT_TRANSPOSED | edit.NO_MASK | NO_FAST_MASK,
+        by_hand(NOT_TRANSPOSED) | edit.NO_MASK,
+        on_flash(NOT_TRANSPOSED) | NO_FAST_MASK,
     ),
-    *path_variants("heads_one_width", merge="mean"),
-    *variants("heads_one_width", merge="sum"),
-    *path_variants("heads_averaged", merge=("mean_repeated", "mean")),
-    *variants(
-        "heads_averaged", merge=("sum", "sum_repeated", "mean_interleaved", "sum_interleaved")
-    ),
-    *variants("heads_averaged", merge=("mean_padded", "sum_padded")),
-    *path_variants("heads_reversed", merge="reversed"),
-    *variants("heads_reversed", merge=("rolled", "rolled_back")),
-    *variants("heads_share_weights", manual_mix=("whole_mean", "whole_sum")),
-    *Runs.WITH_THE_BATCH,
-    *Runs.HEADS_ASTRAY,
-    *variants(
-        "heads_mix_batch", flash_merge=("axes_(1, 2, 0, 3)", "heads_from_batch", "batch_viewed")
-    ),
-    *variants(
-        "heads_mix_batch", manual_merge=("axes_(1, 2, 0, 3)", "heads_from_batch", "batch_viewed")
-    ),
-    *Runs.PACKED,
-    *path_variants("values_wrong_source", source=("v_is_k", "v_is_x", "v_is_q")),
+    *on_paths("heads_one_width", {JOINED: edit.AVERAGES[0]}),
+    Mutant("heads_one_width", edit.AVERAGES[1], replacing=JOINED),
+    *on_paths("heads_averaged", *replaced(JOINED, edit.AVERAGES[2], edit.AVERAGES[0])),
+    *mutants("heads_averaged", edit.AVERAGES[1], *edit.AVERAGES[3:], replacing=JOINED),
+    *on_paths("heads_reversed", {JOINED: edit.REVERSED[0]}),
+    *mutants("heads_reversed", *edit.REVERSED[1:], replacing=JOINED),
+    *mutants("heads_share_weights", *edit.SHARED_WEIGHTS),
+    *fused.WITH_THE_BATCH,
+    *fused.HEADS_ASTRAY,
+    *mutants("heads_mix_batch", *map(on_flash, replaced(JOINED, *edit.MIXED_WITH_BATCH))),
+    *mutants("heads_mix_batch", *map(by_hand, replaced(JOINED, *edit.MIXED_WITH_BATCH))),
+    *fused.PACKED,
+    *values_wrong_source(*edit.OTHER_VALUES),
     *SCORES_WRONG_SOURCE,
     *mutants(
         "scores_wrong_source",
         *(f"attention({a}, {b}, v," for a, b in ("qq", "kk", "qv")),
-        replacing="attention(q, k, v,",
+        replacing=FAST_ARGUMENTS,
     ),
-    *path_variants("proj_transposed", proj="untransposed"),
-    *path_variants("proj_twice", proj="twice"),
-    *variants("proj_bias", biases=("on qkv proj", "on proj", "on qkv")),
+    *on_paths("proj_transposed", {"self.proj(y)": "y @ self.proj.weight"}),
+    *on_paths("proj_twice", {"self.proj(y)": "self.proj(self.proj(y))"}),
+    *mutants("proj_bias", *edits.BIASES),
     *mutants("dropout_always_on", *weights(edits.ALWAYS, "self.dropout"), *out(edits.OUT_ALWAYS)),
     Mutant("dropout_always_on", {WEIGHTS: edits.ALWAYS} | out(edits.OUT_ALWAYS)[1]),
     Mutant("dropout_always_on", edits.TRAINING, replacing=WEIGHTS),
@@ -338,28 +344,25 @@ MUTANTS = (
     *mutants("dropout_output_missing", *out("self.proj(y)")),
     *mutants("dropout_extra", *out(f"self.resid_dropout({OUT})")),
     *edits.other_rates(f"dropout_p = {P}"),
-    *Runs.STATE_KEPT,
-    Mutant("state_kept", variant={"kept": "rate"}),
-    *path_variants(
-        "view_not_contiguous", merge=("view", "view_after_permute", "contiguous_too_early")
+    *fused.STATE_KEPT,
+    Mutant(
+        "state_kept",
+        insert_before(
+            edits.SIZES, f"if not self.training:\n            self.dropout = {edits.NO_RATES}"
+        ),
     ),
+    *on_paths("view_not_contiguous", *replaced(JOINED, *edit.NOT_CONTIGUOUS)),
     SUPER_INIT_LATE,
     *edits.UNCHECKED,
     *edits.cast(paths=PATHS),
     *mutants("hard_coded_dtype", *out(f"{OUT}.float()")),
     *edits.PARAMS,
-    *variants(
-        "gradient_cut",
-        cut_gradient=[cut for cut in CUTS_OF_GRADIENT if cut not in (("scores",), ("weights",))],
-    ),
-    *variants("gradient_cut", manual_cut_gradient=CUTS_OF_GRADIENT),
-    *variants(
-        "gradient_cut",
-        flash_cut_gradient=[(step,) for step in ("q", "k", "v", "x", "W", "y", "out")],
-    ),
+    *edit.gradients_cut(STEPS_OF_BOTH, "scores", "weights"),
+    *edit.gradients_cut(STEPS_BY_HAND),
+    *mutants("gradient_cut", *STEPS_ON_FLASH),
     *edits.written_into("zero_()", "copy_(out)", "add_(out)", copies=COPIES),
     *edits.written_into("mul_(C**-0.5)"),
-    *Runs.HARD_CODED,
+    *fused.HARD_CODED,
     *mutants("delegated", "if False:", "if True:", replacing=FLASH),
     Mutant("delegated", IN_ROWS, replacing=f"F.scaled_dot_product_attention(q, k, v, {FAST})"),
     Mutant("delegated", "if self.flash and not self.training:", replacing=FLASH),
@@ -447,7 +450,8 @@ MUTANTS = (
 
 # parametric mutants: the number can have any value, in both paths or in one
 FAMILIES = (
-    *ATTENTION_FAMILIES,
-    ("scale_constant", lambda c: {"manual_scale": c}, SCALES_TRIED),
-    ("scale_constant", lambda c: {"flash_scale": c}, SCALES_TRIED),
+    ("scale_constant", lambda c: Mutant("", both_scales(f" * {c}")), SCALES_TRIED),
+    *fused.FAMILIES[1:],
+    fused.FAMILIES[0],
+    ("scale_constant", lambda c: Mutant("", fast_scale(f" * {c}")), SCALES_TRIED),
 )
