@@ -92,14 +92,17 @@ MIXED_WITH_BATCH = (
 )
 SIZES_OF_TRANSPOSED = "y.transpose(1, 2).reshape(B, self.n_head, T * self.head_dim)"
 
-# Ways to cut the fused projection into q, k and v, each (B, T, C) or (B, T, nh, hd).
+# Ways to cut the fused projection into q, k and v, each (B, T, C).
 CUT = "self.qkv(x).split(C, dim=-1)"  # the text of the reference
 ORDERS = list(permutations(range(3)))[1:]
 IN_OTHER_ORDERS = [f"[{CUT}[i] for i in {order}]" for order in ORDERS]
-PER_HEAD = "self.qkv(x).view(B, T, self.n_head, 3, self.head_dim).unbind(3)"
-THREE_STRAIGHT = "self.qkv(x).reshape(3, B, self.n_head, T, self.head_dim).transpose(2, 3)"
+TO_THREE = ".reshape(3, B, T, C)"
+PER_HEAD = f"self.qkv(x).view(B, T, self.n_head, 3, self.head_dim).movedim(3, 0){TO_THREE}"
+THREE_STRAIGHT = (
+    f"self.qkv(x).reshape(3, B, self.n_head, T, self.head_dim).transpose(2, 3){TO_THREE}"
+)
 HEADS_BEFORE_TOKENS = (
-    "self.qkv(x).reshape(B, self.n_head, T, 3, self.head_dim).permute(3, 0, 2, 1, 4)"
+    f"self.qkv(x).reshape(B, self.n_head, T, 3, self.head_dim).permute(3, 0, 2, 1, 4){TO_THREE}"
 )
 BY_THREE = "self.qkv(x).view(B, T, 3, self.n_head, self.head_dim)"
 LINEAR, WEIGHT = "nn.functional.linear", "self.qkv.weight"

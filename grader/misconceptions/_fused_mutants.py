@@ -152,24 +152,27 @@ def wrong_sizes(weights):
 
 WITH_THE_BATCH = mutants(
     "qkv_mix_batch",
-    f"{edit.BY_THREE}.permute(0, 2, 3, 1, 4).reshape(3, B, self.n_head, T, -1).transpose(2, 3)",
-    f"{edit.BY_THREE}.permute(0, 3, 2, 1, 4).reshape(3, B, self.n_head, T, -1).transpose(2, 3)",
+    *(
+        f"{edit.BY_THREE}.permute{order}.reshape(3, B, self.n_head, T, -1).transpose(2, 3)"
+        f"{edit.TO_THREE}"
+        for order in ((0, 2, 3, 1, 4), (0, 3, 2, 1, 4))
+    ),
     f"[{edit.BY_THREE}.transpose(1, 2)[i] for i in range(3)]",
     replacing=edit.CUT,
 )
 WRONG_CUTS = (
     *mutants(
         "qkv_mix_batch",
-        "self.qkv(x).reshape(3, B, T, self.n_head, self.head_dim)",
+        f"self.qkv(x){edit.TO_THREE}",
         edit.THREE_STRAIGHT,
         replacing=edit.CUT,
     ),
     *mutants(
         "reshape_out_of_order",
-        "self.qkv(x).reshape(B, 3, T, self.n_head, self.head_dim).transpose(0, 1)",
-        "self.qkv(x).reshape(B, 3, self.n_head, T, self.head_dim).permute(1, 0, 3, 2, 4)",
+        "self.qkv(x).reshape(B, 3, T, C).transpose(0, 1)",
+        f"self.qkv(x).reshape(B, 3, self.n_head, T, -1).permute(1, 0, 3, 2, 4){edit.TO_THREE}",
         edit.HEADS_BEFORE_TOKENS,
-        "self.qkv(x).reshape(B, self.n_head, 3, T, self.head_dim).permute(2, 0, 3, 1, 4)",
+        f"self.qkv(x).reshape(B, self.n_head, 3, T, -1).permute(2, 0, 3, 1, 4){edit.TO_THREE}",
         *(
             {edit.CUT: cut} | edit.JOINED_STRAIGHT
             for cut in (edit.THREE_STRAIGHT, edit.HEADS_BEFORE_TOKENS)
@@ -201,8 +204,8 @@ PACKED = (
     *mutants(
         "qkv_packed_per_head",
         "self.qkv(x).view(B, T, C, 3).unbind(-1)",
-        "self.qkv(x).view(B, T, self.head_dim, 3, self.n_head).permute(3, 0, 1, 4, 2)",
-        "self.qkv(x).view(B, T, self.head_dim, self.n_head, 3).permute(4, 0, 1, 3, 2)",
+        f"self.qkv(x).view(B, T, -1, 3, self.n_head).permute(3, 0, 1, 4, 2){edit.TO_THREE}",
+        f"self.qkv(x).view(B, T, -1, self.n_head, 3).permute(4, 0, 1, 3, 2){edit.TO_THREE}",
         f"[{edit.LINEAR}(x, w) for w in {edit.WEIGHT}.view(C, 3, C).unbind(1)]",
         *(f"[{edit.PER_HEAD}[i] for i in {order}]" for order in edit.ORDERS),
         replacing=edit.CUT,

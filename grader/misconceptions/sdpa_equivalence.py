@@ -48,11 +48,15 @@ def fast_scale(text):
     return {DROPOUT: f"{DROPOUT}, scale=1{text}"}
 
 
+def both_scales(text):
+    """Return the edit by which both paths multiply or divide in this way."""
+    return {edit.SCALE: text} | fast_scale(text)
+
+
 def scales_on_paths(id_, *texts):
     """Yield mutants with another scale: on both paths, by hand alone, on the fast path alone."""
     for text in texts:
-        scores = {edit.SCALE: text}
-        yield from mutants(id_, scores | fast_scale(text), scores, fast_scale(text))
+        yield from mutants(id_, both_scales(text), {edit.SCALE: text}, fast_scale(text))
 
 
 def fast_mask(*texts):
@@ -174,7 +178,7 @@ MUTANTS = (
         "scale_twice",
         fast_scale(" / self.head_dim"),
         {edit.SCALE: " / self.head_dim"},
-        fast_scale(" / self.head_dim") | {edit.SCALE: " / self.head_dim"},
+        both_scales(" / self.head_dim"),
     ),
     *(
         mutant
@@ -250,10 +254,7 @@ MUTANTS = (
     *edits.rounded(),
     *mutants("scale_after_softmax", *edit.LATE_SCALES, edit.late_scale(" / math.sqrt(C)")),
     *scales_on_paths("scale_constant", *(f" * {number}" for number in edit.CONSTANTS[:6])),
-    *mutants(
-        "scale_constant",
-        *({edit.SCALE: f" * {c}"} | fast_scale(f" * {c}") for c in edit.CONSTANTS[6:]),
-    ),
+    *mutants("scale_constant", *(both_scales(f" * {c}") for c in edit.CONSTANTS[6:])),
     *fused.OVER_AXES,
     *fused.WRONG_AXES_FINITE,
     *fused.NO_SOFTMAX,
@@ -449,11 +450,7 @@ MUTANTS = (
 
 # parametric mutants: the number can have any value, in both paths or in one
 FAMILIES = (
-    (
-        "scale_constant",
-        lambda c: Mutant("", {edit.SCALE: f" * {c}"} | fast_scale(f" * {c}")),
-        SCALES_TRIED,
-    ),
+    ("scale_constant", lambda c: Mutant("", both_scales(f" * {c}")), SCALES_TRIED),
     *fused.FAMILIES[1:],
     fused.FAMILIES[0],
     ("scale_constant", lambda c: Mutant("", fast_scale(f" * {c}")), SCALES_TRIED),
