@@ -492,7 +492,7 @@ class ListedTimes:
 
     Attributes:
         times: the time for each platform and number of a person, or None if it cannot be read.
-        names: the letters of the full name that the list has beside such a number.
+        names: the letters of the full name that the list has beside such a number, or "".
         by_person: the times of all rows with this e-mail address, or with the letters of this full
             name. None if nothing was handed in, or if the time cannot be read.
         files: the name of the list, by platform.
@@ -519,8 +519,8 @@ class ListedTimes:
         """
         if person.platform not in self.files:
             return None
-        key = (person.platform, person.key.rpartition("_")[2])
-        if key in self.times and self.names.get(key, "") in letters(person.name):
+        key = _key_of(person)
+        if key in self.times and self._has_name_of(person):
             self._matched.add(person.platform)
             return self.times[key]
         times = [time for member in members if (time := self._time_of_member(member))]
@@ -529,6 +529,14 @@ class ListedTimes:
             return max(times)
         self._missing[person] = None
         return None
+
+    def _has_name_of(self, person: Person) -> bool:
+        """Return whether the list has the person's number, and no other name beside it.
+
+        A list of Canvas, or with blind marking, has no names.
+        """
+        name = self.names.get(_key_of(person))
+        return name is not None and name in letters(person.name)
 
     def _time_of_member(self, member: Student) -> datetime | None:
         """Return the time of the only row with the e-mail address or the name of a student."""
@@ -554,7 +562,13 @@ class ListedTimes:
                     f"{file} has no time of {printable_name(person.key)}. Next: get the list from "
                     f"{platform} again, then the same command again"
                 )
-                yield sentence + _FOR_A_GROUP * (platform == MOODLE)
+                has_name = self._has_name_of(person)
+                yield sentence + _FOR_A_GROUP * (platform == MOODLE and not has_name)
+
+
+def _key_of(person: Person) -> tuple[str, str]:
+    """Return the platform and the number in the name of a hand-in."""
+    return person.platform, person.key.rpartition("_")[2]
 
 
 def read_times(paths: Iterable[Path], course: Course) -> ListedTimes:
@@ -593,14 +607,16 @@ def _read_moodle(path: Path, text: str, zone: str, listed: ListedTimes) -> None:
         name = letters(cells.get(FULL_NAME, ""))
         for text in filter(None, (name, folded(cells.get(EMAIL, "").strip()))):
             listed.by_person.setdefault(text, []).append(when)
+        identifier = cells.get(IDENTIFIER, "").strip()  # a last line may be empty
+        number = re.fullmatch(r"\D*(\d{1,18})", identifier)
+        if number is not None:
+            listed.names[MOODLE, number[1]] = name
         if written in NOTHING:
             continue
-        number = re.fullmatch(r"\D*(\d{1,18})", cells[IDENTIFIER].strip())
         if number is not None:
             listed.times[MOODLE, number[1]] = when
-            listed.names[MOODLE, number[1]] = name
         if number is None or when is None:
-            problem = f"{cells[IDENTIFIER]!a:.40} with the time {written!a:.60} is not read"
+            problem = f"{identifier!a:.40} with the time {written!a:.60} is not read"
             listed.unread.append(
                 f"{printable_name(path.name)}, line {line}: {problem}. {_IN_ENGLISH}"
             )
@@ -639,6 +655,7 @@ def _read_canvas(path: Path, text: str, listed: ListedTimes) -> None:
         written = fields.get("submitted_at")
         if number is None or written is None:  # nothing was handed in
             continue
+        listed.names[CANVAS, str(number)] = ""
         when = listed.times[CANVAS, str(number)] = read_moment(str(written))
         if when is None:
             listed.unread.append(
