@@ -19,8 +19,6 @@ class Cached(_modules.Subject):
     projections = FusedProjection.projections
     shapes = FusedProjection.shapes
     sizes = Sizes(B=[7], T=[9], nh=[5], hd=[6], block=[17], C=joined)
-    parameters = _modules.parameters
-    refuses_indivisible = _modules.refuses_indivisible
 
     def output(self, answer):
         return answer["y"]
@@ -57,8 +55,6 @@ class Cached(_modules.Subject):
 class Chunked(Cached):
     """The same module, called on two chunks: the second call continues the first one."""
 
-    dtype_and_argument = _modules.dtype_and_argument
-
     def inputs(self, draw, s, scale=1.0):
         return drawn_chunks(draw, s, 5, 3)
 
@@ -78,7 +74,7 @@ class Chunked(Cached):
         s = self.sizes(draw)
         weights, chunks = self.weights_and_inputs(draw, s)
         answers_to(self.module(attempt, s, weights), chunks)[-1].must_return()
-        _modules.moves(self, attempt, reference, draw)
+        super().moves(attempt, reference, draw)
 
 
 def drawn_chunks(draw, s, *lengths):

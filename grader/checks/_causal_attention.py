@@ -59,13 +59,6 @@ class FusedProjection(_modules.Subject):
     name = "CausalSelfAttention"
     arguments = (("n_embd", "C"), ("n_head", "nh"), ("block_size", "block"))
     projections = (("qkv.weight", 3, "nh"),)
-    parameters = _modules.parameters
-    refuses_indivisible = _modules.refuses_indivisible
-    refuses_too_long = _modules.refuses_too_long
-    moves = _modules.moves
-    dtype_and_argument = _modules.dtype_and_argument
-    again = _modules.again
-    half_precision = _modules.half_precision
 
     def __init__(self, sizes, module, paths=_modules.ONE_PATH):
         self.sizes, self.module, self.paths = sizes, module, paths

@@ -42,7 +42,10 @@ def joined(s, _=None):
 
 
 class Subject:
-    """The module that an exercise asks for. Each exercise describes its own in a subclass.
+    """The module that an exercise asks for, with the general requirements of all modules.
+
+    Each exercise describes its module in a subclass. The methods with @check are the requirements
+    that a CONTRACT may list.
 
     Attributes:
         name: the name of the class.
@@ -216,6 +219,184 @@ class Subject:
             return True
         return {*self.shapes(s)} <= answer.module.parameters.keys() - {*answer.module.unloaded}
 
+    @check(points=0.25, layer="hygiene")
+    def parameters(self, attempt, reference, draw):
+        """has the parameters that are asked for, and no others"""
+        s = self.sizes(draw)
+        answer = attempt.module(self.name, *self.given_arguments(s).values()).built()
+        actual, expected = answer.module.parameters, self.shapes(s)
+        extra, missing = actual.keys() - expected.keys(), expected.keys() - actual.keys()
+        block = getattr(s, "block", None)
+        masks = [name for name in extra if actual[name].shape[-2:] == (block, block)]
+        expect(
+            not masks,
+            "the mask is among the parameters: an optimiser would change it",
+            "mask_is_parameter",
+        )
+        layers = {name.rpartition(".")[0] for name in expected}
+        biases = sorted(
+            name for name in extra if name.endswith(".bias") and name.rpartition(".")[0] in layers
+        )
+        expect(not biases, f"{' and '.join(biases)} should not exist: bias=False", "proj_bias")
+        unbiased = sorted(
+            name for name in missing if name.endswith(".bias") and name[:-4] + "weight" in actual
+        )
+        expect(
+            not unbiased, f"there is no {' and '.join(unbiased)}, and there should be", "proj_bias"
+        )
+        lost = (
+            f"{' and '.join(sorted(missing))} cannot be found among parameters(): an optimiser"
+            " would not train it"
+        )
+        expect(not missing or extra, lost, "params_not_registered")
+        evidence = f"there are {sorted(actual)}; {sorted(expected)} are asked for"
+        expect(
+            not extra,
+            evidence if len(evidence) < 300 else f"there are {len(extra)} parameters too many",
+            "params_extra",
+        )
+        for name, shape in expected.items():
+            evidence = f"{name} should have shape {shape}; yours has {tuple(actual[name].shape)}"
+            expect(tuple(actual[name].shape) == shape, evidence, "layer_widths")
+        for options in self.paths.values():
+            weights, inputs = self.weights_and_inputs(draw, s)
+            self.module(attempt, s, weights, **options)(*inputs).must_return()
+
+    @check(points=0.25, layer="hygiene")
+    def refuses_indivisible(self, attempt, reference, draw):
+        """refuses an n_embd that n_head does not divide, when it is made"""
+        s = SimpleNamespace(B=2, T=8, nh=6, hd=7, C=42, block=8)
+        # 3 · 44 is divisible by n_head, so an attempt that tests the width of qkv accepts it.
+        judge_refused(self, attempt, draw, s, {"n_embd": 44, "n_head": s.nh})
+
+    @check(
+        points=0.25,
+        layer="hygiene",
+        hint="Take d_out % num_heads in __init__, and raise a ValueError that names both.",
+    )
+    def refuses_uneven_heads(self, attempt, reference, draw):
+        """refuses, when it is made, a d_out that does not divide into heads"""
+        s = self.sizes(draw)
+        odd, swapped = (
+            {"d_out": s.d_out + 1, "num_heads": s.nh},
+            {"d_out": s.nh, "num_heads": s.d_out},
+        )
+        longest = {"T": s.block} if "block" in vars(s) else {}
+        judge_refused(self, attempt, draw, changed(s, **longest), odd, swapped)
+
+    @check(
+        points=0.25,
+        layer="hygiene",
+        hint="Compare T with block_size first, and raise a ValueError that names both.",
+    )
+    def refuses_too_long(self, attempt, reference, draw):
+        """refuses more tokens than block_size"""
+        s = self.sizes(draw)
+        for path, options in self.paths.items():
+            weights, (x,) = self.weights_and_inputs(draw, changed(s, T=s.block + 1))
+            module = self.module(attempt, s, weights, **options)
+            module(x[:, 1:]).must_return()
+            label = f"T = {s.block + 1} with {self.room} {s.block}" + (
+                f" and {path}" if path else ""
+            )
+            assert_refused(module(x), label, also=("RuntimeError",), suspect="context_unchecked")
+
+    @check(points=0.25, layer="hygiene")
+    def moves(self, attempt, reference, draw):
+        """works where .to(device) has put it"""
+        s = self.sizes(draw)
+        for options in self.paths.values():
+            weights, inputs = self.weights_and_inputs(draw, s)
+            module = self.module(attempt.asking(watch=True), s, weights, **options)
+            on_meta = [torch.empty_like(tensor, device="meta") for tensor in inputs]
+            answers = [("meta", False, self.answers(module.on("meta"), on_meta)[-1])]
+            if attempt.device not in ("cpu", "meta"):
+                answers.append(
+                    (attempt.device, False, self.answers(module.on(attempt.device), inputs)[-1])
+                )
+            moved_later = module.asking(around=moved_after_a_call(self.of_first_call(inputs)))
+            answers.append(("meta", True, self.answers(moved_later, on_meta)[-1]))
+            for device, is_moved_later, answer in answers:
+                judge_moved(self, s, answer, device, is_moved_later)
+            if any(answer.raised is not None for *_, answer in answers):
+                # If the call fails on the CPU, too, the device is not to blame.
+                self.answers(self.module(attempt, s, weights, **options), inputs)[-1].must_return()
+
+    @check(
+        points=0.25,
+        layer="hygiene",
+        hint="Name no dtype in forward, and compute new tensors instead of x.mul_.",
+    )
+    def dtype_and_argument(self, attempt, reference, draw):
+        """follows the dtype of its input, and leaves the input as it was"""
+        s = self.sizes(draw)
+        expect_dtype_kept(self, attempt, s, *self.weights_and_inputs(draw, s))
+
+    @check(points=0.25, layer="hygiene", hint=HINT)
+    def again(self, attempt, reference, draw):
+        """answers every call as a fresh instance would"""
+        expect_same_again(self, attempt, draw, self.sizes(draw))
+
+    @check(
+        points=0.25,
+        layer="hygiene",
+        hint="Is there a dropout, or a layer that is made anew in forward?",
+    )
+    def steady(self, attempt, reference, draw):
+        """gives the same at every call, in training too"""
+        s = self.sizes(draw)
+        weights, inputs = self.weights_and_inputs(draw, s)
+        implementation = attempt.asking(random=True)
+
+        def answer(seed, training=False):
+            module = self.module(implementation.asking(seed=seed), s, weights)
+            return (module.training() if training else module)(*inputs)
+
+        def output(seed, training=False):
+            return answer(seed, training).output.nan_to_num()
+
+        eval_output = output(1)
+        differ = "two runs on the same input differ, in eval mode"
+        if not torch.equal(eval_output, output(2)):
+            deaf = weights_without_effect(
+                lambda w: self.module(implementation, s, w)(*inputs), weights
+            )
+            evidence = f"{differ}, whatever {deaf[0]} is" if deaf else differ
+            once = answer(1) if deaf else None
+            parameter = once.module.parameters.get(deaf[0]) if once and once.reply.modules else None
+            # A layer of another width keeps its own weights, because the given ones do not fit.
+            # Then the missing effect has another reason.
+            narrow = parameter is not None and tuple(parameter.shape) != tuple(
+                self.shapes(s)[deaf[0]]
+            )
+            suspect = "params_not_registered" if deaf else "dropout_always_on"
+            expect(False, evidence, "" if narrow else suspect)
+        awake = "training mode gives another output than eval mode: no dropout is asked for here"
+        expect(
+            torch.equal(output(1, training=True), output(2, training=True)), awake, "dropout_extra"
+        )
+        expect(agrees(output(1, training=True), eval_output), awake)
+
+    @check(
+        points=0,
+        layer="hygiene",
+        hint="A large negative number that fits float32 may not fit float16. What fits all?",
+        device="cuda",
+    )
+    def half_precision(self, attempt, reference, draw):
+        """stays finite and near under autocast, in float16 and in bfloat16"""
+        s = self.sizes(draw)
+        weights, inputs = self.weights_and_inputs(draw, s)
+        for path, options in self.paths.items():
+            exact = self.module(reference, s, weights, **options)(*inputs)
+            for dtype in HALF_PRECISION:
+                implementation = attempt.asking(dtype="float32", autocast=dtype)
+                assert_near(
+                    self.module(implementation, s, weights, **options)(*inputs),
+                    exact,
+                    on(path, "the output"),
+                )
+
 
 def on(path, evidence):
     """Return the evidence, with the name of the path in front if there are two paths."""
@@ -292,56 +473,6 @@ def judge_gradients(
     )
 
 
-@check(points=0.25, layer="hygiene")
-def parameters(subject, attempt, reference, draw):
-    """has the parameters that are asked for, and no others"""
-    s = subject.sizes(draw)
-    answer = attempt.module(subject.name, *subject.given_arguments(s).values()).built()
-    actual, expected = answer.module.parameters, subject.shapes(s)
-    extra, missing = actual.keys() - expected.keys(), expected.keys() - actual.keys()
-    block = getattr(s, "block", None)
-    masks = [name for name in extra if actual[name].shape[-2:] == (block, block)]
-    expect(
-        not masks,
-        "the mask is among the parameters: an optimiser would change it",
-        "mask_is_parameter",
-    )
-    layers = {name.rpartition(".")[0] for name in expected}
-    biases = sorted(
-        name for name in extra if name.endswith(".bias") and name.rpartition(".")[0] in layers
-    )
-    expect(not biases, f"{' and '.join(biases)} should not exist: bias=False", "proj_bias")
-    unbiased = sorted(
-        name for name in missing if name.endswith(".bias") and name[:-4] + "weight" in actual
-    )
-    expect(not unbiased, f"there is no {' and '.join(unbiased)}, and there should be", "proj_bias")
-    lost = (
-        f"{' and '.join(sorted(missing))} cannot be found among parameters(): an optimiser would"
-        " not train it"
-    )
-    expect(not missing or extra, lost, "params_not_registered")
-    evidence = f"there are {sorted(actual)}; {sorted(expected)} are asked for"
-    expect(
-        not extra,
-        evidence if len(evidence) < 300 else f"there are {len(extra)} parameters too many",
-        "params_extra",
-    )
-    for name, shape in expected.items():
-        evidence = f"{name} should have shape {shape}; yours has {tuple(actual[name].shape)}"
-        expect(tuple(actual[name].shape) == shape, evidence, "layer_widths")
-    for options in subject.paths.values():
-        weights, inputs = subject.weights_and_inputs(draw, s)
-        subject.module(attempt, s, weights, **options)(*inputs).must_return()
-
-
-@check(points=0.25, layer="hygiene")
-def refuses_indivisible(subject, attempt, reference, draw):
-    """refuses an n_embd that n_head does not divide, when it is made"""
-    s = SimpleNamespace(B=2, T=8, nh=6, hd=7, C=42, block=8)
-    # 3 · 44 is divisible by n_head, so an attempt that tests the width of qkv accepts it.
-    judge_refused(subject, attempt, draw, s, {"n_embd": 44, "n_head": s.nh})
-
-
 def judge_refused(subject, attempt, draw, s, *cases):
     """Fail unless the constructor refuses each of these cases, and accepts the right sizes.
 
@@ -356,61 +487,6 @@ def judge_refused(subject, attempt, draw, s, *cases):
         answer = attempt.module(subject.name, *subject.given_arguments(s, **case).values()).built()
         label = " with ".join(f"{name} = {value}" for name, value in case.items())
         assert_refused(answer, label, suspect="divisibility_unchecked")
-
-
-@check(
-    points=0.25,
-    layer="hygiene",
-    hint="Take d_out % num_heads in __init__, and raise a ValueError that names both.",
-)
-def refuses_uneven_heads(subject, attempt, reference, draw):
-    """refuses, when it is made, a d_out that does not divide into heads"""
-    s = subject.sizes(draw)
-    odd, swapped = {"d_out": s.d_out + 1, "num_heads": s.nh}, {"d_out": s.nh, "num_heads": s.d_out}
-    longest = {"T": s.block} if "block" in vars(s) else {}
-    judge_refused(subject, attempt, draw, changed(s, **longest), odd, swapped)
-
-
-@check(
-    points=0.25,
-    layer="hygiene",
-    hint="Compare T with block_size first, and raise a ValueError that names both.",
-)
-def refuses_too_long(subject, attempt, reference, draw):
-    """refuses more tokens than block_size"""
-    s = subject.sizes(draw)
-    for path, options in subject.paths.items():
-        weights, (x,) = subject.weights_and_inputs(draw, changed(s, T=s.block + 1))
-        module = subject.module(attempt, s, weights, **options)
-        module(x[:, 1:]).must_return()
-        label = f"T = {s.block + 1} with {subject.room} {s.block}" + (
-            f" and {path}" if path else ""
-        )
-        assert_refused(module(x), label, also=("RuntimeError",), suspect="context_unchecked")
-
-
-@check(points=0.25, layer="hygiene")
-def moves(subject, attempt, reference, draw):
-    """works where .to(device) has put it"""
-    s = subject.sizes(draw)
-    for options in subject.paths.values():
-        weights, inputs = subject.weights_and_inputs(draw, s)
-        module = subject.module(attempt.asking(watch=True), s, weights, **options)
-        on_meta = [torch.empty_like(tensor, device="meta") for tensor in inputs]
-        answers = [("meta", False, subject.answers(module.on("meta"), on_meta)[-1])]
-        if attempt.device not in ("cpu", "meta"):
-            answers.append(
-                (attempt.device, False, subject.answers(module.on(attempt.device), inputs)[-1])
-            )
-        moved_later = module.asking(around=moved_after_a_call(subject.of_first_call(inputs)))
-        answers.append(("meta", True, subject.answers(moved_later, on_meta)[-1]))
-        for device, is_moved_later, answer in answers:
-            judge_moved(subject, s, answer, device, is_moved_later)
-        if any(answer.raised is not None for *_, answer in answers):
-            # If the call fails on the CPU, too, the device is not to blame.
-            subject.answers(subject.module(attempt, s, weights, **options), inputs)[
-                -1
-            ].must_return()
 
 
 def judge_moved(subject, s, answer, device, is_moved_later):
@@ -441,17 +517,6 @@ def judge_moved(subject, s, answer, device, is_moved_later):
     expect(not stays, evidence, "hard_coded_device" if registered else "")
 
 
-@check(
-    points=0.25,
-    layer="hygiene",
-    hint="Name no dtype in forward, and compute new tensors instead of x.mul_.",
-)
-def dtype_and_argument(subject, attempt, reference, draw):
-    """follows the dtype of its input, and leaves the input as it was"""
-    s = subject.sizes(draw)
-    expect_dtype_kept(subject, attempt, s, *subject.weights_and_inputs(draw, s))
-
-
 def expect_dtype_kept(subject, attempt, s, weights, inputs):
     """Fail unless the answer has the dtype of the input, and the input is unchanged.
 
@@ -480,12 +545,6 @@ def expect_dtype_kept(subject, attempt, s, weights, inputs):
     return [answer for several in answers.values() for answer in several]
 
 
-@check(points=0.25, layer="hygiene", hint=HINT)
-def again(subject, attempt, reference, draw):
-    """answers every call as a fresh instance would"""
-    expect_same_again(subject, attempt, draw, subject.sizes(draw))
-
-
 def expect_same_again(subject, attempt, draw, s):
     """Fail unless one instance answers calls of several sizes as fresh ones would."""
     weights = subject.weights(draw, s)
@@ -500,63 +559,3 @@ def judge_modes(subject, attempt, draw):
     passing, token = subject.passing_on(subject.weights(draw, s)), draw(1, 1, s.C)
     for options in subject.paths.values():
         judge_modes_again(subject.module(attempt, s, passing, **options, dropout=P), token, s.nh)
-
-
-@check(
-    points=0.25,
-    layer="hygiene",
-    hint="Is there a dropout, or a layer that is made anew in forward?",
-)
-def steady(subject, attempt, reference, draw):
-    """gives the same at every call, in training too"""
-    s = subject.sizes(draw)
-    weights, inputs = subject.weights_and_inputs(draw, s)
-    implementation = attempt.asking(random=True)
-
-    def answer(seed, training=False):
-        module = subject.module(implementation.asking(seed=seed), s, weights)
-        return (module.training() if training else module)(*inputs)
-
-    def output(seed, training=False):
-        return answer(seed, training).output.nan_to_num()
-
-    eval_output = output(1)
-    differ = "two runs on the same input differ, in eval mode"
-    if not torch.equal(eval_output, output(2)):
-        deaf = weights_without_effect(
-            lambda w: subject.module(implementation, s, w)(*inputs), weights
-        )
-        evidence = f"{differ}, whatever {deaf[0]} is" if deaf else differ
-        once = answer(1) if deaf else None
-        parameter = once.module.parameters.get(deaf[0]) if once and once.reply.modules else None
-        # A layer of another width keeps its own weights, because the given ones do not fit. Then
-        # the missing effect has another reason.
-        narrow = parameter is not None and tuple(parameter.shape) != tuple(
-            subject.shapes(s)[deaf[0]]
-        )
-        suspect = "params_not_registered" if deaf else "dropout_always_on"
-        expect(False, evidence, "" if narrow else suspect)
-    awake = "training mode gives another output than eval mode: no dropout is asked for here"
-    expect(torch.equal(output(1, training=True), output(2, training=True)), awake, "dropout_extra")
-    expect(agrees(output(1, training=True), eval_output), awake)
-
-
-@check(
-    points=0,
-    layer="hygiene",
-    hint="A large negative number that fits float32 may not fit float16. What fits all?",
-    device="cuda",
-)
-def half_precision(subject, attempt, reference, draw):
-    """stays finite and near under autocast, in float16 and in bfloat16"""
-    s = subject.sizes(draw)
-    weights, inputs = subject.weights_and_inputs(draw, s)
-    for path, options in subject.paths.items():
-        exact = subject.module(reference, s, weights, **options)(*inputs)
-        for dtype in HALF_PRECISION:
-            implementation = attempt.asking(dtype="float32", autocast=dtype)
-            assert_near(
-                subject.module(implementation, s, weights, **options)(*inputs),
-                exact,
-                on(path, "the output"),
-            )

@@ -54,8 +54,6 @@ class SeparateProjections(_modules.Subject):
     room = "a context of"
     flattening = 0.0625
     projections = tuple((f"{name}.weight", 1, "nh") for name in LAYERS)
-    refuses_uneven_heads = _modules.refuses_uneven_heads
-    half_precision = _modules.half_precision
 
     def __init__(self, name, sizes, several=False):
         self.name, self.sizes, self.several = name, sizes, several
@@ -153,7 +151,7 @@ class SeparateProjections(_modules.Subject):
     )
     def refuses_beyond_context(self, attempt, reference, draw):
         """refuses more tokens than the context holds"""
-        _modules.refuses_too_long(self, attempt, reference, draw)
+        self.refuses_too_long(attempt, reference, draw)
 
     @check(
         layer="hygiene",
@@ -249,7 +247,7 @@ class SeparateProjections(_modules.Subject):
     @check(layer="hygiene", points=0.25, hint=HINT)
     def again(self, attempt, reference, draw):
         """answers every call as a fresh instance would"""
-        _modules.again(self, attempt, reference, draw)
+        super().again(attempt, reference, draw)
         _modules.judge_modes(self, attempt, draw)
 
     @check(

@@ -56,12 +56,6 @@ class Cross(shared.Subject):
     )
     projections = tuple((f"W_{name}.weight", 1, "nh") for name in ("query", "key", "value"))
     sizes = SIZES
-    parameters = shared.parameters
-    refuses_uneven_heads = shared.refuses_uneven_heads
-    moves = shared.moves
-    dtype_and_argument = shared.dtype_and_argument
-    steady = shared.steady
-    half_precision = shared.half_precision
 
     def shapes(self, s, **options):
         read = {"query": s.d_query, "key": s.d_context, "value": s.d_context}

@@ -35,12 +35,6 @@ class Grouped(shared.Subject):
     arguments = (("n_embd", "C"), ("n_head", "nh"), ("n_kv_head", "nkv"), ("block_size", "block"))
     projections = (("q.weight", 1, "nh"), ("kv.weight", 2, "nkv"))
     sizes = SIZES
-    parameters = shared.parameters
-    refuses_too_long = shared.refuses_too_long
-    moves = shared.moves
-    dtype_and_argument = shared.dtype_and_argument
-    steady = shared.steady
-    half_precision = shared.half_precision
 
     def shapes(self, s, **options):
         return {"q.weight": (s.C, s.C), "kv.weight": (s.of_kv, s.C), "proj.weight": (s.C, s.C)}
