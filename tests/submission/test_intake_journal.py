@@ -235,10 +235,10 @@ def test_loose_files_of_several_students_are_not_taken_for_one(
     ]
 
 
-def test_beside_files_of_several_students_no_name_with_other_words_is_taken(run, zipped, there):
+def test_beside_files_of_several_students_no_name_with_other_words_is_taken(run, zipped):
     names = [f"hw/ada_{FILE}", f"hw/bela_{FILE}", "hw/01_attention_scores_chen.py"]
     collected = run(zipped(names))
-    assert there() == []
+    assert collected.candidates == []
     assert sorted(message.partition(": ")[2] for message in collected.not_taken) == [
         "hw/01_attention_scores_chen.py may be of one of several students, as the files beside "
         "it. Next: give each student a folder, there",
