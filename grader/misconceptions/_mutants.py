@@ -1,38 +1,11 @@
 """Short forms for lists of mutants."""
 
-from itertools import product
-from types import SimpleNamespace
-
 from manyheads.checks import Mutant
 
 LOW_FILLS = ("below_all", ("below", 1.0), "below_row", "lowest", "minus_largest")
 OF_HEADS = ("below_head", "below_head_fixed")  # for each head
 # the limits of the numbers of parametric mutants
 SCALES_TRIED, FILLS_TRIED = (1e-4, 1e4), (0.02, 40.0)
-
-
-def complete_knobs(knobs, defaults):
-    """Return these knobs, and the right value for every other one.
-
-    Args:
-        defaults: the right values of all knobs.
-    """
-    assert knobs.keys() <= defaults.keys(), knobs.keys() - defaults.keys()
-    return SimpleNamespace(**{**defaults, **knobs})
-
-
-def variants(id_, **knobs):
-    """Return a mutant of the second implementation for each combination of values.
-
-    A knob with several values has a tuple or a list. The value ... leaves the knob right.
-    """
-    values = (value if isinstance(value, tuple | list) else (value,) for value in knobs.values())
-    listed = []
-    for combination in product(*values):
-        chosen = zip(knobs, combination, strict=True)
-        variant = {knob: value for knob, value in chosen if value is not ...}
-        listed.append(Mutant(id_, variant=variant))
-    return listed
 
 
 def written_in(**sizes):
