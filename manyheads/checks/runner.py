@@ -339,7 +339,7 @@ class ImplementationModule:
     def built(self) -> Answer:
         """Build the module without calling it. The `module` of the answer has its facts.
 
-        A check that only builds passes nobody: it must also ask for an answer.
+        A check that builds a module must also call one, because it passes only on answers.
         """
         return self.implementation.ask(
             Call(self.build, only_build=True, **self.implementation.options)

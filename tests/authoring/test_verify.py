@@ -75,7 +75,7 @@ STUB_FILE = "exercises/averages/01_running_mean.py"
 NOTEBOOK = "exercises/averages/01_running_mean.ipynb"
 
 Fault = Callable[[Path], object]
-# about the checks: where those stay, these claims hold
+# about the checks: these claims hold if those stay
 FEW = "not silent and not empty and not form and not line"
 
 
