@@ -110,7 +110,7 @@ def _complete_attempts(course: Course, box: Box, exercise: Exercise) -> Iterator
     faults = FaultBench(course, box, exercise).faults()
     for fault in itertools.islice(faults, EDITS):
         yield SampledAttempt(
-            "edit", f"{fault.attempt} {fault.edit.described}", fault.edit.after, has_lines=True
+            "edit", f"{fault.attempt} {fault.edit.description}", fault.edit.after, has_lines=True
         )
 
 

@@ -67,7 +67,7 @@ _JUDGED = {
     "values": 'assert_matches(attempt.call("{f}", *a), reference.call("{f}", *a))\n',
     "gradients": """\
 g = draw(*reference.call("{f}", *a).output.shape)
-got, want = (candidate.asking(cotangent=g).call("{f}", *a) for candidate in (attempt, reference))
+got, want = (c.with_options(cotangent=g).call("{f}", *a) for c in (attempt, reference))
 assert_gradients_match(got, want, {names})
 """,
     "refused": """\

@@ -47,7 +47,7 @@ def place_of(
     return next(((path, line) for path, line in frames if line is not None and is_ours(path)), None)
 
 
-def described(error: BaseException | None) -> str:
+def describe_error(error: BaseException | None) -> str:
     """Return the type and the message of an error, without the file and the line."""
     message = error.msg if isinstance(error, SyntaxError) else error
     return f"{type(error).__name__}: {message}"

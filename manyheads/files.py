@@ -34,7 +34,7 @@ def write_whole(path: Path, content: bytes, *, durable: bool = False) -> None:
         # An earlier process with this number may have left it. Through a link, the content would be
         # written to another file.
         partial.unlink(missing_ok=True)
-        with naming(path), partial.open("xb") as file:
+        with name_in_error(path), partial.open("xb") as file:
             file.write(content)
             if durable:
                 file.flush()
@@ -46,7 +46,7 @@ def write_whole(path: Path, content: bytes, *, durable: bool = False) -> None:
 
 
 @contextmanager
-def naming(path: Path) -> Iterator[None]:
+def name_in_error(path: Path) -> Iterator[None]:
     """Set the file name of an OSError that has none.
 
     For example, the error of a full disk does not name the file.

@@ -79,8 +79,8 @@ def check_notebook(exercise: str, namespace: Mapping[str, object] | None = None)
     attempt = LocalRecordingRunner(names)
     result = check_attempt(read(recorded[0]), attempt, _attempt_source(source_of(names)))
     # The label does not depend on a course, because the notebook may be in any folder.
-    view = checked(result, recorded[0].stem.replace("_", " "))
-    next_step = attempt_words(result).next
+    view = report_view(result, recorded[0].stem.replace("_", " "))
+    next_step = attempt_words(result).next_command
     text = f"{view.text}\nNext: {as_called(next_step, NOTEBOOK)}" if next_step else view.text
     if any(check.outcome != "passed" for check in result.checks):
         raise VisibleCheckFailed(text)
@@ -169,9 +169,9 @@ class Magics:
         note_shown(result, course.root)
         report = attempt_words(result)
         lines = ["With the notebook saved, there is more."] * bool(
-            report.first_wrong and not report.next
+            report.first_wrong and not report.next_command
         )
-        lines += [f"Next: {report.next or '%course hint'}"] * bool(report.first_wrong)
+        lines += [f"Next: {report.next_command or '%course hint'}"] * bool(report.first_wrong)
         if result.is_done:
             later = course.exercises[course.exercises.index(exercise) + 1 :]
             goes_on = (
@@ -185,7 +185,7 @@ class Magics:
             re.sub(rf"(?<!%)course (trace|train) {exercise.id}\b", r"%course \1", line)
             for line in lines
         )
-        return combine_views(checked(result, label_of(exercise)), *map(Text, texts))
+        return combine_views(report_view(result, label_of(exercise)), *map(Text, texts))
 
     def _course(self, words: list[str]) -> NotebookView | None:
         """Run a command of `course` on the notebook as it was saved. Example: `%course hint`."""
@@ -301,7 +301,7 @@ class NotebookView:
 def combine_views(*renderables: RenderableType | NotebookView) -> NotebookView:
     """Combine these parts in one box, one below the other."""
     views = [
-        renderable if isinstance(renderable, NotebookView) else _rendered(renderable)
+        renderable if isinstance(renderable, NotebookView) else _render(renderable)
         for renderable in renderables
     ]
     inside = "".join(view.html for view in views)
@@ -310,19 +310,19 @@ def combine_views(*renderables: RenderableType | NotebookView) -> NotebookView:
     )
 
 
-def checked(result: ExerciseResult, label: str = "") -> NotebookView:
+def report_view(result: ExerciseResult, label: str = "") -> NotebookView:
     """Return the report of `course check` about an attempt, with collapsed hints.
 
     Each hint is below the function that it belongs to.
     """
     report = exercise_report(result, label=label)
     inside = [
-        "".join(map(_folded, renderables)) if is_hint else _rendered(Group(*renderables)).html
+        "".join(map(_fold_line, renderables)) if is_hint else _render(Group(*renderables)).html
         for is_hint, renderables in groupby(
             report.renderables, lambda renderable: isinstance(renderable, HintLine)
         )
     ]
-    return NotebookView("".join(inside), _rendered(report).text)
+    return NotebookView("".join(inside), _render(report).text)
 
 
 class _NotebookConsole(Console):
@@ -337,7 +337,7 @@ class _NotebookConsole(Console):
         return super().render(renderable, options)
 
 
-def _folded(line: Any) -> str:
+def _fold_line(line: Any) -> str:
     label = f"hint for {line.function}" if line.function else "hint"
     summary = f'<summary style="cursor:pointer">{html.escape(label)}</summary>'
     return (
@@ -347,7 +347,7 @@ def _folded(line: Any) -> str:
     )
 
 
-def _rendered(renderable: RenderableType) -> NotebookView:
+def _render(renderable: RenderableType) -> NotebookView:
     """Render a part. A long sentence wraps; a report keeps its columns."""
     is_sentence = isinstance(renderable, Text)
     plain: dict[str, Any] = {

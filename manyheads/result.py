@@ -196,10 +196,10 @@ class ExerciseResult(_ResultModel):
     @property
     def is_done(self) -> bool:
         """Whether every check passed and every function is written."""
-        return all(c.outcome == "passed" for c in self.checks) and not self.unwritten
+        return all(c.outcome == "passed" for c in self.checks) and not self.unwritten_functions
 
     @property
-    def unwritten(self) -> tuple[str, ...]:
+    def unwritten_functions(self) -> tuple[str, ...]:
         """The functions that are not written yet."""
         return tuple(
             function.name

@@ -65,13 +65,13 @@ OTHERS = [
     "Number",
     "Sizes",
     "agrees",
-    "changed",
+    "replace_sizes",
     "changed_positions",
     "check",
     "edit",
     "function_contract",
     "module_contract",
-    "moved",
+    "relative_change",
 ]
 
 
@@ -79,7 +79,9 @@ def checks_page() -> str:
     """Return the page."""
     lines = [HEAD, "## `attempt` and `reference`", "", _text(Implementation), ""]
     lines += [
-        *_methods("attempt", Implementation, ["call", "module", "sequence", "asking", "device"]),
+        *_methods(
+            "attempt", Implementation, ["call", "module", "sequence", "with_options", "device"]
+        ),
         *_options(),
     ]
     lines += [
@@ -114,10 +116,10 @@ def checks_page() -> str:
 
 
 def _options() -> Iterator[str]:
-    """Yield the table of what `asking` sets: the fields of a call, with the words of their comments
-    or of the docstring.
+    """Yield the table of what `with_options` sets: the fields of a call, with the words of their
+    comments or of the docstring.
     """
-    yield from ("| `asking(…=…)` | default | |", "|---|---|---|")
+    yield from ("| `with_options(…=…)` | default | |", "|---|---|---|")
     source = inspect.getsource(Call)
     for field in fields(Call):
         if field.name not in NOT_ASKED:

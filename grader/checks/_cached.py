@@ -5,7 +5,7 @@ from manyheads.checks.asserts import REFUSALS
 
 from . import _modules
 from ._causal_attention import FusedProjection
-from ._modules import Sizes, joined, round_float32
+from ._modules import Sizes, round_float32, width_of_heads
 
 
 class Cached(_modules.Subject):
@@ -18,7 +18,7 @@ class Cached(_modules.Subject):
     arguments = FusedProjection.arguments
     projections = FusedProjection.projections
     shapes = FusedProjection.shapes
-    sizes = Sizes(B=[7], T=[9], nh=[5], hd=[6], block=[17], C=joined)
+    sizes = Sizes(B=[7], T=[9], nh=[5], hd=[6], block=[17], C=width_of_heads)
 
     def output(self, answer):
         return answer["y"]

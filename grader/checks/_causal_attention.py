@@ -17,10 +17,10 @@ from manyheads.checks import (
     assert_finite,
     assert_same,
     assert_shape,
-    changed,
     changed_positions,
     check,
     expect,
+    replace_sizes,
 )
 from manyheads.checks.module_expectations import (
     RARE,
@@ -31,14 +31,14 @@ from manyheads.checks.module_expectations import (
 )
 
 from . import _modules
-from ._modules import joined, on, round_float32
+from ._modules import round_float32, width_of_heads, with_path_name
 
 LARGE = Sizes(
     B=(2, 3),
     T=(40, 64),
     nh=(9, 12),
     hd=(3, 5),
-    C=joined,
+    C=width_of_heads,
     block=lambda s, draw: s.T + draw.integer(1, 3),
     of_qkv=lambda s, _: 3 * s.C,
 )
@@ -75,7 +75,9 @@ class FusedProjection(_modules.Subject):
             _modules.judge_gradients(
                 self, attempt, reference, s, weights, inputs, g, path, random=True, **options
             )
-            awake = self.module(attempt.asking(cotangent=g), s, weights, dropout=RARE, **options)
+            awake = self.module(
+                attempt.with_options(cotangent=g), s, weights, dropout=RARE, **options
+            )
             expect_gradients_awake(awake, *inputs)
 
     @check(points=0.25, layer="hygiene", hint="What turns your dropout off when training is over?")
@@ -84,7 +86,7 @@ class FusedProjection(_modules.Subject):
         s = self.sizes(draw)
         weights, x = self.weights(draw, s), draw(s.B, s.T, s.C)
         for path, options in self.paths.items():
-            build = partial(self.module, attempt.asking(random=True), s, weights, **options)
+            build = partial(self.module, attempt.with_options(random=True), s, weights, **options)
             expect_calm(build, weights, x, s.nh, path)
 
 
@@ -105,7 +107,7 @@ def expect_shapes(subject, attempt, draw, s, *changes):
     """Fail unless the output has the shape of x, on each path and with each change of the sizes."""
     for path, options in subject.paths.items():
         for change in changes:
-            case = changed(s, **change)
+            case = replace_sizes(s, **change)
             module = subject.module(attempt, case, subject.weights(draw, case), **options)
             (x,) = subject.inputs(draw, case)
             assert_shape(module(x), x.shape, path or "the output")
@@ -114,7 +116,9 @@ def expect_shapes(subject, attempt, draw, s, *changes):
 def expect_unrounded(got, want, path=""):
     """Fail if the output is the right one, rounded to some decimals."""
     for decimals in range(1, 6) if got.shape == want.shape else ():
-        evidence = on(path, f"your output is the right one, rounded to {decimals} decimals")
+        evidence = with_path_name(
+            path, f"your output is the right one, rounded to {decimals} decimals"
+        )
         # with NaN the comparison is False: NaN is no rounded number
         is_rounded = (got - want.round(decimals=decimals)).abs().max() <= 1e-9
         expect(not is_rounded, evidence, "output_rounded")
@@ -138,14 +142,16 @@ def expect_independent(subject, attempt, draw, s, weights, x):
     )
     for path, options in subject.paths.items():
         module = subject.module(attempt, s, weights, **options)
-        base = subject.answered(attempt, s, weights, x, **options)
-        assert_finite(base, on(path, "the output"))
-        evidence = on(path, "editing the last batch entry changes the output of another")
+        base = subject.checked_output(attempt, s, weights, x, **options)
+        assert_finite(base, with_path_name(path, "the output"))
+        evidence = with_path_name(
+            path, "editing the last batch entry changes the output of another"
+        )
         assert_same(base[:-1], module(edited).output[:-1], evidence)
-        moved = changed_positions(base, module.loaded(edited_weights)(x), 2, 1e-5)
+        moved = changed_positions(base, module.with_parameters(edited_weights)(x), 2, 1e-5)
         does = f"{len(moved)} channels, {moved[0]}…{moved[-1]}" if moved else "none of yours"
         evidence = f"with the identity for proj, {should}; it moves {does}"
-        expect(moved == [*channels], on(path, evidence))
+        expect(moved == [*channels], with_path_name(path, evidence))
 
 
 def expect_calm(build, weights, x, heads, path):
@@ -163,27 +169,29 @@ def expect_calm(build, weights, x, heads, path):
         always_on = torch.equal(*at_two_seeds(build(), x)) or is_dropped(
             *at_two_seeds(build(), copies_of(x[:1, :1])), heads=heads
         )
-        expect(not always_on, on(path, "two runs in eval mode differ"), "dropout_always_on")
-        for name in weights_without_effect(lambda w: build().loaded(w)(x), weights):
+        expect(
+            not always_on, with_path_name(path, "two runs in eval mode differ"), "dropout_always_on"
+        )
+        for name in weights_without_effect(lambda w: build().with_parameters(w)(x), weights):
             evidence = f"two runs in eval mode differ, whatever {name} is"
-            expect(False, on(path, evidence), "params_not_registered")
-        expect(False, on(path, "two runs in eval mode differ"))
-    awake = at_two_seeds(build().training(), x)
+            expect(False, with_path_name(path, evidence), "params_not_registered")
+        expect(False, with_path_name(path, "two runs in eval mode differ"))
+    awake = at_two_seeds(build().in_training_mode(), x)
     if not torch.equal(*awake):
-        is_steady = torch.equal(*at_two_seeds(build(dropout=0.0).training(), x))
+        is_steady = torch.equal(*at_two_seeds(build(dropout=0.0).in_training_mode(), x))
         setting = "without a word about dropout" if is_steady else "with dropout = 0"
         evidence = f"made {setting} it drops in training all the same"
-        expect(False, on(path, evidence), "dropout_rate_fixed")
+        expect(False, with_path_name(path, evidence), "dropout_rate_fixed")
     evidence = "eval mode with dropout differs from training without: eval should do nothing at all"
-    assert_same(awake[0], asleep[0], on(path, evidence))
+    assert_same(awake[0], asleep[0], with_path_name(path, evidence))
 
 
 def at_two_seeds(module, x):
     """Return the outputs of a module that may drop, at two seeds."""
-    return [module.asking(seed=seed)(x).output.nan_to_num() for seed in (1, 2)]
+    return [module.with_options(seed=seed)(x).output.nan_to_num() for seed in (1, 2)]
 
 
-def dropped(subject, attempt, draw, T=12, any_values=False, **options):
+def dropout_ratio(subject, attempt, draw, T=12, any_values=False, **options):
     """Return the output in training mode divided by the output in eval mode: (COPIES, T, channels).
 
     In training mode the input is many copies of one sequence. Its position 0 sees one token. Every
@@ -212,10 +220,10 @@ def dropped(subject, attempt, draw, T=12, any_values=False, **options):
     if not any_values:
         weights["qkv.weight"][2 * s.C :] = torch.eye(s.C, dtype=torch.float64)[0]
     weights["proj.weight"] = round_float32(weights["proj.weight"].abs() + 0.1)
-    build = partial(subject.module, attempt.asking(random=True), s, weights)
+    build = partial(subject.module, attempt.with_options(random=True), s, weights)
     eval_input = x if any_values else x[:1]
     asleep = build(**options)(eval_input).output
-    awake = build(dropout=DROP, **options).training()(x).output
+    awake = build(dropout=DROP, **options).in_training_mode()(x).output
     assert_shape(asleep, eval_input.shape)
     assert_shape(awake, x.shape)
     assert_finite(asleep, "the output in eval mode")
@@ -228,7 +236,7 @@ def dropped(subject, attempt, draw, T=12, any_values=False, **options):
     return awake / asleep
 
 
-def silenced(ratio):
+def share_of_zeros(ratio):
     """Return the share of zeros at positions 6 to 8, which shows the output's dropout alone.
 
     There a query sees at least four keys, even if the mask is the wrong way round, and hardly ever
@@ -257,18 +265,18 @@ def expect_weights_dropped(ask, ratio, path=""):
         return
     in_scores = varies(ask(any_values=True))
     sums = "the weights still sum to 1 in training: it is the scores that are dropped"
-    expect(not in_scores, on(path, sums), "dropout_before_softmax")
+    expect(not in_scores, with_path_name(path, sums), "dropout_before_softmax")
     evidence = "the output is dropped and the weights are not"
-    expect(not silenced(ratio), on(path, evidence), "dropout_on_output_only")
+    expect(not share_of_zeros(ratio), with_path_name(path, evidence), "dropout_on_output_only")
     evidence = "training and eval mode give the same: nothing is dropped"
-    expect(False, on(path, evidence), "dropout_missing")
+    expect(False, with_path_name(path, evidence), "dropout_missing")
 
 
 def expect_share_dropped(ratio, path=""):
     """Fail unless the share of zeros in the output is the dropout rate."""
-    zeros, error = silenced(ratio), (DROP * (1 - DROP) / ratio[:, 6:9].numel()) ** 0.5
+    zeros, error = share_of_zeros(ratio), (DROP * (1 - DROP) / ratio[:, 6:9].numel()) ** 0.5
     evidence = f"with dropout = {DROP}, {zeros:.0%} of the output is 0 in training"
-    expect(abs(zeros - DROP) <= 8 * error, on(path, evidence))
+    expect(abs(zeros - DROP) <= 8 * error, with_path_name(path, evidence))
 
 
 def expect_scaled_up(alone, dropouts, path=""):
@@ -286,14 +294,14 @@ def expect_scaled_up(alone, dropouts, path=""):
         f"what a single token gives in training is not {survivor:.4g} times what it gives in eval"
         " mode"
     )
-    expect(abs(acted - round(acted)) < 0.01, on(path, another))
+    expect(abs(acted - round(acted)) < 0.01, with_path_name(path, another))
     scaled = (
         f"with dropout = {DROP}, what survives in a single token should be scaled by"
         f" {survivor:.4g}; yours is scaled by {largest:.4g}"
     )
     error = 1e-4 * survivor
     suspect = "dropout_extra" if abs(largest - survivor / (1 - DROP)) < error else ""
-    expect(abs(largest - survivor) < error, on(path, scaled), suspect)
+    expect(abs(largest - survivor) < error, with_path_name(path, scaled), suspect)
     evidence = (
         "in training a single token loses parts of a head: its one weight is dropped as a whole, or"
         " not at all"
@@ -301,7 +309,10 @@ def expect_scaled_up(alone, dropouts, path=""):
     # At most three numbers: one head is left, or the other one, or both. Numbers that differ by
     # rounding count as one.
     for numbers in alone[:, 0].T:
-        expect((numbers[numbers != 0].sort().values.diff() > 1e-4).sum() < 3, on(path, evidence))
+        expect(
+            (numbers[numbers != 0].sort().values.diff() > 1e-4).sum() < 3,
+            with_path_name(path, evidence),
+        )
 
 
 def expect_written_out(module, x, cotangent, fused, name="it"):
@@ -318,7 +329,7 @@ def expect_written_out(module, x, cotangent, fused, name="it"):
         fused: the evidence if a fused function does the work.
         name: the evidence's name for the path.
     """
-    answer = module.asking(watch=True, cotangent=cotangent, second=True)(x)
+    answer = module.with_options(watch=True, cotangent=cotangent, second=True)(x)
     operations = answer.reply.operations
     in_kernel = answer.raised is not None and re.search(
         "derivative for .*(attention|flash)", answer.message

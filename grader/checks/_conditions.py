@@ -59,7 +59,7 @@ NO_INTERACTION = (
 NO_SHARES = "equal keys get more than one unit together: a softmax shares one unit out among them"
 
 
-def opposed(keys):
+def with_opposed_keys(keys):
     """Return the keys with two opposed ones that are longer than the rest.
 
     Any query prefers one of these two.
@@ -107,7 +107,7 @@ def variants(qkv, roles, axis=TWO_TOKENS, pair=(FIRST, SECOND), raised_at=()):
     return {name: torch.stack(tensors) for name, tensors in stacked.items()}
 
 
-def unread(qkv):
+def with_unread_channel(qkv):
     """The same parts, with queries that do not read the last channel."""
     queries = qkv["q"].clone()
     queries[..., -1] = 0.0
@@ -148,7 +148,7 @@ def of_queries_keys_values(name, *extra_args, width=7, tokens=TOKENS):
         scale = SCORES  # a score is a sum of `width` products, divided by √width
         qkv = {
             "q": draw(tokens, width, scale=scale),
-            "k": opposed(draw(tokens, width)),
+            "k": with_opposed_keys(draw(tokens, width)),
             "v": draw(tokens, width),
         }
         for magnitude, inputs in in_all_roles(qkv):
@@ -173,7 +173,7 @@ def of_tokens(name, width=7):
     """
 
     def conditions(attempt, draw):
-        tokens = opposed(draw(TOKENS, width, scale=(SCORES / width**0.5) ** 0.5))
+        tokens = with_opposed_keys(draw(TOKENS, width, scale=(SCORES / width**0.5) ** 0.5))
         tokens[:, -1] = 0.0
         # every token prefers itself, all the more the larger the scores are
         for magnitude in (0.1, *MAGNITUDES):
@@ -229,13 +229,16 @@ def in_all_roles(qkv):
     each sequence.
     """
     for magnitude in MAGNITUDES:
-        yield magnitude, variants(unread(qkv), ROLES[:1])
-    pairs = [variants(unread(qkv), ROLES, pair=pair) for pair in ((FIRST, SECOND), OTHER_PAIR)]
-    pairs.append(variants(unread(qkv), ROLES[:1], raised_at=OTHER_PAIR))
-    yield 1.0, joined(pairs)
+        yield magnitude, variants(with_unread_channel(qkv), ROLES[:1])
+    pairs = [
+        variants(with_unread_channel(qkv), ROLES, pair=pair)
+        for pair in ((FIRST, SECOND), OTHER_PAIR)
+    ]
+    pairs.append(variants(with_unread_channel(qkv), ROLES[:1], raised_at=OTHER_PAIR))
+    yield 1.0, join_variants(pairs)
 
 
-def joined(sets):
+def join_variants(sets):
     """Return several sets of variants as one, by name: (sum of their sizes, …)."""
     together = {}
     for name in sets[0]:
@@ -257,16 +260,17 @@ def of_module(subject, least=LEAST, **options):
     def conditions(attempt, draw):
         readers = Readers(subject, draw, options)
         qkv = {name: draw(TOKENS, heads, readers.width) for name, heads in readers.heads.items()}
-        tokens = {**qkv, "k": opposed(qkv["k"])}
+        tokens = {**qkv, "k": with_opposed_keys(qkv["k"])}
         for magnitude, inputs in in_all_roles(tokens):
             answer = readers.answer(attempt, inputs, magnitude)
             yield Condition("weighing", answer, NO_INTERACTION, readers.two_tokens, least)
         if readers.heads["k"] > 2:
             # The reference does not attend over heads. So its interaction of two tokens is the
             # measure, and comes first.
-            over_heads = variants(unread(qkv), ROLES[:1], TWO_HEADS, (0, 1))
+            over_heads = variants(with_unread_channel(qkv), ROLES[:1], TWO_HEADS, (0, 1))
             answer = readers.answer(
-                attempt, joined([variants(unread(tokens), ROLES[:1]), over_heads])
+                attempt,
+                join_variants([variants(with_unread_channel(tokens), ROLES[:1]), over_heads]),
             )
             yield Condition("weighing", answer, NO_INTERACTION, readers.two_heads, least)
         key, value = (draw(TEXTS, 1, readers.width, scale=scale) for scale in (ALIKE, 1.0))
@@ -296,7 +300,7 @@ class Readers:
     def __init__(self, subject, draw, options):
         s = subject.sizes(draw)
         lengths = {name: TOKENS for name in ("T", "T_q", "T_k", "block") if hasattr(s, name)}
-        s = subject.sizes.changed(s, draw, **lengths, **self._widths(s))
+        s = subject.sizes.replace(s, draw, **lengths, **self._widths(s))
         self.subject, self.s, self.options = subject, s, options
         weights = subject.passing_on(subject.weights(draw, s, **options))
         self.weights = {

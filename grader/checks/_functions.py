@@ -55,7 +55,7 @@ def expect_shapes(attempt, reference, arguments):
     """Fail unless each function takes these arguments by name and gives one tensor of the shape."""
     for name, kwargs in arguments.items():
         answer, expected = attempt.call(name, **kwargs), reference.call(name, **kwargs)
-        evidence = f"{name} should return one tensor; yours is {answer.returned}"
+        evidence = f"{name} should return one tensor; yours is {answer.kind_in_words}"
         expect(answer.kind == "tensor", evidence, "interface")
         assert_shape(answer, expected.shape, f"the output of {name}")
 

@@ -16,9 +16,9 @@ from manyheads.checks import (
     assert_refused,
     assert_shape,
     assert_unmutated,
-    changed,
     check,
     expect,
+    replace_sizes,
 )
 from manyheads.checks.asserts import HALF_PRECISION, assert_near
 from manyheads.checks.module_expectations import (
@@ -36,7 +36,7 @@ DEEP = 44.0  # scores can lie this far below 0: the number that hides a key must
 ONE_PATH = {"": {}}
 
 
-def joined(s, _=None):
+def width_of_heads(s, _=None):
     """Return the width of all heads together."""
     return s.nh * s.hd
 
@@ -186,9 +186,9 @@ class Subject:
     def module(self, implementation, s, weights, **options):
         """Return the module of these sizes with these weights."""
         module = implementation.module(self.name, *self.given_arguments(s).values(), **options)
-        return module.loaded(weights)
+        return module.with_parameters(weights)
 
-    def answered(self, implementation, s, weights, *inputs, **options):
+    def checked_output(self, implementation, s, weights, *inputs, **options):
         """Return the output, and fail unless its shape is right.
 
         It must be as wide as the input, or d_out wide if the sizes have a d_out.
@@ -223,7 +223,7 @@ class Subject:
     def parameters(self, attempt, reference, draw):
         """has the parameters that are asked for, and no others"""
         s = self.sizes(draw)
-        answer = attempt.module(self.name, *self.given_arguments(s).values()).built()
+        answer = attempt.module(self.name, *self.given_arguments(s).values()).build_only()
         actual, expected = answer.module.parameters, self.shapes(s)
         extra, missing = actual.keys() - expected.keys(), expected.keys() - actual.keys()
         block = getattr(s, "block", None)
@@ -282,7 +282,7 @@ class Subject:
             {"d_out": s.nh, "num_heads": s.d_out},
         )
         longest = {"T": s.block} if "block" in vars(s) else {}
-        judge_refused(self, attempt, draw, changed(s, **longest), odd, swapped)
+        judge_refused(self, attempt, draw, replace_sizes(s, **longest), odd, swapped)
 
     @check(
         points=0.25,
@@ -293,7 +293,7 @@ class Subject:
         """refuses more tokens than block_size"""
         s = self.sizes(draw)
         for path, options in self.paths.items():
-            weights, (x,) = self.weights_and_inputs(draw, changed(s, T=s.block + 1))
+            weights, (x,) = self.weights_and_inputs(draw, replace_sizes(s, T=s.block + 1))
             module = self.module(attempt, s, weights, **options)
             module(x[:, 1:]).must_return()
             label = f"T = {s.block + 1} with {self.room} {s.block}" + (
@@ -307,14 +307,18 @@ class Subject:
         s = self.sizes(draw)
         for options in self.paths.values():
             weights, inputs = self.weights_and_inputs(draw, s)
-            module = self.module(attempt.asking(watch=True), s, weights, **options)
+            module = self.module(attempt.with_options(watch=True), s, weights, **options)
             on_meta = [torch.empty_like(tensor, device="meta") for tensor in inputs]
-            answers = [("meta", False, self.answers(module.on("meta"), on_meta)[-1])]
+            answers = [("meta", False, self.answers(module.on_device("meta"), on_meta)[-1])]
             if attempt.device not in ("cpu", "meta"):
                 answers.append(
-                    (attempt.device, False, self.answers(module.on(attempt.device), inputs)[-1])
+                    (
+                        attempt.device,
+                        False,
+                        self.answers(module.on_device(attempt.device), inputs)[-1],
+                    )
                 )
-            moved_later = module.asking(around=moved_after_a_call(self.of_first_call(inputs)))
+            moved_later = module.with_options(around=moved_after_a_call(self.of_first_call(inputs)))
             answers.append(("meta", True, self.answers(moved_later, on_meta)[-1]))
             for device, is_moved_later, answer in answers:
                 judge_moved(self, s, answer, device, is_moved_later)
@@ -346,11 +350,11 @@ class Subject:
         """gives the same at every call, in training too"""
         s = self.sizes(draw)
         weights, inputs = self.weights_and_inputs(draw, s)
-        implementation = attempt.asking(random=True)
+        implementation = attempt.with_options(random=True)
 
         def answer(seed, training=False):
-            module = self.module(implementation.asking(seed=seed), s, weights)
-            return (module.training() if training else module)(*inputs)
+            module = self.module(implementation.with_options(seed=seed), s, weights)
+            return (module.in_training_mode() if training else module)(*inputs)
 
         def output(seed, training=False):
             return answer(seed, training).output.nan_to_num()
@@ -390,15 +394,15 @@ class Subject:
         for path, options in self.paths.items():
             exact = self.module(reference, s, weights, **options)(*inputs)
             for dtype in HALF_PRECISION:
-                implementation = attempt.asking(dtype="float32", autocast=dtype)
+                implementation = attempt.with_options(dtype="float32", autocast=dtype)
                 assert_near(
                     self.module(implementation, s, weights, **options)(*inputs),
                     exact,
-                    on(path, "the output"),
+                    with_path_name(path, "the output"),
                 )
 
 
-def on(path, evidence):
+def with_path_name(path, evidence):
     """Return the evidence, with the name of the path in front if there are two paths."""
     return f"{path}: {evidence}" if path else evidence
 
@@ -420,17 +424,18 @@ def expect_causal(subject, attempt, draw, s, weights, inputs):
         edited[:, start:, 2:] = draw(s.B, s.T - start, s.C - 2)
         for path, options in subject.paths.items():
             baseline, after = (
-                subject.answered(attempt, s, weights, tokens, **options) for tokens in (x, edited)
+                subject.checked_output(attempt, s, weights, tokens, **options)
+                for tokens in (x, edited)
             )
-            assert_finite(baseline, on(path, "the output"))
+            assert_finite(baseline, with_path_name(path, "the output"))
             moved = (baseline - after).abs().amax(dim=(0, 2)) > 1e-5 * baseline.abs().max()
             earliest = int(moved.nonzero()[0]) if moved.any() else s.T
             change = (
                 f"editing positions {start}…{s.T - 1}{suffix} changes the output of position"
                 f" {earliest}"
             )
-            expect(earliest >= start, on(path, change))
-            assert_finite(after, on(path, "the output"))
+            expect(earliest >= start, with_path_name(path, change))
+            assert_finite(after, with_path_name(path, "the output"))
 
 
 def judge_gradients(
@@ -446,7 +451,8 @@ def judge_gradients(
     """
     x, other_inputs = inputs[0], inputs[1:]
     implementations = (
-        implementation.asking(cotangent=g, random=random) for implementation in (attempt, reference)
+        implementation.with_options(cotangent=g, random=random)
+        for implementation in (attempt, reference)
     )
     got, want = (
         subject.module(implementation, s, weights, **options)(*inputs)
@@ -484,7 +490,9 @@ def judge_refused(subject, attempt, draw, s, *cases):
         # an attempt that refuses everything fails here
         subject.module(attempt, s, weights, **options)(*inputs).must_return()
     for case in cases:
-        answer = attempt.module(subject.name, *subject.given_arguments(s, **case).values()).built()
+        answer = attempt.module(
+            subject.name, *subject.given_arguments(s, **case).values()
+        ).build_only()
         label = " with ".join(f"{name} = {value}" for name, value in case.items())
         assert_refused(answer, label, suspect="divisibility_unchecked")
 
@@ -524,7 +532,7 @@ def expect_dtype_kept(subject, attempt, s, weights, inputs):
     """
     for options in subject.paths.values():
         modules = {
-            n: subject.module(attempt.asking(dtype=n), s, weights, **options)
+            n: subject.module(attempt.with_options(dtype=n), s, weights, **options)
             for n in ("float32", "float64")
         }
         answers = {dtype: subject.answers(module, inputs) for dtype, module in modules.items()}
@@ -548,7 +556,7 @@ def expect_dtype_kept(subject, attempt, s, weights, inputs):
 def expect_same_again(subject, attempt, draw, s):
     """Fail unless one instance answers calls of several sizes as fresh ones would."""
     weights = subject.weights(draw, s)
-    inputs = [subject.inputs(draw, sizes) for sizes in (s, s, changed(s, B=3, T=s.block))]
+    inputs = [subject.inputs(draw, sizes) for sizes in (s, s, replace_sizes(s, B=3, T=s.block))]
     for options in subject.paths.values():
         judge_again(subject.module(attempt, s, weights, **options), *inputs)
 

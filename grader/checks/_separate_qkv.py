@@ -14,10 +14,10 @@ from manyheads.checks import (
     assert_gradients_match,
     assert_matches,
     assert_shape,
-    changed,
     check,
     expect,
-    moved,
+    relative_change,
+    replace_sizes,
 )
 from manyheads.checks.module_expectations import (
     HINT,
@@ -88,13 +88,15 @@ class SeparateProjections(_modules.Subject):
         """lets gradients through to x and to every weight"""
         s = self.sizes(draw)
         (state, (x,)), g = self.low_scores(draw, s), draw(s.B, s.T, s.d_out)
-        got, want = (self.module(c.asking(cotangent=g), s, state)(x) for c in (attempt, reference))
+        got, want = (
+            self.module(c.with_options(cotangent=g), s, state)(x) for c in (attempt, reference)
+        )
         assert_shape(got, g.shape)
         names = [*(name for name in state if name in got.module.parameters), "args.0"]
         try:
             assert_gradients_match(got, want, *names)
         except AssertionError as failure:
-            again = self.module(attempt.asking(seed=1), s, state)(x)
+            again = self.module(attempt.with_options(seed=1), s, state)(x)
             # Weights that are made anew in forward have no gradients to compare. If two weights are
             # one tensor, only one of the two can be changed.
             is_steady = torch.equal(again.output, got.output)
@@ -107,7 +109,9 @@ class SeparateProjections(_modules.Subject):
                 evidence = f"{failure}; your gradients are not those of your own output"
                 raise CheckFailed(evidence, "gradient_cut") from None
             raise
-        expect_gradients_awake(self.module(attempt.asking(cotangent=g), s, state, dropout=RARE), x)
+        expect_gradients_awake(
+            self.module(attempt.with_options(cotangent=g), s, state, dropout=RARE), x
+        )
 
     @check(layer="hygiene", points=0.25)
     def parameters(self, attempt, reference, draw):
@@ -118,7 +122,7 @@ class SeparateProjections(_modules.Subject):
             if self.several and "out_proj.weight" not in actual:
                 x, state = draw(s.B, s.block, s.C), self.weights(draw, s)
                 answer, second = (
-                    self.module(attempt.asking(seed=seed), s, state)(x) for seed in (0, 1)
+                    self.module(attempt.with_options(seed=seed), s, state)(x) for seed in (0, 1)
                 )
                 evidence = "out_proj is made anew in every call: nothing is learnt"
                 if answer.raised is None and second.raised is None:
@@ -162,28 +166,28 @@ class SeparateProjections(_modules.Subject):
         """leaves dropout out in eval mode"""
         s = self.sizes(draw)
         weights, (x,) = self.weights_and_inputs(draw, s)
-        answer = self.module(attempt.asking(runs=2), s, weights)(x)
+        answer = self.module(attempt.with_options(runs=2), s, weights)(x)
         plain, again = answer.outputs
-        steady = answer.reply.mutated or (moved(plain, again) <= 1e-5).all()
+        steady = answer.reply.mutated or (relative_change(plain, again) <= 1e-5).all()
         if not steady:
             deaf = weights_without_effect(
-                lambda w: self.module(attempt.asking(random=True), s, w)(x), weights
+                lambda w: self.module(attempt.with_options(random=True), s, w)(x), weights
             )
             names = ", ".join(deaf)
             explanation = (
                 f"; {names} changes nothing: another is made in every call" if deaf else ""
             )
-            module = self.module(attempt.asking(random=True), s, weights)
-            alone = (module.asking(seed=seed)(copies_of(x[:1, :1])).output for seed in (0, 1))
+            module = self.module(attempt.with_options(random=True), s, weights)
+            alone = (module.with_options(seed=seed)(copies_of(x[:1, :1])).output for seed in (0, 1))
             awake = not deaf and is_dropped(*alone, heads=s.nh)
             suspect = "dropout_always_on" if awake else ""
             if deaf:
                 suspect = "params_not_registered"
             evidence = f"even without dropout the same input gives two answers{explanation}"
             expect(False, evidence, suspect)
-        answer = self.module(attempt.asking(random=True, runs=2), s, weights, dropout=0.5)(x)
+        answer = self.module(attempt.with_options(random=True, runs=2), s, weights, dropout=0.5)(x)
         for once in answer.outputs[: 1 if answer.reply.mutated else 2]:
-            same = once.shape == plain.shape and bool((moved(plain, once) <= 1e-5).all())
+            same = once.shape == plain.shape and bool((relative_change(plain, once) <= 1e-5).all())
             expect(same, "in eval mode dropout = 0.5 changes the output", "dropout_always_on")
 
     @check(layer="hygiene", points=0.25, hint="Dropout belongs between the softmax and the values.")
@@ -191,21 +195,21 @@ class SeparateProjections(_modules.Subject):
         """drops attention weights in training, and scales up the rest"""
         s = self.sizes(draw, nh=2) if self.several else self.sizes(draw)
 
-        def asking(s):
+        def build_for(s):
             weights = self.passing_on(self.weights(draw, s))
-            return partial(self.module, attempt.asking(random=True), s, weights)
+            return partial(self.module, attempt.with_options(random=True), s, weights)
 
-        ask = asking(s)
-        awake, asleep = dropped(ask, draw(1, 1, s.C))  # one token: each head has one weight
+        ask = build_for(s)
+        awake, asleep = dropout_answers(ask, draw(1, 1, s.C))  # one token: each head has one weight
         x = draw(1, 2, s.C)
-        two = dropped(ask, x)
+        two = dropout_answers(ask, x)
         # A few copies in eval mode, with which `course check` compares the outcomes of dropout. x
         # has two tokens, so few that the fault dictionary can hold all possible outcomes. An
         # attempt that mixes up the sequences of a batch answers wrongly here.
         ask(dropout=0.0)(x.expand(3, *x.shape[1:]).contiguous()).must_return()
         # If single channels are dropped, a part of one head is left, which `course check` sees.
         if self.several:
-            dropped(asking(changed(s, nh=1, hd=s.d_out)), draw(1, 1, s.C))
+            dropout_answers(build_for(replace_sizes(s, nh=1, hd=s.d_out)), draw(1, 1, s.C))
         struck, survived = (near(awake, answer) for answer in (0 * asleep, asleep / (1 - P)))
         drops_heads = (struck | survived).all() and len(struck.flatten(1).unique(dim=0)) <= 2**s.nh
         if not drops_heads:
@@ -239,7 +243,7 @@ class SeparateProjections(_modules.Subject):
         )
         awake, asleep = (
             module(x.expand(LONE_COPIES, -1, -1).contiguous()).output
-            for module in (ask().training(), ask())
+            for module in (ask().in_training_mode(), ask())
         )
         evidence = "made without a word about dropout it drops in training all the same"
         expect(near(awake, asleep).all(), evidence, "dropout_rate_fixed")
@@ -258,14 +262,14 @@ class SeparateProjections(_modules.Subject):
     def moves(self, attempt, reference, draw):
         """moves to another device as a whole"""
         s = self.sizes(draw)
-        state, (x,) = self.weights_and_inputs(draw, changed(s, T=s.block))
+        state, (x,) = self.weights_and_inputs(draw, replace_sizes(s, T=s.block))
         # an attempt that fails on the CPU cannot move
         self.module(attempt, s, state)(x).must_return()
-        module = self.module(attempt.asking(watch=True), s, state)
+        module = self.module(attempt.with_options(watch=True), s, state)
         on_meta = torch.empty_like(x, device="meta")
         evidence = "and some tensor is made on, or stays on, another device"
-        judge_moved(self, s, module.on("meta")(on_meta), evidence)
-        judge_moved(self, s, module.asking(around=moved_after_a_call([x]))(on_meta), "")
+        judge_moved(self, s, module.on_device("meta")(on_meta), evidence)
+        judge_moved(self, s, module.with_options(around=moved_after_a_call([x]))(on_meta), "")
 
     @check(
         layer="hygiene",
@@ -328,7 +332,7 @@ def answer_of_width(module, x, d_out):
 
 def moves_of_tokens(module, x, edited, d_out):
     """Return how far the answer for each token moves when x is edited: (B, T)."""
-    return moved(*(answer_of_width(module, tokens, d_out) for tokens in (x, edited)))
+    return relative_change(*(answer_of_width(module, tokens, d_out) for tokens in (x, edited)))
 
 
 def expect_past_kept(module, x, edited, start, d_out):
@@ -354,7 +358,7 @@ def expect_past_seen(module, x, edited, d_out):
 
 def expect_hidden_for_good(module, x, edited):
     """Fail unless the first two answers stay when later tokens are edited."""
-    leak = moved(module(x).output, module(edited).output)[:, :2].max()
+    leak = relative_change(module(x).output, module(edited).output)[:, :2].max()
     expect(leak <= 1e-5, "with low scores everywhere the future shows through")
 
 
@@ -367,8 +371,8 @@ def cases_of_values(module, large_sizes, draw):
     """
     ordinary, low, large = module.sizes(draw), module.sizes(draw), large_sizes(draw)
     hd = ordinary.d_out // ordinary.nh
-    as_channels, alone = changed(ordinary, T=hd), changed(ordinary, B=1)
-    as_more_channels = changed(ordinary, T=hd + 2, d_out=(hd + 2) * ordinary.nh)
+    as_channels, alone = replace_sizes(ordinary, T=hd), replace_sizes(ordinary, B=1)
+    as_more_channels = replace_sizes(ordinary, T=hd + 2, d_out=(hd + 2) * ordinary.nh)
     for s in (ordinary, low, as_channels, as_more_channels, alone, large):
         yield s, *(module.low_scores if s is low else module.weights_and_inputs)(draw, s)
 
@@ -390,18 +394,18 @@ def parameters_of(subject, attempt, draw, s, bias):
     """
     arguments = subject.given_arguments(s) | ({"dropout": 0.0, "qkv_bias": True} if bias else {})
     module = attempt.module(subject.name, **arguments)
-    facts = module.built().module
+    facts = module.build_only().module
     if not bias and "W_query.bias" in facts.parameters:
         evidence = (
             "without a word about qkv_bias the layers have a bias: its default should be False"
         )
-        without_bias = attempt.module(subject.name, **arguments, qkv_bias=False).built()
+        without_bias = attempt.module(subject.name, **arguments, qkv_bias=False).build_only()
         expect("W_query.bias" in without_bias.module.parameters, evidence, "interface")
     if not facts.parameters:
         module(draw(s.B, s.block, s.C)).must_return()  # raises if nothing is written yet
     by_position = attempt.module(
         subject.name, *subject.given_arguments(s).values(), 0.0, True
-    ).built()
+    ).build_only()
     if bias and by_position.raised is None and "W_query.bias" in facts.parameters:
         has_bias = "W_query.bias" in by_position.module.parameters
         expect(
@@ -440,7 +444,7 @@ def judge_names(actual, expected, ctx, setting):
     )
 
 
-def dropped(ask, x):
+def dropout_answers(ask, x):
     """Return the answers to copies of one sequence in training, and the answer in eval mode.
 
     The shapes are (copies, T, d) and (1, T, d).
@@ -450,7 +454,7 @@ def dropped(ask, x):
         x: the sequence, (1, T, C).
     """
     copies = copies_of(x)
-    awake = ask(dropout=P).training()(copies).output
+    awake = ask(dropout=P).in_training_mode()(copies).output
     asleep = ask(dropout=0.0)(x).output
     assert_shape(asleep, (*x.shape[:2], *asleep.shape[-1:]))
     assert_shape(awake, (len(copies), *asleep.shape[1:]))
@@ -470,9 +474,14 @@ def judge_rate(ask, x, heads):
     """
 
     def at_two_seeds(module):
-        return tuple(module.asking(seed=seed)(copies_of(x)).output.nan_to_num() for seed in (0, 1))
+        return tuple(
+            module.with_options(seed=seed)(copies_of(x)).output.nan_to_num() for seed in (0, 1)
+        )
 
-    awake, asleep = at_two_seeds(ask(dropout=0.0).training()), at_two_seeds(ask(dropout=0.0))
+    awake, asleep = (
+        at_two_seeds(ask(dropout=0.0).in_training_mode()),
+        at_two_seeds(ask(dropout=0.0)),
+    )
     calm = near(*asleep).all()
     own_rate = "made with dropout = 0 it drops in training all the same"
     expect(not calm or near(*awake).all(), own_rate, "dropout_rate_fixed")

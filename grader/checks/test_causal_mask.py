@@ -254,7 +254,9 @@ def test_gradients(attempt, reference, draw, sizes):
 
 def expect_gradient(attempt, reference, name, cotangent, visible, *args):
     """Fail unless the gradient of the scores arrives, and is right where a query may look."""
-    got, want = (c.asking(cotangent=cotangent).call(name, *args) for c in (attempt, reference))
+    got, want = (
+        c.with_options(cotangent=cotangent).call(name, *args) for c in (attempt, reference)
+    )
     assert_shape(got, cotangent.shape, f"the output of {name}")
     gradient, (scores, *mask) = got.gradient("args.0"), args
     if gradient is None:

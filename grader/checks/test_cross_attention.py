@@ -9,12 +9,12 @@ from manyheads.checks import (
     assert_finite,
     assert_same,
     assert_shape,
-    changed,
     changed_positions,
     check,
     expect,
     module_contract,
-    moved,
+    relative_change,
+    replace_sizes,
 )
 from manyheads.checks.module_expectations import HINT, judge_again
 
@@ -29,7 +29,7 @@ SIZES = Sizes(
     hd=[6],
     d_query=[14],
     d_context=[19],
-    d_out=shared.joined,
+    d_out=shared.width_of_heads,
 )
 # As many queries as keys, and one width, so that sides and axes can be mixed up and still fit.
 SQUARE = partial(SIZES, T_k=11, T_q=11, d_query=30, d_context=30)
@@ -42,7 +42,7 @@ LARGE = Sizes(
     hd=[7],
     d_query=[20],
     d_context=[17],
-    d_out=shared.joined,
+    d_out=shared.width_of_heads,
 )
 
 
@@ -82,7 +82,7 @@ class Cross(shared.Subject):
         s = SIZES(draw)
         weights, with_keep = self.weights_and_inputs(draw, s)
         _, (*without, _) = self.weights_and_inputs(draw, s)
-        _, resized = self.weights_and_inputs(draw, changed(s, B=3, T_q=13, T_k=9))
+        _, resized = self.weights_and_inputs(draw, replace_sizes(s, B=3, T_q=13, T_k=9))
         judge_again(layer(attempt, s, weights), with_keep, without, resized)
 
 
@@ -92,7 +92,7 @@ MODULE = Cross()
 def layer(implementation, s, weights):
     """Return the module of these sizes with these weights."""
     make = implementation.CrossAttention
-    return make(s.d_query, s.d_context, s.d_out, s.nh).loaded(weights)
+    return make(s.d_query, s.d_context, s.d_out, s.nh).with_parameters(weights)
 
 
 def output(implementation, s, weights, x, context, keep):
@@ -114,7 +114,7 @@ def test_shape(attempt, draw, sizes):
     widths = {"d_query": 20}, {}
     lengths = {"B": 1}, {"T_q": 1}, {"T_q": 17, "T_k": 9}, {"T_k": sizes.T_q}
     for change in (*widths, *lengths, {"d_query": 30, "d_context": 30}, {"nh": 1}):
-        s = changed(sizes, **change)
+        s = replace_sizes(sizes, **change)
         weights, (x, context, keep) = MODULE.weights_and_inputs(draw, s)
         for inputs in ((x, context), (x, context, keep), (x, context, None)):
             assert_shape(layer(attempt, s, weights)(*inputs), (s.B, s.T_q, s.d_out))
@@ -167,7 +167,7 @@ def test_hears_all(attempt, draw):
                 edited = context.clone()
                 edited[torch.arange(s.B), index] = draw(s.B, s.d_context)
                 after = layer(attempt, s, weights)(x, edited, mask).output
-                deaf = (moved(baseline, after) < 1e-9).any(0)
+                deaf = (relative_change(baseline, after) < 1e-9).any(0)
                 queries = deaf.nonzero().flatten().tolist()[:8]
                 evidence = (
                     f"{how} keep, the {ordinal} real context token is edited, and the outputs of"
@@ -248,7 +248,7 @@ def test_values_with_padding(attempt, reference, draw, sizes):
     large = LARGE(draw)
     for s, label in (
         (sizes, ""),
-        (changed(sizes, B=1), "for a single sequence, the output"),
+        (replace_sizes(sizes, B=1), "for a single sequence, the output"),
         (large, f"with T_q = {large.T_q} and T_k = {large.T_k}, the output"),
     ):
         weights, inputs = MODULE.weights_and_inputs(draw, s, 1.5)

@@ -12,10 +12,10 @@ from manyheads.checks import (
     assert_matches,
     assert_refused,
     assert_shape,
-    changed,
     check,
     expect,
     module_contract,
+    replace_sizes,
 )
 from manyheads.checks.asserts import TOLERANCE, difference
 
@@ -23,16 +23,18 @@ from . import _causal_attention as shared
 from . import _modules
 from ._conditions import of_module
 from ._made_as import STILL_AT_WORK, WHAT, made_as
-from ._modules import joined
+from ._modules import width_of_heads
 
-SIZES = Sizes(B=[7], T=[9, 11], nh=[5], hd=[6], block=[13, 17], C=joined)
+SIZES = Sizes(B=[7], T=[9, 11], nh=[5], hd=[6], block=[13, 17], C=width_of_heads)
 GPT2 = {"small": (768, 12), "medium": (1024, 16), "large": (1280, 20), "xl": (1600, 25)}
 GPT2_BLOCK = 1024
 
 
 def layer(implementation, s, weights, **options):
     """Return the module of these sizes with these weights."""
-    return implementation.CausalSelfAttention(s.C, s.nh, s.block, **options).loaded(weights)
+    return implementation.CausalSelfAttention(s.C, s.nh, s.block, **options).with_parameters(
+        weights
+    )
 
 
 MODULE = shared.FusedProjection(SIZES, layer)
@@ -85,7 +87,7 @@ def test_independent(attempt, draw, sizes, weights, x):
 )
 def test_single_token(attempt, draw, sizes):
     """gives a single token its own value, projected"""
-    weights, (x,) = MODULE.weights_and_inputs(draw, changed(sizes, T=1))
+    weights, (x,) = MODULE.weights_and_inputs(draw, replace_sizes(sizes, T=1))
     answer, proj = layer(attempt, sizes, weights)(x), weights["proj.weight"]
     q, k, v = (x @ w.mT for w in weights["qkv.weight"].chunk(3))
     assert_shape(answer, x.shape)
@@ -110,7 +112,7 @@ def test_single_token(attempt, draw, sizes):
 )
 def test_single_head(attempt, draw, sizes):
     """attends right with a single head"""
-    s = changed(sizes, nh=1)
+    s = replace_sizes(sizes, nh=1)
     for weights, (x,) in (MODULE.weights_and_inputs(draw, s, 1.5), MODULE.low_scores(draw, s)):
         expect_values(attempt, s, weights, x)
 
@@ -132,7 +134,7 @@ def test_values(attempt, draw, sizes):
     shared.expect_unrounded(got.output, want)
     assert_matches(got, want, "with low scores, the output")
     # With these sizes a product of q and k without the transpose fits, too.
-    for tied in (changed(s, T=s.hd), changed(s, T=s.C // 3, nh=3)):
+    for tied in (replace_sizes(s, T=s.hd), replace_sizes(s, T=s.C // 3, nh=3)):
         (x,) = MODULE.inputs(draw, tied, 1.5)
         name = f"with {tied.T} tokens, as many as channels of a head, the output"
         expect_values(attempt, tied, weights, x, name)
@@ -179,22 +181,22 @@ CONTRACT = module_contract(
 )
 def test_drops_weights(attempt, draw):
     """drops attention weights in training, also after eval mode"""
-    ask = partial(shared.dropped, MODULE, attempt, draw)
+    ask = partial(shared.dropout_ratio, MODULE, attempt, draw)
     ratio = ask()
     shared.expect_weights_dropped(ask, ratio)
-    shared.expect_scaled_up(ask(T=1), 2 if shared.silenced(ratio) else 1)
+    shared.expect_scaled_up(ask(T=1), 2 if shared.share_of_zeros(ratio) else 1)
     _modules.judge_modes(MODULE, attempt, draw)
 
 
 @check(points=0.25, layer="hygiene", hint="There are two dropouts: the second comes last of all.")
 def test_drops_output(attempt, draw):
     """drops channels of the output in training"""
-    ask = partial(shared.dropped, MODULE, attempt, draw)
+    ask = partial(shared.dropout_ratio, MODULE, attempt, draw)
     ratio, alone = ask(), ask(T=1)
     # If only weights are dropped, all channels of a single token become 0 together. A channel that
     # becomes 0 alone shows the output's dropout.
     drops_channels = ((alone == 0) & (alone != 0).any(-1, keepdim=True)).any()
-    if shared.silenced(ratio) <= shared.DROP / 4 or not drops_channels:
+    if shared.share_of_zeros(ratio) <= shared.DROP / 4 or not drops_channels:
         drops_something = shared.varies(ratio) or shared.varies(ask(any_values=True))
         evidence = "training and eval mode give the same: nothing is dropped"
         expect(drops_something, evidence, "dropout_missing")
@@ -216,7 +218,7 @@ def test_written_out(attempt, draw, sizes, weights, x):
         "PyTorch's fused attention does the work: here the scores, the mask, the softmax and the"
         " sum are yours"
     )
-    module = layer(attempt.asking(random=True), sizes, weights)
+    module = layer(attempt.with_options(random=True), sizes, weights)
     shared.expect_written_out(module, x, draw(*x.shape), evidence)
 
 
@@ -227,13 +229,18 @@ def test_written_out(attempt, draw, sizes, weights, x):
 )
 def test_gpt2_sizes(attempt):
     """makes the four attentions of GPT-2"""
-    single = attempt.asking(dtype="float32")
+    single = attempt.with_options(dtype="float32")
     for size, (C, nh) in GPT2.items():
         arguments = C, nh, GPT2_BLOCK
         attention = single.module("gpt2_attention", size).without_init()
         twin = single.CausalSelfAttention(*arguments).without_init()
         expected, code = made_as("CausalSelfAttention", *arguments)
-        built = attention.asking(around=code).on("meta").reporting(WHAT).built()
+        built = (
+            attention.with_options(around=code)
+            .on_device("meta")
+            .reporting_attributes(WHAT)
+            .build_only()
+        )
         # if it is the same module, other checks judge its answers
         alike = built.raised is None and built.module.attributes[WHAT] == expected
         if not alike or size == "small":  # large weights cost time
@@ -254,14 +261,14 @@ def expect_heads(attention, twin, size, C, nh):
         nh: the number of heads.
     """
     weights, x = head_probe(C)
-    answer, on_meta = attention.loaded(weights)(x), torch.empty(1, 2, C, device="meta")
+    answer, on_meta = attention.with_parameters(weights)(x), torch.empty(1, 2, C, device="meta")
     bases = answer.raised.bases if answer.raised is not None else ()
     if "NotImplementedError" in bases:
         answer.must_return()  # not written yet, which shows nothing about sizes
-    if bases and twin.on("meta")(on_meta).raised is None:
+    if bases and twin.on_device("meta")(on_meta).raised is None:
         evidence = f'gpt2_attention("{size}") is refused: its sizes are not those of GPT-2'
         expect(not {"ValueError", "AssertionError"} & {*bases}, evidence, "gpt2_sizes")
-        fits = "RuntimeError" not in bases or attention.on("meta")(on_meta).raised is None
+        fits = "RuntimeError" not in bases or attention.on_device("meta")(on_meta).raised is None
         evidence = f"{size} should take tokens of {C} channels; yours does not"
         expect(fits, evidence, "gpt2_sizes")
     width = answer.module.parameters.get("qkv.weight")
@@ -269,7 +276,7 @@ def expect_heads(attention, twin, size, C, nh):
     expect(width is None or width.shape[-1] == C, evidence, "gpt2_sizes")
     head_width = channels_of_one_head(answer.output, x)
     is_right = head_width == C // nh or head_width == channels_of_one_head(
-        twin.loaded(weights)(x).output, x
+        twin.with_parameters(weights)(x).output, x
     )
     evidence = f"a head of {size} should be {C // nh} channels wide; yours is {head_width} wide"
     expect(is_right, evidence, "gpt2_sizes")
@@ -305,7 +312,7 @@ def expect_block(attention, twin, size, C):
     """
 
     def takes(module, T):
-        meta_module = module.asking(watch=True, around=STILL_AT_WORK).on("meta")
+        meta_module = module.with_options(watch=True, around=STILL_AT_WORK).on_device("meta")
         answer = meta_module(torch.empty(1, T, C, device="meta"))
         # a call that is ended because it takes too long has accepted the tokens
         return answer.raised is None or answer.raised.type == "GeneratorExit"
@@ -321,10 +328,10 @@ def expect_no_dropout(attention, twin, size, C):
     weights, x = head_probe(C)
 
     def is_steady(module):
-        loaded = module.loaded(weights)
-        return agrees(loaded.training()(x).output, loaded(x).output)
+        loaded = module.with_parameters(weights)
+        return agrees(loaded.in_training_mode()(x).output, loaded(x).output)
 
-    steady, twin_steady = is_steady(attention.asking(random=True)), is_steady(twin)
+    steady, twin_steady = is_steady(attention.with_options(random=True)), is_steady(twin)
     evidence = f"{size} should be made without dropout; yours drops in training mode"
     expect(steady or not twin_steady, evidence, "gpt2_sizes")
 
@@ -332,17 +339,17 @@ def expect_no_dropout(attention, twin, size, C):
 @check(points=0.25, layer="hygiene")
 def test_gpt2_refuses(attempt):
     """refuses any other GPT-2, and lists the four"""
-    single = attempt.asking(dtype="float32")
+    single = attempt.with_options(dtype="float32")
     for size in ("big", "m", "tiny"):
-        answer = single.module("gpt2_attention", size).without_init().built()
+        answer = single.module("gpt2_attention", size).without_init().build_only()
         assert_refused(answer, f'gpt2_attention("{size}")', suspect="argument_unchecked")
         missing = [name for name in GPT2 if name not in answer.message]
         evidence = f"the message does not list {' and '.join(missing)}: say which names there are"
         expect(not missing, evidence)
     small = single.module("gpt2_attention", "small").without_init()
-    width = small.built().module.parameters.get("qkv.weight")  # which another check judges
+    width = small.build_only().module.parameters.get("qkv.weight")  # which another check judges
     weights, x = head_probe(GPT2["small"][0] if width is None else width.shape[-1])
-    small.loaded(weights)(x).must_return()  # an attempt that refuses everything fails here
+    small.with_parameters(weights)(x).must_return()  # an attempt that refuses everything fails here
 
 
 @check(

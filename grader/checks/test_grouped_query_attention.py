@@ -9,11 +9,11 @@ from manyheads.checks import (
     assert_finite,
     assert_same,
     assert_shape,
-    changed,
     changed_positions,
     check,
     expect,
     module_contract,
+    replace_sizes,
 )
 from manyheads.checks.module_expectations import HINT
 
@@ -21,7 +21,7 @@ from . import _modules as shared
 from ._conditions import of_module
 from ._separate_qkv import answer_of_width
 
-WIDTHS = {"C": shared.joined, "of_kv": lambda s, _: 2 * s.nkv * s.hd}
+WIDTHS = {"C": shared.width_of_heads, "of_kv": lambda s, _: 2 * s.nkv * s.hd}
 # 5 query heads share a head of keys and values
 SIZES = Sizes(B=[7], T=[9, 11], nh=[15], nkv=[3], hd=[4], block=[13, 17], **WIDTHS)
 # here 4 query heads share one
@@ -72,7 +72,7 @@ MODULE = Grouped()
 
 def layer(implementation, s, weights):
     """Return the module of these sizes with these weights."""
-    return implementation.GroupedQueryAttention(s.C, s.nh, s.nkv, s.block).loaded(weights)
+    return implementation.GroupedQueryAttention(s.C, s.nh, s.nkv, s.block).with_parameters(weights)
 
 
 @check(
@@ -85,7 +85,7 @@ def test_shape(attempt, draw, sizes):
     lengths = {"B": 1}, {"T": 1}, {"T": sizes.block}
     groups = {"nkv": 5}, {"nkv": sizes.nh}, {"nkv": 1}, {"nh": 1, "nkv": 1}
     for change in ({}, *lengths, *groups):
-        s = SIZES.changed(sizes, **change)
+        s = SIZES.replace(sizes, **change)
         weights, (x,) = MODULE.weights_and_inputs(draw, s)
         assert_shape(layer(attempt, s, weights)(x), x.shape)
 
@@ -191,7 +191,9 @@ def test_values(attempt, reference, draw):
     """attends right in groups"""
     s, large = SIZES(draw), LARGE(draw)
     # As many tokens as channels of a head, or as heads: there these axes can be mixed up.
-    tied = [changed(s, T=T, block=17) for T in (s.hd, s.nh)] + [SIZES(draw, T=6, hd=6, block=17)]
+    tied = [replace_sizes(s, T=T, block=17) for T in (s.hd, s.nh)] + [
+        SIZES(draw, T=6, hd=6, block=17)
+    ]
     ordinary, low = MODULE.weights_and_inputs(draw, s, 1.5), MODULE.low_scores(draw, s)
     cases = [(s, *ordinary, ""), (s, *low, "with low scores, the output")]
     large_label = f"with {large.nkv} for {large.nh} heads and {large.T} tokens, the output"
@@ -259,7 +261,7 @@ def test_cache_bytes(attempt, draw):
             n_layer,
         )
         expect(times == 1, evidence, "cache_bytes")  # every other number is this mistake
-        evidence = f"kv_cache_bytes should give an int; yours gives {answer.returned}"
+        evidence = f"kv_cache_bytes should give an int; yours gives {answer.kind_in_words}"
         expect(answer.kind in ("int", "int64"), evidence, "interface")
 
 

@@ -11,10 +11,10 @@ from manyheads.checks import (
     assert_finite,
     assert_matches,
     assert_shape,
-    changed,
     check,
     expect,
     module_contract,
+    replace_sizes,
 )
 
 from . import _cached as shared
@@ -28,7 +28,7 @@ SIZES = MODULE.sizes
 
 def layer(implementation, s, weights):
     """Return the module of these sizes with these weights."""
-    return implementation.CachedSelfAttention(s.C, s.nh, s.block).loaded(weights)
+    return implementation.CachedSelfAttention(s.C, s.nh, s.block).with_parameters(weights)
 
 
 def expect_outputs(got, want, label):
@@ -124,9 +124,11 @@ def test_one_call(attempt, reference, draw, sizes):
     for T, nh in (*((T, s.nh) for T in lengths), (9, 1), (s.hd, s.nh), (s.nh, s.nh), (10, 3)):
         weights, x = MODULE.weights(draw, s), draw(s.B, T, s.C)
         label = f"with {T} tokens and {nh} heads, y"
-        MODULE.assert_matches(attempt, reference, changed(s, nh=nh), weights, (x,), label)
+        MODULE.assert_matches(attempt, reference, replace_sizes(s, nh=nh), weights, (x,), label)
     module = layer(attempt, s, weights)
-    awake = [module.asking(random=True, seed=n).training()(x)["y"].output for n in (1, 2)]
+    awake = [
+        module.with_options(random=True, seed=n).in_training_mode()(x)["y"].output for n in (1, 2)
+    ]
     evidence = "training mode gives another y at every call: no dropout is asked for here"
     expect(torch.equal(*(y.nan_to_num() for y in awake)), evidence, "dropout_extra")
     expect(agrees(awake[0], module(x)["y"].output), "training mode gives another y than eval mode")
@@ -154,7 +156,7 @@ def test_token_by_token(attempt, reference, draw, sizes, weights):
 def test_new_queries_alone(attempt, reference, draw, sizes, weights):
     """computes scores for the new tokens alone"""
     chunks = drawn_chunks(draw, sizes, 9, 4)
-    watched = (c.asking(watch=True) for c in (attempt, reference))
+    watched = (c.with_options(watch=True) for c in (attempt, reference))
     got, want = (answers_to(layer(c, sizes, weights), chunks)[-1] for c in watched)
     assert_matches(got["y"], want["y"], "after 9 tokens, y of 4 more")
     # A mask may be square, because there is one for all sequences. Fused code shows no scores.
@@ -187,7 +189,7 @@ def test_chunks(attempt, reference, draw, sizes):
         expect_chunks(attempt, reference, s, weights, chunks, label)
     module = layer(attempt, sizes, MODULE.weights(draw, sizes))
     chunks = drawn_chunks(draw, sizes, 9, 4)
-    in_training, in_eval = answers_to(module.training(), chunks), answers_to(module, chunks)
+    in_training, in_eval = answers_to(module.in_training_mode(), chunks), answers_to(module, chunks)
     pairs = zip(in_training, in_eval, strict=True)
     first_agrees, second_agrees = (agrees(a["y"], b["y"]) for a, b in pairs)
     evidence = "in training mode a second chunk gets another y than in eval mode"

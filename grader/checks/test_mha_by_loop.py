@@ -17,20 +17,20 @@ from manyheads.checks import (
     assert_shape,
     assert_tensor,
     assert_unmutated,
-    changed,
     changed_positions,
     check,
     expect,
     function_contract,
+    replace_sizes,
 )
 from manyheads.checks.module_expectations import expect_gradients, is_cut
 
 from ._causal_attention import FusedProjection
 from ._conditions import of_module
 from ._functions import evidence_of_fixed_sizes
-from ._modules import joined
+from ._modules import width_of_heads
 
-SIZES = Sizes(B=[7], T=[9, 11], nh=[5], hd=[6], C=joined)
+SIZES = Sizes(B=[7], T=[9, 11], nh=[5], hd=[6], C=width_of_heads)
 # more heads and tokens than anybody tries by hand
 LARGE = Sizes(B=(2, 3), T=(40, 64), nh=(9, 12), hd=(4, 6))
 # With as many tokens as channels of a head, a product without the transpose fits, too.
@@ -52,7 +52,7 @@ def layer(implementation, s, weights):
 MODULE = FusedProjection(SIZES, layer)
 
 
-def answered(attempt, s, weights, x):
+def checked_output(attempt, s, weights, x):
     """Return the output, and fail unless its shape is right."""
     answer = attempt.mha_by_loop(box(s, weights), x)
     assert_shape(answer, x.shape)
@@ -82,7 +82,7 @@ def test_shape(attempt, sizes, weights, x):
     weights_box = box(sizes, weights)
     answer = attempt.mha_by_loop(weights_box, x)
     if answer.raised is not None:
-        swapped = attempt.asking(random=True).mha_by_loop(x, weights_box)
+        swapped = attempt.with_options(random=True).mha_by_loop(x, weights_box)
         evidence = "the arguments are mha and x, in this order; yours takes x first"
         expect(swapped.raised is not None, evidence, "interface")
     assert_tensor(answer)
@@ -108,11 +108,11 @@ def test_causal(attempt, draw, sizes):
     """lets no token see the future"""
     s = sizes
     weights, (x,) = MODULE.low_scores(draw, s)
-    baseline = answered(attempt, s, weights, x)
+    baseline = checked_output(attempt, s, weights, x)
     for t in (1, s.T - 2):
         edited = x.clone()
         edited[:, t, 1:] = draw(s.B, s.C - 1)
-        positions = where_changed(baseline, answered(attempt, s, weights, edited), 1)
+        positions = where_changed(baseline, checked_output(attempt, s, weights, edited), 1)
         early = " and ".join(str(p) for p in positions if p < t)
         evidence = (
             f"a change of token {t} should reach the tokens {t}…{s.T - 1}; in yours it reaches"
@@ -132,7 +132,7 @@ def test_sequences_apart(attempt, draw, sizes, weights, x):
     s, b = sizes, draw.integer(0, sizes.B - 1)
     edited = x.clone()
     edited[b] = draw(s.T, s.C)
-    baseline, after = (answered(attempt, s, weights, tokens) for tokens in (x, edited))
+    baseline, after = (checked_output(attempt, s, weights, tokens) for tokens in (x, edited))
     leaks = [p for p in where_changed(baseline, after, 0) if p != b]
     evidence = (
         f"a change of sequence {b} of {s.B} also changes what sequence {leaks and leaks[0]} gives"
@@ -153,7 +153,7 @@ def test_heads_apart(attempt, draw, sizes, weights, x):
     edited = {name: weight.clone() for name, weight in weights.items()}
     for rows, _ in MODULE.rows(edited, s):
         rows[channels] = draw.weights(s.hd, s.C)
-    baseline, after = (answered(attempt, s, state, x) for state in (weights, edited))
+    baseline, after = (checked_output(attempt, s, state, x) for state in (weights, edited))
     moved = where_changed(baseline, after, 2)
     evidence = (
         f"new weights for head {h} of {s.nh} should change channels {channels[0]}…{channels[-1]} of"
@@ -188,7 +188,7 @@ def test_one_of_each(attempt, draw, sizes, weights, x):
     token = draw(*x[:, :1].shape)
     answer = attempt.mha_by_loop(box(sizes, weights), token)
     assert_matches(answer, mean_of_past(weights, token), "the output for one token")
-    for s in (changed(sizes, nh=1), changed(sizes, nh=13, hd=2, C=26)):
+    for s in (replace_sizes(sizes, nh=1), replace_sizes(sizes, nh=13, hd=2, C=26)):
         weights, (x,) = MODULE.weights_and_inputs(draw, s)
         # so that every head gives the mean of its values, with any scale
         weights["qkv.weight"][: s.C] = 0.0
@@ -206,9 +206,9 @@ def test_one_of_each(attempt, draw, sizes, weights, x):
 def test_values(attempt, reference, draw):
     """computes the attention of every head"""
     large, tied = LARGE(draw), [sizes(draw) for sizes in TIED]
-    tied = [changed(s, T=s.hd) for s in tied]
-    for s in (SIZES(draw), *tied, changed(SIZES(draw), B=1), large):
-        s.C = joined(s)
+    tied = [replace_sizes(s, T=s.hd) for s in tied]
+    for s in (SIZES(draw), *tied, replace_sizes(SIZES(draw), B=1), large):
+        s.C = width_of_heads(s)
         weights, (x,) = MODULE.weights_and_inputs(draw, s)
         weights["qkv.weight"] *= 2
         got, want = (c.mha_by_loop(box(s, weights), x) for c in (attempt, reference))
@@ -226,7 +226,7 @@ def test_gradients(attempt, reference, draw, sizes, weights, x):
     of_weights = {f"args.0.{name}": weight for name, weight in weights.items()}
     tensors = {"args.1": x, **of_weights}  # the names of the gradients
     got, want = (
-        c.asking(cotangent=g, watch=True).mha_by_loop(box(s, weights), x)
+        c.with_options(cotangent=g, watch=True).mha_by_loop(box(s, weights), x)
         for c in (attempt, reference)
     )
     assert_shape(got, x.shape)
@@ -238,7 +238,9 @@ def test_gradients(attempt, reference, draw, sizes, weights, x):
         return
 
     def output(new_weights, tokens):
-        return answered(attempt, s, dict(zip(weights, new_weights.values(), strict=True)), tokens)
+        return checked_output(
+            attempt, s, dict(zip(weights, new_weights.values(), strict=True)), tokens
+        )
 
     for name in cut:
         edited = {**tensors, name: tensors[name] + draw(*tensors[name].shape)}
@@ -288,11 +290,11 @@ def test_any_size(attempt, draw):
 )
 def test_leaves_its_arguments(attempt, sizes, weights, x):
     """leaves x and the weights as they were, and gives the same answer twice"""
-    attempt = attempt.asking(random=True)
+    attempt = attempt.with_options(random=True)
     assert_unmutated(attempt.mha_by_loop(box(sizes, weights), x), suspect="input_mutated")
 
     def two_outputs(weights):
-        answer = attempt.asking(runs=2).mha_by_loop(box(sizes, weights), x)
+        answer = attempt.with_options(runs=2).mha_by_loop(box(sizes, weights), x)
         return [output.nan_to_num() for output in answer.outputs]
 
     if not torch.equal(*two_outputs(weights)):

@@ -234,7 +234,7 @@ def expect_gradient(attempt, draw, name, x, *n_head):
     out = attempt.call(name, x, *n_head).output
     expect(out.numel() == x.numel(), f"{name} should return as many numbers as it is given")
     g = draw(*out.shape)
-    answer = attempt.asking(cotangent=g).call(name, x, *n_head)
+    answer = attempt.with_options(cotangent=g).call(name, x, *n_head)
     gradient = answer.gradient("args.0")
     if gradient is None:
         doubled = attempt.call(name, 2 * x, *n_head) if "float" in answer.dtype else out

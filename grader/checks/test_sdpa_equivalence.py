@@ -13,10 +13,10 @@ from manyheads.checks import (
     assert_matches,
     assert_shape,
     assert_unmutated,
-    changed,
     check,
     expect,
     module_contract,
+    replace_sizes,
 )
 from manyheads.checks.asserts import TOLERANCE, difference
 from manyheads.checks.module_expectations import HINT
@@ -24,10 +24,10 @@ from manyheads.checks.module_expectations import HINT
 from . import _causal_attention as shared
 from . import _modules
 from ._conditions import of_module
-from ._modules import joined
+from ._modules import width_of_heads
 from ._planted import planting
 
-SIZES = Sizes(B=[7], T=[9, 11], nh=[5], hd=[6], block=[13, 17], C=joined)
+SIZES = Sizes(B=[7], T=[9, 11], nh=[5], hd=[6], block=[13, 17], C=width_of_heads)
 PATHS = {"flash=True": {"flash": True}, "flash=False": {"flash": False}}
 PLANTED = ((8.0, 0.3), (-8.0, 0.3), (8.0, 0.77))  # either sign, and two sequences
 # as a part of the largest number: planting changes one number in thousands by its size or more
@@ -37,7 +37,9 @@ PARTED = 0.1  # planting alone makes the paths differ by more, rounding by far l
 
 def layer(implementation, s, weights, **options):
     """Return the module of these sizes with these weights. `flash` is set afterwards, too."""
-    module = implementation.CausalSelfAttention(s.C, s.nh, s.block, **options).loaded(weights)
+    module = implementation.CausalSelfAttention(s.C, s.nh, s.block, **options).with_parameters(
+        weights
+    )
     return module.with_attributes(flash=options["flash"]) if "flash" in options else module
 
 
@@ -78,7 +80,7 @@ def expect_values(attempt, draw, s, path):
         ({"nh": 1}, "one head"),
         ({"nh": 3, "T": s.C // 3}, "as many tokens as channels of wider heads"),
     ):
-        case = changed(s, **change)
+        case = replace_sizes(s, **change)
         cases.append((name, case, weights, MODULE.inputs(draw, case, 1.5)))
     cases.append(("with low scores", s, *MODULE.low_scores(draw, s)))
     for name, case, weights, (x,) in cases:
@@ -116,7 +118,7 @@ def test_values_by_hand(attempt, draw, sizes):
 )
 def test_paths_agree(attempt, draw, sizes):
     """gives the same on both paths, to 1e-5"""
-    full_context = changed(sizes, T=sizes.block)
+    full_context = replace_sizes(sizes, T=sizes.block)
     for weights, (x,) in (
         MODULE.weights_and_inputs(draw, full_context),
         MODULE.ascending_scores(draw, sizes),
@@ -156,11 +158,11 @@ def test_drops(attempt, draw):
     both paths
     """
     for path, options in PATHS.items():
-        ask = partial(shared.dropped, MODULE, attempt, draw, **options)
+        ask = partial(shared.dropout_ratio, MODULE, attempt, draw, **options)
         ratio = ask()
         shared.expect_weights_dropped(ask, ratio, path)
         never = f"{path}: in training no channel of the output is ever 0"
-        expect(shared.silenced(ratio) > shared.DROP / 4, never, "dropout_output_missing")
+        expect(shared.share_of_zeros(ratio) > shared.DROP / 4, never, "dropout_output_missing")
         # first, because it recognises a dropout too many
         shared.expect_scaled_up(ask(T=1), 2, path)
         shared.expect_share_dropped(ratio, path)
@@ -170,27 +172,27 @@ def test_drops(attempt, draw):
 @check(points=0.25, layer="hygiene")
 def test_flag(attempt):
     """takes flash=True as its last argument, and obeys the attribute"""
-    build = partial(attempt.asking(watch=True).CausalSelfAttention, 6, 2, 8)
+    build = partial(attempt.with_options(watch=True).CausalSelfAttention, 6, 2, 8)
     for args, expected, setting in (
         ((), True, "without a word about flash"),
         ((0.0, False), False, "with flash=False as the last argument"),
         ((0.0, True), True, "with flash=True as the last argument"),
     ):
-        answer = build(*args).reporting("flash").built()
+        answer = build(*args).reporting_attributes("flash").build_only()
         answer.must_return()
         actual = answer.module.attributes["flash"]
         yours = actual if isinstance(actual, bool) else "something else"
         evidence = f"{setting}, module.flash should be {expected}; yours is {yours}"
         expect(actual == expected, evidence, "interface")
 
-    def fused(built, flash):
-        module = build(0.0, built).reporting("flash").with_attributes(flash=flash)
+    def uses_fused_kernel(built, flash):
+        module = build(0.0, built).reporting_attributes("flash").with_attributes(flash=flash)
         answer = module(torch.ones(2, 3, 6))
         answer.must_return()
         return answer.reply.operations.fused
 
-    if fused(True, True) and not fused(False, False):
-        obeys = fused(False, True) and not fused(True, False)
+    if uses_fused_kernel(True, True) and not uses_fused_kernel(False, False):
+        obeys = uses_fused_kernel(False, True) and not uses_fused_kernel(True, False)
         evidence = "setting module.flash after construction does not change the path"
         expect(obeys, evidence, "interface")
 
@@ -204,7 +206,7 @@ def test_paths_differ(attempt, draw):
     """goes through SDPA without a (T, T) tensor with flash=True, and writes it out with
     flash=False
     """
-    watched = attempt.asking(watch=True, random=True)
+    watched = attempt.with_options(watch=True, random=True)
     # T and block have a factor that no other size has; or T is so small that any number may be a
     # square.
     for B, T in ((5, 61), (3, 41), (2, 46), (7, 3)):
@@ -212,12 +214,12 @@ def test_paths_differ(attempt, draw):
         weights, x = MODULE.weights(draw, s), draw(B, T, s.C)
         asleep = layer(watched, s, weights, flash=True)
         # dropout is 0 in both modes
-        for module, when in ((asleep, ""), (asleep.training(), ", in training mode,")):
+        for module, when in ((asleep, ""), (asleep.in_training_mode(), ", in training mode,")):
             expect_fused(module, x, s.block, when)
     s = SimpleNamespace(B=5, T=9, nh=5, C=30, block=13)
     weights, (x,) = MODULE.weights_and_inputs(draw, s)
     evidence = "flash=False has PyTorch's fused attention do the work: on this path it is yours"
-    module = layer(attempt.asking(random=True), s, weights, flash=False)
+    module = layer(attempt.with_options(random=True), s, weights, flash=False)
     shared.expect_written_out(module, x, draw(*x.shape), evidence, "flash=False")
 
 
@@ -231,7 +233,7 @@ def expect_fused(module, x, block, when):
         when: the evidence's words for the mode of the module.
     """
     T, subject = x.shape[1], f"flash=True{when}"
-    answer, planted = module(x), module.asking(around=planting(*PLANTED[0]))(x)
+    answer, planted = module(x), module.with_options(around=planting(*PLANTED[0]))(x)
     assert_shape(answer, x.shape)
     operations = answer.reply.operations
     evidence = f"{subject} does not go through F.scaled_dot_product_attention"
@@ -261,15 +263,17 @@ def test_measures(attempt, draw, sizes):
     for planted in PLANTED:
         # the second hook is for a fast path that does without SDPA, which another check judges
         for hook in ("InFused", "in_forward"):
-            planting_attempt = attempt.asking(random=True, around=planting(*planted, hook))
+            planting_attempt = attempt.with_options(random=True, around=planting(*planted, hook))
             build = partial(layer, planting_attempt, sizes, weights)
             x = draw(sizes.B, sizes.T, sizes.C)  # forward has not seen it before
-            answer = planting_attempt.max_path_difference(build(dropout=0.5).training(), x)
+            answer = planting_attempt.max_path_difference(build(dropout=0.5).in_training_mode(), x)
             answer.must_return()  # before forward is called, which would be held to have failed
-            evidence = f"max_path_difference should give a float; yours gives {answer.returned}"
+            evidence = (
+                f"max_path_difference should give a float; yours gives {answer.kind_in_words}"
+            )
             expect(answer.kind in ("float", "float64"), evidence, "interface")
             fast, by_hand = (
-                MODULE.answered(planting_attempt, sizes, weights, x, **options)
+                MODULE.checked_output(planting_attempt, sizes, weights, x, **options)
                 for options in PATHS.values()
             )
             assert_finite(fast)
@@ -320,7 +324,7 @@ def is_steady(build, x):
     """
     for options in PATHS.values():
         was = build(**options)(x)
-        again = build(dropout=0.5, **options).asking(seed=1)(x)
+        again = build(dropout=0.5, **options).with_options(seed=1)(x)
         if again.reply.mutated or difference(again.output, was.output) > TOLERANCE:
             return False
     return True
@@ -334,12 +338,12 @@ def is_steady(build, x):
 def test_leaves_no_trace(attempt, draw, sizes):
     """max_path_difference leaves the module as it was, and records no gradients"""
     s = sizes
-    watched = attempt.asking(random=True, watch=True, cotangent=torch.zeros(()))
+    watched = attempt.with_options(random=True, watch=True, cotangent=torch.zeros(()))
     for flash, training in ((True, True), (False, False)):
         module = layer(watched, s, MODULE.weights(draw, s), dropout=0.2, flash=flash)
-        module = module.reporting("flash")
+        module = module.reporting_attributes("flash")
         x = draw(s.B, s.T, s.C)
-        answer = watched.max_path_difference(module.training() if training else module, x)
+        answer = watched.max_path_difference(module.in_training_mode() if training else module, x)
         answer.must_return()
         facts, operations = answer.module, answer.reply.operations
         evidence = f"module.flash was {flash} and is another afterwards"
@@ -350,8 +354,8 @@ def test_leaves_no_trace(attempt, draw, sizes):
         evidence = "gradients are recorded while it compares, and they are of no use"
         expect(not operations.recorded, evidence, "path_difference")
         assert_unmutated(answer, suspect="input_mutated")
-    module = layer(attempt, s, MODULE.weights(draw, s)).reporting("flash")
-    single = attempt.asking(random=True, dtype="float32")
+    module = layer(attempt, s, MODULE.weights(draw, s)).reporting_attributes("flash")
+    single = attempt.with_options(random=True, dtype="float32")
     answer = single.max_path_difference(module, draw(s.B, s.T, s.C))
     # an attempt that fails in float32 is judged by another check
     is_unchanged = answer.raised is not None or not answer.module.changed
@@ -380,7 +384,7 @@ def test_memory(attempt, draw):
     """holds far less than a (T, T) matrix with flash=True, for T = 4096"""
     s = SimpleNamespace(B=1, T=4096, nh=12, C=192, block=4096)
     matrix = s.B * s.nh * s.T**2 * 4  # bytes in float32; a mask that all heads share is a twelfth
-    single = attempt.asking(dtype="float32", memory=True, random=True)
+    single = attempt.with_options(dtype="float32", memory=True, random=True)
     weights, (x,) = MODULE.weights_and_inputs(draw, s)
     answer = layer(single, s, weights, flash=True)(x)
     answer.must_return()
@@ -389,7 +393,7 @@ def test_memory(attempt, draw):
     peak_share = answer.reply.peak / matrix
     if peak_share < 1 / 4:
         return
-    watched = attempt.asking(watch=True, random=True)
+    watched = attempt.with_options(watch=True, random=True)
     weights, x = MODULE.weights(draw, s), draw(s.B, 9, s.C)
     operations = layer(watched, s, weights, flash=True)(x).reply.operations
     is_fused = operations is not None and operations.fused

@@ -35,7 +35,7 @@ def attention_oracle(x, weights):
 def head(implementation, s, weights, qkv_bias=True):
     """Return the module of these sizes with these weights."""
     module = implementation.CausalAttention(s.C, s.d_out, s.block, qkv_bias=qkv_bias)
-    return module.loaded(weights)
+    return module.with_parameters(weights)
 
 
 @check(
@@ -48,8 +48,8 @@ def test_shape(attempt, draw, sizes):
     weights = MODULE.weights(draw, sizes, bias=False)
     for B, T in ((sizes.B, sizes.block), (1, 1)):
         x = draw(B, T, sizes.C)
-        answer = attempt.CausalAttention(sizes.C, sizes.d_out, T).loaded(weights)(x)
-        build = attempt.asking(random=True).CausalAttention
+        answer = attempt.CausalAttention(sizes.C, sizes.d_out, T).with_parameters(weights)(x)
+        build = attempt.with_options(random=True).CausalAttention
         shape, case = (B, T, sizes.d_out), f"B = {B} with T = {T}"
         shared.expect_shape(answer, shape, case, FAMILIAR, build, draw)
 

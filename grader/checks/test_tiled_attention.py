@@ -14,7 +14,7 @@ from manyheads.checks import (
     check,
     expect,
     function_contract,
-    moved,
+    relative_change,
 )
 from manyheads.checks.module_expectations import expect_gradients, is_cut
 
@@ -53,7 +53,7 @@ def tiled_oracle(q, k, v):
     return {"y": torch.softmax(scores, dim=-1) @ v, "lse": torch.logsumexp(scores, dim=-1)}
 
 
-def drawn(draw, T, *leading, scale=1.5, hd=HD, hd_v=None):
+def draw_qkv(draw, T, *leading, scale=1.5, hd=HD, hd_v=None):
     """Return queries, keys and values; they have one width unless hd_v is given.
 
     An attempt that takes the width of y from q is wrong only where HD_V is asked for.
@@ -68,7 +68,7 @@ def drawn(draw, T, *leading, scale=1.5, hd=HD, hd_v=None):
 
 def arguments(draw):
     """Return arguments of both functions by name."""
-    scores, (q, k, v) = draw(B, 13), drawn(draw, 13)
+    scores, (q, k, v) = draw(B, 13), draw_qkv(draw, 13)
     return {
         "online_softmax": {"scores": scores, "block": 5},
         "tiled_attention": {"q": q, "k": k, "v": v, "block_q": 8, "block_k": 4},
@@ -119,7 +119,7 @@ def test_tiled_shape(attempt, draw):
         ((B,), 23, 4, 8),
         ((B, NH), 13, 17, 19),
     ):
-        y, lse = attempt.tiled_attention(*drawn(draw, T, *leading, hd_v=HD_V), block_q, block_k)
+        y, lse = attempt.tiled_attention(*draw_qkv(draw, T, *leading, hd_v=HD_V), block_q, block_k)
         assert_shape(y, (*leading, T, HD_V), "y")
         assert_shape(lse, (*leading, T), "lse")
     y, lse = attempt.tiled_attention(draw(23, HD), draw(23, HD), draw(23, HD_V), 8, 4)
@@ -134,7 +134,7 @@ def test_finite(attempt, draw):
     """gives numbers, also where a row of a tile is hidden altogether"""
     assert_finite(attempt.online_softmax(draw(B, 24, scale=9.0), 8))
     for block_q, block_k in ((12, 4), (4, 12), (8, 8)):
-        assert_finite(attempt.tiled_attention(*drawn(draw, 24), block_q, block_k))
+        assert_finite(attempt.tiled_attention(*draw_qkv(draw, 24), block_q, block_k))
 
 
 @check(
@@ -144,7 +144,7 @@ def test_finite(attempt, draw):
 )
 def test_causal(attempt, draw):
     """lets no query see the future, in no tile"""
-    q, k, v = drawn(draw, 23)
+    q, k, v = draw_qkv(draw, 23)
     for block_q, block_k in ((9, 4), (4, 9)):
         baseline = attempt.tiled_attention(q, k, v, block_q, block_k)
         for t in (1, 10, 22):
@@ -155,14 +155,16 @@ def test_causal(attempt, draw):
             for field, shape in (("y", (B, NH, 23, HD)), ("lse", (B, NH, 23))):
                 a, b = (answer[field].output for answer in (baseline, after))
                 assert_shape(a, shape, field)
-                changed = moved(*(x.reshape(B * NH, 23, -1) for x in (a, b))).amax(0).tolist()
-                early = [i for i in range(t) if changed[i] > rounding(baseline[field])]
+                changed = (
+                    relative_change(*(x.reshape(B * NH, 23, -1) for x in (a, b))).amax(0).tolist()
+                )
+                early = [i for i in range(t) if changed[i] > rounding_tolerance(baseline[field])]
                 evidence = f"with tiles of {block_q} × {block_k}, key {t} and its value"
                 expect(not early, f"{evidence} reach {field} of query {early and early[-1]}")
                 expect(changed[t] > 1e-9, f"{evidence} do not reach {field} of query {t} itself")
 
 
-def rounding(answer):
+def rounding_tolerance(answer):
     """Return the tolerance for reference points that depend on all scores.
 
     Such a point cancels, so it changes the answer by rounding alone.
@@ -173,7 +175,7 @@ def rounding(answer):
 @check(points=0.25, layer="causality")
 def test_independent(attempt, draw):
     """keeps whatever stands in the leading dimensions apart"""
-    scores, qkv = draw(B, NH, 23), drawn(draw, 23)
+    scores, qkv = draw(B, NH, 23), draw_qkv(draw, 23)
     for name, ask, args in (
         ("online_softmax", lambda scores: attempt.online_softmax(scores, 8), (scores,)),
         ("tiled_attention", lambda *qkv: attempt.tiled_attention(*qkv, 8, 4)["y"], qkv),
@@ -186,7 +188,7 @@ def test_independent(attempt, draw):
         assert_shape(original, args[-1].shape, name)
         assert_shape(after, args[-1].shape, name)
         difference = (original.nan_to_num() - after.nan_to_num()).flatten(2).abs().amax(-1)
-        changed = difference > rounding(answer)
+        changed = difference > rounding_tolerance(answer)
         changed[1, 2] = False
         evidence = (
             f"{name}: what stands at (1, 2) of the leading dimensions changes what stands elsewhere"
@@ -264,7 +266,7 @@ def test_online_ragged(attempt, draw):
 def test_one_tile(attempt, draw):
     """attends right where all is one tile"""
     for T, block_q, block_k, hd in ((11, 16, 19, 9), (13, 13, 13, HD), (9, 9, 9, 9)):
-        expect_field(attempt, "y", drawn(draw, T, hd=hd), block_q, block_k, "in a single tile")
+        expect_field(attempt, "y", draw_qkv(draw, T, hd=hd), block_q, block_k, "in a single tile")
 
 
 @check(
@@ -275,11 +277,11 @@ def test_one_tile(attempt, draw):
 def test_values(attempt, draw):
     """attends right in tiles of any size"""
     for scale in (1.5, 2.5):
-        qkv = drawn(draw, 24, scale=scale)
+        qkv = draw_qkv(draw, 24, scale=scale)
         for blocks in ((8, 8), (12, 4), (4, 12), (8, 3), (1, 2)):
             expect_field(attempt, "y", qkv, *blocks)
-    expect_field(attempt, "y", drawn(draw, 60, 2, hd_v=HD_V), 12, 20)
-    q, k, v = (abs(x) for x in drawn(draw, 24))
+    expect_field(attempt, "y", draw_qkv(draw, 60, 2, hd_v=HD_V), 12, 20)
+    q, k, v = (abs(x) for x in draw_qkv(draw, 24))
     # each tile has larger scores than all before
     k = k * torch.linspace(0.5, 4, 24, dtype=torch.float64)[:, None]
     expect_field(attempt, "y", (q, k, v), 8, 4, "where scores grow from tile to tile")
@@ -299,14 +301,14 @@ def test_lse(attempt, draw):
         (23, 4, 9),
         (draw.sizes(T=PRIMES).T, 8, 4),
     ):
-        expect_field(attempt, "lse", drawn(draw, T), *blocks)
+        expect_field(attempt, "lse", draw_qkv(draw, T), *blocks)
 
 
 @check(points=0.25, layer="values", hint="Which queries, and which keys, are in no whole tile?")
 def test_ragged(attempt, draw):
     """attends right where T is no multiple of the blocks"""
     for T, *blocks in ((23, 8, 4), (23, 4, 9), (13, 11, 5), (draw.sizes(T=PRIMES).T, 8, 4)):
-        expect_field(attempt, "y", drawn(draw, T), *blocks)
+        expect_field(attempt, "y", draw_qkv(draw, T), *blocks)
 
 
 @check(
@@ -316,9 +318,9 @@ def test_ragged(attempt, draw):
 )
 def test_gradients(attempt, reference, draw):
     """lets gradients through y to q, k and v"""
-    qkv, names, g = drawn(draw, 13), ("args.0", "args.1", "args.2"), draw(B, NH, 13, HD)
+    qkv, names, g = draw_qkv(draw, 13), ("args.0", "args.1", "args.2"), draw(B, NH, 13, HD)
     got, want = (
-        implementation.asking(cotangent=(g, None)).tiled_attention(*qkv, 8, 4)
+        implementation.with_options(cotangent=(g, None)).tiled_attention(*qkv, 8, 4)
         for implementation in (attempt, reference)
     )
 
@@ -328,7 +330,10 @@ def test_gradients(attempt, reference, draw):
     def cut():
         # A detached maximum is right if it cancels. In wrong values it may not cancel, which
         # follows from the wrong values.
-        is_wrong = moved(got["y"].output.flatten(0, 1), want["y"].output.flatten(0, 1)).max() > 1e-5
+        is_wrong = (
+            relative_change(got["y"].output.flatten(0, 1), want["y"].output.flatten(0, 1)).max()
+            > 1e-5
+        )
         other_args = dict(zip(names[1:], qkv[1:], strict=True))
         return not (is_wrong or got.reply.mutated) and is_cut(
             with_them, other_args, qkv[0], g, got, want
@@ -345,8 +350,8 @@ def test_gradients(attempt, reference, draw):
 def test_not_materialised(attempt, draw):
     """makes no tensor with two axes of length T"""
     for T, block_q, block_k in ((draw.sizes(T=PRIMES).T, 8, 4), (draw.sizes(T=PRIMES).T, 4, 12)):
-        qkv = drawn(draw, T)
-        answer = attempt.asking(watch=True).tiled_attention(*qkv, block_q, block_k)
+        qkv = draw_qkv(draw, T)
+        answer = attempt.with_options(watch=True).tiled_attention(*qkv, block_q, block_k)
         plain = attempt.tiled_attention(*qkv, block_q, block_k)
         assert_shape(answer["y"], (B, NH, T, HD), "y")
         assert_shape(answer["lse"], (B, NH, T), "lse")
@@ -375,7 +380,7 @@ def test_written_out(attempt, draw):
     """online_softmax is written out"""
     T = draw.sizes(T=PRIMES).T
     scores = draw(B, T)
-    answer = attempt.asking(watch=True).online_softmax(scores, 8)
+    answer = attempt.with_options(watch=True).online_softmax(scores, 8)
     plain = attempt.online_softmax(scores, 8)
     assert_shape(answer, (B, T))
     expect(answer.reply.operations.shapes, UNSEEN)

@@ -7,27 +7,29 @@ from manyheads.checks import (
     check,
     expect,
     module_contract,
-    moved,
+    relative_change,
 )
 
 from . import _separate_qkv as shared
 from ._conditions import of_module
-from ._modules import joined
+from ._modules import width_of_heads
 
 HEADS = (2, 2), (2, 4), (4, 16), (2, 64), (4, 2), (8, 2), (12, 2)  # n_head and head_dim
 FAMILIAR = [
     *((B, T, 10, 30, 3) for B in (1, 2, 4, 8) for T in (2, 4, 5, 6, 7) if B != T),
     *((3, 5, 10, nh * hd, nh) for nh, hd in HEADS),
 ]
-SIZES = Sizes(B=[7], T=[11, 17], nh=[5], hd=[6], C=[13, 14], block=[19, 23], d_out=joined)
-LARGE = Sizes(B=(2, 3), T=(40, 60), nh=(9, 12), hd=(4, 5), C=(14, 17), block=(61, 64), d_out=joined)
+SIZES = Sizes(B=[7], T=[11, 17], nh=[5], hd=[6], C=[13, 14], block=[19, 23], d_out=width_of_heads)
+LARGE = Sizes(
+    B=(2, 3), T=(40, 60), nh=(9, 12), hd=(4, 5), C=(14, 17), block=(61, 64), d_out=width_of_heads
+)
 MODULE = shared.SeparateProjections("MultiHeadAttention", SIZES, several=True)
 
 
 def layer(implementation, s, weights, qkv_bias=True):
     """Return the module of these sizes with these weights."""
     make = implementation.MultiHeadAttention
-    return make(s.C, s.d_out, s.block, s.nh, qkv_bias=qkv_bias).loaded(weights)
+    return make(s.C, s.d_out, s.block, s.nh, qkv_bias=qkv_bias).with_parameters(weights)
 
 
 @check(
@@ -40,8 +42,8 @@ def test_shape(attempt, draw, sizes):
     weights = MODULE.weights(draw, sizes, bias=False)
     for B, T, nh in ((sizes.B, sizes.block, sizes.nh), (1, 1, 1)):
         x = draw(B, T, sizes.C)
-        answer = attempt.MultiHeadAttention(sizes.C, sizes.d_out, T, nh).loaded(weights)(x)
-        build = attempt.asking(random=True).MultiHeadAttention
+        answer = attempt.MultiHeadAttention(sizes.C, sizes.d_out, T, nh).with_parameters(weights)(x)
+        build = attempt.with_options(random=True).MultiHeadAttention
         shape, case = (B, T, sizes.d_out), f"B = {B}, T = {T}, num_heads = {nh}"
         shared.expect_shape(answer, shape, case, FAMILIAR, build, draw)
 
@@ -124,7 +126,7 @@ def test_heads_apart(attempt, draw, sizes, weights):
         edited[name] = weights[name].clone()
         edited[name][rows] = draw.weights(s.hd, s.C)
     after = layer(attempt, s, edited)(x).output
-    moves = moved(baseline.transpose(1, 2), after.transpose(1, 2)).amax(0)  # (d_out,)
+    moves = relative_change(baseline.transpose(1, 2), after.transpose(1, 2)).amax(0)  # (d_out,)
     channels = range(rows.start, rows.stop)
     leaks = [c for c in range(s.d_out) if c not in channels and moves[c] > 1e-5]
     unmoved = [c for c in channels if moves[c] < 1e-9]

@@ -12,7 +12,7 @@ from ._module_edits import PROJ, REFUSED, insert_after
 from ._mutants import mutants
 
 
-def combined(id_, *choices):
+def combined_edits(id_, *choices):
     """Return a mutant for each combination of edits, one of each list. {} changes nothing."""
     listed = []
     for edits in product(*choices):
@@ -23,7 +23,7 @@ def combined(id_, *choices):
     return listed
 
 
-def replaced(old, *texts):
+def replacements(old, *texts):
     """Return an edit for each of these texts in place of the same one."""
     return [{old: new} for new in texts]
 
@@ -47,14 +47,14 @@ HEADS_BEFORE_BATCH = "{0}.reshape(self.n_head, B, T, self.head_dim).transpose(0,
 SOME = ("v", "q", "k", "qk", "qv", "kv")
 
 
-def split(text, tensors="qkv"):
+def split_edit(text, tensors="qkv"):
     """Return the edit that splits these tensors in another way."""
     return {SPLIT.format(tensor): text.format(tensor) for tensor in tensors}
 
 
 def splits(id_, *texts, tensors=("qkv",)):
     """Return mutants that split in each of these ways, each of these groups of tensors."""
-    return mutants(id_, *(split(text, group) for text in texts for group in tensors))
+    return mutants(id_, *(split_edit(text, group) for text in texts for group in tensors))
 
 
 # Ways to join (B, nh, T, hd) to (B, T, C).
@@ -166,7 +166,7 @@ def late_scale(factor):
 SOFTMAX = "scores.softmax(dim=-1)"  # the text of the reference
 SCALED_LATER = {SCALE: "", SOFTMAX: f"(scores{SCALE}).softmax(dim=-1)"}  # once they are hidden
 LATE_SCALES = (late_scale(SCALE), {SOFTMAX: f"({SOFTMAX}{SCALE})"})
-OVER_HEADS, OVER_BATCH, OVER_QUERIES = replaced(
+OVER_HEADS, OVER_BATCH, OVER_QUERIES = replacements(
     SOFTMAX, "scores.softmax(dim=1)", "scores.softmax(dim=0)", "scores.softmax(dim=-2)"
 )
 OVER_BATCH_AND_HEADS = {SOFTMAX: "scores.flatten(0, 1).softmax(dim=0).view_as(scores)"}
@@ -176,7 +176,7 @@ OVER_ONE_HEAD = (
 AS_NUMBERS = {SOFTMAX: f"{SOFTMAX}.nan_to_num(0.0)"}
 EXPONENTIALS = "(scores - scores.amax(-1, keepdim=True)).exp()"
 ZERO_FILLED = "scores.masked_fill(scores.isneginf(), 0.0)"
-NO_SOFTMAX, DIVIDED_BY_SUM, SIGMOID = replaced(
+NO_SOFTMAX, DIVIDED_BY_SUM, SIGMOID = replacements(
     SOFTMAX, "scores", "(scores / scores.sum(-1, keepdim=True))", "scores.sigmoid()"
 )
 
@@ -187,22 +187,22 @@ NO_MASK, INVERTED = {HIDDEN: "scores"}, {"masked_fill(~": "masked_fill("}
 INF = 'float("-inf")'  # not FILL, which another edit may replace
 
 
-def filled(*numbers):
+def fill_edits(*numbers):
     """Return edits that fill in these numbers."""
-    return replaced(FILL, *map(str, numbers))
+    return replacements(FILL, *map(str, numbers))
 
 
-def hidden(*texts):
+def masking_edits(*texts):
     """Return edits that hide scores in these ways."""
-    return replaced(HIDDEN, *texts)
+    return replacements(HIDDEN, *texts)
 
 
 def hidden_as(*texts):
     """Return edits that put these numbers in place of the hidden scores."""
-    return hidden(*(f"torch.where({MASK}, scores, {text})" for text in texts))
+    return masking_edits(*(f"torch.where({MASK}, scores, {text})" for text in texts))
 
 
-def added(*numbers):
+def added_mask_edits(*numbers):
     """Return edits that add these numbers to the hidden scores."""
     return hidden_as(*(f"scores + {number}" for number in numbers))
 
@@ -212,13 +212,13 @@ def after_softmax(change):
     return NO_MASK | {SOFTMAX: f"{SOFTMAX}{change}"}
 
 
-LOW_FILL, ZERO_FILL = filled(-1e9, 0.0)
+LOW_FILL, ZERO_FILL = fill_edits(-1e9, 0.0)
 AFTER_SOFTMAX = after_softmax(f".masked_fill(~{MASK}, 0.0)")
 WEIGHTS_HIDDEN = f"{SOFTMAX}.masked_fill(~{MASK}, {INF})"
-ADD_SEEN, ADD_HIDDEN = hidden(f"scores + {MASK}", f"scores + ~{MASK}")
+ADD_SEEN, ADD_HIDDEN = masking_edits(f"scores + {MASK}", f"scores + ~{MASK}")
 LOW_FILLS = (
     *hidden_as("scores.min() - 1"),
-    *filled("float(scores.detach().min()) - 1.0"),
+    *fill_edits("float(scores.detach().min()) - 1.0"),
     *hidden_as(
         "scores.amin(-1, keepdim=True) - 1",
         "scores.min()",
@@ -236,7 +236,7 @@ WEAK_ADDED = (-10.0, *WEAK[2:])
 TRIL = ".tril()"  # the text of the reference
 MADE = f"torch.ones(block_size, block_size, dtype=torch.bool){TRIL}"
 BUFFER = 'self.register_buffer("visible", visible, persistent=False)'
-REVERSED_MASK, WITHOUT_SELF, PEEKS_ONE, PEEKS_TWO, PEEKS_THREE = replaced(
+REVERSED_MASK, WITHOUT_SELF, PEEKS_ONE, PEEKS_TWO, PEEKS_THREE = replacements(
     TRIL, ".triu()", ".tril(-1)", ".tril(1)", ".tril(2)", ".tril(3)"
 )
 WITHOUT_SELF_BUT_FIRST = {TRIL: ".tril(-1)\n        visible[0, 0] = True"}
@@ -252,12 +252,12 @@ MADE_FOR_BATCH, MADE_FOR_HEADS = made_in_forward(
     MADE_IN_FORWARD.replace("T, T", "B, B"),
     MADE_IN_FORWARD.replace("T, T", "self.n_head, self.n_head"),
 )
-WHOLE_MASK, CUT_TO_BATCH = replaced(MASK, "self.visible", "self.visible[:B, :B]")
+WHOLE_MASK, CUT_TO_BATCH = replacements(MASK, "self.visible", "self.visible[:B, :B]")
 KEPT_FROM_FIRST = f'vars(self).setdefault("first_mask", {MADE_IN_FORWARD})'
 
 # Heads and tokens are not transposed: with the mask cut to the scores, left out, whole, or cut to
 # the tokens.
-NOT_TRANSPOSED = split(VIEWED)
+NOT_TRANSPOSED = split_edit(VIEWED)
 NOT_TRANSPOSED_AT_ALL = NOT_TRANSPOSED | {JOINED: f"y{TO_CHANNELS}"}
 CUT_TO_SCORES = {MASK: "self.visible[: self.n_head, : self.n_head]"}
 OVER_HEADS_OF_TOKENS = (
@@ -269,7 +269,7 @@ OVER_HEADS_OF_TOKENS = (
     NOT_TRANSPOSED_AT_ALL,
 )
 OTHER_VALUES = ("k", SPLIT.format("x"), "q")
-SHARED_WEIGHTS = replaced(" @ v", ".mean(1, keepdim=True) @ v", ".sum(1, keepdim=True) @ v")
+SHARED_WEIGHTS = replacements(" @ v", ".mean(1, keepdim=True) @ v", ".sum(1, keepdim=True) @ v")
 
 # The text of the reference that compares the lengths.
 TOO_LONG = "self.block_size < T"

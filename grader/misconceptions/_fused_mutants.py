@@ -3,7 +3,16 @@
 from manyheads.checks import Mutant
 
 from . import _attention_edits as edit
-from ._attention_edits import MASK, SCALE, SOFTMAX, ZERO_FILLED, combined, replaced, split, splits
+from ._attention_edits import (
+    MASK,
+    SCALE,
+    SOFTMAX,
+    ZERO_FILLED,
+    combined_edits,
+    replacements,
+    split_edit,
+    splits,
+)
 from ._module_edits import SIZES, insert_after, insert_before, on_a_device
 from ._mutants import FILLS_TRIED, SCALES_TRIED, SUPER_INIT_LATE, mutants
 
@@ -20,9 +29,9 @@ def heads(joined, tensors="qkv"):
     projected = f"self.proj({joined})"
     return (
         *mutants("merge_wrong_axes", *edit.WRONG_AXES, replacing=edit.JOINED),
-        *combined(
+        *combined_edits(
             "heads_interleaved",
-            [split(edit.INTERLEAVED, tensors)],
+            [split_edit(edit.INTERLEAVED, tensors)],
             ({}, {edit.JOINED: edit.HEADS_LAST}),
         ),
         *mutants("heads_one_width", *edit.AVERAGED, replacing=edit.JOINED),
@@ -39,7 +48,7 @@ OVER_AXES = (
         "softmax_wrong_axis",
         edit.OVER_HEADS,
         edit.OVER_BATCH,
-        *replaced(
+        *replacements(
             SOFTMAX,
             "scores.flatten(-2).softmax(dim=-1).view_as(scores)",
             "scores.flatten().softmax(dim=0).view_as(scores)",
@@ -60,7 +69,7 @@ OVER_AXES = (
         replacing=SOFTMAX,
     ),
 )
-WRONG_AXES_FINITE = combined(
+WRONG_AXES_FINITE = combined_edits(
     "softmax_wrong_axis",
     (edit.OVER_HEADS, edit.OVER_BATCH, edit.OVER_BATCH_AND_HEADS),
     [edit.LOW_FILL],
@@ -77,7 +86,7 @@ NO_SOFTMAX = (
         "scores.sigmoid()",
         replacing=SOFTMAX,
     ),
-    *combined(
+    *combined_edits(
         "softmax_missing",
         (edit.NO_SOFTMAX, edit.DIVIDED_BY_SUM, edit.SIGMOID),
         (edit.ZERO_FILL, edit.LOW_FILL, edit.NO_MASK),
@@ -91,16 +100,20 @@ NO_SOFTMAX = (
     ),
 )
 FILLED = (
-    *mutants("mask_zero_fill", *edit.filled(1e-3, -1e-3, 0.01, -0.01, 0.1, -0.1)),
-    *mutants("mask_weak_fill", *edit.filled(*edit.WEAK), *edit.added(*edit.WEAK_ADDED, -50.0)),
-    *combined("mask_weak_fill", ({}, edit.SCALED_LATER), edit.LOW_FILLS),
+    *mutants("mask_zero_fill", *edit.fill_edits(1e-3, -1e-3, 0.01, -0.01, 0.1, -0.1)),
+    *mutants(
+        "mask_weak_fill",
+        *edit.fill_edits(*edit.WEAK),
+        *edit.added_mask_edits(*edit.WEAK_ADDED, -50.0),
+    ),
+    *combined_edits("mask_weak_fill", ({}, edit.SCALED_LATER), edit.LOW_FILLS),
 )
 ADDED = (
     *mutants("mask_added", edit.ADD_SEEN, edit.ADD_HIDDEN, edit.REVERSED_MASK | edit.ADD_SEEN),
-    *combined("mask_added", (edit.ADD_SEEN, edit.ADD_HIDDEN), [edit.SCALED_LATER]),
-    *combined(
+    *combined_edits("mask_added", (edit.ADD_SEEN, edit.ADD_HIDDEN), [edit.SCALED_LATER]),
+    *combined_edits(
         "mask_weak_fill",
-        (*edit.filled(*edit.WEAK[:3]), *edit.added(*edit.WEAK_ADDED[:2])),
+        (*edit.fill_edits(*edit.WEAK[:3]), *edit.added_mask_edits(*edit.WEAK_ADDED[:2])),
         [edit.SCALED_LATER],
     ),
 )
@@ -140,8 +153,8 @@ def wrong_sizes(weights):
     """
     einsum = edit.einsum(weights)
     return (
-        *combined("size_wrong_axis", ({}, einsum), (edit.CUT_TO_BATCH, edit.MADE_FOR_HEADS)),
-        *combined(
+        *combined_edits("size_wrong_axis", ({}, einsum), (edit.CUT_TO_BATCH, edit.MADE_FOR_HEADS)),
+        *combined_edits(
             "size_wrong_axis",
             (edit.MADE_FOR_BATCH, edit.MADE_FOR_HEADS),
             [einsum | edit.FLATTENED],
@@ -193,10 +206,10 @@ HEADS_ASTRAY = (
         f"{edit.VIEWED}.permute(2, 0, 1, 3){edit.TO_HEADS}",
     ),
     *splits("reshape_out_of_order", "{0}.reshape(T, B, self.n_head, -1).permute(1, 2, 0, 3)"),
-    *combined(
+    *combined_edits(
         "heads_mix_batch",
-        (split(edit.HEADS_BEFORE_BATCH), {}),
-        replaced(edit.JOINED, *edit.MIXED_WITH_BATCH[:2]),
+        (split_edit(edit.HEADS_BEFORE_BATCH), {}),
+        replacements(edit.JOINED, *edit.MIXED_WITH_BATCH[:2]),
     ),
     Mutant("heads_mix_batch", edit.MIXED_WITH_BATCH[2], replacing=edit.JOINED),
 )
@@ -272,7 +285,7 @@ LIKELY = (
 )
 AXES_MASKED_OR_NOT = (
     *OVER_AXES,
-    *combined("softmax_wrong_axis", (edit.OVER_HEADS, edit.OVER_BATCH), [edit.NO_MASK]),
+    *combined_edits("softmax_wrong_axis", (edit.OVER_HEADS, edit.OVER_BATCH), [edit.NO_MASK]),
     *WRONG_AXES_FINITE,
 )
 MASK_AS_ATTRIBUTE = {edit.BUFFER: "self.visible = visible"}
@@ -291,7 +304,7 @@ MASK_IS_PARAMETER = mutants(
         for learned in (False, True)
     ),
 )
-NAN = edit.hidden(
+NAN = edit.masking_edits(
     f"scores + (~{MASK}).to(scores.dtype) * {edit.INF}",
     f"scores * torch.where({MASK}, 1.0, {edit.INF}).to(scores.dtype)",
     f"scores * torch.where({MASK}, 0.0, {edit.INF}).to(scores.dtype)",
@@ -303,7 +316,7 @@ CONTEXT_OPEN, CONTEXT_CUT = (
 )
 
 
-def hidden(weights):
+def mask_mutants(weights):
     """Return mutants of the mask.
 
     Args:
@@ -311,8 +324,8 @@ def hidden(weights):
     """
     return (
         *FILLED,
-        *mutants("mask_plus_inf", *edit.filled("math.inf")),
-        *mutants("mask_high_fill", *edit.filled(1e9), *edit.added(1e9)),
+        *mutants("mask_plus_inf", *edit.fill_edits("math.inf")),
+        *mutants("mask_high_fill", *edit.fill_edits(1e9), *edit.added_mask_edits(1e9)),
         *mutants(
             "mask_nan",
             *NAN,
@@ -338,11 +351,17 @@ FAMILIES = (
         lambda c: Mutant("scale_constant", f" * {c}", replacing=SCALE),
         SCALES_TRIED,
     ),
-    ("mask_weak_fill", lambda c: Mutant("mask_weak_fill", edit.filled(-c)[0]), FILLS_TRIED),
-    ("mask_weak_fill", lambda c: Mutant("mask_weak_fill", edit.added(-c)[0]), FILLS_TRIED),
+    ("mask_weak_fill", lambda c: Mutant("mask_weak_fill", edit.fill_edits(-c)[0]), FILLS_TRIED),
     (
         "mask_weak_fill",
-        lambda c: Mutant("mask_weak_fill", edit.filled(f"float(scores.detach().min()) - {c}")[0]),
+        lambda c: Mutant("mask_weak_fill", edit.added_mask_edits(-c)[0]),
+        FILLS_TRIED,
+    ),
+    (
+        "mask_weak_fill",
+        lambda c: Mutant(
+            "mask_weak_fill", edit.fill_edits(f"float(scores.detach().min()) - {c}")[0]
+        ),
         FILLS_TRIED,
     ),
 )

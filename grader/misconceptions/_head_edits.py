@@ -35,14 +35,14 @@ def merges(*methods):
     return [{TRANSPOSED: f"v).{method}"} for method in methods]
 
 
-def permuted(*orders):
+def permutation_text(*orders):
     return merges(*(f"permute({', '.join(order)})" for order in orders))
 
 
 REVERSED = merges(
     "flip(1).transpose(1, 2)", "roll(1, 1).transpose(1, 2)", "roll(-1, 1).transpose(1, 2)"
 )
-[LAST_AXES] = permuted("0231")
+[LAST_AXES] = permutation_text("0231")
 [BATCH_VIEWED] = merges("reshape(self.num_heads, B, -1, self.head_dim).permute(1, 2, 0, 3)")
 AVERAGED = ("mean(1)", "sum(1)")
 REPEATED = (".repeat(1, 1, self.num_heads)", ".repeat_interleave(self.num_heads, -1)")

@@ -100,7 +100,7 @@ def answers(out=OUT):
     return mutants("interface", *(text for text in texts), replacing=f"return {out}")
 
 
-def rounded(out=OUT):
+def rounding_mutants(out=OUT):
     """Return mutants whose forward rounds its answer to decimals."""
     return mutants(
         "output_rounded", *(f"({out}).round(decimals={n})" for n in (4, 3, 2)), replacing=out
@@ -191,7 +191,7 @@ def made_anew(*layers):
     return changes | insert_after(REFUSED, "\n        ".join(statements))
 
 
-def renamed(**names):
+def rename_layers(**names):
     """Return the edit that gives layers these names: old="new"."""
     changes = {}
     for old, new in names.items():
@@ -235,7 +235,7 @@ PARAMS = (
     ),
     *mutants(
         "params_extra",
-        renamed(qkv="c_attn", proj="c_proj"),
+        rename_layers(qkv="c_attn", proj="c_proj"),
         {
             QKV: THREE,
             "self.qkv(x).split(C, dim=-1)": "self.W_query(x), self.W_key(x), self.W_value(x)",

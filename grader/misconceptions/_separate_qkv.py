@@ -27,7 +27,16 @@ from ._mutants import (
     mutants,
     written_in,
 )
-from ._steps import HIDE, added, at_first, each_softmax, each_with, fills, scales, softmaxes
+from ._steps import (
+    HIDE,
+    added_mask_edits,
+    at_first,
+    each_softmax,
+    each_with,
+    fills,
+    scales,
+    softmaxes,
+)
 
 # Texts of both references.
 OPTIONS = "dropout: float = 0.0, qkv_bias: bool = False"
@@ -48,7 +57,7 @@ def new_mask(size):
     return f"torch.ones({size}, {size}, dtype=torch.bool, device=x.device).triu(1)"
 
 
-def renamed(*new_names, layers=LAYERS):
+def renaming_mutants(*new_names, layers=LAYERS):
     """Return mutants whose layers have these names."""
     return mutants("params_extra", *(renamed_layers(layers, names) for names in new_names))
 
@@ -73,13 +82,13 @@ def attention_mutants(several=False):
 
     axes = step.AXES if several else step.AXES[1:4]
     without_self = {"{HIDDEN}": "~{VISIBLE}.tril(-1)"}
-    low = added(-1e9)[0]
+    low = added_mask_edits(-1e9)[0]
     late = {HIDE: "", "weights @": "weights.masked_fill({HIDDEN}, 0.0) @"}
     late_infinity = "{SOFTMAX}.masked_fill({HIDDEN}, -torch.inf)"
     precedence = step.PRECEDENCE if several else step.PRECEDENCE_OF_HD
     numbers = (8, 4, 2, 64, 3, 768, "2 ** 0.5", "768 ** 0.5")
     weak = (-10.0, -1.0, -5.0, -11.0, -12.0, -13.0, -14.0, -20.0, -40.0, -50.0)
-    added_weak = added(-10.0, -5.0)  # −1 added is a mask of ones: mask_added
+    added_weak = added_mask_edits(-10.0, -5.0)  # −1 added is a mask of ones: mask_added
     rounded_late = (
         step.LATE_SCALE
         | insert_before("weights = ", f"scores = scores {{SCALE}}\n        {rounding}")
@@ -143,7 +152,7 @@ def attention_mutants(several=False):
         ),
         *mutants("mask_zero_fill", *fills(0.0)),
         *mutants("mask_plus_inf", *fills("torch.inf")),
-        *mutants("mask_high_fill", *fills(1e9), *added(1e9)),
+        *mutants("mask_high_fill", *fills(1e9), *added_mask_edits(1e9)),
         Mutant("mask_after_softmax", late),
         *mutants("mask_nan", *step.NAN_PRODUCTS),
         *mutants(
@@ -204,7 +213,7 @@ def argument_names(parameters):
     return ", ".join(parameter.split(":")[0] for parameter in parameters.split(", "))
 
 
-def viewed(**sizes):
+def wrong_view_mutants(**sizes):
     """Return a mutant for each of these sizes: q, k and v, (B, T, C), are viewed with it."""
     listed = []
     for size in written_in(**sizes):
@@ -305,8 +314,8 @@ class Runs:
         Mutant("gradient_cut", "weights.detach() @", replacing="weights @"),
         *at_first("gradient_cut", "x = x.detach()"),
         *mutants("gradient_cut", *step.PARTS_DETACHED, *edits_of_layers("", DETACHED)[1:4]),
-        *viewed(B=(2, 1, 8, 4, 3, 16, 32)),
-        *viewed(T=(6, 4, 8, 5, 16, 1024)),
+        *wrong_view_mutants(B=(2, 1, 8, 4, 3, 16, 32)),
+        *wrong_view_mutants(T=(6, 4, 8, 5, 16, 1024)),
     )
 
     # changes of x, and hard-coded decimals and dtypes
@@ -315,7 +324,7 @@ class Runs:
             "detach().zero_()", sizes="{SIZES}", out="{OUT}", copies=("given = x",)
         ),
         *at_first("input_mutated", "x.mul_(0.5)"),
-        *edits.rounded("{OUT}"),
+        *edits.rounding_mutants("{OUT}"),
         Mutant("hard_coded_dtype", "({OUT}).float()", replacing="{OUT}"),
         *at_first("hard_coded_dtype", "x = x.float()"),
         Mutant("hard_coded_dtype", "({OUT}).half()", replacing="{OUT}"),

@@ -114,7 +114,7 @@ def fills(*numbers):
     return [{"{FILL}": f"{number}"} for number in numbers]
 
 
-def added(*numbers):
+def added_mask_edits(*numbers):
     """Return edits that add one of these numbers where scores are hidden."""
     return [{HIDE: f" + ({{HIDDEN}}).to(x.dtype) * {number}"} for number in numbers]
 
@@ -132,7 +132,7 @@ def each_softmax(softmax_texts, *more_changes):
 FAMILIES = (
     ("scale_constant", {"{SCALE}": "* {number}"}, SCALES_TRIED),
     ("mask_weak_fill", *fills("-{number}"), FILLS_TRIED),
-    ("mask_weak_fill", *added("-{number}"), FILLS_TRIED),
+    ("mask_weak_fill", *added_mask_edits("-{number}"), FILLS_TRIED),
     ("mask_weak_fill", LATE_SCALE | {"{FILL}": "-{number}"}, FILLS_TRIED),
     ("mask_weak_fill", {"{FILL}": "scores.min().item() - {number}"}, FILLS_TRIED),
 )

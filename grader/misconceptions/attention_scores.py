@@ -105,7 +105,7 @@ def roles(id_, *orders):
     return mutants(id_, *texts, replacing=FIRST["attend"])
 
 
-def prepared(function, template):
+def argument_edit(function, template):
     """Return the edit by which a function changes its arguments, {0}, at its beginning."""
     names = ARGUMENTS[function]
     changed = ", ".join(template.format(name) for name in names)
@@ -115,16 +115,16 @@ def prepared(function, template):
 def prepared_in_all(template):
     changes = {}
     for function in FIRST:
-        changes |= prepared(function, template)
+        changes |= argument_edit(function, template)
     return changes
 
 
 def each_prepared(template):
     """Return for each function the edit by which it alone changes its arguments."""
-    return [prepared(function, template) | RIGHT_IN_ATTEND[function] for function in FIRST]
+    return [argument_edit(function, template) | RIGHT_IN_ATTEND[function] for function in FIRST]
 
 
-def returned(function, template):
+def return_edit(function, template):
     """Return the edit by which a function returns something else than its answer, {0}."""
     return {f"return {RESULT[function]}": f"return {template.format(RESULT[function])}"}
 
@@ -132,7 +132,7 @@ def returned(function, template):
 def returned_by_all(template):
     changes = {}
     for function in FIRST:
-        changes |= returned(function, template)
+        changes |= return_edit(function, template)
     return changes
 
 
@@ -155,14 +155,14 @@ def rows_alone_in_all(number, row="..., i, :"):
     return changes
 
 
-def rounded(function):
+def rounding_mutants(function):
     return mutants(
         "output_rounded",
-        *(returned(function, f"({{0}}).round(decimals={number})") for number in (4, 3, 2)),
+        *(return_edit(function, f"({{0}}).round(decimals={number})") for number in (4, 3, 2)),
     )
 
 
-def multiplied(text):
+def product_edit(text):
     """Return the edit by which all scores are this product of queries {0} and keys {1}."""
     return {PRODUCT: text.format("q", "k"), SELF_PRODUCT: text.format("x", "x")}
 
@@ -289,10 +289,10 @@ MUTANTS = (
         f"({SCORES}) // 1",
         replacing=SCORES,
     ),
-    *rounded("simplified_attention"),
-    *rounded("attention_scores"),
-    *rounded("attention_weights"),
-    *rounded("attend"),
+    *rounding_mutants("simplified_attention"),
+    *rounding_mutants("attention_scores"),
+    *rounding_mutants("attention_weights"),
+    *rounding_mutants("attend"),
     *scales_in_both("scale_sqrt_tokens", " / math.sqrt(q.shape[1])"),
     *scales_in_both(
         "scale_sqrt_c",
@@ -305,20 +305,20 @@ MUTANTS = (
     *scales_in_attend("scale_constant", *(f" / {number} ** 0.5" for number in (8, 64, 2, 4))),
     *roles("qkv_order", "kqv", "qvk", "vkq", "kvq", "vqk"),
     Mutant("qkv_order", "k @ q.transpose", replacing="q @ k.transpose"),
-    Mutant("axes_turned", multiplied("{0} @ {1}.permute(*reversed(range({1}.dim())))")),
+    Mutant("axes_turned", product_edit("{0} @ {1}.permute(*reversed(range({1}.dim())))")),
     *mutants(
         "hard_coded_shape",
-        multiplied("{0} @ {1}.t()"),
-        multiplied("{0} @ {1}.transpose(0, 1)"),
-        multiplied("{0} @ {1}.transpose(1, 2)"),
-        multiplied("{0} @ {1}.transpose(2, 3)"),
-        multiplied("{0} @ {1}.permute(0, 2, 1)"),
-        multiplied("{0} @ {1}.permute(0, 1, 3, 2)"),
-        multiplied("torch.bmm({0}, {1}.mT)"),
-        multiplied("torch.mm({0}, {1}.mT)"),
-        multiplied('torch.einsum("qc,kc->qk", {0}, {1})'),
-        multiplied('torch.einsum("bqc,bkc->bqk", {0}, {1})'),
-        multiplied('torch.einsum("bhqc,bhkc->bhqk", {0}, {1})'),
+        product_edit("{0} @ {1}.t()"),
+        product_edit("{0} @ {1}.transpose(0, 1)"),
+        product_edit("{0} @ {1}.transpose(1, 2)"),
+        product_edit("{0} @ {1}.transpose(2, 3)"),
+        product_edit("{0} @ {1}.permute(0, 2, 1)"),
+        product_edit("{0} @ {1}.permute(0, 1, 3, 2)"),
+        product_edit("torch.bmm({0}, {1}.mT)"),
+        product_edit("torch.mm({0}, {1}.mT)"),
+        product_edit('torch.einsum("qc,kc->qk", {0}, {1})'),
+        product_edit('torch.einsum("bqc,bkc->bqk", {0}, {1})'),
+        product_edit('torch.einsum("bhqc,bhkc->bhqk", {0}, {1})'),
         q_unpacked(2) | x_unpacked(2),
         q_unpacked(3) | x_unpacked(3),
         q_unpacked(4) | x_unpacked(4),
@@ -337,7 +337,7 @@ MUTANTS = (
     *mutants("hard_coded_shape", *map(rows_alone_in_all, (6, 4, 3, 2, 8))),
     *mutants("hard_coded_shape", rows_alone_in_all(2, "i"), rows_alone_in_all(1, "i")),
     Mutant("hard_coded_shape", returned_by_all("({0}).view(2, 64, -1, 64)")),
-    Mutant("hard_coded_shape", returned("simplified_attention", "({0}).view(2, 64, -1, 64)")),
+    Mutant("hard_coded_shape", return_edit("simplified_attention", "({0}).view(2, 64, -1, 64)")),
     Mutant("hard_coded_shape", rows_alone("simplified_attention", 6, "..., i, :")),
     Mutant("gradient_cut", "weights.detach() @ x", replacing="weights @ x"),
     Mutant("gradient_cut", "x @ x.detach().transpose(-2, -1)", replacing=SELF_PRODUCT),
@@ -382,14 +382,14 @@ MUTANTS = (
     *mutants("hard_coded_dtype", *each_prepared("{0}.float()")),
     *mutants("hard_coded_device", *each_prepared(ON_CPU)),
     *mutants("hard_coded_device", *each_prepared("{0}.cpu()")),
-    Mutant("interface", returned("attend", "({0},) * 2")),
-    Mutant("interface", returned("attend", "[{0}]")),
-    Mutant("interface", returned("attend", "None")),
-    Mutant("interface", returned("attend", "({0}).detach().cpu().numpy()")),
+    Mutant("interface", return_edit("attend", "({0},) * 2")),
+    Mutant("interface", return_edit("attend", "[{0}]")),
+    Mutant("interface", return_edit("attend", "None")),
+    Mutant("interface", return_edit("attend", "({0}).detach().cpu().numpy()")),
     *mutants(
         "interface",
         *(
-            returned(function, "({0},) * 2") | RIGHT_IN_ATTEND[function]
+            return_edit(function, "({0},) * 2") | RIGHT_IN_ATTEND[function]
             for function in list(FIRST)[:3]
         ),
     ),

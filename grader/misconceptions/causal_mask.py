@@ -59,11 +59,11 @@ def hides(id_, *texts):
     return mutants(id_, *listed)
 
 
-def filled(number):
+def fill_text(number):
     return f"scores.masked_fill(~mask, {number})"
 
 
-def added(number):
+def added_mask_text(number):
     return f"scores + (~mask).to(scores.dtype) * {number}"
 
 
@@ -144,8 +144,8 @@ SELF_EXCLUDED_IN_WEIGHTS = {MASK_MADE: f"{MASK_MADE}.tril(-1)"}
 # Changes that keep a row finite if it sees no key.
 ROWS_FINITE = (
     with_weights("{0}.nan_to_num(0.0)"),
-    {HIDDEN: filled(-1e9)},
-    {HIDDEN: added(-1e9)},
+    {HIDDEN: fill_text(-1e9)},
+    {HIDDEN: added_mask_text(-1e9)},
 )
 
 MUTANTS = (
@@ -161,18 +161,23 @@ MUTANTS = (
     *mutants("mask_excludes_self", *(SELF_EXCLUDED_IN_WEIGHTS | finite for finite in ROWS_FINITE)),
     *masks("mask_peeks_one", "torch.ones_like({0}).tril(1)"),
     *masks("mask_peeks_ahead", "torch.ones_like({0}).tril(2)", "torch.ones_like({0}).tril(3)"),
-    *hides("mask_zero_fill", filled(0.0)),
-    *hides("mask_weak_fill", *map(filled, WEAK)),
-    *hides("mask_weak_fill", *(added(number) for number in WEAK if number != -1.0)),
+    *hides("mask_zero_fill", fill_text(0.0)),
+    *hides("mask_weak_fill", *map(fill_text, WEAK)),
+    *hides("mask_weak_fill", *(added_mask_text(number) for number in WEAK if number != -1.0)),
     *hides(
         "mask_weak_fill",
         "torch.where(mask, scores, scores.min() - 1)",
-        filled("float(scores.detach().min()) - 1"),
+        fill_text("float(scores.detach().min()) - 1"),
         "torch.where(mask, scores, scores.amin(-1, keepdim=True) - 1)",
         "torch.where(mask, scores, scores.min())",
     ),
-    *hides("mask_plus_inf", filled('float("inf")')),
-    *hides("mask_high_fill", filled("torch.finfo(scores.dtype).max"), filled(1e9), added(1e9)),
+    *hides("mask_plus_inf", fill_text('float("inf")')),
+    *hides(
+        "mask_high_fill",
+        fill_text("torch.finfo(scores.dtype).max"),
+        fill_text(1e9),
+        added_mask_text(1e9),
+    ),
     *mutants(
         "mask_after_softmax",
         f"scores, {AXIS}).masked_fill(~mask, 0.0)",
@@ -186,11 +191,11 @@ MUTANTS = (
     ),
     *hides(
         "mask_nan",
-        added('float("-inf")'),
+        added_mask_text('float("-inf")'),
         'scores * torch.where(mask, 1.0, float("-inf")).to(scores.dtype)',
         'scores + mask.to(scores.dtype) * float("-inf")',
     ),
-    Mutant("mask_nan", filled('float("nan")'), replacing=HIDDEN),
+    Mutant("mask_nan", fill_text('float("nan")'), replacing=HIDDEN),
     Mutant(
         "mask_after_softmax",
         f'scores, {AXIS}).masked_fill(~mask, float("-inf"))',
@@ -328,7 +333,7 @@ def weak_fill(text, index):
 
 # parametric mutants: the number can have any value
 FAMILIES = (
-    *(weak_fill(filled("-{0}"), index) for index in range(3)),
-    *(weak_fill(added("-{0}"), index) for index in range(3)),
-    weak_fill(filled("float(scores.detach().min()) - {0}"), 0),
+    *(weak_fill(fill_text("-{0}"), index) for index in range(3)),
+    *(weak_fill(added_mask_text("-{0}"), index) for index in range(3)),
+    weak_fill(fill_text("float(scores.detach().min()) - {0}"), 0),
 )

@@ -14,7 +14,16 @@ from ._mutants import (
     mutants,
     values_transposed,
 )
-from ._steps import HIDE, added, at_first, each_softmax, each_with, fills, scales, softmaxes
+from ._steps import (
+    HIDE,
+    added_mask_edits,
+    at_first,
+    each_softmax,
+    each_with,
+    fills,
+    scales,
+    softmaxes,
+)
 
 # Texts of the reference.
 QK, SOFTMAX = "q @ k.transpose(-2, -1)", "scores.softmax(dim=-1)"
@@ -92,7 +101,7 @@ BATCH_OUTERMOST = (
 )
 FIRST_HEAD = f"({KEEP} | (torch.arange(self.num_heads, device=x.device) > 0)[:, None, None])"
 WEAK = (-10.0, -1.0, -5.0, -8.0, -9.0, -12.0, -13.0, -14.0, -15.0, -16.0, -20.0, -40.0)
-ADDED_WEAK = added(-10.0, -5.0)  # −1 added is a mask of ones: mask_added
+ADDED_WEAK = added_mask_edits(-10.0, -5.0)  # −1 added is a mask of ones: mask_added
 CONSTANTS = (0.125, 0.5, 0.25, 8.0, 64.0, "1 / 64", "1 / 3", "3**-0.5", "768**-0.5", "1 / 768")
 
 
@@ -101,13 +110,13 @@ def visible(*texts):
     return [{KEEP: text} for text in texts]
 
 
-def late(fill):
+def mask_after_softmax_edit(fill):
     """Return an edit that masks after the softmax."""
     line = f"weights = weights.masked_fill(~{KEEP}, {fill})"
     return {HIDE: ""} | insert_before("y = (", f"{{MASKING}}\n            {line}")
 
 
-def split(text, roles="qkv"):
+def split_edit(text, roles="qkv"):
     """Return an edit that splits these of q, k and v in another way, as in `_head_edits`."""
     edit = {}
     for role, (name, (_, argument)) in zip("qkv", LAYERS.items(), strict=False):
@@ -126,7 +135,7 @@ def in_order(letters):
     return edit
 
 
-def buffered(*names):
+def buffer_edit(*names):
     """Return an edit that makes the weights of these layers buffers."""
     lines = (
         f"{PROJ}\n        for layer in [{', '.join(names)}]:\n"
@@ -150,8 +159,8 @@ TEMPLATES = (
         {"self.W_key(context).view(B, T_k": "self.W_key(x).view(B, T_q"},
         {"self.W_value(context).view(B, T_k": "self.W_value(x).view(B, T_q"},
     ),
-    Mutant("wrong_view", split(heads.STRAIGHT)),
-    Mutant("wrong_view_both", split(heads.STRAIGHT) | heads.MERGED_STRAIGHT),
+    Mutant("wrong_view", split_edit(heads.STRAIGHT)),
+    Mutant("wrong_view_both", split_edit(heads.STRAIGHT) | heads.MERGED_STRAIGHT),
     Mutant("merge_no_transpose", heads.MERGED_STRAIGHT),
     *scales("scale_no_sqrt", "/ {hd}"),
     *scales("scale_twice", "{SCALE} {SCALE}"),
@@ -159,7 +168,7 @@ TEMPLATES = (
     Mutant("scores_ignored", {"{SCALE}": "* 0.0"} | step.SCORES_DETACHED),
     *softmaxes("softmax_query_axis", step.OVER_QUERIES),
     Mutant("product_turned", f"({QK}).mT", replacing=QK),
-    Mutant("mask_after_softmax", late(0.0)),
+    Mutant("mask_after_softmax", mask_after_softmax_edit(0.0)),
     Mutant("mask_zero_fill", step.ZERO_FILL),
     # the context itself set to 0
     *at_first(
@@ -178,7 +187,7 @@ TEMPLATES = (
     Mutant("view_not_contiguous", "y.view", replacing="y.reshape"),
     SUPER_INIT_MISSING,
     Mutant("keep_inverted", step.MASK_INVERTED | step.FINITE),
-    Mutant("keep_inverted", added(-1e9)[0] | step.MASK_INVERTED),
+    Mutant("keep_inverted", added_mask_edits(-1e9)[0] | step.MASK_INVERTED),
     # Fused code answers a row that is hidden whole with zeros, and takes keep as attn_mask or as
     # key_padding_mask.
     Mutant("keep_inverted", step.MASK_INVERTED | step.AS_NUMBERS),
@@ -188,7 +197,7 @@ TEMPLATES = (
         *(
             hidden | edit
             for edit in visible(*ON_QUERIES)
-            for hidden in (step.FINITE, step.ZERO_FILL, late(0.0))
+            for hidden in (step.FINITE, step.ZERO_FILL, mask_after_softmax_edit(0.0))
         ),
     ),
     *mutants("keep_on_queries", *each_with(visible(*ON_QUERIES), step.AS_NUMBERS)),
@@ -243,15 +252,15 @@ TEMPLATES = (
     *mutants("mask_plus_inf", *fills("math.inf")),
     *mutants("mask_high_fill", *fills(1e9)),
     *mutants("mask_nan", *step.NAN_PRODUCTS, {HIDE: step.NAN_FACTOR.replace("1.0", "0.0")}),
-    Mutant("mask_after_softmax", late(-1e9)),
+    Mutant("mask_after_softmax", mask_after_softmax_edit(-1e9)),
     *mutants("mask_added", *step.MASKS_ADDED, *each_with(step.MASKS_ADDED, step.LATE_SCALE)),
-    *mutants("wrong_view_values", *(split(heads.STRAIGHT, roles) for roles in heads.PARTS)),
-    *mutants("reshape_out_of_order", *map(split, heads.OUT_OF_ORDER)),
-    *mutants("merge_wrong_axes", *heads.permuted("0132", "0231", "0312", "0321")),
+    *mutants("wrong_view_values", *(split_edit(heads.STRAIGHT, roles) for roles in heads.PARTS)),
+    *mutants("reshape_out_of_order", *map(split_edit, heads.OUT_OF_ORDER)),
+    *mutants("merge_wrong_axes", *heads.permutation_text("0132", "0231", "0312", "0321")),
     *mutants(
         "heads_interleaved",
-        split(heads.INTERLEAVED),
-        split(heads.INTERLEAVED) | heads.LAST_AXES,
+        split_edit(heads.INTERLEAVED),
+        split_edit(heads.INTERLEAVED) | heads.LAST_AXES,
     ),
     *mutants("heads_one_width", *AVERAGED),
     *mutants(
@@ -272,20 +281,22 @@ TEMPLATES = (
     Mutant("proj_twice", f"self.out_proj({OUT})", replacing=OUT),
     *mutants(
         "heads_and_width_swapped",
-        split(heads.SIZES_SWAPPED),
-        split(heads.SIZES_SWAPPED) | {"{SCALE}": "/ math.sqrt({nh})"},
+        split_edit(heads.SIZES_SWAPPED),
+        split_edit(heads.SIZES_SWAPPED) | {"{SCALE}": "/ math.sqrt({nh})"},
     ),
-    Mutant("heads_missing_transpose", split(heads.HEADS) | heads.MERGED_STRAIGHT),
-    Mutant("heads_missing_transpose", split(heads.HEADS) | heads.MERGED_STRAIGHT | step.NO_MASK),
+    Mutant("heads_missing_transpose", split_edit(heads.HEADS) | heads.MERGED_STRAIGHT),
+    Mutant(
+        "heads_missing_transpose", split_edit(heads.HEADS) | heads.MERGED_STRAIGHT | step.NO_MASK
+    ),
     *mutants(
         "heads_mix_batch",
-        *heads.permuted("1203"),
+        *heads.permutation_text("1203"),
         *heads.merges(f"transpose(0, 1){FROM_BATCH}.transpose(1, 2)"),
         heads.BATCH_VIEWED,
-        split(heads.BATCH_AFTER_HEADS),
-        split(heads.BATCH_SWAPPED),
+        split_edit(heads.BATCH_AFTER_HEADS),
+        split_edit(heads.BATCH_SWAPPED),
     ),
-    Mutant("reshape_out_of_order", split(heads.BATCH_AND_TOKENS)),
+    Mutant("reshape_out_of_order", split_edit(heads.BATCH_AND_TOKENS)),
     *mutants("qkv_order", *map(in_order, ("qvk", "kqv", "vqk", "kvq", "vkq"))),
     *mutants("values_wrong_source", "@ k", "@ q", replacing="@ v"),
     *SCORES_WRONG_SOURCE,
@@ -328,9 +339,9 @@ TEMPLATES = (
     Mutant("hard_coded_dtype", f"{OUT}.float()", replacing=OUT),
     *mutants(
         "params_not_registered",
-        buffered("self.W_query", "self.W_key", "self.W_value", "self.out_proj"),
-        buffered("self.W_key"),
-        buffered("self.out_proj"),
+        buffer_edit("self.W_query", "self.W_key", "self.W_value", "self.out_proj"),
+        buffer_edit("self.W_key"),
+        buffer_edit("self.out_proj"),
         layer_edit(LAYERS, "qkvo", *ANEW),
     ),
     *mutants(

@@ -6,7 +6,14 @@ from . import _attention_edits as edit
 from . import _fused_mutants as fused
 from . import _module_edits as edits
 from ._attention_edits import JOINED as OUT
-from ._attention_edits import JOINED_STRAIGHT, SOFTMAX, combined, replaced, scales, split
+from ._attention_edits import (
+    JOINED_STRAIGHT,
+    SOFTMAX,
+    combined_edits,
+    replacements,
+    scales,
+    split_edit,
+)
 from ._mutants import (
     HEADS_NOT_JOINED,
     KEYS_NOT_TRANSPOSED,
@@ -72,20 +79,22 @@ KV_STRAIGHT = {CUT_K: K_WITHOUT_TRANSPOSE, CUT_V: V_WITHOUT_TRANSPOSE}
 PER_SET = "self.kv(x).view(B, T, self.n_kv_head, 2, self.head_dim).unbind(3)"
 
 
-def shared(text, names="kv"):
+def share_heads_edit(text, names="kv"):
     """Return the edit that makes the heads of keys and values, {0}, as many as the queries'."""
     return {SHARED.format(name): text.format(name) for name in names}
 
 
 def share(id_, *texts, names=("kv",)):
     """Return mutants that share the heads of k, v or both in each of these ways."""
-    return mutants(id_, *(shared(text, group) for text in texts for group in names))
+    return mutants(id_, *(share_heads_edit(text, group) for text in texts for group in names))
 
 
 TILED = "{0}.repeat(1, group, 1, 1)"
 FIRST_ONLY = "{0}[:, :1].expand(-1, self.n_head, -1, -1)"
 NOT_TRANSPOSED = (
-    split(edit.VIEWED, QUERIES) | shared(f"{SHARED}.transpose(1, 2)") | {OUT: "y.reshape(B, T, C)"}
+    split_edit(edit.VIEWED, QUERIES)
+    | share_heads_edit(f"{SHARED}.transpose(1, 2)")
+    | {OUT: "y.reshape(B, T, C)"}
 )
 # The queries' heads in another order.
 REORDERED = (
@@ -94,7 +103,7 @@ REORDERED = (
 )
 # Softmax over the sets, over a group, and over the queries of a group.
 BY_SETS = "scores.unflatten(1, (self.n_kv_head, -1))"
-OVER_SETS, OVER_GROUP, OVER_QUERIES_OF_GROUP = replaced(
+OVER_SETS, OVER_GROUP, OVER_QUERIES_OF_GROUP = replacements(
     SOFTMAX,
     f"{BY_SETS}.softmax(dim=1).flatten(1, 2)",
     f"{BY_SETS}.softmax(dim=2).flatten(1, 2)",
@@ -118,14 +127,14 @@ MUTANTS = (
     *share("kv_heads_tiled", TILED),
     *scales("sqrt_c", "missing"),
     Mutant("mask_missing", edit.NO_MASK),
-    *combined("scores_ignored", [{edit.SCALE: " * 0.0"}], ({}, STEPS["scores"])),
+    *combined_edits("scores_ignored", [{edit.SCALE: " * 0.0"}], ({}, STEPS["scores"])),
     Mutant("kv_packed_wrong", PER_SET, replacing=HALVED),
     Mutant("qkv_order", f"{HALVED}[::-1]", replacing=HALVED),
     *share("kv_heads_first_only", FIRST_ONLY),
     *share("kv_heads_not_repeated", "{0}"),
     Mutant("layer_widths", "self.kv = nn.Linear(n_embd, 2 * n_embd, bias=False)", replacing=KV),
-    Mutant("wrong_view", split(edit.STRAIGHT, QUERIES) | KV_STRAIGHT),
-    Mutant("wrong_view_both", split(edit.STRAIGHT, QUERIES) | KV_STRAIGHT | JOINED_STRAIGHT),
+    Mutant("wrong_view", split_edit(edit.STRAIGHT, QUERIES) | KV_STRAIGHT),
+    Mutant("wrong_view_both", split_edit(edit.STRAIGHT, QUERIES) | KV_STRAIGHT | JOINED_STRAIGHT),
     Mutant("merge_no_transpose", JOINED_STRAIGHT),
     *scales("hd"),
     Mutant("scale_twice", 2 * edit.SCALE, replacing=edit.SCALE),
@@ -197,12 +206,12 @@ MUTANTS = (
     *scales("tokens", "block", "sqrt_kv_width", "sqrt_c_over_sets", "sqrt_3c", "c", "three_times"),
     *scales("sqrt_batch", "sqrt_batch_and_heads"),
     *fused.ROUNDED,
-    *edits.rounded(PROJECTED),
+    *edits.rounding_mutants(PROJECTED),
     *mutants("scale_after_softmax", *edit.LATE_SCALES),
     *edit.factors("scale_constant", *edit.CONSTANTS),
     *fused.AXES_MASKED_OR_NOT,
-    *combined("softmax_wrong_axis", (OVER_SETS, OVER_GROUP), MASKS),
-    *combined("softmax_query_axis", [OVER_QUERIES_OF_GROUP], MASKS),
+    *combined_edits("softmax_wrong_axis", (OVER_SETS, OVER_GROUP), MASKS),
+    *combined_edits("softmax_query_axis", [OVER_QUERIES_OF_GROUP], MASKS),
     Mutant("softmax_query_axis", edit.OVER_QUERIES | edit.NO_MASK),
     *fused.NO_SOFTMAX,
     *mutants("mask_reversed", edit.INVERTED | edit.LOW_FILL, edit.REVERSED_MASK),
@@ -210,11 +219,13 @@ MUTANTS = (
     Mutant("mask_sdpa_inverted", edit.INVERTED | edit.AS_NUMBERS),
     Mutant("mask_reversed", edit.INVERTED | edit.AS_NUMBERS),  # the same by hand
     Mutant("mask_excludes_self", edit.WITHOUT_SELF | edit.AS_NUMBERS),
-    *fused.hidden(SOFTMAX),
-    Mutant("wrong_view_values", split(edit.STRAIGHT, QUERIES)),
+    *fused.mask_mutants(SOFTMAX),
+    Mutant("wrong_view_values", split_edit(edit.STRAIGHT, QUERIES)),
     *edit.splits("reshape_out_of_order", *edit.OUT_OF_ORDER[:2], tensors=[QUERIES]),
     *fused.heads(OUT, QUERIES),
-    *combined("heads_missing_transpose", [NOT_TRANSPOSED], (edit.CUT_TO_SCORES, edit.NO_MASK)),
+    *combined_edits(
+        "heads_missing_transpose", [NOT_TRANSPOSED], (edit.CUT_TO_SCORES, edit.NO_MASK)
+    ),
     *mutants("heads_mix_batch", *edit.MIXED_WITH_BATCH, replacing=OUT),
     *mutants(
         "values_wrong_source", *(f" @ {text}" for text in edit.OTHER_VALUES), replacing=" @ v"
@@ -253,8 +264,8 @@ MUTANTS = (
     ),
     *mutants(
         "params_extra",
-        edits.renamed(q="W_query", kv="W_kv", proj="out_proj"),
-        edits.renamed(q="query"),
+        edits.rename_layers(q="W_query", kv="W_kv", proj="out_proj"),
+        edits.rename_layers(q="query"),
         {KV: TWO_LAYERS, HALVED: "self.k(x), self.v(x)"},
         *edits.EXTRA[:2],
     ),

@@ -49,13 +49,13 @@ PAST_OF_LIST = {
 }
 
 
-def split(template, names="qkv"):
+def split_edit(template, names="qkv"):
     """Return an edit that cuts these of q, k and v into heads in this way."""
     lines = {"q": Q, "k": K, "v": V}
     return {lines[name]: template.format(name) + ("" if name == "q" else "\n") for name in names}
 
 
-def joined(keys, values):
+def join_past_edit(keys, values):
     """Return an edit that joins the past and the new tokens in another way."""
     return {JOINED_K: f"k = torch.cat({keys})", JOINED_V: f"v = torch.cat({values})"}
 
@@ -90,7 +90,7 @@ def by_default(changes):
     return {"x: torch.Tensor, cache=None": "x: torch.Tensor, cache=[]"} | changes
 
 
-def filled(id_, *fills):
+def fill_mutants(id_, *fills):
     """Return mutants that hide other keys, or hide them with another number."""
     return mutants(id_, *(f".masked_fill({fill})" for fill in fills), replacing=MASK)
 
@@ -126,7 +126,7 @@ MUTANTS = (
     *mutants(
         "cache_wrong_axis",
         *(
-            joined(f"[cache[0], k], dim={axis}", f"[cache[1], v], dim={axis}")
+            join_past_edit(f"[cache[0], k], dim={axis}", f"[cache[1], v], dim={axis}")
             for axis in (1, 0, -1)
         ),
         kept_whole(-1),
@@ -187,11 +187,11 @@ MUTANTS = (
     *mutants(
         "cache_order",
         x_kept("new, cached = x.shape[1],", "[x, cache], dim=1", "[:, -new:]"),
-        joined("[k, cache[0]], dim=2", "[v, cache[1]], dim=2"),
+        join_past_edit("[k, cache[0]], dim=2", "[v, cache[1]], dim=2"),
         {RETURNED: "return self.proj(y), (v, v)"},
         {JOINED_V: "v = torch.cat([v, cache[1]], dim=2)"},
         {JOINED_K: "k = torch.cat([k, cache[0]], dim=2)"},
-        joined("[cache[1], k], dim=2", "[cache[0], v], dim=2"),
+        join_past_edit("[cache[1], k], dim=2", "[cache[0], v], dim=2"),
     ),
     # All tokens are kept and computed again: right, and as slow as without a cache.
     Mutant(
@@ -380,23 +380,23 @@ MUTANTS = (
     ),
     Mutant("softmax_missing", ".masked_fill(key > query, 0.0)", replacing=MASK + SOFTMAX),
     # The hidden keys, and the number that is filled in.
-    *filled(
+    *fill_mutants(
         "mask_reversed",
         "key < query, -math.inf",
         "key <= query, -math.inf",
         "key <= query, -1e9",
     ),
-    *filled(
+    *fill_mutants(
         "mask_excludes_self",
         "key >= query, -math.inf",
         "key >= query, -1e30",
         "key >= query.clamp(min=1), -math.inf",
     ),
-    *filled("mask_peeks_one", "key > query + 1, -math.inf"),
-    *filled("mask_peeks_ahead", "key > query + 2, -math.inf", "key > query + 3, -math.inf"),
-    *filled("mask_plus_inf", "key > query, math.inf"),
-    *filled("mask_high_fill", "key > query, 1e9"),
-    *filled(
+    *fill_mutants("mask_peeks_one", "key > query + 1, -math.inf"),
+    *fill_mutants("mask_peeks_ahead", "key > query + 2, -math.inf", "key > query + 3, -math.inf"),
+    *fill_mutants("mask_plus_inf", "key > query, math.inf"),
+    *fill_mutants("mask_high_fill", "key > query, 1e9"),
+    *fill_mutants(
         "mask_weak_fill",
         "key > query, -1.0",
         "key > query, -10.0",
@@ -478,11 +478,13 @@ MUTANTS = (
             MASK: ".masked_fill(self.hidden[past : past + T, : past + T] > 0, -math.inf)",
         },
     ),
-    Mutant("wrong_view", split(SPLIT_WITHOUT_TRANSPOSE)),
-    Mutant("wrong_view_both", split(SPLIT_WITHOUT_TRANSPOSE) | {MERGE: "y = y.reshape(B, T, C)"}),
+    Mutant("wrong_view", split_edit(SPLIT_WITHOUT_TRANSPOSE)),
+    Mutant(
+        "wrong_view_both", split_edit(SPLIT_WITHOUT_TRANSPOSE) | {MERGE: "y = y.reshape(B, T, C)"}
+    ),
     *mutants(
         "wrong_view_values",
-        *(split(SPLIT_WITHOUT_TRANSPOSE, names) for names in ("v", "k", "q", "kv")),
+        *(split_edit(SPLIT_WITHOUT_TRANSPOSE, names) for names in ("v", "k", "q", "kv")),
     ),
     Mutant("merge_no_transpose", "y = y.reshape(B, T, C)", replacing=MERGE),
     *mutants(
@@ -525,13 +527,13 @@ MUTANTS = (
     ),
     *mutants(
         "heads_interleaved",
-        split(HEADS_INTERLEAVED),
-        split(HEADS_INTERLEAVED) | {MERGE: "y = y.permute(0, 2, 3, 1).reshape(B, T, C)"},
-        *(split(HEADS_INTERLEAVED, name) for name in "kv"),
+        split_edit(HEADS_INTERLEAVED),
+        split_edit(HEADS_INTERLEAVED) | {MERGE: "y = y.permute(0, 2, 3, 1).reshape(B, T, C)"},
+        *(split_edit(HEADS_INTERLEAVED, name) for name in "kv"),
     ),
     Mutant(
         "heads_and_width_swapped",
-        split("{0} = {0}.view(B, T, self.head_dim, self.n_head).transpose(1, 2)"),
+        split_edit("{0} = {0}.view(B, T, self.head_dim, self.n_head).transpose(1, 2)"),
     ),
     *mutants(
         "qkv_order",

@@ -51,12 +51,12 @@ WRITTEN_INTO = (
 )
 
 
-def projected(text, names="qkv"):
+def projection_edit(text, names="qkv"):
     """Return an edit that makes these of q, k and v in another way; {0} is the layer's weight."""
     return {QKV["qkv".index(name)]: text.format(f"w_{name}") for name in names}
 
 
-def dealt(text):
+def heads_before_loop_edit(text):
     """Return an edit that makes the heads of q, k and v before the loop.
 
     Args:
@@ -135,7 +135,7 @@ LOOP_OVER_TOKENS = {
 HEADS_OF_TOKEN = "(x[:, h] @ {0}.T).view(len(x), -1, hd)"
 
 
-def detached(names):
+def detach_edit(names):
     """Return an edit that detaches these of q, k and v."""
     return dict(DETACHED[name] for name in names)
 
@@ -145,7 +145,7 @@ def late(shares=SHARES, hide=HIDDEN, fill="0.0"):
     return {HIDING: "", SHARES: f"({shares}).masked_fill({hide}, {fill})"}
 
 
-def joined(method):
+def join_heads_edit(method):
     """Return an edit that joins the heads in another way."""
     return {JOINED: f"torch.stack(heads, 1).{method}"}
 
@@ -187,7 +187,7 @@ MUTANTS = (
     Mutant("proj_missing", "(", replacing=PROJ),
     Mutant("proj_transposed", BY_LINEAR.format(".T"), replacing=PROJ),
     Mutant("proj_twice", "nn.Sequential(mha.proj, mha.proj)(", replacing=PROJ),
-    Mutant("weight_not_transposed", projected(AS_STORED)),
+    Mutant("weight_not_transposed", projection_edit(AS_STORED)),
     *mutants("qkv_packed_per_head", *rows(PACKED)),
     *mutants(
         "qkv_order",
@@ -293,67 +293,74 @@ MUTANTS = (
     *mutants("values_wrong_source", " @ k)", " @ x[..., own])", " @ q)", replacing=VALUES_MIXED),
     *mutants("scores_wrong_source", *PRODUCTS_OF_WRONG_TENSORS, replacing=PRODUCT),
     Mutant(
-        "wrong_view_both", projected(SPLIT_WITHOUT_TRANSPOSE) | joined(MERGED_WITHOUT_TRANSPOSE)
+        "wrong_view_both",
+        projection_edit(SPLIT_WITHOUT_TRANSPOSE) | join_heads_edit(MERGED_WITHOUT_TRANSPOSE),
     ),
-    Mutant("wrong_view", projected(SPLIT_WITHOUT_TRANSPOSE)),
+    Mutant("wrong_view", projection_edit(SPLIT_WITHOUT_TRANSPOSE)),
     *mutants(
-        "wrong_view_values", *(projected(SPLIT_WITHOUT_TRANSPOSE, names) for names in PARTS_OF_QKV)
+        "wrong_view_values",
+        *(projection_edit(SPLIT_WITHOUT_TRANSPOSE, names) for names in PARTS_OF_QKV),
     ),
     Mutant(
         "reshape_out_of_order",
-        projected("(x @ {0}.T).transpose(1, 2).reshape(len(x), mha.n_head, T, hd)[:, h]"),
+        projection_edit("(x @ {0}.T).transpose(1, 2).reshape(len(x), mha.n_head, T, hd)[:, h]"),
     ),
     *mutants(
-        "merge_no_transpose", joined(MERGED_WITHOUT_TRANSPOSE), {JOINED: "torch.cat(heads, dim=1)"}
+        "merge_no_transpose",
+        join_heads_edit(MERGED_WITHOUT_TRANSPOSE),
+        {JOINED: "torch.cat(heads, dim=1)"},
     ),
     *mutants(
         "heads_interleaved",
-        projected(EVERY_NTH_ROW),
-        projected(EVERY_NTH_ROW) | joined(HEADS_LAST),
-        *(projected(EVERY_NTH_ROW, names) for names in PARTS_OF_QKV),
+        projection_edit(EVERY_NTH_ROW),
+        projection_edit(EVERY_NTH_ROW) | join_heads_edit(HEADS_LAST),
+        *(projection_edit(EVERY_NTH_ROW, names) for names in PARTS_OF_QKV),
     ),
     *mutants(
         "heads_and_width_swapped",
         HEADS_AND_WIDTH_SWAPPED,
         HEADS_AND_WIDTH_SWAPPED | {SCALE: "/ math.sqrt(mha.n_head)"},
     ),
-    Mutant("heads_interleaved", joined(HEADS_LAST)),
+    Mutant("heads_interleaved", join_heads_edit(HEADS_LAST)),
     *mutants(
         "merge_wrong_axes",
-        joined(HEADS_LAST),
+        join_heads_edit(HEADS_LAST),
         *(
-            joined(axes(order))
+            join_heads_edit(axes(order))
             for order in ("0, 1, 3, 2", "0, 3, 2, 1", "1, 2, 0, 3", "2, 0, 1, 3")
         ),
     ),
     *mutants(
         "heads_reversed",
-        *(joined(f"{method}.{TO_TOKENS}") for method in ("flip(1)", "roll(1, 1)", "roll(-1, 1)")),
+        *(
+            join_heads_edit(f"{method}.{TO_TOKENS}")
+            for method in ("flip(1)", "roll(1, 1)", "roll(-1, 1)")
+        ),
     ),
     Mutant("heads_one_width", "        return ", replacing="    return "),  # inside the loop
-    *mutants("heads_one_width", *(joined(f"{mix}(1)") for mix in ("mean", "sum"))),
+    *mutants("heads_one_width", *(join_heads_edit(f"{mix}(1)") for mix in ("mean", "sum"))),
     *mutants(
         "heads_averaged",
         *(
-            joined(f"{mix}(1){again}")
+            join_heads_edit(f"{mix}(1){again}")
             for again in ("", ".repeat(1, 1, mha.n_head)")
             for mix in ("mean", "sum")
         ),
     ),
     *mutants(
         "heads_missing_transpose",
-        projected(HEADS_OF_TOKEN) | LOOP_OVER_TOKENS,
-        projected(HEADS_OF_TOKEN) | LOOP_OVER_TOKENS | UNMASKED,
-        dealt(BY_TOKEN),
-        dealt(BY_TOKEN) | UNMASKED,
+        projection_edit(HEADS_OF_TOKEN) | LOOP_OVER_TOKENS,
+        projection_edit(HEADS_OF_TOKEN) | LOOP_OVER_TOKENS | UNMASKED,
+        heads_before_loop_edit(BY_TOKEN),
+        heads_before_loop_edit(BY_TOKEN) | UNMASKED,
     ),
     *mutants(
         "heads_mix_batch",
-        projected(SPLIT_BEFORE_BATCH),
-        projected(SPLIT_BEFORE_BATCH) | joined(BATCH_FIRST),
-        dealt(BY_BATCH),
+        projection_edit(SPLIT_BEFORE_BATCH),
+        projection_edit(SPLIT_BEFORE_BATCH) | join_heads_edit(BATCH_FIRST),
+        heads_before_loop_edit(BY_BATCH),
     ),
-    Mutant("reshape_out_of_order", dealt(TOKENS_BEFORE_BATCH)),
+    Mutant("reshape_out_of_order", heads_before_loop_edit(TOKENS_BEFORE_BATCH)),
     Mutant(
         "qkv_mix_batch",
         {HEADS_EMPTY: f"{HEADS_EMPTY}\n    dealt = {FIVE_AXES}", ASSIGNED: "q, k, v = dealt[:, h]"},
@@ -367,15 +374,21 @@ MUTANTS = (
     *mutants(
         "heads_mix_batch",
         *map(
-            joined,
+            join_heads_edit,
             (BATCH_FIRST, BATCH_THIRD, FROM_BATCH, f"reshape(-1, len(x), T, hd).{BATCH_THIRD}"),
         ),
     ),
-    *mutants("weight_not_transposed", *(projected(AS_STORED, names) for names in PARTS_OF_QKV)),
-    *mutants("weight_not_transposed", projected("x @ {0}[own]"), projected("x @ {0}[own]", "qk")),
+    *mutants(
+        "weight_not_transposed", *(projection_edit(AS_STORED, names) for names in PARTS_OF_QKV)
+    ),
+    *mutants(
+        "weight_not_transposed",
+        projection_edit("x @ {0}[own]"),
+        projection_edit("x @ {0}[own]", "qk"),
+    ),
     *mutants("qkv_packed_per_head", *rows("w.view(C, 3, C).unbind(1)", INTERLEAVED)),
-    Mutant("heads_one_for_all", dealt("[..., :hd]")),
-    Mutant("qkv_sliced_by_columns", projected(AS_STORED)),
+    Mutant("heads_one_for_all", heads_before_loop_edit("[..., :hd]")),
+    Mutant("qkv_sliced_by_columns", projection_edit(AS_STORED)),
     *mutants(
         "qkv_sliced_by_columns",
         *rows(
@@ -394,12 +407,14 @@ MUTANTS = (
     ),
     *mutants(
         "view_not_contiguous",
-        joined("transpose(1, 2).view(x.shape)"),
+        join_heads_edit("transpose(1, 2).view(x.shape)"),
         {JOINED: "torch.stack(heads).permute(1, 2, 0, 3).view(len(x), T, C)"},
     ),
     *mutants("mask_not_sliced", *map(square, (1024, 8, 16, 64, 128)), replacing=SQUARE),
     *mutants("size_wrong_axis", *map(square, ("len(x)", "mha.n_head")), replacing=SQUARE),
-    Mutant("size_wrong_axis", joined("transpose(1, 2).reshape(len(x), mha.n_head, T * hd)")),
+    Mutant(
+        "size_wrong_axis", join_heads_edit("transpose(1, 2).reshape(len(x), mha.n_head, T * hd)")
+    ),
     *mutants("scale_constant", *(f"/ {c}" for c in NUMBERS), replacing=SCALE),
     Mutant("scale_sqrt_c", "/ math.sqrt(3 * C)", replacing=SCALE),
     Mutant("scale_c", "/ C", replacing=SCALE),
@@ -421,18 +436,21 @@ MUTANTS = (
     *mutants(
         "hard_coded_shape",
         *(
-            projected(f"(x @ {{0}}.T).view(len(x), T, {n}, hd)[:, :, h]")
+            projection_edit(f"(x @ {{0}}.T).view(len(x), T, {n}, hd)[:, :, h]")
             | {LOOPS: f"range({n})", HD: f"x.shape[2] // {n}"}
             for n in (4, 2, 8, 12, 6, 3)
         ),
     ),
     *mutants(
         "hard_coded_shape",
-        *(dealt(".view(len(x), T, mha.n_head, hd)[:, :, h]") | {HD: str(n)} for n in (64, 16)),
+        *(
+            heads_before_loop_edit(".view(len(x), T, mha.n_head, hd)[:, :, h]") | {HD: str(n)}
+            for n in (64, 16)
+        ),
     ),
     *mutants(
         "hard_coded_shape",
-        *(projected(SPLIT_WITHOUT_TRANSPOSE.replace("len(x)", str(n))) for n in (2, 1)),
+        *(projection_edit(SPLIT_WITHOUT_TRANSPOSE.replace("len(x)", str(n))) for n in (2, 1)),
     ),
     Mutant("gradient_cut", "qkv.weight.detach()", replacing="qkv.weight"),
     Mutant(
@@ -445,8 +463,8 @@ MUTANTS = (
     Mutant("gradient_cut", ").detach()", replacing=END_OF_ANSWER),
     Mutant("gradient_cut", f"{SCALE_THEN_SCORES} scores.detach()", replacing=SCALE),
     Mutant("gradient_cut", f"{SHARES}.detach()", replacing=SHARES),
-    *mutants("gradient_cut", *map(detached, ("q", "k", "v", "qk", "kv", "qkv"))),
-    *mutants("gradient_cut", *(projected("x.detach() @ {0}[own].T", name) for name in "qkv")),
+    *mutants("gradient_cut", *map(detach_edit, ("q", "k", "v", "qk", "kv", "qkv"))),
+    *mutants("gradient_cut", *(projection_edit("x.detach() @ {0}[own].T", name) for name in "qkv")),
     *mutants("params_not_registered", NEW_QKV, NEW_PROJ, NEW_QKV | NEW_PROJ),
     *mutants(
         "dropout_always_on",
@@ -496,7 +514,7 @@ MUTANTS = (
     ),
     Mutant("keys_not_transposed", "", replacing=".transpose(1, 2)"),
     Mutant("values_transposed", " @ v.transpose(1, 2))", replacing=VALUES_MIXED),
-    Mutant("heads_one_for_all", dealt("[..., -hd:]")),
+    Mutant("heads_one_for_all", heads_before_loop_edit("[..., -hd:]")),
 )
 
 # parametric mutants: the number can have any value

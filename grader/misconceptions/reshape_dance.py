@@ -35,7 +35,7 @@ HEADS_AS_BATCH = f"y.reshape(nh, B, T, hd).permute(1, 2, 0, 3){TO_TOKENS}"
 HEADS_FROM_BATCH = f"y.transpose(0, 1).reshape(B, nh, T, hd).transpose(1, 2){TO_TOKENS}"
 
 
-def split(text):
+def split_heads_edit(text):
     """Return the edit by which split_heads returns this."""
     return {f"return {SPLIT}": f"return {text}", f"x = {VIEWED}": "hd = C // n_head"}
 
@@ -45,12 +45,12 @@ def merge(text):
     return {f"return {MERGED}": f"return {text}"}
 
 
-def permuted(*order):
+def permutation_text(*order):
     return merge(f"y.permute{order}{TO_TOKENS}")
 
 
 def splits(id_, *texts):
-    return mutants(id_, *map(split, texts))
+    return mutants(id_, *map(split_heads_edit, texts))
 
 
 def merges(id_, *texts):
@@ -58,7 +58,7 @@ def merges(id_, *texts):
 
 
 def split_in_order(method):
-    return split(f"{HEADS}.{method}")
+    return split_heads_edit(f"{HEADS}.{method}")
 
 
 def merge_in_order(method):
@@ -81,7 +81,7 @@ def hard_coded(sizes, afterwards="pass"):
     return mutants("hard_coded_shape", split_edit | merge_edit, split_edit, merge_edit)
 
 
-def returned(template):
+def return_edits(template):
     """Return edits of both functions: each returns something else than its answer, {0}."""
     return (
         {f"return {SPLIT}": f"return {template.format(SPLIT)}"},
@@ -123,15 +123,20 @@ MUTANTS = (
     *splits("wrong_view", SPLIT_WITHOUT_TRANSPOSE),
     *merges("merge_no_transpose", MERGED_WITHOUT_TRANSPOSE, "y.flatten(2)"),
     # After its halves, because a file may have one function that is not written yet.
-    Mutant("wrong_view_both", split(SPLIT_WITHOUT_TRANSPOSE) | merge(MERGED_WITHOUT_TRANSPOSE)),
-    Mutant("heads_interleaved", split(HEADS_INTERLEAVED) | permuted(0, 2, 3, 1)),
+    Mutant(
+        "wrong_view_both",
+        split_heads_edit(SPLIT_WITHOUT_TRANSPOSE) | merge(MERGED_WITHOUT_TRANSPOSE),
+    ),
+    Mutant("heads_interleaved", split_heads_edit(HEADS_INTERLEAVED) | permutation_text(0, 2, 3, 1)),
     *splits("heads_interleaved", HEADS_INTERLEAVED),
     *splits("heads_missing_transpose", ONLY_VIEWED),
-    Mutant("heads_missing_transpose", split(ONLY_VIEWED) | merge("y.flatten(2)")),
-    Mutant("heads_missing_transpose", split(ONLY_VIEWED) | merge(MERGED_WITHOUT_TRANSPOSE)),
+    Mutant("heads_missing_transpose", split_heads_edit(ONLY_VIEWED) | merge("y.flatten(2)")),
+    Mutant(
+        "heads_missing_transpose", split_heads_edit(ONLY_VIEWED) | merge(MERGED_WITHOUT_TRANSPOSE)
+    ),
     *merges("view_not_contiguous", NOT_CONTIGUOUS, "y.transpose(2, 3).view(B, T, nh * hd)"),
     *splits("view_not_contiguous", TRANSPOSED_THEN_VIEWED, f"{HEADS}.view(B * n_head, T, hd)"),
-    Mutant("view_not_contiguous", split(TRANSPOSED_THEN_VIEWED) | merge(NOT_CONTIGUOUS)),
+    Mutant("view_not_contiguous", split_heads_edit(TRANSPOSED_THEN_VIEWED) | merge(NOT_CONTIGUOUS)),
     *mutants(
         "divisibility_unchecked",
         "if False:",
@@ -155,9 +160,9 @@ MUTANTS = (
     ),
     *splits("heads_mix_batch", BATCH_TIMES_HEADS, HEADS_BEFORE_BATCH),
     *splits("wrong_view", BATCH_TIMES_HEADS),
-    Mutant("heads_mix_batch", split(HEADS_BEFORE_BATCH) | merge(HEADS_AS_BATCH)),
+    Mutant("heads_mix_batch", split_heads_edit(HEADS_BEFORE_BATCH) | merge(HEADS_AS_BATCH)),
     *splits("heads_mix_batch", "x.view(n_head, B, T, hd)", HEADS_STACKED, STACKED_THEN_VIEWED),
-    Mutant("heads_mix_batch", split(STACKED_THEN_VIEWED) | merge(HEADS_FROM_BATCH)),
+    Mutant("heads_mix_batch", split_heads_edit(STACKED_THEN_VIEWED) | merge(HEADS_FROM_BATCH)),
     *splits("heads_mix_batch", f"{HEADS}.reshape(B * n_head, T, hd)"),
     *merges(
         "heads_mix_batch",
@@ -187,25 +192,25 @@ MUTANTS = (
         merge_in_order("roll(1, 1)"),
         merge_in_order("roll(-1, 1)"),
     ),
-    Mutant("merge_wrong_axes", permuted(0, 2, 3, 1)),
-    Mutant("heads_interleaved", permuted(0, 2, 3, 1)),
+    Mutant("merge_wrong_axes", permutation_text(0, 2, 3, 1)),
+    Mutant("heads_interleaved", permutation_text(0, 2, 3, 1)),
     *mutants(
         "merge_wrong_axes",
-        permuted(0, 1, 3, 2),
+        permutation_text(0, 1, 3, 2),
         merge("y.transpose(2, 3).flatten(2)"),
-        permuted(0, 3, 2, 1),
+        permutation_text(0, 3, 2, 1),
         merge("y.transpose(1, 3).flatten(2)"),
-        permuted(0, 3, 1, 2),
+        permutation_text(0, 3, 1, 2),
         merge("y.permute(0, 3, 1, 2).flatten(2)"),
     ),
-    *mutants("heads_mix_batch", permuted(1, 0, 2, 3), permuted(1, 2, 0, 3)),
+    *mutants("heads_mix_batch", permutation_text(1, 0, 2, 3), permutation_text(1, 2, 0, 3)),
     *mutants(
         "merge_wrong_axes",
-        permuted(1, 0, 2, 3),
-        permuted(1, 2, 0, 3),
-        permuted(2, 0, 1, 3),
-        permuted(2, 1, 0, 3),
-        permuted(3, 1, 2, 0),
+        permutation_text(1, 0, 2, 3),
+        permutation_text(1, 2, 0, 3),
+        permutation_text(2, 0, 1, 3),
+        permutation_text(2, 1, 0, 3),
+        permutation_text(3, 1, 2, 0),
     ),
     *merges("merge_no_transpose", "torch.cat(list(y.unbind(1)), dim=1)"),
     *hard_coded("B, T, C = 2, 8, 64"),
@@ -235,8 +240,8 @@ MUTANTS = (
     Mutant("hard_coded_shape", {REFUSED: "if False:", VIEWED: "x.view(B, T, -1, 64)"}),
     *in_either(
         "gradient_cut",
-        returned("{0}.detach()"),
-        returned("torch.cat([{0}[:, :1].detach(), {0}[:, 1:]], dim=1)"),
+        return_edits("{0}.detach()"),
+        return_edits("torch.cat([{0}[:, :1].detach(), {0}[:, 1:]], dim=1)"),
     ),
     *in_either(
         "input_mutated",
@@ -247,23 +252,23 @@ MUTANTS = (
     ),
     *in_either(
         "hard_coded_dtype",
-        returned("{0}.float()"),
-        returned("{0}.double()"),
-        returned("{0}.half()"),
-        returned("{0}.bfloat16()"),
-        returned("{0}.long()"),
+        return_edits("{0}.float()"),
+        return_edits("{0}.double()"),
+        return_edits("{0}.half()"),
+        return_edits("{0}.bfloat16()"),
+        return_edits("{0}.long()"),
     ),
     *in_either(
         "hard_coded_device",
-        returned("{0}.cpu()"),
-        returned("{0} + torch.zeros({0}.shape, dtype={0}.dtype)"),
+        return_edits("{0}.cpu()"),
+        return_edits("{0} + torch.zeros({0}.shape, dtype={0}.dtype)"),
     ),
     *in_either(
         "interface",
-        returned("({0},)"),
-        returned("{0}.tolist()"),
-        returned("{0}.detach().cpu().numpy()"),
-        returned("None"),
+        return_edits("({0},)"),
+        return_edits("{0}.tolist()"),
+        return_edits("{0}.detach().cpu().numpy()"),
+        return_edits("None"),
     ),
     Mutant(
         "interface",

@@ -119,14 +119,14 @@ def odd_widths(block, result):
     return {f"{REFUSED}": block, f"return {ROTATED}": f"return {result}"}
 
 
-def prepared(function, template):
+def argument_edit(function, template):
     """Return the edit by which a function changes its arguments, {0}, at its beginning."""
     names, line = NUMBERS[function], FIRST_LINES[function]
     changed = ", ".join(template.format(name) for name in names)
     return {line: f"{', '.join(names)} = {changed}\n    {line}"}
 
 
-def alone(change, *values):
+def single_function_edits(change, *values):
     """Return the edits of each function alone, for each of these values."""
     listed = []
     for value in values:
@@ -134,13 +134,13 @@ def alone(change, *values):
     return listed
 
 
-def returned(function, template):
+def return_edit(function, template):
     """Return the edit by which a function returns something else than its answer, {0}."""
     return {f"return {RESULTS[function]}": f"return {template.format(RESULTS[function])}"}
 
 
-def rounded(function):
-    edits = (returned(function, f"({{0}}).round(decimals={number})") for number in (4, 3, 2))
+def rounding_mutants(function):
+    edits = (return_edit(function, f"({{0}}).round(decimals={number})") for number in (4, 3, 2))
     return mutants("output_rounded", *(edit | RIGHT_ELSEWHERE[function] for edit in edits))
 
 
@@ -319,9 +319,9 @@ MUTANTS = (
             f"torch.nn.functional.pad({ROTATED}, (0, padded))",
         ),
     ),
-    *rounded("rotate"),
-    *rounded("rotary_scores"),
-    *rounded("pairs_to_halves"),
+    *rounding_mutants("rotate"),
+    *rounding_mutants("rotary_scores"),
+    *rounding_mutants("pairs_to_halves"),
     Mutant("axes_turned", "q @ k.permute(*reversed(range(k.dim())))", replacing=PRODUCT),
     *mutants(
         "hard_coded_shape",
@@ -335,36 +335,42 @@ MUTANTS = (
     Mutant("gradient_cut", {PAIRS: PAIRS.replace("x", "x.detach()")} | RIGHT_IN_SCORES),
     Mutant("gradient_cut", "rotate(q.detach(), q_", replacing="rotate(q, q_"),
     Mutant("gradient_cut", "rotate(k.detach(), k_", replacing="rotate(k, k_"),
-    Mutant("gradient_cut", returned("rotary_scores", "({0}).detach()")),
+    Mutant("gradient_cut", return_edit("rotary_scores", "({0}).detach()")),
     Mutant(
         "input_mutated",
         {f"return {ROTATED}": f"x.mul_(2.0)\n    return {ROTATED}"} | RIGHT_IN_SCORES,
     ),
     Mutant("input_mutated", scores_written_into("q")),
     Mutant("input_mutated", scores_written_into("k")),
-    Mutant("input_mutated", returned("pairs_to_halves", "weight.copy_({0}).clone()")),
-    *mutants("hard_coded_dtype", *alone(prepared, IN_SINGLE)),
+    Mutant("input_mutated", return_edit("pairs_to_halves", "weight.copy_({0}).clone()")),
+    *mutants("hard_coded_dtype", *single_function_edits(argument_edit, IN_SINGLE)),
     Mutant(
         "hard_coded_dtype",
-        prepared("rotate", IN_SINGLE)
-        | prepared("rotary_scores", IN_SINGLE)
-        | prepared("pairs_to_halves", IN_SINGLE),
+        argument_edit("rotate", IN_SINGLE)
+        | argument_edit("rotary_scores", IN_SINGLE)
+        | argument_edit("pairs_to_halves", IN_SINGLE),
     ),
-    *mutants("hard_coded_dtype", *alone(prepared, IN_DOUBLE)),
+    *mutants("hard_coded_dtype", *single_function_edits(argument_edit, IN_DOUBLE)),
     Mutant(
-        "hard_coded_dtype", prepared("rotate", IN_DOUBLE) | prepared("rotary_scores", IN_DOUBLE)
+        "hard_coded_dtype",
+        argument_edit("rotate", IN_DOUBLE) | argument_edit("rotary_scores", IN_DOUBLE),
     ),
     Mutant(
         "hard_coded_dtype",
-        prepared("rotate", IN_DOUBLE)
-        | prepared("rotary_scores", IN_DOUBLE)
-        | prepared("pairs_to_halves", IN_DOUBLE),
+        argument_edit("rotate", IN_DOUBLE)
+        | argument_edit("rotary_scores", IN_DOUBLE)
+        | argument_edit("pairs_to_halves", IN_DOUBLE),
     ),
-    *mutants("hard_coded_device", *alone(prepared, ON_CPU)),
-    Mutant("hard_coded_device", prepared("rotate", ON_CPU) | prepared("rotary_scores", ON_CPU)),
+    *mutants("hard_coded_device", *single_function_edits(argument_edit, ON_CPU)),
+    Mutant(
+        "hard_coded_device",
+        argument_edit("rotate", ON_CPU) | argument_edit("rotary_scores", ON_CPU),
+    ),
     *mutants(
         "interface",
-        *alone(returned, "({0},) * 2", "({0}).tolist()", "({0}).detach().cpu().numpy()", "None"),
+        *single_function_edits(
+            return_edit, "({0},) * 2", "({0}).tolist()", "({0}).detach().cpu().numpy()", "None"
+        ),
     ),
     Mutant("interface", {"def rotate(": "def rope("} | RIGHT_IN_SCORES),
     Mutant("interface", "def scores(", replacing=DEF_SCORES),

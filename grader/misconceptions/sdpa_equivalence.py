@@ -11,7 +11,7 @@ from manyheads.checks import Mutant
 from . import _attention_edits as edit
 from . import _fused_mutants as fused
 from . import _module_edits as edits
-from ._attention_edits import CUT, JOINED, OUT_OF_ORDER, SOME, replaced, split, splits
+from ._attention_edits import CUT, JOINED, OUT_OF_ORDER, SOME, replacements, split_edit, splits
 from ._mutants import (
     SCALES_TRIED,
     SCORES_WRONG_SOURCE,
@@ -61,7 +61,7 @@ def scales_on_paths(id_, *texts):
 
 def fast_mask(*texts):
     """Return edits that give the fast path these masks."""
-    return replaced(CAUSAL, *(f"attn_mask={text}" for text in texts))
+    return replacements(CAUSAL, *(f"attn_mask={text}" for text in texts))
 
 
 def fast_fill(mask, *numbers):
@@ -124,7 +124,7 @@ def weights(by_hand, p):
     return {WEIGHTS: by_hand, P: p}, {WEIGHTS: by_hand}, {P: p}
 
 
-def out(text):
+def output_edits(text):
     """Return edits of the output: on both paths, by hand only, on the fast path only."""
     return [
         {OUT: f"{text}{path}"}
@@ -132,7 +132,7 @@ def out(text):
     ]
 
 
-def measured(id_, *texts):
+def difference_mutants(id_, *texts):
     """Return mutants that return another number than the largest difference."""
     texts = [f"return {text}" for text in texts]
     return mutants(id_, *texts, replacing=f"return {DIFFERENCE}")
@@ -143,8 +143,8 @@ def insert_at_end(text):
     return {f"return {DIFFERENCE}": f"{text}\n    return {DIFFERENCE}"}
 
 
-STRAIGHT, JOINED_STRAIGHT = split(edit.STRAIGHT), edit.JOINED_STRAIGHT
-SWAPPED = split(edit.SIZES_SWAPPED)
+STRAIGHT, JOINED_STRAIGHT = split_edit(edit.STRAIGHT), edit.JOINED_STRAIGHT
+SWAPPED = split_edit(edit.SIZES_SWAPPED)
 HEADS_ASIDE, HEADS_LAST = f"y.permute(0, 3, 2, 1){edit.TO_CHANNELS}", edit.HEADS_LAST
 NOT_TRANSPOSED = edit.NOT_TRANSPOSED_AT_ALL  # heads and tokens
 FAST_ARGUMENTS = "attention(q, k, v,"
@@ -156,7 +156,7 @@ SHARED_STEPS = ("x", "W", "y", "proj", "out")
 STEPS_BY_HAND = STEPS | {step: by_hand(STEPS[step]) for step in SHARED_STEPS}
 STEPS_OF_BOTH = STEPS | {t: {f"{t} = {t}": f"{t} = {t}.detach()"} for t in "qkv"}
 STEPS_ON_FLASH = [
-    *replaced(
+    *replacements(
         FAST_ARGUMENTS,
         "attention(q.detach(), k, v,",
         "attention(q, k.detach(), v,",
@@ -195,7 +195,7 @@ MUTANTS = (
     *on_paths("wrong_view", STRAIGHT),
     *on_paths("wrong_view_both", STRAIGHT | JOINED_STRAIGHT),
     *on_paths("merge_no_transpose", JOINED_STRAIGHT),
-    *on_paths("qkv_order", *replaced(CUT, *edit.IN_OTHER_ORDERS)),
+    *on_paths("qkv_order", *replacements(CUT, *edit.IN_OTHER_ORDERS)),
     *on_paths("qkv_packed_per_head", {CUT: edit.PER_HEAD}),
     *on_paths("proj_missing", {"self.proj(y)": "y"}),
     Mutant("softmax_query_axis", edit.OVER_QUERIES),
@@ -235,15 +235,15 @@ MUTANTS = (
     *mutants("mask_weak_fill", *fast_fill(FUTURE, *FAST_WEAK)),
     *mutants(
         "mask_weak_fill",
-        *map(operator.or_, edit.added(*FAST_WEAK), fast_fill(FUTURE, *FAST_WEAK)),
+        *map(operator.or_, edit.added_mask_edits(*FAST_WEAK), fast_fill(FUTURE, *FAST_WEAK)),
     ),
-    *mutants("mask_plus_inf", *edit.filled(PLUS_INF), *fast_fill(FUTURE, PLUS_INF)),
+    *mutants("mask_plus_inf", *edit.fill_edits(PLUS_INF), *fast_fill(FUTURE, PLUS_INF)),
     *mutants(
         "mask_high_fill",
-        *edit.filled(1e9),
-        *edit.added(1e9),
+        *edit.fill_edits(1e9),
+        *edit.added_mask_edits(1e9),
         *fast_fill(FUTURE, 1e9),
-        edit.filled(1e9)[0] | fast_fill(FUTURE, 1e9)[0],
+        edit.fill_edits(1e9)[0] | fast_fill(FUTURE, 1e9)[0],
     ),
     *mutants("mask_nan", *fused.NAN, fused.AFTER_SOFTMAX_NAN),
     Mutant("mask_after_softmax", edit.after_softmax(f".masked_fill(~{edit.MASK}, -1e9)")),
@@ -251,7 +251,7 @@ MUTANTS = (
     *scales_on_paths("scale_wrong_axis", *edit.FROM_BATCH),
     *scales_on_paths("scale_rounded", *edit.ROUNDED),
     *fused.ROUNDED_SCORES,
-    *edits.rounded(),
+    *edits.rounding_mutants(),
     *mutants("scale_after_softmax", *edit.LATE_SCALES, edit.late_scale(" / math.sqrt(C)")),
     *scales_on_paths("scale_constant", *(f" * {number}" for number in edit.CONSTANTS[:6])),
     *mutants("scale_constant", *(both_scales(f" * {c}") for c in edit.CONSTANTS[6:])),
@@ -276,16 +276,16 @@ MUTANTS = (
         ),
     ),
     *fused.wrong_sizes(WEIGHTS),
-    *on_paths("wrong_view_values", *(split(edit.STRAIGHT, tensors) for tensors in SOME)),
-    *on_paths("reshape_out_of_order", *map(split, OUT_OF_ORDER[:2])),
+    *on_paths("wrong_view_values", *(split_edit(edit.STRAIGHT, tensors) for tensors in SOME)),
+    *on_paths("reshape_out_of_order", *map(split_edit, OUT_OF_ORDER[:2])),
     *splits("reshape_out_of_order", *OUT_OF_ORDER[2:]),
     *fused.WRONG_CUTS,
     *splits("reshape_out_of_order", OUT_OF_ORDER[0], tensors=SOME),
     *mutants("merge_wrong_axes", *edit.WRONG_AXES, replacing=JOINED),
-    *mutants("merge_wrong_axes", *map(on_flash, replaced(JOINED, HEADS_LAST, HEADS_ASIDE))),
-    *mutants("merge_wrong_axes", *map(by_hand, replaced(JOINED, HEADS_LAST, HEADS_ASIDE))),
-    *on_paths("heads_interleaved", split(edit.INTERLEAVED)),
-    Mutant("heads_interleaved", split(edit.INTERLEAVED) | {JOINED: HEADS_LAST}),
+    *mutants("merge_wrong_axes", *map(on_flash, replacements(JOINED, HEADS_LAST, HEADS_ASIDE))),
+    *mutants("merge_wrong_axes", *map(by_hand, replacements(JOINED, HEADS_LAST, HEADS_ASIDE))),
+    *on_paths("heads_interleaved", split_edit(edit.INTERLEAVED)),
+    Mutant("heads_interleaved", split_edit(edit.INTERLEAVED) | {JOINED: HEADS_LAST}),
     *splits("heads_interleaved", edit.INTERLEAVED, tensors=SOME),
     # PyTorch's function would take the scale from the width that is swapped.
     *mutants(
@@ -312,15 +312,15 @@ MUTANTS = (
     ),
     *on_paths("heads_one_width", {JOINED: edit.AVERAGES[0]}),
     Mutant("heads_one_width", edit.AVERAGES[1], replacing=JOINED),
-    *on_paths("heads_averaged", *replaced(JOINED, edit.AVERAGES[2], edit.AVERAGES[0])),
+    *on_paths("heads_averaged", *replacements(JOINED, edit.AVERAGES[2], edit.AVERAGES[0])),
     *mutants("heads_averaged", edit.AVERAGES[1], *edit.AVERAGES[3:], replacing=JOINED),
     *on_paths("heads_reversed", {JOINED: edit.REVERSED[0]}),
     *mutants("heads_reversed", *edit.REVERSED[1:], replacing=JOINED),
     *mutants("heads_share_weights", *edit.SHARED_WEIGHTS),
     *fused.WITH_THE_BATCH,
     *fused.HEADS_ASTRAY,
-    *mutants("heads_mix_batch", *map(on_flash, replaced(JOINED, *edit.MIXED_WITH_BATCH))),
-    *mutants("heads_mix_batch", *map(by_hand, replaced(JOINED, *edit.MIXED_WITH_BATCH))),
+    *mutants("heads_mix_batch", *map(on_flash, replacements(JOINED, *edit.MIXED_WITH_BATCH))),
+    *mutants("heads_mix_batch", *map(by_hand, replacements(JOINED, *edit.MIXED_WITH_BATCH))),
     *fused.PACKED,
     *values_wrong_source(*edit.OTHER_VALUES),
     *SCORES_WRONG_SOURCE,
@@ -332,17 +332,19 @@ MUTANTS = (
     *on_paths("proj_transposed", {"self.proj(y)": "y @ self.proj.weight"}),
     *on_paths("proj_twice", {"self.proj(y)": "self.proj(self.proj(y))"}),
     *mutants("proj_bias", *edits.BIASES),
-    *mutants("dropout_always_on", *weights(edits.ALWAYS, "self.dropout"), *out(edits.OUT_ALWAYS)),
-    Mutant("dropout_always_on", {WEIGHTS: edits.ALWAYS} | out(edits.OUT_ALWAYS)[1]),
+    *mutants(
+        "dropout_always_on", *weights(edits.ALWAYS, "self.dropout"), *output_edits(edits.OUT_ALWAYS)
+    ),
+    Mutant("dropout_always_on", {WEIGHTS: edits.ALWAYS} | output_edits(edits.OUT_ALWAYS)[1]),
     Mutant("dropout_always_on", edits.TRAINING, replacing=WEIGHTS),
     *mutants(
         "dropout_missing",
-        *map(operator.or_, weights(SOFTMAX, "0.0"), out("self.proj(y)")),
+        *map(operator.or_, weights(SOFTMAX, "0.0"), output_edits("self.proj(y)")),
     ),
     Mutant("dropout_before_softmax", edits.EARLY, replacing=WEIGHTS),
     *mutants("dropout_on_output_only", *weights(SOFTMAX, "0.0")),
-    *mutants("dropout_output_missing", *out("self.proj(y)")),
-    *mutants("dropout_extra", *out(f"self.resid_dropout({OUT})")),
+    *mutants("dropout_output_missing", *output_edits("self.proj(y)")),
+    *mutants("dropout_extra", *output_edits(f"self.resid_dropout({OUT})")),
     *edits.other_rates(f"dropout_p = {P}"),
     *fused.STATE_KEPT,
     Mutant(
@@ -351,11 +353,11 @@ MUTANTS = (
             edits.SIZES, f"if not self.training:\n            self.dropout = {edits.NO_RATES}"
         ),
     ),
-    *on_paths("view_not_contiguous", *replaced(JOINED, *edit.NOT_CONTIGUOUS)),
+    *on_paths("view_not_contiguous", *replacements(JOINED, *edit.NOT_CONTIGUOUS)),
     SUPER_INIT_LATE,
     *edits.UNCHECKED,
     *edits.cast(paths=PATHS),
-    *mutants("hard_coded_dtype", *out(f"{OUT}.float()")),
+    *mutants("hard_coded_dtype", *output_edits(f"{OUT}.float()")),
     *edits.PARAMS,
     *edit.gradients_cut(STEPS_OF_BOTH, "scores", "weights"),
     *edit.gradients_cut(STEPS_BY_HAND),
@@ -390,30 +392,32 @@ MUTANTS = (
         {ON_FAST: BY_HAND},
         {BY_HAND: "pass", ON_FAST: "pass"},
     ),
-    *measured(
+    *difference_mutants(
         "path_difference",
         *(f"(fast - by_hand).abs().{reduction}().item()" for reduction in ("mean", "sum")),
     ),
-    *measured(
+    *difference_mutants(
         "path_difference",
         *(f"({signed}).max().item()" for signed in ("fast - by_hand", "by_hand - fast")),
     ),
-    *measured("path_difference", "(fast - by_hand).abs().min().item()"),
-    *measured(
+    *difference_mutants("path_difference", "(fast - by_hand).abs().min().item()"),
+    *difference_mutants(
         "path_difference",
         *(f"((fast - by_hand) ** 2).{reduction}().item()" for reduction in ("max", "mean")),
     ),
-    *measured(
+    *difference_mutants(
         "path_difference",
         "(fast - by_hand).norm().item()",
         "abs(fast.abs().max() - by_hand.abs().max()).item()",
     ),
-    *measured(
+    *difference_mutants(
         "path_difference",
         *(f"(fast - by_hand)[{index}].abs().max().item()" for index in (":, -1", "0")),
     ),
-    *measured("path_difference", "((fast - by_hand).abs().max() / by_hand.abs().max()).item()"),
-    *measured("path_difference", "0.0 if torch.allclose(fast, by_hand) else 1.0"),
+    *difference_mutants(
+        "path_difference", "((fast - by_hand).abs().max() / by_hand.abs().max()).item()"
+    ),
+    *difference_mutants("path_difference", "0.0 if torch.allclose(fast, by_hand) else 1.0"),
     *mutants(
         "path_difference",
         "pass",
@@ -434,14 +438,14 @@ MUTANTS = (
         {"with torch.inference_mode():": "if True:"},
     ),
     *mutants("path_difference", *map(insert_at_end, (ZEROED, "module.float()", "module.double()"))),
-    *measured(
+    *difference_mutants(
         "interface",
         DIFFERENCE[:-7],
         f"[{DIFFERENCE}]",
         "None",
         "torch.allclose(fast, by_hand, atol=1e-5)",
     ),
-    *measured("interface", f'f"{{{DIFFERENCE}:.2e}}"'),
+    *difference_mutants("interface", f'f"{{{DIFFERENCE}:.2e}}"'),
     Mutant("interface", "flash: bool = False", replacing="flash: bool = True"),
     *edits.LAST,
     values_transposed("scores.softmax(dim=-1)) @ v"),

@@ -30,7 +30,7 @@ TEMPLATES = (
     *head.Runs.DROPOUT,
     *head.Runs.INPUT,
     *head.Runs.ON_THE_WAY,
-    *head.viewed(C=(2, 4, 64, 3, 8, 768)),
+    *head.wrong_view_mutants(C=(2, 4, 64, 3, 8, 768)),
     *head.Runs.WRITTEN_IN,
     *head.not_registered(),
     *head.Runs.SHARED,
@@ -39,7 +39,7 @@ TEMPLATES = (
         norm=head.NORM,
         temperature=head.TEMPERATURE,
     ),
-    *head.renamed("w_q w_k w_v", "q_proj k_proj v_proj"),
+    *head.renaming_mutants("w_q w_k w_v", "q_proj k_proj v_proj"),
     Mutant("interface", "class SelfAttention(", replacing="class CausalAttention("),
     Mutant("interface", "return {OUT}, None", replacing="return {OUT}"),
     head.arguments_renamed(

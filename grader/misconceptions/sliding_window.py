@@ -38,7 +38,7 @@ LINES_OF_MASK = (
 )
 
 
-def banded(changes):
+def mask_copy_edit(changes):
     """Return the edit by which local_attention has a copy of window_mask, which has changes."""
     copy = "\n    ".join(LINES_OF_MASK)
     for old, new in changes.items():
@@ -46,14 +46,14 @@ def banded(changes):
     return {DEF_LOCAL: f"{copy}\n\n\n{DEF_LOCAL}", MASK_MADE: "band(q.shape[-2]"}
 
 
-RIGHT_BAND = banded({})
+RIGHT_BAND = mask_copy_edit({})
 
 
 def bands(id_, *edits):
     """Return mutants with another mask: in both functions, in local_attention, in window_mask."""
     listed = []
     for changes in edits:
-        listed += [changes, banded(changes), changes | RIGHT_BAND]
+        listed += [changes, mask_copy_edit(changes), changes | RIGHT_BAND]
     return mutants(id_, *listed)
 
 
@@ -62,15 +62,15 @@ def finite_bands(id_, changes, rows):
 
     The mask is wrong in both functions, or in local_attention alone.
     """
-    edits = (changes, banded(changes))
+    edits = (changes, mask_copy_edit(changes))
     return mutants(id_, *(edit | row for edit in edits for row in rows))
 
 
-def filled(number):
+def fill_text(number):
     return f"scores.masked_fill(~mask, {number})"
 
 
-def added(number):
+def added_mask_text(number):
     return f"scores + (~mask).to(scores.dtype) * {number}"
 
 
@@ -88,14 +88,14 @@ def shares(id_, *texts):
     return mutants(id_, *texts, replacing=SOFTMAX)
 
 
-def inserted(statement):
+def insert_first(statement):
     """Return the edit that puts a statement at the beginning of local_attention."""
     return {FIRST_LINE: f"{statement}\n    {FIRST_LINE}"}
 
 
 def roles(id_, *orders):
     """Return mutants with other tensors as queries, keys and values."""
-    return mutants(id_, *(inserted(f"q, k, v = {', '.join(order)}") for order in orders))
+    return mutants(id_, *(insert_first(f"q, k, v = {', '.join(order)}") for order in orders))
 
 
 def masks(template):
@@ -130,12 +130,12 @@ FAR = {NOT_FAR: "key <= query - window"}
 FUTURE_FROM_0 = FROM_0 | {NOT_FAR: "key > query + (T_k - T_q) - window"}
 INVERTED = {BAND: f"~({BAND})"}
 SELF_EXCLUDED = {NOT_AHEAD: "key < query"}
-LOW_FILL = {HIDDEN: filled(-1e9)}
+LOW_FILL = {HIDDEN: fill_text(-1e9)}
 NAN_TO_ZERO = {f"return {OUT}": "return weights.nan_to_num(0.0) @ v"}
 FINITE = (LOW_FILL, NAN_TO_ZERO)
 HEAD_AXIS, BATCH_AXIS = {AXIS: "dim=1"}, {AXIS: "dim=0"}
 ON_CPU = "{0} + torch.zeros({0}.shape, dtype={0}.dtype)"
-ARGUMENTS_ON_CPU = inserted(f"q, k, v = {', '.join(ON_CPU.format(name) for name in 'qkv')}")
+ARGUMENTS_ON_CPU = insert_first(f"q, k, v = {', '.join(ON_CPU.format(name) for name in 'qkv')}")
 MASK_ON_CPU = {name: name.replace("=device", '="cpu"') for name in (QUERY, KEY)} | RIGHT_BAND
 
 MUTANTS = (
@@ -188,33 +188,33 @@ MUTANTS = (
     *bands("window_fixed", *({NOT_FAR: f"key > query - {n}"} for n in (3, 2, 4, 5, 8, 16, 32))),
     *bands("mask_reversed", {BAND: "(key >= query) & (key < query + window)"}, INVERTED),
     *finite_bands("mask_reversed", INVERTED, FINITE[:1]),
-    Mutant("mask_sdpa_inverted", banded(INVERTED) | NAN_TO_ZERO),
-    Mutant("mask_reversed", banded(INVERTED) | NAN_TO_ZERO),  # the same by hand
+    Mutant("mask_sdpa_inverted", mask_copy_edit(INVERTED) | NAN_TO_ZERO),
+    Mutant("mask_reversed", mask_copy_edit(INVERTED) | NAN_TO_ZERO),  # the same by hand
     *bands("mask_excludes_self", SELF_EXCLUDED),
     *finite_bands("mask_excludes_self", SELF_EXCLUDED, FINITE),
     *bands("mask_peeks_one", {NOT_AHEAD: "key <= query + 1"}),
     *bands("mask_peeks_ahead", {NOT_AHEAD: "key <= query + 2"}, {NOT_AHEAD: "key <= query + 3"}),
-    *hides("mask_zero_fill", filled(0.0)),
-    *hides("mask_weak_fill", *map(filled, WEAK)),
-    *hides("mask_weak_fill", *(added(number) for number in WEAK if number != -1.0)),
+    *hides("mask_zero_fill", fill_text(0.0)),
+    *hides("mask_weak_fill", *map(fill_text, WEAK)),
+    *hides("mask_weak_fill", *(added_mask_text(number) for number in WEAK if number != -1.0)),
     *hides(
         "mask_weak_fill",
         "torch.where(mask, scores, scores.min() - 1)",
-        filled(BELOW_ALL.format(1)),
+        fill_text(BELOW_ALL.format(1)),
         "torch.where(mask, scores, scores.amin(-1, keepdim=True) - 1)",
         "torch.where(mask, scores, scores.min())",
         "torch.where(mask, scores, -scores.abs().max() - 1)",
     ),
-    *hides("mask_plus_inf", filled('float("inf")')),
-    *hides("mask_high_fill", filled(1e9), added(1e9)),
+    *hides("mask_plus_inf", fill_text('float("inf")')),
+    *hides("mask_high_fill", fill_text(1e9), added_mask_text(1e9)),
     Mutant(
         "mask_after_softmax", f"scores, {AXIS}).masked_fill(~mask, 0.0)", replacing=AFTER_SOFTMAX
     ),
     *hides(
         "mask_nan",
-        added('float("-inf")'),
+        added_mask_text('float("-inf")'),
         'scores * torch.where(mask, 1.0, float("-inf")).to(scores.dtype)',
-        filled('float("nan")'),
+        fill_text('float("nan")'),
     ),
     Mutant(
         "mask_nan", f'scores, {AXIS}).masked_fill(~mask, float("-inf"))', replacing=AFTER_SOFTMAX
@@ -278,9 +278,9 @@ MUTANTS = (
     *roles("values_wrong_source", "qkk", "qkq"),
     *roles("scores_wrong_source", "qqv", "kkv", "qvv"),
     # The copy of window_mask refuses no number of queries.
-    Mutant("qkv_order", inserted("q, k, v = k, q, v") | RIGHT_BAND),
+    Mutant("qkv_order", insert_first("q, k, v = k, q, v") | RIGHT_BAND),
     *roles("qkv_order", "qvk", "vkq", "kvq"),
-    Mutant("qkv_order", inserted("q, k, v = v, q, k") | RIGHT_BAND),
+    Mutant("qkv_order", insert_first("q, k, v = v, q, k") | RIGHT_BAND),
     *mutants("output_rounded", *(f"({OUT}).round(decimals={n})" for n in (4, 3, 2)), replacing=OUT),
     *mutants(
         "argument_unchecked",
@@ -326,8 +326,8 @@ MUTANTS = (
         f"out = {OUT}\n    v.mul_(2.0)\n    return out",
         replacing=f"return {OUT}",
     ),
-    Mutant("hard_coded_dtype", inserted("q, k, v = q.float(), k.float(), v.float()")),
-    Mutant("hard_coded_dtype", inserted("q, k, v = q.double(), k.double(), v.double()")),
+    Mutant("hard_coded_dtype", insert_first("q, k, v = q.float(), k.float(), v.float()")),
+    Mutant("hard_coded_dtype", insert_first("q, k, v = q.double(), k.double(), v.double()")),
     Mutant("hard_coded_device", MASK_ON_CPU),
     Mutant("hard_coded_device", ARGUMENTS_ON_CPU),
     Mutant("hard_coded_device", MASK_ON_CPU | ARGUMENTS_ON_CPU),
@@ -346,7 +346,7 @@ MUTANTS = (
     ),
     Mutant(
         "interface",
-        {f"{DEF_LOCAL}q: torch.Tensor,": f"{DEF_LOCAL}queries,"} | inserted("q = queries"),
+        {f"{DEF_LOCAL}q: torch.Tensor,": f"{DEF_LOCAL}queries,"} | insert_first("q = queries"),
     ),
     Mutant("keys_not_transposed", "q @ k", replacing=PRODUCT),
     Mutant("values_transposed", f"{OUT}.transpose(-2, -1)", replacing=OUT),
@@ -369,15 +369,15 @@ def constant_scale(number):
 
 
 def weak_fill(number):
-    return Mutant("mask_weak_fill", filled(-number), replacing=HIDDEN)
+    return Mutant("mask_weak_fill", fill_text(-number), replacing=HIDDEN)
 
 
 def weak_summand(number):
-    return Mutant("mask_weak_fill", added(-number), replacing=HIDDEN)
+    return Mutant("mask_weak_fill", added_mask_text(-number), replacing=HIDDEN)
 
 
 def fill_below_all(number):
-    return Mutant("mask_weak_fill", filled(BELOW_ALL.format(number)), replacing=HIDDEN)
+    return Mutant("mask_weak_fill", fill_text(BELOW_ALL.format(number)), replacing=HIDDEN)
 
 
 # parametric mutants: the number can have any value

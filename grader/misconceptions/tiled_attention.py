@@ -71,7 +71,7 @@ def log_sums(id_, *texts):
     return mutants(id_, *(f"sums.append({text}.squeeze(-1))" for text in texts), replacing=SUMS)
 
 
-def swapped(line, old, new):
+def line_edit(line, old, new):
     """Return an edit of a part of this line."""
     return {line: line.replace(old, new)}
 
@@ -148,7 +148,7 @@ MUTANTS = (
                 "fix, shares = (higher - highest).exp().nan_to_num(posinf=0.0)"
             )
         },
-        swapped(
+        line_edit(
             ONLINE_TOTAL,
             "(highest - higher).exp()",
             "(higher - highest).exp().nan_to_num(posinf=0.0)",
@@ -172,7 +172,8 @@ MUTANTS = (
     ),
     *of_the_block("", ""),
     Mutant(
-        "tile_max_not_carried", swapped(ONLINE_TOTAL, "(piece - higher)", f"(piece - {PIECE_MAX})")
+        "tile_max_not_carried",
+        line_edit(ONLINE_TOTAL, "(piece - higher)", f"(piece - {PIECE_MAX})"),
     ),
     *of_the_block(" * new", ""),
     *of_the_block("", " * new"),
@@ -182,12 +183,12 @@ MUTANTS = (
         "tile_max_not_carried",
         {KEPT: "        answers", SUMS: "sums.append((higher + total.log()).squeeze(-1))"},
         {ONLINE_KEPT: ".sum(-1, keepdim=True)\n    highest = higher\n    parts"},
-        swapped(PARTS, "(piece - highest)", f"(piece - {PIECE_MAX})"),
+        line_edit(PARTS, "(piece - highest)", f"(piece - {PIECE_MAX})"),
         {PARTS: f"last = {PIECE_MAX}\n    " + PARTS.replace("(piece - highest)", "(piece - last)")},
         {SUMS: f"sums.append(({TILE_MAX} + total.log()).squeeze(-1))"},
         # The block's own maximum kept in place of the running one.
-        swapped(KEPT, "highest = higher", f"highest = {TILE_MAX}"),
-        swapped(ONLINE_KEPT, "highest = higher", f"highest = {PIECE_MAX}"),
+        line_edit(KEPT, "highest = higher", f"highest = {TILE_MAX}"),
+        line_edit(ONLINE_KEPT, "highest = higher", f"highest = {PIECE_MAX}"),
         # Measured from the block's own maximum, with and without a factor for what came before.
         {ONLINE_TOTAL: ONLINE_TOTAL_WITHOUT_FIX, ONLINE_HIGHER: f"higher = {PIECE_MAX}"},
         {
@@ -290,17 +291,17 @@ MUTANTS = (
             }
             for answer in ("tile.softmax(-1)", "tile.softmax(-1).nan_to_num()")
         ),
-        swapped(PARTS, "(piece - highest).exp()", "piece.softmax(-1)"),
+        line_edit(PARTS, "(piece - highest).exp()", "piece.softmax(-1)"),
     ),
     *mutants(
         "tile_not_divided",
         {ANSWERS: "answers.append(gathered)"},
-        swapped(PARTS, " / total", ""),
+        line_edit(PARTS, " / total", ""),
     ),
     *mutants(
         "tile_divided_twice",
         {ANSWERS: "answers.append(gathered / total / total)"},
-        swapped(PARTS, "/ total", "/ total / total"),
+        line_edit(PARTS, "/ total", "/ total / total"),
     ),
     *mutants(
         "tile_diagonal_unmasked",
@@ -381,7 +382,7 @@ MUTANTS = (
         "tile_ragged_dropped",
         {PIECES: WHOLE_PIECES},
         {PIECES: ONE_BLOCK},
-        swapped(
+        line_edit(
             PARTS, "in scores.split", "in scores[..., : scores.shape[-1] // block * block].split"
         ),
         {
@@ -476,7 +477,7 @@ MUTANTS = (
         *(f"/ {c}" for c in (8, 64, 2, 4, 10, 16, 32, "math.sqrt(512)", "math.sqrt(768)")),
         replacing=SCALE,
     ),
-    Mutant("scale_twice", swapped(TILE, "keys.transpose", "(keys / math.sqrt(hd)).transpose")),
+    Mutant("scale_twice", line_edit(TILE, "keys.transpose", "(keys / math.sqrt(hd)).transpose")),
     *mutants(
         "scale_after_softmax",
         {SCALE: "", ANSWERS: "answers.append(gathered / total / math.sqrt(hd))"},
@@ -579,9 +580,11 @@ MUTANTS = (
         {WEIGHTS: "return scores / scores.sum(-1, keepdim=True)"},
         {FIX_AND_SHARES: "fix, shares = 1.0, tile.masked_fill(key > query, 0.0)"},
     ),
-    *mutants("values_wrong_source", *(swapped(KEYS, "v[...", f"{source}[...") for source in "kq")),
     *mutants(
-        "scores_wrong_source", *(swapped(KEYS, "= k[...", f"= {source}[...") for source in "qv")
+        "values_wrong_source", *(line_edit(KEYS, "v[...", f"{source}[...") for source in "kq")
+    ),
+    *mutants(
+        "scores_wrong_source", *(line_edit(KEYS, "= k[...", f"= {source}[...") for source in "qv")
     ),
     *mutants(
         "qkv_order", *(insert_before(SIZES, order) for order in ("q, k = k, q", "k, v = v, k"))
@@ -631,9 +634,9 @@ MUTANTS = (
             insert_before(SIZES, f"q, k, v = (t.{to} for t in (q, k, v))")
             for to in ("float()", "double()", *TO_HALVES)
         ),
-        swapped(RETURNED, "dim=-2)", "dim=-2).float()"),
-        swapped("torch.full_like(rows[..., :1], -math.inf)", ")", ", dtype=torch.float64)"),
-        swapped(WEIGHTS, "dim=-1)", "dim=-1).float()"),
+        line_edit(RETURNED, "dim=-2)", "dim=-2).float()"),
+        line_edit("torch.full_like(rows[..., :1], -math.inf)", ")", ", dtype=torch.float64)"),
+        line_edit(WEIGHTS, "dim=-1)", "dim=-1).float()"),
         insert_before(HIGHEST, "scores = scores.double()"),
         {GATHERED: "gathered = (gathered * fix + shares @ values).half().to(q)"},
     ),
@@ -649,14 +652,14 @@ MUTANTS = (
     ),
     *mutants(
         "gradient_cut",
-        swapped(FIX_AND_SHARES, "(tile -", "(tile.detach() -"),
+        line_edit(FIX_AND_SHARES, "(tile -", "(tile.detach() -"),
         {ANSWERS: "answers.append((gathered / total).detach())"},
-        swapped(GATHERED, "values", "values.detach()"),
-        swapped(KEYS, "k[...", "k.detach()[..."),
+        line_edit(GATHERED, "values", "values.detach()"),
+        line_edit(KEYS, "k[...", "k.detach()[..."),
         {"rows = q": "rows = q.detach()"},
-        swapped(TOTAL, "shares", "shares.detach()"),
+        line_edit(TOTAL, "shares", "shares.detach()"),
         {TOTAL: "total = (total * fix + shares.sum(-1, keepdim=True)).detach()"},
-        swapped(GATHERED, "shares", "shares.detach()"),
+        line_edit(GATHERED, "shares", "shares.detach()"),
         {
             RETURNED: "return torch.tensor(torch.cat(answers, dim=-2).tolist(), dtype=q.dtype),"
             " torch.cat(sums, dim=-1)"
@@ -683,10 +686,10 @@ MUTANTS = (
     ),
     Mutant("interface", "return torch.cat(parts, dim=-1), highest, total", replacing=WEIGHTS),
     Mutant("keys_not_transposed", "rows @ keys", replacing="rows @ keys.transpose(-2, -1)"),
-    Mutant("values_transposed", swapped(GATHERED, "values", "values.transpose(-2, -1)")),
+    Mutant("values_transposed", line_edit(GATHERED, "values", "values.transpose(-2, -1)")),
     *mutants(
         "values_width",
-        swapped(START, "0.0, 0.0", "0.0, torch.zeros_like(rows)"),
+        line_edit(START, "0.0, 0.0", "0.0, torch.zeros_like(rows)"),
         insert_before(
             TOPS,
             "whole = torch.zeros_like(q)",
@@ -701,7 +704,7 @@ MUTANTS = (
     *mutants(
         "output_rounded",
         *(
-            swapped(line, f"dim={axis})", f"dim={axis}).round(decimals={n})")
+            line_edit(line, f"dim={axis})", f"dim={axis}).round(decimals={n})")
             for line, axis in ((RETURNED, -2), (WEIGHTS, -1))
             for n in (3, 2)
         ),

@@ -47,7 +47,7 @@ AVERAGED = [{heads.TRANSPOSED: f"v).{mean}", JOINED: "context"} for mean in head
 MASK_LIKE_SCORES = {"[:T, :T]": "[: scores.shape[-2], : scores.shape[-1]]"}
 
 
-def split(text, roles="qkv"):
+def split_edit(text, roles="qkv"):
     """Return an edit that splits these of q, k and v in another way, as in `_head_edits`."""
     edit = {}
     for t in roles:
@@ -57,7 +57,7 @@ def split(text, roles="qkv"):
 
 
 def tokens_first(edit):
-    return split(heads.HEADS) | edit
+    return split_edit(heads.HEADS) | edit
 
 
 def all_heads_mixed(mean):
@@ -75,28 +75,28 @@ TEMPLATES = (
         "if context_length % num_heads != 0:",
         replacing="if d_out % num_heads != 0:",
     ),
-    Mutant("wrong_view", split(heads.STRAIGHT)),
-    Mutant("wrong_view_both", split(heads.STRAIGHT) | heads.MERGED_STRAIGHT),
+    Mutant("wrong_view", split_edit(heads.STRAIGHT)),
+    Mutant("wrong_view_both", split_edit(heads.STRAIGHT) | heads.MERGED_STRAIGHT),
     *mutants(
         "wrong_view_values",
-        *(split(heads.STRAIGHT, roles) for roles in heads.PARTS),
-        *(split(heads.STRAIGHT, roles) | heads.MERGED_STRAIGHT for roles in heads.PARTS),
+        *(split_edit(heads.STRAIGHT, roles) for roles in heads.PARTS),
+        *(split_edit(heads.STRAIGHT, roles) | heads.MERGED_STRAIGHT for roles in heads.PARTS),
     ),
-    *mutants("reshape_out_of_order", *(split(heads.HD_FIRST, role) for role in "kqv")),
+    *mutants("reshape_out_of_order", *(split_edit(heads.HD_FIRST, role) for role in "kqv")),
     Mutant("merge_no_transpose", heads.MERGED_STRAIGHT),
-    *mutants("merge_wrong_axes", *heads.permuted("0321", "0132", "0231")),
+    *mutants("merge_wrong_axes", *heads.permutation_text("0321", "0132", "0231")),
     Mutant("heads_interleaved", heads.LAST_AXES),
-    *mutants("merge_wrong_axes", *heads.permuted("0312", "2013", "1023", "1203", "2103")),
+    *mutants("merge_wrong_axes", *heads.permutation_text("0312", "2013", "1023", "1203", "2103")),
     *mutants(
         "heads_interleaved",
-        split(heads.INTERLEAVED),
-        split(heads.INTERLEAVED) | heads.LAST_AXES,
-        *(split(heads.INTERLEAVED, roles) for roles in heads.PARTS),
+        split_edit(heads.INTERLEAVED),
+        split_edit(heads.INTERLEAVED) | heads.LAST_AXES,
+        *(split_edit(heads.INTERLEAVED, roles) for roles in heads.PARTS),
     ),
     *mutants(
         "heads_and_width_swapped",
-        split(heads.SIZES_SWAPPED),
-        split(heads.SIZES_SWAPPED) | {"{SCALE}": "/ {nh} ** 0.5"},
+        split_edit(heads.SIZES_SWAPPED),
+        split_edit(heads.SIZES_SWAPPED) | {"{SCALE}": "/ {nh} ** 0.5"},
     ),
     *mutants(
         "heads_missing_transpose",
@@ -104,7 +104,7 @@ TEMPLATES = (
         tokens_first(MASK_LIKE_SCORES),
         tokens_first(NO_MASK | heads.MERGED_STRAIGHT),
         tokens_first(NO_MASK),
-        *(split(heads.HEADS, roles) for roles in ("qkv", "v", "q", "k", "qk")),
+        *(split_edit(heads.HEADS, roles) for roles in ("qkv", "v", "q", "k", "qk")),
     ),
     *mutants("heads_one_width", *AVERAGED),
     *mutants("heads_averaged", *AVERAGED, *heads.merges(*heads.AVERAGED_AGAIN)),
@@ -117,12 +117,12 @@ TEMPLATES = (
     *mutants("heads_reversed", *heads.REVERSED),
     *mutants(
         "heads_mix_batch",
-        split(heads.STRAIGHT),
-        split(heads.BATCH_AFTER_HEADS),
-        split(heads.BATCH_SWAPPED),
+        split_edit(heads.STRAIGHT),
+        split_edit(heads.BATCH_AFTER_HEADS),
+        split_edit(heads.BATCH_SWAPPED),
         heads.BATCH_VIEWED,
-        split(heads.BATCH_AFTER_HEADS) | heads.BATCH_VIEWED,
-        split(heads.BATCH_AFTER_HEADS) | heads.MERGED_STRAIGHT,
+        split_edit(heads.BATCH_AFTER_HEADS) | heads.BATCH_VIEWED,
+        split_edit(heads.BATCH_AFTER_HEADS) | heads.MERGED_STRAIGHT,
     ),
     Mutant("proj_missing", "context", replacing="{OUT}"),
     Mutant("proj_missing", {PROJ: "", "{OUT}": "context"}),
@@ -137,12 +137,12 @@ TEMPLATES = (
         replacing="{OUT}",
     ),
     Mutant("view_not_contiguous", "context.view", replacing="context.contiguous().view"),
-    Mutant("view_not_contiguous", split(heads.NOT_CONTIGUOUS)),
+    Mutant("view_not_contiguous", split_edit(heads.NOT_CONTIGUOUS)),
     *head.Runs.LAYERS,
     *head.Runs.DROPOUT,
     *head.Runs.INPUT,
     *head.Runs.ON_THE_WAY,
-    *head.viewed(T=["self.context_length"], C=(4, 12, 64, 8, 16, 768)),
+    *head.wrong_view_mutants(T=["self.context_length"], C=(4, 12, 64, 8, 16, 768)),
     *mutants(
         "hard_coded_shape",
         *(
@@ -163,7 +163,7 @@ TEMPLATES = (
         "params_not_registered",
         layer_edit(LAYERS, "o", *ANEW),
         layer_edit(LAYERS, "o", *AS_PLAIN_ATTRIBUTE),
-        split(heads.FIRST_FOR_ALL),
+        split_edit(heads.FIRST_FOR_ALL),
     ),
     *head.Runs.SHARED,
     *head.more_layers(
@@ -171,7 +171,7 @@ TEMPLATES = (
         norm=head.NORM,
         temperature=head.TEMPERATURE,
     ),
-    *head.renamed(
+    *head.renaming_mutants(
         "w_q w_k w_v w_o",
         "W_query W_key W_value proj",
         "q_proj k_proj v_proj o_proj",

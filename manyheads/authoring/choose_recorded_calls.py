@@ -28,7 +28,7 @@ from ..checks.runner import (
     map_call,
     must_end,
     namespace_of,
-    rounded,
+    round_to_float32,
     target_of,
 )
 from ..course import CourseError, Exercise
@@ -68,7 +68,7 @@ class RecordedCall:
             cast(call, call.dtype or "float64"),
             is_of_copies(call),
         )
-        self._nudged, self._of = cache(self._nudge), cache(self._cut)
+        self._nudged, self._of = cache(self._nudge), cache(self._with_fewer_copies)
         self.in_single = cache(lambda: RecordedCall(replace(call, dtype="float32")))
 
     def full_reply(self, namespace: Namespace, only_values: bool = False) -> Reply:
@@ -158,7 +158,7 @@ class RecordedCall:
         another, watch = self.call.seed + self.is_drawn, self.call.watch and not only_values
         return RecordedCall(map_call(replace(self.call, seed=another, watch=watch), change))
 
-    def _cut(self, copies: int) -> RecordedCall:
+    def _with_fewer_copies(self, copies: int) -> RecordedCall:
         """Return the same call on fewer copies."""
         all_copies = next(len(value) for value in self.call.args if isinstance(value, Tensor))
 
@@ -208,7 +208,7 @@ def recorded_calls(catalogue: Catalogue, exercise: Exercise) -> RecordedCalls:
     reference, drawn = catalogue.reference(exercise).namespace, list[Drawn]()
     outcomes, transcript = right_answers(catalogue, exercise, drawn)
     small = [
-        (e.check, RecordedCall(rounded(e.call)))
+        (e.check, RecordedCall(round_to_float32(e.call)))
         for e in transcript
         if elements(e.call) <= ELEMENTS_LIMIT
     ]
@@ -385,7 +385,7 @@ def recorded_conditions(
         exchanges = [exchange for exchange in transcript if target_of(exchange.call) == function]
         chosen = choose_probe(exchanges, reference, four_like)
         if chosen is not None:
-            calls = tuple(rounded(call) for call in chosen.calls)
+            calls = tuple(round_to_float32(call) for call in chosen.calls)
             expected = tuple(first_tensor(reference.execute(call)) for call in calls)
             conditions.append(RecordedCondition(function, "answers", calls, expected))
     for function, make in catalogue.conditions(exercise).items():
@@ -398,7 +398,7 @@ def _of_function(
     function: str, make: Callable[..., Iterable[Condition]], reference: Implementation, draw: Draw
 ) -> Iterator[RecordedCondition]:
     for condition in make(reference, draw):
-        call = rounded(condition.answer.call)
+        call = round_to_float32(condition.answer.call)
         expected = first_tensor(reference.runner.execute(call))
         yield RecordedCondition(
             function,

@@ -132,7 +132,7 @@ def _are_related(first: Sequence[Tensor | None], second: Sequence[Tensor | None]
     return any(relation_applies(a, b) for a, b in outputs if a is not None and b is not None)
 
 
-def within(groups: Groups, calls: Sequence[int]) -> Groups:
+def groups_within(groups: Groups, calls: Sequence[int]) -> Groups:
     """Return the groups that consist of these calls, and all groups of relations.
 
     A relation holds between outputs that may differ from the reference's. The oracle `kind` also
@@ -193,10 +193,12 @@ def choose_all(
         ]
         if (asks := chosen[check].asks) and not chosen[check].is_last:
             extra_asks = _asked_of_unseen(
-                check, check_groups, subjects, _passing(subjects, *other_asks), asks
+                check, check_groups, subjects, _passing_subjects(subjects, *other_asks), asks
             )
             chosen[check] = Chosen((*asks, *extra_asks))
-    alone = _passing(subjects, *(choice.asks for choice in chosen.values() if not choice.is_last))
+    alone = _passing_subjects(
+        subjects, *(choice.asks for choice in chosen.values() if not choice.is_last)
+    )
     labelled = dict[str, Chosen]()
     for check, choice in chosen.items():
         # A check that is tried last judges no subject that another check detects.
@@ -217,11 +219,13 @@ def _choose_again_and_run_last(
     another place.
     """
     for check, check_groups in groups.items():
-        alone = _passing(subjects, *(choice.asks for id_, choice in chosen.items() if id_ != check))
+        alone = _passing_subjects(
+            subjects, *(choice.asks for id_, choice in chosen.items() if id_ != check)
+        )
         failing = [subject for subject in alone if check in subject.fails]
-        detected = len(failing) - len(_passing(failing, chosen[check].asks))
+        detected = len(failing) - len(_passing_subjects(failing, chosen[check].asks))
         asks = choose(check, check_groups, alone) if len(failing) >= MORE_IF_LAST * detected else ()
-        if len(failing) - len(_passing(failing, asks)) > MORE_IF_LAST * detected:
+        if len(failing) - len(_passing_subjects(failing, asks)) > MORE_IF_LAST * detected:
             chosen[check] = Chosen(asks, is_last=True)
 
 
@@ -244,11 +248,11 @@ def _asked_of_unseen(
         alone: The subjects that no other visible check detects.
         asks: The oracles that the check uses already.
     """
-    unseen = {subject for subject in _passing(alone, asks) if check in subject.fails}
+    unseen = {subject for subject in _passing_subjects(alone, asks) if check in subject.fails}
     unfair = {*alone, *(subject for subject in subjects if subject.is_right)}
     extra_asks = list[OracleUse]()
     for oracle, group in ((a, g) for a in ORACLES for g in groups[a]):
-        broken = _breaking(oracle, group, subjects)
+        broken = _violating_subjects(oracle, group, subjects)
         mistakes = {subject for subject in broken if check not in subject.fails}
         if unseen & broken and not unfair & mistakes and 2 * len(mistakes) < len(broken):
             extra_asks.append(OracleUse(oracle=oracle, calls=(group,)))
@@ -269,10 +273,10 @@ def _with_meanings(
     for ask in asks:
         of_calls = [(i,) for group in ask.calls for i in group if ask.oracle != "kind"]
         wrong_kind = set[LabelledProgram]().union(
-            *(_breaking("kind", call, subjects) for call in of_calls)
+            *(_violating_subjects("kind", call, subjects) for call in of_calls)
         )
         breaking = set[LabelledProgram]().union(
-            *(_breaking(ask.oracle, group, subjects) for group in ask.calls)
+            *(_violating_subjects(ask.oracle, group, subjects) for group in ask.calls)
         )
         broken = breaking - explained - wrong_kind
         explained |= broken
@@ -283,7 +287,7 @@ def _with_meanings(
     return tuple(labelled_asks)
 
 
-def _passing(
+def _passing_subjects(
     subjects: Sequence[LabelledProgram], *asks: Sequence[OracleUse]
 ) -> list[LabelledProgram]:
     """Return the subjects that violate no oracle of these checks."""
@@ -301,13 +305,13 @@ def choose(
     asks: list[OracleUse] = []
     if not failing:  # use the general oracles on each group where no subject violates them
         for oracle in OF_ANY_CHECK:
-            calls = tuple(g for g in groups[oracle] if not _breaking(oracle, g, subjects))
+            calls = tuple(g for g in groups[oracle] if not _violating_subjects(oracle, g, subjects))
             if calls:
                 asks.append(OracleUse(oracle=oracle, calls=calls))
         return tuple(asks)
     undetected, wrongly = failing, set[LabelledProgram]()
     for oracle in ORACLES:
-        breaking = {group: _breaking(oracle, group, subjects) for group in groups[oracle]}
+        breaking = {group: _violating_subjects(oracle, group, subjects) for group in groups[oracle]}
         fair = {
             group: breakers
             for group, breakers in breaking.items()
@@ -342,7 +346,7 @@ def _blames_few(
     return len(breakers - failing - wrongly) * HITS_FOR_A_MISTAKE <= len(breakers & failing)
 
 
-def _breaking(
+def _violating_subjects(
     oracle: Oracle, group: tuple[int, ...], subjects: Sequence[LabelledProgram]
 ) -> set[LabelledProgram]:
     return {subject for subject in subjects if (oracle, group) in subject.broken}

@@ -38,11 +38,11 @@ from ..files import told_where, write_whole
 from ..judge.run_hidden_checks import Catalogue
 from ..report.report_content import points
 from ..student.check_attempt import check_attempt
-from ..submission import largest
+from ..submission import size_limit
 from ..submission.newer_python import KEY, MANIFEST, PYTHON
 from .release_exercises import write_changed
 from .stub import finished_modules, leaks
-from .templates import HERE, as_they_are, filled
+from .templates import HERE, as_they_are, filled_templates
 
 OWNER = re.compile(r"@[A-Za-z0-9_-]+(/[A-Za-z0-9_.-]+)?")
 # the course's own questions and answers, which the class repository's README shows
@@ -81,7 +81,9 @@ def bundle(course: Course, exercises: Iterable[Path], owner: str) -> dict[str, b
     words = _words(course, owner, min(wheel.keys() - {HASH_FILE}))
     shared = dict(as_they_are("shared"))
     shared[WORKFLOW] = judged_with(PYTHON, shared[WORKFLOW])
-    files = dict(sorted({**files, **wheel, **shared, **dict(filled("class", words))}.items()))
+    files = dict(
+        sorted({**files, **wheel, **shared, **dict(filled_templates("class", words))}.items())
+    )
     manifest = json.dumps({"owner": owner, KEY: PYTHON, "files": digests(files)}, indent=1)
     return {**files, MANIFEST: f"{manifest}\n".encode()}
 
@@ -112,7 +114,7 @@ def _words(course: Course, owner: str, wheel: str) -> dict[str, str]:
         "own_questions": questions.read_text(encoding="utf-8") if questions.exists() else "",
         "title": course.title,
         "limit": str(course.limits.source_kib),
-        "notebook_limit": str(largest(".ipynb", course.limits.source_kib)),
+        "notebook_limit": str(size_limit(".ipynb", course.limits.source_kib)),
         "first": first_exercise.id,
         "first_file": str(first_exercise.script.relative_to(course.root)),
         "first_notebook": str(first_exercise.notebook.relative_to(course.root)),
@@ -446,11 +448,11 @@ def engine_wheel(*, templates: bool = False) -> dict[str, bytes]:
     ]
     files[f"{dist_info}/RECORD"] = "\n".join([*record, f"{dist_info}/RECORD,,", ""]).encode()
     name = f"{NAME}-{distribution.version}-py3-none-any.whl"
-    content = zipped(files)
+    content = zip_files(files)
     return {name: content, HASH_FILE: f"{hashlib.sha256(content).hexdigest()}  {name}\n".encode()}
 
 
-def zipped(files: Mapping[str, bytes], programs: Collection[str] = ()) -> bytes:
+def zip_files(files: Mapping[str, bytes], programs: Collection[str] = ()) -> bytes:
     """Pack these files as one archive, the same bytes every time.
 
     Args:
@@ -487,20 +489,26 @@ def autograder_of(
     }
     of_course = {
         f"course/{path.relative_to(course.root).as_posix()}": path.read_bytes()
-        for path in _needed(course)
+        for path in _files_for_grading(course)
     }
     secret = {f"course/{FOLDER}/secret": course_secret(course.root)}
-    return {**dict(filled("gradescope", words)), **shared, **engine_wheel(), **of_course, **secret}
+    return {
+        **dict(filled_templates("gradescope", words)),
+        **shared,
+        **engine_wheel(),
+        **of_course,
+        **secret,
+    }
 
 
 def write_autograder(files: dict[str, bytes], out: Path) -> None:
     """Write the zip so that only its owner can read it. Raises CourseFault."""
     with told_where(out, "name another file"):
-        write_whole(out, zipped(files, PROGRAMS))
+        write_whole(out, zip_files(files, PROGRAMS))
         out.chmod(0o600)
 
 
-def _needed(course: Course) -> Iterator[Path]:
+def _files_for_grading(course: Course) -> Iterator[Path]:
     """Yield the files for grading, and the sources of the fault dictionaries.
 
     Notebooks and the figures of lessons are not needed.

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from ..box import open_box
 from ..box.canary import run_canary
-from ..box.contents import find_driver, missing, separate_gpus
+from ..box.contents import find_driver, gpu_obstacles, separate_gpus
 from ..box.host_processes import make_cgroup, plan_cgroup
 from ..box.level_and_device_names import BoxUnavailable, Device, Level
 from ..box.worker import seccomp
@@ -187,7 +187,7 @@ def gpu_findings(course: Course) -> Iterator[Finding]:
     if not driver.gpus:
         yield Finding("GPU", "no NVIDIA GPU was found: --device cuda is not available", None)
         return
-    lacking = list(missing(driver, uid_for_box()))
+    lacking = list(gpu_obstacles(driver, uid_for_box()))
     if torch.version.cuda is None:
         command = "make setup TORCH_INDEX=<a wheel index with torch for CUDA>"
         lacking.append((f"torch {torch.__version__} is built without CUDA", command))

@@ -23,7 +23,7 @@ from ..course import Assignment, Course, CourseError, Exercise
 from ..diagnosis import load_bank
 from ..files import write_whole
 from .class_repository import HASH_FILE, engine_wheel
-from .templates import as_they_are, filled
+from .templates import as_they_are, filled_templates
 
 FILL = "FILL:"  # the mark of a place to fill; `course verify` finds those that are left
 # for each library: the import of a skeleton, the type that its functions take and return, and the
@@ -75,7 +75,7 @@ def new_exercise(
         "assignment_title": assignment.replace("_", " ").capitalize(),
         **LIBRARIES[library],
     }
-    rendered = {name: content.decode() for name, content in filled("exercise", words)}
+    rendered = {name: content.decode() for name, content in filled_templates("exercise", words)}
     files = {
         course.root / "solutions" / assignment / f"{words['stem']}.py": rendered["solution.py"],
         course.root / "grader" / "checks" / f"test_{exercise}.py": rendered["checks.py"],
@@ -117,7 +117,9 @@ def _names_taken(library: str) -> set[str]:
     own_name = "the_function"
     words = dict.fromkeys(("title", "number", "stem", "assignment", "assignment_title"), own_name)
     reserved = {*keyword.kwlist}
-    for name, content in filled("exercise", {**words, "id": own_name, **LIBRARIES[library]}):
+    for name, content in filled_templates(
+        "exercise", {**words, "id": own_name, **LIBRARIES[library]}
+    ):
         if name.endswith(".py"):
             reserved |= _names_in(symtable.symtable(content.decode(), name, "exec"))
     return reserved - {own_name}
@@ -229,7 +231,7 @@ def init_course(folder: Path, title: str) -> list[Path]:
         )
     engine = engine_wheel(templates=True)
     words = {"title": title, "wheel": next(name for name in engine if name != HASH_FILE)}
-    files = {**engine, **dict(as_they_are("shared")), **dict(filled("course", words))}
+    files = {**engine, **dict(as_they_are("shared")), **dict(filled_templates("course", words))}
     files["course.yaml"] = files["course.yaml"].replace(b"Averages", json.dumps(title).encode(), 1)
     for name, content in files.items():
         write_whole(folder / name, content)

@@ -68,7 +68,7 @@ from .choose_visible_oracles import (
     ViolatedOracles,
     broken_aspects,
     choose_all,
-    within,
+    groups_within,
 )
 from .record_pairs_and_sweeps import recorded_curves, recorded_pairs
 from .stub import stub_of
@@ -182,7 +182,7 @@ class MutantRun:
 
     def __init__(self, catalogue: Catalogue, exercise: Exercise, recorded: RecordedCalls) -> None:
         self._catalogue, self._exercise, self._held = catalogue, exercise, recorded.calls
-        self._reference = catalogue.remembering(exercise)
+        self._reference = catalogue.remembering_reference(exercise)
 
     def kill_row(self, namespace: Namespace, answers: Sequence[Asked]) -> str:
         """Return one digit for each hidden check.
@@ -311,7 +311,7 @@ def recorded_file(catalogue: Catalogue, exercise: Exercise) -> bytes:
     hidden = [outcome.id for outcome in recorded.outcomes]
     stored_replies, groups = [*map(Replies, recorded.fingerprints)], list(recorded.groups.values())
 
-    def broken(answers: Sequence[Asked]) -> ViolatedOracles:
+    def violated_oracles(answers: Sequence[Asked]) -> ViolatedOracles:
         return broken_aspects([answer.observed for answer in answers], groups)
 
     subjects = list[LabelledProgram]()
@@ -328,13 +328,13 @@ def recorded_file(catalogue: Catalogue, exercise: Exercise) -> bytes:
             for f in REPLY_FIELDS
             if not observed.actual.agrees(observed.expected, (f,))
         }
-        subjects.append(LabelledProgram(frozenset(), True, broken(answers)))
+        subjects.append(LabelledProgram(frozenset(), True, violated_oracles(answers)))
     for path in exercise.wrong_attempts():  # no mutant stands for them
         namespace = namespace_of(path)
         with _must_end(exercise, f"the wrong attempt {path.name}", path, path):
             answers = answers_of(recorded, namespace)
-            failed = _failed(hidden, mutant_run.kill_row(namespace, answers))
-        subjects.append(LabelledProgram(failed, False, broken(answers)))
+            failed = _failed_checks(hidden, mutant_run.kill_row(namespace, answers))
+        subjects.append(LabelledProgram(failed, False, violated_oracles(answers)))
     results = list[tuple[object, tuple[str, list[StoredIndex], ViolatedOracles]]]()
     for mutant in bank.mutants:
         with _must_end(
@@ -348,13 +348,13 @@ def recorded_file(catalogue: Catalogue, exercise: Exercise) -> bytes:
             if result is None or not any(result[1]):
                 row = mutant_run.kill_row(mutant.namespace, answers)
                 indices = store_replies(stored_replies, mutant.namespace, answers)
-                result = row, indices, broken(answers)
+                result = row, indices, violated_oracles(answers)
         results.append((behaviour, result))
     mutants = list[RecordedMutant]()
     for mutant, (_, (row, indices, violations)) in zip(bank.mutants, results, strict=True):
         answers_for_sure, sure = without_rounding(stored_replies, indices, violations)
         mutants.append(RecordedMutant(mutant.id, answers_for_sure))
-        subjects.append(LabelledProgram(_failed(hidden, row), False, sure, mutant.id))
+        subjects.append(LabelledProgram(_failed_checks(hidden, row), False, sure, mutant.id))
     replies = tuple(tuple(call_replies.every) for call_replies in stored_replies)
     recording = FaultDictionary(
         exercise=exercise.id,
@@ -401,7 +401,7 @@ def demand_right_attempts(catalogue: Catalogue, exercise: Exercise) -> None:
     Visible checks compare only what all right attempts share. A wrong one among them makes these
     checks blind, and mutants lose their names: so nothing is recorded.
     """
-    reference = catalogue.remembering(exercise)
+    reference = catalogue.remembering_reference(exercise)
     for path in exercise.right_attempts():
         attempt = LocalRecordingRunner(namespace_of(path))
         with (
@@ -430,7 +430,7 @@ def _must_end(
     return must_end(label, compiled_as, next_step)
 
 
-def _failed(hidden: Sequence[str], row: str) -> frozenset[str]:
+def _failed_checks(hidden: Sequence[str], row: str) -> frozenset[str]:
     """Return the checks that fail on their own.
 
     A check that fails because of a condition is left out, because no oracle shows a condition.
@@ -464,7 +464,7 @@ def _checks(
         if calls:
             compared = tuple(i for i in calls if (i, "outputs") not in disputed)
             undisputed[outcome.id] = compared
-            groups[outcome.id] = within(
+            groups[outcome.id] = groups_within(
                 recorded.groups[outcome.id], [*compared, *without_numbers.intersection(calls)]
             )
     chosen = choose_all(groups, subjects)

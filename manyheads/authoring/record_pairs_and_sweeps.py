@@ -155,7 +155,7 @@ def _curve(family: ParametricMutant, recorded: RecordedCalls) -> Sweep:
         is_small = 0 < len(projections_of(expected)) <= TENSORS * PROJECTIONS
         if is_comparable(call) and call.cotangent is None and is_small:
             usable.append(i)
-    chosen = _chosen(recorded, {i: coarse_replies[i] for i in usable})
+    chosen = _calls_of_many_sizes(recorded, {i: coarse_replies[i] for i in usable})
     forms, answers = [], list[Tensor]()
     for i in chosen:
         replies = [_answer(mutant, recorded, i) for mutant in mutants]
@@ -182,7 +182,7 @@ def _answer(mutant: Namespace, recorded: RecordedCalls, index: int) -> ReplyFing
     )
 
 
-def _chosen(
+def _calls_of_many_sizes(
     recorded: RecordedCalls, coarse_replies: Mapping[int, Sequence[ReplyFingerprint]]
 ) -> list[int]:
     """Return calls of different checks that together have many different sizes of tensors.

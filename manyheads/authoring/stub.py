@@ -188,15 +188,15 @@ def hidden_lines(course: Course) -> Lines:
         name = str(exercise.solution.relative_to(course.root))
         stub_lines, hidden = _parts_of(exercise.solution.read_text(encoding="utf-8"), name)
         public.append("\n".join(stub_lines))
-        forms |= {_normalised(line.split("#")[0]): (line, name) for line in hidden}
-    public_text = "".join(map(_normalised, public))
+        forms |= {_normalised_text(line.split("#")[0]): (line, name) for line in hidden}
+    public_text = "".join(map(_normalised_text, public))
     telling = (
         f for f in forms if len(f.replace(" ", "")) >= SHORTEST and not f[1:].startswith(_NOTHING)
     )
     return {form: forms[form] for form in telling if form not in public_text}
 
 
-def _normalised(text: str) -> str:
+def _normalised_text(text: str) -> str:
     """Return the tokens of a text, separated by blanks.
 
     Line breaks make no difference, even if JSON escapes them, nor does the kind of quotes.
@@ -218,7 +218,7 @@ def _sentences(name: str, content: bytes, lines: Lines, secret: bytes | None) ->
         return
     if name.endswith(".safetensors"):  # only the header is text
         content = content[8 : 8 + int.from_bytes(content[:8], "little")]
-    text = _normalised(content.decode("utf-8", "replace"))
+    text = _normalised_text(content.decode("utf-8", "replace"))
     leaked = (lines[form] for form in lines if form in text)
     yield from (f"{name} holds a hidden line: {line!r} of {path}" for line, path in leaked)
 

@@ -52,13 +52,13 @@ def run_canary(box: Box, limits: Limits, root: Path, hidden: Sequence[Path] = ()
         hidden: files of the course. The attempt must find neither them nor copies in any folder.
     """
     source = Path(__file__).with_name("canary_tricks.py").read_text(encoding="utf-8")
-    described = "\n".join(_described(path) for path in hidden)
+    described = "\n".join(_line_about_file(path) for path in hidden)
     arguments: dict[str, object] = {
         "course_files": described,
         "processes": limits.processes,
         "files_mib": limits.files_mib,
     }
-    with _planted(root) as bait:
+    with _planted_secrets(root) as bait:
         connection = box.attempt(limits)
         try:
             loaded = connection.ask(Load(source, "canary.py"), SECONDS)
@@ -96,7 +96,7 @@ _TRICKS = (
 )
 
 
-def _described(path: Path) -> str:
+def _line_about_file(path: Path) -> str:
     """Return the line about a file that `canary_tricks._finds` reads."""
     content = path.read_bytes()
     return "\t".join(
@@ -105,7 +105,7 @@ def _described(path: Path) -> str:
 
 
 @contextlib.contextmanager
-def _planted(root: Path) -> Iterator[dict[str, object]]:
+def _planted_secrets(root: Path) -> Iterator[dict[str, object]]:
     """Plant secrets in readable files, listeners on this host, and an environment variable.
 
     Yields arguments of `canary_tricks.escapes`: the paths, the ports and the names with which the

@@ -22,7 +22,7 @@ from enum import StrEnum
 from types import TracebackType
 from typing import Protocol, Self, TypeVar
 
-from .host_processes import ran
+from .host_processes import seconds_run
 from .level_and_device_names import Level
 from .replies import BadReply, read_reply, split, within_file
 from .worker import wire
@@ -129,7 +129,7 @@ class OwnTime:
     def _waited_and_ran(self) -> tuple[float, float]:
         try:
             schedstat, stat = (os.pread(file, 1000, 0) for file in self._files)
-            return int(schedstat.split()[1]) / 1e9, ran(stat.decode(errors="replace"))
+            return int(schedstat.split()[1]) / 1e9, seconds_run(stat.decode(errors="replace"))
         except (OSError, ValueError, IndexError):  # the process has ended, or there are no files
             return self._before
 
@@ -141,7 +141,7 @@ class _Deadline:
         self._own_time, self._seconds, self._started = own_time, seconds, time.monotonic()
 
     @property
-    def passed(self) -> float:
+    def seconds_passed(self) -> float:
         """The seconds that have passed."""
         return time.monotonic() - self._started
 
@@ -150,7 +150,7 @@ class _Deadline:
 
         Raises TimeoutError if a limit is reached. Its message names the limit.
         """
-        seconds, passed = self._seconds, self.passed
+        seconds, passed = self._seconds, self.seconds_passed
         if passed < seconds:
             return seconds - passed
         if (own_seconds := self._own_time.own_seconds(passed)) >= seconds:
@@ -282,7 +282,7 @@ class Connection:
             self._count_received(length)
             return self._receive(length, deadline)
         finally:
-            self.spent.seconds += self._own_time.own_seconds(deadline.passed)
+            self.spent.seconds += self._own_time.own_seconds(deadline.seconds_passed)
             self._own_time.begin()
 
     def _count_widened(self, answer: object) -> None:

@@ -286,7 +286,7 @@ def _first_with_driver(folders: Sequence[str]) -> str:
     return next((f"{folder}/{DRIVER}" for folder in folders if Path(folder, DRIVER).exists()), "")
 
 
-def missing(driver: Driver, uid: int | None) -> Iterator[tuple[str, str]]:
+def gpu_obstacles(driver: Driver, uid: int | None) -> Iterator[tuple[str, str]]:
     """Yield each obstacle for a box that uses the GPU, with the command that would help.
 
     Args:

@@ -40,7 +40,7 @@ def fields_of(stat: str) -> list[str]:
     return stat.rpartition(")")[2].split()
 
 
-def ran(stat: str) -> float:
+def seconds_run(stat: str) -> float:
     """Return for how many seconds all threads of a process have run.
 
     Children that the process has waited for are included.
@@ -108,7 +108,7 @@ class Cgroup:
         """
         deadline = time.monotonic() + REMOVAL_SECONDS
         for folder in self.folders:
-            while not _removed(folder) and time.monotonic() < deadline:
+            while not _remove_cgroup(folder) and time.monotonic() < deadline:
                 time.sleep(0.01)
 
 
@@ -148,10 +148,10 @@ def remove_abandoned() -> None:
     for parent in {ROOT / "memory", ROOT / "pids", _parent_v2()}:
         for folder in parent.glob(f"{PREFIX}*"):
             if has_ended(folder.name.removeprefix(PREFIX).partition("-")[0]):
-                _removed(folder)
+                _remove_cgroup(folder)
 
 
-def _removed(folder: Path) -> bool:
+def _remove_cgroup(folder: Path) -> bool:
     """Remove the folder of a cgroup, and return whether it is gone.
 
     The kernel refuses while the cgroup has a process.

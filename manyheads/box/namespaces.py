@@ -26,7 +26,7 @@ from .contents import (
     contents,
     equipment,
     find_driver,
-    missing,
+    gpu_obstacles,
     places_in_box,
     separate_gpus,
 )
@@ -209,7 +209,7 @@ class GpuBox(NamespaceBox):
     def __init__(self, limits: Limits, hidden: Path, driver: Driver | None = None) -> None:
         """Raise BoxUnavailable if something is missing or another box has the GPU."""
         driver = driver or find_driver()
-        for says, command in missing(driver, uid_for_box()):
+        for says, command in gpu_obstacles(driver, uid_for_box()):
             raise BoxUnavailable(f"{says}. Next: {command}")
         self._lock = GpuLock(separate_gpus(driver))
         try:

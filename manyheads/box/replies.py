@@ -91,7 +91,7 @@ def within_file(reply: Reply, lines: int) -> Reply:
     if reply.raised is None and not reply.stopped and not reply.parts:
         return reply
 
-    def within(raised: Raised) -> Raised:
+    def bounded_exception(raised: Raised) -> Raised:
         line_numbers = {
             name: n
             for name in ("line", "part")
@@ -102,11 +102,14 @@ def within_file(reply: Reply, lines: int) -> Reply:
         )
 
     stopped, part_lines = (
-        tuple(map(within, reply.stopped)),
+        tuple(map(bounded_exception, reply.stopped)),
         tuple(min(line, lines) for line in reply.parts),
     )
     return dataclasses.replace(
-        reply, raised=reply.raised and within(reply.raised), stopped=stopped, parts=part_lines
+        reply,
+        raised=reply.raised and bounded_exception(reply.raised),
+        stopped=stopped,
+        parts=part_lines,
     )
 
 

@@ -22,10 +22,10 @@ from .asserts import (
     assert_unmutated,
     changed_positions,
     expect,
-    moved,
+    relative_change,
 )
 from .contract import function_contract, module_contract
-from .hidden_check import Evidence, Layer, Mutant, Number, Sizes, changed, check, edit
+from .hidden_check import Evidence, Layer, Mutant, Number, Sizes, check, edit, replace_sizes
 from .preconditions import Condition
 from .runner import ImplementationModule
 
@@ -53,12 +53,12 @@ __all__ = [
     "assert_shape",
     "assert_tensor",
     "assert_unmutated",
-    "changed",
     "changed_positions",
     "check",
     "edit",
     "expect",
     "function_contract",
     "module_contract",
-    "moved",
+    "relative_change",
+    "replace_sizes",
 ]

@@ -40,7 +40,7 @@ class Answer:
     @property
     def form(self) -> Form:
         """The form that the answer must have."""
-        return self.call.form.at(self.path)
+        return self.call.form.part_at(self.path)
 
     @property
     def label(self) -> str:
@@ -134,7 +134,7 @@ class Answer:
         return CheckFailed(f"{expected_type} was expected{self._suffix()}; yours returned {yours}")
 
     @property
-    def returned(self) -> str:
+    def kind_in_words(self) -> str:
         """`kind` in words that may be shown: "a tensor", "None", "an object of another type"."""
         return kind_name(self.kind)
 

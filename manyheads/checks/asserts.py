@@ -88,7 +88,7 @@ def _assert_leaf(actual: Answer, expected: Answer) -> None:
     if expected.kind == NONE or actual.kind == NONE:
         if actual.kind != expected.kind:
             expected_type, yours = (
-                "None" if side.kind == NONE else side.returned for side in (expected, actual)
+                "None" if side.kind == NONE else side.kind_in_words for side in (expected, actual)
             )
             raise CheckFailed(f"{actual.label} should be {expected_type}; yours is {yours}")
         return
@@ -165,7 +165,7 @@ def assert_tensor(got: Answer) -> None:
         got: an answer of the attempt.
     """
     is_tensor = got.kind == "tensor"
-    expect(is_tensor, f"a tensor was expected; yours returned {got.returned}", "interface")
+    expect(is_tensor, f"a tensor was expected; yours returned {got.kind_in_words}", "interface")
 
 
 def assert_finite(got: Answer | Tensor, name: str = "") -> None:
@@ -207,11 +207,12 @@ def assert_gradients_match(
     Differences are relative to the largest of all these gradients. So a gradient that is zero in
     exact arithmetic, such as the gradient of a key bias, is compared absolutely.
 
-    Example: `got, want = (c.asking(cotangent=g).attend(q, k, v) for c in (attempt, reference))`,
+    Example:
+    `got, want = (c.with_options(cotangent=g).attend(q, k, v) for c in (attempt, reference))`,
     then `assert_gradients_match(got, want, "args.0", "args.1")`.
 
     Args:
-        got: an answer of the attempt with gradients: `attempt.asking(cotangent=g)`.
+        got: an answer of the attempt with gradients: `attempt.with_options(cotangent=g)`.
         want: the answer of the reference to the same call.
         *names: at least one name: "args.0" for the first argument, "proj.weight" for a parameter,
             "then.0.args.0" for the first argument of the second call.
@@ -261,7 +262,7 @@ def _demand_gradients(want: Answer, names: Sequence[str]) -> None:
         )
     if not any(cotangent is not None for cotangent in want.call.cotangents):
         raise ValueError(
-            "the reference was asked for no gradient: ask both of them with asking(cotangent=…)"
+            "the reference was asked for no gradient: ask both with with_options(cotangent=…)"
         )
     gradients = want.reply.gradients
     if gradients and (unknown := [name for name in names if name not in gradients]):
@@ -335,7 +336,7 @@ def difference(got: Tensor, want: Tensor, scale: float | None = None) -> float:
     return worst / scale if scale > 0 else worst
 
 
-def moved(original: Tensor, edited: Tensor) -> Tensor:
+def relative_change(original: Tensor, edited: Tensor) -> Tensor:
     """Return how much the output of each token changed, as a fraction of the largest output.
 
     Example: `expect(moved(y.output, y_of_edited.output)[:, :t].max() < 1e-5, "it sees the future")`
@@ -411,7 +412,7 @@ def assert_near(got: Answer, want: Answer, name: str = "the output") -> None:
 
     The size of this rounding is in `TOLERANCES`.
 
-    Example: `assert_near(attempt.asking(dtype="float32", autocast="float16").attend(q, k, v),
+    Example: `assert_near(attempt.with_options(dtype="float32", autocast="float16").attend(q, k, v),
     reference.attend(q, k, v))`
 
     Args:
@@ -495,7 +496,7 @@ def _part_in_words(names: Sequence[str], leading: Sequence[int], run: slice, wid
     """Return a part of an answer in words, such as "position 3, channels 6…11"."""
     words = [f"{name} {i}" for name, i in zip(names, leading, strict=False) if name]
     if run.stop - run.start < width:
-        words.append(_numbered(names[-1], range(run.start, run.stop)))
+        words.append(_indices_in_words(names[-1], range(run.start, run.stop)))
     return ", ".join(words)
 
 
@@ -504,11 +505,11 @@ def _in_words(axes: Sequence[str], indices: Sequence[Index]) -> str:
     if not indices:
         return "numbers that stand nowhere in the input"
     columns = zip(axes, zip(*indices, strict=True), strict=True)
-    words = [_numbered(axis, list(dict.fromkeys(numbers))) for axis, numbers in columns]
+    words = [_indices_in_words(axis, list(dict.fromkeys(numbers))) for axis, numbers in columns]
     return " of ".join(reversed(words))
 
 
-def _numbered(axis: str, numbers: Sequence[int]) -> str:
+def _indices_in_words(axis: str, numbers: Sequence[int]) -> str:
     """Return the indices of one axis in words: "channel 4", "channels 4…7", "channels 1, 5"."""
     if len(numbers) == 1:
         return f"{axis} {numbers[0]}"

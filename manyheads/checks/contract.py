@@ -153,7 +153,7 @@ def _lets_gradients_through(case: Case) -> None:
     ]
     cotangent = case.draw(*case.reference.call(name, *args).shape)
     got, want = (
-        implementation.asking(cotangent=cotangent).call(name, *args)
+        implementation.with_options(cotangent=cotangent).call(name, *args)
         for implementation in (attempt, case.reference)
     )
     assert_shape(got, cotangent.shape, f"the output of {name}")
@@ -175,7 +175,8 @@ def _leaves_its_arguments(case: Case) -> None:
 
 def _keeps_the_dtype(case: Case) -> None:
     answers = {
-        dtype: case.attempt.asking(dtype=dtype).call(case.name, *case.values) for dtype in DTYPES
+        dtype: case.attempt.with_options(dtype=dtype).call(case.name, *case.values)
+        for dtype in DTYPES
     }
     works = [dtype for dtype, answer in answers.items() if answer.raised is None]
     if not works:
@@ -197,7 +198,7 @@ def _works_on_the_device(case: Case) -> None:
         {} if has_tensor else {"device": DeviceArgument(device)}
         for device in ("meta", attempt.device)
     )
-    answer = attempt.asking(watch=True).call(name, *map(_to_meta, args), **on_meta)
+    answer = attempt.with_options(watch=True).call(name, *map(_to_meta, args), **on_meta)
     operations = answer.reply.operations
     # some operations accept tensors on two devices without raising
     mixed = TWO_DEVICES.search(answer.message) or (operations and operations.mixed)
@@ -219,7 +220,7 @@ def _works_on_the_device(case: Case) -> None:
 def _stays_on_the_device(case: Case) -> None:
     name, args, attempt = case.name, case.values, case.attempt
     at_home = attempt.call(name, *args)
-    on_meta = attempt.asking(watch=True).call(name, *map(_to_meta, args))
+    on_meta = attempt.with_options(watch=True).call(name, *map(_to_meta, args))
     _expect_device(name, at_home, attempt.device)
     if on_meta.raised is None:
         _expect_device(name, on_meta, "meta")

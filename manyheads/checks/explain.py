@@ -48,7 +48,7 @@ def sanitize(text: str, limit: int = LIMIT, *, keeps_blanks: bool = False) -> st
     return line if len(line) <= limit else line[: limit - 1] + "…"
 
 
-def joined(*sentences: str) -> str:
+def join_sentences(*sentences: str) -> str:
     """Return the sentences that are not empty on one line, with one full stop or ? after each.
 
     The end of the last sentence is not changed.
@@ -254,7 +254,7 @@ def describe_exception(raised: Raised, requirement: str = "", *, is_shown: bool 
     has_no_message = says_unwritten(raised) or raised.type == "SystemExit"
     message, *_ = raised.message.split(_OVERLOADS)
     safe_message = sanitize(message) if is_shown and not has_no_message else ""
-    return joined(
+    return join_sentences(
         explain(raised),
         safe_message and f"Python says: {safe_message}".removesuffix("."),
         requirement,

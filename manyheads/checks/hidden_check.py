@@ -427,21 +427,21 @@ class Sizes:
             fixed: sizes that are not drawn. The sizes that follow from them change with them.
         """
         while True:
-            s = self.changed(draw.sizes(**self.choices), draw)
+            s = self.replace(draw.sizes(**self.choices), draw)
             if len({*vars(s).values()}) == len(vars(s)):
-                return self.changed(s, draw, **fixed) if fixed else s
+                return self.replace(s, draw, **fixed) if fixed else s
 
-    def changed(
+    def replace(
         self, s: SimpleNamespace, draw: Draw | None = None, **sizes: int
     ) -> SimpleNamespace:
         """Return the same sizes, except for these and for those that follow from them."""
-        s = changed(s, **sizes)
+        s = replace_sizes(s, **sizes)
         for name, rule in self.following.items():
             setattr(s, name, rule(s, draw))
         return s
 
 
-def changed(s: SimpleNamespace, **sizes: int) -> SimpleNamespace:
+def replace_sizes(s: SimpleNamespace, **sizes: int) -> SimpleNamespace:
     """Return the same sizes, except for these.
 
     Example: `for case in (s, changed(s, T=1)): …`

@@ -214,7 +214,11 @@ def expect_gradients_awake(module: ImplementationModule, x: Tensor) -> None:
         "in training with dropout no gradient can be computed: what backward needs was changed in"
         " place"
     )
-    expect("inplace operation" not in module.training()(x).message, evidence, "dropout_in_place")
+    expect(
+        "inplace operation" not in module.in_training_mode()(x).message,
+        evidence,
+        "dropout_in_place",
+    )
 
 
 Args = Sequence[Any]
@@ -256,7 +260,7 @@ def judge_again(module: ImplementationModule, original: Args, alike: Args, resiz
     assert_shape(another, output.shape)
     expect(not torch.equal(output, another), "whatever is asked, the answer is the same")
     expect(not torch.equal(output, original[0]), "the answer is the input itself")
-    awake = module.asking(random=True).training()
+    awake = module.with_options(random=True).in_training_mode()
     by_turns = (original, alike, resized, original, alike)
     answers = answers_of(awake, by_turns, by_turns=True)
     for n, (args, answer) in enumerate(zip(by_turns, answers, strict=True), 1):
@@ -298,7 +302,7 @@ def answers_of(
 
 def fresh_one(module: ImplementationModule, args: Args) -> Tensor | None:
     """Return the output of a fresh instance, or None if another seed gives another output."""
-    output, repeat = (module.asking(random=True, seed=seed)(*args).output for seed in (0, 1))
+    output, repeat = (module.with_options(random=True, seed=seed)(*args).output for seed in (0, 1))
     return output if agrees(output, repeat) else None
 
 
@@ -315,7 +319,7 @@ def judge_modes_again(module: ImplementationModule, token: Tensor, heads: int) -
         heads: the number of heads.
     """
     copies = copies_of(token)
-    calls = module.asking(random=True).training().sequence()
+    calls = module.with_options(random=True).in_training_mode().sequence()
     calls(copies)
     calls.train(False)
     calls(copies)
@@ -325,7 +329,7 @@ def judge_modes_again(module: ImplementationModule, token: Tensor, heads: int) -
     assert_shape(again, awake.shape)
     assert_finite(asleep)
     if not agrees(asleep, asleep[:1].expand_as(asleep)):
-        fresh = module.asking(random=True)(copies).output
+        fresh = module.with_options(random=True)(copies).output
         evidence = (
             "in eval mode, after training, copies of one token get different answers: dropout"
             " is still at work"

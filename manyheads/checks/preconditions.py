@@ -151,7 +151,7 @@ def leaves_enough(condition: Judged) -> bool:
 def what_is_left(rule: Rule, answer: Tensor, left_out: LeftOut) -> Tensor:
     """Return (groups,): the size of the rule's effect in each group."""
     variants = answer.unflatten(0, (-1, VARIANTS[rule])).unbind(1)
-    effect = _weighing(*variants) if rule == "weighing" else _interaction(*variants)
+    effect = _weights_of_keys(*variants) if rule == "weighing" else _interaction(*variants)
     if left_out.rows:
         effect[..., list(left_out.rows), :] = 0.0
     if left_out.columns:
@@ -164,7 +164,7 @@ def _interaction(a: Tensor, b: Tensor, c: Tensor, d: Tensor) -> Tensor:
     return a - b - c + d
 
 
-def _weighing(
+def _weights_of_keys(
     base_1: Tensor, key_1: Tensor, other_1: Tensor, base_2: Tensor, key_2: Tensor, other_2: Tensor
 ) -> Tensor:
     return (key_1 - base_1) * (other_2 - base_2) - (other_1 - base_1) * (key_2 - base_2)

@@ -39,7 +39,7 @@ from ..box.worker.messages import (
     tensors_of,
 )
 from ..box.worker.result_form import Form, PartPath
-from ..course_fault import CourseFault, described, place_of
+from ..course_fault import CourseFault, describe_error, place_of
 from .answer import Answer, plain
 from .explain import is_dtype_fault, is_refusal, kind_of
 
@@ -59,7 +59,7 @@ def cast(call: Call, dtype: str, device: str = "cpu") -> Call:
     return changed if elsewhere is None else dataclasses.replace(changed, device=elsewhere)
 
 
-def rounded(call: Call) -> Call:
+def round_to_float32(call: Call) -> Call:
     """Return the call with every number rounded to float32, the dtype in which files store it."""
     return map_call(call, lambda t: t.float().double() if t.is_floating_point() else t)
 
@@ -113,7 +113,7 @@ class ReturnedPart:
 
     def __getitem__(self, key: int | str) -> ReturnedPart:
         """Return a part of this part. Raises IndexError or KeyError if there is no such part."""
-        return replace(self, path=(*self.path, self.form.at(self.path).index_of(key)))
+        return replace(self, path=(*self.path, self.form.part_at(self.path).index_of(key)))
 
 
 class CallSequence:
@@ -145,7 +145,8 @@ class CallSequence:
         """
         if not self._steps:
             raise ValueError(
-                "the mode of the first call is that of the module: module(…).training().sequence()"
+                "the mode of the first call is that of the module:"
+                " module(…).in_training_mode().sequence()"
             )
         self._mode = mode
 
@@ -206,12 +207,12 @@ class Implementation:
     """Calls functions and builds modules, as attributes of the file that a student wrote.
 
     With a lower-case first letter, the attribute is a function: `attempt.attend(q, k, v)`. With a
-    capital first letter, it is a class: `attempt.Attention(4, 6, 8).loaded(weights)(x)` builds
-    the module and calls it. `call` and `module` are for names in a variable, and for names that do
-    not follow this rule.
+    capital first letter, it is a class: `attempt.Attention(4, 6, 8).with_parameters(weights)(x)`
+    builds the module and calls it. `call` and `module` are for names in a variable, and for names
+    that do not follow this rule.
 
-    `asking` sets fields of `Call` for all calls of the result, as in
-    `attempt.asking(cotangent=g, runs=2).attend(q, k, v)`.
+    `with_options` sets fields of `Call` for all calls of the result, as in
+    `attempt.with_options(cotangent=g, runs=2).attend(q, k, v)`.
     """
 
     runner: Runner
@@ -235,7 +236,7 @@ class Implementation:
         """The device on which the attempt is graded: "cpu" or "cuda"."""
         return self.runner.device
 
-    def asking(self, **options: Any) -> Implementation:
+    def with_options(self, **options: Any) -> Implementation:
         """Return the same implementation, with these fields set in every `Call`."""
         return dataclasses.replace(self, options={**self.options, **options})
 
@@ -257,7 +258,7 @@ class Implementation:
 
         The module is in eval mode and has its own initial weights, unless they are changed.
 
-        Example: `attempt.module(name, 4, 6, 8).loaded(weights)(x)` in a loop over names.
+        Example: `attempt.module(name, 4, 6, 8).with_parameters(weights)(x)` in a loop over names.
         """
         return ImplementationModule(self, Build(target, args, kwargs))
 
@@ -284,8 +285,8 @@ class ImplementationModule:
     """The description of a module.
 
     To build a module, load weights into it and call it once:
-    `y = attempt.CausalAttention(4, 6, 8).loaded(weights)(x)`. The arguments after the class's name
-    are those of its constructor; the last pair of brackets calls forward.
+    `y = attempt.CausalAttention(4, 6, 8).with_parameters(weights)(x)`. The arguments after the
+    class's name are those of its constructor; the last pair of brackets calls forward.
 
     Every call builds the module anew, so that no call depends on an earlier one.
     """
@@ -293,18 +294,18 @@ class ImplementationModule:
     implementation: Implementation
     build: Build
 
-    def asking(self, **options: Any) -> ImplementationModule:
+    def with_options(self, **options: Any) -> ImplementationModule:
         """Return the same module; its calls have these fields of `Call` set."""
-        return ImplementationModule(self.implementation.asking(**options), self.build)
+        return ImplementationModule(self.implementation.with_options(**options), self.build)
 
-    def loaded(self, state: Mapping[str, Tensor | Entries]) -> ImplementationModule:
+    def with_parameters(self, state: Mapping[str, Tensor | Entries]) -> ImplementationModule:
         """Return the module with these parameters loaded, by name.
 
         Parameters that are not named become zero.
         """
         return self._with(state=dict(state))
 
-    def training(self) -> ImplementationModule:
+    def in_training_mode(self) -> ImplementationModule:
         """Return the module in training mode."""
         return self._with(training=True)
 
@@ -312,11 +313,11 @@ class ImplementationModule:
         """Return the module with these attributes set after building."""
         return self._with(attributes={**self.build.attributes, **attributes})
 
-    def reporting(self, *names: str) -> ImplementationModule:
+    def reporting_attributes(self, *names: str) -> ImplementationModule:
         """Return the module with these attributes reported after the call."""
         return self._with(report=names)
 
-    def on(self, device: str) -> ImplementationModule:
+    def on_device(self, device: str) -> ImplementationModule:
         """Return the module, moved to a device after building."""
         return self._with(device=device)
 
@@ -336,7 +337,7 @@ class ImplementationModule:
         implementation = self.implementation
         return CallSequence(implementation.call_of(self.build), implementation.runner.execute)
 
-    def built(self) -> Answer:
+    def build_only(self) -> Answer:
         """Build the module without calling it. The `module` of the answer has its facts.
 
         A check that builds a module must also call one, because it passes only on answers.
@@ -499,9 +500,9 @@ def _why_broken(path: Path, error: BaseException) -> str:
     # The error may be in another file of the folder, which this one imports.
     location = place_of(error, lambda file: file.parent == path.parent)
     if location is None:
-        return f"{path}: {described(error)}. Next: python {quote(str(path))}"
+        return f"{path}: {describe_error(error)}. Next: python {quote(str(path))}"
     file, line = location
-    return f"{file}:{line}: {described(error)}. Next: mend that line, then course verify"
+    return f"{file}:{line}: {describe_error(error)}. Next: mend that line, then course verify"
 
 
 def _package_of(folder: Path) -> str:

@@ -36,7 +36,7 @@ def main() -> None:
             next_step = "the same command, with its output to a file or to /dev/null"
             status = _say(f"course: standard output is closed. Next: {next_step}")
         else:
-            status = _flushed(_run())
+            status = _flush_streams(_run())
     except KeyboardInterrupt:  # no traceback after Ctrl-C, also while modules are imported
         status = INTERRUPTED
     os._exit(status)  # a normal exit of Python and torch takes a third of a second
@@ -73,7 +73,7 @@ def _handle_ctrl_c() -> None:
         signal.signal(signal.SIGINT, end)
 
 
-def _flushed(status: int) -> int:
+def _flush_streams(status: int) -> int:
     """Flush both streams, and return the exit status.
 
     It becomes 2 if standard output cannot be written, and 141 if its reader is gone.

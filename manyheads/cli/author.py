@@ -17,7 +17,7 @@ from ..box.level_and_device_names import Level
 from ..course import Course, CourseError
 from ..judge.judge_process import usable_cpu_count
 from ..report.command_name import as_called
-from ..report.report_content import counted
+from ..report.report_content import count_with_noun
 from . import options
 from .options import (
     AssignmentOption,
@@ -133,7 +133,7 @@ def verify(
 
     lines = verify_course(loaded, selected, show, seeds=seeds, pairs=pairs, jobs=usable_cpu_count())
     broken = sum(line.is_satisfied is False for line in lines)
-    fallen = counted(broken, "claim does", "claims do")
+    fallen = count_with_noun(broken, "claim does", "claims do")
     console.print(f"{fallen} not hold." if broken else "Every claim holds.")
     if broken:
         raise Exit(1)
@@ -248,7 +248,7 @@ def _steps_shown(total: int) -> Iterator[Callable[[], None]]:
     console = open_console(stderr=True)
     if total and not console.is_terminal:
         # The first exercise may take a minute.
-        console.print(f"recording: {counted(total, 'exercise', 'exercises')}")
+        console.print(f"recording: {count_with_noun(total, 'exercise', 'exercises')}")
     with progress(console, total, 0, "recording", "exercises") as one_more:
         yield one_more
 
@@ -306,7 +306,9 @@ def _still_to_fill(files: Mapping[str, bytes]) -> str:
     }
     if not unfilled:
         return ""
-    lines = f"{counted(sum(unfilled.values()), 'line', 'lines')}, the first in {min(unfilled)}"
+    lines = (
+        f"{count_with_noun(sum(unfilled.values()), 'line', 'lines')}, the first in {min(unfilled)}"
+    )
     return (
         f"Students will read {FILL} in {lines}. Next: course verify, which lists what is to "
         "be filled"

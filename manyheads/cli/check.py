@@ -158,7 +158,7 @@ def class_news(course: Course) -> str:
     The note names the exercises. It is "" if there are no changes, or if git cannot tell.
     """
 
-    def changed(*options: str) -> list[str]:
+    def changed_options(*options: str) -> list[str]:
         command = [
             "git",
             "-C",
@@ -175,14 +175,14 @@ def class_news(course: Course) -> str:
             ).stdout.splitlines()
         return []
 
-    if not (names := changed()):
+    if not (names := changed_options()):
         return ""
     scripts = {
         exercise.script.relative_to(course.root).as_posix(): exercise.stem
         for exercise in course.exercises
     }
     # the files in which a line of code has changed, not only the lesson's text
-    stubs = changed("-G", "^[[:space:]]*[^#[:space:]]")
+    stubs = changed_options("-G", "^[[:space:]]*[^#[:space:]]")
     changes = [
         f"{stem}'s {'stub' if name in stubs else 'lesson'}"
         for name, stem in scripts.items()

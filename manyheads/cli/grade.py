@@ -22,7 +22,7 @@ from ..course_fault import CourseFault
 from ..judge.judge_process import GradePlan, grade_all, usable_cpu_count
 from ..judge.results_folder import Keys, Record, finish_changed_points, lock_results, seed_of_run
 from ..report.class_summary import GRAVE, NOBODY, ClassView
-from ..report.report_content import counted, labels_of
+from ..report.report_content import count_with_noun, labels_of
 from ..report.terminal import class_table
 from ..result import students_in
 from ..submission import Submission, write_not_graded
@@ -42,7 +42,7 @@ from .options import (
     open_console,
     progress,
 )
-from .results import class_list, gradebooks, listed, name, of_absent, roster_of, tell
+from .results import class_list, gradebooks, list_names, name, of_absent, roster_of, tell
 
 if TYPE_CHECKING:
     from ..submission.intake_journal import IntakeCandidate
@@ -186,7 +186,7 @@ def grade(
         else []
     )
     if excused:
-        console.say(f"{listed(excused)}: {gradebooks().NO_EXCUSES}", style="yellow")
+        console.say(f"{list_names(excused)}: {gradebooks().NO_EXCUSES}", style="yellow")
     report, students = (
         f"course report {quote(str(out))}",
         {row.student for assignment_part in view.assignments for row in assignment_part.rows},
@@ -201,7 +201,7 @@ def grade(
         for n, label in ((earlier_count, "as before"), (record.partly_graded_count, "in part"))
         if n
     )
-    summary = counted(len(by_submission), "submission", "submissions") + (
+    summary = count_with_noun(len(by_submission), "submission", "submissions") + (
         f" ({less})" if less else ""
     )
     is_whole = tell(console, view, f"{summary} {how}")
@@ -249,7 +249,7 @@ def _at_once(console: Console, device: Device, jobs: int) -> int:
 
     gpus = max(1, len(separate_gpus(find_driver())))
     if jobs > gpus:
-        at_work = counted(gpus, "judge", "judges")
+        at_work = count_with_noun(gpus, "judge", "judges")
         console.print(
             f"A GPU takes one attempt at a time: {at_work} at work.", style="bright_black"
         )
@@ -312,18 +312,17 @@ def collect(
         sources = [
             ascii(download) for download, its in collected.platforms.items() if tuple(its) == names
         ]
-        console.say(
-            f"{listed(sources)} {'is' if len(sources) == 1 else 'are'} read as: {', '.join(names)}"
-        )
+        verb = "is" if len(sources) == 1 else "are"
+        console.say(f"{list_names(sources)} {verb} read as: {', '.join(names)}")
     files = sorted(collected.candidates, key=lambda file: file.path)
     if verbose:  # a line each, which no terminal cuts in the middle of a path
         console.say(*(f"{file.path}: {_state(file)}, from {file.origin.path}" for file in files))
     elif files:
         console.print(_table(files))
-    students = counted(len({file.student for file in files}), "student", "students")
+    students = count_with_noun(len({file.student for file in files}), "student", "students")
     console.say(f"{students}: {_counts(file.state for file in files) or 'nothing'}")
     if class_roster is not None and class_roster.unread:
-        unread = listed([repr(name) for name in class_roster.unread])
+        unread = list_names([repr(name) for name in class_roster.unread])
         console.say(f"note: {roster}: not read: {unread}. {FORM}.", style="bright_black")
     limit = None if verbose else MOST_TOLD
     verbose_hint = "" if verbose else "Next: the same command with --verbose"

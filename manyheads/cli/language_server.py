@@ -24,7 +24,7 @@ from ..report.command_name import as_called
 from ..report.report_content import Problem, problems
 from ..student.check_and_keep_result import Checks, Own, read_own
 from ..student.hints import next_hint
-from ..student.trace import Explained, TraceLine, explained, follow_own
+from ..student.trace import Explained, TraceLine, explain_example, follow_own
 from ..submission import lines_of
 from .student import result_with_hint
 
@@ -132,7 +132,7 @@ class Editor:
         if attempt not in self._traces:
             followed = follow_own(attempt, None, "trace", (), self._box)
             self._traces[attempt] = [
-                explained(*call, attempt.source) for call in followed.traced_examples
+                explain_example(*call, attempt.source) for call in followed.traced_examples
             ]
         line_numbers = range(lines.start.line + 1, lines.end.line + 2)
         return list(shapes_of(self._traces[attempt], lines_of(attempt.source.text), line_numbers))

@@ -221,7 +221,7 @@ def open_console(*, stderr: bool = False) -> Console:
 PLAIN_SECONDS = 5.0  # between two lines without a terminal
 
 
-def waiting(console: Console, doing: str) -> AbstractContextManager[object]:
+def show_waiting(console: Console, doing: str) -> AbstractContextManager[object]:
     """Show the current work and its seconds so far on a terminal."""
     columns = (SpinnerColumn(), "{task.description}", TimeElapsedColumn())
     spinner = Progress(*columns, console=console, transient=True, disable=not console.is_terminal)

@@ -28,7 +28,7 @@ from ..judge.results_folder import ChangedPoints, read_changed_points
 from ..printable_text import visible_line
 from ..report.class_summary import NOBODY, ClassList, ClassView, sentences
 from ..report.feedback_archives import FOLDER, folders, zips
-from ..report.report_content import Labels, counted, labels_of, score_words
+from ..report.report_content import Labels, count_with_noun, labels_of, score_words
 from ..report.score_exports import FORMATS, TELLS_NOTHING, excuses_without_a_word, gradescope_files
 from ..report.terminal import class_exercises, class_table
 from ..result import Result, read_results, read_results_and_errors, students_in
@@ -98,7 +98,7 @@ def class_list(course: Course | None, option: Path | None, names: Iterable[str])
         return NOBODY
     roster = read_roster(path)
     members = ClassList(roster, course is not None and course.file.not_handed_in == "zero")
-    students = sorted({*map(members.named, names)})
+    students = sorted({*map(members.folder_name, names)})
     if students and not members.by_name.keys() & students:
         next_step = "give --roster the file that course collect had, or --roster none"
         raise CourseFault(f"{roster.knows_nobody(students)}. Next: {next_step}")
@@ -145,7 +145,7 @@ def of_absent(counted: Sequence[Result], decisions: Decisions, members: ClassLis
         by_assignment.setdefault(result.assignment, []).append(result)
     absent_results = list[Result]()
     for results in by_assignment.values():
-        names = members.absent(entry.student for entry in results)
+        names = members.absent_students(entry.student for entry in results)
         absent_results += of_the_absent(results[-1], decisions, names)
     return absent_results
 
@@ -203,7 +203,7 @@ def _by_roster(results: Sequence[Result], members: ClassList) -> list[Result]:
     A result from a pull request has the name of a GitHub account, which the roster may contain.
     """
     folders = dict[tuple[str, str], str]()
-    names = [members.named(result.student) for result in results]
+    names = [members.folder_name(result.student) for result in results]
     for student, result in zip(names, results, strict=True):
         if (
             folder := folders.setdefault((student, result.assignment), result.student)
@@ -275,7 +275,7 @@ def tell(console: Console, view: ClassView, how: str) -> bool:
     if untimed:
         unknown = (
             "When these were handed in is not known, and none of them counts as late: "
-            f"{listed(sorted(untimed))}"
+            f"{list_names(sorted(untimed))}"
         )
         console.say(
             f"{unknown}. Next: a score in overrides.yaml for whoever was late; of downloads from "
@@ -290,17 +290,18 @@ def tell(console: Console, view: ClassView, how: str) -> bool:
             for change in assignment_part.changed
         ]
         console.say(
-            f"{assignment_part.title}: points changed since the last run: {listed(changes)}",
+            f"{assignment_part.title}: points changed since the last run: {list_names(changes)}",
             style="cyan",
         )
-    if absent := view.members.absent(view.by_student):
+    if absent := view.members.absent_students(view.by_student):
         console.say(
             f"Handed in nothing: {len(absent)} of {len(view.members.by_name)} on the roster: "
-            f"{listed(absent)}"
+            f"{list_names(absent)}"
         )
     if strangers := view.members.strangers(view.by_student):
         console.say(
-            f"Not on the roster, and in no mean: {listed(strangers)}. Next: complete the roster",
+            f"Not on the roster, and in no mean: {list_names(strangers)}."
+            " Next: complete the roster",
             style="yellow",
         )
     console.say(how)
@@ -361,10 +362,10 @@ def _with_whose(pairs: Iterable[tuple[str, str]]) -> list[str]:
     by_sentence: dict[str, list[str]] = {}
     for sentence, student in pairs:
         by_sentence.setdefault(sentence, []).append(student)
-    return [f"{listed(students)}: {sentence}" for sentence, students in by_sentence.items()]
+    return [f"{list_names(students)}: {sentence}" for sentence, students in by_sentence.items()]
 
 
-def listed(names: Sequence[str]) -> str:
+def list_names(names: Sequence[str]) -> str:
     """Return the first names, and the number of the others."""
     suffix = f", and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
     return ", ".join(names[:MOST_NAMED]) + suffix
@@ -418,9 +419,13 @@ def report(
     tell(
         console,
         view,
-        f"{counted(len(view.results), 'submission', 'submissions')}, isolation: {levels}",
+        f"{count_with_noun(len(view.results), 'submission', 'submissions')}, isolation: {levels}",
     )
-    drawn = {} if submitted is None else _drawn(console, course_of(course), view.results, submitted)
+    drawn = (
+        {}
+        if submitted is None
+        else _draw_pictures(console, course_of(course), view.results, submitted)
+    )
     not_graded = read_not_graded(results)
     folder = html or pages_folder(results, [*view.by_student, *students_in(results)])
     is_part = section is not None or assignment is not None
@@ -433,7 +438,7 @@ def report(
         raise broken[0]
 
 
-def _drawn(
+def _draw_pictures(
     console: Console, course: Course, results: Sequence[Result], submitted: Path
 ) -> Mapping[Key, Sequence[Picture]]:
     folders = {
@@ -456,7 +461,7 @@ def _drawn(
             for key, pictures in draw_wrong(course, box, attempts):
                 drawn |= {key: pictures} if pictures else {}
                 one_more()
-    have = counted(len(attempts), "wrong attempt has", "wrong attempts have")
+    have = count_with_noun(len(attempts), "wrong attempt has", "wrong attempts have")
     remark = (
         "; the others raise an error, or differ in nothing that can be drawn"
         if len(drawn) < len(attempts)
@@ -581,7 +586,7 @@ def feedback(
             write_whole(out / name, content)
     console.say(*(f"not in a zip: {sentence}" for sentence in in_none), style="yellow")
     name_not_graded(console, view)
-    students = counted(len(view.by_student), "student", "students")
+    students = count_with_noun(len(view.by_student), "student", "students")
     console.say(f"{students}: {out / FOLDER}/", *(f"{out / name}" for name in archives))
 
 

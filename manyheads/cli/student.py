@@ -28,12 +28,12 @@ from ..student.check_and_keep_result import (
     checked_last,
     done_exercises,
     read_own,
-    recorded,
+    recorded_stub,
 )
 from ..student.hints import Rung, next_hint, note_shown
 from ..student.question import LETTERS, NONE, STOP, answer_lines, question_lines, read_letters
 from . import options
-from .options import Console, CourseOption, course_of, exercise_named, open_console, waiting
+from .options import Console, CourseOption, course_of, exercise_named, open_console, show_waiting
 
 ExerciseArgument = Annotated[
     str | None, Argument(help="Id or file.", show_default="the last checked that is not done")
@@ -58,7 +58,7 @@ def desk_of(
     """
     desk, console = Checks(course_of(course), fresh=fresh, looks=looks), open_console()
     if not quiet:
-        desk.waiting = lambda exercise: waiting(console, f"checking {label_of(exercise)}")
+        desk.waiting = lambda exercise: show_waiting(console, f"checking {label_of(exercise)}")
     return desk, console
 
 
@@ -126,7 +126,8 @@ def status(
         return
     pairs = zip(owns, results, strict=True)
     rungs = [
-        Rung(o.exercise, recorded(o.exercise)[1], result, o.source.missing) for o, result in pairs
+        Rung(o.exercise, recorded_stub(o.exercise)[1], result, o.source.missing)
+        for o, result in pairs
     ]
     console.print(ladder(rungs, is_whole=show_all))
     console.tell(*below_ladder(owns, results))
@@ -146,12 +147,12 @@ def trace(
     Example: `course trace 01`
     """
     from ..report.trace_text import LEGEND, fitted_trace
-    from ..student.trace import explained, follow_own
+    from ..student.trace import explain_example, follow_own
 
     attempt = own_meant(course_of(course), exercise, "trace")
     followed = follow_own(attempt, function, "trace", CROP if values else ())
-    console, result, id_ = open_console(), attempt.last, attempt.exercise.id
-    calls = [explained(*call, attempt.source, result) for call in followed.traced_examples]
+    console, result, id_ = open_console(), attempt.last_result, attempt.exercise.id
+    calls = [explain_example(*call, attempt.source, result) for call in followed.traced_examples]
     rendered, hidden_count = fitted_trace(console, calls, is_whole=show_all)
     console.print(rendered, soft_wrap=not console.is_terminal)
     console.tell(followed.ended and f"✗ {followed.ended}", style="bold red")
@@ -245,12 +246,12 @@ def ask(
         box = desk.box()
         from ..student.ask_about_own_code import questions_about
 
-        with waiting(console, "reading your code"):
+        with show_waiting(console, "reading your code"):
             questions = questions_about(
                 box,
                 desk.course.limits.for_worker(),
                 chosen,
-                attempt.recording,
+                attempt.fault_dictionary,
                 attempt.source,
                 seed,
             )

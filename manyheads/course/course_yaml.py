@@ -50,9 +50,9 @@ class WrittenAs:
     ) -> CoreSchema:
         """Return the schema of the text, with a validator that runs before pydantic's own."""
         text = core_schema.str_schema(pattern=self.pattern)
-        return core_schema.no_info_before_validator_function(self._checked, text)
+        return core_schema.no_info_before_validator_function(self._validate, text)
 
-    def _checked(self, value: object) -> object:
+    def _validate(self, value: object) -> object:
         if not isinstance(value, str) or not re.fullmatch(self.pattern, value):
             raise ValueError(f"{ascii(value)[:_SHOWN]} should be {self.in_words}")
         return value
@@ -239,7 +239,7 @@ class CourseLimits(FileModel):
 
     def for_worker(self, device: str = "cpu") -> WorkerLimits:
         """Return the limits that the box enforces, for attempts that compute on this device."""
-        return WorkerLimits(**self.model_dump(exclude={"source_kib"})).on(device)
+        return WorkerLimits(**self.model_dump(exclude={"source_kib"})).for_device(device)
 
 
 class LatePolicy(FileModel):

@@ -210,7 +210,7 @@ class Decisions:
         for i, row in enumerate(overrides.root):
             location = f"{path}:{line_of(tree, (i,))}"
             try:
-                rows.append(_fitting(course, location, row))
+                rows.append(_decision_of_row(course, location, row))
                 first_index = indices.setdefault(
                     (row.decision, row.student or row.answers, rows[-1].assignment, row.exercise), i
                 )
@@ -273,7 +273,7 @@ class Decisions:
         return sentences
 
 
-def _fitting(course: Course, location: str, override: Override) -> Decision:
+def _decision_of_row(course: Course, location: str, override: Override) -> Decision:
     """Return the decision of a row. Raises ValueError and UnknownAssignment."""
     exercise_id, by_its_exercise = override.exercise, override.exercise and not override.assignment
     among = (

@@ -22,7 +22,7 @@ from ..checks.hidden_check import Edit, EditError, Mutant
 from ..checks.runner import BrokenReference, namespace_of, namespace_of_source
 from ..course import CourseError, Exercise
 from ..course.model import read_model
-from ..course_fault import CourseFault, described, place_of
+from ..course_fault import CourseFault, describe_error, place_of
 from ..result import Diagnosed
 from .compact_storage import from_rows, frozen, to_rows
 from .fingerprint import PROJECTIONS, ReplyFingerprint
@@ -401,7 +401,7 @@ def _edited_namespace(exercise: Exercise, id_: str, source: str, edit: Edit) -> 
         location = (
             f" (line {line}: {lines[line - 1].strip()!r})" if line and line <= len(lines) else ""
         )
-        problem = f"{reference.name} with its edit{location} raises {described(cause)}"
+        problem = f"{reference.name} with its edit{location} raises {describe_error(cause)}"
         again = f"then course verify {exercise.id}"
         raise CourseError(
             f"{exercise.misconceptions}: the mutant {id_}: {problem}. Next: mend its edit, {again}"
@@ -498,7 +498,9 @@ class Diagnosis:
 NOTHING = Diagnosis()
 
 
-def named(words: AllWords, id_: str, alternatives: tuple[str, ...] = ()) -> Diagnosed:
+def misconception_in_words(
+    words: AllWords, id_: str, alternatives: tuple[str, ...] = ()
+) -> Diagnosed:
     """Return a misconception with its title and first hint.
 
     Without a text, the title is the id with spaces, and the hint is "".
@@ -508,6 +510,6 @@ def named(words: AllWords, id_: str, alternatives: tuple[str, ...] = ()) -> Diag
     return Diagnosed(id=id_, title=title, hint=hint, alternatives=alternatives)
 
 
-def naming(words: AllWords, id_: str) -> Diagnosis:
+def diagnosis_of(words: AllWords, id_: str) -> Diagnosis:
     """Return the diagnosis of one misconception."""
-    return Diagnosis((named(words, id_),))
+    return Diagnosis((misconception_in_words(words, id_),))

@@ -103,7 +103,7 @@ class TensorColumns:
                 original if original in self._indices else restored
                 for original, restored in zip(original_bits, rounded_bits, strict=True)
             ]
-        runs = _joined(self._find_runs(stored_bits, rounded))
+        runs = _join_runs(self._find_runs(stored_bits, rounded))
         lengths = torch.tensor([run.length for run in runs], dtype=torch.long)
         is_rounded = torch.tensor([run.start == _ROUNDED for run in runs], dtype=torch.bool)
         self._rounded.append(integers[torch.repeat_interleave(is_rounded, lengths)])
@@ -208,7 +208,7 @@ def _bits(numbers: Tensor) -> list[int]:
     return bits
 
 
-def _joined(runs: Iterator[_EqualRun]) -> list[_EqualRun]:
+def _join_runs(runs: Iterator[_EqualRun]) -> list[_EqualRun]:
     """Return the runs. A run that continues the previous one is joined with it."""
     joined: list[_EqualRun] = []
     for run in runs:
@@ -335,7 +335,7 @@ class ReplySketch:
     numbers: Tensor
     scales: Tensor
 
-    def at(self, rows: Tensor | list[int]) -> ReplySketch:
+    def rows_at(self, rows: Tensor | list[int]) -> ReplySketch:
         """Return the sketches in these rows."""
         return ReplySketch(self.structure[rows], self.numbers[rows], self.scales[rows])
 
@@ -422,9 +422,11 @@ class Pairs:
     probe: Tensor
     answers: ReplySketch
 
-    def at(self, rows: Tensor) -> Pairs:
+    def rows_at(self, rows: Tensor) -> Pairs:
         """Return the pairs in these rows."""
-        return Pairs(self.first[rows], self.second[rows], self.probe[rows], self.answers.at(rows))
+        return Pairs(
+            self.first[rows], self.second[rows], self.probe[rows], self.answers.rows_at(rows)
+        )
 
 
 def no_pairs() -> Pairs:

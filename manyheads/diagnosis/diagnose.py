@@ -15,7 +15,7 @@ from typing import Literal
 from ..box.worker.messages import Raised
 from ..checks.explain import is_dtype_fault, is_unfinished
 from ..submission.source import UNTOUCHED, Source
-from .bank import Bank, Diagnosis, named
+from .bank import Bank, Diagnosis, misconception_in_words
 from .evidence import (
     MUTATED,
     REFUSES,
@@ -98,7 +98,7 @@ def answers(response: Response) -> list[Candidate]:
     names = dict[int, str]()
     for i, observation in response.written.items():
         is_refused = observation.expected.raised == "refused"
-        if i in raised or (is_refused and observation.function not in response.answering):
+        if i in raised or (is_refused and observation.function not in response.answering_functions):
             continue
         if name := proven_by_answer(response.recording, i, observation):
             names[i] = name
@@ -138,7 +138,7 @@ def guards(response: Response) -> list[Candidate]:
     # An inverted guard lets through the inputs that it should refuse. These then fail elsewhere.
     is_inverted = any(guard.inverted for guard in refused.values())
     let_through = {i for i in response.odd_refusals if is_inverted and written[i].reply.raised}
-    remainder = response.without(refused.keys() | let_through)
+    remainder = response.without_calls(refused.keys() | let_through)
     behind = explain(remainder)
     stopped = raised.keys() & remainder.syndrome.keys()
     if not behind and not stopped <= direct.keys():
@@ -392,10 +392,10 @@ def _diagnosis(response: Response) -> Diagnosis:
     is_cause = bool(response.explanations or consequences) or _can_cause(response, proven)
     causes, also = (order, []) if is_cause else ([], order)
     words = response.recording.words
-    named_ids = dict.fromkeys([*causes, *_unwritten(response)])
+    named_ids = dict.fromkeys([*causes, *_misconceptions_of_unwritten(response)])
     return Diagnosis(
-        tuple(named(words, id_, alternatives.get(id_, ())) for id_ in named_ids),
-        tuple(named(words, id_) for id_ in dict.fromkeys(also)),
+        tuple(misconception_in_words(words, id_, alternatives.get(id_, ())) for id_ in named_ids),
+        tuple(misconception_in_words(words, id_) for id_ in dict.fromkeys(also)),
         together=tuple(alternatives) if len(alternatives) > 1 else (),
         answers=response.digest(),
     )
@@ -418,7 +418,7 @@ def _consequences(response: Response) -> set[int]:
     return calls
 
 
-def _unwritten(response: Response) -> list[str]:
+def _misconceptions_of_unwritten(response: Response) -> list[str]:
     """Return the misconceptions that replies of functions which are not written show.
 
     It is what their exceptions prove, and UNTOUCHED for calls of an empty function. An id may be

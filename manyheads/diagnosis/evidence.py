@@ -434,7 +434,7 @@ class _Origins:
         for node in sorted(assignments, key=lambda node: node.lineno):
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
             origin = _Origin.OTHER if node.value is None else self._of_value(node.value)
-            self._set(targets, origin)
+            self._set_origin(targets, origin)
 
     def depends_on_sizes(self, test: ast.expr) -> bool:
         """Return whether this test depends on arguments and their sizes alone.
@@ -464,7 +464,7 @@ class _Origins:
                 return max([self._of_function(node.func), *map(self._of_value, node.args)])
             case ast.NamedExpr():
                 origin = self._of_value(node.value)
-                self._set([node.target], origin)
+                self._set_origin([node.target], origin)
                 return origin
         if isinstance(node, _COMBINATIONS):
             children = (n for n in ast.iter_child_nodes(node) if isinstance(n, ast.expr))
@@ -486,7 +486,7 @@ class _Origins:
         """Return the origin of the size of an expression's value: COMPUTED_SIZES at most."""
         return min(self._of_value(node), _Origin.COMPUTED_SIZES)
 
-    def _set(self, targets: Iterable[ast.expr], origin: _Origin) -> None:
+    def _set_origin(self, targets: Iterable[ast.expr], origin: _Origin) -> None:
         """Set the origin of all names in the targets of an assignment, except self."""
         for node in chain.from_iterable(map(ast.walk, targets)):
             if isinstance(node, ast.Name) and node.id != "self":

@@ -414,7 +414,7 @@ class Response:
         return {i: candidate.id for candidate in candidates for i in candidate.calls}
 
     @cached_property
-    def answering(self) -> frozenset[str]:
+    def answering_functions(self) -> frozenset[str]:
         """The functions that return a tensor in some call."""
         names = set[str]()
         for observation in self.written.values():
@@ -433,7 +433,7 @@ class Response:
             i
             for i, e in self.syndrome.items()
             if e.expected.raised == "refused"
-            and (e.actual.raised or e.function not in self.answering)
+            and (e.actual.raised or e.function not in self.answering_functions)
         }
 
     @property
@@ -453,17 +453,17 @@ class Response:
         raised = excluded | self.shown_by("exception", "guard").keys()
         direct = excluded | self.shown_by(*DIRECT).keys()
         sets = dict.fromkeys(frozenset(calls & self.calls) for calls in (excluded, raised, direct))
-        responses = [self, *(self.without(calls) for calls in sets if calls)]
+        responses = [self, *(self.without_calls(calls) for calls in sets if calls)]
         return [response for response in responses if response.syndrome]
 
-    def without(self, calls: Collection[int]) -> Response:
+    def without_calls(self, calls: Collection[int]) -> Response:
         """Return the response without these calls."""
         syndrome = {i: observation for i, observation in self.syndrome.items() if i not in calls}
         return replace(self, syndrome=syndrome, calls=self.calls - set(calls))
 
     def subset(self, calls: Set[int]) -> Response:
         """Return the response to these calls alone."""
-        return self.without(self.calls - calls)
+        return self.without_calls(self.calls - calls)
 
     @property
     def mutants(self) -> range:

@@ -51,7 +51,7 @@ def with_infinities(tensor: Tensor) -> Tensor:
     return infinite.masked_fill(tensor >= CEILING, torch.inf)
 
 
-def _rounded(number: float) -> float:
+def _rounded_number(number: float) -> float:
     """Return the number rounded to six digits, or 0 if its size is at most TINY.
 
     Machines add in different orders, but all should record the same numbers.
@@ -147,8 +147,8 @@ def tensor_fingerprint(tensor: Tensor, kind: str = "tensor") -> TensorFingerprin
         extremes = hashlib.sha256(bytes(marks.tolist())).hexdigest()[:8]
         values = values.masked_fill(~ordinary, 0.0)
     projections = (values @ _directions(values.numel())).tolist()
-    norm = _rounded(float(torch.linalg.vector_norm(values)))
-    return TensorFingerprint(kind, shape, extremes, tuple(map(_rounded, projections)), norm)
+    norm = _rounded_number(float(torch.linalg.vector_norm(values)))
+    return TensorFingerprint(kind, shape, extremes, tuple(map(_rounded_number, projections)), norm)
 
 
 def _parameters(reply: Reply) -> dict[str, tuple[int, ...]]:
@@ -328,7 +328,7 @@ def fingerprint_of(reply: Reply) -> ReplyFingerprint:
     }
     operations = _operations(reply)
     return ReplyFingerprint(
-        raised=None if reply.raised is None else _raised(reply.raised),
+        raised=None if reply.raised is None else _exception_fingerprint(reply.raised),
         outputs=tuple(outputs),
         gradients=gradients,
         has_nan=_has_nan(reply),
@@ -421,7 +421,7 @@ def _same_gradient(
     return replace(a, norm=largest).agrees(b, tolerance)
 
 
-def _raised(raised: Raised) -> str:
+def _exception_fingerprint(raised: Raised) -> str:
     """Return the value of `ReplyFingerprint.raised` for an exception.
 
     At most _MAX_SIZES sizes are read, from the first _MAX_CHARACTERS of the message.

@@ -53,7 +53,7 @@ def nondeterministic_mutants(response: Response) -> list[Candidate]:
     calls, names = explained_nondeterminism(response)
     if not names:
         return []
-    remainder = response.without(calls)
+    remainder = response.without_calls(calls)
     candidates = smallest_cover(remainder)
     if remainder.syndrome and not candidates:
         return []
@@ -186,8 +186,8 @@ def _stop_and_answer(response: Response) -> list[Candidate]:
     stopped = {i for i, e in response.syndrome.items() if e.actual.raised is not None}
     answered = response.syndrome.keys() - stopped
     if stopped and len(answered) > 1:  # one wrong answer is too little evidence
-        for_stopped = smallest_cover(response.without(answered))
-        for_answered = smallest_cover(response.without(stopped))
+        for_stopped = smallest_cover(response.without_calls(answered))
+        for_answered = smallest_cover(response.without_calls(stopped))
         match for_stopped, for_answered:
             case [stops], [behind] if {*stops.ids}.isdisjoint(behind.ids):
                 return [stops, behind]
@@ -391,7 +391,7 @@ def _explains(sweep: Sweep, response: Response, accepts_recorded: bool) -> bool:
         return False
     # 4.
     paths = {i: _path(sweep, i, response.written[i].actual) for i in calls}
-    nearest = _nearest([*paths.values()])
+    nearest = _nearest_position([*paths.values()])
     determining = [i for i, path in paths.items() if path.determines_number(sweep, nearest.segment)]
     if nearest.distance > CLOSE or len(determining) < 2:
         return False
@@ -419,7 +419,7 @@ def _number(sweep: Sweep, call: int, reply: ReplyFingerprint) -> float | None:
     changes too little with the number to determine it.
     """
     path = _path(sweep, call, reply)
-    nearest = _nearest([path])
+    nearest = _nearest_position([path])
     if nearest.distance > CLOSE or not path.determines_number(sweep, nearest.segment):
         return None
     return (nearest.segment + nearest.along) / SEGMENTS * sweep.step
@@ -486,7 +486,7 @@ class _Nearest(NamedTuple):
     along: float
 
 
-def _nearest(paths: Sequence[_Path]) -> _Nearest:
+def _nearest_position(paths: Sequence[_Path]) -> _Nearest:
     """Return the nearest position on the paths, the same one for all calls: they share one number.
 
     A segment in which fewer than two of several paths move is excluded: for the other calls the

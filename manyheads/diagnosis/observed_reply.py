@@ -54,7 +54,7 @@ class ObservedReply:
         return self.expected.raised is None
 
 
-def observed(
+def observe_reply(
     call: Call, expected_reply: ReplyFingerprint, expected: Expected, reply: Reply
 ) -> ObservedReply:
     """Return an attempt's reply together with the reference's recorded one."""

@@ -212,7 +212,7 @@ def _require_kinds(observation: ObservedReply) -> None:
         answers_of(observation.call, observation.reply), observation.expected.outputs, strict=False
     ):
         if expected.kind == NONE and actual.kind != NONE:
-            raise CheckFailed(f"{actual.label} should be None; yours is {actual.returned}")
+            raise CheckFailed(f"{actual.label} should be None; yours is {actual.kind_in_words}")
         if expected.kind != actual.kind:
             raise actual.wrong_type(expected.kind, actual.kind)
         if expected.kind == "tensor":
@@ -224,7 +224,7 @@ def _require_kinds(observation: ObservedReply) -> None:
 def _require_shapes(observation: ObservedReply) -> None:
     """Require the reference's shapes of outputs that are tensors. Raises CheckFailed."""
     for (actual, output_name), expected in zip(
-        _labelled(observation), observation.expected.outputs, strict=False
+        _labelled_outputs(observation), observation.expected.outputs, strict=False
     ):
         if actual.tensor is not None and expected.shape is not None:
             assert_shape(actual.tensor, expected.shape, output_name)
@@ -235,7 +235,7 @@ def _require_finite(observation: ObservedReply) -> None:
     if not any(output.extremes for output in observation.actual.outputs):
         return
     # Outputs of all runs, beside those of the reference's first run
-    pairs = zip(_labelled(observation), cycle(observation.expected_outputs), strict=False)
+    pairs = zip(_labelled_outputs(observation), cycle(observation.expected_outputs), strict=False)
     for (actual, output_name), expected in pairs:
         if expected is None or not bool(expected.isfinite().all()):
             continue
@@ -276,7 +276,7 @@ def _require_values(observation: ObservedReply) -> None:
 
 def _require_dtypes(observation: ObservedReply) -> None:
     """Require the reference's dtype of each output. Raises CheckFailed."""
-    output_names = [output_name for _, output_name in _labelled(observation)]
+    output_names = [output_name for _, output_name in _labelled_outputs(observation)]
     # A missing or additional output has the dtype None.
     for output_name, actual, expected in zip_longest(
         output_names, observation.actual.dtype, observation.expected.dtype
@@ -287,7 +287,7 @@ def _require_dtypes(observation: ObservedReply) -> None:
             )
 
 
-def _labelled(observation: ObservedReply) -> list[tuple[Output, str]]:
+def _labelled_outputs(observation: ObservedReply) -> list[tuple[Output, str]]:
     """Return the attempt's outputs, each with its name in messages."""
     labels = (answer.label for answer in answers_of(observation.call, observation.reply))
     return list(zip(observation.reply.outputs, labels, strict=False))

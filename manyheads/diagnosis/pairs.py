@@ -184,15 +184,15 @@ def _pairs_with_this_reply(response: Response) -> Iterator[Pair]:
     """
     pairs = response.recording.pairs
     # replies without numbers are left out: many pairs end in the same exception
-    pairs = pairs.at(pairs.answers.numbers.abs().sum(1) > 0)
+    pairs = pairs.rows_at(pairs.answers.numbers.abs().sum(1) > 0)
     for index in pairs.probe.unique().tolist():
         observation = response.syndrome.get(index)
         if observation is None or not _has_weights(observation.actual, observation.expected):
             continue
         if _return_alike(observation.actual, observation.expected):
             continue
-        probed = pairs.at(pairs.probe == index)
-        probed = probed.at(_are_this_reply(probed.answers, observation))
+        probed = pairs.rows_at(pairs.probe == index)
+        probed = probed.rows_at(_are_this_reply(probed.answers, observation))
         recorded_replies = response.recording.replies[index]
         if not len(probed.first) or any(
             _return_alike(reply, observation.actual) for reply in recorded_replies

@@ -76,7 +76,7 @@ def save(recording: FaultDictionary) -> bytes:
     """Return the bytes of the file, which are the same for the same content. `load` reads them."""
     columns = TensorColumns(recording.drawn)
     replies, reply_columns = _replies_body(recording.replies)
-    calls = [_stored(call, columns) for call in recording.calls]
+    calls = [_call_as_json(call, columns) for call in recording.calls]
     expected = [_stored_outputs(outputs, columns) for outputs in recording.expected]
     conditions = [_stored_condition(condition, columns) for condition in recording.conditions]
     tensor_columns = columns.columns()
@@ -228,7 +228,7 @@ def _stored_condition(condition: RecordedCondition, columns: TensorColumns) -> d
     return {
         "function": condition.function,
         "rule": condition.rule,
-        "calls": [_stored(call, columns) for call in condition.calls],
+        "calls": [_call_as_json(call, columns) for call in condition.calls],
         "expected": [columns.add(tensor, rounded=True) for tensor in condition.expected],
         "message": condition.message,
         "rows": condition.left_out.rows,
@@ -290,23 +290,23 @@ def _read_mutant(id_: str, indices: Sequence[int]) -> RecordedMutant:
     return RecordedMutant(id_, tuple([None if i == _RANDOM else i for i in indices]))
 
 
-def _stored(call: Call, columns: TensorColumns) -> object:
+def _call_as_json(call: Call, columns: TensorColumns) -> object:
     """Return a call as JSON, with indices of `columns` in place of its tensors."""
     tensors: list[Tensor] = []
     body = wire.to_body(call, tensors)
     indices = [columns.add(tensor) for tensor in tensors]
-    return _renumbered(body, indices)
+    return _renumber_tensors(body, indices)
 
 
-def _renumbered(body: Any, indices: Sequence[int]) -> Any:
+def _renumber_tensors(body: Any, indices: Sequence[int]) -> Any:
     """Return a JSON value in which each tensor's index is replaced by an entry of `indices`."""
     if isinstance(body, list):
-        return [_renumbered(entry, indices) for entry in body]
+        return [_renumber_tensors(entry, indices) for entry in body]
     if not isinstance(body, dict):
         return body
     if body.get("$") == "tensor":
         return {"$": "tensor", "index": indices[body["index"]]}
-    return {name: _renumbered(entry, indices) for name, entry in body.items()}
+    return {name: _renumber_tensors(entry, indices) for name, entry in body.items()}
 
 
 # A structure is a reply without the numbers of its tensors. It is stored once, as a row of indices:

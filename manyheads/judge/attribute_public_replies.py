@@ -16,7 +16,7 @@ from ..checks.explain import (
     LIMIT,
     is_left_open,
     is_undefined,
-    joined,
+    join_sentences,
     kind_of,
     missing_name,
     sanitize,
@@ -382,7 +382,7 @@ def _evidence(
             source.definition(summary.name), failure.evidence
         )
     # The message of an exception may take one LIMIT, and the rest another one.
-    return joined(sanitize(failure.evidence, 2 * LIMIT), explanation)
+    return join_sentences(sanitize(failure.evidence, 2 * LIMIT), explanation)
 
 
 def _evidence_of_unwritten(name: str, source: Source) -> str:

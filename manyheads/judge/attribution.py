@@ -27,12 +27,12 @@ from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
 
 from ..box.worker.messages import Call
-from ..checks.explain import LIMIT, joined, sanitize
+from ..checks.explain import LIMIT, join_sentences, sanitize
 from ..checks.hidden_check import CheckOutcome
 from ..checks.runner import Exchange, namespace_of, target_of
 from ..course import Exercise
 from ..diagnosis import load_bank
-from ..diagnosis.bank import NOTHING, Diagnosis, named
+from ..diagnosis.bank import NOTHING, Diagnosis, misconception_in_words
 from ..diagnosis.evidence import REFUSES, UNDIVIDED, can_cause
 from ..diagnosis.fault_dictionary import FaultDictionary
 from ..diagnosis.fingerprint import asks_for_a_gpu, is_comparable
@@ -71,7 +71,7 @@ class HiddenRun:
     is_right: Callable[[Exchange], bool]
 
     @property
-    def passed(self) -> bool:
+    def all_passed(self) -> bool:
         """Whether every check passed."""
         return all(outcome.outcome == "passed" for outcome in self.outcomes)
 
@@ -124,7 +124,7 @@ def assemble(
         function_of = {o.id: _function_to_blame(o, hidden) for o in hidden.outcomes}
         verdicts = verdicts or _verdicts_without_replies(exercise, hidden)
         verdicts = _verdicts_with_hidden(verdicts, hidden, function_of, source)
-        if not hidden.passed:
+        if not hidden.all_passed:
             explaining, proved_only = _misconceptions_with_hidden(
                 exercise, explaining, proved_only, hidden, function_of, verdicts, dictionary
             )
@@ -163,7 +163,11 @@ def assemble_uncalled(
     """
     checks = tuple(check_result(outcome, outcome.function, source) for outcome in outcomes)
     words = load_bank(exercise).texts if dictionary is None else dictionary.words
-    located = [LocatedMisconception(named(words, misconception))] if misconception else []
+    located = (
+        [LocatedMisconception(misconception_in_words(words, misconception))]
+        if misconception
+        else []
+    )
     result_parts = ResultParts(diagnosis=tuple(diagnosed_result(m, (), exercise) for m in located))
     if dictionary is None:
         return graded_result(exercise, source, checks, result_parts)
@@ -223,7 +227,7 @@ def _is_wrong_exchange(exchange: Exchange, hidden: HiddenRun) -> bool:
     return can_be_judged and not hidden.is_right(exchange)
 
 
-def _failed(hidden: HiddenRun) -> list[CheckOutcome]:
+def _failed_outcomes(hidden: HiddenRun) -> list[CheckOutcome]:
     """Return the outcomes of the checks that ran and did not pass."""
     return [o for o in hidden.outcomes if o.outcome not in ("passed", "skipped")]
 
@@ -246,7 +250,7 @@ def _verdicts_with_hidden(
         source: The attempt's text.
     """
     first_failures: dict[str, CheckOutcome] = {}
-    for outcome in _failed(hidden):
+    for outcome in _failed_outcomes(hidden):
         first_failures.setdefault(function_of[outcome.id], outcome)
     # If a function also waited for later ones, two that use each other would wait for each other.
     verdicts: list[FunctionVerdict] = []
@@ -297,12 +301,12 @@ def _misconceptions_with_hidden(
     """
     texts = load_bank(exercise).texts
     failed_by = dictionary.failed_by if dictionary is not None else {}
-    failed = _failed(hidden)
+    failed = _failed_outcomes(hidden)
     written = {v.name for v in verdicts if v.state not in ("unwritten", "undefined")}
     failed_and_written = [outcome for outcome in failed if function_of[outcome.id] in written]
     new_proofs = _new_proofs(failed_and_written, explaining, proved_only, failed_by)
     new = [
-        LocatedMisconception(named(texts, id_), function_of[check])
+        LocatedMisconception(misconception_in_words(texts, id_), function_of[check])
         for id_, check in new_proofs.items()
     ]
     nontrivial = [outcome for outcome in failed if not outcome.trivial_answer]
@@ -370,7 +374,7 @@ def _visible_check_results(
         function, evidence = outcome.function, ""
         if cause := _cause_of(outcome, wrong_functions, attribution.failures):
             function, failure = cause
-            evidence = joined(failure.evidence, failure.advice)
+            evidence = join_sentences(failure.evidence, failure.advice)
         results.append(check_result(outcome, function, source, evidence))
     return tuple(results)
 

@@ -19,7 +19,7 @@ from ..checks.contract import CONTRACT
 from ..checks.hidden_check import CheckOutcome, Draw, Drawn, Mark, input_seed
 from ..checks.runner import Exchange, Implementation, RecordingRunner, Runner
 from ..course import Exercise
-from ..course_fault import CourseFault, described, place_of
+from ..course_fault import CourseFault, describe_error, place_of
 from .attempt_runner import ReplayCache
 
 FIXTURES = ("attempt", "reference", "draw")
@@ -205,7 +205,7 @@ class _Collector:
             location = place_of(error, is_of_checks)
             if location is not None:
                 file, line = location
-                self.problem = f"{'/'.join(file.parts[-3:])}:{line}: {described(error)}"
+                self.problem = f"{'/'.join(file.parts[-3:])}:{line}: {describe_error(error)}"
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         """Note the last line of pytest's report if a file cannot be collected.

@@ -104,7 +104,7 @@ def _advice_from_table(file: _File, text: str) -> str:
             continue
         groups = {"name": "", "method": None, **match.groupdict()}
         name, method = groups["name"], groups["method"]
-        if name not in file.defined and method in {None, *file.methods_without_self}:
+        if name not in file.defined_names and method in {None, *file.methods_without_self}:
             return suggestion.replace("{name}", name or "")
     return ""
 
@@ -149,20 +149,20 @@ class _File:
         return {method.name for method in plain if _parameters(method)[:1] != ["self"]}
 
     @cached_property
-    def imported(self) -> set[str]:
+    def imported_names(self) -> set[str]:
         """The names that imports define."""
         aliases = _all_of(self.nodes, ast.alias)
         return {(alias.asname or alias.name).partition(".")[0] for alias in aliases}
 
     @cached_property
-    def defined(self) -> set[str]:
+    def defined_names(self) -> set[str]:
         """All names that the file defines anywhere, also as parameters."""
         declared_names = {
             getattr(n, "arg", getattr(n, "name", ""))
             for n in self.nodes
             if isinstance(n, (ast.arg, *DEFINITIONS))
         }
-        return self.imported | _names(self.nodes, ast.Store) | declared_names
+        return self.imported_names | _names(self.nodes, ast.Store) | declared_names
 
     @cached_property
     def stored_attributes(self) -> set[str]:
@@ -261,7 +261,7 @@ def _unbound_variable(file: _File, name: str) -> str:
     if earlier_lines:
         return _bound_on_another_path(file, name, earlier_lines[-1])
     top_level_names = {getattr(statement, "name", "") for statement in file.source.statements}
-    if name in top_level_names | file.imported | {*dir(builtins)}:
+    if name in top_level_names | file.imported_names | {*dir(builtins)}:
         return (
             f"A value, written on line {bound_lines[0]}, takes the name of {name}: give the value "
             "another."
@@ -679,7 +679,7 @@ def _misspelt_attribute(file: _File, type_name: str | None, module: str | None, 
     classes = {node.name for node in file.classes}
     if type_name in classes and (line := _set_below(file, word)):
         return f"self.{word} gets its value only below, on line {line}."
-    if type_name in classes and word not in file.stored_attributes | file.defined:
+    if type_name in classes and word not in file.stored_attributes | file.defined_names:
         return f"Is self.{word} set in __init__, before it is used?"
     return ""
 
@@ -722,7 +722,7 @@ def _misspelt_name(file: _File, word: str) -> str:
     has_self = file.function is not None and _parameters(file.function)[:1] == ["self"]
     if word in file.buffers and has_self:
         return f"Did you mean self.{word}, where it says {word}?"
-    if word in file.defined:
+    if word in file.defined_names:
         return ""
     in_torch = getattr(torch, word, torch)
     is_function = len(word) > 1 and not isinstance(in_torch, type | type(torch))
@@ -731,7 +731,7 @@ def _misspelt_name(file: _File, word: str) -> str:
     elif is_function:
         near = f"torch.{word}"
     else:
-        near = _similar_name(word, file.defined | {*dir(builtins)})
+        near = _similar_name(word, file.defined_names | {*dir(builtins)})
     return f"Did you mean {near}, where it says {word}?" if near else ""
 
 

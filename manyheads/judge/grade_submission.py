@@ -12,7 +12,7 @@ from functools import cache, partial
 from ..box.connection import AttemptEnded, Box, End
 from ..box.worker.limits import MIB
 from ..box.worker.messages import Call
-from ..checks.explain import joined, sanitize
+from ..checks.explain import join_sentences, sanitize
 from ..checks.hidden_check import DIED, FAILED_ITSELF, CheckOutcome
 from ..checks.runner import LocalRunner, namespace_of
 from ..course import Course, Exercise
@@ -72,7 +72,7 @@ class Judge:
         """Raise GraderFault if the points of an exercise's checks differ from course.yaml."""
         faults = {}
         for exercise in self._exercises:
-            fault = points_fault(exercise, self._checks.unattempted(exercise.checks))
+            fault = points_fault(exercise, self._checks.initial_outcomes(exercise.checks))
             if fault:
                 faults[exercise.id] = fault
         if faults:
@@ -99,7 +99,7 @@ class Judge:
             if exercise_ids and exercise.id not in exercise_ids:
                 continue
             if exercise.id in given_up:
-                results.append(self._uncalled(exercise, NO_TEXT, "skipped", DIED))
+                results.append(self._result_without_calls(exercise, NO_TEXT, "skipped", DIED))
             else:
                 results.append(self._grade_exercise(submission, exercise))
         return Result(
@@ -151,7 +151,7 @@ class Judge:
         except Exception as error:
             fault = f"{student}: {exercise.id}: {type(error).__name__}: {error}"
             self.faults.append(sanitize(fault))
-            return self._uncalled(exercise, source, "skipped", FAILED_ITSELF)
+            return self._result_without_calls(exercise, source, "skipped", FAILED_ITSELF)
         if is_certain:
             self._remember(key, result)
         return result
@@ -168,9 +168,9 @@ class Judge:
         """
         if source.missing:
             sentence = f"{source.name} was not handed in."
-            return self._uncalled(exercise, source, "missing", sentence), True
+            return self._result_without_calls(exercise, source, "missing", sentence), True
         if source.problem:
-            return self._uncalled(exercise, source, "error", source.problem), True
+            return self._result_without_calls(exercise, source, "error", source.problem), True
         run = self._check_run(exercise, source, seed)
         attempt = run.attempt
         assert isinstance(attempt, AttemptRunner)
@@ -180,17 +180,17 @@ class Judge:
             except AttemptEnded as end:
                 outcome: Outcome = "timeout" if end.end is End.TIMEOUT else "crashed"
                 sentence = f"While the file was imported: {end}"
-                return self._uncalled(exercise, source, outcome, sentence), False
+                return self._result_without_calls(exercise, source, outcome, sentence), False
             if raised is not None:
                 advice = suggest(source, raised) or " "
-                sentence = joined(f"It {explain_text(source, raised)}", advice).rstrip()
-                return self._uncalled(exercise, source, "error", sentence), True
+                sentence = join_sentences(f"It {explain_text(source, raised)}", advice).rstrip()
+                return self._result_without_calls(exercise, source, "error", sentence), True
             outcomes = self._checks.run(exercise.checks, run)
         source = attempt.source  # with the parts that are not run again
         is_certain = not any(stop.ended for stop in attempt.stopped)
         stopped = stopped_parts(source, attempt.stopped, partial(explain_text, source))
         if are_the_cause(source, attempt.stopped, attempt.transcript):
-            return self._uncalled(exercise, source, "error", stopped), is_certain
+            return self._result_without_calls(exercise, source, "error", stopped), is_certain
         hidden = HiddenRun(
             outcomes,
             attempt.transcript,
@@ -199,9 +199,9 @@ class Judge:
         )
         self.faults += [outcome.fault for outcome in outcomes if outcome.fault]
         is_certain = is_certain and not any(o.outcome in UNCERTAIN for o in outcomes)
-        return self._explained(exercise, attempt, run, hidden, as_note(stopped)), is_certain
+        return self._explain(exercise, attempt, run, hidden, as_note(stopped)), is_certain
 
-    def _explained(
+    def _explain(
         self,
         exercise: Exercise,
         attempt: AttemptRunner,
@@ -223,7 +223,7 @@ class Judge:
             note: A sentence about parts of the file that stopped, or "".
         """
         source = attempt.source
-        if hidden.passed:
+        if hidden.all_passed:
             return assemble(exercise, source, None, None, hidden=hidden, note=note)
         lines = self._prove_lines(exercise, attempt, run, hidden.outcomes)
         dictionary = self._dictionary_of(exercise)
@@ -232,7 +232,7 @@ class Judge:
         )
         if dictionary is not None and self._settings.diagnoses:
             # the points stay if the explanation fails
-            with self._noting(f"{source.name}: what it is told"):
+            with self._note_fault(f"{source.name}: what it is told"):
                 replies = self._ask_public_calls(exercise, attempt, dictionary)
                 if replies is not None:
                     diagnosis = name_misconceptions(replies, load_bank(exercise))
@@ -259,7 +259,7 @@ class Judge:
         seed_parts = (str(seed), exercise.id)
         return CheckRun(attempt, reference, settings.secret, seed_parts, memory, exercise.forms)
 
-    def _uncalled(
+    def _result_without_calls(
         self, exercise: Exercise, source: Source, outcome: Outcome, sentence: str
     ) -> ExerciseResult:
         """Return the result of an attempt of which no function was called.
@@ -269,7 +269,7 @@ class Judge:
         """
         outcomes = [
             replace(unattempted, outcome=outcome, evidence=sentence)
-            for unattempted in self._checks.unattempted(exercise.checks)
+            for unattempted in self._checks.initial_outcomes(exercise.checks)
         ]
         misconception = LOAD_ERROR if outcome == "error" else ""
         return assemble_uncalled(exercise, source, outcomes, misconception)
@@ -317,10 +317,10 @@ class Judge:
 
         if not self._settings.lines or self._settings.device != "cpu":
             return ()
-        with self._noting(f"{attempt.source.name}: a search for its line"):
+        with self._note_fault(f"{attempt.source.name}: a search for its line"):
             edits = EditedAttempts(attempt, outcomes, is_right, checks_pass)
             proved_edits = edits.proved_edits(self._settings.bounds)
-            return tuple(proved_line(attempt.source, e.line, e.described) for e in proved_edits)
+            return tuple(proved_line(attempt.source, e.line, e.description) for e in proved_edits)
         return ()
 
     def _ask_public_calls(
@@ -350,7 +350,7 @@ class Judge:
         return None
 
     @contextmanager
-    def _noting(self, context: str) -> Iterator[None]:
+    def _note_fault(self, context: str) -> Iterator[None]:
         """Note an exception in the block as a fault of the grader, and suppress it.
 
         The points do not depend on the block. The context is the beginning of the fault's sentence.

@@ -96,7 +96,7 @@ class RepliesByFunction:
             calls[target_of(observation.call)].append(i)
 
     @cached_property
-    def proven(self) -> Mapping[str, Set[str]]:
+    def functions_with_evidence(self) -> Mapping[str, Set[str]]:
         """For each misconception, the functions whose replies prove it.
 
         A single reply proves it (`proven_by`), or replies that vary (`proven_by_nondeterminism`).
@@ -145,7 +145,7 @@ class RepliesByFunction:
         That is so if a reply proves it there, or if the function has wrong calls and one mutant
         fails these as the attempt does, and no other call of the function.
         """
-        if function in self.proven.get(id_, ()):
+        if function in self.functions_with_evidence.get(id_, ()):
             return True
         mutants = self._mutants(id_) if self.wrong[function] else ()
         return any(self._matches(m, function) for m in mutants)
@@ -177,7 +177,7 @@ class RepliesByFunction:
         """
         if id_ == UNTOUCHED:
             return ""
-        proven = self.proven.get(id_, frozenset[str]())
+        proven = self.functions_with_evidence.get(id_, frozenset[str]())
         with_evidence = [
             name
             for name in wrong_functions
@@ -243,7 +243,9 @@ def locate_misconceptions(
             alternatives.
     """
     explaining, proved_only = (
-        _located(group, diagnosis.together, wrong_functions, replies_by_function, shown_by_text)
+        _with_functions(
+            group, diagnosis.together, wrong_functions, replies_by_function, shown_by_text
+        )
         for group in (diagnosis.named, diagnosis.also)
     )
     misconceptions = [*explaining, *proved_only]
@@ -254,7 +256,7 @@ def locate_misconceptions(
     def may_be_a_consequence(misconception: LocatedMisconception) -> bool:
         """Return whether another wrong function, which nothing explains, may be the cause."""
         return (
-            not replies_by_function.proven.get(misconception.id)
+            not replies_by_function.functions_with_evidence.get(misconception.id)
             and bool(misconception.function)
             and not unexplained.isdisjoint(source.uses(misconception.function))
         )
@@ -272,7 +274,7 @@ def locate_misconceptions(
     )
 
 
-def _located(
+def _with_functions(
     group: Sequence[Diagnosed],
     together: Container[str],
     wrong_functions: Sequence[str],

@@ -401,14 +401,14 @@ def four_like(call: Call) -> tuple[Call, ...]:
     call = replace(call, second=False, watch=False, memory=False, cotangent=None, runs=1)
     generator = torch.Generator().manual_seed(0)
 
-    def shuffled(tensor: Tensor) -> Tensor:
+    def shuffle(tensor: Tensor) -> Tensor:
         order = torch.randperm(tensor.numel(), generator=generator)
         return tensor.flatten()[order].view(tensor.shape)
 
     arguments_b, arguments_c, arguments_d = list[Tensor](), list[Tensor](), list[Tensor]()
     for value in _numbers_given(call):
-        argument_b = SMALLER * shuffled(value)
-        mean, distance = (value + argument_b) / 2, shuffled(value) / 2
+        argument_b = SMALLER * shuffle(value)
+        mean, distance = (value + argument_b) / 2, shuffle(value) / 2
         arguments_b.append(argument_b)
         arguments_c.append(mean + distance)
         arguments_d.append(mean - distance)

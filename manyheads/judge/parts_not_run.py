@@ -9,7 +9,7 @@ from difflib import get_close_matches
 
 from ..box.connection import End, Stopped
 from ..box.worker.messages import Raised
-from ..checks.explain import explain, is_undefined, joined, missing_name, sanitize
+from ..checks.explain import explain, is_undefined, join_sentences, missing_name, sanitize
 from ..checks.runner import Exchange
 from ..submission import Source, proved_line
 from ..submission.source import DEFINITIONS, TEXT_ERRORS, lines_of, pythons_words, texts_of_cells
@@ -33,7 +33,7 @@ def explain_text(source: Source, raised: Raised) -> str:
     python_message = sanitize(pythons_words(cell, raised.line or 0))
     if not python_message:
         return sentence
-    return joined(sentence, f"Python says: {python_message}".removesuffix("."))
+    return join_sentences(sentence, f"Python says: {python_message}".removesuffix("."))
 
 
 def _cell_around(source: Source, line: int) -> str:
@@ -106,7 +106,7 @@ def _reason(stopped: Stopped, describe: Callable[[Raised], str], source: Source)
     if raised.type in TEXT_ERRORS:  # the other cells may be correct
         source = Source(source.name, _cell_around(source, stopped.line))
     sentence = f"did not run to its end: it {describe(raised)}"
-    return joined(sentence, suggest(source, raised) or " ").rstrip()
+    return join_sentences(sentence, suggest(source, raised) or " ").rstrip()
 
 
 def are_the_cause(

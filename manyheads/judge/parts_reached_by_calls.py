@@ -50,7 +50,7 @@ class LineEdit:
     after: str
 
     @property
-    def described(self) -> str:
+    def description(self) -> str:
         """The changed lines before and after the edit, for the instructor."""
         old_lines = _changed_lines(self.before, self.after)
         return f"{old_lines} → {_changed_lines(self.after, self.before)}"
@@ -211,7 +211,7 @@ def parts_of(source: Source, targets: Collection[str]) -> Iterator[CodePart]:
     data, statements = source.text.encode(), source.statements
     line_lengths = (len(line) + 1 for line in data.split(b"\n"))
     line_starts = list(accumulate(line_lengths, initial=0))
-    reached = _reached(statements, targets)
+    reached = _reached_definitions(statements, targets)
     for statement in statements:
         code = CodePart(source, data, line_starts, statement, {})
         if not isinstance(statement, ast.ClassDef):
@@ -254,7 +254,7 @@ def _attributes(code: CodePart) -> dict[str, str]:
     return dict(list(makers.items())[:MAX_NAMES])
 
 
-def _reached(statements: Sequence[ast.stmt], targets: Collection[str]) -> set[str]:
+def _reached_definitions(statements: Sequence[ast.stmt], targets: Collection[str]) -> set[str]:
     """Return the defined targets, and the names of all definitions that they use, directly or not.
 
     A definition uses each name, and each attribute of any object, that its text has. If no target

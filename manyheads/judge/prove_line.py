@@ -52,7 +52,7 @@ class EditedAttempts:
     _connection: Connection | None = None  # to the process of the screen
 
     @cached_property
-    def _failed(self) -> list[str]:
+    def _failed_checks(self) -> list[str]:
         """The ids of the failed checks."""
         return [
             outcome.id for outcome in self.outcomes if outcome.outcome not in ("passed", "skipped")
@@ -68,7 +68,9 @@ class EditedAttempts:
             return ()
         source = self.attempt.source
         exchanges = [
-            exchange for exchange in self.attempt.transcript if exchange.check in self._failed
+            exchange
+            for exchange in self.attempt.transcript
+            if exchange.check in self._failed_checks
         ]
         self._wrong_calls = list(islice(self._wrongly_answered(exchanges), SCREEN_CALLS))
         self._deadline = time.monotonic() + bounds.seconds
@@ -92,7 +94,7 @@ class EditedAttempts:
         One edit is not enough if a check crashed or took too long, or if a called function is not
         written to its end.
         """
-        if not self._failed or self.attempt.source.is_unwritten:
+        if not self._failed_checks or self.attempt.source.is_unwritten:
             return True
         if any(outcome.outcome not in _SEARCHED for outcome in self.outcomes):
             return True
@@ -120,7 +122,7 @@ class EditedAttempts:
         passes the failed checks.
         """
         if not self._wrong_calls:
-            return [self._passes(text, self._failed) for text in texts]
+            return [self._passes(text, self._failed_checks) for text in texts]
         # The first call rules out most texts, and all texts answer it in one batch.
         first_results = self._answer_rightly(texts, self._wrong_calls[:1])
         return [

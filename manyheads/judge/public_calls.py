@@ -19,10 +19,10 @@ from ..checks.hidden_check import AttemptRaised, CheckFailed, CheckOutcome, Laye
 from ..checks.runner import LocalRecordingRunner, target_of
 from ..course import Exercise
 from ..course.course_yaml import Signature
-from ..diagnosis.bank import NOTHING, Bank, Diagnosis, named, naming
+from ..diagnosis.bank import NOTHING, Bank, Diagnosis, diagnosis_of, misconception_in_words
 from ..diagnosis.diagnose import diagnose
 from ..diagnosis.fault_dictionary import FaultDictionary, PublicCheck, differs
-from ..diagnosis.observed_reply import ObservedReply, observed, summarise_copies
+from ..diagnosis.observed_reply import ObservedReply, observe_reply, summarise_copies
 from ..diagnosis.oracles import Violation, first_violation, groups_of
 from ..result import Outcome
 from ..submission.source import INTERFACE, UNTOUCHED, Source
@@ -53,7 +53,7 @@ class VisibleCheck:
     evidence_of_end: str = ""
 
     @property
-    def passed(self) -> bool:
+    def passes(self) -> bool:
         """Whether the replies violate no oracle. A precondition may still be unmet."""
         return self.violation is None and self.ended is None
 
@@ -135,7 +135,7 @@ class PublicReplies:
 
 def _is_untouched(source: Source, visible: Sequence[VisibleCheck]) -> bool:
     """Return whether the text is available, nothing in it is written, and no check passed."""
-    nothing_passed = not any(check.passed for check in visible)
+    nothing_passed = not any(check.passes for check in visible)
     return not source.missing and nothing_passed and source.is_unwritten
 
 
@@ -201,7 +201,7 @@ class PublicCalls:
         for check in self.checks_in_order():
             if (all_passed or not check.is_last) and (not ids or check.id in ids):
                 visible = self._run_visible_check(check)
-                all_passed = all_passed and visible.passed
+                all_passed = all_passed and visible.passes
                 yield visible
 
     def _run_visible_check(self, check: PublicCheck) -> VisibleCheck:
@@ -231,7 +231,7 @@ class PublicCalls:
         """Make a recorded call, and return the observed reply. Raises AttemptEnded."""
         call, fingerprint = self.dictionary.calls[index], self.dictionary.expected_reply(index)
         reply = summarise_copies(call, self.attempt.execute(call))
-        observation = observed(call, fingerprint, self.dictionary.expected[index], reply)
+        observation = observe_reply(call, fingerprint, self.dictionary.expected[index], reply)
         self.observations[index] = observation
         return observation
 
@@ -273,7 +273,7 @@ class PublicCalls:
             for i, observation in self.observations.items()
             if differs(self.dictionary, i, observation.actual)
         }
-        passed = [check.check for check in visible if check.passed]
+        passed = [check.check for check in visible if check.passes]
         called = {target_of(self.dictionary.calls[i]) for check in passed for i in check.all_calls}
         reasons = {
             function: unmet_condition(self.dictionary, self.attempt, function, self.observations)
@@ -297,7 +297,7 @@ class PublicCalls:
         calls = set[int]()
         for check in visible:
             functions = (target_of(self.dictionary.calls[i]) for i in check.check.all_calls)
-            is_unmet = check.passed and any(function in unmet for function in functions)
+            is_unmet = check.passes and any(function in unmet for function in functions)
             error = None if check.violation is None else check.violation.error
             is_wrong_answer = error is not None and not isinstance(error, AttemptRaised)
             if is_unmet or is_wrong_answer:
@@ -357,7 +357,7 @@ class PublicCalls:
         # gradients are requested by the position of an argument
         call = replace(observation.call, args=(), kwargs=kwargs, cotangent=None, second=False)
         reply = summarise_copies(call, self.attempt.execute(call))
-        return observed(call, observation.expected, observation.expected_outputs, reply)
+        return observe_reply(call, observation.expected, observation.expected_outputs, reply)
 
 
 def ask_public_calls(
@@ -382,7 +382,7 @@ def ask_public_calls(
     calls.ask_ahead(is_graded=is_graded)
     signatures = {name: exercise.signatures(name) for name in exercise.shapes} if exercise else {}
     visible = tuple(calls.run_visible_checks())
-    has_mistake = is_graded or not all(check.passed for check in visible)
+    has_mistake = is_graded or not all(check.passes for check in visible)
     is_complete = has_mistake and not _is_untouched(source, visible)
     right_by_name: dict[int, ObservedReply] = {}
     if is_complete:
@@ -421,14 +421,14 @@ def name_misconceptions(replies: PublicReplies, bank: Bank | None = None) -> Dia
             machine, which has no mutants.
     """
     if _is_untouched(replies.source, replies.visible):
-        return naming(replies.dictionary.words, UNTOUCHED)
+        return diagnosis_of(replies.dictionary.words, UNTOUCHED)
     if not replies.is_complete:
         return NOTHING
     observations = {**replies.observations, **replies.right_by_name}
     diagnosis = diagnose(replies.dictionary, observations, replies.source, bank)
     if not replies.right_by_name:
         return diagnosis
-    another_order = named(replies.dictionary.words, INTERFACE)
+    another_order = misconception_in_words(replies.dictionary.words, INTERFACE)
     return Diagnosis(
         named=(another_order, *diagnosis.named),
         also=diagnosis.also,

@@ -147,7 +147,7 @@ class Axes:
             twin: The size in the same position of that call, which must have the same name. In one
                 call, the size 2 may be equal to B by chance; in both, it is B.
         """
-        for named_sizes in (list(self.sizes.items()), self.packings, self.joined):
+        for named_sizes in (list(self.sizes.items()), self.packings, self.joined_axes):
             names = [name for name, axis_size in named_sizes if axis_size == size > 1]
             if twin_axes is not None:
                 names = [name for name in names if twin_axes.size(name) == twin]
@@ -184,7 +184,7 @@ class Axes:
         return [(f"3·{name}", 3 * self.sizes[name]) for name in sorted(self.packed)]
 
     @property
-    def joined(self) -> list[tuple[str, int]]:
+    def joined_axes(self) -> list[tuple[str, int]]:
         """The names and sizes of axes that a view may join: B·T, B·nh, nh·hd, T·hd.
 
         They are adjacent in some tensor of the call, or after the split into heads.
@@ -266,7 +266,7 @@ def axes_of(
         for path, shape in signature.shapes
         if part_shapes is not None and path in part_shapes
     ]
-    sizes = _solved(rows)
+    sizes = _solve_sizes(rows)
     if sizes is None:
         return None
     axis_names = _names_in_rows(rows)
@@ -357,7 +357,7 @@ def _row_of_number(axis: Axis, value: object) -> _Row:
     return _Row((axis,), (value,) if isinstance(value, int) else None, is_number=True)
 
 
-def _solved(rows: Sequence[_Row]) -> dict[str, int] | None:
+def _solve_sizes(rows: Sequence[_Row]) -> dict[str, int] | None:
     """Return the size of each name in the axes, solving for one unknown at a time.
 
     An equation such as 20 = nh·hd is solved when all but one of its names are known. Returns None

@@ -36,7 +36,7 @@ from ..result import (
     with_total,
     write_result,
 )
-from ..submission import Submission, Unreadable, largest, read_bytes
+from ..submission import Submission, Unreadable, read_bytes, size_limit
 from ..submission import find as not_graded
 from ..submission.intake_journal import append, folder_lock, rows_of
 from .edit_search import Bounds
@@ -235,7 +235,7 @@ def _handed_in(submission: Submission, exercise: Exercise, limit_kib: int) -> It
             yield "missing"
             continue
         try:
-            content = read_bytes(path, largest(path.name, limit_kib))
+            content = read_bytes(path, size_limit(path.name, limit_kib))
         except Unreadable as error:
             yield str(error)
         else:
@@ -338,7 +338,7 @@ def seed_of_run(
     return secrets.randbelow(SEEDS) if chosen is None else chosen
 
 
-def merged(result: Result, old: Result | None, assignment: Assignment) -> Result:
+def merge_results(result: Result, old: Result | None, assignment: Assignment) -> Result:
     """Return the result, with missing exercises taken from an earlier one, in the course's order.
 
     The total is computed again. Nothing is taken from a result with another device, isolation level
@@ -398,7 +398,8 @@ class Record:
     def partly_graded_count(self) -> int:
         """How many submissions of `todo` are graded in part: some exercises have not changed."""
         return sum(
-            len(todo) < len(self._chosen(submission)) for submission, todo in self.todo.items()
+            len(todo) < len(self._chosen_exercises(submission))
+            for submission, todo in self.todo.items()
         )
 
     def unchanged_results(
@@ -416,7 +417,7 @@ class Record:
             again: Whether all exercises are graded again, even if nothing has changed.
         """
         for submission in submissions:
-            old_result, chosen = self._on_disk(submission), self._chosen(submission)
+            old_result, chosen = self._on_disk(submission), self._chosen_exercises(submission)
             in_part = len(chosen) < len(submission.assignment.exercises)
             if in_part and old_result is None and self._path(submission).exists():
                 problem = f"{self._path(submission)} is not a result, or one of another version"
@@ -497,7 +498,7 @@ class Record:
             result: The new result.
             old_result: The result on disk, if there is one. Its other exercises are kept.
         """
-        result = merged(result, old_result, submission.assignment)
+        result = merge_results(result, old_result, submission.assignment)
         result = result.model_copy(update={"handed_in": self.handed_in.get(submission)})
         result = with_not_readable(result, self.not_readable.get(submission, ()))
         if result != old_result:
@@ -509,7 +510,7 @@ class Record:
             self.enter(self.counted(result))
         return result
 
-    def _chosen(self, submission: Submission) -> list[Exercise]:
+    def _chosen_exercises(self, submission: Submission) -> list[Exercise]:
         """Return the exercises of the submission that were chosen; all if none were."""
         return [
             e for e in submission.assignment.exercises if not self.chosen or e.id in self.chosen

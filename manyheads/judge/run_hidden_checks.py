@@ -69,7 +69,7 @@ class HiddenChecks:
         torch.set_num_threads(1)
         self.by_file = collect_checks(files, device)
 
-    def unattempted(self, file: Path) -> list[CheckOutcome]:
+    def initial_outcomes(self, file: Path) -> list[CheckOutcome]:
         """Return the outcomes of a file's checks before an attempt is judged.
 
         Returns [] if the file was not collected.
@@ -126,7 +126,7 @@ class Catalogue:
 
     def checks(self, exercise: Exercise) -> list[CheckOutcome]:
         """Return the outcomes of an exercise's checks before an attempt is judged."""
-        return self._checks.unattempted(exercise.checks)
+        return self._checks.initial_outcomes(exercise.checks)
 
     def conditions(self, exercise: Exercise) -> Mapping[str, Callable[..., Iterable[Condition]]]:
         """Return for each function that has preconditions their generator.
@@ -140,7 +140,7 @@ class Catalogue:
         """Return the reference solution. Raises BrokenReference."""
         return LocalRunner(namespace_of(exercise.solution))
 
-    def remembering(self, exercise: Exercise) -> RememberingRunner:
+    def remembering_reference(self, exercise: Exercise) -> RememberingRunner:
         """Return the reference for many runs with the same inputs: it answers each call once.
 
         Raises BrokenReference.
@@ -184,7 +184,7 @@ def run_checks(checks: Sequence[Check], run: CheckRun) -> list[CheckOutcome]:
     outcomes = run_concurrently(checks, run)
     unmet = _unmet_requirements(outcomes, checks[0].conditions if checks else {}, run)
     decided = [
-        _decided(check, outcome, unmet, run)
+        _final_outcome(check, outcome, unmet, run)
         for check, outcome in zip(checks, outcomes, strict=True)
     ]
     order = {check.id: position for position, check in enumerate(checks)}
@@ -192,7 +192,7 @@ def run_checks(checks: Sequence[Check], run: CheckRun) -> list[CheckOutcome]:
     return decided
 
 
-def judged(check: Check, error: BaseException | None, run: CheckRun) -> CheckOutcome:
+def outcome_of_check(check: Check, error: BaseException | None, run: CheckRun) -> CheckOutcome:
     """Return the outcome of the check whose function ended with this exception, or with none.
 
     If the check needs answers, they are tested here, too:
@@ -300,7 +300,7 @@ def _unmet_requirements(
     return unmet
 
 
-def _decided(
+def _final_outcome(
     check: Check, outcome: CheckOutcome, unmet: Mapping[str, CheckOutcome], run: CheckRun
 ) -> CheckOutcome:
     """Return the check's final outcome: a pass counts only if its functions meet all requirements.
@@ -474,7 +474,9 @@ class _RunningCheck:
 
     def _note(self, action: Call | BaseException | None) -> None:
         """Note this call as the action of this step, or the outcome of the check that ended so."""
-        noted = action if isinstance(action, Call) else judged(self.check, action, self._run)
+        noted = (
+            action if isinstance(action, Call) else outcome_of_check(self.check, action, self._run)
+        )
         self._step = self._run.memory.note(self._step, noted)
 
 

@@ -21,7 +21,7 @@ from torch import Tensor
 
 from ..box.worker.messages import Raised
 from ..checks.asserts import label
-from ..checks.explain import is_shape_fault, joined, sanitize, says_unwritten
+from ..checks.explain import is_shape_fault, join_sentences, sanitize, says_unwritten
 from ..checks.runner import target_of
 from ..diagnosis.fault_dictionary import PublicCheck
 from ..diagnosis.observed_reply import ObservedReply, first_of
@@ -78,7 +78,7 @@ def failures_of(name: str, replies: PublicReplies) -> list[Failure]:
 
     failures = []
     for visible in replies.visible:
-        if visible.passed:
+        if visible.passes:
             continue
         check = visible.check
         if visible.ended is not None and visible.ended_in == name:
@@ -114,7 +114,7 @@ def _failure(
         evidence = name_arguments(evidence, signatures)
     else:
         advice = advice or suggest(source, raised)
-        advice = joined(call_of_helper(source, name, raised.line or 0), advice)
+        advice = join_sentences(call_of_helper(source, name, raised.line or 0), advice)
     is_off_topic, origin = False, ""
     if violation.use.oracle == "values":
         is_off_topic = any(oracle_use.oracle == "moves" for oracle_use in check.oracle_uses)
@@ -200,7 +200,7 @@ def choose_failure(
     failure = first_failure if ended_process else min(failures, key=rank)
     numbers = _about_numbers(failure, replies_by_function.replies, has_misconception=bool(ids))
     word_and_sizes = _about_word_and_sizes(name, failure, replies_by_function)
-    evidence = joined(failure.evidence, numbers, word_and_sizes, failure.advice)
+    evidence = join_sentences(failure.evidence, numbers, word_and_sizes, failure.advice)
     return ChosenFailure(failure.check.title, evidence, failure.raised)
 
 
@@ -224,7 +224,7 @@ def _about_word_and_sizes(
     if is_shape_fault(raised) or "is invalid for input of size" in raised.message:
         calls = [raising_call, *replies_by_function.observations_of(name)]
         sizes = _sizes_in(raised, calls, replies_by_function.replies.signatures)
-    return joined(next(words, ""), sizes)
+    return join_sentences(next(words, ""), sizes)
 
 
 def _about_numbers(failure: Failure, replies: PublicReplies, *, has_misconception: bool) -> str:

@@ -71,7 +71,7 @@ def grade_for_gradescope(root: Path, assignment: str) -> Result:
     try:
         _close(root)
         course = load_course(root / COURSE)
-        result, content = _graded(course, assignment_named(course, assignment), root)
+        result, content = _grade_files(course, assignment_named(course, assignment), root)
     except BaseException:
         # Without a score, Gradescope says that the autograder failed, and enters no points.
         _write(root, {"output": _FAILED, "output_format": "text"}, started)
@@ -80,7 +80,9 @@ def grade_for_gradescope(root: Path, assignment: str) -> Result:
     return result
 
 
-def _graded(course: Course, assignment: Assignment, root: Path) -> tuple[Result, dict[str, object]]:
+def _grade_files(
+    course: Course, assignment: Assignment, root: Path
+) -> tuple[Result, dict[str, object]]:
     """Grade every script and notebook of the assignment, in any folder or archive."""
     labels = labels_of(course)
     with tempfile.TemporaryDirectory(prefix="course-gradescope-") as directory:
@@ -88,7 +90,7 @@ def _graded(course: Course, assignment: Assignment, root: Path) -> tuple[Result,
         folder = Path(directory) / STUDENT / assignment.id
         folder.mkdir(parents=True, exist_ok=True)
         names = read_memory(Path(directory)).not_readable.get(STUDENT, {}).get(assignment.id, ())
-        graded, level = _judged(course, Submission(STUDENT, assignment, folder))
+        graded, level = _grade_isolated(course, Submission(STUDENT, assignment, folder))
     for fault in graded.faults:
         print(f"course: a fault of the grader's own: {fault}. Next: course verify")
     graded_result = with_not_readable(graded.result, tuple(names)).model_copy(
@@ -130,7 +132,7 @@ def _graded(course: Course, assignment: Assignment, root: Path) -> tuple[Result,
     return result, content
 
 
-def _judged(course: Course, submission: Submission) -> tuple[Graded, Level]:
+def _grade_isolated(course: Course, submission: Submission) -> tuple[Graded, Level]:
     """Grade at the strongest level of isolation that works here. Raises BoxUnavailable."""
     reasons = []
     for level in _SAYS:

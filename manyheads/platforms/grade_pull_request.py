@@ -309,7 +309,8 @@ def write_report(
                 f"{submitted} is of another commit. Next: course ci collect --out {submitted}"
             )
         outcomes = [
-            read_pull_request.needed(environment, name) for name in ("CPU_RESULT", "GPU_RESULT")
+            read_pull_request.required_variable(environment, name)
+            for name in ("CPU_RESULT", "GPU_RESULT")
         ]
         artifacts: list[Artifact | None] = [None, None]
         for index, folder in enumerate((cpu, gpu)):

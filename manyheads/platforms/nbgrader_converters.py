@@ -48,7 +48,7 @@ from .nbgrader_gradebook import (
     GradebookWriter,
     attempt_notebook,
     group_report,
-    released,
+    read_released,
 )
 
 # nbgrader's name of the folder: formgrader links to it, and it may hold other assignments
@@ -69,10 +69,10 @@ def prepare(course: Course) -> None:
             (course.root / SOURCE / assignment.id).mkdir(parents=True, exist_ok=True)
     for converter, begin in ((GenerateAssignment, _generate), (Autograde, _autograde)):
         original = inspect.unwrap(converter.start)
-        converter.start = _beginning(course, begin, original)
+        converter.start = _start_with(course, begin, original)
 
 
-def _beginning(
+def _start_with(
     course: Course, begin: Callable[..., None], original: Callable[[Any], None]
 ) -> Callable[[Any], None]:
     """Return a method `start` that calls `begin` for an assignment of this course.
@@ -288,7 +288,9 @@ class Grading:
             for exercise_result in self._current.exercises
             if exercise_result.id == exercise.id
         )
-        graded_cells = {cell.grade_id: cell for cell in released(exercise).graded if cell.checks}
+        graded_cells = {
+            cell.grade_id: cell for cell in read_released(exercise).graded_cells if cell.checks
+        }
         for cell in nb.cells:
             if graded_cell := graded_cells.get(cell.metadata.get("nbgrader", {}).get("grade_id")):
                 cell.outputs = [

@@ -33,7 +33,7 @@ from ..report.report_content import (
     said_of_not_graded,
 )
 from ..result import Adjustment, CheckResult, ExerciseResult, Result, total_of
-from ..submission import Submission, code_digest, largest, read_exercise, read_text
+from ..submission import Submission, code_digest, read_exercise, read_text, size_limit
 from ..submission.read import METADATA_KEY
 
 COURSE_ID = "manyheads"  # the course in nbgrader's database
@@ -91,7 +91,7 @@ class Released:
     cells: tuple[KnownCell, ...]
 
     @property
-    def graded(self) -> tuple[KnownCell, ...]:
+    def graded_cells(self) -> tuple[KnownCell, ...]:
         """The cells with points."""
         return tuple(cell for cell in self.cells if cell.points is not None)
 
@@ -101,7 +101,7 @@ class Released:
         return tuple(cell for cell in self.cells if cell.is_solution)
 
 
-def released(exercise: Exercise) -> Released:
+def read_released(exercise: Exercise) -> Released:
     """Read the released notebook. Raises CourseError if it is missing or damaged."""
     path = exercise.notebook
     try:
@@ -137,7 +137,7 @@ def attempt_notebook(submission: Submission, exercise: Exercise, limit_kib: int)
     Nothing else of the attempt is copied, because nbgrader trusts a notebook's metadata, and its
     pages render a student's Markdown with the scripts in it.
     """
-    release = released(exercise)
+    release = read_released(exercise)
     untouched = (
         code_digest(exercise.script.read_text(encoding="utf-8"))
         if exercise.script.exists()
@@ -152,7 +152,7 @@ def attempt_notebook(submission: Submission, exercise: Exercise, limit_kib: int)
     if notice:
         cells.insert(0, {"cell_type": "markdown", "metadata": {}, "source": notice})
     elif attempt.name.endswith(".ipynb"):
-        text = read_text(submission.folder / attempt.name, largest(attempt.name, limit_kib))
+        text = read_text(submission.folder / attempt.name, size_limit(attempt.name, limit_kib))
         code_cells = [*_code_cells(json.loads(text))]
         ids = {cell.grade_id for cell in release.cells}
         for solution_cell in solution_cells:
@@ -352,7 +352,7 @@ class GradebookWriter:
         self._book: Gradebook = open_gradebook(url)
         try:
             for assignment in course.assignments if assignments is None else assignments:
-                with self._writing("the gradebook cannot be written to"):
+                with self._transaction("the gradebook cannot be written to"):
                     self._prepare(assignment)
         except BaseException:
             self._book.close()
@@ -370,7 +370,7 @@ class GradebookWriter:
         Raises:
             CourseFault: also if the points of the cells differ from those in the result.
         """
-        with self._writing(f"{result.student}'s scores were not written"):
+        with self._transaction(f"{result.student}'s scores were not written"):
             self._book.update_or_create_student(result.student)
             submission = self._book.update_or_create_submission(result.assignment, result.student)
             if result.assignment in self._dates:
@@ -410,7 +410,7 @@ class GradebookWriter:
             for grade in grades.values():
                 grade.auto_score, grade.needs_manual_grade = None, grade.manual_score is None
             return None
-        if cell_id := other_points(exercise, release.graded):
+        if cell_id := other_points(exercise, release.graded_cells):
             problem = (
                 f"{release.name}.ipynb in exercises/ has other points than its checks give now "
                 f"(cell {cell_id})"
@@ -419,7 +419,7 @@ class GradebookWriter:
             raise CourseFault(f"{problem}: nothing of {result.student} was written. {next_step}")
         earned = 0.0
         for cell, score in zip(
-            release.graded, cell_scores(exercise, result, release.graded), strict=True
+            release.graded_cells, cell_scores(exercise, result, release.graded_cells), strict=True
         ):
             grade = grades[cell.grade_id]
             grade.auto_score = score
@@ -436,8 +436,8 @@ class GradebookWriter:
         """
         self._enter_due_date(assignment)
         for exercise in assignment.exercises:
-            release = self._released[assignment.id, exercise.id] = released(exercise)
-            total = sum(cell.points or 0.0 for cell in release.graded)
+            release = self._released[assignment.id, exercise.id] = read_released(exercise)
+            total = sum(cell.points or 0.0 for cell in release.graded_cells)
             if abs(total - exercise.points) > _HAIR:
                 problem = (
                     f"{release.name}.ipynb in exercises/ has {total:g} points, course.yaml says "
@@ -496,7 +496,7 @@ class GradebookWriter:
             self._has_own_date.add(assignment.id)
 
     @contextmanager
-    def _writing(self, failed: str) -> Iterator[None]:
+    def _transaction(self, failed: str) -> Iterator[None]:
         """Make one transaction of all changes in this context.
 
         nbgrader's API commits after every row, so until the end a commit only flushes.

@@ -22,7 +22,7 @@ from urllib3.exceptions import HTTPError
 from ..course import Course
 from ..course_fault import CourseFault
 from ..files import write_whole
-from ..submission import ENDINGS, largest, too_large
+from ..submission import ENDINGS, size_limit, too_large
 
 SECONDS = 30.0
 MOST_BYTES = 32 * 2**20  # largest answer
@@ -116,7 +116,9 @@ class Api:
 def api_of(environment: Environment, repository: str) -> Api:
     """Return the API with the token of this job. Raises CourseFault."""
     return Api(
-        needed(environment, "GITHUB_API_URL"), needed(environment, "GITHUB_TOKEN"), repository
+        required_variable(environment, "GITHUB_API_URL"),
+        required_variable(environment, "GITHUB_TOKEN"),
+        repository,
     )
 
 
@@ -154,7 +156,7 @@ def pull_request(environment: Environment) -> PullRequest:
         CourseFault: the event is no pull request of a student.
     """
     try:
-        event = json.loads(Path(needed(environment, "GITHUB_EVENT_PATH")).read_bytes())
+        event = json.loads(Path(required_variable(environment, "GITHUB_EVENT_PATH")).read_bytes())
     except (OSError, ValueError):
         raise CourseFault("the event cannot be read. Next: run the job again") from None
     try:
@@ -182,11 +184,11 @@ def tell(environment: Environment, file: str, line: str) -> None:
     Raises:
         CourseFault: the runner names no such file.
     """
-    with Path(needed(environment, file)).open("a", encoding="utf-8") as opened:
+    with Path(required_variable(environment, file)).open("a", encoding="utf-8") as opened:
         opened.write(f"{line}\n")
 
 
-def needed(environment: Environment, name: str) -> str:
+def required_variable(environment: Environment, name: str) -> str:
     """Return the value of a variable that the runner or the workflow sets.
 
     Raises CourseFault if it is not set.
@@ -232,7 +234,7 @@ def collect(course: Course, request: PullRequest, api: Api, out: Path) -> Collec
             ]
             for entry in filter(None, map(entries.get, names)):
                 path = f"exercises/{assignment.id}/{entry.path}"
-                limit = largest(entry.path, course.limits.source_kib)
+                limit = size_limit(entry.path, course.limits.source_kib)
                 if entry.mode not in REGULAR:
                     refused.append(
                         f"{path} is {KINDS.get(entry.mode, 'not a file')}: hand in the file itself."

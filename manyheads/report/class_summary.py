@@ -73,7 +73,7 @@ class ClassList:
         """
         return self.by_name.get(name) or Student(id=name, name=name, login=name)
 
-    def named(self, name: str) -> str:
+    def folder_name(self, name: str) -> str:
         """Return the folder name of the student with this folder name or GitHub account.
 
         If the roster has neither, return the name itself.
@@ -85,7 +85,7 @@ class ClassList:
         }
         return name if name in self.by_name else accounts.get(name.casefold(), name)
 
-    def absent(self, names: Iterable[str]) -> list[str]:
+    def absent_students(self, names: Iterable[str]) -> list[str]:
         """Return the students of the roster that are missing among these, in the roster's order."""
         name_set = {*names}
         return [name for name in self.by_name if name not in name_set]
@@ -169,7 +169,7 @@ def _titles(exercises: Iterable[ExerciseResult], labels: Labels) -> str:
     return ", ".join(labels.exercise(exercise.id) for exercise in exercises)
 
 
-def decided(result: Result, labels: Labels = IDS) -> Iterator[tuple[str, str]]:
+def adjustments(result: Result, labels: Labels = IDS) -> Iterator[tuple[str, str]]:
     """Yield the title of an assignment or exercise with each of its adjustments.
 
     The text has the rule and the points before and after. An adjustment of the whole assignment is
@@ -194,7 +194,7 @@ def sentences(result: Result, labels: Labels = IDS) -> Iterator[str]:
     Those about unknown times are left out, because there may be as many as students.
     """
     yield from (
-        f"{label}: {rule}" for label, rule in decided(result, labels) if rule != UNKNOWN_TIME
+        f"{label}: {rule}" for label, rule in adjustments(result, labels) if rule != UNKNOWN_TIME
     )
 
 
@@ -271,7 +271,7 @@ class Named(NamedTuple):
     together: list[tuple[str, int]]
 
 
-def named(attempts: Iterable[tuple[str, ExerciseResult]]) -> list[Named]:
+def most_frequent(attempts: Iterable[tuple[str, ExerciseResult]]) -> list[Named]:
     """Return the misconceptions of these attempts, the most frequent ones first.
 
     They are sorted by the number of students, then by the number of attempts. Each attempt comes
@@ -359,7 +359,7 @@ class Column:
         self.full = sum(exercise.score == exercise.max_score for exercise in graded)
         self.mean = mean(scores) if scores else None
         self.spread = [spread[i] for i in range(len(SHARES))]
-        self.misconceptions = named(attempt for attempt in attempts if attempt[1].is_graded)
+        self.misconceptions = most_frequent(attempt for attempt in attempts if attempt[1].is_graded)
         self.groups = {group: groups[group] for group in GROUPS if groups[group]}
         self.checks = [
             (id_, title, passed[id_], check_counts[id_]) for id_, title in titles.items()
@@ -407,7 +407,10 @@ class AssignmentView:
         ]
         self.id, self.title, self.results = id_, labels.assignment(id_), results
         self.changed = [change for change in view.changed if change.assignment == id_]
-        self.absent, self.strangers = members.absent(names), members.strangers(names)
+        self.absent, self.strangers = (
+            members.absent_students(names),
+            members.strangers(names),
+        )
         enrolled = [result for result in results if result.student not in self.strangers]
         counting = [result for result in enrolled if not result.is_excused] or enrolled
         scores = [result.scaled_score for result in counting if result.scaled_score is not None]
@@ -420,13 +423,13 @@ class AssignmentView:
             attempts_by_id[attempt[1].id].append(attempt)
         self.columns = [
             Column(id_, number, labels.exercise(id_), attempts_by_id[id_], self.strangers)
-            for id_, (number, _) in labels.numbered(list(attempts_by_id)).items()
+            for id_, (number, _) in labels.numbers_and_titles(list(attempts_by_id)).items()
         ]
         self.rows = [_row(self.columns, result) for result in results]
         self.rows += [
             _row_of_absent(self.columns, name, self.max_score, members.zero) for name in self.absent
         ]
-        self.misconceptions, self.alike = named(attempts), _alike(attempts)
+        self.misconceptions, self.alike = most_frequent(attempts), _alike(attempts)
         groups: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
         for student, exercise in attempts:
             groups[group_of(exercise)][student].append(labels.exercise(exercise.id))
@@ -445,7 +448,7 @@ class AssignmentView:
         self.decided = [
             (result.student, *decision)
             for result in results
-            for decision in decided(result, labels)
+            for decision in adjustments(result, labels)
         ]
         self.not_graded = [
             (result.student, why) for result in results for why in not_graded(result, labels)

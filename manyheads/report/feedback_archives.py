@@ -81,7 +81,7 @@ def zips(view: ClassView, memory: IntakeJournal) -> tuple[dict[str, bytes], list
             next_step = f"Next: give each member the page in {FOLDER}/STUDENT/{assignment}/"
             messages.append(f"{', '.join(members)}: {_WHY_NO_GROUP[platform]}. {next_step}")
     messages += _unread_alone(view, memory)
-    return {name: zipped(files) for name, files in sorted(contents.items())}, messages
+    return {name: zip_files(files) for name, files in sorted(contents.items())}, messages
 
 
 def _unread_alone(view: ClassView, memory: IntakeJournal) -> Iterator[str]:
@@ -168,7 +168,7 @@ def _for_canvas(
         if origin.named.lower().endswith(".zip"):
             yield (
                 origin.named,
-                zipped(dict(_feedback_files(view, result, f"{result.assignment}_feedback"))),
+                zip_files(dict(_feedback_files(view, result, f"{result.assignment}_feedback"))),
             )
         elif is_archive(origin.named):  # a text cannot be opened under an archive's name
             yield f"{origin.named}.txt", feedback.encode()
@@ -198,7 +198,7 @@ def _as_file(name: str, feedback: str) -> bytes:
     return "".join(f"# {line}".rstrip() + "\n" for line in feedback.splitlines()).encode()
 
 
-def zipped(files: Mapping[str, bytes]) -> bytes:
+def zip_files(files: Mapping[str, bytes]) -> bytes:
     """Return an archive of these files, the same bytes every time."""
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:

@@ -57,18 +57,18 @@ def results_section(
         not_started: Pairs (assignment id, exercise id).
         labels: The course's titles.
     """
-    lines, failed = [f"## {escaped(title)}: {out_of_all(results)}"], []
+    lines, failed = [f"## {escape_text(title)}: {out_of_all(results)}"], []
     for _, results_of_one in labels.by_assignment(results):
         for result in results_of_one:
             assignment_title = labels.assignment(result.assignment)
             if labels.assignments and assignment_title != title:
-                lines += ["", f"### {escaped(assignment_title)}: {out_of(result)}"]
+                lines += ["", f"### {escape_text(assignment_title)}: {out_of(result)}"]
             lines += ["", "| | exercise | score |", "|---|---|---|"]
             for exercise in result.exercises:
                 started = (result.assignment, exercise.id) not in not_started
                 mark = attempt_words(exercise).mark if started else "·"
                 lines.append(
-                    f"| {mark} | {escaped(labels.exercise(exercise.id))} | {out_of(exercise)} |"
+                    f"| {mark} | {escape_text(labels.exercise(exercise.id))} | {out_of(exercise)} |"
                 )
                 failed += [exercise] if started and not attempt_words(exercise).passed else []
     for exercise in failed:
@@ -96,7 +96,7 @@ def one_line(text: str, limit: int = LONGEST_LINE) -> str:
     return line if len(line) <= limit else line[: limit - 1] + "…"
 
 
-def escaped(text: str) -> str:
+def escape_text(text: str) -> str:
     """Return a short text for use outside `<pre>`, such as a course's title.
 
     All of Markdown's special characters are escaped.
@@ -110,7 +110,9 @@ def attempt_text(result: ExerciseResult) -> str:
     words = attempt_words(result)
     lines = [line for function in words.functions for line in _function(function)]
     lines += [f"hint: {one_line(words.hint)}"] if words.hint else []
-    lines += [line for text, checks in words.folded if checks for line in _scored(text, checks)]
+    lines += [
+        line for text, checks in words.folded if checks for line in _lines_of_score(text, checks)
+    ]
     lines += [one_line(result.note)] if result.note else []
     return "\n".join(lines)
 
@@ -123,7 +125,7 @@ def _function(function: FunctionReport) -> Iterator[str]:
     )
     for role, text, checks in function.details:
         if checks:
-            yield from _scored(text, checks, deep)
+            yield from _lines_of_score(text, checks, deep)
         else:
             yield f"{deep}{_BEFORE.get(role, '')}{one_line(text)}"
 
@@ -131,7 +133,7 @@ def _function(function: FunctionReport) -> Iterator[str]:
 _BEFORE = {"evidence": "  ", "hint": "hint: "}
 
 
-def _scored(sentence: str, checks: Sequence[CheckResult], deep: str = "") -> Iterator[str]:
+def _lines_of_score(sentence: str, checks: Sequence[CheckResult], deep: str = "") -> Iterator[str]:
     wide = SENTENCE - len(deep)
     first_line, *further_lines = textwrap.wrap(one_line(sentence), wide) or [""]
     scored = f"{points(sum(c.score for c in checks))} / {points(sum(c.max_score for c in checks))}"

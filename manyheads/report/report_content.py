@@ -28,7 +28,7 @@ from ..result import (
 from ..student.check_and_keep_result import Own
 from ..student.hints import which_of
 from ..submission import Source, is_reserved, lines_of
-from ..submission.roster_and_times import folded
+from ..submission.roster_and_times import fold_case
 from ..submission.source import DEFINITIONS, UNTOUCHED, named_line
 
 
@@ -53,7 +53,7 @@ class Labels:
         """Return the title of an assignment, for example "Multi-head attention"."""
         return self.assignments.get(id_, id_)
 
-    def numbered(self, ids: Sequence[str]) -> dict[str, tuple[str, str]]:
+    def numbers_and_titles(self, ids: Sequence[str]) -> dict[str, tuple[str, str]]:
         """Return the number and the title of these exercises, in the course's order.
 
         An exercise that the course does not have gets its position as number and its id as title.
@@ -123,13 +123,13 @@ def file_stems(students: Collection[str]) -> Callable[[str], str]:
     student's name differs from it in case alone. On a file system that ignores case, the files of
     two such students would overwrite each other.
     """
-    alike = Counter(folded(student) for student in students)
+    alike = Counter(fold_case(student) for student in students)
 
     def stem(student: str) -> str:
         is_unsafe = (
             is_reserved(student) or student.endswith((" ", ".")) or _DIGEST.fullmatch(student[-13:])
         )
-        if _PLAIN.fullmatch(student) and not is_unsafe and alike[folded(student)] < 2:
+        if _PLAIN.fullmatch(student) and not is_unsafe and alike[fold_case(student)] < 2:
             return student
         digest = hashlib.sha256(student.encode()).hexdigest()[:12]
         return f"{re.sub(r'[^a-zA-Z0-9]+', '_', student)[:40]}-{digest}"
@@ -397,7 +397,7 @@ class AttemptWords:
         return next((function for function in self.functions if function.mark == WRONG), None)
 
     @property
-    def next(self) -> str:
+    def next_command(self) -> str:
         """The command that shows more about the first mistake.
 
         "" if there is no mistake, or if any function has a hint.
@@ -424,10 +424,13 @@ def attempt_words(result: ExerciseResult) -> AttemptWords:
     ]
     waiting = remaining_checks if result.functions else []
     wait = (
-        f"{counted(len(waiting), 'check waits', 'checks wait')} for what is not right or "
+        f"{count_with_noun(len(waiting), 'check waits', 'checks wait')} for what is not right or "
         "written yet"
     )
-    folded = ((wait, waiting), (counted(len(passed), "check passes", "checks pass"), passed))
+    folded = (
+        (wait, waiting),
+        (count_with_noun(len(passed), "check passes", "checks pass"), passed),
+    )
     mark = WRONG if has_mistake or not functions else PROGRESS
     mark = RIGHT if result.is_done else mark
     hint = next(
@@ -454,7 +457,7 @@ def said_of_not_graded(result: ExerciseResult) -> str:
     return f"Not graded: {why}"
 
 
-def counted(number: int, singular: str, plural: str) -> str:
+def count_with_noun(number: int, singular: str, plural: str) -> str:
     """Return a number and its noun: "1 check passes", "2 checks pass"."""
     return f"{number} {singular if number == 1 else plural}"
 

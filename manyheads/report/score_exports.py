@@ -180,7 +180,7 @@ def _scores(view: ClassView, excused: str = "") -> Iterator[tuple[Student, list[
     submitters = [
         name for name in view.by_student if name in members.by_name or not members.by_name
     ]
-    for name in (*submitters, *members.absent(submitters)):
+    for name in (*submitters, *members.absent_students(submitters)):
         empty_cell = number(0) if members.zero and name in members.by_name else ""
         yield (
             members.row_of(name),
@@ -284,7 +284,7 @@ def gradescope_result(result: Result, labels: Labels = IDS) -> dict[str, object]
     Gradescope would add the scores of the tests to a total. Without scores, Gradescope reports that
     the autograder failed, and enters no points.
     """
-    numbered, tests = labels.numbered([exercise.id for exercise in result.exercises]), []
+    numbered, tests = labels.numbers_and_titles([exercise.id for exercise in result.exercises]), []
     for exercise in result.exercises:
         check_reports = {
             check.id: function

@@ -30,7 +30,7 @@ from .report_content import (
     WRONG,
     FunctionReport,
     attempt_words,
-    counted,
+    count_with_noun,
     defined_on,
     label_of,
     points,
@@ -140,7 +140,7 @@ def class_exercises(view: ClassView) -> RenderableType:
 def _exercise(column: Column) -> RenderableType:
     unknown = NOT_GRADED if column.attempts else MARKS["missing"]
     mean = unknown if column.mean is None else f"{column.mean:.2f}"
-    attempts = counted(column.attempts, "attempt", "attempts")
+    attempts = count_with_noun(column.attempts, "attempt", "attempts")
     summary = f"{attempts}, {column.full} full, mean {mean} / {points(column.max_score)}"
     head = Text(f"{column.label:<{_LABEL}}  {summary}")
     head.stylize("bold", 0, len(column.label))
@@ -174,7 +174,7 @@ class HintLine:
     deep: int
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        yield _indented(f"hint: {self.hint}", self.deep, "cyan")
+        yield _indent(f"hint: {self.hint}", self.deep, "cyan")
 
 
 def exercise_report(
@@ -204,10 +204,12 @@ def exercise_report(
         ]
     renderables += [HintLine("", words.hint, 2)] * bool(words.hint)
     renderables += [
-        _folded(*folded_line) for folded_line in words.folded if folded_line[1] and not words.passed
+        _fold_sentence(*folded_line)
+        for folded_line in words.folded
+        if folded_line[1] and not words.passed
     ]
-    renderables += [_indented(sentence, 2, "") for sentence in after]
-    renderables += [_indented(result.note, 2, "dim")] if result.note else []
+    renderables += [_indent(sentence, 2, "") for sentence in after]
+    renderables += [_indent(result.note, 2, "dim")] if result.note else []
     return Group(*renderables)
 
 
@@ -235,7 +237,7 @@ def next_of(attempt: Own, result: ExerciseResult) -> str:
     """
     id_, words = attempt.exercise.id, attempt_words(result)
     if words.first_wrong:
-        return f"Next: {words.next or f'course hint {id_}'}"
+        return f"Next: {words.next_command or f'course hint {id_}'}"
     name = next(
         (function.name for function in result.functions if function.state == "unwritten"), ""
     )
@@ -272,22 +274,22 @@ def _function(function: FunctionReport) -> list[RenderableType]:
         renderables.append(Hanging("  ", function.says, "bold"))
     for role, text, checks in function.details:
         if checks:
-            renderables.append(_folded(text, checks, deep))
+            renderables.append(_fold_sentence(text, checks, deep))
         elif role == "hint":
             renderables.append(HintLine(function.name, text, deep))
         elif role != "next":  # the caller prints the next command last
             is_evidence = role == "evidence"
             renderables.append(
-                _indented(text, deep + 2 * is_evidence, "yellow" if is_evidence else "")
+                _indent(text, deep + 2 * is_evidence, "yellow" if is_evidence else "")
             )
     return renderables
 
 
-def _indented(text: str, deep: int, style: str) -> RenderableType:
+def _indent(text: str, deep: int, style: str) -> RenderableType:
     return Padding(Text(text, style=style), (0, 0, 0, deep))
 
 
-def _folded(sentence: str, checks: Sequence[CheckResult], deep: int = 2) -> RenderableType:
+def _fold_sentence(sentence: str, checks: Sequence[CheckResult], deep: int = 2) -> RenderableType:
     return _Scored(
         " " * deep, sentence, sum(c.score for c in checks), sum(c.max_score for c in checks)
     )

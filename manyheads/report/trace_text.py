@@ -11,7 +11,7 @@ from rich.text import Text
 from torch import Tensor
 
 from ..student.choose_example_calls import OriginTable
-from ..student.trace import Explained, Operation, Repeated, TraceLine, shortened
+from ..student.trace import Explained, Operation, Repeated, TraceLine, shorten
 from .terminal import Hanging
 
 LEGEND = "view: same memory, read anew   copy: every number moved   no word: new numbers"
@@ -68,7 +68,7 @@ def trace_report(explained: Explained) -> RenderableType:
     )
     for entry in explained.entries:
         renderables += (
-            [_repeated(entry, width)] if isinstance(entry, Repeated) else _line(entry, width)
+            [_repetition(entry, width)] if isinstance(entry, Repeated) else _line(entry, width)
         )
     if explained.dropped:
         renderables.append(
@@ -108,16 +108,12 @@ def fitted_trace(
         return full_report, 0
     order = sorted(calls, key=_is_brief)
     reports = [
-        _in_one_line(call) if _is_brief(call) else trace_report(shortened(call, 0))
-        for call in order
+        _in_one_line(call) if _is_brief(call) else trace_report(shorten(call, 0)) for call in order
     ]
     for index, call in enumerate(order):
         fuller = [
             call,
-            *(
-                shortened(call, context_lines)
-                for context_lines in (() if call.is_right else BEFORE)
-            ),
+            *(shorten(call, context_lines) for context_lines in (() if call.is_right else BEFORE)),
         ]
         tried = (
             [*reports[:index], trace_report(version), *reports[index + 1 :]]
@@ -179,7 +175,7 @@ def _operation(operation: Operation, indent: int) -> list[RenderableType]:
     return renderables
 
 
-def _repeated(again: Repeated, width: int) -> Text:
+def _repetition(again: Repeated, width: int) -> Text:
     lines = (
         f"line {again.first}" if again.first == again.last else f"lines {again.first}–{again.last}"
     )

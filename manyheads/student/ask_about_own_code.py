@@ -56,7 +56,7 @@ class Runs:
         # edits that ended their process, for example by an endless loop
         self._ended: set[str] = set()
 
-    def traced(self, call: Call) -> Traced | None:
+    def trace_of(self, call: Call) -> Traced | None:
         """Return the trace of the attempt in a call.
 
         None if the call does not come back.
@@ -78,22 +78,22 @@ class Runs:
         pending = [text for text in texts if text not in self._ended]
         try:
             by_text = (
-                dict(zip(pending, self._together(call, pending, SECONDS), strict=True))
+                dict(zip(pending, self._ask_together(call, pending, SECONDS), strict=True))
                 if pending
                 else {}
             )
         except AttemptEnded:
-            by_text = {text: self._alone(call, text) for text in pending}
+            by_text = {text: self._ask_alone(call, text) for text in pending}
         return [by_text.get(text) for text in texts]
 
-    def _alone(self, call: Call, text: str) -> Reply | None:
+    def _ask_alone(self, call: Call, text: str) -> Reply | None:
         try:
-            return self._together(call, [text], SECONDS / 2)[0]
+            return self._ask_together(call, [text], SECONDS / 2)[0]
         except AttemptEnded:
             self._ended.add(text)
             return None
 
-    def _together(self, call: Call, texts: Sequence[str], seconds: float) -> list[Reply | None]:
+    def _ask_together(self, call: Call, texts: Sequence[str], seconds: float) -> list[Reply | None]:
         message = wire.encode(call)
         packed = [
             p
@@ -170,11 +170,11 @@ def small_call(runs: Runs, example: Example) -> Small | None:
     None if the attempt fails on it.
     """
     call = cast(example.call, "float32")
-    traced = runs.traced(call)
+    traced = runs.trace_of(call)
     output = traced.reply.outputs[0].tensor if traced and traced.reply.outputs else None
     if traced is None or traced.reply.raised is not None or output is None:
         return None
-    example = with_twin(replace(example, call=call), (example, *example.instead), runs.traced)
+    example = with_twin(replace(example, call=call), (example, *example.instead), runs.trace_of)
     return Small(
         example,
         traced,
@@ -388,7 +388,7 @@ def shape_at_line(context: _QuestionContext) -> Iterator[Question | None]:
             for tensor in lines[number].inputs
             if len(tensor.shape) > 1
         ]
-        likely += _reordered(shape)
+        likely += _reordered_shapes(shape)
         near = {n: o for n, o in shapes.items() if abs(len(o) - len(shape)) <= 1 and len(o) > 1}
         likely += [
             _with_clue(str(o), f"That is the result of {context.location_of(n)}.")
@@ -400,18 +400,21 @@ def shape_at_line(context: _QuestionContext) -> Iterator[Question | None]:
         meaning = "what it has when your code runs" if has_numbers else f"({', '.join(names)})"
         text = f"Which shape does the result of {location} have?"
         yield context.ask(
-            number, text, Option(str(shape), f"That is {meaning}."), [*likely, *_joined(shape)]
+            number,
+            text,
+            Option(str(shape), f"That is {meaning}."),
+            [*likely, *_joined_shapes(shape)],
         )
 
 
-def _reordered(shape: tuple[int, ...]) -> Iterator[Option]:
+def _reordered_shapes(shape: tuple[int, ...]) -> Iterator[Option]:
     for a, b in combinations(range(len(shape)), 2):
         swapped = list(shape)
         swapped[a], swapped[b] = swapped[b], swapped[a]
         yield Option(str(tuple(swapped)), f"There axes {a} and {b} stand the other way round.")
 
 
-def _joined(shape: tuple[int, ...]) -> Iterator[Option]:
+def _joined_shapes(shape: tuple[int, ...]) -> Iterator[Option]:
     for axis in range(len(shape) - 1):
         joined = (*shape[:axis], shape[axis] * shape[axis + 1], *shape[axis + 2 :])
         yield Option(str(joined), f"There axes {axis} and {axis + 1} are joined into one.")
@@ -435,7 +438,7 @@ def axis_at_line(context: _QuestionContext) -> Iterator[Question | None]:
                 for o in other_names
             ]
             distractors = [
-                _with_clue(_counted(small, o), f"{clue} there.")
+                _with_clue(_count_in_words(small, o), f"{clue} there.")
                 for o, clue in zip(other_names, clues, strict=True)
             ]
             context.rng.shuffle(distractors)
@@ -446,11 +449,11 @@ def axis_at_line(context: _QuestionContext) -> Iterator[Question | None]:
             cause = f"The result of {location} has the shape ({', '.join(axes)})."
             text = f"What does axis {axis} of the result of {location} count?"
             yield context.ask(
-                number, text, Option(_counted(small, name), cause), [*distractors, none]
+                number, text, Option(_count_in_words(small, name), cause), [*distractors, none]
             )
 
 
-def _counted(small: Small, name: str) -> str:
+def _count_in_words(small: Small, name: str) -> str:
     return f"{name}, {small.example.axes.sizes[name]} of them"
 
 
@@ -462,9 +465,9 @@ def origin_at_line(context: _QuestionContext) -> Iterator[Question | None]:
         if isinstance(v, Tensor) and v.dim() > 1
     )
     name, value = next(((n, v) for n, v in tables if v.is_floating_point()), ("", None))
-    counted = map_call(context.small.example.call, _counting)
+    counted = map_call(context.small.example.call, _counting_tensor)
     traced = (
-        context.runs.traced(counted)
+        context.runs.trace_of(counted)
         if value is not None and isinstance(counted.subject, str)
         else None
     )
@@ -485,7 +488,7 @@ def origin_at_line(context: _QuestionContext) -> Iterator[Question | None]:
             yield _origin(context, number, name, value.shape, table)
 
 
-def _counting(tensor: Tensor) -> Tensor:
+def _counting_tensor(tensor: Tensor) -> Tensor:
     is_counted = tensor.is_floating_point() and tensor.dim()
     return (
         torch.arange(tensor.numel(), dtype=tensor.dtype).view(tensor.shape)

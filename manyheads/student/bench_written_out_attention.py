@@ -206,14 +206,14 @@ def _row(setting: BenchSetting, device: str, enough: float) -> tuple[BenchRow, f
     )
     hand = _by_hand(setting.T, device)
     measured = [
-        _measured(_run(path, (q, k, v), upstream, setting.backward), device, enough)
+        _measure(_run(path, (q, k, v), upstream, setting.backward), device, enough)
         for path in (hand, _sdpa)
     ]
     (out, by_hand), (sdpa_out, sdpa) = measured
     return BenchRow(setting, by_hand, sdpa), float((out.float() - sdpa_out.float()).abs().max())
 
 
-def _measured(run: Callable[[], Tensor], device: str, enough: float) -> tuple[Tensor, Measured]:
+def _measure(run: Callable[[], Tensor], device: str, enough: float) -> tuple[Tensor, Measured]:
     out, peak = peak_of(run, device)
     timer = Timer("run()", globals={"run": run}, num_threads=torch.get_num_threads())
     return out, Measured(timer.blocked_autorange(min_run_time=enough).median * 1000, peak)

@@ -33,10 +33,10 @@ from ..submission import (
     Source,
     Unreadable,
     code_digest,
-    largest,
     read_attempt,
     read_bytes,
     read_file,
+    size_limit,
 )
 from ..submission.find import Exercises, NotPlaced
 
@@ -83,7 +83,7 @@ class Own:
         return from_here(self.exercise.script.with_name(self.source.name))
 
     @property
-    def last(self) -> ExerciseResult | None:
+    def last_result(self) -> ExerciseResult | None:
         """The result of the last check of this very text, or None if there is none."""
         stored = _stored_check(self.exercise)
         return stored.result if stored is not None and stored.key == self._key else None
@@ -135,7 +135,7 @@ class Own:
         return f"{self.source.name} is judged, for {name} {why}."
 
     @property
-    def recording(self) -> FaultDictionary:
+    def fault_dictionary(self) -> FaultDictionary:
         """The fault dictionary of the exercise. Reading it imports torch.
 
         Raises:
@@ -168,7 +168,7 @@ def read_own(course: Course, exercise: Exercise) -> Own:
     exists, or if the student's work is in a file with another name, the attempt is marked as
     missing. Its problem then gives the reason and the next step.
     """
-    script, kib, (stub, _) = exercise.script, course.limits.source_kib, recorded(exercise)
+    script, kib, (stub, _) = exercise.script, course.limits.source_kib, recorded_stub(exercise)
     source = read_attempt(script.parent, exercise.stem, stub, kib)
     if not source.missing and code_digest(source.text) != stub:
         return Own(course, exercise, source, True)
@@ -219,14 +219,16 @@ def _other_name(course: Course, exercise: Exercise) -> str:
     for name in () if near or script.exists() else names:
         with suppress(NotPlaced, Unreadable):
             if (
-                exercises.exercise_of(name, read_bytes(script.with_name(name), largest(name, kib)))
+                exercises.exercise_of(
+                    name, read_bytes(script.with_name(name), size_limit(name, kib))
+                )
                 == exercise
             ):
                 return name
     return near[0] if near else ""
 
 
-def recorded(exercise: Exercise) -> tuple[str, list[tuple[str, str]]]:
+def recorded_stub(exercise: Exercise) -> tuple[str, list[tuple[str, str]]]:
     """Return the code_digest of the untouched stub, and each check's id and title, sorted by layer.
 
     Raises:
@@ -273,7 +275,7 @@ def done_exercises(course: Course) -> set[Exercise]:
     for exercise in course.exercises:
         # A file of the course is missing. Checking that exercise reports it.
         with suppress(CourseError):
-            result = read_own(course, exercise).last
+            result = read_own(course, exercise).last_result
             if result is not None and result.is_done:
                 completed.add(exercise)
     return completed
@@ -379,7 +381,7 @@ class Checks(ExitStack):
         """
         if attempt.source.missing:
             raise CourseError(attempt.source.problem)
-        stored = attempt.last
+        stored = attempt.last_result
         result = None if self._fresh else stored
         if result is not None and self._looks:
             return result
@@ -397,7 +399,7 @@ class Checks(ExitStack):
         box = self.box()
         from .check_attempt import check_source
 
-        recording, limits = attempt.recording, self.course.limits.for_worker()
+        recording, limits = attempt.fault_dictionary, self.course.limits.for_worker()
         longer = {
             key: PATIENCE * getattr(limits, key)
             for key in ("seconds_per_call", "seconds_per_attempt")

@@ -103,7 +103,7 @@ def prove_own_lines(
         for visible in calls.run_visible_checks(ids):
             if visible.ended is End.TIMEOUT:
                 raise OutOfTime
-            if not visible.passed:
+            if not visible.passes:
                 return False
         # One edit is enough only if the replies that decide no visible check are right, too.
         return bool(ids) or not any(
@@ -191,32 +191,34 @@ def check_source(
         exercise: Its row of course.yaml, or None if only the fault dictionary is known.
     """
 
-    def uncalled(outcome: Outcome, sentence: str) -> ExerciseResult:
+    def result_without_calls(outcome: Outcome, sentence: str) -> ExerciseResult:
         outcomes = [public_outcome(check, outcome, sentence) for check in dictionary.visible]
         misconception = LOAD_ERROR if outcome == "error" else ""
         return assemble_uncalled(exercise, source, outcomes, misconception, dictionary=dictionary)
 
     if source.missing:
         reason = source.problem.partition("\n")[0]
-        return uncalled("missing", reason or f"{source.name} is not here.")
+        return result_without_calls("missing", reason or f"{source.name} is not here.")
     if source.problem:
-        return uncalled("error", source.problem)
+        return result_without_calls("error", source.problem)
     attempt = AttemptRunner(box, source, limits)
     with closing(attempt):
         try:
             raised = attempt.load()
         except AttemptEnded as ended:
             outcome: Outcome = "timeout" if ended.end is End.TIMEOUT else "crashed"
-            return uncalled(outcome, f"While the file was imported: {ended}")
+            return result_without_calls(outcome, f"While the file was imported: {ended}")
         if raised is not None:
             advice = suggest(source, raised) or " "
-            return uncalled("error", f"It {describe_exception(raised, advice)}".rstrip())
+            return result_without_calls(
+                "error", f"It {describe_exception(raised, advice)}".rstrip()
+            )
         loaded = attempt.source  # with the parts that are not run again
         stopped = stopped_parts(loaded, attempt.stopped, describe_exception)
         calls = PublicCalls(dictionary, attempt, EndlessLoops(attempt).explain)
         replies = ask_public_calls(calls, loaded, exercise)
         if are_the_cause(loaded, attempt.stopped, attempt.transcript):
-            return uncalled("error", stopped)
+            return result_without_calls("error", stopped)
         attempt.close()
         diagnosis = name_misconceptions(replies)
         lines = prove_own_lines(dictionary, attempt, replies.outcomes(), bounds)

@@ -296,7 +296,7 @@ class Addresses:
     positions: Tensor
     heads: Tensor
 
-    def at(self, table: int) -> Addresses:
+    def table_at(self, table: int) -> Addresses:
         """Return the addresses of one table."""
         grids = (self.positions, self.heads)
         return Addresses(self.argument, *(g.reshape(-1, *g.shape[-2:])[table] for g in grids))
@@ -412,7 +412,7 @@ def ambiguity_of(axes: Axes) -> int:
     """
     sizes = list(axes.sizes.values())
     # nh·hd is left out because it is C itself
-    several = [size for name, size in axes.packings + axes.joined if name != "nh·hd"]
+    several = [size for name, size in axes.packings + axes.joined_axes if name != "nh·hd"]
     several += [*sizes, *((3,) if axes.packed else ())]  # the size of an axis over q, k and v
     return SAME * (sizes.count(1) + len(sizes) - len(set(sizes))) + len(several) - len(set(several))
 
@@ -428,7 +428,7 @@ def examples(exercise: Exercise, recording: FaultDictionary) -> list[Example]:
         example = replace(recorded_example, index=index, shares=weights)
         layers = {check.layer for check in recording.checks if index in check.calls}
         rank = _rank(example, layers)
-        best = candidates.setdefault((example.target, _setting(example.call)), {})
+        best = candidates.setdefault((example.target, _settings_of_call(example.call)), {})
         if index not in best or rank < best[index][0]:
             best[index] = (rank, example)
     order = list(exercise.shapes) or [target for target, _ in candidates]
@@ -634,7 +634,7 @@ def _smaller(example: Example) -> Example:
     return replace(example, call=call, expected=expected, axes=axes_by_count[count], uncut=example)
 
 
-def _setting(call: Call) -> str:
+def _settings_of_call(call: Call) -> str:
     """Return the attributes that the call sets on its module, for example "flash=True".
 
     "then" is added if the call uses one instance several times.

@@ -55,7 +55,7 @@ def next_hint(attempt: Own, result: ExerciseResult) -> Hint:
     if result.is_done:
         note_shown(result, root)
         return Hint("", f"{id_} needs no hint: every check passes.", "course status")
-    ladder, title, steps = _steps(attempt.recording.words, result, attempt.exercise.hint)
+    ladder, title, steps = _steps(attempt.fault_dictionary.words, result, attempt.exercise.hint)
     step_count, warning = len(steps), ""
     try:
         step = next_step(root, id_, ladder, step_count)
@@ -86,7 +86,7 @@ def note_shown(result: ExerciseResult, root: Path) -> None:
     is done, the exercise's record is deleted, so that a student who breaks it again begins with the
     first hint.
     """
-    noted = _noted(root)
+    noted = _read_notes(root)
     if result.is_done:
         if noted.pop(result.id, None) is not None:
             with suppress(OSError):  # then a later hint may count as shown
@@ -125,7 +125,7 @@ def _steps(words: AllWords, result: ExerciseResult, start: str) -> tuple[str, st
     undefined = next((f for f in result.functions if f.state == "undefined"), None)
     if (
         result.functions
-        and len(result.unwritten) == len(result.functions)
+        and len(result.unwritten_functions) == len(result.functions)
         and not begun
         and not undefined
     ):
@@ -166,15 +166,15 @@ def _steps(words: AllWords, result: ExerciseResult, start: str) -> tuple[str, st
             f"{prefix}{which_of(misconception, result).title}",
             steps,
         )
-    if wrong_function or (failed_check and not result.unwritten):
+    if wrong_function or (failed_check and not result.unwritten_functions):
         # A proved line refutes the choice of the function's own check.
         if wrong_function and not (
             failed_check and result.lines and failed_check.title != wrong_function.check
         ):
-            return _unexplained(
+            return _hints_without_name(
                 result, wrong_function, wrong_function.check, wrong_function.evidence
             )
-        return _unexplained(
+        return _hints_without_name(
             result,
             wrong_function,
             *((failed_check.title, failed_check.evidence) if failed_check else ("", "")),
@@ -198,12 +198,12 @@ def _steps(words: AllWords, result: ExerciseResult, start: str) -> tuple[str, st
         )
     name = next(
         (function.name for function in result.functions if function.state == "unwritten"),
-        result.unwritten[0],
+        result.unwritten_functions[0],
     )
     return f"{UNTOUCHED} {name}", f"{name} is not written yet.", to_begin
 
 
-def _unexplained(
+def _hints_without_name(
     result: ExerciseResult, function: FunctionResult | None, check: str, evidence: str
 ) -> tuple[str, str, Sequence[str]]:
     """Return the key, the title and the hints of a mistake without a name.
@@ -269,7 +269,7 @@ def next_step(root: Path, exercise: str, ladder: str, steps: int) -> int:
     Raises:
         OSError: The record cannot be written.
     """
-    noted = _noted(root)
+    noted = _read_notes(root)
     counts = noted.setdefault(exercise, {})
     step = min(counts.get(ladder, 0), steps) + 1
     counts[ladder] = min(step, steps)
@@ -282,7 +282,7 @@ def _write_note(root: Path, noted: dict[str, dict[str, int]]) -> None:
     (root / FOLDER / NOTE).write_text(json.dumps(noted), encoding="utf-8")
 
 
-def _noted(root: Path) -> dict[str, dict[str, int]]:
+def _read_notes(root: Path) -> dict[str, dict[str, int]]:
     try:
         noted = json.loads((root / FOLDER / NOTE).read_text(encoding="utf-8"))
         counts_by_exercise: dict[str, dict[str, int]] = {}

@@ -125,7 +125,7 @@ def _heads(example: Example, traced: Traced) -> Iterator[Picture]:
             continue
         picture = _empty_picture_of_step(example, step)
         expected = example.shares[step] if step < len(example.shares) else None
-        strayed = [] if expected is None else _strayed(weights, expected)
+        strayed = [] if expected is None else _wrong_heads(weights, expected)
         # A right attempt may compute other tables, for example weights with their axes exchanged.
         if expected is not None and strayed and not is_right:
             yield _heads_beside(picture, weights, expected, strayed, head_count)
@@ -166,7 +166,7 @@ def _heads_text(count: int, total: int) -> str:
     return f"{count} heads" if count == total else f"{count} of {total} heads"
 
 
-def _strayed(weights: Tensor, expected: Tensor) -> list[int]:
+def _wrong_heads(weights: Tensor, expected: Tensor) -> list[int]:
     """Return the heads whose weights differ from the reference's, the largest difference first.
 
     A head without weights, because the attempt stopped before it, comes first.
@@ -225,9 +225,11 @@ def _of_output(example: Example, traced: Traced) -> Picture:
             if actual is None
             else f"yours has the shape {example.axes.shape(actual.shape)}"
         )
-        note = note if raised is None else _stopped(raised)
+        note = note if raised is None else _exception_title(raised)
         if expected_addresses is not None:
-            return _moved(title, expected_addresses.at(0), expected_addresses.at(0), *sides, note)
+            return _picture_of_moves(
+                title, expected_addresses.table_at(0), expected_addresses.table_at(0), *sides, note
+            )
         return Picture(
             title, note, (Panel("expected", _tables(expected)[0], _kind(expected)),), *sides
         )
@@ -241,13 +243,15 @@ def _of_output(example: Example, traced: Traced) -> Picture:
     title += f", head {head}" if expected.dim() == 4 else ""
     actual_addresses = addresses(example, actual if any(differs) else expected)
     if actual_addresses is None or expected_addresses is None:
-        return compared(
+        return compare_tables(
             title, _tables(expected)[at], _tables(actual)[at], *sides, kind=_kind(expected)
         )
-    return _moved(title, expected_addresses.at(at), actual_addresses.at(at), *sides)
+    return _picture_of_moves(
+        title, expected_addresses.table_at(at), actual_addresses.table_at(at), *sides
+    )
 
 
-def compared(
+def compare_tables(
     title: str, expected: Tensor, actual: Tensor, rows: str, columns: str, kind: Kind = "numbers"
 ) -> Picture:
     """Return the picture of a table: the expected one, the student's, and the difference.
@@ -273,7 +277,7 @@ def compared(
     return Picture(title, words, panels, rows, columns, differs=True)
 
 
-def _moved(
+def _picture_of_moves(
     title: str, expected: Addresses, actual: Addresses, rows: str, columns: str, note: str = ""
 ) -> Picture:
     """Return the picture of numbers that the call should only move.
@@ -320,7 +324,7 @@ def _is_none(actual: Tensor, expected: Tensor, rounding: float = NONE) -> bool:
     )
 
 
-def _stopped(raised: Raised) -> str:
+def _exception_title(raised: Raised) -> str:
     if is_undefined(raised):
         return "not defined yet"
     if says_unwritten(raised):
@@ -490,7 +494,7 @@ def svg(picture: Picture, panel: Panel, scale: float = 1.0) -> str:
 def legend(picture: Picture) -> str:
     """Return a text that explains the picture's rows, columns and colours."""
     sentences = [f"Rows: {picture.rows}, columns: {picture.columns}."] if picture.rows else []
-    of_other = "10000·sequence + " if _largest(picture) >= 10_000 else ""
+    of_other = "10000·sequence + " if _largest_size(picture) >= 10_000 else ""
     for panel_kind in dict.fromkeys(panel.kind for panel in picture.panels):
         largest = f"{_full_colour(picture, panel_kind):.2g}"
         sentences.append(
@@ -581,7 +585,7 @@ def _is_hidden(value: float, panel: Panel) -> bool:
     return value != value or value < HIDDEN or (panel.kind == "mask" and not value)
 
 
-def _largest(picture: Picture) -> int:
+def _largest_size(picture: Picture) -> int:
     return max(
         (int(panel.values.max()) for panel in picture.panels if panel.kind == "addresses"),
         default=0,
@@ -607,7 +611,7 @@ def _cell(picture: Picture, panel: Panel) -> tuple[float, float]:
     if picture.tokens:
         return _TOKEN, _TOKEN
     if panel.kind == "addresses":
-        return _DIGIT * len(str(_largest(picture))) + _MARK, _ROW
+        return _DIGIT * len(str(_largest_size(picture))) + _MARK, _ROW
     width = min(_WIDE / columns, 32.0)
     height = min(max(width, 14.0), 24.0, _HIGH / rows)
     return int(2 * width) / 2, int(2 * height) / 2  # sharp at halves

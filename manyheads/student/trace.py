@@ -29,7 +29,14 @@ from ..box.worker.messages import (
     Traced,
 )
 from ..checks.answer import Answer
-from ..checks.explain import describe_exception, explain, is_undefined, joined, kind_name, sanitize
+from ..checks.explain import (
+    describe_exception,
+    explain,
+    is_undefined,
+    join_sentences,
+    kind_name,
+    sanitize,
+)
 from ..checks.hidden_check import CheckFailed
 from ..checks.runner import cast
 from ..diagnosis.fingerprint import tensor_fingerprint
@@ -59,12 +66,12 @@ def is_right(example: Example, reply: Reply) -> bool:
     except CheckFailed:
         return False
     return all(
-        returned(output_example, reply.outputs[output_example.output_index])[1]
+        describe_output(output_example, reply.outputs[output_example.output_index])[1]
         for output_example in example.all_outputs
     )
 
 
-def returned(example: Example, output: Output) -> tuple[str, bool]:
+def describe_output(example: Example, output: Output) -> tuple[str, bool]:
     """Return a description of one output, and whether it is right."""
     expected, foreign = ("ndarray", "tensor") if example.call.arrays else ("tensor", "ndarray")
     if output.tensor is None or output.kind == foreign:
@@ -214,7 +221,9 @@ def follow_own(
 
     # Opening a box may fork this process, so it comes before any operation.
     with nullcontext(box) if box else open_own_box() as opened:
-        chosen = examples_named(attempt.exercise, attempt.recording, function, f"course {command}")
+        chosen = examples_named(
+            attempt.exercise, attempt.fault_dictionary, function, f"course {command}"
+        )
         if crop is None and function is None:
             chosen += sentence_examples(attempt.exercise)
         trace_limits = (TABLES, TIMES) if crop is None else (crop, 1)
@@ -267,21 +276,21 @@ def fold(order: Sequence[int], key: Callable[[int], Hashable]) -> tuple[Item, ..
     items: list[Item] = list(order)
     length = 1
     while length <= min(LONGEST, len(items) // 2):
-        shorter = _rounds(items, [_loosely(item, key) for item in items], length)
+        shorter = _rounds(items, [_key_without_rounds(item, key) for item in items], length)
         # If a loop was folded, start again: it may be part of an outer loop's round.
         length = 1 if len(shorter) < len(items) else length + 1
         items = shorter
     return tuple(items)
 
 
-def _loosely(item: Item, key: Callable[[int], Hashable]) -> Hashable:
+def _key_without_rounds(item: Item, key: Callable[[int], Hashable]) -> Hashable:
     """Return the key of an item, independent of its number of rounds.
 
     In a growing loop, the inner loop's first run is a single step.
     """
     if isinstance(item, int):
         return key(item)
-    body = tuple(_loosely(node, key) for node in item.body)
+    body = tuple(_key_without_rounds(node, key) for node in item.body)
     return body[0] if len(body) == 1 else body
 
 
@@ -425,7 +434,7 @@ class Explained:
     tables: tuple[OriginTable, ...] = ()
 
 
-def explained(
+def explain_example(
     example: Example, traced: Traced, source: Source, last: ExerciseResult | None = None
 ) -> Explained:
     """Explain a traced example.
@@ -453,7 +462,7 @@ def explained(
     )
     raised = traced.reply.raised
     if raised is not None:
-        message = joined(f"It {describe_exception(raised)}", suggest(source, raised))
+        message = join_sentences(f"It {describe_exception(raised)}", suggest(source, raised))
         return replace(
             explanation,
             raised=in_cells(message if message.endswith(("?", ".")) else f"{message}.", source),
@@ -463,7 +472,7 @@ def explained(
     except CheckFailed as failed:
         return replace(explanation, returned=f"returns something else: {failed}")
     verdicts = [
-        returned(output_example, traced.reply.outputs[output_example.output_index])
+        describe_output(output_example, traced.reply.outputs[output_example.output_index])
         for output_example in example.all_outputs
     ]
     message = "; ".join(
@@ -482,7 +491,7 @@ def explained(
     )
 
 
-def shortened(call: Explained, context_lines: int) -> Explained:
+def shorten(call: Explained, context_lines: int) -> Explained:
     """Return a shorter explanation: the marked lines with their context, and three wrong rows.
 
     If no line is marked, the last lines are kept. A line that is not marked keeps only its last
@@ -583,7 +592,7 @@ def _operation(step: Step, counterpart: tuple[Axes, Step | None], axes: Axes) ->
         step.outputs, _counterparts(step.outputs, twin.outputs if twin else ()), strict=True
     )
     number_there = twin.numbers[0] if twin and twin.numbers else None
-    takes = _joined(
+    takes = _join_shapes(
         [_tensor(axes, tensor, twin_axes, twin_tensor) for tensor, twin_tensor in inputs],
         step.input_count,
     )
@@ -595,7 +604,7 @@ def _operation(step: Step, counterpart: tuple[Axes, Step | None], axes: Axes) ->
     elif "masked_fill" in step.name and step.numbers:
         number = f"{step.numbers[0]:.4g}".replace("-", "−")
         takes = f"{takes}, {number}"
-    gives = _joined(
+    gives = _join_shapes(
         [_tensor(axes, tensor, twin_axes, twin_tensor) for tensor, twin_tensor in outputs],
         step.output_count,
     )
@@ -664,7 +673,7 @@ def _tensor(axes: Axes, tensor: TensorInfo, twin_axes: Axes, twin: TensorInfo | 
     return shape if tensor.dtype in _PLAIN else f"{printable(tensor.dtype)} {shape}"
 
 
-def _joined(shapes: Sequence[str], count: int) -> str:
+def _join_shapes(shapes: Sequence[str], count: int) -> str:
     if count > 1 and len(set(shapes)) == 1:
         return f"{count} × {shapes[0]}"
     return ", ".join(shapes) + (", …" if count > len(shapes) else "")

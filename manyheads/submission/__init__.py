@@ -25,7 +25,15 @@ from .find import (
     read_not_graded,
     write_not_graded,
 )
-from .read import largest, read_attempt, read_bytes, read_exercise, read_file, read_text, too_large
+from .read import (
+    read_attempt,
+    read_bytes,
+    read_exercise,
+    read_file,
+    read_text,
+    size_limit,
+    too_large,
+)
 from .source import Source, Unreadable, code_digest, lines_of, proved_line
 
 __all__ = [
@@ -39,7 +47,6 @@ __all__ = [
     "is_archive",
     "is_reserved",
     "is_student",
-    "largest",
     "lines_of",
     "printable_name",
     "proved_line",
@@ -49,6 +56,7 @@ __all__ = [
     "read_file",
     "read_not_graded",
     "read_text",
+    "size_limit",
     "too_large",
     "write_not_graded",
 ]

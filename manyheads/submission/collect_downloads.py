@@ -33,9 +33,9 @@ from .download_layouts import (
     Person,
     all_ids,
     depth_of,
+    interpret,
+    name_without_suffix,
     person_called,
-    understood,
-    unwrapped,
 )
 from .find import Exercises, NotPlaced, place_of, plain
 from .intake_journal import (
@@ -50,7 +50,7 @@ from .intake_journal import (
     read_memory,
     refuse_links,
 )
-from .read import IntakeLimits, largest
+from .read import IntakeLimits, size_limit
 from .read_archives import Reader, own_name
 from .roster_and_times import ListedTimes, NoFolder, People, Roster
 
@@ -141,9 +141,9 @@ def collect(
             reader,
             times or ListedTimes(),
         )
-        for path, listed in run.listed(downloads, student):
+        for path, listed in run.list_members(downloads, student):
             run.read(path, listed, is_known=bool(student))
-        return run.written()
+        return run.write()
 
 
 @dataclass
@@ -170,7 +170,7 @@ class _Run:
     elsewhere: int = 0  # files of other assignments
     handed_out: int = 0  # files that came with the exercises
 
-    def listed(self, downloads: Sequence[Path], student: str) -> list[tuple[Path, Download]]:
+    def list_members(self, downloads: Sequence[Path], student: str) -> list[tuple[Path, Download]]:
         """List all downloads before any is interpreted.
 
         Several archives may be one for each student, and only the whole list shows that.
@@ -180,13 +180,13 @@ class _Run:
         """
         listing = []
         for path in downloads:
-            members = self.reader.listed(path)
+            members = self.reader.list_files(path)
             alone = (
                 members[0] if path.is_dir() and len(members) == 1 == len(members[0].path) else None
             )
             if alone and is_archive(alone.name) and not alone.refused:
                 path /= alone.name  # a folder around a download
-                members = self.reader.listed(path)
+                members = self.reader.list_files(path)
             name = student or path.resolve().name
             self.collected.tell(
                 path, ((member.path, member.refused) for member in members if member.refused)
@@ -208,13 +208,13 @@ class _Run:
         It does if a platform made it, if it has folders of several students, or if it has the name
         of an assignment. It does not if it is named after a student on the roster.
         """
-        name, course = unwrapped(download.name), self.exercises.course
+        name, course = name_without_suffix(download.name), self.exercises.course
         if plain(name) in all_ids(course) or download.is_known(name):
             return plain(name) in all_ids(course)
         depth = depth_of(download.members, course)
         several = {m.path[depth] for m in download.members if 0 <= depth < len(m.path) - 1}
         return len(several) > 1 or any(
-            platform != FOLDERS for platform in understood(download, course).platforms
+            platform != FOLDERS for platform in interpret(download, course).platforms
         )
 
     def read(self, path: Path, download: Download, *, is_known: bool) -> None:
@@ -225,7 +225,7 @@ class _Run:
         closed_download = [
             (m.path, m.closed) for m in download.members if m.closed and m.path == (path.name,)
         ]
-        is_ones = self.people.is_known(unwrapped(path.name)) or (
+        is_ones = self.people.is_known(name_without_suffix(path.name)) or (
             download.is_of_one and self.people.roster is None
         )
         if closed_download and not is_ones:  # it may hold the work of a whole class
@@ -233,7 +233,7 @@ class _Run:
             return
         not_placed = list[tuple[str, str]]()
         source = None if download.is_of_one or is_known else _source_memory(path)
-        parsed = understood(download, self.exercises.course)
+        parsed = interpret(download, self.exercises.course)
         persons = defaultdict[Person, list[HandIn]](list)
         if parsed.platforms:
             collected.platforms[path.name] = [
@@ -358,7 +358,7 @@ class _Run:
 
         The member of a file that cannot be read says why, in `closed`.
         """
-        opened = self.reader.opened(hand_in.member, budget)
+        opened = self.reader.open_member(hand_in.member, budget)
         self.collected.tell(
             path, ((member.path, member.refused) for member, _ in opened if member.refused)
         )
@@ -369,7 +369,7 @@ class _Run:
             ] or files
         for member, content in files:
             name = hand_in.name if member.path == hand_in.member.path else member.name
-            limit_kib = largest(own_name(name), self.exercises.course.limits.source_kib)
+            limit_kib = size_limit(own_name(name), self.exercises.course.limits.source_kib)
             if len(content) > limit_kib * 1024:
                 member = replace(member, closed=f"is larger than {limit_kib:,} KiB")
             yield replace(hand_in, member=member, name=name), content
@@ -442,7 +442,7 @@ class _Run:
                 )
                 self.collected.not_taken.append(f"{message}. {next_step}")
 
-    def written(self) -> Collected:
+    def write(self) -> Collected:
         """Write the files, student by student, and return the outcome. Raises CourseFault."""
         collected, people, memory = self.collected, self.people, self.memory
         collected.no_time += self.times.problems()

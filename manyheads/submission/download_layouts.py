@@ -124,7 +124,7 @@ class Download:
     is_known: Callable[[str], bool] = field(repr=False, compare=False)
 
     @cached_property
-    def parting(self) -> int:
+    def common_depth(self) -> int:
         """The number of folders that all files have in common.
 
         Tables do not count if they lie beside the folder of all hand-ins.
@@ -139,7 +139,7 @@ class Download:
         return len(shared if is_beside else commonprefix(hand_in_folders + tables))  # noqa: RUF071
 
 
-def unwrapped(name: str) -> str:
+def name_without_suffix(name: str) -> str:
     """Return the name of a folder, or of an archive of a folder without its suffix."""
     return re.sub(rf"{_ARCHIVE}\Z", "", name)
 
@@ -173,7 +173,7 @@ class ListingRow:
         ids = "|".join(re.escape(assignment.id) for assignment in course.assignments)
         expression = re.compile(self.expression.replace("{ids}", ids), re.DOTALL)
         matches = [
-            (m, self._groups(expression, (download.name, *m.path), 1 + download.parting))
+            (m, self._groups(expression, (download.name, *m.path), 1 + download.common_depth))
             for m in members
         ]
         have = {
@@ -236,7 +236,7 @@ class ListingRow:
     def _hand_in(
         self, member: Member, groups: Mapping[str, str], prefixes: Sequence[int], zone: str
     ) -> HandIn:
-        owner, id_, time = unwrapped(groups["who"]), groups["id"], _clock(groups["time"])
+        owner, id_, time = name_without_suffix(groups["who"]), groups["id"], _clock(groups["time"])
         logins = (*(owner[length:] for length in prefixes), *filter(None, [groups["login"]]))
         short = owner[prefixes[-1] :] if prefixes else owner
         folder = self.folder.format(who=short, id=id_, name=groups["name"]) if id_ else short
@@ -283,7 +283,10 @@ def _prefixes(owners: Sequence[str], sign: str, download: Download, course: Cour
         for assignment in course.assignments
         for joint in "_-"
     ]
-    folders = (download.name, *(download.members[0].path[: download.parting] if owners else ()))
+    folders = (
+        download.name,
+        *(download.members[0].path[: download.common_depth] if owners else ()),
+    )
     starts += [
         f"{name.removesuffix('-submissions')}-" for name in folders if name.endswith("-submissions")
     ]
@@ -292,7 +295,9 @@ def _prefixes(owners: Sequence[str], sign: str, download: Download, course: Cour
             return [len(slug)]
     # Folders that this platform does not recognise count, too.
     siblings = {
-        m.path[download.parting] for m in download.members if len(m.path) > download.parting
+        m.path[download.common_depth]
+        for m in download.members
+        if len(m.path) > download.common_depth
     }
     names = {*owners, *(siblings if siblings.issuperset(owners) else ())}
     # commonprefix compares letters, as needed here, and not parts of a path
@@ -411,7 +416,7 @@ ROWS = (
 )
 
 
-def understood(download: Download, course: Course) -> Understood:
+def interpret(download: Download, course: Course) -> Understood:
     """Return the interpretation of a download.
 
     Each reader takes the members that it recognises, and leaves the others for the next one.
@@ -438,7 +443,7 @@ def _one_students(
 
     The name of the download, or of a folder that holds all files, shows this.
     """
-    names = map(unwrapped, (download.name, *members[0].path[: download.parting]))
+    names = map(name_without_suffix, (download.name, *members[0].path[: download.common_depth]))
     known_name = next(
         (name for name in names if download.is_of_one or download.is_known(name)), None
     )
@@ -464,7 +469,7 @@ def _in_folders(
     download: Download, members: Sequence[Member], course: Course, parsed: Understood
 ) -> list[Member]:
     """Take all files in students' folders, which have the same depth, and refuse the others."""
-    depth, download_name = depth_of(download.members, course), unwrapped(download.name)
+    depth, download_name = depth_of(download.members, course), name_without_suffix(download.name)
     names = {
         folders[depth] for folders in map(_folders, download.members) if 0 <= depth < len(folders)
     }
@@ -484,7 +489,7 @@ def _in_folders(
             )
         elif folders not in claimed_folders and (is_one_student or 0 <= depth < len(folders)):
             person = person_called(
-                download_name if is_one_student else unwrapped(folders[depth]),
+                download_name if is_one_student else name_without_suffix(folders[depth]),
                 download.name * is_alone,
             )
             parsed.handed_in.append(HandIn(person, member, member.name, _IN_FOLDERS))
@@ -550,7 +555,7 @@ def _of_gradescope(
     lists = [
         member
         for member in members
-        if member.name == METADATA and len(member.path) - 1 <= download.parting
+        if member.name == METADATA and len(member.path) - 1 <= download.common_depth
     ]
     if not lists:
         return [*members]

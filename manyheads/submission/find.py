@@ -24,7 +24,7 @@ from ..course import Assignment, Course, Exercise
 from ..course_fault import CourseFault
 from ..files import told_where, write_whole
 from .read import IntakeLimits, NotebookError, asked_of, defined_in, read_notebook, without_magics
-from .source import decoded
+from .source import decode_text
 
 NAME = "not-graded.json"
 ENDINGS = (".py", ".ipynb")
@@ -451,7 +451,7 @@ def place_of(target: Exercise | Assignment) -> tuple[Assignment, str]:
 
 def _source(name: str, content: bytes) -> str:
     try:
-        text = decoded(content)
+        text = decode_text(content)
         return read_notebook(text).text if name.lower().endswith(".ipynb") else without_magics(text)
     except (UnicodeDecodeError, NotebookError):
         return ""

@@ -26,7 +26,7 @@ from pydantic import BaseModel, ConfigDict
 from ..course import Assignment, Course
 from ..course.course_yaml import read_moment
 from ..course_fault import CourseFault
-from ..files import KeptContents, digest_of, naming, write_whole
+from ..files import KeptContents, digest_of, name_in_error, write_whole
 from ..result import NOT_AS_IT_IS, HandedIn
 from . import ENDINGS, Unreadable, read_text
 from .find import (
@@ -63,7 +63,7 @@ def folder_lock(lock: Path, busy_message: str) -> Iterator[None]:
         CourseFault: another process holds the lock.
     """
     lock.parent.mkdir(parents=True, exist_ok=True)
-    with naming(lock):
+    with name_in_error(lock):
         descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o666)
     with os.fdopen(descriptor, "r+") as file:
         if not _is_held(descriptor, lock):
@@ -98,7 +98,7 @@ def _is_held(descriptor: int, path: Path) -> bool:
 def append(path: Path, *rows: object) -> None:
     """Write rows at the end of a journal, and wait for the disk."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    with naming(path), path.open("a", encoding="utf-8") as file:
+    with name_in_error(path), path.open("a", encoding="utf-8") as file:
         # The first newline ends a line that a kill or a power cut left incomplete.
         file.writelines(f"\n{json.dumps(row)}\n" for row in rows)
         file.flush()
@@ -324,7 +324,7 @@ class LayingOut:
                 self.candidates.append(replace(target, origin=recorded, state=State.SUPERSEDED))
                 rows.append(["file", target.path, None])
                 writes.append(path.unlink)
-            newest = self._newest(versions, latest, disk_digest) if versions else None
+            newest = self._newest_candidate(versions, latest, disk_digest) if versions else None
             if newest is None:
                 continue
             origin = newest.origin.with_time_of(recorded)
@@ -347,7 +347,7 @@ class LayingOut:
     def _write(self, path: Path, digest: str) -> None:
         write_whole(path, self.contents.read(digest))
 
-    def _newest(
+    def _newest_candidate(
         self, versions: Sequence[IntakeCandidate], latest: IntakeCandidate, disk_digest: str
     ) -> IntakeCandidate | None:
         """Return the candidate for one path that counts, with its state.
@@ -466,7 +466,7 @@ def to_grade(
         CourseFault: also if the student has no files there.
     """
     submissions, not_graded = find_submissions(course, submitted)
-    misplaced = _misplaced(course, submissions, not_graded)
+    misplaced = _misplaced_work(course, submissions, not_graded)
     if student:
         submissions, not_graded = (
             [submission for submission in submissions if submission.student == student],
@@ -536,7 +536,7 @@ def _closed_names(submission: Submission, submitted: Path) -> tuple[str, ...]:
     return tuple(printable_name(str(path)) for path in paths)
 
 
-def _misplaced(
+def _misplaced_work(
     course: Course, submissions: Sequence[Submission], not_graded: Sequence[NotGraded]
 ) -> dict[tuple[str, str], tuple[str, ...]]:
     """Return misplaced or misnamed work, by student and assignment.

@@ -100,10 +100,10 @@ def _without_parameters(text: str) -> str:
     Only text that would also be valid as the parameters of a function is taken out.
     """
 
-    def rewritten(match: re.Match[str]) -> str:
+    def plain_header(match: re.Match[str]) -> str:
         return match[1] if read_statements(f"def _({match[2]}): pass") else match[0]
 
-    return _PARAMETERS.sub(rewritten, text)
+    return _PARAMETERS.sub(plain_header, text)
 
 
 def _with_plain_fields(text: str) -> str:
@@ -161,7 +161,7 @@ def newer_syntax(source: str) -> tuple[NewerSyntax, ...]:
     """
     if len(source) > CODE_LIMIT or read_statements(source):
         return ()
-    if not read_statements(_rewritten(source, KINDS)):
+    if not read_statements(_without_newer_syntax(source, KINDS)):
         return ()
     return tuple(feature for feature in KINDS if _is_needed(feature, source))
 
@@ -169,7 +169,7 @@ def newer_syntax(source: str) -> tuple[NewerSyntax, ...]:
 def _is_needed(feature: NewerSyntax, source: str) -> bool:
     """Return whether a text cannot be read if all newer syntax but this is rewritten."""
     other_features = [k for k in KINDS if k is not feature]
-    return not read_statements(_rewritten(source, other_features))
+    return not read_statements(_without_newer_syntax(source, other_features))
 
 
 def said_of_newer_syntax(source: str) -> str:
@@ -181,7 +181,7 @@ def said_of_newer_syntax(source: str) -> str:
     )
 
 
-def _rewritten(source: str, features: Sequence[NewerSyntax]) -> str:
+def _without_newer_syntax(source: str, features: Sequence[NewerSyntax]) -> str:
     for feature in features:
         source = feature.rewritten(source)
     return source

@@ -28,7 +28,7 @@ from .source import (
     Source,
     Unreadable,
     code_digest,
-    decoded,
+    decode_text,
     read_statements,
     with_newlines,
 )
@@ -327,7 +327,7 @@ def _is_worked_on(attempt: Source, untouched: str | None) -> bool:
     return bool(attempt.problem) or code_digest(attempt.text) != untouched
 
 
-def largest(name: str, limit_kib: int) -> int:
+def size_limit(name: str, limit_kib: int) -> int:
     """Return the limit in KiB for the file of an attempt with this name."""
     return limit_kib * NOTEBOOK_TIMES if name.endswith(".ipynb") else limit_kib
 
@@ -345,7 +345,7 @@ def too_large(name: str, limit_kib: int) -> str:
 def read_file(path: Path, limit_kib: int) -> Source:
     """Read the attempt in this file, a .py or a notebook."""
     try:
-        text = read_text(path, largest(path.name, limit_kib))
+        text = read_text(path, size_limit(path.name, limit_kib))
         _refuse_other_files(path, text)
         is_script = path.suffix != ".ipynb"
         attempt = (
@@ -419,7 +419,7 @@ def read_text(path: Path, limit_kib: int) -> str:
     if b"\0" in data:
         raise Unreadable(f"{path.name} contains NUL bytes: it is not text.")
     try:
-        return with_newlines(decoded(data))
+        return with_newlines(decode_text(data))
     except UnicodeDecodeError as error:
         line = data[: error.start].count(b"\n") + 1
         raise Unreadable(
@@ -435,7 +435,7 @@ class Closed(Exception):
     """
 
 
-def unopened(why: str) -> Closed:
+def archive_error(why: str) -> Closed:
     """Return the error for an archive that is not opened."""
     return Closed(
         f"is not opened: {why}. Next: unpack it by hand, look at it, then course collect that "
@@ -487,7 +487,7 @@ class IntakeLimits:
         return self.size < 0 or self.members < 0
 
     @property
-    def spent(self) -> str:
+    def exceeded_limit(self) -> str:
         """The limit of an archive that is exceeded, as a sentence; "" if none is."""
         if self.size < 0:
             return TOO_LARGE
@@ -504,5 +504,5 @@ class IntakeLimits:
         self.size -= size
         self.members -= members
         self.entries -= entries
-        if self.spent:
-            raise unopened(self.spent)
+        if self.exceeded_limit:
+            raise archive_error(self.exceeded_limit)

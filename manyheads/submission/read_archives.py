@@ -30,7 +30,7 @@ from ..course_fault import CourseFault
 from ..files import KeptContents
 from . import ENDINGS, Unreadable, is_archive, printable_name, read_bytes
 from .find import is_noise
-from .read import MIB, TOO_LARGE, TOO_MANY, Closed, IntakeLimits, unopened
+from .read import MIB, TOO_LARGE, TOO_MANY, Closed, IntakeLimits, archive_error
 
 BLOCK = tarfile.BLOCKSIZE
 # bytes of all headers about one member; without it, 200,000 names in 424 KB used 15 GB
@@ -91,7 +91,7 @@ class WatchedFile:
         return self.file.read(size)
 
 
-def unpacked(file: IO[bytes], budget: IntakeLimits) -> IO[bytes]:
+def decompress(file: IO[bytes], budget: IntakeLimits) -> IO[bytes]:
     """Return a tar as a file, decompressed if it is in gzip, bzip2 or xz."""
     file.seek(0)
     start = file.read(len(_XZ))
@@ -144,7 +144,7 @@ class TarStream:
         Raises:
             tarfile.TarError: the file ends before.
         """
-        content = self._exactly(min(self._remaining, max_bytes))
+        content = self._read_exactly(min(self._remaining, max_bytes))
         self._remaining -= len(content)
         return content
 
@@ -177,9 +177,9 @@ class TarStream:
         """
         attributes.header_bytes += BLOCK + header.size
         if attributes.header_bytes > LONGEST_HEADER:
-            raise unopened("its headers are longer than any that are needed")
-        data = self._exactly(header.size)
-        self._exactly(-header.size % BLOCK)
+            raise archive_error("its headers are longer than any that are needed")
+        data = self._read_exactly(header.size)
+        self._read_exactly(-header.size % BLOCK)
         if header.type == _LONG_NAME:
             attributes.name = data.partition(b"\0")[0].decode(**_TEXT)
         if header.type not in _OF_NEXT:
@@ -202,14 +202,14 @@ class TarStream:
         goes_on = self._block[_OLD_GOES_ON]
         while goes_on:
             self.budget.take(entries=1)
-            goes_on = self._exactly(BLOCK)[_NEXT_GOES_ON]
+            goes_on = self._read_exactly(BLOCK)[_NEXT_GOES_ON]
 
     def _pass_over(self, size: int) -> None:
         while size > 0:
             self.budget.take()
-            size -= len(self._exactly(min(size, MIB)))
+            size -= len(self._read_exactly(min(size, MIB)))
 
-    def _exactly(self, size: int) -> bytes:
+    def _read_exactly(self, size: int) -> bytes:
         data = self.file.read(size) if size else b""
         if len(data) < size:
             raise tarfile.ReadError("unexpected end of data")
@@ -310,7 +310,7 @@ class Reader:
     contents: KeptContents
     files: ExitStack = field(default_factory=ExitStack)
 
-    def listed(self, download: Path) -> list[Member]:
+    def list_files(self, download: Path) -> list[Member]:
         """Return every file of a download. Raises CourseFault."""
         name = download.name
         try:
@@ -331,7 +331,7 @@ class Reader:
                 f"{download} cannot be read ({error.strerror}). Next: download it again"
             ) from None
 
-    def opened(self, member: Member, budget: IntakeLimits) -> list[tuple[Member, bytes]]:
+    def open_member(self, member: Member, budget: IntakeLimits) -> list[tuple[Member, bytes]]:
         """Return the file with its content, or for an archive all files in it.
 
         If an archive exceeds the limits, only the archive itself is returned, as closed.
@@ -354,7 +354,7 @@ class Reader:
                 else:
                     contents.append((current, content))
             except Closed as reason:
-                if budget.spent:
+                if budget.exceeded_limit:
                     return [(replace(member, closed=str(reason)), b"")]
                 contents.append((replace(current, closed=str(reason)), b""))
         return contents
@@ -481,7 +481,7 @@ class Reader:
                 if refused
                 else "there are no files in it"
             )
-            raise unopened(why)
+            raise archive_error(why)
         return [
             *members.values(),
             *refused,
@@ -497,7 +497,7 @@ class Reader:
         """
         remaining = budget.size
         try:
-            stream = TarStream(unpacked(file, budget), budget)
+            stream = TarStream(decompress(file, budget), budget)
             for entry in stream.members():
                 if entry.is_folder:
                     continue
@@ -508,7 +508,7 @@ class Reader:
                 start, closed = None, entry.refused
                 if cost > remaining:
                     if not is_download:
-                        raise unopened(TOO_LARGE)
+                        raise archive_error(TOO_LARGE)
                     closed = "comes after more than is read of one archive"
                 else:
                     remaining -= cost
@@ -520,7 +520,7 @@ class Reader:
             raise
         # the library's parsers of hostile bytes may raise anything, MemoryError among it
         except Exception:
-            raise unopened("it is damaged, or neither zip nor tar") from None
+            raise archive_error("it is damaged, or neither zip nor tar") from None
 
 
 def own_name(name: str) -> str:
@@ -596,7 +596,7 @@ def _zip(file: IO[bytes], budget: IntakeLimits) -> Iterator[Member]:
         raise
     # the library's parser of hostile bytes may raise anything, MemoryError among it
     except Exception:
-        raise unopened("it is damaged, or no zip at all") from None
+        raise archive_error("it is damaged, or no zip at all") from None
     for info in archive.infolist():
         budget.take(entries=1)
         name, modified, mode = info.orig_filename, 0.0, info.external_attr >> 16
@@ -625,10 +625,10 @@ def _refuse_long_list(file: IO[bytes], max_members: int) -> None:
         return
     size = end[_LIST_SIZE] + _BEHIND_LIST
     if size > max(max_members * _ENTRY, MIB):
-        raise unopened(TOO_MANY)
+        raise archive_error(TOO_MANY)
     file.seek(max(0, end[_LIST_END] - size))
     if file.read(size).count(_ENTRY_MARK) > max_members:
-        raise unopened(TOO_MANY)
+        raise archive_error(TOO_MANY)
 
 
 def _mode_problem(mode: int) -> str:

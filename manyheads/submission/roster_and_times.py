@@ -196,7 +196,7 @@ class Roster:
         Each id comes with its column.
         """
         students = {
-            row for column, value in ids for row in self._rows.get((column, folded(value)), ())
+            row for column, value in ids for row in self._rows.get((column, fold_case(value)), ())
         }
         return students.pop() if len(students) == 1 else None
 
@@ -208,7 +208,7 @@ class Roster:
         """The rows by each id, by the group, and by the name in each order of its words."""
         rows = defaultdict[tuple[str, str], list[Student]](list)
         for student in self.students:
-            keys = {(column, folded(getattr(student, column))) for column in _IDS}
+            keys = {(column, fold_case(getattr(student, column))) for column in _IDS}
             keys |= {
                 ("group", letters(student.group)),
                 *(("name", spelling) for spelling in _spellings(student.name)),
@@ -253,7 +253,7 @@ class People:
         if rows:
             self.is_found = True
             # The roster decides, even if an earlier run gave the folder to another person.
-            self.folder_keys |= {folded(id_): f"roster {id_}" for id_ in folders}
+            self.folder_keys |= {fold_case(id_): f"roster {id_}" for id_ in folders}
             if len(rows) == 1 and _has_another_name(person, rows[0]):
                 self.notes[folders[0]] = (
                     f"the files are named {printable_name(person.name)!r}, as a group's are, and "
@@ -267,7 +267,7 @@ class People:
                 "with that person"
             )
             raise NoFolder(problem)
-        owner_key = self.folder_keys.setdefault(folded(name), key)
+        owner_key = self.folder_keys.setdefault(fold_case(name), key)
         if (
             owner_key != key
             and not owner_key.startswith(f"{key}{ALONE}")
@@ -417,7 +417,7 @@ def _students(
         cells.setdefault("id", next((cells[name] for name in _FOLDERS if cells.get(name)), ""))
         if not is_student(cells["id"]) or cells["id"].startswith("."):
             raise _fault(path, f"{cells['id']!a} cannot be a folder's name", line)
-        for key in ((column, folded(cells.get(column, ""))) for column in _IDS):
+        for key in ((column, fold_case(cells.get(column, ""))) for column in _IDS):
             if key[1] and lines_by_id.setdefault(key, line) != line:
                 problem = (
                     f"{key[0]} {cells[key[0]]!a} stands in line {lines_by_id[key]}, too (case does "
@@ -434,7 +434,7 @@ def _fault(path: Path, problem: str, line: int = 0) -> CourseFault:
     )
 
 
-def folded(text: str) -> str:
+def fold_case(text: str) -> str:
     """Return the text for comparison, without case and with one form of each accent.
 
     File systems and people may treat these differences as none.
@@ -540,7 +540,7 @@ class ListedTimes:
 
     def _time_of_member(self, member: Student) -> datetime | None:
         """Return the time of the only row with the e-mail address or the name of a student."""
-        for text in filter(None, (folded(member.email), *sorted(_spellings(member.name)))):
+        for text in filter(None, (fold_case(member.email), *sorted(_spellings(member.name)))):
             times = self.by_person.get(text, [])
             if len(times) == 1:
                 return times[0]
@@ -605,7 +605,7 @@ def _read_moodle(path: Path, text: str, zone: str, listed: ListedTimes) -> None:
         written = " ".join(cells.get(MODIFIED, "").split())  # blanks of every kind
         when = None if written in NOTHING else _english_moment(written, zone)
         name = letters(cells.get(FULL_NAME, ""))
-        for text in filter(None, (name, folded(cells.get(EMAIL, "").strip()))):
+        for text in filter(None, (name, fold_case(cells.get(EMAIL, "").strip()))):
             listed.by_person.setdefault(text, []).append(when)
         identifier = cells.get(IDENTIFIER, "").strip()  # a last line may be empty
         number = re.fullmatch(r"\D*(\d{1,18})", identifier)

@@ -262,7 +262,7 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() else " " for c in text)
 
 
-def decoded(data: bytes) -> str:
+def decode_text(data: bytes) -> str:
     """Return the text of a file, in the encoding of its coding line if that is allowed and fits.
 
     Otherwise the text is read as UTF-8, with or without its mark.

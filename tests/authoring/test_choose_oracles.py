@@ -15,7 +15,7 @@ from manyheads.authoring.choose_visible_oracles import (
     choose,
     choose_all,
     groups_of,
-    within,
+    groups_within,
 )
 from manyheads.box.worker.messages import Build, Call
 from manyheads.diagnosis.oracles import Oracle
@@ -203,7 +203,7 @@ def test_an_aspect_means_the_misconception_of_all_who_break_it() -> None:
 
 def test_of_a_difference_that_belongs_to_no_check_its_kind_is_asked() -> None:
     expected = (*EXPECTED, (torch.tensor(1.0),))
-    groups = within(groups_of((0, 1, 2), expected), (0, 1))
+    groups = groups_within(groups_of((0, 1, 2), expected), (0, 1))
     assert (groups["kind"], groups["shape"]) == ([(0,), (1,), (2,)], [(0,), (1,)])
     asks = choose_all(
         {"check": groups}, [mutant(True, ("kind", (2,))), mutant(True, ("difference", (0, 1, 2)))]

@@ -599,11 +599,11 @@ def assert_broken(lines: list[Line], expected: dict[str, list[str]]) -> None:
             id="a gradient that there is not",
         ),
         pytest.param(
-            edit(CHECKS, "c.asking(cotangent=g)", "c"),
+            edit(CHECKS, "c.with_options(cotangent=g)", "c"),
             CourseError,
             (
                 "the reference was asked for no gradient: ask both of them with "
-                "asking(cotangent=…) (test_running_mean.py, line 30)"
+                "with_options(cotangent=…) (test_running_mean.py, line 30)"
             ),
             id="no gradient is asked",
         ),

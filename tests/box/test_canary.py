@@ -189,7 +189,7 @@ def test_the_canary_leaves_nothing_behind(monkeypatch, box, tmp_path):
 
 def test_the_listeners_it_plants_can_be_reached_from_outside(tmp_path: Path) -> None:
     """Else the network tricks could not succeed anywhere, and would prove nothing."""
-    with canary._planted(tmp_path) as planted:
+    with canary._planted_secrets(tmp_path) as planted:
         socket.create_connection(("127.0.0.1", planted["tcp"])).close()
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as client:
             client.connect(planted["abstract"])

@@ -23,7 +23,7 @@ from manyheads.box.contents import (
     Places,
     equipment,
     find_driver,
-    missing,
+    gpu_obstacles,
     separate_gpus,
 )
 from manyheads.box.level_and_device_names import BoxUnavailable, Level
@@ -168,7 +168,7 @@ def test_what_is_missing_is_named_with_the_command_that_helps(
     expected_findings = []
     for row in expected:
         expected_findings.append(tuple(text.format(dev=places.dev) for text in row))
-    assert list(missing(driver, NOBODY)) == expected_findings
+    assert list(gpu_obstacles(driver, NOBODY)) == expected_findings
 
 
 def gpu_equipment(driver: Driver, gpu: int = 0) -> Equipment:
@@ -279,7 +279,7 @@ def test_boxes_work_at_once_on_gpus_that_can_be_told_apart(machine: Machine) -> 
 
 
 CPU = Limits(memory_mib=512, files_mib=4, processes=16)
-GPU = CPU.on("cuda")
+GPU = CPU.for_device("cuda")
 SOURCE = """
 import ctypes, mmap, os, resource, socket, sys, threading, time, torch
 

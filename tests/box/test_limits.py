@@ -141,7 +141,9 @@ def test_a_new_interpreter_can_read_the_limits_whatever_named_the_device():
     class Device(StrEnum):
         CUDA = "cuda"
 
-    compile(without_namespaces._interpreter_code(Limits().on(Device.CUDA)), "<started>", "exec")
+    compile(
+        without_namespaces._interpreter_code(Limits().for_device(Device.CUDA)), "<started>", "exec"
+    )
 
 
 @pytest.mark.parametrize(("dtype", "least", "most"), [("float64", 1, 3), ("float32", 1, 2)])

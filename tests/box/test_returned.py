@@ -22,7 +22,7 @@ from manyheads.course import Course, load_course
 from manyheads.diagnosis.recording_file import read
 from manyheads.student.choose_example_calls import Example, examples
 from manyheads.student.pictures import pictures_of
-from manyheads.student.trace import Explained, explained, follow
+from manyheads.student.trace import Explained, explain_example, follow
 from manyheads.submission import Source
 from tests.diagnosis.both_sides import Sides, names
 from tests.make import edited
@@ -203,7 +203,7 @@ def show(repository: Path, box: Box) -> Show:
             box, course.limits.for_worker(), source, examples(kv_cache, read(kv_cache.fingerprints))
         )
         return [
-            (example, traced, explained(example, traced, source))
+            (example, traced, explain_example(example, traced, source))
             for example, traced in outcome.traced_examples
         ]
 

@@ -216,7 +216,10 @@ def test_a_step_puts_the_instance_in_a_mode_in_which_it_stays() -> None:
 
 def test_a_sequence_changes_the_mode_before_its_next_call() -> None:
     calls = (
-        Implementation(LocalRunner({"Doubles": Doubles})).module("Doubles").training().sequence()
+        Implementation(LocalRunner({"Doubles": Doubles}))
+        .module("Doubles")
+        .in_training_mode()
+        .sequence()
     )
     with pytest.raises(ValueError, match="first call"):
         calls.train()

@@ -44,12 +44,12 @@ FILE = file_with(double=lambda x: 2 * x, word=lambda x: "ab", Scale=Scale)
 def test_a_function_is_called_as_an_attribute_and_a_class_describes_a_module():
     assert torch.equal(FILE.double(X).output, 2 * X)
     weight = torch.tensor([1.0, 2.0, 3.0])
-    assert torch.equal(FILE.Scale(3).loaded({"weight": weight})(X).output, X * weight)
-    assert FILE.Scale(n=3).built().module.parameters["weight"].shape == (3,)
+    assert torch.equal(FILE.Scale(3).with_parameters({"weight": weight})(X).output, X * weight)
+    assert FILE.Scale(n=3).build_only().module.parameters["weight"].shape == (3,)
 
 
 def test_options_hold_for_calls_as_attributes():
-    answer = FILE.asking(cotangent=X).double(X)
+    answer = FILE.with_options(cotangent=X).double(X)
     assert torch.equal(answer.gradient("args.0"), 2 * X)
 
 
@@ -296,4 +296,4 @@ def test_sizes_that_follow_from_others_change_with_them():
     sizes = Sizes(nh=[2, 3], hd=[4, 5, 6], C=lambda s, _: s.nh * s.hd)
     s = sizes(Draw(1))
     assert s.C == s.nh * s.hd
-    assert sizes.changed(s, nh=1).C == s.hd
+    assert sizes.replace(s, nh=1).C == s.hd

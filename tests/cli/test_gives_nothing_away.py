@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from manyheads.authoring.stub import Lines, _normalised, hidden_lines
+from manyheads.authoring.stub import Lines, _normalised_text, hidden_lines
 from manyheads.box.connection import Box
 from manyheads.box.without_namespaces import open_own_box
 from manyheads.checks.runner import LocalRecordingRunner, namespace_of
@@ -23,7 +23,7 @@ from manyheads.report.report_content import without_ids
 from manyheads.student.check_and_keep_result import Checks, read_own
 from manyheads.student.choose_example_calls import examples
 from manyheads.student.hints import next_hint
-from manyheads.student.trace import explained, follow
+from manyheads.student.trace import explain_example, follow
 from tests.make import REPOSITORY
 
 NUMBER = re.compile(r"-?\d+\.\d+(?:e[-+]\d+)?")
@@ -65,7 +65,10 @@ def given_away(exercise: Exercise, source: str, report: object) -> set[str]:
     expected numbers.
     """
     hidden, texts = real_course()[1], list(strings(report))
-    normalised_report, normalised_source = _normalised("\n".join(texts)), _normalised(source)
+    normalised_report, normalised_source = (
+        _normalised_text("\n".join(texts)),
+        _normalised_text(source),
+    )
     lines = {
         line
         for form, (line, _) in hidden.items()
@@ -101,7 +104,7 @@ def told_of(course: Course, exercise: Exercise, box: Box) -> list[Any]:
             box, course.limits.for_worker(), source, examples(exercise, read(exercise.fingerprints))
         )
         for example, traced in followed.traced_examples:
-            call = explained(example, traced, source)
+            call = explain_example(example, traced, source)
             codes = [getattr(entry, "code", "") for entry in call.entries]
             report.append([call.returned, call.raised, *codes])
     return report

@@ -136,7 +136,7 @@ def test_another_version_or_state_of_the_engine_ends_what_was_kept(
     )
     for changed in (versions[1:], (*versions[:-1], f"{versions[-1]}0")):
         monkeypatch.setattr(own, "versions", lambda changed=changed: changed)
-        assert attempt(course).last is None
+        assert attempt(course).last_result is None
 
 
 KEPT = f".course/{own.NAME}/averages.01_running_mean.json"
@@ -154,13 +154,13 @@ def test_what_was_kept_ends_with_its_text_and_all_that_it_depends_on(
     course, student_copy, file, text
 ):
     attempt(course).keep(RESULT)
-    assert (attempt(course).last, attempt(course, RIGHT).last) == (RESULT, None)
-    assert attempt(course, name="01_running_mean.ipynb").last is None
+    assert (attempt(course).last_result, attempt(course, RIGHT).last) == (RESULT, None)
+    assert attempt(course, name="01_running_mean.ipynb").last_result is None
     path = student_copy / file
     path.write_bytes(path.read_bytes() + b"\n" if text is None else text)
-    assert attempt(course).last is None
+    assert attempt(course).last_result is None
     attempt(course).keep(RESULT)
-    assert attempt(course).last == RESULT
+    assert attempt(course).last_result == RESULT
 
 
 @pytest.mark.parametrize("full", [True, False])

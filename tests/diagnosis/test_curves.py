@@ -17,7 +17,7 @@ from manyheads.diagnosis.bank import Bank, ParametricMutant, sweeps_from_columns
 from manyheads.diagnosis.fault_dictionary import FaultDictionary, PublicCheck, Response, differs
 from manyheads.diagnosis.fingerprint import fingerprint_of
 from manyheads.diagnosis.match import on_a_sweep
-from manyheads.diagnosis.observed_reply import ObservedReply, observed
+from manyheads.diagnosis.observed_reply import ObservedReply, observe_reply
 
 Function = Callable[[Tensor], Tensor]
 
@@ -67,7 +67,8 @@ def replies_of(names: dict[str, object]) -> list[ObservedReply]:
     actual_replies = [LocalRunner(names).execute(call) for call in CALLS]
     comparisons = zip(CALLS, expected_replies, actual_replies, strict=True)
     return [
-        observed(call, fingerprint_of(expected), (), reply) for call, expected, reply in comparisons
+        observe_reply(call, fingerprint_of(expected), (), reply)
+        for call, expected, reply in comparisons
     ]
 
 

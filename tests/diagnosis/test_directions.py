@@ -6,7 +6,7 @@ from torch import Tensor
 
 from manyheads.box.worker.messages import Call, Output, Reply
 from manyheads.diagnosis.fingerprint import fingerprint_of
-from manyheads.diagnosis.observed_reply import Direction, observed, without_other_directions
+from manyheads.diagnosis.observed_reply import Direction, observe_reply, without_other_directions
 
 TABLE = torch.arange(12.0, dtype=torch.float64).view(4, 3) + 1
 LSE = torch.tensor([1.0, 2.0, 3.0, 4.0], dtype=torch.float64)
@@ -23,7 +23,7 @@ def is_named(direction: Direction, *pairs: tuple[Tensor, Tensor]) -> bool:
     """
     actual, expected = zip(*pairs, strict=True)
     original = fingerprint_of(reply_with(expected))
-    observations = {7: observed(Call("f"), original, expected, reply_with(actual))}
+    observations = {7: observe_reply(Call("f"), original, expected, reply_with(actual))}
     return without_other_directions({7: "mistake"}, observations, {"mistake": direction}) == {
         7: "mistake"
     }

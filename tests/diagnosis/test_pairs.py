@@ -16,7 +16,7 @@ from manyheads.diagnosis.fault_dictionary import (
     Response,
 )
 from manyheads.diagnosis.fingerprint import fingerprint_of
-from manyheads.diagnosis.observed_reply import observed
+from manyheads.diagnosis.observed_reply import observe_reply
 from manyheads.diagnosis.pairs import _doubts, explaining_pair
 
 FIRST, SECOND = 0, 1
@@ -69,6 +69,6 @@ def test_numbers_and_fields_of_two_mistakes_in_any_order_of_the_bank(second_ids)
     replies = [*map(fingerprint_of, (reply(RIGHT), reply(WRONG), reply(RIGHT, "args.0")))]
     mutants = (RecordedMutant("scale", (1,)), *(RecordedMutant(id_, (2,)) for id_ in second_ids))
     recording = FaultDictionary("", "", (check,), (CALL,), ((RIGHT,),), [replies], mutants, {})
-    wrong = {0: observed(CALL, replies[0], (RIGHT,), reply(WRONG, "args.0"))}
+    wrong = {0: observe_reply(CALL, replies[0], (RIGHT,), reply(WRONG, "args.0"))}
     candidates = explaining_pair(Response(recording, wrong, wrong, {0}), lambda response: [])
     assert [candidate.id for candidate in candidates] == ["scale", "mutated"]

@@ -32,7 +32,7 @@ from manyheads.diagnosis.compact_storage import (
 )
 from manyheads.diagnosis.fault_dictionary import ORACLES, FaultDictionary, RecordedMutant
 from manyheads.diagnosis.fingerprint import PLAIN, REPLY_FIELDS, ReplyFingerprint, fingerprint_of
-from manyheads.diagnosis.observed_reply import observed
+from manyheads.diagnosis.observed_reply import observe_reply
 from manyheads.diagnosis.oracles import is_violated
 from manyheads.diagnosis.recording_file import load, read, save
 from tests.make import REPOSITORY
@@ -151,7 +151,7 @@ def test_every_field_can_be_asked_by_a_visible_check(field_name: str) -> None:
     answered = [reply for reply in broken if reply.raised is None]
     assert answered
     assert all(
-        is_violated(field_name, [observed(CALL, original, (torch.ones(2).double(),), reply)])
+        is_violated(field_name, [observe_reply(CALL, original, (torch.ones(2).double(),), reply)])
         for reply in answered
     )
 

@@ -17,7 +17,7 @@ from manyheads.box.worker.messages import Build, Call, Load, StandIn
 
 pytestmark = [pytest.mark.gpu, pytest.mark.timeout(600)]
 
-LIMITS = Limits(seconds_per_call=30.0, seconds_per_attempt=120.0).on("cuda")
+LIMITS = Limits(seconds_per_call=30.0, seconds_per_attempt=120.0).for_device("cuda")
 PATTERN, MIB = 0x5EC2E7, 1 << 20  # nobody's memory holds that by itself
 SOURCE = """
 import os, time, torch

@@ -232,7 +232,7 @@ def test_on_a_gpu_the_path_by_hand_holds_a_matrix_and_the_fast_one_does_not() ->
     gpu = Implementation(LocalRunner(namespace_of(SDPA.solution), "cuda"))
     checks.test_memory(gpu, Draw(0))
     s = SimpleNamespace(B=1, T=4096, nh=12, C=192, block=4096)
-    float32_gpu = gpu.asking(dtype="float32", memory=True)
+    float32_gpu = gpu.with_options(dtype="float32", memory=True)
     weights, (x,) = checks.MODULE.weights_and_inputs(Draw(0), s)
     by_hand = checks.layer(float32_gpu, s, weights, flash=False)(x)
     assert by_hand.reply.peak is not None

@@ -3,7 +3,7 @@
 import pytest
 
 from manyheads.box.worker.messages import Call, Output, Raised, Reply
-from manyheads.checks.explain import LIMIT, joined
+from manyheads.checks.explain import LIMIT, join_sentences
 from manyheads.checks.hidden_check import CheckOutcome, Layer
 from manyheads.checks.runner import Exchange, LocalRecordingRunner
 from manyheads.course import Exercise, load_course
@@ -210,7 +210,7 @@ def test_what_is_written_beside_a_stub_is_told_if_no_other_evidence_is() -> None
 
 def test_the_usual_repair_is_whole_beside_a_long_message() -> None:
     outcome = CheckOutcome("a", "a", Layer.VALUES, 1, "", "error", "m" * LIMIT)
-    evidence = joined(outcome.evidence, "After a transpose write .reshape(…) for .view(…).")
+    evidence = join_sentences(outcome.evidence, "After a transpose write .reshape(…) for .view(…).")
     source = Source("a.py", "")
     assert check_result(outcome, "mean", source, evidence).evidence == evidence
     assert check_result(outcome, "mean", source).evidence == outcome.evidence

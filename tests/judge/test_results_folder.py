@@ -18,7 +18,7 @@ from manyheads.judge import results_folder
 from manyheads.judge.judge_process import report_unrecorded
 from manyheads.judge.results_folder import (
     finish_changed_points,
-    merged,
+    merge_results,
     note_points,
     read_changed_points,
     seed_of_run,
@@ -79,13 +79,15 @@ def result(isolation: str = "namespaces", **scores: float) -> Result:
 
 
 def test_the_other_exercises_stay_in_the_courses_order() -> None:
-    combined = merged(result(two=2), result(one=1, two=0, old=2), ASSIGNMENT)
+    combined = merge_results(result(two=2), result(one=1, two=0, old=2), ASSIGNMENT)
     assert [(e.id, e.score) for e in combined.exercises] == [("one", 1), ("two", 2), ("old", 2)]
     assert (combined.score, combined.max_score) == (5, 6)
 
 
 def test_an_exercise_that_the_course_has_no_more_goes() -> None:
-    assert [e.id for e in merged(result(two=2), result(gone=1), ASSIGNMENT).exercises] == ["two"]
+    assert [e.id for e in merge_results(result(two=2), result(gone=1), ASSIGNMENT).exercises] == [
+        "two"
+    ]
 
 
 @pytest.mark.parametrize(
@@ -97,7 +99,7 @@ def test_an_exercise_that_the_course_has_no_more_goes() -> None:
 )
 def test_nothing_is_taken_from_where_nothing_fits(before: Result | None) -> None:
     new = result(two=1)
-    assert merged(new, before, ASSIGNMENT) == new
+    assert merge_results(new, before, ASSIGNMENT) == new
 
 
 NEW = 123_456

@@ -61,7 +61,7 @@ def outcome_has_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
         evidence = "" if error is None else f"{type(error).__name__}: {error}"
         return replace(check.unattempted, evidence=evidence)
 
-    monkeypatch.setattr(run_hidden_checks, "judged", judged)
+    monkeypatch.setattr(run_hidden_checks, "outcome_of_check", judged)
 
 
 def check_of(name: str, function: Callable[[Implementation], None]) -> Check:

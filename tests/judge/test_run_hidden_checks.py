@@ -242,7 +242,7 @@ def test_checks_import_what_stands_beside_them_in_their_own_course(tmp_path):
         file.write_text(
             f"from manyheads.checks import Layer, check\n\nfrom ._shared import POINTS\n\n{check}"
         )
-        assert [result.points for result in HiddenChecks([file]).unattempted(file)] == [points]
+        assert [result.points for result in HiddenChecks([file]).initial_outcomes(file)] == [points]
 
 
 UNFIT = '''

@@ -243,7 +243,7 @@ def test_a_session_collects_what_its_device_has(
 ) -> None:
     file = tmp_path / "test_of_devices.py"
     file.write_text(CHECKS)
-    collected = HiddenChecks([file], device).unattempted(file)
+    collected = HiddenChecks([file], device).initial_outcomes(file)
     assert [outcome.id for outcome in collected] == expected
     assert sum(outcome.points for outcome in collected) == 1
 

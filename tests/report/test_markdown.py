@@ -7,7 +7,7 @@ from html.parser import HTMLParser
 import pytest
 from markdown_it import MarkdownIt
 
-from manyheads.report.markdown import escaped, one_line, results_section, text_block
+from manyheads.report.markdown import escape_text, one_line, results_section, text_block
 from manyheads.result import Diagnosed, FunctionResult, Result
 from tests import make
 
@@ -117,9 +117,9 @@ def test_what_is_not_started_has_its_row_and_no_block() -> None:
 
 @pytest.mark.parametrize("text", ATTACKS)
 def test_a_courses_title_is_one_line_of_text_too(text: str) -> None:
-    for line in (one_line(text), escaped(text)):
+    for line in (one_line(text), escape_text(text)):
         assert len(line) <= 400
         assert all(c.isprintable() or c == "\u200b" for c in line)
-    page = Page(f"## {escaped(text)}: 4 / 4")
+    page = Page(f"## {escape_text(text)}: 4 / 4")
     assert page.tags == ["h2"]
     assert page.outside.replace("\u200b", "").strip() == f"{one_line(text, 100).strip()}: 4 / 4"

@@ -27,7 +27,7 @@ from manyheads.result import (
     ProvedLine,
     Result,
 )
-from manyheads.student.pictures import compared
+from manyheads.student.pictures import compare_tables
 from manyheads.submission import NotGraded
 from manyheads.submission.roster_and_times import Roster, Student
 from tests import make
@@ -424,7 +424,7 @@ def test_the_page_of_a_student_who_is_gone_goes_too_and_no_other_file(tmp_path: 
 
 
 def test_pictures_stand_with_the_attempt_they_are_of_and_on_no_other_page(tmp_path: Path) -> None:
-    picture = compared(
+    picture = compare_tables(
         "weights, head 1", torch.eye(2), torch.eye(2) * 0.5, "query", "key", "weights"
     )
     results = [graded("ada", BAD, CRASHED.model_copy(update={"id": "other"})), graded("ben", BAD)]

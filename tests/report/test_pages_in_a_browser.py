@@ -13,7 +13,7 @@ from manyheads.report.class_summary import ClassList, ClassView
 from manyheads.report.pages import write_pages
 from manyheads.report.report_content import file_stems
 from manyheads.result import Adjustment, Result
-from manyheads.student.pictures import compared
+from manyheads.student.pictures import compare_tables
 from manyheads.submission.roster_and_times import Roster, Student
 from tests.axe import SCHEMES, violations
 
@@ -36,8 +36,8 @@ def small(
     for i in (0, 4):
         results[i] = decided(results[i])
     folder = tmp_path_factory.mktemp("small")
-    scores = compared("scores, head 0", torch.eye(7).log(), torch.randn(7, 7), "query", "key")
-    wide = compared("output", torch.zeros(9, 24), torch.ones(9, 24), "token", "channel")
+    scores = compare_tables("scores, head 0", torch.eye(7).log(), torch.randn(7, 7), "query", "key")
+    wide = compare_tables("output", torch.zeros(9, 24), torch.ones(9, 24), "token", "channel")
     drawn = {
         ("student0004", "heads", exercise.id): [scores, wide] for exercise in results[4].exercises
     }

@@ -17,7 +17,7 @@ from rich.text import Text
 from manyheads.cli.app import app
 from manyheads.course import Course
 from manyheads.course.course_yaml import CourseFile
-from manyheads.notebook import checked, combine_views
+from manyheads.notebook import combine_views, report_view
 from manyheads.report.command_name import COMMANDS, next_alone
 from manyheads.report.report_content import attempt_words
 from manyheads.report.terminal import exercise_report, ladder
@@ -226,7 +226,7 @@ def test_what_is_seen_stands_deeper_and_points_at_the_right() -> None:
     lines = report_of(exercise(SPLIT, check("shape", 3, 3), named=(VIEW,)))
     assert lines[0] == f"{'✗ dance':<54}     3 / 5"
     assert lines[2:4] == [f"{'  splits channels into heads':<54}     0 / 2", "    head 0 differs"]
-    assert attempt_words(exercise(SPLIT)).next == "course trace dance"
+    assert attempt_words(exercise(SPLIT)).next_command == "course trace dance"
 
 
 @pytest.mark.parametrize(
@@ -574,7 +574,7 @@ def reshaped(*diagnosis: Diagnosed) -> ExerciseResult:
 
 
 def test_a_hint_is_folded_away_and_nothing_is_markup() -> None:
-    view = combine_views(checked(reshaped(WRONG)))
+    view = combine_views(report_view(reshaped(WRONG)))
     assert set(re.findall(r"<(\w+)", view.html)) == {"div", "pre", "span", "details", "summary"}
     assert words(view.html, folded=True) == "hintview <never> moves"
     visible_text = words(view.html, folded=False)
@@ -582,7 +582,9 @@ def test_a_hint_is_folded_away_and_nothing_is_markup() -> None:
     assert "splits <b>channels</b>" in visible_text
     assert "a & b" in visible_text
     assert "moves" not in visible_text
-    assert "<details" not in checked(reshaped()).html, "without a misconception there is no hint"
+    assert "<details" not in report_view(reshaped()).html, (
+        "without a misconception there is no hint"
+    )
     lines = view.text.splitlines()  # what a terminal shows
     assert lines[0].startswith("✗ reshape_dance")
     assert "  hint: view <never> moves" in lines
@@ -603,7 +605,7 @@ def test_a_hint_says_which_function_it_is_about_and_stands_below_it() -> None:
         WRONG.model_copy(update={"function": name, "hint": f"see {name}"})
         for name in ("split", "merge")
     )
-    view = checked(reshaped(*named).model_copy(update={"functions": functions}))
+    view = report_view(reshaped(*named).model_copy(update={"functions": functions}))
     assert words(view.html, folded=True) == "hint for splitsee splithint for mergesee merge"
     order = ["split: You", "hint for split", "merge: You", "hint for merge"]
     assert sorted(order, key=view.html.index) == order

@@ -11,7 +11,7 @@ from manyheads.box.worker.messages import Build, Call, TraceCall, Traced
 from manyheads.box.worker.tracing import trace
 from manyheads.checks.runner import cast
 from manyheads.student.choose_example_calls import Example, with_twin
-from manyheads.student.trace import Explained, explained
+from manyheads.student.trace import Explained, explain_example
 from manyheads.student.train_model import attention_of
 from manyheads.submission import Source
 from tests.student.real import Explain, FollowSource, exercise_of, looks_at, solution
@@ -49,7 +49,7 @@ def explain(follow_source: FollowSource) -> Explain:
     def explain(id_: str, source: str | None = None, crop: tuple[int, ...] = ()) -> list[Explained]:
         attempt = Source("a.py", solution(id_) if source is None else source)
         return [
-            explained(example, traced, attempt)
+            explain_example(example, traced, attempt)
             for example, traced in follow_source(id_, source, crop=crop)
         ]
 

@@ -16,7 +16,7 @@ from manyheads.student import pictures as pictures_module
 from manyheads.student.pictures import (
     DRAWN,
     Picture,
-    compared,
+    compare_tables,
     difference,
     draw_wrong,
     drawable,
@@ -157,7 +157,9 @@ def test_the_mistake_is_drawn_and_what_is_right_alone(draw) -> None:
 )
 def test_a_table_is_told_in_words(wanted: list[float], mine: list[float], words: str) -> None:
     panel_kind = "mask" if wanted[0] is True else "numbers"
-    picture = compared("f(x)", torch.tensor([wanted]), torch.tensor([mine]), "", "", panel_kind)
+    picture = compare_tables(
+        "f(x)", torch.tensor([wanted]), torch.tensor([mine]), "", "", panel_kind
+    )
     assert (picture.words, picture.differs) == (words, words != "as expected")
 
 

@@ -16,7 +16,7 @@ from manyheads.student.pictures import (
     NO_HEAD,
     Panel,
     Picture,
-    compared,
+    compare_tables,
     legend,
     page_scale,
     svg,
@@ -78,7 +78,7 @@ def test_a_cell_has_the_colour_of_its_number(
 
 
 def test_one_colour_means_one_number_in_all_panels_and_the_legend_says_which() -> None:
-    picture = compared("f(x)", torch.eye(2), torch.eye(2) * -4, *SIDES)
+    picture = compare_tables("f(x)", torch.eye(2), torch.eye(2) * -4, *SIDES)
     assert inks(picture) == {(BLUE, "0.25"): 2}
     assert inks(picture, 1) == {(ORANGE, "1"): 2}
     assert legend(picture) == (
@@ -147,7 +147,7 @@ def test_rows_and_columns_have_their_names_or_every_fifth_position() -> None:
 
 def test_a_picture_has_a_name_and_nothing_gets_out_of_it() -> None:
     title = """"><script>alert('x')</script>&"""
-    picture = compared(title, torch.eye(2), torch.eye(2) * 3, *SIDES)
+    picture = compare_tables(title, torch.eye(2), torch.eye(2) * 3, *SIDES)
     assert "<script" not in "".join(svg(picture, panel) for panel in picture.panels)
     assert (drawn(picture).get("role"), drawn(picture).get("aria-label")) == (
         "img",
@@ -163,7 +163,9 @@ def test_a_picture_has_a_name_and_nothing_gets_out_of_it() -> None:
 def test_pictures_of_course_plot_use_the_pages_width_and_their_labels_can_be_read(
     columns: int,
 ) -> None:
-    picture = compared("f(x)", torch.zeros(8, columns), torch.ones(8, columns), "row", "channel")
+    picture = compare_tables(
+        "f(x)", torch.zeros(8, columns), torch.ones(8, columns), "row", "channel"
+    )
     matches = re.findall(
         r'<svg viewBox="0 0 ([\d.]+) [\d.]+" width="([\d.]+)".*? font-size="(\d+)"',
         pictures_page("f", [picture]),

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from manyheads.submission import Source, code_digest, largest, read_attempt
+from manyheads.submission import Source, code_digest, read_attempt, size_limit
 from manyheads.submission import source as source_text
 from manyheads.submission.read import LINE_LIMIT, NotebookError, read_notebook, without_engine
 from manyheads.submission.source import (
@@ -186,7 +186,7 @@ NO_FILES: dict[str, tuple[Callable[[Path], object] | bytes, str]] = {
     "a FIFO that nobody writes to": (os.mkfifo, "not a regular file"),
     "a folder": (Path.mkdir, "not a regular file"),
     "one byte more": (
-        lambda path: path.write_bytes(b"#" * (largest(path.name, KIB) * 1024 + 1)),
+        lambda path: path.write_bytes(b"#" * (size_limit(path.name, KIB) * 1024 + 1)),
         "larger than (16|128) KiB",
     ),
     "a sparse terabyte": (

@@ -9,7 +9,7 @@ import pytest
 from manyheads.submission import find
 from manyheads.submission.find import Exercises, NotPlaced, place_of
 from manyheads.submission.read import IntakeLimits
-from manyheads.submission.source import decoded
+from manyheads.submission.source import decode_text
 from tests.make import notebook
 
 from .conftest import DANCE, zip_bytes
@@ -127,9 +127,9 @@ def test_of_one_student_so_much_code_is_parsed_and_no_more(run, zipped, monkeypa
 
     def counted(data: bytes) -> str:
         parsed.append(len(data))
-        return decoded(data)
+        return decode_text(data)
 
-    monkeypatch.setattr(find, "decoded", counted)
+    monkeypatch.setattr(find, "decode_text", counted)
     many = {f"{i}/{name}": f"{DANCE}# {i}{'x' * 150_000}\n" for i in range(40)}
     download = zipped(
         {"lovelaceada_1_2_all.zip": zip_bytes(many), "hopperbela_3_4_homework.py": DANCE}
@@ -144,7 +144,7 @@ def test_of_one_student_so_much_code_is_parsed_and_no_more(run, zipped, monkeypa
 
 
 def test_a_file_that_names_nothing_of_an_exercise_is_not_parsed(course, monkeypatch):
-    monkeypatch.setattr(find, "decoded", lambda data: pytest.fail("parsed"))
+    monkeypatch.setattr(find, "decode_text", lambda data: pytest.fail("parsed"))
     with pytest.raises(NotPlaced, match="defines nothing"):
         Exercises(course).exercise_of("model.py", b"def helper(): ...\n")
 

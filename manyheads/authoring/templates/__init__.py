@@ -18,7 +18,7 @@ class _Filler(Template):
     delimiter = "@@"
 
 
-def filled(folder: str, words: Mapping[str, str]) -> Iterator[tuple[str, bytes]]:
+def filled_templates(folder: str, words: Mapping[str, str]) -> Iterator[tuple[str, bytes]]:
     """Yield the files of one folder of templates by their paths, with these words filled in."""
     for name, content in as_they_are(folder):
         yield name, _Filler(content.decode("utf-8")).substitute(words).encode()

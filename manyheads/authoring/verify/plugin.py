@@ -63,7 +63,7 @@ class Verified:
         self.opened = ExitStack()
         self.judge = lru_cache(maxsize=4)(self._judge)
         self.references = lru_cache(maxsize=1)(
-            lambda e: [self.catalogue.remembering(e) for _ in range(seeds)]
+            lambda e: [self.catalogue.remembering_reference(e) for _ in range(seeds)]
         )
         self.texts = cache(lambda exercise: texts_of(self.catalogue, exercise))
         self.trials = lru_cache(maxsize=1)(

@@ -80,11 +80,11 @@ def _line_verdict(verified: Verified, exercise: Exercise, number: int) -> tuple[
     The case is skipped if the exercise has fewer faults.
     """
     bench = verified.faults(exercise)
-    if number >= len(bench.undone):
+    if number >= len(bench.undone_faults):
         pytest.skip(NOTHING)
-    fault = bench.undone[number]
+    fault = bench.undone_faults[number]
     location = f"{fault.attempt}, line {fault.edit.line} ({fault.edit.category})"
-    return f"{exercise.id}: {location}: {fault.edit.described}", bench.line_verdict(fault)
+    return f"{exercise.id}: {location}: {fault.edit.description}", bench.line_verdict(fault)
 
 
 def _assert_nothing_earned(behaviour: str, result: ExerciseResult) -> None:

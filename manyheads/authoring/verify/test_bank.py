@@ -27,20 +27,20 @@ UNFINISHED_SHARE = 0.9
 @claim("let a check in {checks} ask for more, or take the mutant out")
 def test_caught(trials: Trials, mutant: BuiltMutant) -> None:
     """Every mutant fails a check."""
-    assert trials.failed(mutant), f"{_label(mutant)} passes every check"
+    assert trials.failed_checks(mutant), f"{_label(mutant)} passes every check"
 
 
 @claim("mend its edit in {misconceptions}")
 def test_runs(trials: Trials, mutant: BuiltMutant) -> None:
     """Every mutant uses only names that are defined."""
-    message = trials.alone(mutant).unknown_name
+    message = trials.report_of(mutant).unknown_name
     assert not message, f"{_label(mutant)} answers no call: {message}"
 
 
 @claim("add one that fails it to {misconceptions}, or take the check out")
 def test_used(trials: Trials, report: Report) -> None:
     """Every check is failed by a mutant."""
-    failed = {check for mutant in trials.bank.mutants for check in trials.failed(mutant)}
+    failed = {check for mutant in trials.bank.mutants for check in trials.failed_checks(mutant)}
     hidden = trials.recording.hidden
     report(len(hidden), [f"{id_} is failed by no mutant" for id_ in hidden if id_ not in failed])
 
@@ -48,7 +48,7 @@ def test_used(trials: Trials, report: Report) -> None:
 @claim("give both one id in {misconceptions}, or let a check tell them apart")
 def test_named(trials: Trials, mutant: BuiltMutant) -> None:
     """Every mutant that answers is named first."""
-    mutant_report = trials.alone(mutant)
+    mutant_report = trials.report_of(mutant)
     if mutant_report.stops:
         pytest.skip("none answers")
     if mutant_report.is_first(mutant.id):
@@ -57,7 +57,7 @@ def test_named(trials: Trials, mutant: BuiltMutant) -> None:
         suspects = [
             *takewhile(lambda suspect: suspect not in ("", mutant.id), trials.suspects(mutant))
         ]
-        is_anothers = 0 < len(suspects) == len(trials.failed(mutant))
+        is_anothers = 0 < len(suspects) == len(trials.failed_checks(mutant))
         assert not is_anothers, f"{_label(mutant)} fails only checks that prove {suspects[-1]}"
     elif mutant_report.names or mutant.id not in trials.suspects(mutant):
         raise AssertionError(
@@ -69,9 +69,9 @@ def test_named(trials: Trials, mutant: BuiltMutant) -> None:
 def test_verdicts(trials: Trials, mutant: BuiltMutant, report: Report) -> None:
     """Every visible check gives the hidden check's verdict."""
     # no visible check replaces a condition
-    failed, unmet = trials.failed(mutant), trials.failed(mutant, "2")
+    failed, unmet = trials.failed_checks(mutant), trials.failed_checks(mutant, "2")
     visible = [
-        c for c in trials.alone(mutant).checks if c.outcome != "skipped" and c.id not in unmet
+        c for c in trials.report_of(mutant).checks if c.outcome != "skipped" and c.id not in unmet
     ]
     mismatches = [
         f"{_label(mutant)}: {check.id} {'fails' if check.id in failed else 'passes'} when "
@@ -92,7 +92,7 @@ def test_pairs(trials: Trials, pair: tuple[BuiltMutant, BuiltMutant]) -> None:
     ):
         pytest.skip("none meet")  # or the bank lists the combination as a single mutant
     mutant_report = trials.mutant_report(namespace)
-    if mutant_report.behaviour in [trials.alone(mutant).behaviour for mutant in pair]:
+    if mutant_report.behaviour in [trials.report_of(mutant).behaviour for mutant in pair]:
         pytest.skip("none answers otherwise than each fault alone")
     names = {name for d in mutant_report.named for name in (d.id, *d.alternatives)}
     expected = [{first.id, second.id}, *trials.simpler(pair, mutant_report)]
@@ -116,7 +116,7 @@ def test_unfinished(trials: Trials, some_mutant: BuiltMutant, report: Report) ->
     """A mistake keeps its name while later functions are stubs."""
     cases = [
         (name, trials.mutant_report({**some_mutant.namespace, **stubs}), reference)
-        for name, stubs, reference in trials.unfinished
+        for name, stubs, reference in trials.unfinished_programs
     ]
     # A mutant that behaves like the reference has its fault in a stub.
     detected = {
@@ -138,7 +138,7 @@ def test_unfinished(trials: Trials, some_mutant: BuiltMutant, report: Report) ->
 @claim("let no check compare weights that nobody gave, then course verify {id}")
 def test_weights(trials: Trials, module_mutant: BuiltMutant) -> None:
     """Every mutant has the same names if its layers begin with other weights."""
-    default_names, begin = trials.alone(module_mutant).names, nn.Linear.reset_parameters
+    default_names, begin = trials.report_of(module_mutant).names, nn.Linear.reset_parameters
     with mock.patch.object(
         nn.Linear, "reset_parameters", lambda layer: (torch.rand(1), begin(layer))
     ):

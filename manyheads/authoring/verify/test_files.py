@@ -176,11 +176,11 @@ def test_filled(verified: Verified, exercise: Exercise, report: Report) -> None:
     existing = [path for path in dict.fromkeys(paths) if path.exists()]
     report(
         len(existing),
-        [sentence for path in existing if (sentence := _unfilled(path, exercise.root))],
+        [sentence for path in existing if (sentence := _place_to_fill(path, exercise.root))],
     )
 
 
-def _unfilled(path: Path, root: Path) -> str:
+def _place_to_fill(path: Path, root: Path) -> str:
     lines = enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
     unfilled = [
         f"{number} says: {line[line.index(FILL) :].strip()}"
@@ -236,7 +236,7 @@ def test_predictions(exercise: Exercise, report: Report) -> None:
     for runs in cells:
         for run in runs:
             if run.error is not None:
-                broken.append(f"{run.label} {run.raised}")
+                broken.append(f"{run.label} {run.exception_text}")
             elif not run.printed.strip():
                 broken.append(f"{run.label} prints nothing")
     report(len(cells), broken)
@@ -248,7 +248,7 @@ def test_visible_checks(exercise: Exercise, report: Report) -> None:
     broken, cells = list[str](), _cell_runs(exercise, CHECK)
     for with_stub, with_solution in cells:
         if with_solution.error is not None:
-            broken.append(f"{with_solution.label} {with_solution.raised}")
+            broken.append(f"{with_solution.label} {with_solution.exception_text}")
         elif with_stub.error is None and with_stub.printed == with_solution.printed:
             broken.append(f"{with_stub.label} passes")
     report(len(cells), broken)
@@ -269,7 +269,7 @@ class CellRun:
     error: Exception | None
 
     @property
-    def raised(self) -> str:
+    def exception_text(self) -> str:
         """The exception, as the end of a sentence about the cell."""
         if isinstance(self.error, DoesNotEnd):
             return self.error.observation

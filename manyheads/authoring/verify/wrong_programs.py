@@ -32,7 +32,7 @@ from ...result import ExerciseResult, ProvedLine
 from ...submission import Source
 from ..choose_recorded_calls import PUBLIC
 from ..record_fault_dictionary import differs_for_sure
-from ..templates import filled
+from ..templates import filled_templates
 
 
 class MutantReport:
@@ -82,13 +82,13 @@ class Trials:
     def __init__(self, catalogue: Catalogue, exercise: Exercise) -> None:
         self.exercise, self.bank = exercise, load_bank(exercise)
         self.recording = read(exercise.fingerprints)
-        self._catalogue, self._reference = catalogue, catalogue.remembering(exercise)
+        self._catalogue, self._reference = catalogue, catalogue.remembering_reference(exercise)
         self._source = _text_with_numbers(exercise, self.bank)
         rows = zip(self.recording.kills, self.recording.mutants, strict=True)
         self._rows = dict(zip(map(id, self.bank.mutants), rows, strict=True))
         self._alone: dict[object, MutantReport] = {}
 
-    def failed(self, mutant: BuiltMutant, how: str = "12") -> list[str]:
+    def failed_checks(self, mutant: BuiltMutant, how: str = "12") -> list[str]:
         """Return the recorded hidden checks that a mutant fails.
 
         Args:
@@ -111,7 +111,7 @@ class Trials:
             return []
         return [i for i, reply_index in enumerate(recorded.answers) if reply_index is None]
 
-    def alone(self, mutant: BuiltMutant) -> MutantReport:
+    def report_of(self, mutant: BuiltMutant) -> MutantReport:
         """Return the report about a mutant.
 
         Mutants with the same misconception and the same recorded replies share one report.
@@ -137,7 +137,7 @@ class Trials:
 
     def suspects(self, mutant: BuiltMutant) -> Iterator[str]:
         """Yield for each check that a mutant fails the misconception that it shows, or ""."""
-        for check in self.failed(mutant):
+        for check in self.failed_checks(mutant):
             attempt, id_ = LocalRecordingRunner(mutant.namespace), self.exercise.id
             outcomes = self._catalogue.run(
                 self.exercise, attempt, self._reference, PUBLIC, id_, only=[check]
@@ -162,7 +162,7 @@ class Trials:
                     yield {simpler.id, partner.id}
 
     @cached_property
-    def unfinished(self) -> Sequence[tuple[str, Namespace, MutantReport]]:
+    def unfinished_programs(self) -> Sequence[tuple[str, Namespace, MutantReport]]:
         """For each function but the first, the reference with stubs from this function on.
 
         The entries are the function's name, the stubs, and the report about the reference with
@@ -262,7 +262,7 @@ def silent_attempts(exercise: Exercise) -> list[BehaviourAndText]:
     has_modules = "def forward(" in exercise.solution.read_text("utf-8")
     methods = ("forward", "__init__") if has_modules else ("forward",)
     return [
-        (behaviour, _replaced(exercise, body, method=method))
+        (behaviour, _replace_words(exercise, body, method=method))
         for method in methods
         for behaviour, body in SILENT.items()
     ]
@@ -274,14 +274,14 @@ def saying_attempts(
     """Return the attempts that return these tensors and numbers in place of the right ones."""
     body = "return nothing_of(right(*args, **kwargs), [*args, *kwargs.values()])"
     return [
-        (behaviour, _replaced(exercise, body, tensor=tensor, number=number))
+        (behaviour, _replace_words(exercise, body, tensor=tensor, number=number))
         for behaviour, (tensor, number) in behaviours.items()
     ]
 
 
-def _replaced(exercise: Exercise, body: str, **words: str) -> str:
+def _replace_words(exercise: Exercise, body: str, **words: str) -> str:
     words = {"body": body, "method": "forward", "tensor": "out", "number": "out", **words}
-    ((_, ending),) = filled("instead", words)
+    ((_, ending),) = filled_templates("instead", words)
     return exercise.solution.read_text("utf-8") + ending.decode()
 
 
@@ -332,7 +332,7 @@ class FaultBench:
                 yield SampledFault(name, edit)
 
     @cached_property
-    def undone(self) -> list[SampledFault]:
+    def undone_faults(self) -> list[SampledFault]:
         """The first faults that one edit undoes."""
         return list(islice(self.faults(only_undone=True), FAULTS))
 
@@ -351,21 +351,21 @@ class FaultBench:
 
     def lines(self, text: str) -> tuple[ProvedLine, ...]:
         """Return the lines that a search finds."""
-        return self._graded(self._searching, text).lines
+        return self._grade(self._searching, text).lines
 
     def _mends(self, text: str, line: ProvedLine) -> bool:
         """Return whether the edit passes every check on inputs that the search did not use."""
-        edits = [e for e in _edits_of(text) if (e.line, e.described) == (line.line, line.edit)]
-        return any(self._graded(self._judge, e.after, ANOTHER_SEED).is_done for e in edits)
+        edits = [e for e in _edits_of(text) if (e.line, e.description) == (line.line, line.edit)]
+        return any(self._grade(self._judge, e.after, ANOTHER_SEED).is_done for e in edits)
 
     def _fails(self, text: str) -> bool:
         """Return whether the attempt can be imported, and fails a check because of its replies."""
-        result = self._graded(self._judge, text)
+        result = self._grade(self._judge, text)
         ends = {check.outcome for check in result.checks}
         imported = ends != {"error"} or len({check.evidence for check in result.checks}) > 1
         return imported and not result.is_done and not ends & _LOST
 
-    def _graded(self, judge: Judge, text: str, seed: int | None = None) -> ExerciseResult:
+    def _grade(self, judge: Judge, text: str, seed: int | None = None) -> ExerciseResult:
         return judge.grade_attempt(
             "fault", self._exercise, Source(f"{self._exercise.stem}.py", text), seed
         )

@@ -271,13 +271,13 @@ def execute(
             lower,
             torch.set_grad_enabled(grad),
         ):
-            bound = [_bound(subject, step) for step in steps]
+            bound = [_with_bound_arguments(subject, step) for step in steps]
             runs = [
                 run_steps(subject, bound, call.form)
                 for _ in range(0 if call.only_build else call.runs)
             ]
         outputs = [output for run in runs for output in run.outputs()]
-        mutated = () if only_values else _changed(call, steps)
+        mutated = () if only_values else _changed_arguments(call, steps)
         stage = "gradient"
         if runs and call.cotangent is not None:
             # The file may have switched gradients off at its top level, for example for a demo.
@@ -365,7 +365,7 @@ def _subject(namespace: Mapping[str, object], call: Call, built: list[Built]) ->
     return built[-1].module
 
 
-def _bound(subject: Any, step: FollowUp) -> FollowUp:
+def _with_bound_arguments(subject: Any, step: FollowUp) -> FollowUp:
     """Return the step with keyword arguments by position if a decorator wraps the subject.
 
     The wrapper may not accept the names. functools.wraps keeps them in the signature.
@@ -393,7 +393,7 @@ def _argument(
     return argument
 
 
-def _changed(call: Call, steps: Sequence[FollowUp]) -> tuple[str, ...]:
+def _changed_arguments(call: Call, steps: Sequence[FollowUp]) -> tuple[str, ...]:
     """Return the names of the arguments that the attempt changed in place."""
     arguments, changed = call.with_steps(tuple(steps)).arguments, list[str]()
     for name, sent in call.arguments.items():

@@ -35,7 +35,7 @@ class Limits:
     reply_mib: int = 32
     device: str = "cpu"
 
-    def on(self, device: str) -> Limits:
+    def for_device(self, device: str) -> Limits:
         """Return these limits for attempts on this device, with CUDA's own needs added."""
         if device != CUDA:
             return self

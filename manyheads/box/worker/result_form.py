@@ -49,9 +49,9 @@ class Form:
         for index, subform in enumerate(self.parts):
             yield from subform.leaves((*path, index))
 
-    def at(self, path: PartPath) -> Form:
+    def part_at(self, path: PartPath) -> Form:
         """Return the form of the part at this path."""
-        return self if not path else self.parts[path[0]].at(path[1:])
+        return self if not path else self.parts[path[0]].part_at(path[1:])
 
     def index_of(self, key: int | str) -> int:
         """Return the index of the part with this name or index.

@@ -54,7 +54,7 @@ def trace(namespace: Mapping[str, object], message: TraceCall, source: str) -> T
     """Execute the call and trace it. `source` is the name of the student's file."""
     tracer = Tracer(source, message.crop, message.times)
     reply = execute(namespace, message.call, source, tracer)
-    return tracer.traced(reply)
+    return tracer.finish(reply)
 
 
 @dataclass
@@ -115,7 +115,7 @@ class Tracer(TorchFunctionMode):
         self._dropped = self._crops = 0
         self._current: _CurrentStep | None = None
 
-    def traced(self, reply: Reply) -> Traced:
+    def finish(self, reply: Reply) -> Traced:
         """Return the recorded steps, with the call's reply."""
         self._close()
         steps = tuple(recorded.complete() for recorded in self._steps)
@@ -123,7 +123,7 @@ class Tracer(TorchFunctionMode):
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
-        operation = _quietly(lambda: _operation(func, args, kwargs), None)
+        operation = _value_or_default(lambda: _operation(func, args, kwargs), None)
         if operation is None:  # it cannot be described, which must not make the call fail
             self._dropped += 1
             return func(*args, **kwargs)
@@ -186,7 +186,7 @@ class Tracer(TorchFunctionMode):
             storage=_storage_of(current.snapshots, outputs[0], current.moves) if outputs else "",
             raised=operation.raised,
             crops=crops,
-            slices=_quietly(lambda: _slices_of(current.snapshots, outputs), ()),
+            slices=_value_or_default(lambda: _slices_of(current.snapshots, outputs), ()),
         )
 
     def _close(self) -> None:
@@ -300,8 +300,10 @@ def _tensor_info(tensor: Tensor) -> TensorInfo:
     """Return the tensor's shape and dtype, and its value if it has no axes."""
     shape = tuple(int(n) for n in tensor.shape)
     has_value = not shape and tensor.device.type == "cpu" and tensor.dtype in _SCALARS
-    value = _quietly(lambda: float(tensor.detach()), None) if has_value else None
-    return TensorInfo(shape, dtype_name(tensor.dtype), _quietly(tensor.is_contiguous, True), value)
+    value = _value_or_default(lambda: float(tensor.detach()), None) if has_value else None
+    return TensorInfo(
+        shape, dtype_name(tensor.dtype), _value_or_default(tensor.is_contiguous, True), value
+    )
 
 
 def _storage_of(snapshots: list[_Snapshot], out: Tensor, moves: bool) -> str:
@@ -369,14 +371,14 @@ def _crop_of(tensor: Tensor, counts: tuple[int, ...]) -> Tensor | None:
 
 def _memory(tensor: Tensor) -> int:
     """Return the address of the tensor's memory, or 0 if it has none (inside vmap, on meta)."""
-    return _quietly(lambda: tensor.untyped_storage().data_ptr(), 0)
+    return _value_or_default(lambda: tensor.untyped_storage().data_ptr(), 0)
 
 
 def _version(tensor: Tensor) -> int:
-    return _quietly(lambda: tensor._version, 0)
+    return _value_or_default(lambda: tensor._version, 0)
 
 
-def _quietly(ask: Callable[[], T], otherwise: T) -> T:
+def _value_or_default(ask: Callable[[], T], otherwise: T) -> T:
     try:
         return ask()
     except Exception:

@@ -17,7 +17,7 @@ from ...files import told_where, write_whole
 from ...printable_text import visible
 from ...result import Result
 from ...submission import NotGraded
-from ...submission.roster_and_times import folded
+from ...submission.roster_and_times import fold_case
 from .. import class_summary, report_content
 from ..class_summary import ClassView
 from ..report_content import file_stems
@@ -114,7 +114,7 @@ def pages_folder(results: Path, students: Collection[str]) -> Path:
 
     Its name differs from the folder name of every student.
     """
-    used_names, name = {folded(student) for student in students}, "report"
+    used_names, name = {fold_case(student) for student in students}, "report"
     while name in used_names:
         name += "-pages"
     return results / name

@@ -26,7 +26,7 @@ def test_values(attempt, draw):
 def test_gradients(attempt, reference, draw):
     """lets gradients through"""
     x, g = draw(6), draw(6)
-    got, want = (c.asking(cotangent=g).running_mean(x) for c in (attempt, reference))
+    got, want = (c.with_options(cotangent=g).running_mean(x) for c in (attempt, reference))
     assert_gradients_match(got, want, "args.0", suspect_if_cut="gradient_cut")
 
 
