@@ -154,7 +154,7 @@ def test_what_was_kept_ends_with_its_text_and_all_that_it_depends_on(
     course, student_copy, file, text
 ):
     attempt(course).keep(RESULT)
-    assert (attempt(course).last_result, attempt(course, RIGHT).last) == (RESULT, None)
+    assert (attempt(course).last_result, attempt(course, RIGHT).last_result) == (RESULT, None)
     assert attempt(course, name="01_running_mean.ipynb").last_result is None
     path = student_copy / file
     path.write_bytes(path.read_bytes() + b"\n" if text is None else text)

@@ -183,7 +183,7 @@ def test_what_is_no_code_stays() -> None:
 
 def test_an_edit_tells_its_line_of_the_file_as_it_was_handed_in() -> None:
     source = "é = 1\n\ndef f(ü, b):\n    return g(\n        ü,\n        b - 1,\n    )\n"
-    lines = {edit.described: edit.line for edit in edits(source)}
+    lines = {edit.description: edit.line for edit in edits(source)}
     assert lines["b - 1, → (b + 1),"] == 6
     assert {edit.line for edit in edits(source) if ").transpose(1, 2)" in edit.after} == {7}
     assert all(1 <= edit.line <= 7 for edit in edits(source))
@@ -191,7 +191,7 @@ def test_an_edit_tells_its_line_of_the_file_as_it_was_handed_in() -> None:
 
 def test_what_is_not_seen_does_not_turn_the_line_that_the_instructor_reads() -> None:
     source = "def f(q, k):\n    return q / k  # \u202edaer\x1b[2J\x0b\n"
-    assert {edit.described.isprintable() for edit in edits(source)} == {True}
+    assert {edit.description.isprintable() for edit in edits(source)} == {True}
 
 
 def test_likely_edits_come_first_and_those_on_the_line_of_an_exception_before_them() -> None:
