@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.names import SampledAttempt, pairs_of, text_of, text_of_pair, unfinished
+from bench.names import SampledAttempt, pairs_of, text_of, text_of_pair, unfinished_attempts
 from manyheads.course import Exercise, load_course
 from manyheads.course.model import with_neighbours
 from manyheads.diagnosis import load_bank
@@ -818,7 +818,9 @@ def sample(exercise: Exercise) -> Iterator[SampledAttempt]:
         SampledAttempt("wrong", path.stem, path.read_text("utf-8"))
         for path in exercise.wrong_attempts()[:1]
     ]
-    yield from chain(mutants, [pair], wrong_attempts, islice(unfinished(exercise, mutants[0]), 1))
+    yield from chain(
+        mutants, [pair], wrong_attempts, islice(unfinished_attempts(exercise, mutants[0]), 1)
+    )
 
 
 @pytest.mark.parametrize(
