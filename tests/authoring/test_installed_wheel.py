@@ -16,7 +16,7 @@ import pytest
 
 from manyheads.authoring.class_repository import engine_wheel
 from tests.conftest import Run
-from tests.make import REPOSITORY, besides_progress, edited
+from tests.make import REPOSITORY, besides_progress, edit_text
 
 pytestmark = pytest.mark.journey
 
@@ -126,7 +126,7 @@ def class_of_three(
         f"\n\nplain = {type_change[0]}\n\n\ndef {type_change[0]}(*given):\n"
         f"    return {type_change[1].format('plain(*given)')}\n"
     )
-    texts = {"ada": correct, "ben": edited(solution, mistake), "cat": correct + plain}
+    texts = {"ada": correct, "ben": edit_text(solution, mistake), "cat": correct + plain}
     for student, text in texts.items():
         path = folder / student / "basics" / f"01_{name}.py"
         path.parent.mkdir(parents=True)

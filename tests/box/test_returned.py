@@ -25,7 +25,7 @@ from manyheads.student.pictures import pictures_of
 from manyheads.student.trace import Explained, explained, follow
 from manyheads.submission import Source
 from tests.diagnosis.both_sides import Sides, names
-from tests.make import edited
+from tests.make import edit_text
 
 RETURNED = "return self.proj(y), (k, v)"
 PAIR = "a pair (y, cache) was expected"
@@ -195,7 +195,7 @@ def show(repository: Path, box: Box) -> Show:
     kv_cache = next(exercise for exercise in course.exercises if exercise.id == "kv_cache")
 
     def explained_examples(returned: str) -> list[tuple[Example, Traced, Explained]]:
-        text = edited(
+        text = edit_text(
             kv_cache.solution.read_text(encoding="utf-8"), (RETURNED, f"return {returned}")
         )
         source = Source(f"{kv_cache.stem}.py", text)

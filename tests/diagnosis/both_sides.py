@@ -12,7 +12,7 @@ from manyheads.judge.grade_submission import Judge, Settings
 from manyheads.result import ExerciseResult
 from manyheads.student.check_attempt import check_source
 from manyheads.submission import Source
-from tests.make import REPOSITORY, edited
+from tests.make import REPOSITORY, edit_text
 
 NO_LINES = Bounds(edits=0)  # searching for them takes longer than all else
 # a mapping: what stands in the solution, and what instead
@@ -43,7 +43,7 @@ class Sides:
     def source(self, id_: str, attempt: Attempt) -> Source:
         """The attempt at this exercise as it is handed in."""
         if isinstance(attempt, Mapping):
-            attempt = edited(
+            attempt = edit_text(
                 self.exercise(id_).solution.read_text(encoding="utf-8"), *attempt.items()
             )
         return (

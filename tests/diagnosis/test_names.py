@@ -15,7 +15,7 @@ from manyheads.course import Exercise, load_course
 from manyheads.course.model import with_neighbours
 from manyheads.diagnosis import load_bank
 from tests.diagnosis.both_sides import Sides, apart, names
-from tests.make import REPOSITORY, edited
+from tests.make import REPOSITORY, edit_text
 
 ATTEMPTS = Path(__file__).parent / "attempts"
 Changes = Sequence[tuple[str, str]]
@@ -48,7 +48,7 @@ class Case:
         path = path if path.exists() and not self.origin else exercise.solution
         path = exercise.checks.parents[2] / self.origin if self.origin.endswith(".py") else path
         lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
-        text = edited("".join(line for line in lines if "### " not in line), *self.changes)
+        text = edit_text("".join(line for line in lines if "### " not in line), *self.changes)
         return without(text, self.unwritten) if self.unwritten else text
 
 

@@ -22,7 +22,7 @@ from manyheads.course import load_course
 from manyheads.diagnosis.recording_file import key_of, read, save
 from tests.hostile.tricks import sources
 from tests.make import COURSE, REPOSITORY, RIGHT, TINY, copy_course
-from tests.witness import witnessed
+from tests.witness import start_with_witness
 
 HERE = Path(__file__).parent
 FILE = "01_running_mean.py"
@@ -214,7 +214,7 @@ def grade(
         "GITHUB_TOKEN": SECRETS["a token of the environment"],
     }
     user_options = {} if user is None else {"user": user, "group": user, "extra_groups": []}
-    with witnessed(command, log, env=env, **user_options) as run:
+    with start_with_witness(command, log, env=env, **user_options) as run:
         left_running, status = run.leftovers(seconds), run.process.returncode
     after = {area: digest(folder) for area, folder in watched.items()} | {"the machine": outside()}
     return Run(

@@ -36,7 +36,7 @@ from manyheads.checks.answer import answers_of
 from manyheads.checks.hidden_check import CheckFailed
 from manyheads.judge.attempt_runner import validate_reply
 from manyheads.submission import Source, read_attempt
-from tests.make import edited
+from tests.make import edit_text
 
 CORPUS = sorted((Path(__file__).parent / "corpus").glob("*.bin"))
 FUZZ = settings(
@@ -336,7 +336,7 @@ def test_any_entry_beside_the_agreed_ones_is_refused(name, more):
 def doubled(old: str, new: str) -> bytes:
     """A reply of one tensor in whose header something stands twice."""
     header, tensors = split(payload(SEEDS["one tensor"]))
-    text = edited(json.dumps(header), (old, new)).encode()
+    text = edit_text(json.dumps(header), (old, new)).encode()
     return struct.pack("<Q", len(text)) + text + tensors
 
 

@@ -10,7 +10,7 @@ from manyheads.judge.edit_search import Bounds
 from manyheads.judge.grade_submission import Judge, Settings
 from manyheads.result import ExerciseResult, ProvedLine
 from manyheads.submission import Source
-from tests.make import edited
+from tests.make import edit_text
 
 NAME = "01_running_mean.py"
 RIGHT = """\
@@ -141,7 +141,7 @@ def test_an_edit_that_never_ends_ends_the_search(
     tiny: Course, box: Box, running_mean: Exercise
 ) -> None:
     loops = ("counts =", "while len(x) == 0:\n        pass\n    counts =")
-    text = edited(RIGHT, loops, ("cumsum(0)", "cumsum(0) + 1"))
+    text = edit_text(RIGHT, loops, ("cumsum(0)", "cumsum(0) + 1"))
     judge = Judge(tiny, box, Settings(secret=b"secret", bounds=Bounds(seconds=0.5)))
     result = graded(judge, running_mean, text)
     assert (result.lines, result.is_done) == ((), False)
@@ -165,7 +165,7 @@ def test_a_look_cannot_be_taken_for_a_proof(judge: Judge, running_mean: Exercise
         ("dtype=x.dtype)", f"dtype=x.dtype){LATE}"),
         ("return x.cumsum(0)", f"return (x{LATE}).cumsum(0)"),
     )
-    assert proved_lines(judge, running_mean, edited(RIGHT, counts, *twice)) == [], (
+    assert proved_lines(judge, running_mean, edit_text(RIGHT, counts, *twice)) == [], (
         "one edit cannot mend both"
     )
 

@@ -64,7 +64,7 @@ def column_of(*exercises: ExerciseResult) -> Column:
 
 def table(*results: Result, **options: Any) -> list[list[str]]:
     """The words of every line that has a total."""
-    lines = make.printed(class_table(ClassView(results, labels=LABELS, **options)), 80)
+    lines = make.printed_lines(class_table(ClassView(results, labels=LABELS, **options)), 80)
     return [line.split() for line in lines if "/" in line]
 
 
@@ -243,14 +243,14 @@ def test_the_class_is_listed_by_name_with_scores_and_first_misconceptions() -> N
         ["ben", "?", "1", "?/8", "02:", *VIEW.title.split()],
         ["mia", "4", "1", "5/8", "02:", *VIEW.title.split()],
     ]
-    lines = make.printed(
+    lines = make.printed_lines(
         class_table(ClassView([graded("mia", RIGHT, wrong_exercise)], labels=LABELS))
     )
     assert lines[-2:] == ["Misconceptions in this class", f" 1  {VIEW.title}"]
-    assert "Misconceptions in this class" not in make.printed(
+    assert "Misconceptions in this class" not in make.printed_lines(
         class_table(ClassView([graded("ada", RIGHT)]))
     )
-    assert make.printed(class_table(ClassView([]))) == []
+    assert make.printed_lines(class_table(ClassView([]))) == []
 
 
 @pytest.mark.parametrize(
@@ -297,7 +297,7 @@ def test_on_a_narrow_terminal_a_misconception_is_cut_and_no_score_nor_an_exercis
         for i, title in enumerate(["One", "The second part of all there is"] * 4)
     }
     exercises = [exercise(id_, long, score=2.25) for id_ in titles]
-    output = make.printed(
+    output = make.printed_lines(
         class_table(
             ClassView(
                 [graded("ada", *exercises), graded(name, *exercises)],
@@ -324,9 +324,9 @@ def test_of_many_misconceptions_the_rest_is_counted_with_the_command_that_shows_
         exercise(f"part_{i}", VIEW.model_copy(update={"id": f"m{i}"})) for i in range(count)
     ]
     assert (
-        make.printed(class_table(ClassView([graded("ada", *exercises)]), "course report there"))[
-            -1:
-        ]
+        make.printed_lines(
+            class_table(ClassView([graded("ada", *exercises)]), "course report there")
+        )[-1:]
         == last
     )
 
@@ -366,7 +366,7 @@ def test_an_exercise_over_the_class_says(attempts: list[ExerciseResult], lines: 
     view = ClassView(
         [graded(f"student{i}", attempt) for i, attempt in enumerate(attempts)], labels=LABELS
     )
-    assert [" ".join(line.split()) for line in make.printed(class_exercises(view), 80)] == [
+    assert [" ".join(line.split()) for line in make.printed_lines(class_exercises(view), 80)] == [
         "Heads",
         *lines,
     ]
@@ -438,7 +438,7 @@ def test_a_student_reads_that_it_is_not_graded_and_not_why() -> None:
     assert "heads not graded: 1 of 2" in text
     assert f"mask not graded {SAID}" in text
     assert "does" not in text.partition("? mask")[2]
-    report = " ".join(" ".join(make.printed(exercise_report(ADA.exercises[1]), 80)).split())
+    report = " ".join(" ".join(make.printed_lines(exercise_report(ADA.exercises[1]), 80)).split())
     assert report.startswith(f"? mask ? / 2 {SAID}")
     markdown = results_section("Heads", [ADA])
     assert markdown.startswith("## Heads: not graded: 1 of 2\n")

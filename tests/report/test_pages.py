@@ -170,7 +170,7 @@ def test_a_students_page_has_every_word_that_a_terminal_has(
     text = Seen(tmp_path / "students" / "ada.html").text
     fragments = (
         fragment
-        for line in make.printed(exercise_report(result), 400)
+        for line in make.printed_lines(exercise_report(result), 400)
         for fragment in re.split(r"\s{3,}|hint: ", line)
     )
     assert [fragment for fragment in fragments if fragment.strip() not in text] == []

@@ -38,7 +38,7 @@ from tests.make import TINY
 
 
 def report_of(result: ExerciseResult, width: int = 100) -> list[str]:
-    return make.printed(exercise_report(result), width)
+    return make.printed_lines(exercise_report(result), width)
 
 
 def check(
@@ -298,7 +298,7 @@ STARTED, UNTOUCHED = Rung(MASK, MASKS, started()), Rung(HEADS_ROW, [("splits", "
 
 
 def ladder_text(*rungs: Rung, width: int = 80) -> list[str]:
-    return make.printed(ladder(rungs), width)
+    return make.printed_lines(ladder(rungs), width)
 
 
 def test_the_ladder_and_the_checklist_of_the_first_that_is_not_done() -> None:
@@ -386,7 +386,7 @@ TURN = Operation("transpose", "(B, T, nh, hd)", "(B, nh, T, hd)", "view, not con
 
 
 def traced(explained: Explained, **options: object) -> list[str]:
-    return make.printed(trace_report(explained), soft_wrap=True, color_system=None, **options)
+    return make.printed_lines(trace_report(explained), soft_wrap=True, color_system=None, **options)
 
 
 def test_the_usual_lines_and_the_legend_fit_into_80_columns() -> None:
