@@ -64,7 +64,7 @@ class Sides:
             exercise,
         )
 
-    def graded(self, id_: str, attempt: Attempt) -> ExerciseResult:
+    def grade_attempt(self, id_: str, attempt: Attempt) -> ExerciseResult:
         """What `course grade` says of it."""
         return self._judges[id_].grade_attempt("ada", self.exercise(id_), self.source(id_, attempt))
 
@@ -74,7 +74,7 @@ class Sides:
 
     def both_results(self, id_: str, attempt: Attempt) -> tuple[ExerciseResult, ExerciseResult]:
         """What `course grade` says of it, and what `course check` says."""
-        return self.graded(id_, attempt), self.home(id_, attempt)
+        return self.grade_attempt(id_, attempt), self.home(id_, attempt)
 
 
 def names(result: ExerciseResult) -> list[str]:
@@ -85,7 +85,7 @@ def names(result: ExerciseResult) -> list[str]:
     ]
 
 
-def apart(graded: ExerciseResult, home: ExerciseResult) -> list[str]:
+def side_differences(graded: ExerciseResult, home: ExerciseResult) -> list[str]:
     """Where the two sides say different things of an attempt, but for what a hidden check shows by
     itself.
 

@@ -139,7 +139,7 @@ def test_each_function_has_its_verdict_when_graded_and_at_home(
 
 
 def test_a_factory_whose_sizes_the_class_refuses_is_wrong_and_not_the_class(sides: Sides) -> None:
-    graded = sides.graded(
+    graded = sides.grade_attempt(
         "fused_qkv", {"(1024, 16)": "(1024, 24)", "if size not in sizes:": "if False:"}
     )
     assert list(states(graded).values()) == ["so_far gpt2_attention", "wrong"]

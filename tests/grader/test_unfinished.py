@@ -149,6 +149,6 @@ def test_what_is_right_stays_so_while_what_compares_it_is_not_written(
         path for path in sides.exercise("sdpa_equivalence").right_attempts() if path.name == name
     )
     text = unfinished(attempt_path.read_text(encoding="utf-8"), "max_path_difference", NOT_BEGUN)
-    result = sides.graded("sdpa_equivalence", text)
+    result = sides.grade_attempt("sdpa_equivalence", text)
     assert [misconception.id for misconception in result.diagnosis] == ["stub_untouched"]
     assert [function.state for function in result.functions] == ["so_far", "unwritten"]

@@ -62,7 +62,7 @@ DELEGATES = {  # what stands in the place of the math, and of an import
     "changes", [pytest.param(changes, id=name) for name, changes in DELEGATES.items()]
 )
 def test_delegating_is_found_and_costs_its_check_alone(box, tiny, changes):
-    result = Sides(box, tiny).graded("fused_qkv", changes)
+    result = Sides(box, tiny).grade_attempt("fused_qkv", changes)
     assert [check.id for check in result.checks if check.outcome != "passed"] == ["written_out"]
     assert "delegated" in [misconception.id for misconception in result.diagnosis]
 
