@@ -225,7 +225,9 @@ def grade(
             for path in sorted(out.glob("*/averages.json"))
         },
         changed=[
-            f"{area}: {name}" for area in before for name in changed(before[area], after[area])
+            f"{area}: {name}"
+            for area in before
+            for name in changed_names(before[area], after[area])
         ],
         left_running=left_running,
         left_behind=[path.name for path in scratch.iterdir()],
@@ -249,7 +251,7 @@ def give(root: Path, user: int) -> None:
             os.chown(path, user, user, follow_symlinks=False)
 
 
-def changed(before: Mapping[str, str], after: Mapping[str, str]) -> list[str]:
+def changed_names(before: Mapping[str, str], after: Mapping[str, str]) -> list[str]:
     """Names that came, went or hold something else."""
     return [name for name in {**before, **after} if before.get(name) != after.get(name)]
 
@@ -274,11 +276,11 @@ class Classes:
     def folder_of(self, name: str, make: Callable[[Path], Run]) -> Path:
         """Where the class of that name was graded."""
 
-        def graded(folder: Path) -> None:
+        def write_run(folder: Path) -> None:
             folder.mkdir()
             (folder / "run.json").write_text(json.dumps(asdict(make(folder))))
 
-        return self.once(f"hostile-{name}", graded)
+        return self.once(f"hostile-{name}", write_run)
 
     def get(self, name: str, make: Callable[[Path], Run]) -> Run:
         """The run of that name."""

@@ -96,7 +96,9 @@ def running_mean(x):
 """
 
 
-def graded(course: Course, box: Box, exercise: Exercise, secret: bytes) -> ExerciseResult:
+def grade_with_secret(
+    course: Course, box: Box, exercise: Exercise, secret: bytes
+) -> ExerciseResult:
     judge = Judge(course, box, Settings(secret, lines=False))
     return judge.grade_attempt("student", exercise, Source("01_running_mean.py", KEEPS))
 
@@ -106,9 +108,9 @@ def graded(course: Course, box: Box, exercise: Exercise, secret: bytes) -> Exerc
 )
 def test_what_a_hidden_call_was_given_is_in_no_message(tiny, box, running_mean, before):
     if before:
-        graded(tiny, box, running_mean, before)
+        grade_with_secret(tiny, box, running_mean, before)
     first_result, second_result = (
-        graded(tiny, box, running_mean, secret) for secret in (b"one", b"other")
+        grade_with_secret(tiny, box, running_mean, secret) for secret in (b"one", b"other")
     )
     assert first_result == second_result, "the inputs differ, and nothing else"
     assert first_result.functions[0].evidence == "raised RuntimeError on line 22"
