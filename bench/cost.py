@@ -41,7 +41,7 @@ class Cost:
     cpu: float
 
 
-def measured(command: Sequence[str], folder: Path, count: int = 1) -> Cost:
+def measure_cost(command: Sequence[str], folder: Path, count: int = 1) -> Cost:
     """Run a command that grades so many submissions."""
     ticks, began = _busy(), time.perf_counter()
     with (folder / LOG).open("wb") as log:
@@ -79,7 +79,7 @@ def whole_course(students: int, _: int) -> Iterator[list[str]]:
             ("`course grade`, half with a fault", mixed),
         ):
             grade = [*COURSE, "grade", str(submitted), "--course", str(REPOSITORY), "--no-lines"]
-            costs[name] = measured([*grade, "--out", f"{submitted}_results"], folder, students)
+            costs[name] = measure_cost([*grade, "--out", f"{submitted}_results"], folder, students)
         for name, cost in costs.items():
             ratios = (cost.wall / floor.wall, cost.cpu / floor.cpu)
             yield [
@@ -107,7 +107,7 @@ def graders(_: int, pairs: int) -> Iterator[list[str]]:
             texts = {name: WRONG if name == "wrong" else RIGHT for name in expected}
             signed = {name: f'{text}\n\nHANDED_IN_BY = "{name}"\n' for name, text in texts.items()}
             laid_out = grader.laid_out(Path(temp_dir), signed)
-            costs[name].append(measured(laid_out.command, Path(temp_dir), len(expected)))
+            costs[name].append(measure_cost(laid_out.command, Path(temp_dir), len(expected)))
             if laid_out.scores() != expected:
                 raise SystemExit(f"{name} gives other scores than {points} and {WRONG_EARNS}")
     ours = costs["course grade"]
@@ -137,7 +137,7 @@ def check(_: int, pairs: int) -> Iterator[list[str]]:
         ]
         costs = list[list[Cost]]()
         for _ in range(pairs):
-            costs.append([measured(command, folder) for command in commands])
+            costs.append([measure_cost(command, folder) for command in commands])
     yield [
         "`course check reshape_dance`",
         _spread(b.wall for _, b in costs),

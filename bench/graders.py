@@ -18,7 +18,7 @@ from pathlib import Path
 from textwrap import indent
 from typing import BinaryIO
 
-from .six_checks import CHECKS, NAME, RIGHT, SETUP, hidden, plain
+from .six_checks import CHECKS, NAME, RIGHT, SETUP, hidden_checks_file, plain
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 LOG = "log.txt"  # in the folder in which a command runs
@@ -87,7 +87,7 @@ class Ours(Class):
                 f'# %% [markdown]\n# # Six functions\n\n# %% tags=["setup"]\n{imports}\n\n\n'
                 f'# %% tags=["solution"]\n{marked}'
             ),
-            f"grader/checks/test_{NAME}.py": hidden(),
+            f"grader/checks/test_{NAME}.py": hidden_checks_file(),
             f"grader/misconceptions/{NAME}.py": BANK,
             "grader/misconceptions/texts.yaml": TEXTS,
         }

@@ -61,7 +61,7 @@ class File:
     # such as an untouched stub: another line would make it something else
     is_as_given: bool = False
 
-    def signed(self, student: str) -> File:
+    def add_signature(self, student: str) -> File:
         """With a line that makes its text the student's own."""
         return (
             self
@@ -89,7 +89,7 @@ def class_of(
         for exercise in assignment.exercises:
             maker = makers[exercise.id]
             file = maker.wrong_file(chance) if flags.pop() else maker.right_file(chance)
-            files[exercise.stem] = file.signed(student)
+            files[exercise.stem] = file.add_signature(student)
         yield student, files
 
 

@@ -86,7 +86,7 @@ def attempts(course: Course, box: Box, exercise: Exercise, stride: int) -> Itera
         by_digest = sorted(of_kind, key=lambda attempt: digest(attempt.label))
         for attempt in by_digest[: math.ceil(len(by_digest) / stride)]:
             yield attempt
-            yield from unfinished(exercise, attempt)
+            yield from unfinished_attempts(exercise, attempt)
 
 
 def _complete_attempts(course: Course, box: Box, exercise: Exercise) -> Iterator[SampledAttempt]:
@@ -163,7 +163,7 @@ def _text_from_bank(exercise: Exercise, knobs: Mapping[str, object]) -> str:
     )
 
 
-def unfinished(exercise: Exercise, attempt: SampledAttempt) -> Iterator[SampledAttempt]:
+def unfinished_attempts(exercise: Exercise, attempt: SampledAttempt) -> Iterator[SampledAttempt]:
     """Yield the attempt with the last functions as the stub has them: all but the first, all but
     the first two, and so on.
     """
@@ -180,7 +180,7 @@ def unfinished(exercise: Exercise, attempt: SampledAttempt) -> Iterator[SampledA
         stubs = "\n\n\n".join(
             ast.get_source_segment(stub, definitions[name]) or "" for name in gone
         )
-        text = f"{_without(attempt.text, set(gone))}\n\n\n{stubs}\n"
+        text = f"{_remove_functions(attempt.text, set(gone))}\n\n\n{stubs}\n"
         yield SampledAttempt(
             f"unfinished {attempt.category}",
             f"{attempt.label} before {gone[0]}",
@@ -197,7 +197,7 @@ def _definitions(text: str) -> list[ast.FunctionDef | ast.ClassDef]:
     ]
 
 
-def _without(text: str, names: set[str]) -> str:
+def _remove_functions(text: str, names: set[str]) -> str:
     lines = text.splitlines()
     for definition in reversed(
         [definition for definition in _definitions(text) if definition.name in names]
@@ -221,7 +221,7 @@ def _summary(result: ExerciseResult) -> dict[str, list[str]]:
     return {field: values for field, values in summary.items() if values}
 
 
-def written(id_: str, stride: int) -> list[str]:
+def attempt_records(id_: str, stride: int) -> list[str]:
     """Return a line of JSON for each attempt of one exercise."""
     course = load_course(ROOT)
     exercise = next(e for e in course.exercises if e.id == id_)
@@ -254,7 +254,7 @@ def write(path: Path, ids: Sequence[str], stride: int) -> None:
     """Write what both sides say to a file."""
     chosen = [e.id for e in load_course(ROOT).exercises if not ids or e.id in ids]
     with ProcessPoolExecutor(usable_cpu_count()) as pool, path.open("w", encoding="utf-8") as out:
-        results = pool.map(written, chosen, itertools.repeat(stride))
+        results = pool.map(attempt_records, chosen, itertools.repeat(stride))
         for id_, lines in zip(chosen, results, strict=True):
             out.writelines(f"{line}\n" for line in lines)
             print(f"{id_}: {len(lines)} attempts", file=sys.stderr, flush=True)

@@ -17,14 +17,14 @@ def one_file(path: Path, call: str) -> str:
 
     A neighbour becomes an object with its names as attributes.
     """
-    modules = dict(_loaded(path, set()))
+    modules = dict(_load_modules(path, set()))
     needed_names = {name: set[str]() for name in modules} | {path.stem: _names([ast.parse(call)])}
     size = -1
     while size != (size := sum(map(len, needed_names.values()))):
         for name, (_, statements) in modules.items():
-            needed = _needed(statements, needed_names[name])
+            needed = _needed_statements(statements, needed_names[name])
             needed_names[name] |= _names(needed)
-            for local_name, neighbour, imported in _imported(needed):
+            for local_name, neighbour, imported in _imported_names(needed):
                 if local_name in needed_names[name]:
                     names = {imported} if imported else _names(needed, ast.Attribute)
                     needed_names[neighbour] |= names
@@ -41,18 +41,18 @@ def one_file(path: Path, call: str) -> str:
     return "\n".join(["from types import SimpleNamespace", *wrappers, bank, call]) + "\n"
 
 
-def _loaded(path: Path, visited: set[str]) -> Iterator[tuple[str, ParsedModule]]:
+def _load_modules(path: Path, visited: set[str]) -> Iterator[tuple[str, ParsedModule]]:
     """Yield the neighbours that a file imports, each once, and then the file."""
     lines = path.read_text(encoding="utf-8").splitlines()
     statements = ast.parse("\n".join(lines)).body
-    for _, neighbour, _ in _imported(statements):
+    for _, neighbour, _ in _imported_names(statements):
         if neighbour not in visited:
             visited.add(neighbour)
-            yield from _loaded(path.with_name(f"{neighbour}.py"), visited)
+            yield from _load_modules(path.with_name(f"{neighbour}.py"), visited)
     yield path.stem, (lines, statements)
 
 
-def _imported(statements: Sequence[ast.AST]) -> Iterator[tuple[str, str, str]]:
+def _imported_names(statements: Sequence[ast.AST]) -> Iterator[tuple[str, str, str]]:
     """Yield the own name of each import, the neighbour's, and what is imported of it; "" where it
     is the neighbour itself.
     """
@@ -66,8 +66,8 @@ def _imported(statements: Sequence[ast.AST]) -> Iterator[tuple[str, str, str]]:
                 )
 
 
-def _needed(statements: Sequence[ast.stmt], names: set[str]) -> list[ast.stmt]:
-    return [statement for statement in statements if not names.isdisjoint(_bound(statement))]
+def _needed_statements(statements: Sequence[ast.stmt], names: set[str]) -> list[ast.stmt]:
+    return [statement for statement in statements if not names.isdisjoint(_bound_names(statement))]
 
 
 def _names(trees: Sequence[ast.AST], node_type: type[ast.expr] = ast.Name) -> set[str]:
@@ -78,20 +78,20 @@ def _names(trees: Sequence[ast.AST], node_type: type[ast.expr] = ast.Name) -> se
 def _text(module: ParsedModule, names: set[str]) -> str:
     lines, statements = module
     blocks = list[str]()
-    for node in _needed(statements, names):
+    for node in _needed_statements(statements, names):
         start = min(
             [node.lineno, *(decorator.lineno for decorator in getattr(node, "decorator_list", ()))]
         )
         assignments = [
             f"{local_name} = {'.'.join(filter(None, name))}"
-            for local_name, *name in _imported([node])
+            for local_name, *name in _imported_names([node])
             if local_name in names
         ]
         blocks += assignments or lines[start - 1 : node.end_lineno]
     return "\n".join(blocks)
 
 
-def _bound(tree: ast.AST) -> set[str]:
+def _bound_names(tree: ast.AST) -> set[str]:
     """Return the names that a statement of a module defines."""
     if isinstance(tree, ast.Import | ast.ImportFrom):
         return {alias.asname or alias.name.partition(".")[0] for alias in tree.names}

@@ -93,20 +93,20 @@ def plain() -> dict[str, str]:
     functions.
     """
     return {
-        f"{f}_{check_kind}": _drawn(arguments, "torch.randn({}, dtype=torch.float64)")
+        f"{f}_{check_kind}": _draw_arguments(arguments, "torch.randn({}, dtype=torch.float64)")
         + _PLAIN[check_kind].format(f=f)
         for f, check_kind, arguments in CHECKS
     }
 
 
-def hidden() -> str:
+def hidden_checks_file() -> str:
     """Return the file of hidden checks for `course grade`."""
     blocks = [_IMPORTS]
     for f, check_kind, arguments in CHECKS:
         names = ", ".join(
             f'"args.{i}"' for i, argument in enumerate(arguments) if isinstance(argument, tuple)
         )
-        body = _drawn(arguments, "draw({})") + _JUDGED[check_kind].format(f=f, names=names)
+        body = _draw_arguments(arguments, "draw({})") + _JUDGED[check_kind].format(f=f, names=names)
         head = (
             f"@check(points=1, layer=Layer.{_LAYERS[check_kind]})\n"
             f"def test_{f}_{check_kind}(attempt, reference, draw):\n"
@@ -115,7 +115,7 @@ def hidden() -> str:
     return "\n\n".join(blocks)
 
 
-def _drawn(arguments: tuple[tuple[int, ...] | int, ...], tensor: str) -> str:
+def _draw_arguments(arguments: tuple[tuple[int, ...] | int, ...], tensor: str) -> str:
     drawn = [
         tensor.format(", ".join(map(str, a))) if isinstance(a, tuple) else str(a) for a in arguments
     ]

@@ -45,7 +45,7 @@ FONTS = 'ui-monospace, "DejaVu Sans Mono", Menlo, Consolas, monospace'
 def picture() -> str:
     """The SVG: text, in fonts that every system has, and nothing to load."""
     console = Console(record=True, width=COLUMNS, file=io.StringIO(), force_terminal=True)
-    for arguments, output in zip(COMMANDS, printed(), strict=True):
+    for arguments, output in zip(COMMANDS, command_outputs(), strict=True):
         console.print(Text(f"$ course {' '.join(arguments)}", style="bold"))
         console.print(Text.from_ansi(output))
     return (
@@ -56,7 +56,7 @@ def picture() -> str:
     )
 
 
-def printed() -> list[str]:
+def command_outputs() -> list[str]:
     """What the commands print, colours and all, in a folder as a student has it."""
     with tempfile.TemporaryDirectory(prefix="bench_terminal_") as temp_dir:
         folder = Path(temp_dir)

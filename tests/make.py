@@ -150,7 +150,7 @@ def content(folder: Path) -> dict[str, bytes]:
     return {str(p.relative_to(folder)): p.read_bytes() for p in files}
 
 
-def edited(text: str, *pairs: tuple[str, str]) -> str:
+def edit_text(text: str, *pairs: tuple[str, str]) -> str:
     """The text with each second of a pair in place of the first, which must be there."""
     for old, new in pairs:
         assert old in text, f"{old!r} is not in the text"
@@ -234,7 +234,7 @@ def result(
     return with_total(empty, exercises).model_copy(update=overrides)
 
 
-def printed(
+def printed_lines(
     rendered: RenderableType, width: int = 100, soft_wrap: bool = False, **options: Any
 ) -> list[str]:
     """The lines that a terminal shows of this, without blanks at the ends."""

@@ -30,7 +30,7 @@ _EXAMPLE = re.compile(r"\bNN_name\b|\b(test_)?name\.py|/_softmax\.py")
 _LINK = re.compile(r"\]\((?!https?:)([^)#\s]*)(?:#([^)\s]*))?\)")
 
 
-def missing(page: Path, text: str) -> Iterator[str]:
+def missing_names(page: Path, text: str) -> Iterator[str]:
     """Yield what this text of a page names although it does not exist.
 
     Files, headings, and on the strict pages the functions that stand behind a file on its line.
@@ -85,7 +85,7 @@ def headings(text: str) -> set[str]:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_every_file_that_a_page_names_is_there(page: Path) -> None:
-    names = list(missing(page, page.read_text(encoding="utf-8")))
+    names = list(missing_names(page, page.read_text(encoding="utf-8")))
     assert names == [], f"{page.name} names {', '.join(names)}, which the repository does not have"
 
 
@@ -121,7 +121,7 @@ def test_every_file_that_a_page_names_is_there(page: Path) -> None:
     ],
 )
 def test_a_name_of_nothing_is_found(page: str, text: str, name: str) -> None:
-    assert list(missing(ROOT / "docs" / f"{page}.md", text)) == [name]
+    assert list(missing_names(ROOT / "docs" / f"{page}.md", text)) == [name]
 
 
 MEAN, MOST = 15, 24  # words in a sentence of a page: on average, and in nine of ten

@@ -140,12 +140,12 @@ def test_a_complaint_says_what_to_do() -> None:
 def test_an_update_only_lowers() -> None:
     counts = {"b": NONE | {"tokens": 50, "long_lines": 3}, "a": NONE | {"tokens": 7}}
     limits = {"b": NONE | {"tokens": 60, "long_lines": 2}, "gone": NONE}
-    lowered = readability.lowered(counts, limits)
+    lowered = readability.lower_limits(counts, limits)
     assert lowered == {
         "a": NONE | {"tokens": 7},
         "b": NONE | {"tokens": 50, "long_lines": 2},
     }
-    assert readability.lowered(counts, lowered) == lowered
+    assert readability.lower_limits(counts, lowered) == lowered
 
 
 def test_the_table_is_read_as_it_is_written(tmp_path: Path) -> None:

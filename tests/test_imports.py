@@ -43,7 +43,7 @@ def modules(root: Path) -> dict[str, Path]:
     return paths
 
 
-def imported(name: str, path: Path, paths: dict[str, Path]) -> set[str]:
+def imported_modules(name: str, path: Path, paths: dict[str, Path]) -> set[str]:
     """The modules of `paths` that this one imports, also within a function, where a cycle is only
     put off.
     """
@@ -68,7 +68,7 @@ def cycle_in(root: Path) -> list[str]:
     paths = modules(root)
     try:
         TopologicalSorter(
-            {name: imported(name, path, paths) for name, path in paths.items()}
+            {name: imported_modules(name, path, paths) for name, path in paths.items()}
         ).prepare()
     except CycleError as error:
         cycle: list[str] = error.args[1]
@@ -89,7 +89,7 @@ def upward_in(root: Path, rooms: tuple[str, ...]) -> list[str]:
     for name, path in paths.items():
         if name == root.name:  # the package itself is in no room
             continue
-        for target in sorted(imported(name, path, paths) - {root.name}):
+        for target in sorted(imported_modules(name, path, paths) - {root.name}):
             if rooms.index(room_of(target)) > rooms.index(room_of(name)):
                 violations.append(f"{name} imports {target}")
     return violations

@@ -39,9 +39,9 @@ class Witnessed:
         """Every living process that descends from the command, and the command itself."""
         return below(self.process.pid)[1:]
 
-    def named(self, text: str) -> list[int]:
+    def pids_with_text(self, text: str) -> list[int]:
         """Those with this text in their command line, oldest first."""
-        return named(self.kin(), text)
+        return pids_with_text(self.kin(), text)
 
     def wait_for(self, condition: Callable[[], object]) -> None:
         """Wait for a moment of the run."""
@@ -66,7 +66,7 @@ class Witnessed:
 
 
 @contextmanager
-def witnessed(command: list[str], log: Path, **options: Any) -> Iterator[Witnessed]:
+def start_with_witness(command: list[str], log: Path, **options: Any) -> Iterator[Witnessed]:
     """Start a command under a witness, beside its log; in the end kill what is left."""
     env = {**os.environ, "PYTHONPATH": str(REPOSITORY), "COLUMNS": "200"}
     with log.open("wb") as output:
@@ -89,7 +89,7 @@ def witnessed(command: list[str], log: Path, **options: Any) -> Iterator[Witness
                     os.kill(pid, signal.SIGKILL)
 
 
-def named(processes: Iterable[int], text: str) -> list[int]:
+def pids_with_text(processes: Iterable[int], text: str) -> list[int]:
     """Those with this text in their command line, oldest first."""
     return [pid for pid in sorted(processes) if text in command_line(pid)]
 
@@ -98,7 +98,7 @@ def loops(processes: Iterable[int]) -> bool:
     """Whether an attempt among these has computed for half a second: more than anything but an
     endless loop takes.
     """
-    zygotes = named(processes, "manyheads_worker.zygote")
+    zygotes = pids_with_text(processes, "manyheads_worker.zygote")
     attempts = [pid for pid in zygotes if parent_of(pid) in zygotes and is_python(parent_of(pid))]
     return any(seconds_computed(pid) > 0.5 for pid in attempts)
 

@@ -355,7 +355,7 @@ def complaints(counts: Counts, limits: Counts) -> Iterator[str]:
                 )
 
 
-def lowered(counts: Counts, limits: Counts) -> Counts:
+def lower_limits(counts: Counts, limits: Counts) -> Counts:
     """Return the limits with none above its count; a package without limits gets its counts."""
     lower: Counts = {}
     for package, of_package in sorted(counts.items()):
@@ -401,7 +401,7 @@ def find(root: Path, metric: str, package: str = "") -> None:
 def update(root: Path) -> None:
     """Lower the limits to the counts, and say which are too low for that."""
     counts, limits = count(root), read_limits(LIMITS)
-    LIMITS.write_text(table_of(lowered(counts, limits)), encoding="utf-8")
+    LIMITS.write_text(table_of(lower_limits(counts, limits)), encoding="utf-8")
     print(*complaints(counts, read_limits(LIMITS)), sep="\n", end="")
 
 

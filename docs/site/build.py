@@ -14,7 +14,7 @@ from sphinx.cmd.build import build_main
 from manyheads.course import load_course
 
 from .commands import commands_page
-from .finish import finished
+from .finish import finish_page
 from .misconceptions import misconception_pages
 from .rooms import rooms_picture
 from .schemas import schema_page
@@ -72,7 +72,7 @@ def build(target: Path) -> Path:
                 "the site has faults, which are named above. Next: mend the pages, then make docs"
             )
     for path in target.glob("*.html"):
-        path.write_text(finished(path.read_text(encoding="utf-8")), encoding="utf-8")
+        path.write_text(finish_page(path.read_text(encoding="utf-8")), encoding="utf-8")
     return target / "index.html"
 
 
@@ -93,7 +93,7 @@ def write_pages(source: Path) -> None:
         architecture.read_text(encoding="utf-8").replace("\n| room |", f"\n{picture}| room |", 1)
     )
     for path in source.glob("*.md"):
-        path.write_text(within(path.read_text(encoding="utf-8")), encoding="utf-8")
+        path.write_text(remove_dead_links(path.read_text(encoding="utf-8")), encoding="utf-8")
     readme, contributing = (_of_docs(ROOT / name) for name in ("README.md", "CONTRIBUTING.md"))
     (source / "contributing.md").write_text(contributing, encoding="utf-8")
     trees = "\n".join(
@@ -131,10 +131,10 @@ def _of_docs(path: Path) -> str:
         .replace("](docs/", "](")
         .replace("](CONTRIBUTING.md", "](contributing.md")
     )
-    return within(text)
+    return remove_dead_links(text)
 
 
-def within(text: str) -> str:
+def remove_dead_links(text: str) -> str:
     """Return a page without its links to files that no page is made of: their words stay."""
     return re.sub(
         r"\[([^\]]*)\]\((?!https?:|#|(?!CHANGELOG)[\w-]+\.(?:md|svg|png)(?:#|\)))[^)]*\)",

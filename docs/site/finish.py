@@ -17,7 +17,7 @@ _PICTURE = re.compile(r'<img alt="[^"]*" src="(_images/[^"]*)" />')
 _TABLE = re.compile(r"<table.*?</table>", re.DOTALL)
 
 
-def finished(html: str) -> str:
+def finish_page(html: str) -> str:
     """Return the page as everybody can read it, on a phone and with a keyboard, too."""
     html = html.replace('role="heading"', 'role="heading" aria-level="2"')
     html = _PRE.sub(lambda match: _code(match[1]), html)

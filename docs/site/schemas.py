@@ -66,10 +66,10 @@ def schema_page(name: str, title: str, introduction: str) -> str:
 
 def _entry(entry: Mapping[str, Any], model: type[BaseModel] | None) -> Iterator[str]:
     keys = entry.get("properties", {})
-    text, meanings = said_of_keys(entry.get("description", ""), keys)
+    text, meanings = key_meanings(entry.get("description", ""), keys)
     for base in model.__mro__[1:] if model else ():
         if base.__module__.startswith("manyheads."):
-            for key, words in said_of_keys(vars(base).get("__doc__") or "", keys)[1].items():
+            for key, words in key_meanings(vars(base).get("__doc__") or "", keys)[1].items():
                 meanings[key] = (
                     f"{meanings[key]}. {words[0].upper()}{words[1:]}" if key in meanings else words
                 )
@@ -89,7 +89,7 @@ def _entry(entry: Mapping[str, Any], model: type[BaseModel] | None) -> Iterator[
     yield ""
 
 
-def said_of_keys(docstring: str, keys: Mapping[str, Any]) -> tuple[str, dict[str, str]]:
+def key_meanings(docstring: str, keys: Mapping[str, Any]) -> tuple[str, dict[str, str]]:
     """Return what a docstring says of the whole, and what of each key: `key: words.`, or
     `key, other: words.`.
     """

@@ -91,7 +91,7 @@ def _same_numbers(a: Tensor, b: Tensor) -> bool:
     )
 
 
-def _undecided(stored: FaultDictionary, fresh: FaultDictionary) -> int:
+def _count_undecided(stored: FaultDictionary, fresh: FaultDictionary) -> int:
     mutants = zip(stored.mutants, fresh.mutants, strict=True)
     return sum(
         (a is None) != (b is None)
@@ -107,12 +107,12 @@ def _same_answers(stored: FaultDictionary, fresh: FaultDictionary) -> bool:
     same = all(
         a.is_same(b, tolerance=STORED) for a, b in answers if a is not None and b is not None
     )
-    return same and _undecided(stored, fresh) <= MOST_UNDECIDED * len(answers)
+    return same and _count_undecided(stored, fresh) <= MOST_UNDECIDED * len(answers)
 
 
 def _same_pairs(stored: FaultDictionary, fresh: FaultDictionary) -> bool:
     # where rounding decides an answer, it may decide which pairs are asked
-    if _undecided(stored, fresh):
+    if _count_undecided(stored, fresh):
         return True
     stored_pairs, after = stored.pairs, fresh.pairs
     if not all(

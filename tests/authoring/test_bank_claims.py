@@ -50,7 +50,7 @@ def test_unlisted_numbers_are_named_and_those_of_another_mistake_break_the_claim
     assert cases("number", RESHAPE) == [], "a bank without families has none"
 
 
-def unfinished(trials: Trials) -> tuple[int, list[str]]:
+def unfinished_report(trials: Trials) -> tuple[int, list[str]]:
     """How many mutants are asked beside functions that are stubs, and what is said of those that
     lose their name.
     """
@@ -64,7 +64,7 @@ def test_mistakes_before_stubs_are_named_and_the_claim_breaks_if_names_get_lost(
     monkeypatch,
 ):
     trials = trials_of(RESHAPE)
-    count, lost = unfinished(trials)
+    count, lost = unfinished_report(trials)
     assert (count > 3, lost) == (True, [])
     tell = trials.mutant_report
 
@@ -75,7 +75,7 @@ def test_mistakes_before_stubs_are_named_and_the_claim_breaks_if_names_get_lost(
         return mutant_report
 
     monkeypatch.setattr(trials, "mutant_report", gives_up)
-    assert [message.partition(" before ")[2] for message in unfinished(trials)[1]] == [
+    assert [message.partition(" before ")[2] for message in unfinished_report(trials)[1]] == [
         "merge_heads: []"
     ] * count
     assert trials_of(EXERCISES["mha_by_loop"]).unfinished == [], (

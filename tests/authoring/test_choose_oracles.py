@@ -42,7 +42,7 @@ def mutant(fails: bool, *broken: tuple[Oracle, tuple[int, ...]]) -> LabelledProg
     return subject("check" if fails else "", *broken)
 
 
-def chosen(*subjects: LabelledProgram) -> dict[str, tuple[tuple[int, ...], ...]]:
+def chosen_aspects(*subjects: LabelledProgram) -> dict[str, tuple[tuple[int, ...], ...]]:
     """The aspects that are asked, with their calls, but for those of every check."""
     asks = {ask.oracle: ask.calls for ask in choose("check", GROUPS, subjects)}
     return {aspect: calls for aspect, calls in asks.items() if aspect not in OF_EVERY_CHECK}
@@ -63,8 +63,8 @@ def test_an_aspect_is_asked_where_more_verdicts_become_right_than_wrong() -> Non
     detected = [mutant(True, ("shape", (0,)), ("values", (0,))) for _ in range(5)]
     wrongly = mutant(False, ("values", (0,)))
     first, second = (mutant(True, ("values", (0,))) for _ in range(2))
-    assert "values" in chosen(*detected, first, second, wrongly)
-    assert "values" not in chosen(*detected, first, wrongly)
+    assert "values" in chosen_aspects(*detected, first, second, wrongly)
+    assert "values" not in chosen_aspects(*detected, first, wrongly)
 
 
 FIRST, SECOND = ("values", (0,)), ("values", (1,))
@@ -113,7 +113,7 @@ FIRST, SECOND = ("values", (0,)), ("values", (1,))
 def test_it_asks(
     subjects: list[LabelledProgram], asked: dict[str, tuple[tuple[int, ...], ...]]
 ) -> None:
-    assert chosen(*subjects) == asked
+    assert chosen_aspects(*subjects) == asked
 
 
 @pytest.mark.parametrize(

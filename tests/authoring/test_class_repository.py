@@ -40,7 +40,7 @@ SCRIPT = "exercises/averages/01_running_mean.py"
 INSTRUCTORS = ("solutions/", "grader/", ".course/", "tests/", "examples/")
 
 
-def released(course: Course) -> list[Path]:
+def exercise_files(course: Course) -> list[Path]:
     return [
         p
         for p in (course.root / "exercises").rglob("*")
@@ -51,7 +51,7 @@ def released(course: Course) -> list[Path]:
 @pytest.fixture(scope="module")
 def files(tiny: Course) -> dict[str, bytes]:
     """The class repository of the tiny course."""
-    return bundle(tiny, released(tiny), "@school")
+    return bundle(tiny, exercise_files(tiny), "@school")
 
 
 @pytest.fixture(scope="module")
@@ -197,14 +197,14 @@ def test_an_owner_that_is_none_is_refused(tiny: Course, owner: str) -> None:
 def test_it_is_the_same_bytes_every_time(
     tiny: Course, files: dict[str, bytes], whole: Path
 ) -> None:
-    assert bundle(tiny, released(tiny)[::-1], "@school") == files
+    assert bundle(tiny, exercise_files(tiny)[::-1], "@school") == files
     assert content(whole) == files
     assert judges_python(whole) == PYTHON
     listed = json.loads(files[MANIFEST])["files"]
     assert listed.keys() == files.keys() - {MANIFEST}
 
 
-def unpacked(wheel: bytes, folder: Path) -> Path:
+def unpack_engine(wheel: bytes, folder: Path) -> Path:
     """The engine of a wheel, which says when it is the one that runs."""
     with zipfile.ZipFile(io.BytesIO(wheel)) as archive:
         archive.extractall(folder)
@@ -216,7 +216,7 @@ def unpacked(wheel: bytes, folder: Path) -> Path:
 @pytest.fixture(scope="module")
 def run_in(files: dict[str, bytes], tmp_path_factory: pytest.TempPathFactory) -> Run:
     """The released engine in a folder, in a process that knows of no other."""
-    engine = unpacked(files[WHEEL], tmp_path_factory.mktemp("engine"))
+    engine = unpack_engine(files[WHEEL], tmp_path_factory.mktemp("engine"))
 
     def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
         environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"} | {
@@ -296,10 +296,10 @@ def test_no_file_of_the_real_class_repository_holds_a_hidden_line(repository: Pa
     made.
     """
     course = load_course(repository)
-    assert leaks(course, bundle(course, released(course), "@school")) == ()
+    assert leaks(course, bundle(course, exercise_files(course), "@school")) == ()
 
 
-def without(wheel: bytes, module: str) -> bytes:
+def remove_module(wheel: bytes, module: str) -> bytes:
     """The wheel, but for one of its files."""
     out = io.BytesIO()
     with zipfile.ZipFile(io.BytesIO(wheel)) as source, zipfile.ZipFile(out, "w") as target:
@@ -341,7 +341,7 @@ def test_one_that_would_not_do_is_not_released(tiny, files, name, is_handed_over
     spoilt = (
         original.replace(STUB_LINE, STUB_THAT_EARNS)
         if name == SCRIPT
-        else without(original, "manyheads/course_fault.py")
+        else remove_module(original, "manyheads/course_fault.py")
     )
     assert spoilt != original
     with pytest.raises(CourseError, match=re.escape(says)) if says else nullcontext():

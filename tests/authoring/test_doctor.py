@@ -33,7 +33,7 @@ exec {bwrap} "$@"
 """
 
 
-def confining(folder: Path, label: str = "") -> Path:
+def confining_bwrap(folder: Path, label: str = "") -> Path:
     """A bwrap whose children have no capability, under this AppArmor label."""
     return program(folder, "bwrap", DROPS.format(label=label, bwrap=shutil.which("bwrap")))
 
@@ -65,19 +65,19 @@ def bin_folder() -> Iterator[Path]:
 def test_ubuntus_profile_is_named_with_the_command_that_unloads_it(
     bin_folder: Path, label: str
 ) -> None:
-    explanation = confinement(str(confining(bin_folder, label)), uid_for_box())
+    explanation = confinement(str(confining_bwrap(bin_folder, label)), uid_for_box())
     assert "AppArmor's profile bwrap-userns-restrict takes all capabilities" in explanation[0]
     assert explanation[1] == "sudo apparmor_parser --remove /etc/apparmor.d/bwrap-userns-restrict"
 
 
 def test_the_profiles_file_is_enough_where_the_label_cannot_be_read(bin_folder, monkeypatch):
     monkeypatch.setattr(doctor, "PROFILE", bin_folder)
-    explanation = confinement(str(confining(bin_folder)), uid_for_box())
+    explanation = confinement(str(confining_bwrap(bin_folder)), uid_for_box())
     assert "AppArmor's profile" in explanation[0]
 
 
 def test_another_cause_is_told_without_a_guess(bin_folder: Path) -> None:
-    explanation = confinement(str(confining(bin_folder, "mine (enforce)")), uid_for_box())
+    explanation = confinement(str(confining_bwrap(bin_folder, "mine (enforce)")), uid_for_box())
     assert explanation == (
         "what bubblewrap starts cannot make namespaces (AppArmor: mine (enforce))",
         "",
@@ -92,7 +92,7 @@ def test_here_nothing_is_taken_and_a_bubblewrap_that_does_not_start_at_all_is_no
 
 
 def test_doctor_says_so_and_does_not_claim_the_level(bin_folder, monkeypatch, tiny):
-    confining(bin_folder, "unpriv_bwrap (enforce)")
+    confining_bwrap(bin_folder, "unpriv_bwrap (enforce)")
     monkeypatch.setenv("PATH", f"{bin_folder}:{os.environ['PATH']}")
     findings = {(f.subject, f.good): f for f in doctor.findings(tiny)}
     assert findings["bubblewrap", False].command == doctor.UNLOAD
@@ -101,7 +101,7 @@ def test_doctor_says_so_and_does_not_claim_the_level(bin_folder, monkeypatch, ti
 
 def test_allow_namespaces_tries_bubblewrap_and_not_unshare_alone(bin_folder: Path) -> None:
     """Here `unshare` may do all that it asks; what bubblewrap starts may not."""
-    confining(bin_folder)
+    confining_bwrap(bin_folder)
     sudo_log = bin_folder / "asked"
     program(bin_folder, "sudo", f'#!/bin/sh\necho "$@" >>{sudo_log}\n')
     completed = allow_namespaces(ALLOW, bin_folder)
@@ -118,7 +118,7 @@ def test_allow_namespaces_unloads_the_profile_and_is_content(
     """
     profile = tmp_path / "bwrap-userns-restrict"
     profile.touch()
-    bwrap = confining(bin_folder)
+    bwrap = confining_bwrap(bin_folder)
     program(
         bin_folder, "sudo", f'#!/bin/sh\ncase "$*" in *"--remove {profile}") rm {bwrap};; esac\n'
     )
@@ -137,13 +137,13 @@ def places(tmp_path: Path) -> Places:
     return Places(tmp_path)
 
 
-def says(monkeypatch: pytest.MonkeyPatch, course: Course, driver: Driver) -> list[Finding]:
+def findings_with(monkeypatch: pytest.MonkeyPatch, course: Course, driver: Driver) -> list[Finding]:
     monkeypatch.setattr(doctor, "find_driver", lambda: driver)
     return list(doctor.gpu_findings(course))
 
 
 def test_no_gpu_is_no_fault(monkeypatch: pytest.MonkeyPatch, tiny: Course, places: Places) -> None:
-    (finding,) = says(monkeypatch, tiny, Driver(places, (), "", False))
+    (finding,) = findings_with(monkeypatch, tiny, Driver(places, (), "", False))
     assert (finding.good, finding.command) == (None, "")
     assert "--device cuda is not available" in finding.says
 
@@ -155,7 +155,7 @@ def test_all_that_is_missing_is_told_at_once(
     (places.dev / "nvidia0").chmod(0o600)
     monkeypatch.setattr(doctor, "uid_for_box", lambda: 61184)
     monkeypatch.setattr(torch.version, "cuda", None)
-    findings = says(monkeypatch, tiny, Driver(places, (Gpu("nvidia0"),), "", False))
+    findings = findings_with(monkeypatch, tiny, Driver(places, (Gpu("nvidia0"),), "", False))
     assert [(f.good, f.command) for f in findings] == [
         (False, "sudo nvidia-modprobe -c 0 -u"),
         (False, f"sudo chmod a+rw {places.dev}/nvidia0"),
@@ -167,7 +167,7 @@ def test_all_that_is_missing_is_told_at_once(
 @pytest.mark.skipif(torch.cuda.is_available(), reason="this machine has a CUDA device")
 def test_where_all_seems_to_be_there_the_box_is_tried(monkeypatch, tiny, places):
     monkeypatch.setattr(torch.version, "cuda", "13.0")
-    *_, level = says(
+    *_, level = findings_with(
         monkeypatch, tiny, Driver(places, (Gpu("nvidia0"),), "/usr/lib/libcuda.so.1", True)
     )
     assert (level.subject, level.good) == ("namespaces, cuda", False)

@@ -47,7 +47,7 @@ def names_of(stem: str) -> dict[str, Any]:
     return {**names, **globals(), "printed": one_line(printed.getvalue())}
 
 
-def measured(mistake: str, column: str) -> str:
+def gallery_cell(mistake: str, column: str) -> str:
     """Return what the gallery of silent bugs says of a mistake."""
     lines = (ROOT / "docs" / "gallery.md").read_text(encoding="utf-8").splitlines()
     head, *rows = [re.split(r" *\| *", line) for line in lines if line.startswith("|")]

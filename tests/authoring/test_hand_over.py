@@ -24,10 +24,10 @@ def few() -> dict[str, bytes]:
     """A class repository of a few files, for it does not matter which."""
     stub = (TINY / SCRIPT).read_bytes()
     names = ("LICENSE", "Makefile", "README.md", "tools/build-venv", "tools/find-python")
-    return listed({name: f"# {name}\n".encode() for name in names} | {SCRIPT: stub})
+    return add_manifest({name: f"# {name}\n".encode() for name in names} | {SCRIPT: stub})
 
 
-def listed(files: dict[str, bytes]) -> dict[str, bytes]:
+def add_manifest(files: dict[str, bytes]) -> dict[str, bytes]:
     digests = {
         name: hashlib.sha256(text).hexdigest() for name, text in files.items() if name != MANIFEST
     }
@@ -64,7 +64,9 @@ def test_an_earlier_release_is_brought_up_to_date_and_what_others_added_stays(ti
     (folder / "syllabus.md").write_text("Week 1: averages\n")
     gone = ("LICENSE", "tools/build-venv", "tools/find-python")
     remaining = {name: text for name, text in few.items() if name not in gone}
-    newer = listed(remaining | {"README.md": b"# Averages, again\n", "exercises/new.py": b"pass\n"})
+    newer = add_manifest(
+        remaining | {"README.md": b"# Averages, again\n", "exercises/new.py": b"pass\n"}
+    )
     changed = hand_over(tiny, folder, newer)
     assert sorted(changed) == sorted(["README.md", "exercises/new.py", *gone])
     assert content(folder) == {**newer, "syllabus.md": b"Week 1: averages\n"}
@@ -113,7 +115,7 @@ def test_twice_the_same_release_changes_nothing_and_one_that_was_cut_off_can_be_
 def test_somebodys_work_is_never_overwritten(tiny, few, folder, work, says):
     work(folder)
     original = content(folder)
-    newer = listed({name: text + b"\n" for name, text in few.items() if name != MANIFEST})
+    newer = add_manifest({name: text + b"\n" for name, text in few.items() if name != MANIFEST})
     with pytest.raises(CourseFault) as error:
         hand_over(tiny, folder, newer)
     assert says in str(error.value)

@@ -16,7 +16,7 @@ import pytest
 
 from manyheads.authoring.class_repository import engine_wheel
 from tests.conftest import Run
-from tests.make import REPOSITORY, besides_progress, edited
+from tests.make import REPOSITORY, besides_progress, edit_text
 
 pytestmark = pytest.mark.journey
 
@@ -94,7 +94,7 @@ def test_it_has_what_an_instructor_starts_with_and_keeps_every_promise(
     assert (verified.returncode, verified.stderr) == (0, ""), verified.stdout
 
 
-def written(course: Run, folder: Path, name: str) -> str:
+def write_course(course: Run, folder: Path, name: str) -> str:
     """Write a course as its author does: a skeleton in place of the example, and all filled.
     Returns what was said.
     """
@@ -126,7 +126,7 @@ def class_of_three(
         f"\n\nplain = {type_change[0]}\n\n\ndef {type_change[0]}(*given):\n"
         f"    return {type_change[1].format('plain(*given)')}\n"
     )
-    texts = {"ada": correct, "ben": edited(solution, mistake), "cat": correct + plain}
+    texts = {"ada": correct, "ben": edit_text(solution, mistake), "cat": correct + plain}
     for student, text in texts.items():
         path = folder / student / "basics" / f"01_{name}.py"
         path.parent.mkdir(parents=True)
@@ -165,7 +165,7 @@ def test_a_course_without_a_tensor_goes_on_to_a_class_that_is_graded(
     course, tmp_path, name, mistake, id_, other, says
 ):
     course_root, handed_out = tmp_path / "mine", tmp_path / "class"
-    output = written(course, course_root, name)
+    output = write_course(course, course_root, name)
     texts = class_of_three(course_root / "submitted", name, mistake, other)
     for command in (
         f"release --out {handed_out} --owner @ada",

@@ -11,7 +11,7 @@ from manyheads.authoring.class_repository import hand_over
 from manyheads.authoring.templates import as_they_are
 from manyheads.course import Course
 from manyheads.course_fault import CourseFault
-from tests.authoring.test_hand_over import SCRIPT, listed
+from tests.authoring.test_hand_over import SCRIPT, add_manifest
 from tests.make import REPOSITORY, TINY, content, git
 
 RECORDING = "exercises/averages/fingerprints/01_running_mean.safetensors"
@@ -21,11 +21,11 @@ RECORDING = "exercises/averages/fingerprints/01_running_mean.safetensors"
 def files() -> dict[str, bytes]:
     """A class repository without its engine: everything in it that git could convert."""
     tiny_files = {name: (TINY / name).read_bytes() for name in (SCRIPT, RECORDING)}
-    return listed({**dict(as_they_are("shared")), **tiny_files})
+    return add_manifest({**dict(as_they_are("shared")), **tiny_files})
 
 
 @pytest.fixture
-def released(tiny: Course, files: dict[str, bytes], tmp_path: Path) -> Path:
+def released_folder(tiny: Course, files: dict[str, bytes], tmp_path: Path) -> Path:
     """The class repository, committed."""
     folder = tmp_path / "class"
     hand_over(tiny, folder, files)
@@ -43,20 +43,22 @@ def windows_clone(folder: Path) -> Path:
 
 
 def test_a_clone_of_git_for_windows_has_the_files_as_they_were_released(
-    tiny: Course, files: dict[str, bytes], released: Path
+    tiny: Course, files: dict[str, bytes], released_folder: Path
 ) -> None:
-    clone = windows_clone(released)
+    clone = windows_clone(released_folder)
     assert content(clone) == files
     assert hand_over(tiny, clone, files) == []
     script = clone / "tools" / "find-python"
     assert subprocess.run(["sh", script], capture_output=True, check=False).returncode == 0
 
 
-def test_an_attempt_with_windows_line_endings_is_committed_without_them(released: Path) -> None:
-    attempt = (released / SCRIPT).read_bytes().replace(b"\n", b"\r\n")
-    (released / SCRIPT).write_bytes(attempt + b"mine = 1\r\n")
-    git(released, "commit", "--quiet", "--all", "--message", "from an editor of Windows")
-    changed_lines = git(released, "show", "--numstat", "--format=", "HEAD")
+def test_an_attempt_with_windows_line_endings_is_committed_without_them(
+    released_folder: Path,
+) -> None:
+    attempt = (released_folder / SCRIPT).read_bytes().replace(b"\n", b"\r\n")
+    (released_folder / SCRIPT).write_bytes(attempt + b"mine = 1\r\n")
+    git(released_folder, "commit", "--quiet", "--all", "--message", "from an editor of Windows")
+    changed_lines = git(released_folder, "show", "--numstat", "--format=", "HEAD")
     assert changed_lines.split() == ["1", "0", SCRIPT]
 
 

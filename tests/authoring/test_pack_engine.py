@@ -25,7 +25,7 @@ def names_in(wheel: bytes) -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+def built_wheel(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     """The wheel that pip builds from this repository, as setuptools makes it."""
     copy = tmp_path_factory.mktemp("repository")
     listed = subprocess.run(
@@ -52,17 +52,17 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     return (copy / "out" / WHEEL).read_bytes()
 
 
-def test_a_built_wheel_holds_the_engine_and_nothing_of_the_course(built: bytes) -> None:
-    names = names_in(built)
+def test_a_built_wheel_holds_the_engine_and_nothing_of_the_course(built_wheel: bytes) -> None:
+    names = names_in(built_wheel)
     assert "manyheads/cli/check.py" in names
     dist_info = f"{WHEEL.removesuffix('-py3-none-any.whl')}.dist-info"
     assert {name.split("/")[0] for name in names} == {"manyheads", dist_info}
 
 
-def test_the_wheel_that_is_packed_again_holds_what_pip_builds(built: bytes) -> None:
+def test_the_wheel_that_is_packed_again_holds_what_pip_builds(built_wheel: bytes) -> None:
     packed = names_in(engine_wheel(templates=True)[WHEEL])
-    dist_info = {name for name in names_in(built) if ".dist-info/" in name}
-    assert set(packed) - dist_info == set(names_in(built)) - dist_info
+    dist_info = {name for name in names_in(built_wheel) if ".dist-info/" in name}
+    assert set(packed) - dist_info == set(names_in(built_wheel)) - dist_info
     assert {Path(name).name for name in dist_info} - {Path(name).name for name in packed} == {
         "top_level.txt"
     }

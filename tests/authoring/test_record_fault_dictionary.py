@@ -70,7 +70,7 @@ STEP = 0.7 * SAME * DOUBLE.norm / max(map(abs, DOUBLE.projections))
 CHAIN = times(*(2 * (1 + k * STEP) for k in range(3)))
 
 
-def rounded(middle: float) -> Function:
+def rounding_function(middle: float) -> Function:
     """Python rounds 2.5 down and 3.5 up: a change to one side shows in one of them alone."""
     return lambda x: (x * (middle / 0.1)).round()
 
@@ -88,14 +88,16 @@ def rounded(middle: float) -> Function:
         ),
         *(
             pytest.param(
-                [rounded(middle)],
+                [rounding_function(middle)],
                 IN_FLOAT32,
                 [None],
                 id=f"{middle}, which another processor may round otherwise",
             )
             for middle in (2.5, 3.5)
         ),
-        pytest.param([rounded(2.51)], IN_FLOAT32, [1], id="what every processor rounds alike"),
+        pytest.param(
+            [rounding_function(2.51)], IN_FLOAT32, [1], id="what every processor rounds alike"
+        ),
         pytest.param(times(1e9), CALL, [1], id="large numbers"),
         pytest.param(
             [lambda x: x.masked_fill(x > 0.25, torch.nan)], CALL, [1], id="NaN where it always is"
@@ -127,7 +129,7 @@ def test_what_every_processor_computes_is_stored_and_nothing_else(functions, cal
     )
 
 
-def broken(call: Call, f: Function) -> tuple[int | None, ViolatedOracles]:
+def reply_violations(call: Call, f: Function) -> tuple[int | None, ViolatedOracles]:
     """Where the reply of a function is stored, and the aspects that it breaks for sure."""
     recorded = calls(call)
     stored_replies, answers = [*map(Replies, recorded.fingerprints)], answers_of(recorded, {"f": f})
@@ -140,9 +142,11 @@ def broken(call: Call, f: Function) -> tuple[int | None, ViolatedOracles]:
 
 
 def test_what_rounding_decides_breaks_no_aspect_and_what_chance_decides_does() -> None:
-    assert ("values", (0,)) in broken(CALL, lambda x: x + 1)[1]
-    assert broken(CALL, lambda x: (1e12 * x).sin()) == (None, frozenset())
-    stored, aspects = broken(replace(CALL, random=True), lambda x: x + torch.randn(len(x)))
+    assert ("values", (0,)) in reply_violations(CALL, lambda x: x + 1)[1]
+    assert reply_violations(CALL, lambda x: (1e12 * x).sin()) == (None, frozenset())
+    stored, aspects = reply_violations(
+        replace(CALL, random=True), lambda x: x + torch.randn(len(x))
+    )
     assert stored is None
     assert ("values", (0,)) in aspects
 

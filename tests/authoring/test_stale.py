@@ -51,18 +51,22 @@ def release(folder: Path) -> tuple[int, dict[Path, bool]]:
 
 
 @pytest.fixture
-def released(tiny_copy: Path) -> Path:
+def released_course(tiny_copy: Path) -> Path:
     """The folder of a tiny course that has just been released."""
     release(tiny_copy)
     return tiny_copy
 
 
-def test_where_nothing_changed_nothing_is_made_and_the_files_are_the_same(released: Path) -> None:
-    original = content(released)
-    steps, written = release(released)
-    files = [released / name for name in (SCRIPT, SCRIPT.replace(".py", ".ipynb"), FINGERPRINTS)]
+def test_where_nothing_changed_nothing_is_made_and_the_files_are_the_same(
+    released_course: Path,
+) -> None:
+    original = content(released_course)
+    steps, written = release(released_course)
+    files = [
+        released_course / name for name in (SCRIPT, SCRIPT.replace(".py", ".ipynb"), FINGERPRINTS)
+    ]
     assert (steps, written) == (0, dict.fromkeys(files, False))
-    assert content(released) == original
+    assert content(released_course) == original
 
 
 NO_MUTANTS_WORDS = (
@@ -114,37 +118,39 @@ NO_MUTANTS_WORDS = (
     ],
 )
 def test_what_an_exercise_is_made_from_makes_its_files_stale_and_nothing_else_does(
-    released, change, is_stale
+    released_course, change, is_stale
 ):
-    change(released)
-    folder = released if released.exists() else released.with_name("elsewhere")
+    change(released_course)
+    folder = released_course if released_course.exists() else released_course.with_name("elsewhere")
     assert (release(folder)[0] > 0) is is_stale
     assert release(folder)[0] == 0
 
 
-def test_a_remark_that_students_read_is_released(released: Path) -> None:
-    edit(SOLUTION, HEAD, f"{HEAD}# a remark\n")(released)
-    assert list(release(released)[1].values()) == [True, True, False], "but the recording"
+def test_a_remark_that_students_read_is_released(released_course: Path) -> None:
+    edit(SOLUTION, HEAD, f"{HEAD}# a remark\n")(released_course)
+    assert list(release(released_course)[1].values()) == [True, True, False], "but the recording"
 
 
 def test_an_exercise_that_another_engine_made_is_made_anew(
-    released: Path, monkeypatch: pytest.MonkeyPatch
+    released_course: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(recording_file, "FORMAT", recording_file.FORMAT + 1)
-    steps, written = release(released)
+    steps, written = release(released_course)
     assert (steps, list(written.values())) == (1, [False, False, True])
-    assert release(released)[0] == 0
+    assert release(released_course)[0] == 0
 
 
 @pytest.mark.parametrize("name", [SCRIPT, FINGERPRINTS])
 @pytest.mark.parametrize(
     "harm", [Path.unlink, lambda path: path.write_bytes(path.read_bytes()[:-20])]
 )
-def test_what_is_missing_or_damaged_is_made_again_as_it_was(released, name, harm):
-    original = content(released)
-    harm(released / name)
-    assert [path for path, is_new in release(released)[1].items() if is_new] == [released / name]
-    assert content(released) == original
+def test_what_is_missing_or_damaged_is_made_again_as_it_was(released_course, name, harm):
+    original = content(released_course)
+    harm(released_course / name)
+    assert [path for path, is_new in release(released_course)[1].items() if is_new] == [
+        released_course / name
+    ]
+    assert content(released_course) == original
 
 
 PATIENCE = 120.0  # seconds: a busy machine is slow

@@ -105,7 +105,7 @@ def with_another_row(folder: Path) -> None:
     path.write_bytes(path.read_bytes().replace(b'\\"1110\\"', b'\\"1111\\"'))
 
 
-def broken(lines: list[Line]) -> dict[str, list[str]]:
+def failures_by_line(lines: list[Line]) -> dict[str, list[str]]:
     return {line.says: line.failures for line in lines if line.is_satisfied is False}
 
 
@@ -114,7 +114,7 @@ def test_on_a_sound_course_every_claim_holds_with_its_figures(
     lines_of: LinesOf, tiny_copy: Path
 ) -> None:
     lines = lines_of(tiny_copy, pairs=None)
-    assert broken(lines) == {}
+    assert failures_by_line(lines) == {}
     nothing = dict.fromkeys((LINKS, PREDICTIONS, NUMBERS, UNFINISHED, WEIGHTS), NOTHING)
     assert {line.says: line.figures for line in lines if line.is_satisfied is None} == nothing
     assert {line.says: line.total for line in lines if line.is_satisfied} == {
@@ -542,12 +542,12 @@ def test_claims_about_one_exercise_say_nothing_of_the_others(
         (["last_mean"], {RELEASED: 1}),
         ((), {RELEASED: 2}),
     ):
-        report = broken(lines_of(two_means, "released", named=named))
+        report = failures_by_line(lines_of(two_means, "released", named=named))
         assert {claim: len(failures) for claim, failures in report.items()} == counts
 
 
 def assert_broken(lines: list[Line], expected: dict[str, list[str]]) -> None:
-    failures = broken(lines)
+    failures = failures_by_line(lines)
     assert failures.keys() == expected.keys(), failures
     for line in lines:
         assert line.is_satisfied is not False or line.lines[-1].startswith("Next: ")

@@ -8,9 +8,9 @@ from dataclasses import replace
 
 import pytest
 
-from bench.cost import measured
+from bench.cost import measure_cost
 from bench.graders import GRADERS
-from bench.names import code_of, compare, figures, pairs_of, text_of, written
+from bench.names import attempt_records, code_of, compare, figures, pairs_of, text_of
 from bench.six_checks import RIGHT, WRONG, WRONG_EARNS
 from bench.terminal import PICTURE, picture
 from manyheads.course import load_course
@@ -53,7 +53,7 @@ def test_what_was_won_lost_and_reordered_is_counted():
 
 @pytest.mark.journey
 def test_both_sides_are_written_of_every_kind_of_attempt():
-    records = [json.loads(line) for line in written("reshape_dance", 60)]
+    records = [json.loads(line) for line in attempt_records("reshape_dance", 60)]
     categories = {
         record["attempt"].removeprefix("reshape_dance: ").split(" ")[0] for record in records
     }
@@ -90,14 +90,14 @@ def test_names_are_held_against_the_misconceptions_that_are_due() -> None:
 @pytest.mark.parametrize("name", GRADERS)
 def test_each_grader_tells_a_right_attempt_from_a_wrong_one(name, tmp_path):
     laid_out = GRADERS[name].laid_out(tmp_path, {"right": RIGHT, "wrong": WRONG})
-    cost = measured(laid_out.command, tmp_path, 2)
+    cost = measure_cost(laid_out.command, tmp_path, 2)
     assert laid_out.scores() == {"right": 18, "wrong": WRONG_EARNS}
     assert cost.wall > 0
 
 
 def test_a_command_that_fails_is_not_measured_and_what_it_said_is_told(tmp_path):
     with pytest.raises(SystemExit, match="no such course"):
-        measured(["sh", "-c", "echo no such course; exit 3"], tmp_path)
+        measure_cost(["sh", "-c", "echo no such course; exit 3"], tmp_path)
 
 
 @pytest.mark.journey

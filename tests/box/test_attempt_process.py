@@ -234,7 +234,7 @@ print(json.dumps({"box": type(box).__name__, **said}))
 
 
 @pytest.fixture(scope="module")
-def told_by_forks() -> dict[str, object]:
+def fork_replies() -> dict[str, object]:
     completed = run(sys.executable, "-c", SCRIPT, json.dumps(BODIES), A_TOKEN="x")
     assert completed.returncode == 0, completed.stderr
     return json.loads(completed.stdout)
@@ -274,14 +274,14 @@ def told_by_forks() -> dict[str, object]:
         ),
     ],
 )
-def test_inside_a_fork(told_by_forks, name, holds):
-    assert holds(told_by_forks[name])
+def test_inside_a_fork(fork_replies, name, holds):
+    assert holds(fork_replies[name])
 
 
 @pytest.mark.parametrize("name", ["leaves a process", "zygote"])
-def test_no_process_is_left(told_by_forks, name):
+def test_no_process_is_left(fork_replies, name):
     ends = time.monotonic() + 60.0  # a busy machine is slow
-    while not has_ended(int(told_by_forks[name])):  # the kernel may need a moment
+    while not has_ended(int(fork_replies[name])):  # the kernel may need a moment
         assert time.monotonic() < ends
         time.sleep(0.01)
 

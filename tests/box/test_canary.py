@@ -33,7 +33,7 @@ def canary_in_a_box_with(monkeypatch: pytest.MonkeyPatch, root: Path, change) ->
         return run_canary(box, LIMITS, root).leaks
 
 
-def binding(source: str, target: str) -> Callable[[dict], dict]:
+def bind_folder(source: str, target: str) -> Callable[[dict], dict]:
     """Show a folder to the box."""
 
     def change(request: dict) -> dict:
@@ -108,7 +108,9 @@ def test_a_box_that_binds_the_course_lets_a_secret_be_read(monkeypatch, folder_o
     bind = Bind(str(folder_outside_tmp), shown or str(folder_outside_tmp))
     extended = dataclasses.replace(contents(), binds=(*contents().binds, bind))
     monkeypatch.setattr(canary, "contents", lambda: extended)
-    leaks = canary_in_a_box_with(monkeypatch, folder_outside_tmp, binding(bind.source, bind.target))
+    leaks = canary_in_a_box_with(
+        monkeypatch, folder_outside_tmp, bind_folder(bind.source, bind.target)
+    )
     assert "read a planted secret" in leaks
 
 

@@ -109,7 +109,7 @@ def test_the_library_is_where_the_linker_would_find_it(
     assert find_driver(machine(told=0), {}).library == ""
 
 
-def closed(name: str) -> Callable[[Path], None]:
+def close_device(name: str) -> Callable[[Path], None]:
     return lambda dev: (dev / name).chmod(0o660)
 
 
@@ -128,7 +128,7 @@ def closed(name: str) -> Callable[[Path], None]:
         ),
         *(
             pytest.param(
-                closed(name),
+                close_device(name),
                 True,
                 [(f"the box may not open {{dev}}/{name}", f"sudo chmod a+rw {{dev}}/{name}")],
                 id=f"{name}, which is for a group alone",

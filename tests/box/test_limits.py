@@ -80,7 +80,7 @@ def limited_box(tmp_path_factory) -> Iterator[Box]:
         yield opened
 
 
-def counted(limited_box: Box, body: str, limits: Limits = LIMITS) -> float:
+def measured_count(limited_box: Box, body: str, limits: Limits = LIMITS) -> float:
     source = f"{COUNTING}\ndef f():\n{body}\n"
     (reply,) = replies(limited_box, limits, source, Call("f"), seconds=limits.seconds_per_call)
     assert reply.raised is None, reply.raised
@@ -134,7 +134,7 @@ STARTED = "started = count(lambda i: threading.Thread(target=done.wait).start(),
     ],
 )
 def test_an_attempt_gets_so_much_and_no_more(limited_box, body, least, most):
-    assert least <= counted(limited_box, body) <= most
+    assert least <= measured_count(limited_box, body) <= most
 
 
 def test_a_new_interpreter_can_read_the_limits_whatever_named_the_device():
@@ -187,7 +187,7 @@ def test_a_reply_just_below_its_limit_is_read_and_one_above_it_is_not(
 )
 def test_its_time_ends(limited_box, body, limits, end):
     with pytest.raises(AttemptEnded) as caught:
-        counted(limited_box, body, limits)
+        measured_count(limited_box, body, limits)
     assert caught.value.end is end
 
 
@@ -223,7 +223,7 @@ def test_all_processes_of_an_attempt_share_one_bound_of_memory(limited_box):
 """
     survivors = 0.0
     with contextlib.suppress(AttemptEnded):  # where the kernel chose to end the attempt itself
-        survivors = counted(limited_box, body)
+        survivors = measured_count(limited_box, body)
     assert survivors * 300 <= LIMITS.memory_mib + ZYGOTE_MIB
 
 
@@ -232,7 +232,7 @@ BELOW = "def below():\n    return 1.0\n"
 
 
 @contextmanager
-def loaded(
+def load_source(
     box: Box, source: str, limits: Limits = OF_PARTS, **options: tuple[int, ...]
 ) -> Iterator[Loaded]:
     process = load(box, limits, Load(source, "a.py", **options))
@@ -276,7 +276,7 @@ def ends_of(process: Loaded) -> list[tuple[int, End | None]]:
 def test_what_stands_below_a_part_that_ends_the_process_runs(
     box: Box, part: str, ended: End
 ) -> None:
-    with loaded(box, f"above = 1\n{part}\n{BELOW}") as process:
+    with load_source(box, f"above = 1\n{part}\n{BELOW}") as process:
         assert number_of(process, "below") == 1.0
         assert ends_of(process) == [(2, ended)]
 
@@ -285,14 +285,14 @@ def test_each_part_that_ends_the_process_is_left_out_and_told_in_the_order_of_li
     box: Box,
 ) -> None:
     source = f"import os\nos._exit(1)\nraise KeyError\nos._exit(2)\n{BELOW}oops\n"
-    with loaded(box, source) as process:
+    with load_source(box, source) as process:
         assert number_of(process, "below") == 1.0
         assert ends_of(process) == [(2, End.CRASHED), (3, None), (4, End.CRASHED), (7, None)]
         assert process.skipped == (1, 3)
 
 
 def test_the_next_process_leaves_them_out_at_once(box: Box) -> None:
-    with loaded(box, f"import os\nos._exit(1)\n{BELOW}", skipped=(1,)) as process:
+    with load_source(box, f"import os\nos._exit(1)\n{BELOW}", skipped=(1,)) as process:
         assert number_of(process, "below") == 1.0
         assert process.stopped == ()
 
@@ -301,7 +301,7 @@ def test_the_next_process_leaves_them_out_at_once(box: Box) -> None:
 def test_all_parts_that_are_too_slow_take_twice_the_time_of_a_call_at_most(
     box, per_call, seconds
 ) -> None:
-    with loaded(
+    with load_source(
         box, "import time\n" + "time.sleep(60)\n" * 3, Limits(seconds_per_call=per_call)
     ) as process:
         assert [statement.seconds for statement in process.stopped] == seconds
@@ -357,7 +357,7 @@ def test_all_that_its_processes_take_is_paid_for(box: Box) -> None:
 
 def test_what_a_part_raises_is_told_with_the_line_at_which_the_part_begins(box: Box) -> None:
     source = "def f(x):\n    raise ValueError(x)\n\n@str\n@f\ndef g():\n    pass\n\nf(\n    2)\n"
-    with loaded(box, source) as process:
+    with load_source(box, source) as process:
         lines = [
             (statement.line, statement.raised.line)
             for statement in process.stopped
@@ -367,12 +367,12 @@ def test_what_a_part_raises_is_told_with_the_line_at_which_the_part_begins(box: 
 
 
 def test_text_that_is_not_python_raises_and_runs_nothing(box: Box) -> None:
-    with loaded(box, "import os\nos._exit(1)\ndef (:\n") as process:
+    with load_source(box, "import os\nos._exit(1)\ndef (:\n") as process:
         assert (process.raised.type, process.raised.line, process.stopped) == ("SyntaxError", 3, ())
 
 
 def test_lines_beyond_the_file_are_not_taken_over(box: Box) -> None:
-    with loaded(
+    with load_source(
         box, "exec(compile('\\n' * 90000 + 'raise KeyError(1)', 'a.py', 'exec'))\n"
     ) as process:
         (stopped,) = process.stopped

@@ -44,7 +44,7 @@ def test_a_weight_that_is_not_initialised_is_known_as_a_weight(dirty_memory: Non
 LAYER = Build("Linear", (3, 3), dtype="float32", report=("training",))
 
 
-def zeroed(module: nn.Module) -> None:
+def zero_parameters(module: nn.Module) -> None:
     for parameter in module.parameters():
         parameter.data.zero_()
 
@@ -62,7 +62,7 @@ def without_bias(module: nn.Module) -> None:
         pytest.param(
             lambda module: module.double(), True, id="another dtype, which holds the same numbers"
         ),
-        pytest.param(zeroed, True, id="other numbers"),
+        pytest.param(zero_parameters, True, id="other numbers"),
         pytest.param(without_bias, True, id="one that is gone"),
     ],
 )

@@ -25,7 +25,7 @@ from manyheads.student.pictures import pictures_of
 from manyheads.student.trace import Explained, explain_example, follow
 from manyheads.submission import Source
 from tests.diagnosis.both_sides import Sides, names
-from tests.make import edited
+from tests.make import edit_text
 
 RETURNED = "return self.proj(y), (k, v)"
 PAIR = "a pair (y, cache) was expected"
@@ -37,7 +37,7 @@ def sides(box: Box, tiny: Course) -> Sides:
 
 
 def test_a_list_in_place_of_a_tuple_and_a_cache_of_any_kind_are_right(sides: Sides) -> None:
-    result = sides.graded("kv_cache", {RETURNED: "return [self.proj(y), {0: k, 1: v}]"})
+    result = sides.grade_attempt("kv_cache", {RETURNED: "return [self.proj(y), {0: k, 1: v}]"})
     assert [check.evidence for check in result.checks if check.outcome != "passed"] == []
 
 
@@ -59,13 +59,13 @@ def test_a_list_in_place_of_a_tuple_and_a_cache_of_any_kind_are_right(sides: Sid
     ],
 )
 def test_another_structure_gets_one_sentence(sides: Sides, returned: str, sentence: str) -> None:
-    result = sides.graded("kv_cache", {RETURNED: f"return {returned}"})
+    result = sides.grade_attempt("kv_cache", {RETURNED: f"return {returned}"})
     assert {check.evidence for check in result.checks if check.id == "shape"} == {sentence}
 
 
 def test_a_cache_that_is_ignored_is_named(sides: Sides) -> None:
     ignored = {"B, T, C = x.shape": "cache = None\n        B, T, C = x.shape"}
-    assert names(sides.graded("kv_cache", ignored)) == ["cache_ignored"]
+    assert names(sides.grade_attempt("kv_cache", ignored)) == ["cache_ignored"]
 
 
 @pytest.mark.recorded
@@ -133,7 +133,7 @@ class CachedSelfAttention"""
 def test_a_structure_that_lies_or_is_too_large_earns_nothing(
     sides: Sides, returned: str, says: str
 ) -> None:
-    result = sides.graded(
+    result = sides.grade_attempt(
         "kv_cache", {"class CachedSelfAttention": LYING, RETURNED: f"return {returned}"}
     )
     evidence = " ".join(check.evidence for check in result.checks)
@@ -195,7 +195,7 @@ def show(repository: Path, box: Box) -> Show:
     kv_cache = next(exercise for exercise in course.exercises if exercise.id == "kv_cache")
 
     def explained_examples(returned: str) -> list[tuple[Example, Traced, Explained]]:
-        text = edited(
+        text = edit_text(
             kv_cache.solution.read_text(encoding="utf-8"), (RETURNED, f"return {returned}")
         )
         source = Source(f"{kv_cache.stem}.py", text)

@@ -505,10 +505,10 @@ def _one_thread() -> None:
 
 
 @pytest.fixture
-def prepared() -> Prepared:
+def prepare_learner() -> Prepared:
     """A learner whose model is ready."""
 
-    def prepared(target: str = "Causal", p: float = 0.0) -> Trainer:
+    def learner_for(target: str = "Causal", p: float = 0.0) -> Trainer:
         learner = Trainer()
         reply = learner.answer(
             NAMES, InitModel(Build(target, (C, p), training=True), 7, TEXT), "a.py"
@@ -516,7 +516,7 @@ def prepared() -> Prepared:
         assert reply == Reply()
         return learner
 
-    return prepared
+    return learner_for
 
 
 def output(reply: Reply) -> Tensor:
@@ -530,11 +530,11 @@ def losses(learner: Trainer, steps: int) -> list[float]:
     return [output(learner.answer(NAMES, TrainStep(), "a.py")).item() for _ in range(steps)]
 
 
-def test_it_learns_and_what_it_writes_on_the_way_changes_nothing(prepared: Prepared) -> None:
-    learner = prepared(p=0.5)
+def test_it_learns_and_what_it_writes_on_the_way_changes_nothing(prepare_learner: Prepared) -> None:
+    learner = prepare_learner(p=0.5)
     early_losses = losses(learner, 3)
     learner.answer(NAMES, Write(TEXT[:2], 5), "a.py")
-    assert [*early_losses, *losses(learner, 3)] == losses(prepared(p=0.5), 6)
+    assert [*early_losses, *losses(learner, 3)] == losses(prepare_learner(p=0.5), 6)
     later_losses = losses(learner, 20)
     assert sum(later_losses[-3:]) < sum(early_losses)  # it learns
 
@@ -550,8 +550,8 @@ def test_a_mask_and_ones_keep_their_values() -> None:
     assert not torch.equal(parameters["weight"], original["weight"])
 
 
-def test_it_writes_what_it_is_sure_of(prepared: Prepared) -> None:
-    learner = prepared()
+def test_it_writes_what_it_is_sure_of(prepare_learner: Prepared) -> None:
+    learner = prepare_learner()
     model = learner.model
     with torch.no_grad():
         for block in model.blocks:

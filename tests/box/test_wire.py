@@ -100,31 +100,31 @@ SOURCE = (
 )
 
 
-def sent(body: object, tensors: list[torch.Tensor]) -> bytes:
+def pack_body(body: object, tensors: list[torch.Tensor]) -> bytes:
     return wire.pack(body, tensors)[wire.LENGTH.size :]
 
 
 @pytest.fixture(scope="module")
-def traced() -> Traced:
+def example_trace() -> Traced:
     namespace: dict[str, object] = {}
     exec(compile(SOURCE, "a.py", "exec"), namespace)
     return trace(namespace, TraceCall(Call("f", (torch.ones(2, 3),)), (2, 2), 2), "a.py")
 
 
 @pytest.fixture(scope="module")
-def honest(traced: Traced) -> tuple[Any, list[torch.Tensor]]:
+def honest(example_trace: Traced) -> tuple[Any, list[torch.Tensor]]:
     tensors: list[torch.Tensor] = []
-    return wire.to_body(traced, tensors), tensors
+    return wire.to_body(example_trace, tensors), tensors
 
 
-def test_what_is_honest_is_read_as_it_was_sent(traced: Traced) -> None:
-    read = read_traced(wire.encode(traced)[wire.LENGTH.size :])
+def test_what_is_honest_is_read_as_it_was_sent(example_trace: Traced) -> None:
+    read = read_traced(wire.encode(example_trace)[wire.LENGTH.size :])
     assert (read.order, read.dropped, len(read.steps)) == (
-        traced.order,
-        traced.dropped,
-        len(traced.steps),
+        example_trace.order,
+        example_trace.dropped,
+        len(example_trace.steps),
     )
-    for received, theirs in zip(read.steps, traced.steps, strict=True):
+    for received, theirs in zip(read.steps, example_trace.steps, strict=True):
         assert received.name == theirs.name
         for field in ("lines", "sites", "inputs", "outputs", "slices"):
             assert getattr(received, field) == getattr(theirs, field)
@@ -173,13 +173,13 @@ def test_what_was_not_agreed_is_not_read(honest, path, value):
         at = at[key]
     at[path[-1]] = value
     with pytest.raises(BadReply):
-        read_traced(sent(body, tensors))
+        read_traced(pack_body(body, tensors))
 
 
 def test_as_many_slices_as_were_agreed_are_read(honest: tuple[Any, list[torch.Tensor]]) -> None:
     body = copy.deepcopy(honest[0])
     body["steps"][0]["slices"] = [SLICE] * SLICES
-    assert read_traced(sent(body, honest[1])).steps[0].slices == (Slice(0, 0, 1),) * SLICES
+    assert read_traced(pack_body(body, honest[1])).steps[0].slices == (Slice(0, 0, 1),) * SLICES
 
 
 def test_more_than_was_agreed_is_not_read(honest: tuple[Any, list[torch.Tensor]]) -> None:
@@ -194,4 +194,4 @@ def test_more_than_was_agreed_is_not_read(honest: tuple[Any, list[torch.Tensor]]
         (large, tensors, "crops"),
     ):
         with pytest.raises(BadReply, match=says):
-            read_traced(sent(body, body_tensors))
+            read_traced(pack_body(body, body_tensors))

@@ -21,13 +21,13 @@ from manyheads.diagnosis import fingerprint
 from manyheads.diagnosis.fingerprint import LARGEST, tensor_fingerprint
 
 
-def answered(value: torch.Tensor) -> Answer:
+def value_answer(value: torch.Tensor) -> Answer:
     return Answer(
         Call("f"), Reply(outputs=(Output("tensor", value, "float64", "cpu", tuple(value.shape)),))
     )
 
 
-def raising(exception_type: str, *bases: str, message: str = "") -> Answer:
+def error_answer(exception_type: str, *bases: str, message: str = "") -> Answer:
     return Answer(
         Call("f"),
         Reply(
@@ -54,7 +54,7 @@ ONES = torch.ones(2, 3, dtype=torch.float64)
     ],
 )
 def test_it_matches(got, want):
-    assert_matches(answered(got), want)
+    assert_matches(value_answer(got), want)
 
 
 @pytest.mark.parametrize(
@@ -79,12 +79,12 @@ def test_it_matches(got, want):
 )
 def test_it_does_not_match(got, says):
     with pytest.raises(CheckFailed, match=says):
-        assert_matches(answered(got), ONES)
+        assert_matches(value_answer(got), ONES)
 
 
 def test_evidence_shows_no_expected_value():
     with pytest.raises(CheckFailed) as caught:
-        assert_matches(answered(ONES), torch.full((2, 3), 41.625, dtype=torch.float64))
+        assert_matches(value_answer(ONES), torch.full((2, 3), 41.625, dtype=torch.float64))
     assert "41.6" not in str(caught.value)
 
 
@@ -94,17 +94,17 @@ def test_a_difference_is_held_against_the_largest_expected_value():
 
 def test_an_accepted_argument_is_no_refusal():
     with pytest.raises(CheckFailed, match="C = 7 is accepted in silence") as caught:
-        assert_refused(answered(ONES), "C = 7", suspect="divisibility_unchecked")
+        assert_refused(value_answer(ONES), "C = 7", suspect="divisibility_unchecked")
     assert caught.value.suspect == "divisibility_unchecked"
 
 
 @pytest.mark.parametrize(
     ("answer", "also"),
     [
-        (raising("ValueError"), ()),
-        (raising("AssertionError"), ()),
-        (raising("Mine", "ValueError"), ()),
-        (raising("RuntimeError"), ("RuntimeError",)),
+        (error_answer("ValueError"), ()),
+        (error_answer("AssertionError"), ()),
+        (error_answer("Mine", "ValueError"), ()),
+        (error_answer("RuntimeError"), ("RuntimeError",)),
     ],
 )
 def test_a_refusal_is_a_value_error_or_an_assert_or_what_the_check_says(answer, also):
@@ -114,9 +114,9 @@ def test_a_refusal_is_a_value_error_or_an_assert_or_what_the_check_says(answer, 
 @pytest.mark.parametrize(
     ("answer", "also"),
     [
-        pytest.param(raising("RuntimeError"), (), id="a RuntimeError where none is asked for"),
+        pytest.param(error_answer("RuntimeError"), (), id="a RuntimeError where none is asked for"),
         pytest.param(
-            raising("NotImplementedError", "RuntimeError"),
+            error_answer("NotImplementedError", "RuntimeError"),
             ("RuntimeError",),
             id="nothing written yet",
         ),
@@ -129,21 +129,21 @@ def test_another_exception_is_no_refusal(answer, also):
 
 def test_an_exception_is_not_an_output():
     with pytest.raises(AttemptRaised):
-        assert_shape(raising("TypeError"), (1,))
+        assert_shape(error_answer("TypeError"), (1,))
 
 
 def of_kind(output_kind: str) -> Answer:
     return Answer(Call("f"), Reply(outputs=(Output(output_kind),)))
 
 
-CHANGED = Answer(Call("f"), Reply(outputs=answered(ONES).reply.outputs, mutated=("args.0",)))
+CHANGED = Answer(Call("f"), Reply(outputs=value_answer(ONES).reply.outputs, mutated=("args.0",)))
 
 
 @pytest.mark.parametrize(
     ("ask", "says"),
     [
         pytest.param(
-            lambda: assert_matches(answered(torch.tensor(2.0)), torch.tensor(3.0)),
+            lambda: assert_matches(value_answer(torch.tensor(2.0)), torch.tensor(3.0)),
             "a single number, and not the expected one",
             id="a single number, without a place",
         ),
@@ -156,7 +156,7 @@ CHANGED = Answer(Call("f"), Reply(outputs=answered(ONES).reply.outputs, mutated=
             id="their own type",
         ),
         pytest.param(
-            lambda: assert_finite(answered(torch.tensor([0.0, float("nan")]))),
+            lambda: assert_finite(value_answer(torch.tensor([0.0, float("nan")]))),
             r"1 of 2 values are NaN, the first at \(1,\)",
             id="NaN, with its place",
         ),
@@ -166,7 +166,7 @@ CHANGED = Answer(Call("f"), Reply(outputs=answered(ONES).reply.outputs, mutated=
             id="an argument that changed",
         ),
         pytest.param(
-            lambda: assert_same(answered(ONES), answered(ONES * 2), "the past changed"),
+            lambda: assert_same(value_answer(ONES), value_answer(ONES * 2), "the past changed"),
             "the past changed",
             id="two answers that differ, with the check's own sentence",
         ),

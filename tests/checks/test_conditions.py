@@ -30,7 +30,7 @@ def answers(weigh) -> Tensor:
     return torch.stack(texts)
 
 
-def even(scores: Tensor) -> Tensor:
+def even_weights(scores: Tensor) -> Tensor:
     return torch.full_like(scores, 1 / KEYS)
 
 
@@ -39,13 +39,13 @@ WEIGHED = {
     "softmax of scores that are far too small": (lambda scores: (scores / 500).softmax(-1), True),
     "softmax over the queries": (lambda scores: scores.softmax(0), True),
     "no softmax": (lambda scores: scores, True),
-    "one share for all": (even, False),
+    "one share for all": (even_weights, False),
     "shares by distance": (
         lambda scores: 0.5 ** torch.arange(KEYS).double().expand_as(scores),
         False,
     ),
     "a gate on all shares": (
-        lambda scores: even(scores) * (1 + scores.sin().mean(-1, keepdim=True)),
+        lambda scores: even_weights(scores) * (1 + scores.sin().mean(-1, keepdim=True)),
         False,
     ),
 }
@@ -63,7 +63,8 @@ def test_a_share_has_to_change_with_its_key(weights: str) -> None:
 def test_one_magnitude_is_enough() -> None:
     expected = answers(WEIGHED["softmax"][0])
     unmet, met = (
-        Judged("weighing", actual, expected, "unmet") for actual in (answers(even), expected)
+        Judged("weighing", actual, expected, "unmet")
+        for actual in (answers(even_weights), expected)
     )
     assert first_unmet([unmet, met]) == ""
     assert first_unmet([unmet, unmet]) == "unmet"
@@ -76,7 +77,7 @@ def test_numbers_that_are_nan_everywhere_are_given_the_benefit_of_the_doubt() ->
 
 def test_what_a_call_changes_itself_is_left_out() -> None:
     expected = answers(WEIGHED["softmax"][0])
-    actual = answers(even)
+    actual = answers(even_weights)
     actual[1, 0], actual[5, 0] = 7.0, 9.0  # the first query alone
     assert first_unmet([Judged("weighing", actual, expected, "unmet")]) == ""
     assert (

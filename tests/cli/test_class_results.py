@@ -66,14 +66,14 @@ def here(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def exported(run_course: Run, format_: str, *options: str) -> str:
+def export_results(run_course: Run, format_: str, *options: str) -> str:
     completed = run_course("export", "results", "--format", format_, *options)
     assert completed.returncode == 0, completed.stderr
     return completed.stdout
 
 
 def test_csv_has_what_counts_and_by_which_rule(run_course: Run, here: Path) -> None:
-    rows = list(csv.DictReader(io.StringIO(exported(run_course, "csv"))))
+    rows = list(csv.DictReader(io.StringIO(export_results(run_course, "csv"))))
     sums = {}
     for name in SCORES:
         of_student = (row for row in rows if row["student"].lstrip("'") == name)
@@ -102,7 +102,9 @@ def test_canvas_and_moodle_get_a_score_of_all_points_and_say_the_rules_beside(
         "'=ewa": "6.3",
     }
     assert f"decided: ada: Averages: {LATE} (9 → 7.2)\n" in completed.stderr
-    moodle = {row[0]: row[-1] for row in csv.reader(io.StringIO(exported(run_course, "moodle")))}
+    moodle = {
+        row[0]: row[-1] for row in csv.reader(io.StringIO(export_results(run_course, "moodle")))
+    }
     assert moodle == {
         "Username": "Averages",
         "ada": "7.2",
@@ -143,7 +145,7 @@ def test_an_excuse_means_the_same_in_every_book_or_it_is_said(run_course: Run, h
     assert f"excused: {NO_WORD.format('Moodle')}: its cell is blank. Next: " in completed.stderr
     rows = [
         row
-        for row in csv.DictReader(io.StringIO(exported(run_course, "csv")))
+        for row in csv.DictReader(io.StringIO(export_results(run_course, "csv")))
         if row["student"] == "dara"
     ]
     assert {(row["score"], row["max_score"]) for row in rows} == {("", "")}
@@ -199,7 +201,7 @@ def test_a_student_reads_excused_in_place_of_points_that_do_not_count(
     text = (dara / "averages.md").read_text()
     assert text.startswith("## Averages: excused\n")
     assert text.count(" | excused |") == 2
-    groups = csv.DictReader(io.StringIO(exported(run_course, "csv")))
+    groups = csv.DictReader(io.StringIO(export_results(run_course, "csv")))
     assert not any(row["group"] for row in groups if row["student"] == "dara")
 
 
@@ -209,7 +211,9 @@ def test_who_is_on_the_roster_may_have_handed_in_nothing(run_course: Run, here: 
     )
     (here / "roster.csv").write_text("id\nada\nzoe\n")
     assert "there is no student 'zoe'" in run_course("export", "results").stderr
-    rows = list(csv.DictReader(io.StringIO(exported(run_course, "csv", "--roster", "roster.csv"))))
+    rows = list(
+        csv.DictReader(io.StringIO(export_results(run_course, "csv", "--roster", "roster.csv")))
+    )
     assert [(r["exercise"], r["score"], r["decided"]) for r in rows if r["student"] == "zoe"] == [
         ("mean", "0", ""),
         ("median", "5", "score set to 5: on paper (0 → 5)"),
@@ -221,7 +225,7 @@ def test_course_yaml_says_where_the_roster_is(run_course: Run, here: Path) -> No
     (here / "course.yaml").write_text(f"roster: roster.csv\n{COURSE}")
     (here / "roster.csv").write_text("id\nada\nzoe\n")
     assert "Handed in nothing: 1 of 2 on the roster: zoe" in run_course("report", "results").stdout
-    assert "zoe" in exported(run_course, "canvas")
+    assert "zoe" in export_results(run_course, "canvas")
     (here / "roster.csv").write_text("id\nyves\n")
     for text in ("id\nyves\n", ""):
         (here / "roster.csv").write_text(text) if text else (here / "roster.csv").unlink()
@@ -243,7 +247,7 @@ def test_one_section_alone_is_reported_exported_and_sent_home(run_course: Run, h
     assert "Handed in nothing: 1 of 3 on the roster: zoe\n" in completed.stdout
     page = (here / "results" / "report" / "index.html").read_text()
     assert ("Zoe" in page, "ada" in page) == (True, False)
-    rows = list(csv.DictReader(io.StringIO(exported(run_course, "csv", *section))))
+    rows = list(csv.DictReader(io.StringIO(export_results(run_course, "csv", *section))))
     assert {row["student"] for row in rows} == {"b", "chen", "zoe"}
     assert run_course("feedback", "results", *section).returncode == 0
     assert sorted(path.name for path in (here / "home" / "feedback").iterdir()) == ["b", "chen"]

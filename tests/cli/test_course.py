@@ -405,7 +405,7 @@ READS_A_LINE = (
 
 
 @pytest.fixture
-def submitted(tmp_path: Path) -> Path:
+def submissions_folder(tmp_path: Path) -> Path:
     return hand_in(tmp_path / "in", dict.fromkeys(("ada", "bela"), MEAN))
 
 
@@ -433,9 +433,9 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 
 
 def test_a_full_disk_is_told_and_what_is_written_is_whole(
-    tiny_copy, submitted, small_disk, tmp_path
+    tiny_copy, submissions_folder, small_disk, tmp_path
 ):
-    completed = grade_in_a_shell(tiny_copy, submitted, small_disk)
+    completed = grade_in_a_shell(tiny_copy, submissions_folder, small_disk)
     assert completed.returncode == 2
     (message,) = [line for line in completed.stderr.splitlines() if line.startswith("course: ")]
     assert message.startswith(f"course: {small_disk}/")
@@ -448,8 +448,8 @@ def test_a_full_disk_is_told_and_what_is_written_is_whole(
         if path.suffix == ".json":
             json.loads(path.read_text())
     subprocess.run(["mount", "-o", "remount,size=1m", small_disk], check=True)
-    assert grade_in_a_shell(tiny_copy, submitted, small_disk).returncode == 0
-    assert grade_in_a_shell(tiny_copy, submitted, tmp_path / "roomy").returncode == 0
+    assert grade_in_a_shell(tiny_copy, submissions_folder, small_disk).returncode == 0
+    assert grade_in_a_shell(tiny_copy, submissions_folder, tmp_path / "roomy").returncode == 0
     for name in ("ada/averages.json", "bela/averages.json"):
         assert (small_disk / name).read_bytes() == (tmp_path / "roomy" / name).read_bytes()
 
@@ -473,8 +473,8 @@ def test_a_full_disk_is_told_and_what_is_written_is_whole(
         ),
     ],
 )
-def test_an_output_that_takes_nothing_is_told(tiny_copy, submitted, tmp_path, after, says):
-    completed = grade_in_a_shell(tiny_copy, submitted, tmp_path / "out", after=after)
+def test_an_output_that_takes_nothing_is_told(tiny_copy, submissions_folder, tmp_path, after, says):
+    completed = grade_in_a_shell(tiny_copy, submissions_folder, tmp_path / "out", after=after)
     assert (completed.returncode, completed.stderr.splitlines()[-1]) == (2, says)
 
 
@@ -509,10 +509,10 @@ def test_check_whose_output_nobody_reads_ends_without_a_word(
 
 
 def test_a_file_in_place_of_a_folder_is_told(
-    tiny_copy: Path, submitted: Path, tmp_path: Path
+    tiny_copy: Path, submissions_folder: Path, tmp_path: Path
 ) -> None:
     (tmp_path / "file").write_text("")
-    completed = grade_in_a_shell(tiny_copy, submitted, tmp_path / "file" / "out")
+    completed = grade_in_a_shell(tiny_copy, submissions_folder, tmp_path / "file" / "out")
     says = (
         f"course: {tmp_path}/file/out: Not a directory: move it elsewhere, or name another "
         "place. Next: ls -l\n"
@@ -522,11 +522,13 @@ def test_a_file_in_place_of_a_folder_is_told(
 
 @pytest.mark.skipif(shutil.which("unshare") is None, reason="unshare is not installed")
 def test_root_of_a_namespace_with_nobody_else_is_told(
-    tiny_copy: Path, submitted: Path, tmp_path: Path
+    tiny_copy: Path, submissions_folder: Path, tmp_path: Path
 ) -> None:
     if subprocess.run(["unshare", "-r", "true"], capture_output=True, check=False).returncode:
         pytest.skip("no user namespaces can be made here")
-    completed = grade_in_a_shell(tiny_copy, submitted, tmp_path / "out", prefix="unshare -r ")
+    completed = grade_in_a_shell(
+        tiny_copy, submissions_folder, tmp_path / "out", prefix="unshare -r "
+    )
     assert completed.returncode == 2
     assert completed.stderr == (
         "course: root is the only user of this user namespace, and an attempt has to be another "

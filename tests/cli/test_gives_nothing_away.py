@@ -87,7 +87,7 @@ def hidden_of(exercise: Exercise) -> Exercise:
     return next(e for e in real_course()[0].exercises if e.id == exercise.id)
 
 
-def told_of(course: Course, exercise: Exercise, box: Box) -> list[Any]:
+def student_report(course: Course, exercise: Exercise, box: Box) -> list[Any]:
     """What `course check --json`, `course trace` and hints tell of the attempt that is saved; the
     third is nearly the answer.
     """
@@ -118,7 +118,7 @@ def found_in(
     for path in paths:
         source = path.read_text(encoding="utf-8")
         exercise.script.write_text(source, encoding="utf-8")
-        if leak := given_away(hidden_of(exercise), source, told_of(course, exercise, box)):
+        if leak := given_away(hidden_of(exercise), source, student_report(course, exercise, box)):
             leaks[f"{exercise.id}/{path.name}"] = leak
     return leaks
 

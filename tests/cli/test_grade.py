@@ -191,7 +191,7 @@ NEXT = "Nobody is graded. Next: course verify running_mean"
 
 
 @pytest.fixture
-def submitted(two_means: Path, tmp_path: Path) -> Path:
+def submissions_folder(two_means: Path, tmp_path: Path) -> Path:
     """Two students who hand in the solutions."""
     for student in ("ada", "ben"):
         folder = tmp_path / "submitted" / student / "averages"
@@ -246,10 +246,10 @@ def points_in(out: Path, student: str = "ada") -> list[float | None]:
     ],
 )
 def test_where_points_do_not_add_up_nobody_is_graded_and_verify_says_so(
-    run_course, two_means, submitted, spoil, said
+    run_course, two_means, submissions_folder, spoil, said
 ):
     spoil(two_means)
-    completed = run_course("grade", submitted, "--out", "out", cwd=two_means)
+    completed = run_course("grade", submissions_folder, "--out", "out", cwd=two_means)
     assert (completed.returncode, completed.stderr) == (
         2,
         f"course: {FIRST}: {said}, course.yaml says 4. {NEXT}\n",
@@ -262,21 +262,25 @@ def test_where_points_do_not_add_up_nobody_is_graded_and_verify_says_so(
 
 
 def test_of_one_exercise_that_is_graded_alone_only_its_own_points_matter(
-    run_course, two_means, submitted
+    run_course, two_means, submissions_folder
 ):
     rename_a_check(two_means)
-    completed = run_course("grade", submitted, "--exercise", SECOND, "--no-lines", cwd=two_means)
+    completed = run_course(
+        "grade", submissions_folder, "--exercise", SECOND, "--no-lines", cwd=two_means
+    )
     assert completed.returncode == 0, completed.stdout + completed.stderr
     assert points_in(two_means / "results") == [4, 4]
-    assert run_course("grade", submitted, "--exercise", FIRST, cwd=two_means).returncode == 2
+    assert (
+        run_course("grade", submissions_folder, "--exercise", FIRST, cwd=two_means).returncode == 2
+    )
 
 
 def test_a_check_that_fails_by_itself_leaves_its_exercise_ungraded_until_it_is_mended(
-    run_course, two_means, submitted
+    run_course, two_means, submissions_folder
 ):
     original = checks_of(two_means).read_bytes()
     fail_by_itself(two_means)
-    completed = run_course("grade", submitted, "--no-lines", cwd=two_means)
+    completed = run_course("grade", submissions_folder, "--no-lines", cwd=two_means)
     assert completed.returncode == 2, "a fault of the grader's own"
     assert (
         "not graded: ada, ben: 01 The running mean: the grader itself failed here\n"
@@ -305,12 +309,12 @@ def test_a_check_that_fails_by_itself_leaves_its_exercise_ungraded_until_it_is_m
         ["ada", "?", "4", "?/8"],
         ["ben", "?", "4", "?/8"],
     ]
-    again = run_course("grade", submitted, "--no-lines", cwd=two_means)
+    again = run_course("grade", submissions_folder, "--no-lines", cwd=two_means)
     assert "2 submissions (2 in part)" in again.stdout, (
         "what is not graded is tried again, and nothing else"
     )
     checks_of(two_means).write_bytes(original)
-    mended = run_course("grade", submitted, "--no-lines", cwd=two_means)
+    mended = run_course("grade", submissions_folder, "--no-lines", cwd=two_means)
     assert (mended.returncode, points_in(two_means / "results")) == (0, [8, 4, 4])
     assert run_course("export", "--format", "canvas", cwd=two_means).returncode == 0
 
@@ -321,16 +325,18 @@ def seed_of(completed: subprocess.CompletedProcess[str]) -> int:
 
 
 def test_a_run_has_a_seed_of_its_own_which_repeats_it(
-    run_course: Run, two_means: Path, submitted: Path
+    run_course: Run, two_means: Path, submissions_folder: Path
 ) -> None:
     def grade(out: str, *options: str) -> subprocess.CompletedProcess[str]:
-        return run_course("grade", submitted, "--out", out, "--no-lines", *options, cwd=two_means)
+        return run_course(
+            "grade", submissions_folder, "--out", out, "--no-lines", *options, cwd=two_means
+        )
 
-    shutil.move(submitted / "ben", submitted.parent / "ben")
+    shutil.move(submissions_folder / "ben", submissions_folder.parent / "ben")
     seed = seed_of(grade("first"))
     original = (two_means / "first" / "ada" / "averages.json").read_bytes()
     assert result_of(two_means / "first")["seed"] == seed
-    shutil.move(submitted.parent / "ben", submitted / "ben")
+    shutil.move(submissions_folder.parent / "ben", submissions_folder / "ben")
     later = grade("first")
     assert (seed_of(later), "(1 as before)" in later.stdout) == (seed, True)
     assert {result_of(two_means / "first", student)["seed"] for student in ("ada", "ben")} == {seed}
@@ -345,7 +351,7 @@ LOOP = "right/running_mean/loop.py"
 
 
 @pytest.fixture
-def renamed(tiny_copy: Path) -> Path:
+def renamed_course(tiny_copy: Path) -> Path:
     settings = tiny_copy / "course.yaml"
     text = settings.read_text(encoding="utf-8")
     assert text.count("- id: running_mean\n") == 1
@@ -355,12 +361,12 @@ def renamed(tiny_copy: Path) -> Path:
 
 
 @pytest.mark.parametrize("name", ["01_mean_so_far.py", "03_means.py"])
-def test_an_old_name_is_graded_and_the_result_says_so(run_course, renamed, tmp_path, name):
+def test_an_old_name_is_graded_and_the_result_says_so(run_course, renamed_course, tmp_path, name):
     handed_in = tmp_path / "submitted" / "ada" / "averages" / name
     handed_in.parent.mkdir(parents=True)
-    handed_in.write_bytes((renamed / "grader" / LOOP).read_bytes())
+    handed_in.write_bytes((renamed_course / "grader" / LOOP).read_bytes())
     completed = run_course(
-        "grade", tmp_path / "submitted", "--course", renamed, "--out", tmp_path / "results"
+        "grade", tmp_path / "submitted", "--course", renamed_course, "--out", tmp_path / "results"
     )
     assert (completed.returncode, completed.stderr) == (0, "")
     assert "not graded" not in completed.stdout
@@ -375,17 +381,18 @@ def test_an_old_name_is_graded_and_the_result_says_so(run_course, renamed, tmp_p
 
 
 def test_an_old_name_is_collected_under_the_new_one(
-    run_course: Run, renamed: Path, tmp_path: Path
+    run_course: Run, renamed_course: Path, tmp_path: Path
 ) -> None:
     with zipfile.ZipFile(tmp_path / "submissions.zip", "w") as archive:
         archive.writestr(
-            "lovelaceada_12345_678901_01_mean_so_far.py", (renamed / "grader" / LOOP).read_text()
+            "lovelaceada_12345_678901_01_mean_so_far.py",
+            (renamed_course / "grader" / LOOP).read_text(),
         )
     completed = run_course(
         "collect",
         tmp_path / "submissions.zip",
         "--course",
-        renamed,
+        renamed_course,
         "--out",
         tmp_path / "submitted",
     )

@@ -46,7 +46,7 @@ STUB = (TINY / SCRIPT).read_text(encoding="utf-8")
 
 
 @pytest.fixture
-def asked(run_course: Run, student_copy: Path) -> Callable[..., tuple[int, dict[str, Any]]]:
+def save_and_run(run_course: Run, student_copy: Path) -> Callable[..., tuple[int, dict[str, Any]]]:
     """The exit status, and what is told of the one exercise, after this text was saved."""
 
     def run_json(source: str, *arguments: str) -> tuple[int, dict[str, Any]]:
@@ -64,8 +64,10 @@ def asked(run_course: Run, student_copy: Path) -> Callable[..., tuple[int, dict[
     return run_json
 
 
-def test_a_mistake_is_told_with_its_line_its_title_and_its_hint(asked, run_course, student_copy):
-    status, exercise = asked(SUMS, "check")
+def test_a_mistake_is_told_with_its_line_its_title_and_its_hint(
+    save_and_run, run_course, student_copy
+):
+    status, exercise = save_and_run(SUMS, "check")
     text = run_course("check", cwd=student_copy)
     output = " ".join(text.stdout.split())
     (named,) = exercise["diagnosis"]
@@ -78,9 +80,9 @@ def test_a_mistake_is_told_with_its_line_its_title_and_its_hint(asked, run_cours
     assert not any(line["edit"] for line in exercise["lines"])
 
 
-def test_what_is_right_is_told_with_status_0(asked):
+def test_what_is_right_is_told_with_status_0(save_and_run):
     for command in ("check", "status"):
-        status, exercise = asked(RIGHT, command)
+        status, exercise = save_and_run(RIGHT, command)
         assert (status, exercise["score"]) == (0, exercise["max_score"])
         assert {check["outcome"] for check in exercise["checks"]} == {"passed"}
         assert {function["state"] for function in exercise["functions"]} == {"right"}
@@ -143,8 +145,8 @@ def test_of_two_untouched_stubs_the_script_is_told(run_course, student_copy):
     )
 
 
-def test_status_tells_what_is_not_begun(asked):
-    status, exercise = asked(STUB, "status")
+def test_status_tells_what_is_not_begun(save_and_run):
+    status, exercise = save_and_run(STUB, "status")
     assert (status, exercise["note"], exercise["score"], exercise["checks"]) == (
         0,
         "not started",
@@ -323,7 +325,7 @@ def whole_course(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def watched(
+def watch_output(
     folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> str:
     """What is shown when the first exercise is saved, which alone was named."""
@@ -343,7 +345,7 @@ def test_after_a_tick_it_says_what_to_write_next_and_needs_no_command(
     whole_course: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     add(whole_course / FIRST, "right = 1")
-    output = watched(whole_course, capsys, monkeypatch)
+    output = watch_output(whole_course, capsys, monkeypatch)
     assert "✓ 01 Attention scores" in output
     number = next(
         n
@@ -362,7 +364,7 @@ def test_after_a_tick_the_next_that_is_begun_is_checked_at_once(
 ) -> None:
     add(whole_course / FIRST, "right = 1")
     add(whole_course / SECOND, "wrong = 1")
-    output = watched(whole_course, capsys, monkeypatch)
+    output = watch_output(whole_course, capsys, monkeypatch)
     assert re.search(
         r"✓ 01 Attention scores.*✗ 02 The causal mask.*Next: course \w+ causal_mask", output
     )

@@ -47,7 +47,7 @@ class LanguageClient:
         self._process.stdin.write(b"Content-Length: %d\r\n\r\n%b" % (len(data), data))
         self._process.stdin.flush()
 
-    def _next(self, is_match: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
+    def _next_message(self, is_match: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
         for message in self._waiting:
             if is_match(message):
                 self._waiting.remove(message)
@@ -67,15 +67,15 @@ class LanguageClient:
         """Send a request, and return its result."""
         self._number += 1
         self._send({"id": self._number, "method": method, "params": params})
-        answer = self._next(
+        answer = self._next_message(
             lambda message: message.get("id") == self._number and "method" not in message
         )
         assert "error" not in answer, answer
         return answer["result"]
 
-    def received(self, method: str) -> Any:
+    def next_notification(self, method: str) -> Any:
         """The next notification of this kind."""
-        return self._next(lambda message: message.get("method") == method)["params"]
+        return self._next_message(lambda message: message.get("method") == method)["params"]
 
     def open(self, path: Path) -> list[dict[str, Any]]:
         """Open a file, and return its diagnostics."""
@@ -96,7 +96,7 @@ class LanguageClient:
 
     def diagnostics(self, path: Path) -> list[dict[str, Any]]:
         """The next diagnostics that are published of this file."""
-        notification = self.received("textDocument/publishDiagnostics")
+        notification = self.next_notification("textDocument/publishDiagnostics")
         assert notification["uri"] == path.as_uri()
         return notification["diagnostics"]  # type: ignore[no-any-return]
 
@@ -136,11 +136,11 @@ def actions(
     return {action["title"]: action["command"] for action in reply}
 
 
-def chosen(editor: LanguageClient, command: dict[str, Any]) -> str:
+def run_action(editor: LanguageClient, command: dict[str, Any]) -> str:
     """What the editor shows after an action."""
     parameters = {"command": command["command"], "arguments": command["arguments"]}
     editor.request("workspace/executeCommand", parameters)
-    return str(editor.received("window/showMessage")["message"])
+    return str(editor.next_notification("window/showMessage")["message"])
 
 
 def test_a_save_shows_the_wrong_line_and_clears_it_when_it_is_right(editor, student_copy):
@@ -163,7 +163,7 @@ def test_a_save_shows_the_wrong_line_and_clears_it_when_it_is_right(editor, stud
 def test_next_hint_is_an_action_whose_hint_goes_to_the_diagnostic(editor, student_copy):
     path = student_copy / SCRIPT
     diagnostics = editor.save(path, WRONG)
-    message = chosen(editor, actions(editor, path, diagnostics)["Next hint"])
+    message = run_action(editor, actions(editor, path, diagnostics)["Next hint"])
     (now,) = editor.diagnostics(path)
     assert "Hint 2 of 3: " in message
     assert now["relatedInformation"][0]["message"] in message

@@ -44,7 +44,7 @@ def attempt(course: Course, source: str = WRONG, name: str = "01_running_mean.py
 
 
 @pytest.fixture
-def ran(student_copy: Path, tmp_path: Path) -> Callable[[], bool]:
+def was_run(student_copy: Path, tmp_path: Path) -> Callable[[], bool]:
     """Whether the student's file was run since this was last asked. Its right attempt notes that it
     runs.
     """
@@ -60,23 +60,23 @@ def ran(student_copy: Path, tmp_path: Path) -> Callable[[], bool]:
 
 
 def test_what_one_command_has_run_no_other_runs_again_unless_it_has_changed(
-    run_course, student_copy, ran
+    run_course, student_copy, was_run
 ):
     completed = run_course("status", cwd=student_copy)
-    assert ran()
+    assert was_run()
     assert run_course("status", cwd=student_copy).stdout == completed.stdout
     check = run_course("check", cwd=student_copy)
     assert check.stdout.startswith("✓ 01 The running mean")
     assert "unchanged since its last check; --fresh runs it again\n" in check.stdout
     assert "needs no hint" in run_course("hint", "running_mean", cwd=student_copy).stdout
-    assert not ran()
+    assert not was_run()
     for command in ("status", "check"):
         assert "unchanged" not in run_course(command, "--fresh", cwd=student_copy).stdout
-        assert ran()
+        assert was_run()
     with (student_copy / SCRIPT).open("a") as file:
         file.write("\n# one more line\n")
     assert "unchanged" not in run_course("check", cwd=student_copy).stdout
-    assert ran()
+    assert was_run()
 
 
 def test_an_attempt_without_an_end_is_run_again_by_check_alone(

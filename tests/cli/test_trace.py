@@ -45,11 +45,11 @@ def words(text: str) -> str:
 
 
 @pytest.fixture
-def followed(tiny: Course, running_mean: Exercise, box: Box) -> Callable[[str], Followed]:
+def follow_source(tiny: Course, running_mean: Exercise, box: Box) -> Callable[[str], Followed]:
     """Follow this source in a process of its own."""
     recorded_examples = examples(running_mean, read(running_mean.fingerprints))
 
-    def followed(source: str) -> Followed:
+    def outcome_of(source: str) -> Followed:
         return follow(
             box,
             tiny.limits.for_worker(),
@@ -57,7 +57,7 @@ def followed(tiny: Course, running_mean: Exercise, box: Box) -> Callable[[str], 
             recorded_examples,
         )
 
-    return followed
+    return outcome_of
 
 
 def test_each_line_is_explained_whatever_it_prints(run_course: Run, student_copy: Path) -> None:
@@ -204,8 +204,8 @@ def test_shapes_that_fit_no_recorded_call_are_the_instructors_to_mend(here: Path
         ),
     ],
 )
-def test_code_that_does_not_answer_gives_one_sentence(followed, source, says):
-    outcome = followed(source)
+def test_code_that_does_not_answer_gives_one_sentence(follow_source, source, says):
+    outcome = follow_source(source)
     assert outcome.traced_examples == ()
     assert outcome.ended.startswith(says)
 

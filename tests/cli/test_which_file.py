@@ -279,17 +279,17 @@ def test_check_takes_of_a_number_of_two_assignments_the_exercise_that_is_begun(
     shutil.copy(repository / "course.yaml", tmp_path)
     begun = tmp_path / "exercises" / "attention_in_practice" / "01_cross_attention.py"
 
-    def checked(name: str) -> list[str]:
+    def checked_titles(name: str) -> list[str]:
         return re.findall(
             "^. 01 (.*?)  ", run_course("check", name, cwd=tmp_path).stdout, re.MULTILINE
         )
 
-    assert checked("1") == ["Attention scores", "Cross-attention"]
+    assert checked_titles("1") == ["Attention scores", "Cross-attention"]
     begun.write_text(
         begun.read_text(encoding="utf-8").replace(STUB[1], "pass", 1), encoding="utf-8"
     )
-    assert checked("1") == ["Cross-attention"]
-    assert checked("attention_scores") == ["Attention scores"]
+    assert checked_titles("1") == ["Cross-attention"]
+    assert checked_titles("attention_scores") == ["Attention scores"]
 
 
 @pytest.mark.parametrize(

@@ -671,7 +671,7 @@ PARTS = (
 )
 
 
-def changed(text: str, chance: random.Random) -> bytes:
+def change_text(text: str, chance: random.Random) -> bytes:
     """The text with one to four values, cuts or bytes of another kind."""
     for _ in range(chance.randint(1, 4)):
         start = chance.randrange(len(text) + 1)
@@ -707,7 +707,7 @@ def overrides(folder: Path) -> None:
 def test_whatever_stands_there_is_read_or_refused_in_a_sentence(tmp_path, name, text, read):
     chance, refused = random.Random(3), []
     for _ in range(60):
-        (tmp_path / name).write_bytes(changed(text, chance))
+        (tmp_path / name).write_bytes(change_text(text, chance))
         try:
             read(tmp_path)
         except CourseFault as fault:

@@ -12,7 +12,7 @@ from manyheads.judge.grade_submission import Judge, Settings
 from manyheads.result import ExerciseResult
 from manyheads.student.check_attempt import check_source
 from manyheads.submission import Source
-from tests.make import REPOSITORY, edited
+from tests.make import REPOSITORY, edit_text
 
 NO_LINES = Bounds(edits=0)  # searching for them takes longer than all else
 # a mapping: what stands in the solution, and what instead
@@ -43,7 +43,7 @@ class Sides:
     def source(self, id_: str, attempt: Attempt) -> Source:
         """The attempt at this exercise as it is handed in."""
         if isinstance(attempt, Mapping):
-            attempt = edited(
+            attempt = edit_text(
                 self.exercise(id_).solution.read_text(encoding="utf-8"), *attempt.items()
             )
         return (
@@ -64,7 +64,7 @@ class Sides:
             exercise,
         )
 
-    def graded(self, id_: str, attempt: Attempt) -> ExerciseResult:
+    def grade_attempt(self, id_: str, attempt: Attempt) -> ExerciseResult:
         """What `course grade` says of it."""
         return self._judges[id_].grade_attempt("ada", self.exercise(id_), self.source(id_, attempt))
 
@@ -74,7 +74,7 @@ class Sides:
 
     def both_results(self, id_: str, attempt: Attempt) -> tuple[ExerciseResult, ExerciseResult]:
         """What `course grade` says of it, and what `course check` says."""
-        return self.graded(id_, attempt), self.home(id_, attempt)
+        return self.grade_attempt(id_, attempt), self.home(id_, attempt)
 
 
 def names(result: ExerciseResult) -> list[str]:
@@ -85,7 +85,7 @@ def names(result: ExerciseResult) -> list[str]:
     ]
 
 
-def apart(graded: ExerciseResult, home: ExerciseResult) -> list[str]:
+def side_differences(graded: ExerciseResult, home: ExerciseResult) -> list[str]:
     """Where the two sides say different things of an attempt, but for what a hidden check shows by
     itself.
 

@@ -37,11 +37,11 @@ def namespace(
     return {"weights": weigh, "scores": score, "double": double}
 
 
-def scaled(scale: float = 1.0) -> dict[str, object]:
+def names_with_scale(scale: float = 1.0) -> dict[str, object]:
     return namespace(lambda x: weights(x, scale), lambda x: scores(x, scale))
 
 
-def filled(fill: float) -> dict[str, object]:
+def names_with_fill(fill: float) -> dict[str, object]:
     return namespace(
         lambda x: weights(x, x.shape[-1] ** -0.5, fill), lambda x: scores(x, x.shape[-1] ** -0.5)
     )
@@ -83,8 +83,8 @@ def recording() -> FaultDictionary:
         (),
         {},
     )
-    scale = ParametricMutant("scale_constant", lambda c: {"scale": c}, 1e-4, 1e4, scaled)
-    fill = ParametricMutant("mask_weak_fill", lambda c: {"fill": -c}, 0.02, 100.0, filled)
+    scale = ParametricMutant("scale_constant", lambda c: {"scale": c}, 1e-4, 1e4, names_with_scale)
+    fill = ParametricMutant("mask_weak_fill", lambda c: {"fill": -c}, 0.02, 100.0, names_with_fill)
     bank = Bank(None, (), {}, parametric_mutants=(scale, fill))
     body, columns = sweeps_to_columns(recorded_curves(bank, recorded))
     checks = tuple(
@@ -109,7 +109,7 @@ def recording() -> FaultDictionary:
 RECORDED = recording()
 
 
-def named(names: dict[str, object], call_indices: set[int]) -> list[str]:
+def named_faults(names: dict[str, object], call_indices: set[int]) -> list[str]:
     written = dict(enumerate(replies_of(names)))
     syndrome = {
         i: observed_reply
@@ -134,7 +134,7 @@ def test_calls_of_two_widths_are_recorded_and_none_in_which_the_number_does_not_
 
 
 def test_a_number_is_found_where_every_answer_may_get_another_form() -> None:
-    assert named(scaled(0.3), SCORES) == ["scale_constant"]
+    assert named_faults(names_with_scale(0.3), SCORES) == ["scale_constant"]
 
 
 @pytest.mark.parametrize("beyond", [-1.5, -0.5, 0.5, 1.5, 9.5])
@@ -144,9 +144,9 @@ def test_a_number_is_found_where_one_answer_has_another_form(beyond: float) -> N
     answers = curve.answers[curve.calls.index(3)]
     first_infinite = int(answers.isnan().any(1).int().argmax())
     assert 0 < first_infinite < len(answers) - 20
-    assert named(scaled(1e-4 * math.exp(curve.step * (first_infinite + beyond))), {0, 1, 2, 3}) == [
-        "scale_constant"
-    ]
+    assert named_faults(
+        names_with_scale(1e-4 * math.exp(curve.step * (first_infinite + beyond))), {0, 1, 2, 3}
+    ) == ["scale_constant"]
 
 
 @pytest.mark.parametrize(
@@ -155,12 +155,14 @@ def test_a_number_is_found_where_one_answer_has_another_form(beyond: float) -> N
         pytest.param(by(lambda d: (2 * d) ** -0.5), {0, 1, 2, 3}, id="a root of twice the width"),
         pytest.param(by(lambda d: 3 / d), {0, 1, 2, 3}, id="three by the width"),
         pytest.param(
-            scaled(0.3), ONE_SIZE, id="a number that may depend on the only width that is asked"
+            names_with_scale(0.3),
+            ONE_SIZE,
+            id="a number that may depend on the only width that is asked",
         ),
-        pytest.param(filled(-0.3), {1}, id="a number that one call tells"),
-        pytest.param(scaled(1e9), WEIGHTS, id="a maximum"),
-        pytest.param(scaled(0.0), WEIGHTS, id="averages"),
-        pytest.param(filled(0.3), WEIGHTS, id="a fill above zero"),
+        pytest.param(names_with_fill(-0.3), {1}, id="a number that one call tells"),
+        pytest.param(names_with_scale(1e9), WEIGHTS, id="a maximum"),
+        pytest.param(names_with_scale(0.0), WEIGHTS, id="averages"),
+        pytest.param(names_with_fill(0.3), WEIGHTS, id="a fill above zero"),
         pytest.param(
             namespace(lambda x: scores(x, 0.3).softmax(-2), lambda x: scores(x, 0.3)),
             WEIGHTS,
@@ -187,11 +189,11 @@ def test_a_number_is_found_where_one_answer_has_another_form(beyond: float) -> N
             id="two numbers",
         ),
         pytest.param(
-            {**scaled(0.3), "double": lambda x: 3 * x},
+            {**names_with_scale(0.3), "double": lambda x: 3 * x},
             {0, 1, 2, 3, DOUBLE},
             id="wrong where the number does not show",
         ),
     ],
 )
 def test_nothing_is_named(attempt: dict[str, object], asked: set[int]) -> None:
-    assert named(attempt, asked) == []
+    assert named_faults(attempt, asked) == []

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from bench.names import SampledAttempt, pairs_of, text_of, text_of_pair, unfinished
+from bench.names import SampledAttempt, pairs_of, text_of, text_of_pair, unfinished_attempts
 from manyheads.course import Exercise, load_course
 from manyheads.course.model import with_neighbours
 from manyheads.diagnosis import load_bank
-from tests.diagnosis.both_sides import Sides, apart, names
-from tests.make import REPOSITORY, edited
+from tests.diagnosis.both_sides import Sides, names, side_differences
+from tests.make import REPOSITORY, edit_text
 
 ATTEMPTS = Path(__file__).parent / "attempts"
 Changes = Sequence[tuple[str, str]]
@@ -48,11 +48,11 @@ class Case:
         path = path if path.exists() and not self.origin else exercise.solution
         path = exercise.checks.parents[2] / self.origin if self.origin.endswith(".py") else path
         lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
-        text = edited("".join(line for line in lines if "### " not in line), *self.changes)
-        return without(text, self.unwritten) if self.unwritten else text
+        text = edit_text("".join(line for line in lines if "### " not in line), *self.changes)
+        return remove_bodies(text, self.unwritten) if self.unwritten else text
 
 
-def without(text: str, names: Sequence[str]) -> str:
+def remove_bodies(text: str, names: Sequence[str]) -> str:
     """The text, in which these have no body yet."""
     tree = ast.parse(text)
     for node in ast.walk(tree):
@@ -119,17 +119,17 @@ ACCEPTED = (
 )
 
 
-def cached(cache_code: str, axis: int, named: str = "cache_wrong_axis") -> Case:
+def cache_case(cache_code: str, axis: int, named: str = "cache_wrong_axis") -> Case:
     """A cache of this shape, joined along this axis."""
     return Case("kv_cache", named, [(HEADS_APART, cache_code), ("dim=1)", f"dim={axis})")])
 
 
-def scored(body: str, named: str = "") -> Case:
+def scores_case(body: str, named: str = "") -> Case:
     """Another body for attention_scores."""
     return Case("attention_scores", named, [(SCORED, body)])
 
 
-def split(body: str, named: str = "") -> Case:
+def split_case(body: str, named: str = "") -> Case:
     """Another body for split_heads."""
     old = (
         "    hd = x.shape[-1] // n_head\n"
@@ -323,20 +323,20 @@ CASES = {
     "a mask of the size of another axis, which three mistakes may have": Case(
         "mha_by_loop", "", [("T, T", "mha.head_dim, mha.head_dim")]
     ),
-    "a size of one public call": split(
+    "a size of one public call": split_case(
         "return x.view(len(x), 9, n_head, -1).transpose(1, 2)", "hard_coded_shape"
     ),
-    "a batch of one public call": split(
+    "a batch of one public call": split_case(
         "return x.view(5, x.shape[1], n_head, -1).transpose(1, 2)", "hard_coded_shape"
     ),
-    "a size of no call": split(
+    "a size of no call": split_case(
         "return x.view(len(x), 20, n_head, -1).transpose(1, 2)", "hard_coded_shape"
     ),
-    "a size of no call, and values that are wrong there, too": split(
+    "a size of no call, and values that are wrong there, too": split_case(
         "return x.view(len(x), 20, n_head, -1).transpose(1, 2) * 2", "hard_coded_shape"
     ),
-    "a refusal of everything tells no size": split("raise ValueError('not for 20')"),
-    "the length of the batch for that of the sequence": split(
+    "a refusal of everything tells no size": split_case("raise ValueError('not for 20')"),
+    "the length of the batch for that of the sequence": split_case(
         "return x.view(x.shape[1], len(x), n_head, -1).transpose(1, 2)"
     ),
     "an exception everywhere, and no size": Case(
@@ -345,17 +345,17 @@ CASES = {
     "a product for a quotient": Case(
         "reshape_dance", "", [("C // n_head", "C * n_head")], origin="solution"
     ),
-    "two axes": scored("T, hd = q.shape\n    " + SCORED, "hard_coded_shape"),
-    "three axes": scored("B, T, hd = q.shape\n    " + SCORED, "hard_coded_shape"),
-    "four axes": scored("B, nh, T, hd = q.shape\n    " + SCORED, "hard_coded_shape"),
-    "three axes at least": scored("q.transpose(0, -3)\n    " + SCORED, "hard_coded_shape"),
-    "an axis too many for two": scored(
+    "two axes": scores_case("T, hd = q.shape\n    " + SCORED, "hard_coded_shape"),
+    "three axes": scores_case("B, T, hd = q.shape\n    " + SCORED, "hard_coded_shape"),
+    "four axes": scores_case("B, nh, T, hd = q.shape\n    " + SCORED, "hard_coded_shape"),
+    "three axes at least": scores_case("q.transpose(0, -3)\n    " + SCORED, "hard_coded_shape"),
+    "an axis too many for two": scores_case(
         SCORED + "[None] if q.dim() < 3 else q @ k.mT / math.sqrt(q.shape[-1])", "hard_coded_shape"
     ),
-    "three axes at least, and numbers of nobody's": scored(
+    "three axes at least, and numbers of nobody's": scores_case(
         "q.transpose(0, -3)\n    " + SCORED + ".tanh()"
     ),
-    "a refusal of more axes than two": scored(
+    "a refusal of more axes than two": scores_case(
         "if q.dim() > 2: raise ValueError(q.shape)\n    " + SCORED, "refuses_allowed"
     ),
     "a module that only raises has no number of axes written in": Case(
@@ -527,12 +527,12 @@ CASES = {
         origin="solution",
     ),
     # Refusals.
-    "the tokens' axis, heads apart": cached(HEADS_APART, 1, ""),
-    "the tokens' axis": cached("each.view(B, T, C)", 1, ""),
-    "the heads' axis": cached(HEADS_APART, 2),
-    "the batch's axis, heads apart": cached(HEADS_APART, 0),
-    "the channels' axis": cached("each.view(B, T, C)", -1),
-    "the batch's axis": cached("each.view(B, T, C)", 0),
+    "the tokens' axis, heads apart": cache_case(HEADS_APART, 1, ""),
+    "the tokens' axis": cache_case("each.view(B, T, C)", 1, ""),
+    "the heads' axis": cache_case(HEADS_APART, 2),
+    "the batch's axis, heads apart": cache_case(HEADS_APART, 0),
+    "the channels' axis": cache_case("each.view(B, T, C)", -1),
+    "the batch's axis": cache_case("each.view(B, T, C)", 0),
     "refuses whatever the heads": Case(
         "fused_qkv", "refuses_allowed", [("if n_embd % n_head != 0:", "if True:")]
     ),
@@ -785,7 +785,7 @@ CASES = {
 @pytest.mark.parametrize("case", [pytest.param(case, id=title) for title, case in CASES.items()])
 def test_it_is_named_at_home_and_graded(sides: Sides, case: Case) -> None:
     graded, home = sides.both_results(case.exercise, case.text(sides.exercise(case.exercise)))
-    assert apart(graded, home) == []
+    assert side_differences(graded, home) == []
     assert (names(home), names(graded)) == (
         case.named.split(),
         [*case.named.split(), *case.hidden.split()],
@@ -818,7 +818,9 @@ def sample(exercise: Exercise) -> Iterator[SampledAttempt]:
         SampledAttempt("wrong", path.stem, path.read_text("utf-8"))
         for path in exercise.wrong_attempts()[:1]
     ]
-    yield from chain(mutants, [pair], wrong_attempts, islice(unfinished(exercise, mutants[0]), 1))
+    yield from chain(
+        mutants, [pair], wrong_attempts, islice(unfinished_attempts(exercise, mutants[0]), 1)
+    )
 
 
 @pytest.mark.parametrize(
@@ -830,6 +832,6 @@ def test_both_say_the_same(sides: Sides, exercise: Exercise) -> None:
         graded, home = sides.both_results(exercise.id, attempt.text)
         if attempt.category == "pair" and not names(home):
             continue  # grading makes pairs that no recording has
-        assert (attempt, apart(graded, home)) == (attempt, [])
+        assert (attempt, side_differences(graded, home)) == (attempt, [])
         alone = () if home.is_done else names(graded)[len(names(home)) :]
         assert (attempt, [name for name in alone if f'"{name}"' not in checks]) == (attempt, [])

@@ -41,7 +41,7 @@ def ask(function: Callable[..., object], call: Call) -> Reply:
     return LocalRunner({"f": function, "Layer": function}).execute(call)
 
 
-def compared(
+def observe_reply(
     reference: Callable[..., object], attempt: Callable[..., object], call: Call
 ) -> ObservedReply:
     want, have = ask(reference, call), ask(attempt, call)
@@ -49,7 +49,7 @@ def compared(
     return ObservedReply(call, fingerprint_of(want), (expected,), have, fingerprint_of(have))
 
 
-def doubled(x: Tensor) -> Tensor:
+def double(x: Tensor) -> Tensor:
     return x * 2
 
 
@@ -60,23 +60,23 @@ LONG = Call("f", (torch.arange(5.0, dtype=torch.float64)[None],), watch=True)
 WATCHED = Call("f", (X.to("meta"),), watch=True)
 BUILD = Call(Build("Layer"), only_build=True)
 ONE_CALL = [
-    ("answered", doubled, breaks, CALL, "KeyError"),
-    ("refused", refuses, doubled, CALL, "this should be refused, and is accepted in silence"),
+    ("answered", double, breaks, CALL, "KeyError"),
+    ("refused", refuses, double, CALL, "this should be refused, and is accepted in silence"),
     ("refused", refuses, breaks, CALL, "KeyError"),
-    ("kind", doubled, lambda x: (x, x), CALL, "a tensor was expected; yours returned a tuple"),
-    ("shape", doubled, lambda x: x[0], CALL, r"should have shape \(2, 2\); yours has \(2,\)"),
-    ("finite", doubled, lambda x: x / 0, CALL, "4 of 4 values are infinite"),
-    ("zeros", lambda x: x - 1, doubled, CALL, "the number that should be 0 has another value"),
-    ("values", doubled, lambda x: x * 3, CALL, "4 of 4 values differ"),
-    ("dtype", doubled, lambda x: x.float(), CALL, "should be float64; yours is float32"),
+    ("kind", double, lambda x: (x, x), CALL, "a tensor was expected; yours returned a tuple"),
+    ("shape", double, lambda x: x[0], CALL, r"should have shape \(2, 2\); yours has \(2,\)"),
+    ("finite", double, lambda x: x / 0, CALL, "4 of 4 values are infinite"),
+    ("zeros", lambda x: x - 1, double, CALL, "the number that should be 0 has another value"),
+    ("values", double, lambda x: x * 3, CALL, "4 of 4 values differ"),
+    ("dtype", double, lambda x: x.float(), CALL, "should be float64; yours is float32"),
     (
         "device",
-        doubled,
+        double,
         lambda x: torch.ones(2, 2),
         ON_META,
         "the output is on cpu wherever the arguments are",
     ),
-    ("device", doubled, lambda x: x + torch.ones(2, 2), WATCHED, "tensors on two devices meet"),
+    ("device", double, lambda x: x + torch.ones(2, 2), WATCHED, "tensors on two devices meet"),
     (
         "parameters",
         Layer,
@@ -85,24 +85,24 @@ ONE_CALL = [
         "parameters too many: .'W.bias'.; parameters missing: none",
     ),
     ("parameters", Layer, lambda: Layer(3), BUILD, "other shapes than asked for"),
-    ("mutated", doubled, in_place, CALL, "changed in place"),
+    ("mutated", double, in_place, CALL, "changed in place"),
     (
         "gradients_arrive",
-        doubled,
+        double,
         lambda x: x.detach() * 2,
         GRADIENT,
         "no gradient reaches the first argument",
     ),
-    ("gradients", doubled, lambda x: x * 3, GRADIENT, "the gradients differ"),
+    ("gradients", double, lambda x: x * 3, GRADIENT, "the gradients differ"),
     (
         "argument_gradients_arrive",
-        doubled,
+        double,
         lambda x: x.detach() * 2,
         GRADIENT,
         "no gradient reaches the first argument",
     ),
-    ("argument_gradients", doubled, lambda x: x * 3, GRADIENT, "the gradients differ"),
-    ("adjoint", doubled, lambda x: x + x.detach(), GRADIENT, "is not that of the output"),
+    ("argument_gradients", double, lambda x: x * 3, GRADIENT, "the gradients differ"),
+    ("adjoint", double, lambda x: x + x.detach(), GRADIENT, "is not that of the output"),
     (
         "softmax",
         lambda x: x.exp() / x.exp().sum(-1, keepdim=True),
@@ -110,17 +110,17 @@ ONE_CALL = [
         LONG,
         "PyTorch's softmax",
     ),
-    ("softmax", doubled, lambda x: x.log_softmax(-1), LONG, "PyTorch's softmax"),
+    ("softmax", double, lambda x: x.log_softmax(-1), LONG, "PyTorch's softmax"),
     (
         "square",
-        doubled,
+        double,
         lambda x: (x[0] * torch.eye(5).to(x)).sum(0)[None] * 2,
         LONG,
         "two axes are as long",
     ),
     (
         "square",
-        doubled,
+        double,
         lambda x: x * 2 + torch.zeros(25).to(x).sum(),
         LONG,
         "two axes are as long",
@@ -134,23 +134,23 @@ ONE_CALL = [
     ids=[f"{a}: {e[:30]}" for a, *_, e in ONE_CALL],
 )
 def test_an_aspect_fails_what_differs_in_it(aspect, right, wrong, call, evidence):
-    compare(aspect, [compared(right, right, call)])
+    compare(aspect, [observe_reply(right, right, call)])
     with pytest.raises(CheckFailed, match=evidence):
-        compare(aspect, [compared(right, wrong, call)])
+        compare(aspect, [observe_reply(right, wrong, call)])
 
 
 def test_a_missing_output_has_no_dtype():
-    want, none = fingerprint_of(ask(doubled, CALL)), Reply()
+    want, none = fingerprint_of(ask(double, CALL)), Reply()
     with pytest.raises(CheckFailed, match="yours is none"):
         compare("dtype", [ObservedReply(CALL, want, (), none, fingerprint_of(none))])
 
 
 def test_who_looks_at_numbers_on_the_meta_device_has_no_fixed_device() -> None:
     for aspect in ("answered", "device"):
-        compare(aspect, [compared(doubled, lambda x: x * x.sum().item(), WATCHED)])
-        compare(aspect, [compared(doubled, lambda x: x[x > 0], WATCHED)])
+        compare(aspect, [observe_reply(double, lambda x: x * x.sum().item(), WATCHED)])
+        compare(aspect, [observe_reply(double, lambda x: x[x > 0], WATCHED)])
     with pytest.raises(AttemptRaised):
-        compare("answered", [compared(doubled, breaks, WATCHED)])
+        compare("answered", [observe_reply(double, breaks, WATCHED)])
 
 
 @pytest.mark.parametrize(
@@ -159,16 +159,17 @@ def test_who_looks_at_numbers_on_the_meta_device_has_no_fixed_device() -> None:
 def test_an_attempt_that_raises_fails_no_aspect_but_the_one_that_asks_for_an_answer(
     aspect: Oracle,
 ) -> None:
-    compare(aspect, [compared(doubled, breaks, CALL)])
+    compare(aspect, [observe_reply(double, breaks, CALL)])
     with pytest.raises(AttemptRaised):
-        compare("answered", [compared(doubled, breaks, CALL)])
+        compare("answered", [observe_reply(double, breaks, CALL)])
 
 
 def test_what_a_right_attempt_may_do_otherwise_is_another_aspect() -> None:
     linear, reshaped = (lambda x: x * 3), lambda x: x.mT.reshape(4)
-    compare("adjoint", [compared(doubled, linear, GRADIENT)])
+    compare("adjoint", [observe_reply(double, linear, GRADIENT)])
     compare(
-        "argument_gradients_arrive", [compared(doubled, lambda x: reshaped(x).detach(), GRADIENT)]
+        "argument_gradients_arrive",
+        [observe_reply(double, lambda x: reshaped(x).detach(), GRADIENT)],
     )
 
 
@@ -179,21 +180,26 @@ def test_a_mask_that_hides_with_minus_infinity_is_held_to_no_relation() -> None:
     hides = [Call("f", (X,)), Call("f", (X + 1,))]
     with_infinity = lambda x: x.masked_fill(torch.eye(2).bool(), -torch.inf)  # noqa: E731
     with_number = lambda x: x.masked_fill(torch.eye(2).bool(), -1e9)  # noqa: E731
-    compare("moves", [compared(with_infinity, with_number, call) for call in hides])
+    compare("moves", [observe_reply(with_infinity, with_number, call) for call in hides])
 
 
 def test_a_low_enough_fill_has_the_values_of_minus_infinity_and_a_rounded_answer_has_not() -> None:
-    def hidden(fill: float) -> Callable[[Tensor], Tensor]:
+    def masking_function(fill: float) -> Callable[[Tensor], Tensor]:
         return lambda x: x.masked_fill(x > 3, fill)
 
-    def rounded(x: Tensor) -> Tensor:
-        return hidden(-torch.inf)(x).round(decimals=3)
+    def mask_and_round(x: Tensor) -> Tensor:
+        return masking_function(-torch.inf)(x).round(decimals=3)
 
     call = Call("f", (X + 4e-4,))
     for fill in (-torch.inf, -1e9, torch.finfo(torch.float64).min):
-        compare("values", [compared(hidden(-torch.inf), hidden(fill), call)])
+        compare(
+            "values", [observe_reply(masking_function(-torch.inf), masking_function(fill), call)]
+        )
     for fill in (-100.0, torch.inf, 0.0):
         with pytest.raises(CheckFailed):
-            compare("values", [compared(hidden(-torch.inf), hidden(fill), call)])
+            compare(
+                "values",
+                [observe_reply(masking_function(-torch.inf), masking_function(fill), call)],
+            )
     with pytest.raises(CheckFailed):
-        compare("values", [compared(hidden(-torch.inf), rounded, call)])
+        compare("values", [observe_reply(masking_function(-torch.inf), mask_and_round, call)])

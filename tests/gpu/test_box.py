@@ -66,12 +66,12 @@ def box(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Box]:
 
 @pytest.fixture
 def attempt(box: Box) -> Iterator[Connection]:
-    connection = loaded(box)
+    connection = load_attempt(box)
     yield connection
     connection.close()
 
 
-def loaded(box: Box) -> Connection:
+def load_attempt(box: Box) -> Connection:
     connection = box.attempt(LIMITS)
     assert connection.ask(Load(SOURCE, "attempt.py"), 30.0).raised is None
     return connection
@@ -97,7 +97,7 @@ def test_what_an_attempt_leaves_in_the_gpu_s_memory_the_next_cannot_read(
     us.
     """
     mib = torch.cuda.get_device_properties(0).total_memory // MIB // 2 // 256 * 256
-    first = loaded(box)
+    first = load_attempt(box)
     if end == "answers":
         assert number(first, Call("write", (mib, end))) == mib
         first.close()
@@ -105,7 +105,7 @@ def test_what_an_attempt_leaves_in_the_gpu_s_memory_the_next_cannot_read(
         with pytest.raises(AttemptEnded) as caught:
             first.ask(Call("write", (mib, end)), 10.0)
         assert caught.value.end is (End.TIMEOUT if end == "is killed" else End.CRASHED)
-    second = loaded(box)
+    second = load_attempt(box)
     try:
         assert number(second, Call("look", (mib,))) == 0
     finally:
@@ -117,7 +117,7 @@ def test_an_attempt_that_is_killed_gives_all_of_its_memory_back_before_the_next_
 ) -> None:
     mib = int(torch.cuda.get_device_properties(0).total_memory * 0.6) // MIB // 256 * 256
     for _ in range(3):  # 0.6 twice is more than there is
-        connection = loaded(box)
+        connection = load_attempt(box)
         assert number(connection, Call("write", (mib, "answers"))) == mib
         connection.close()
 

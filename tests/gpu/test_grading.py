@@ -28,7 +28,7 @@ def on_both(
 ) -> Callable[[Path], tuple[Result, Result]]:
     """One student's folder, graded on the GPU and on the CPU."""
 
-    def graded(submitted: Path) -> tuple[Result, Result]:
+    def grade_on_devices(submitted: Path) -> tuple[Result, Result]:
         results = []
         for device in ("cuda", "cpu"):
             out = tmp_path / device
@@ -40,7 +40,7 @@ def on_both(
             results.append(Result.model_validate(json.loads(path.read_text())))
         return results[0], results[1]
 
-    return graded
+    return grade_on_devices
 
 
 def handed_in(tmp_path: Path, course: Course, source: Callable[[str], Path]) -> Path:

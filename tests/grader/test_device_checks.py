@@ -122,7 +122,7 @@ def attention(
     return {"CausalAttention": CausalAttention}
 
 
-def masked(scores: torch.Tensor, fill: float = -math.inf) -> torch.Tensor:
+def mask_scores(scores: torch.Tensor, fill: float = -math.inf) -> torch.Tensor:
     return scores.masked_fill(torch.ones_like(scores).triu(1).bool(), fill)
 
 
@@ -130,17 +130,17 @@ def masked(scores: torch.Tensor, fill: float = -math.inf) -> torch.Tensor:
     ("attempt", "evidence"),
     [
         pytest.param(
-            attention(lambda s: masked(s, -1e9)),
+            attention(lambda s: mask_scores(s, -1e9)),
             "^RuntimeError$",
             id="a fill that float16 cannot hold",
         ),
         pytest.param(
-            attention(lambda s: masked(s * 1e6 / 1e6)),
+            attention(lambda s: mask_scores(s * 1e6 / 1e6)),
             r"^under autocast in float16, the output: \d+ of \d+ values are NaN",
             id="scores that leave float16 on the way",
         ),
         pytest.param(
-            attention(masked, gain=1.02),
+            attention(mask_scores, gain=1.02),
             (
                 r"^under autocast in float16, the output differs by 2\.\d% of the largest value; "
                 r"rounding explains 0\.5%$"
@@ -155,8 +155,8 @@ def test_what_half_precision_breaks_is_seen(attempt, evidence):
 
 
 def test_a_minimum_that_fits_the_dtype_is_as_good_as_infinity() -> None:
-    half_precision(SELF_ATTENTION, attention(masked))
-    half_precision(SELF_ATTENTION, attention(lambda s: masked(s, torch.finfo(s.dtype).min)))
+    half_precision(SELF_ATTENTION, attention(mask_scores))
+    half_precision(SELF_ATTENTION, attention(lambda s: mask_scores(s, torch.finfo(s.dtype).min)))
 
 
 class Holding:

@@ -139,7 +139,7 @@ def test_each_function_has_its_verdict_when_graded_and_at_home(
 
 
 def test_a_factory_whose_sizes_the_class_refuses_is_wrong_and_not_the_class(sides: Sides) -> None:
-    graded = sides.graded(
+    graded = sides.grade_attempt(
         "fused_qkv", {"(1024, 16)": "(1024, 24)", "if size not in sizes:": "if False:"}
     )
     assert list(states(graded).values()) == ["so_far gpt2_attention", "wrong"]
@@ -667,7 +667,7 @@ def test_a_case_that_is_left_open_is_told_and_is_no_stub(sides: Sides) -> None:
 EXERCISES = load_course(REPOSITORY).exercises
 
 
-def emptied(exercise: Exercise, classes: bool) -> str:
+def emptied_solution(exercise: Exercise, classes: bool) -> str:
     """The solution with a docstring in place of each body, of a class or of its methods."""
     tree = ast.parse(exercise.solution.read_text(encoding="utf-8"))
     for node in ast.walk(tree):
@@ -681,7 +681,7 @@ def emptied(exercise: Exercise, classes: bool) -> str:
 def test_nothing_written_is_named_and_nothing_else_is(
     sides: Sides, exercise: Exercise, classes: bool
 ) -> None:
-    graded, checked = sides.both_results(exercise.id, emptied(exercise, classes))
+    graded, checked = sides.both_results(exercise.id, emptied_solution(exercise, classes))
     assert (graded.score, names(graded)) == (0, ["stub_untouched"])
     assert [(d.id, d.title) for d in checked.diagnosis] == [
         ("stub_untouched", graded.diagnosis[0].title)

@@ -19,7 +19,7 @@ def checks(course: Course) -> Catalogue:
     return Catalogue(course)
 
 
-def changed(source: str, changes: Changes) -> str:
+def apply_changes(source: str, changes: Changes) -> str:
     for old, new in changes:
         assert not old or source.count(old) == 1, (
             f"{old!r} stands {source.count(old)} times in the reference"
@@ -101,7 +101,7 @@ OTHER_INPUT = {
 }
 
 
-def called(call: str) -> Changes:
+def call_changes(call: str) -> Changes:
     """The two paths, asked in this way."""
     return ((FAST, FAST.replace("module(x)", call)), (SLOW, SLOW.replace("module(x)", call)))
 
@@ -213,7 +213,7 @@ def insert_before(line: str, *lines: str) -> tuple[str, str]:
     return line, "".join(f"        {new_line}\n" for new_line in lines) + line
 
 
-def keeping(exercise: str) -> dict[str, Changes]:
+def keeping_variants(exercise: str) -> dict[str, Changes]:
     start, mask, dropout = CAUSAL[exercise]
     keep_mask = f"self.kept = getattr(self, 'kept', {NEW_MASK})"
     of_first = keep_mask if exercise != "sdpa_equivalence" else f"if not self.flash: {keep_mask}"
@@ -486,7 +486,7 @@ HOLES = [
             f"a difference, by {call}, that is",
             TWO_PATHS,
             title,
-            ((MEASURED, code), *called(call)),
+            ((MEASURED, code), *call_changes(call)),
             "measures",
             OF_NOTHING,
         )
@@ -498,7 +498,7 @@ HOLES = [
             "a difference of",
             TWO_PATHS,
             title,
-            called(f"module({x})"),
+            call_changes(f"module({x})"),
             "measures",
             "leaves_no_trace" * ("randn" in x),
         )
@@ -529,7 +529,7 @@ HOLES = [
     *(
         ("an instance that keeps", e, title, c, expected_check(e, c), "moves")
         for e in CAUSAL
-        for title, c in keeping(e).items()
+        for title, c in keeping_variants(e).items()
     ),
     *(
         (
@@ -652,7 +652,7 @@ HOLES = [
 def test_it_fails_its_check(course, checks, exercise, changes, due, may) -> None:
     course_exercise = next(e for e in course.exercises if e.id == exercise)
     module = ModuleType("attempt")
-    source = changed(course_exercise.solution.read_text(encoding="utf-8"), changes)
+    source = apply_changes(course_exercise.solution.read_text(encoding="utf-8"), changes)
     exec(compile(source, "attempt.py", "exec"), vars(module))
     outcomes = checks.run(
         course_exercise,

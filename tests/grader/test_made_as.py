@@ -38,7 +38,7 @@ Holder = type("Holder", (), {})
 Config = make_dataclass("Config", ["heads"], eq=False)
 
 
-def changed(**attributes: object) -> Layer:
+def changed_layer(**attributes: object) -> Layer:
     layer = Layer(4, 2, 8)
     for name, value in attributes.items():
         setattr(layer, name, value)
@@ -50,7 +50,7 @@ ITSELF.append(ITSELF)
 
 
 def layer_holding(value: object) -> Layer:
-    module = changed(held=value)
+    module = changed_layer(held=value)
     module.register_forward_hook(lambda *_: None)
     return module
 
@@ -65,7 +65,7 @@ def layer_holding(value: object) -> Layer:
             True,
             id="equal tuples",
         ),
-        pytest.param(changed(size="small"), Layer(4, 2, 8), True, id="an attribute more"),
+        pytest.param(changed_layer(size="small"), Layer(4, 2, 8), True, id="an attribute more"),
         pytest.param(Layer(4, 2, 8).eval(), Layer(4, 2, 8), True, id="in eval mode"),
         pytest.param(Child(4, 2, 8), Layer(4, 2, 8), True, id="of a class below"),
         pytest.param(Small(), Layer(4, 2, 8), True, id="of a class below that makes this size"),
@@ -78,7 +78,7 @@ def layer_holding(value: object) -> Layer:
         pytest.param(Hides(4, 2, 8), Layer(4, 2, 8), False, id="a class that hides an attribute"),
         pytest.param(nn.Linear(4, 4), Layer(4, 2, 8), False, id="another class"),
         pytest.param(
-            changed(forward=lambda x: x), Layer(4, 2, 8), False, id="a forward of its own"
+            changed_layer(forward=lambda x: x), Layer(4, 2, 8), False, id="a forward of its own"
         ),
         pytest.param(
             Layer(4, 2, 8),
@@ -86,7 +86,7 @@ def layer_holding(value: object) -> Layer:
             False,
             id="a twin of a class below, which may compute something else",
         ),
-        pytest.param(Layer(4, 2, 8), changed(more=1), False, id="a twin with more"),
+        pytest.param(Layer(4, 2, 8), changed_layer(more=1), False, id="a twin with more"),
         pytest.param(
             layer_holding(Holder()), layer_holding(Holder()), True, id="objects without attributes"
         ),

@@ -763,7 +763,7 @@ def test_it_has_its_names_on_both_sides(sides: Sides, row: str) -> None:
 @pytest.mark.parametrize("exercise", ["self_attention", "weight_split"])
 def test_two_weights_that_are_one_tensor_have_no_cut_gradient(sides: Sides, exercise: str) -> None:
     dropout_line = "self.dropout = nn.Dropout(dropout)"
-    result = sides.graded(
+    result = sides.grade_attempt(
         exercise, {dropout_line: f"{dropout_line}\n        self.W_key.weight = self.W_query.weight"}
     )
     assert result.score < result.max_score
@@ -783,7 +783,7 @@ def test_two_weights_that_are_one_tensor_have_no_cut_gradient(sides: Sides, exer
     ],
 )
 def test_numbers_may_be_looked_at_on_the_cpu(sides: Sides, change: Changes) -> None:
-    result = sides.graded("attention_scores", change)
+    result = sides.grade_attempt("attention_scores", change)
     assert (result.score, result.diagnosis) == (result.max_score, ())
 
 
@@ -848,7 +848,7 @@ SIZES = [
 
 @pytest.mark.parametrize(("exercise", "changes"), SIZES)
 def test_sizes_that_stand_in_the_text(sides: Sides, exercise: str, changes: Changes) -> None:
-    result = sides.graded(exercise, changes)
+    result = sides.grade_attempt(exercise, changes)
     assert result.score < result.max_score
     (name,) = names(result)
     assert "hard_coded_shape" in name.split("|")
@@ -863,7 +863,7 @@ HALF_WRITTEN = {
 def test_of_a_half_written_class_what_is_wrong_is_told_and_not_that_a_method_is_not_written(
     sides: Sides,
 ) -> None:
-    result = sides.graded("fused_qkv", HALF_WRITTEN)
+    result = sides.grade_attempt("fused_qkv", HALF_WRITTEN)
     assert result.diagnosis[0].id == "divisibility_unchecked"
     assert result.functions[0].check.startswith("refuses an n_embd that n_head does not divide")
 
@@ -899,7 +899,7 @@ SKIPPED = {BODY: "raise NotImplementedError"}
 def test_a_check_that_stops_at_what_is_not_written_yet_proves_what_is_wrong_beside_it(
     sides, changes, named
 ):
-    result = sides.graded("attention_scores", {**SKIPPED, **changes})
+    result = sides.grade_attempt("attention_scores", {**SKIPPED, **changes})
     assert [misconception.id for misconception in result.diagnosis] == [named, "stub_untouched"]
 
 
@@ -935,7 +935,7 @@ PLAIN_DROPOUT = "self.dropout(torch.softmax(scores, dim=-1))"
 def test_a_fault_beside_one_that_nobody_listed_is_told_apart(
     sides: Sides, changes: Changes, also: str
 ) -> None:
-    result = sides.graded("self_attention", changes)
+    result = sides.grade_attempt("self_attention", changes)
     assert ([d.id for d in result.diagnosis], [d.id for d in result.also]) == ([], [also])
 
 
@@ -962,7 +962,7 @@ def test_a_fault_beside_one_that_nobody_listed_is_told_apart(
 def test_what_explains_the_values_is_named(
     sides: Sides, changes: Changes, names: list[str]
 ) -> None:
-    result = sides.graded("self_attention", changes)
+    result = sides.grade_attempt("self_attention", changes)
     assert ([d.id for d in result.diagnosis], result.also) == (names, ()), [
         c.id for c in result.checks if c.score == 0
     ]
@@ -974,7 +974,7 @@ def test_a_change_in_place_of_a_tensor_of_ones_own_is_no_changed_argument(sides:
             "    return torch.softmax(scores, dim=-1).mul_(1.0)"
         )
     }
-    result = sides.graded("attention_scores", changes)
+    result = sides.grade_attempt("attention_scores", changes)
     assert [c.outcome for c in result.checks if c.outcome != "passed"] == ["error"]
     assert (result.diagnosis, result.also) == ((), ())
 

@@ -21,7 +21,7 @@ def attend(x: Tensor) -> Tensor:
     return F.scaled_dot_product_attention(x, x, x)
 
 
-def planted(
+def planted_output(
     x: Tensor, position: float = 0.3, function: Callable[[Tensor], Tensor] = attend
 ) -> Tensor:
     output = (
@@ -34,7 +34,7 @@ def planted(
 
 
 def test_it_is_large_in_one_place_little_elsewhere_and_nowhere_the_same() -> None:
-    apart = planted(X, 0.77) - attend(X)
+    apart = planted_output(X, 0.77) - attend(X)
     index = int(0.77 * X.numel())
     assert int(apart.abs().argmax()) == index
     assert 8 <= float(apart.abs().max()) <= 24
@@ -44,16 +44,16 @@ def test_it_is_large_in_one_place_little_elsewhere_and_nowhere_the_same() -> Non
 
 
 def test_it_follows_the_input_comes_out_the_same_each_time_and_leaves_others_alone() -> None:
-    assert torch.equal(planted(X), planted(X))
-    of_twice, of_once = (planted(x) - attend(x) for x in (2 * X, X))
+    assert torch.equal(planted_output(X), planted_output(X))
+    of_twice, of_once = (planted_output(x) - attend(x) for x in (2 * X, X))
     assert not torch.allclose(of_twice, of_once)
     assert torch.equal(
-        planted(X, function=lambda x: (x @ x.mT / 2).softmax(-1) @ x),
+        planted_output(X, function=lambda x: (x @ x.mT / 2).softmax(-1) @ x),
         (X @ X.mT / 2).softmax(-1) @ X,
     )
 
 
 def test_it_works_in_every_layout_and_on_nothing_at_all() -> None:
     for x in (X[0], X[0, 0], X.float(), X[:, :, :0]):
-        assert planted(x).shape == x.shape
-    assert planted(X, function=torch.vmap(attend)).shape == X.shape
+        assert planted_output(x).shape == x.shape
+    assert planted_output(X, function=torch.vmap(attend)).shape == X.shape

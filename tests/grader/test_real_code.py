@@ -60,7 +60,7 @@ def test_attempts_that_answer_alike_share_a_digest_however_they_are_written(side
         {"self.W_key(context)": "self.W_key(context.flip(1))"},
     ]
     correct_digest, flipped_digest, einsum_digest, another = (
-        sides.graded("cross_attention", changes).answers for changes in written
+        sides.grade_attempt("cross_attention", changes).answers for changes in written
     )
     assert correct_digest == ""
     assert flipped_digest == einsum_digest != ""

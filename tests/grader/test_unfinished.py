@@ -59,7 +59,7 @@ MISTAKES = [
 ]
 
 
-def unfinished(text: str, first_function: str, body: str) -> str:
+def replace_bodies(text: str, first_function: str, body: str) -> str:
     """The text with this body in all functions from `first_function` on; without them where it is
     empty.
     """
@@ -86,7 +86,7 @@ def names_of(result: ExerciseResult) -> list[set[str]]:
 def test_it_is_the_only_name_when_graded_and_at_home(
     sides: Sides, exercise, id_, changes, first, body
 ):
-    attempt = unfinished(sides.source(exercise, changes).text, first, body)
+    attempt = replace_bodies(sides.source(exercise, changes).text, first, body)
     for names in map(names_of, sides.both_results(exercise, attempt)):
         assert id_ in names[0]
         assert [name for name in names[1:] if name != {"interface"}] == []
@@ -148,7 +148,9 @@ def test_what_is_right_stays_so_while_what_compares_it_is_not_written(
     attempt_path = next(
         path for path in sides.exercise("sdpa_equivalence").right_attempts() if path.name == name
     )
-    text = unfinished(attempt_path.read_text(encoding="utf-8"), "max_path_difference", NOT_BEGUN)
-    result = sides.graded("sdpa_equivalence", text)
+    text = replace_bodies(
+        attempt_path.read_text(encoding="utf-8"), "max_path_difference", NOT_BEGUN
+    )
+    result = sides.grade_attempt("sdpa_equivalence", text)
     assert [misconception.id for misconception in result.diagnosis] == ["stub_untouched"]
     assert [function.state for function in result.functions] == ["so_far", "unwritten"]

@@ -22,7 +22,7 @@ from manyheads.course import load_course
 from manyheads.diagnosis.recording_file import key_of, read, save
 from tests.hostile.tricks import sources
 from tests.make import COURSE, REPOSITORY, RIGHT, TINY, copy_course
-from tests.witness import witnessed
+from tests.witness import start_with_witness
 
 HERE = Path(__file__).parent
 FILE = "01_running_mean.py"
@@ -214,7 +214,7 @@ def grade(
         "GITHUB_TOKEN": SECRETS["a token of the environment"],
     }
     user_options = {} if user is None else {"user": user, "group": user, "extra_groups": []}
-    with witnessed(command, log, env=env, **user_options) as run:
+    with start_with_witness(command, log, env=env, **user_options) as run:
         left_running, status = run.leftovers(seconds), run.process.returncode
     after = {area: digest(folder) for area, folder in watched.items()} | {"the machine": outside()}
     return Run(
@@ -225,7 +225,9 @@ def grade(
             for path in sorted(out.glob("*/averages.json"))
         },
         changed=[
-            f"{area}: {name}" for area in before for name in changed(before[area], after[area])
+            f"{area}: {name}"
+            for area in before
+            for name in changed_names(before[area], after[area])
         ],
         left_running=left_running,
         left_behind=[path.name for path in scratch.iterdir()],
@@ -249,7 +251,7 @@ def give(root: Path, user: int) -> None:
             os.chown(path, user, user, follow_symlinks=False)
 
 
-def changed(before: Mapping[str, str], after: Mapping[str, str]) -> list[str]:
+def changed_names(before: Mapping[str, str], after: Mapping[str, str]) -> list[str]:
     """Names that came, went or hold something else."""
     return [name for name in {**before, **after} if before.get(name) != after.get(name)]
 
@@ -274,11 +276,11 @@ class Classes:
     def folder_of(self, name: str, make: Callable[[Path], Run]) -> Path:
         """Where the class of that name was graded."""
 
-        def graded(folder: Path) -> None:
+        def write_run(folder: Path) -> None:
             folder.mkdir()
             (folder / "run.json").write_text(json.dumps(asdict(make(folder))))
 
-        return self.once(f"hostile-{name}", graded)
+        return self.once(f"hostile-{name}", write_run)
 
     def get(self, name: str, make: Callable[[Path], Run]) -> Run:
         """The run of that name."""

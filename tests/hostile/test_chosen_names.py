@@ -39,7 +39,7 @@ def fused_qkv() -> Exercise:
     )
 
 
-def graded(exercise: Exercise, box, in_init: str) -> ExerciseResult:
+def grade_reference(exercise: Exercise, box, in_init: str) -> ExerciseResult:
     """Grade the reference with more in its constructor, where MET holds numbers of earlier
     calls.
     """
@@ -79,19 +79,19 @@ def evidence_of(result: ExerciseResult) -> str:
 
 def test_names_made_of_hidden_numbers_are_counted_and_not_told(box, fused_qkv) -> None:
     """Eight numbers of nine digits stood in the report."""
-    result = graded(fused_qkv, box, AS_DIGITS)
+    result = grade_reference(fused_qkv, box, AS_DIGITS)
     assert "another name 8" in evidence_of(result)
     assert [] == numbers_in(result)
 
 
 def test_which_words_of_the_file_are_names_is_no_message_either(box, fused_qkv) -> None:
-    evidence = evidence_of(graded(fused_qkv, box, AS_WORDS_OF_THE_FILE))
+    evidence = evidence_of(grade_reference(fused_qkv, box, AS_WORDS_OF_THE_FILE))
     assert "another name 1" in evidence
     assert not re.search("alpha|beta|gamma|delta|epsilon|zeta|eta|theta|iota|kappa", evidence)
 
 
 def test_names_of_buffers_are_not_even_sent(box, fused_qkv) -> None:
-    result = graded(fused_qkv, box, AS_BUFFERS)
+    result = grade_reference(fused_qkv, box, AS_BUFFERS)
     assert "'more'" in evidence_of(result)
     assert [] == numbers_in(result)
 
@@ -106,4 +106,6 @@ def test_a_name_that_the_attempt_has_by_itself_is_told(box, fused_qkv, names) ->
         "scales.0": "self.scales = nn.ParameterList([torch.ones(1), torch.ones(2)])",
     }
     listed_names = sorted([*names, "qkv.weight", "proj.weight"])
-    assert f"there are {listed_names}; " in evidence_of(graded(fused_qkv, box, makes[names[0]]))
+    assert f"there are {listed_names}; " in evidence_of(
+        grade_reference(fused_qkv, box, makes[names[0]])
+    )

@@ -18,7 +18,7 @@ STACK = 300  # frames below a walk: of the command, of a test runner, of Jupyter
 BEYOND = (330, 900, 3000)  # of which 330 once ended the grading of an attempt
 
 
-def within(before: str, after: str = "", core: str = "x") -> Callable[[int], str]:
+def nest_expression(before: str, after: str = "", core: str = "x") -> Callable[[int], str]:
     """Nest an expression: this before it, and this behind it, so many times."""
     return lambda depth: before * depth + core + after * depth
 
@@ -43,30 +43,30 @@ def nested_statement(header: str) -> Callable[[int], str]:
 
 
 EXPRESSIONS: dict[str, Callable[[int], str]] = {
-    "a sum": within("", "+x"),
-    "a power": within("x**"),
-    "brackets": within("(", ")"),
-    "signs": within("-"),
-    "negations": within("not "),
-    "calls of calls": within("", "()"),
-    "calls in calls": within("g(", ")"),
-    "attributes": within("", ".a"),
-    "methods": within("", ".a()"),
-    "indices of indices": within("", "[0]"),
-    "indices in indices": within("x[", "]"),
-    "slices": within("x[:", "]"),
-    "lists": within("[", "]"),
-    "tuples": within("(", ",)"),
-    "dictionaries": within("{0:", "}"),
-    "lambdas": within("lambda:"),
-    "conditions": within("x if x else "),
-    "`or` and `and`": within("(x or x and ", ")"),
-    "comparisons": within("x<(", ")"),
-    "comprehensions": within("[", " for x in x]"),
-    "comprehensions over comprehensions": within("[x for x in ", "]"),
-    "assignments in expressions": within("(x:=", ")"),
-    "stars": within("g(*", ")"),
-    "a string's fields": lambda depth: f"f'{{{within('(', '+x)')(depth)}}}'",
+    "a sum": nest_expression("", "+x"),
+    "a power": nest_expression("x**"),
+    "brackets": nest_expression("(", ")"),
+    "signs": nest_expression("-"),
+    "negations": nest_expression("not "),
+    "calls of calls": nest_expression("", "()"),
+    "calls in calls": nest_expression("g(", ")"),
+    "attributes": nest_expression("", ".a"),
+    "methods": nest_expression("", ".a()"),
+    "indices of indices": nest_expression("", "[0]"),
+    "indices in indices": nest_expression("x[", "]"),
+    "slices": nest_expression("x[:", "]"),
+    "lists": nest_expression("[", "]"),
+    "tuples": nest_expression("(", ",)"),
+    "dictionaries": nest_expression("{0:", "}"),
+    "lambdas": nest_expression("lambda:"),
+    "conditions": nest_expression("x if x else "),
+    "`or` and `and`": nest_expression("(x or x and ", ")"),
+    "comparisons": nest_expression("x<(", ")"),
+    "comprehensions": nest_expression("[", " for x in x]"),
+    "comprehensions over comprehensions": nest_expression("[x for x in ", "]"),
+    "assignments in expressions": nest_expression("(x:=", ")"),
+    "stars": nest_expression("g(*", ")"),
+    "a string's fields": lambda depth: f"f'{{{nest_expression('(', '+x)')(depth)}}}'",
 }
 PLACES = {
     "returned": "def g(x):\n return {}\n",

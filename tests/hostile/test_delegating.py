@@ -62,7 +62,7 @@ DELEGATES = {  # what stands in the place of the math, and of an import
     "changes", [pytest.param(changes, id=name) for name, changes in DELEGATES.items()]
 )
 def test_delegating_is_found_and_costs_its_check_alone(box, tiny, changes):
-    result = Sides(box, tiny).graded("fused_qkv", changes)
+    result = Sides(box, tiny).grade_attempt("fused_qkv", changes)
     assert [check.id for check in result.checks if check.outcome != "passed"] == ["written_out"]
     assert "delegated" in [misconception.id for misconception in result.diagnosis]
 
@@ -96,7 +96,9 @@ def running_mean(x):
 """
 
 
-def graded(course: Course, box: Box, exercise: Exercise, secret: bytes) -> ExerciseResult:
+def grade_with_secret(
+    course: Course, box: Box, exercise: Exercise, secret: bytes
+) -> ExerciseResult:
     judge = Judge(course, box, Settings(secret, lines=False))
     return judge.grade_attempt("student", exercise, Source("01_running_mean.py", KEEPS))
 
@@ -106,9 +108,9 @@ def graded(course: Course, box: Box, exercise: Exercise, secret: bytes) -> Exerc
 )
 def test_what_a_hidden_call_was_given_is_in_no_message(tiny, box, running_mean, before):
     if before:
-        graded(tiny, box, running_mean, before)
+        grade_with_secret(tiny, box, running_mean, before)
     first_result, second_result = (
-        graded(tiny, box, running_mean, secret) for secret in (b"one", b"other")
+        grade_with_secret(tiny, box, running_mean, secret) for secret in (b"one", b"other")
     )
     assert first_result == second_result, "the inputs differ, and nothing else"
     assert first_result.functions[0].evidence == "raised RuntimeError on line 22"

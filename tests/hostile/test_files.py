@@ -238,12 +238,12 @@ def ordinary(classes):
     if may.returncode:
         pytest.skip("an ordinary user may not read this installation")
 
-    def graded(_: Path) -> Run:
+    def grade_as_ordinary(_: Path) -> Run:
         # pytest's are closed to others
         with tempfile.TemporaryDirectory(prefix="ordinary-", dir="/tmp") as root:
             return grade(Path(root), among_honest(CLOSED), user=ORDINARY)
 
-    return classes.get("files_of_an_ordinary_user", graded)
+    return classes.get("files_of_an_ordinary_user", grade_as_ordinary)
 
 
 @pytest.mark.parametrize("name", CLOSED)

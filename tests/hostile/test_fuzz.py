@@ -36,7 +36,7 @@ from manyheads.checks.answer import answers_of
 from manyheads.checks.hidden_check import CheckFailed
 from manyheads.judge.attempt_runner import validate_reply
 from manyheads.submission import Source, read_attempt
-from tests.make import edited
+from tests.make import edit_text
 
 CORPUS = sorted((Path(__file__).parent / "corpus").glob("*.bin"))
 FUZZ = settings(
@@ -89,7 +89,7 @@ def split(data: bytes) -> tuple[dict[str, Any], bytes]:
     return json.loads(data[8 : 8 + length]), data[8 + length :]
 
 
-def joined(header: object, data: bytes) -> bytes:
+def join_payload(header: object, data: bytes) -> bytes:
     text = json.dumps(header).encode()
     text += b" " * (-len(text) % 8)
     return struct.pack("<Q", len(text)) + text + data
@@ -243,14 +243,14 @@ def test_parts_of_any_kind_are_refused_or_told_in_words_of_ours(kinds):
         return
     answers = [answer for answer in answers_of(ASKED, reply) if answer.form.kind != "opaque"]
     messages = [
-        says(lambda answer=answer, attribute=attribute: getattr(answer, attribute))
+        failure_message(lambda answer=answer, attribute=attribute: getattr(answer, attribute))
         for answer in answers
         for attribute in ("dtype", "output")
     ]
     assert all(WORDS.fullmatch(message) for message in messages if message), messages
 
 
-def says(ask):
+def failure_message(ask):
     """Why a check fails that asks for this; empty where it does not."""
     try:
         ask()
@@ -295,7 +295,7 @@ JSON = st.recursive(
 def test_any_shape_and_any_offsets(shape, offsets, dtype):
     header, data = split(payload(SEEDS["one tensor"]))
     header["t0"] = {"dtype": dtype, "shape": shape, "data_offsets": list(offsets)}
-    assert_read_or_refused(joined(header, data))
+    assert_read_or_refused(join_payload(header, data))
 
 
 @FUZZ
@@ -320,7 +320,7 @@ def test_any_part_of_the_body_replaced(name, data):
     holder, key = data.draw(st.sampled_from(places))
     holder[key] = data.draw(JSON)
     header["__metadata__"]["body"] = json.dumps(body)
-    assert_read_or_refused(joined(header, tensors))
+    assert_read_or_refused(join_payload(header, tensors))
 
 
 @FUZZ
@@ -330,23 +330,23 @@ def test_any_entry_beside_the_agreed_ones_is_refused(name, more):
     extra = {key: value for key, value in more.items() if key not in header}
     if extra:
         with pytest.raises(BadReply):
-            read_reply(joined({**header, **extra}, tensors))
+            read_reply(join_payload({**header, **extra}, tensors))
 
 
-def doubled(old: str, new: str) -> bytes:
+def repeat_entry(old: str, new: str) -> bytes:
     """A reply of one tensor in whose header something stands twice."""
     header, tensors = split(payload(SEEDS["one tensor"]))
-    text = edited(json.dumps(header), (old, new)).encode()
+    text = edit_text(json.dumps(header), (old, new)).encode()
     return struct.pack("<Q", len(text)) + text + tensors
 
 
 def many(tensors: int) -> bytes:
     header, _ = split(payload(SEEDS["nothing"]))
     empty = {"dtype": "F32", "shape": [0], "data_offsets": [0, 0]}
-    return joined({**header, **{f"t{i}": empty for i in range(tensors)}}, b"")
+    return join_payload({**header, **{f"t{i}": empty for i in range(tensors)}}, b"")
 
 
-def nested(depth: int, in_body: bool) -> bytes:
+def nested_header(depth: int, in_body: bool) -> bytes:
     text = '{"a":' * depth + "1" + "}" * depth
     text = json.dumps({"__metadata__": {"body": text}}) if in_body else text
     return struct.pack("<Q", len(text)) + text.encode()
@@ -354,14 +354,20 @@ def nested(depth: int, in_body: bool) -> bytes:
 
 TWICE = "not written as agreed"
 BAD = {
-    "a tensor's name twice": (doubled('"t0":', '"t0": null, "t0":'), TWICE),
-    "a name of the body twice": (doubled(r"\"outputs\":", r"\"outputs\": [], \"outputs\":"), TWICE),
-    "a name of an output twice": (doubled(r"\"kind\":", r"\"kind\": \"tensor\", \"kind\":"), TWICE),
+    "a tensor's name twice": (repeat_entry('"t0":', '"t0": null, "t0":'), TWICE),
+    "a name of the body twice": (
+        repeat_entry(r"\"outputs\":", r"\"outputs\": [], \"outputs\":"),
+        TWICE,
+    ),
+    "a name of an output twice": (
+        repeat_entry(r"\"kind\":", r"\"kind\": \"tensor\", \"kind\":"),
+        TWICE,
+    ),
     "one tensor more than is read": (many(513), ""),
     "very many tensors": (many(100_000), ""),
-    "a header in a header, without end": (nested(100_000, in_body=False), ""),
-    "a body in a body, a thousand times": (nested(1000, in_body=True), ""),
-    "a body in a body, without end": (nested(100_000, in_body=True), ""),
+    "a header in a header, without end": (nested_header(100_000, in_body=False), ""),
+    "a body in a body, a thousand times": (nested_header(1000, in_body=True), ""),
+    "a body in a body, without end": (nested_header(100_000, in_body=True), ""),
 }
 
 

@@ -38,7 +38,7 @@ CALLS = 200  # of one attempt that are refused
 EDITS = 600  # calls for each edit that is tried: a text is copied, and compared, for each
 
 
-def filled(
+def fill_text(
     item: Callable[[int], str],
     sep: str = "\n",
     longest: int = CODE_LIMIT - 1000,
@@ -55,9 +55,9 @@ def filled(
     raise AssertionError
 
 
-def short(item: Callable[[int], str], sep: str = "\n") -> str:
+def short_text(item: Callable[[int], str], sep: str = "\n") -> str:
     """As many as a text may hold that is edited."""
-    return filled(item, sep, MAX_CHARACTERS - 1000, MAX_LINES - 10)
+    return fill_text(item, sep, MAX_CHARACTERS - 1000, MAX_LINES - 10)
 
 
 def walrus(value: str) -> str:
@@ -65,57 +65,60 @@ def walrus(value: str) -> str:
 
 
 TEXTS = {
-    "a ring of functions": filled(lambda i: f"def f{i}():f{i + 1}", lines=4900),
-    "functions that name many others": filled(
+    "a ring of functions": fill_text(lambda i: f"def f{i}():f{i + 1}", lines=4900),
+    "functions that name many others": fill_text(
         lambda i: f"def f{i}():{','.join(f'f{i * 7 % 900 + j}' for j in range(20))}"
     ),
     "a function that names a ring": (
         f"def f0():\n {','.join(f'g{i}' for i in range(2400))}\n f\ndef f():0\n"
     )
     + "\n".join(f"def g{i}():g{(i + 1) % 2400}" for i in range(2400)),
-    "a ring of methods": "class f:\n" + filled(lambda i: f" def m{i}(s):s.m{i + 1}()"),
-    "a ring of classes": filled(
+    "a ring of methods": "class f:\n" + fill_text(lambda i: f" def m{i}(s):s.m{i + 1}()"),
+    "a ring of classes": fill_text(
         lambda i: f"class C{i}(C{i + 1}):\n def forward(s):raise ValueError"
     ),
-    "one line of 100,000 statements": filled(lambda _: "x", ";"),
-    "a name for each of thousands": filled(lambda i: f"a{i}", "=") + "=f",
+    "one line of 100,000 statements": fill_text(lambda _: "x", ";"),
+    "a name for each of thousands": fill_text(lambda i: f"a{i}", "=") + "=f",
     "a name for each, and a value of all": "".join(f"a{i}=" for i in range(1500))
     + f"[{','.join(f'a{i}' for i in range(1500))}]\ndef f():a0",
-    "thousands of main guards": filled(lambda _: "if __name__=='__main__':f()"),
-    "thousands of decorators": filled(lambda _: "@f") + "\ndef f(): pass",
+    "thousands of main guards": fill_text(lambda _: "if __name__=='__main__':f()"),
+    "thousands of decorators": fill_text(lambda _: "@f") + "\ndef f(): pass",
     "thousands of assignments": "def f(x):\n"
-    + filled(lambda i: f" a{i}=x.size(0)+a{i}")
+    + fill_text(lambda i: f" a{i}=x.size(0)+a{i}")
     + "\n if a0: raise ValueError",
     "thousands of guards": "def f(x):\n"
-    + filled(lambda i: f" if x.shape[0]=={i}: raise ValueError"),
-    "thousands of elif": "def f(x):\n if x: pass\n" + filled(lambda _: " elif x: raise ValueError"),
+    + fill_text(lambda i: f" if x.shape[0]=={i}: raise ValueError"),
+    "thousands of elif": "def f(x):\n if x: pass\n"
+    + fill_text(lambda _: " elif x: raise ValueError"),
     "a chain of `or`": "def f(x):\n if x"
-    + filled(lambda _: " or x.size(0)%2", "")
+    + fill_text(lambda _: " or x.size(0)%2", "")
     + ": raise ValueError",
     "assignments within assignments": f"def f(x):\n if {walrus('x.foo()')}: raise ValueError",
     "assignments of sizes within assignments": (
         f"def f(x):\n y={walrus('x.size(0)')}\n if {walrus('x.foo()')}: raise ValueError"
     ),
-    "a chain of attributes": "def f(x): return x" + filled(lambda _: ".a", ""),
-    "a chain of calls": "def f(x): return x" + filled(lambda _: ".a()", ""),
-    "a chain of comparisons": "def f(x): return x" + filled(lambda _: "<x", ""),
-    "a sum without end": "def f(x): return x" + filled(lambda _: "+x", ""),
+    "a chain of attributes": "def f(x): return x" + fill_text(lambda _: ".a", ""),
+    "a chain of calls": "def f(x): return x" + fill_text(lambda _: ".a()", ""),
+    "a chain of comparisons": "def f(x): return x" + fill_text(lambda _: "<x", ""),
+    "a sum without end": "def f(x): return x" + fill_text(lambda _: "+x", ""),
     "a sum as deep as is read": "def f(x): return x" + "+x" * (DEEPEST - 10),
-    "a sum of long names": "def f(x): return x" + short(lambda _: f"+{'x' * 60}", ""),
+    "a sum of long names": "def f(x): return x" + short_text(lambda _: f"+{'x' * 60}", ""),
     "brackets": f"x={'(' * 99_000}{')' * 99_000}",
     "signs": f"x={'-' * 190_000}1",
     "lambdas": f"f={'lambda:' * 28_000}0",
     "functions within functions": "\n".join(
         " " * i + f"def f{i}(): pass" if i == 98 else " " * i + f"def f{i}():" for i in range(99)
     ),
-    "a string of definitions": f'x="""{filled(lambda _: "def f", chr(10))}"""',
-    "strings of definitions": filled(lambda _: '"""def f"""'),
-    "comments of definitions": filled(lambda _: "# def f"),
+    "a string of definitions": f'x="""{fill_text(lambda _: "def f", chr(10))}"""',
+    "strings of definitions": fill_text(lambda _: '"""def f"""'),
+    "comments of definitions": fill_text(lambda _: "# def f"),
     "a comment of hashes": f"{'#' * 190_000}def f",
-    "a notebook's cells that are no Python": filled(lambda _: "def f(: x"),
-    "pairs of names": "def f(x):\n " + short(lambda i: f"a{i % 40},b{i % 40}=x,x", ";"),
-    "a call of thousands of arguments": f"def f(x): return x.view({short(lambda i: str(i), ',')})",
-    "names alike": filled(lambda i: f"def attent{i:04d}(): 0"),
+    "a notebook's cells that are no Python": fill_text(lambda _: "def f(: x"),
+    "pairs of names": "def f(x):\n " + short_text(lambda i: f"a{i % 40},b{i % 40}=x,x", ";"),
+    "a call of thousands of arguments": (
+        f"def f(x): return x.view({short_text(lambda i: str(i), ',')})"
+    ),
+    "names alike": fill_text(lambda i: f"def attent{i:04d}(): 0"),
 }
 
 
@@ -132,7 +135,7 @@ NONE = Raised("TypeError", (), "'NoneType' object is not subscriptable", "call",
 NO_CALL = Raised("TypeError", (), "'function' object is not subscriptable", "call", 2)
 
 
-def refused(line: int, message: str = "") -> Raised:
+def refusal_at(line: int, message: str = "") -> Raised:
     return Raised("ValueError", ("ValueError", "Exception"), message, "call", line)
 
 
@@ -150,16 +153,16 @@ def notebook(text: str) -> Source:
 
 def guards(text: str) -> None:
     lines = text.count("\n") + 1
-    guards_of(script(text), {i: ("f", refused(1 + i * 37 % lines)) for i in range(CALLS)})
+    guards_of(script(text), {i: ("f", refusal_at(1 + i * 37 % lines)) for i in range(CALLS)})
 
 
-def cured(text: str) -> None:
+def suggest_all(text: str) -> None:
     source = script(text)
-    for raised in (UNDEFINED, LACKS, UNBOUND, NONE, NO_CALL, refused(1)):
+    for raised in (UNDEFINED, LACKS, UNBOUND, NONE, NO_CALL, refusal_at(1)):
         suggest(source, raised)
 
 
-def stopped(text: str) -> None:
+def find_causes(text: str) -> None:
     stops = [Stopped(i + 1, UNDEFINED) for i in range(text.count("\n") + 1)]
     are_the_cause(notebook(text), stops, [Exchange("", Call("f"), Reply(raised=UNDEFINED))])
 
@@ -174,7 +177,7 @@ GIVEN = {
     "edit": "",
     "expected_names": ("x", "y"),
     "is_class": False,
-    "raised": refused(2),
+    "raised": refusal_at(2),
     "raised_on": [1],
     "explained": (),
     "describe": str,
@@ -264,9 +267,9 @@ def read_member(
 # With the calls that Python may make for a character of the text.
 ANALYSES: dict[str, tuple[int, Callable[[str], object]]] = {
     **{name: (WORK, ask) for name, ask in (*members_of_source(), *takes_a_source())},
-    "cures": (2 * WORK, cured),
+    "cures": (2 * WORK, suggest_all),
     "guards": (WORK, guards),
-    "parts that did not run": (WORK, stopped),
+    "parts that did not run": (WORK, find_causes),
     "lines of IPython's": (WORK, lambda text: without_magics(f"{text}\n!ls")),
     "the engine's lines": (WORK, lambda text: without_engine(f"{text}\nimport manyheads")),
 }

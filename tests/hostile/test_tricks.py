@@ -13,7 +13,7 @@ from tests.make import TINY
 LEAST = {"passes_the_connection_on": 0}  # where chance decides which way it fails
 
 
-def marked(section, *values):
+def section_param(section, *values):
     """Attempts that exhaust the machine are a journey: most of them last until somebody ends
     them.
     """
@@ -22,7 +22,7 @@ def marked(section, *values):
 
 
 of_each_section = pytest.mark.parametrize(
-    "run", [marked(section) for section in SECTIONS], indirect=True
+    "run", [section_param(section) for section in SECTIONS], indirect=True
 )
 
 
@@ -40,7 +40,7 @@ def test_every_trick_stands_in_the_table(kind):
 @pytest.mark.parametrize(
     ("run", "trick", "most", "says"),
     [
-        marked(section, trick, *row[:2])
+        section_param(section, trick, *row[:2])
         for section in SECTIONS
         for category in section.split("+")
         for trick, row in TRICKS[category].items()

@@ -61,7 +61,7 @@ def outcomes(answers: list[Reply | AttemptEnded]) -> list[object]:
 
 
 @pytest.fixture
-def sent(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+def sent_counts(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many calls were sent together, each time."""
     counts: list[int] = []
     ask_all, ask = Connection.ask_all, Connection.ask
@@ -75,14 +75,14 @@ def sent(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 
 def test_each_gets_its_own_answer_and_stands_in_the_record_under_its_check(
-    box: Box, sent: list[int]
+    box: Box, sent_counts: list[int]
 ) -> None:
     with attempt(box, GOOD + "def g(x):\n    raise KeyError\n") as runner:
         answers = runner.execute_all(questions("f", "g", "f", "h"))
         assert outcomes(answers) == [[2.0, 4.0], "KeyError", [6.0, 12.0], "AttributeError"]
         assert [e.check for e in runner.transcript] == ["f 1", "g 2", "f 3", "h 4"]
         assert [e.reply for e in runner.transcript] == answers
-    assert sent == [4, 2]  # what raises is asked once more, in float32
+    assert sent_counts == [4, 2]  # what raises is asked once more, in float32
 
 
 @pytest.mark.parametrize(
@@ -109,11 +109,11 @@ def test_what_one_call_does_befalls_no_other(box: Box, body: str, end: End) -> N
     assert outcomes(answers) == [[2.0, 4.0], end.value, [6.0, 12.0], [8.0, 16.0]]
 
 
-def test_after_that_it_is_asked_one_by_one(box: Box, sent: list[int]) -> None:
+def test_after_that_it_is_asked_one_by_one(box: Box, sent_counts: list[int]) -> None:
     with attempt(box, GOOD + "def g(x):\n    import os\n    os._exit(0)\n") as runner:
         runner.execute_all(questions("f", "g"))
         runner.execute_all(questions("f", "f"))
-    assert sent == [2, 1, 1, 1, 1]
+    assert sent_counts == [2, 1, 1, 1, 1]
 
 
 def test_a_slow_attempt_has_for_each_call_the_time_that_it_had(box: Box) -> None:
@@ -133,17 +133,17 @@ def test_a_budget_that_is_used_up_is_used_up_for_all(box: Box) -> None:
     assert "used up the 0.4 seconds" in str(answers[1])
 
 
-def test_who_can_do_only_float32_is_asked_the_rest_in_it(box: Box, sent: list[int]) -> None:
+def test_who_can_do_only_float32_is_asked_the_rest_in_it(box: Box, sent_counts: list[int]) -> None:
     single = "import torch\ndef f(x):\n    return x @ torch.ones(2, dtype=torch.float32)\n"
     with attempt(box, single) as runner:
         answers = runner.execute_all(questions("f", "f"))
         assert outcomes(answers) == [3.0, 6.0]
         assert outcomes(runner.execute_all(questions("f", "f"))) == [3.0, 6.0]
         assert (runner.dtype, answers[0].outputs[0].dtype) == ("float32", "float32")
-    assert sent == [2, 2, 2]
+    assert sent_counts == [2, 2, 2]
 
 
-def test_an_answer_that_fits_no_question_is_not_taken(box: Box, sent: list[int]) -> None:
+def test_an_answer_that_fits_no_question_is_not_taken(box: Box, sent_counts: list[int]) -> None:
     """It says that it changed an argument which it was not given."""
     lies = (
         "import sys\nworker = sys.modules['manyheads_worker.execute']\n"
@@ -152,7 +152,7 @@ def test_an_answer_that_fits_no_question_is_not_taken(box: Box, sent: list[int])
     with attempt(box, lies) as runner:
         answers = runner.execute_all(questions("f", "f"))
     assert outcomes(answers) == ["bad reply", "bad reply"]
-    assert sent == [2, 1, 1]
+    assert sent_counts == [2, 1, 1]
 
 
 def test_the_time_of_a_batch_with_an_impossible_answer_is_given_back(box: Box) -> None:
@@ -280,12 +280,14 @@ def test_starting_again_and_again_is_paid_for(box, monkeypatch):
     monkeypatch.setattr("manyheads.box.connection.time", SimpleNamespace(monotonic=lambda: now[0]))
     starts = []
 
-    def slowly(limits):
+    def slow_attempt(limits):
         now[0] += 8.0
         starts.append(limits)
         return box.attempt(limits)
 
-    with attempt(SimpleNamespace(attempt=slowly), COUNTING, seconds_per_attempt=20.0) as runner:
+    with attempt(
+        SimpleNamespace(attempt=slow_attempt), COUNTING, seconds_per_attempt=20.0
+    ) as runner:
         for says in ("exit status 1", "exit status 1", "exit status 1", "used up the 20 seconds"):
             with pytest.raises(AttemptEnded, match=says):
                 runner.execute(Call("die"))

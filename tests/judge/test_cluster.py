@@ -153,7 +153,7 @@ def results_in(out: Path) -> dict[str, Result]:
     }
 
 
-def grading(cluster: Cluster, submitted: Path, out: Path) -> subprocess.Popen[str]:
+def start_grading(cluster: Cluster, submitted: Path, out: Path) -> subprocess.Popen[str]:
     """`course grade --cluster` as the leader of a process group of its own."""
     options = [
         "--out",
@@ -180,7 +180,7 @@ def test_two_workers_give_what_this_machine_gives(
     submitted = hand_in(tmp_path / "submitted", CLASS)
     judge = Judge(load_course(cluster.course), box, Settings(cluster.plan().secret))
     here = {s.student: judge.grade(s) for s in cluster.submissions(submitted)}
-    process = grading(cluster, submitted, tmp_path / "out")
+    process = start_grading(cluster, submitted, tmp_path / "out")
     output, _ = process.communicate(timeout=120)
     assert process.returncode == 0, output
     assert results_in(tmp_path / "out") == here
@@ -203,7 +203,7 @@ def test_a_worker_whose_canary_gets_out_stops_the_run_before_anything_is_graded(
     )
     bwrap.chmod(0o755)
     leaking = cluster.add("leaking", PATH=f"{bwrap.parent}:{os.environ['PATH']}")
-    process = grading(cluster, hand_in(tmp_path / "submitted", CLASS), tmp_path / "out")
+    process = start_grading(cluster, hand_in(tmp_path / "submitted", CLASS), tmp_path / "out")
     output, _ = process.communicate(timeout=120)
     leaking.kill()
     while any(
@@ -226,7 +226,9 @@ def test_a_worker_that_is_killed_loses_no_student_and_doubles_none(
 ) -> None:
     students = [f"s{i}" for i in range(5)]
     out = tmp_path / "out"
-    process = grading(cluster, hand_in(tmp_path / "submitted", dict.fromkeys(students, SLOW)), out)
+    process = start_grading(
+        cluster, hand_in(tmp_path / "submitted", dict.fromkeys(students, SLOW)), out
+    )
     wait_until(lambda: results_in(out), process)
     victim = max(cluster.alive(), key=cluster.in_hand)
     assert cluster.in_hand(victim)
@@ -256,7 +258,7 @@ def test_a_judge_that_is_killed_is_replaced(cluster: Cluster, tmp_path: Path) ->
 
 def test_ctrl_c_waits_for_no_worker(cluster: Cluster, tmp_path: Path) -> None:
     submitted = hand_in(tmp_path / "submitted", {"ada": RIGHT, "ben": SLOW, "cat": SLOW})
-    process = grading(cluster, submitted, tmp_path / "out")
+    process = start_grading(cluster, submitted, tmp_path / "out")
     wait_until(lambda: results_in(tmp_path / "out"), process)
     for worker in cluster.alive():
         worker.process.send_signal(signal.SIGSTOP)

@@ -149,9 +149,9 @@ def test_where_the_client_has_closed_the_scheduler_is_gone(client: Client) -> No
 
 
 def test_where_a_connection_breaks_with_a_result_on_its_way_too(client, monkeypatch):
-    async def broken(*_: Any, **__: Any) -> None:
+    async def raise_os_error(*_: Any, **__: Any) -> None:
         raise OSError("Stream is closed")
 
-    monkeypatch.setattr(client, "_gather", broken)
+    monkeypatch.setattr(client, "_gather", raise_os_error)
     with pytest.raises(WorkerLost, match=r"^the dask scheduler at tcp://here is gone"):
         results(client, partial(divmod, 7, 2))

@@ -39,7 +39,7 @@ def source_of(text: str) -> Source:
     return Source("attempt.py", text)
 
 
-def raised(text: str) -> Raised:
+def raised_error(text: str) -> Raised:
     """What the file raises, or its f."""
     with pytest.raises(Exception) as caught:  # noqa: PT012
         names = dict(GIVEN)
@@ -66,19 +66,19 @@ ROWS += [(suggestion, text) for suggestion, examples in TABLE["files"].items() f
     ("said", "text"), ROWS, ids=[f"{suggestion}: {text[-40:]}" for suggestion, text in ROWS]
 )
 def test_what_is_raised_has_its_usual_cure(said: str, text: str) -> None:
-    assert said in suggest(source_of(text), raised(text))
+    assert said in suggest(source_of(text), raised_error(text))
 
 
 @pytest.mark.parametrize(
     "text", [pytest.param(text, id=name) for name, text in TABLE["nothing"].items()]
 )
 def test_of_what_is_only_like_it_nothing_is_said(text: str) -> None:
-    assert suggest(source_of(text), raised(text)) == ""
+    assert suggest(source_of(text), raised_error(text)) == ""
 
 
 def test_every_row_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
     full_table = exception_advice.table()
-    cases = [(suggestion, source_of(text), raised(text)) for suggestion, text in ROWS]
+    cases = [(suggestion, source_of(text), raised_error(text)) for suggestion, text in ROWS]
     for row in full_table:
         monkeypatch.setattr(
             exception_advice,

@@ -45,7 +45,7 @@ SCORES = {"ada": 4, "ben": 2, "cat": 0, "dan": 0, "eve": 0, "fay": 0, "gus": 0}
 
 
 @pytest.fixture(scope="module")
-def submitted(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def submissions_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return hand_in(tmp_path_factory.mktemp("submitted"), CLASS)
 
 
@@ -68,10 +68,12 @@ class Together:
 
 
 @pytest.fixture(scope="module")
-def together(tmp_path_factory: pytest.TempPathFactory, submitted: Path) -> Together:
+def parallel_grading(
+    tmp_path_factory: pytest.TempPathFactory, submissions_folder: Path
+) -> Together:
     course = copy_course(TINY, tmp_path_factory.mktemp("course") / "tiny")
     replace(course / "course.yaml", "seconds_per_call: 2", "seconds_per_call: 0.5")
-    submissions, _ = find_submissions(load_course(course), submitted)
+    submissions, _ = find_submissions(load_course(course), submissions_folder)
     with pytest.MonkeyPatch.context() as patched:
         fork_judges(patched)
         graded = grade_all(
@@ -90,11 +92,11 @@ def together(tmp_path_factory: pytest.TempPathFactory, submitted: Path) -> Toget
 
 
 def test_several_judges_give_what_one_gives_whatever_the_order(
-    together: Together, submitted: Path
+    parallel_grading: Together, submissions_folder: Path
 ) -> None:
-    submissions, _ = find_submissions(load_course(together.course), submitted)
-    results = grade(together.course, submissions, 1)
-    assert results == together.results
+    submissions, _ = find_submissions(load_course(parallel_grading.course), submissions_folder)
+    results = grade(parallel_grading.course, submissions, 1)
+    assert results == parallel_grading.results
     assert {student: results[student].score for student in sorted(results)} == SCORES
     assert {r.isolation for r in results.values()} == {"namespaces"}
     outcomes = {}
@@ -110,8 +112,8 @@ def test_several_judges_give_what_one_gives_whatever_the_order(
 
 
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="one CPU is everybody's")
-def test_as_many_judges_as_cpus_keep_to_one_each(together: Together) -> None:
-    pinned = [cpus for cpus in together.cpus if len(cpus) == 1]
+def test_as_many_judges_as_cpus_keep_to_one_each(parallel_grading: Together) -> None:
+    pinned = [cpus for cpus in parallel_grading.cpus if len(cpus) == 1]
     assert pinned
     assert all(pinned.count(cpus) == 1 for cpus in pinned)
 
@@ -144,8 +146,10 @@ CHECKS = "grader/checks/test_running_mean.py"
         ),
     ],
 )
-def test_a_judges_fault_surfaces_with_what_to_do_next(tiny_copy, submitted, instead, error, says):
-    submissions, _ = find_submissions(load_course(tiny_copy), submitted)
+def test_a_judges_fault_surfaces_with_what_to_do_next(
+    tiny_copy, submissions_folder, instead, error, says
+):
+    submissions, _ = find_submissions(load_course(tiny_copy), submissions_folder)
     replace(tiny_copy / CHECKS, "import torch", instead)
     with pytest.raises(error, match=says) as raised:
         grade(tiny_copy, submissions[:2], 1)
@@ -153,10 +157,10 @@ def test_a_judges_fault_surfaces_with_what_to_do_next(tiny_copy, submitted, inst
 
 
 def test_a_check_that_fails_by_itself_is_told_apart_from_the_students_fault(
-    tiny_copy: Path, submitted: Path
+    tiny_copy: Path, submissions_folder: Path
 ) -> None:
     replace(tiny_copy / CHECKS, "    x, g = draw(6), draw(6)", "    x, g = 1 / 0")
-    submissions, _ = find_submissions(load_course(tiny_copy), submitted)
+    submissions, _ = find_submissions(load_course(tiny_copy), submissions_folder)
     (graded,) = grade_all(GradePlan(SECRET, course=tiny_copy), submissions[:1], 1, {})
     assert graded.faults == (
         "gradients: ZeroDivisionError: division by zero (test_running_mean.py, line 28)",
@@ -177,7 +181,7 @@ AT_ONE_NUMBER = """
 OTHERS = {"ada": RIGHT, "ben": CLASS["ben"], "zoe": RIGHT}
 
 
-def dying(folder: Path, how: str) -> None:
+def kill_judge(folder: Path, how: str) -> None:
     """Let the first check do this to its judge, at the attempt that gives one number."""
     asks = "    assert_shape(attempt.running_mean(draw(7)), (7,))"
     replace(folder / CHECKS, asks, AT_ONE_NUMBER.format(how).lstrip("\n"))
@@ -187,7 +191,7 @@ def graded_where_a_judge_dies(
     course: Path, folder: Path, how: str, jobs: int = 1
 ) -> dict[str, Result]:
     """The class, and dan, whose attempt it is."""
-    dying(course, how)
+    kill_judge(course, how)
     submissions, _ = find_submissions(
         load_course(course), hand_in(folder / "class", OTHERS | {"dan": ONE_NUMBER})
     )
@@ -269,7 +273,7 @@ def two_gib() -> Iterator[Path]:
 
 
 def test_a_judge_that_the_kernel_ends_for_lack_of_memory_ends_no_run(tiny_copy, tmp_path, two_gib):
-    dying(tiny_copy, "[b'x' * (1 << 28) for _ in range(12)]")
+    kill_judge(tiny_copy, "[b'x' * (1 << 28) for _ in range(12)]")
     submitted = hand_in(tmp_path / "class", OTHERS | {"dan": ONE_NUMBER})
     grading = f"{sys.executable} -m manyheads grade {submitted} --jobs 1 --no-lines"
     line = f"echo $$ > {two_gib}/cgroup.procs && exec {grading}"

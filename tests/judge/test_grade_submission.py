@@ -22,7 +22,7 @@ def judge_and_box(tiny: Course, box: Box) -> tuple[Judge, Mock]:
     return Judge(tiny, counted, Settings(secret=b"secret", lines=False)), counted
 
 
-def graded(judge: Judge, exercise: Exercise, *texts: str) -> list[ExerciseResult]:
+def grade_texts(judge: Judge, exercise: Exercise, *texts: str) -> list[ExerciseResult]:
     return [
         judge.grade_attempt(f"student {i}", exercise, Source(NAME, text))
         for i, text in enumerate(texts)
@@ -33,7 +33,7 @@ def test_the_same_text_is_judged_once_and_has_the_same_result(
     judge_and_box, running_mean: Exercise
 ) -> None:
     judge, box = judge_and_box
-    wrong_result, right_result, again = graded(judge, running_mean, WRONG, RIGHT, WRONG)
+    wrong_result, right_result, again = grade_texts(judge, running_mean, WRONG, RIGHT, WRONG)
     assert wrong_result == again != right_result
     # what is wrong is asked the public calls in a process of its own
     assert box.attempt.call_count == 3
@@ -42,12 +42,12 @@ def test_the_same_text_is_judged_once_and_has_the_same_result(
 def test_a_text_gets_the_result_that_it_gets_alone_whoever_came_before(tiny, box, running_mean):
     texts = [RIGHT, WRONG, RIGHT + "# mine\n", WRONG.replace("len(x)", "2"), WRONG + "# mine\n"]
     alone = [
-        graded(Judge(tiny, box, Settings(secret=b"secret")), running_mean, text)[0]
+        grade_texts(Judge(tiny, box, Settings(secret=b"secret")), running_mean, text)[0]
         for text in texts
     ]
-    assert graded(Judge(tiny, box, Settings(secret=b"secret")), running_mean, *texts) == alone
+    assert grade_texts(Judge(tiny, box, Settings(secret=b"secret")), running_mean, *texts) == alone
     assert (
-        graded(Judge(tiny, box, Settings(secret=b"secret")), running_mean, *texts[::-1])
+        grade_texts(Judge(tiny, box, Settings(secret=b"secret")), running_mean, *texts[::-1])
         == alone[::-1]
     )
     assert len({result.score for result in alone}) > 1
@@ -58,9 +58,9 @@ def test_who_dies_is_given_another_chance_with_the_next_student(
 ) -> None:
     judge, box = judge_and_box
     dies = "import os\nos._exit(3)\n"
-    assert [result.score for result in graded(judge, running_mean, dies)] == [0]
+    assert [result.score for result in grade_texts(judge, running_mean, dies)] == [0]
     once = box.attempt.call_count
-    assert [result.score for result in graded(judge, running_mean, dies)] == [0]
+    assert [result.score for result in grade_texts(judge, running_mean, dies)] == [0]
     assert box.attempt.call_count == 2 * once
 
 
@@ -115,11 +115,13 @@ def test_points_stay_if_a_step_of_the_explanation_fails(
     def fail(*_: object, **__: object) -> None:
         raise RuntimeError("a bug of ours")
 
-    expected = graded(Judge(tiny, box, Settings(b"secret", lines=False)), running_mean, WRONG)[0]
+    expected = grade_texts(Judge(tiny, box, Settings(b"secret", lines=False)), running_mean, WRONG)[
+        0
+    ]
     module = attribution if step == "attribute" else grade_submission
     monkeypatch.setattr(module, step, fail)
     judge = Judge(tiny, box, Settings(b"secret", lines=False))
-    result = graded(judge, running_mean, WRONG)[0]
+    result = grade_texts(judge, running_mean, WRONG)[0]
     assert (result.score, result.checks) == (expected.score, expected.checks)
     assert expected.diagnosis
     assert not result.diagnosis

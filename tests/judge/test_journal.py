@@ -44,7 +44,7 @@ def results_in(out: Path) -> Results:
     return {path.parent.name: path.read_bytes() for path in sorted(out.glob("*/*.json"))}
 
 
-def grading(course: Path, submitted: Path, out: Path, jobs: int) -> list[str]:
+def grade_arguments(course: Path, submitted: Path, out: Path, jobs: int) -> list[str]:
     return [
         *map(
             str, ("grade", submitted, "--out", out, "--course", course, "--jobs", jobs, "--seed", 7)
@@ -54,13 +54,15 @@ def grading(course: Path, submitted: Path, out: Path, jobs: int) -> list[str]:
 
 def start(course: Path, submitted: Path, out: Path, jobs: int = 1) -> subprocess.Popen[str]:
     """`course grade` as the leader of a process group of its own."""
-    return make.start(*make.COURSE, *grading(course, submitted, out, jobs))
+    return make.start(*make.COURSE, *grade_arguments(course, submitted, out, jobs))
 
 
 def grade_all_of(course: Path, submitted: Path, out: Path) -> str:
     """What `course grade` says where nobody disturbs it."""
     environment = {**os.environ, "PYTHONPATH": str(REPOSITORY), "COLUMNS": "200"}
-    return run_warm("manyheads", grading(course, submitted, out, 1), out.parent, environment).stdout
+    return run_warm(
+        "manyheads", grade_arguments(course, submitted, out, 1), out.parent, environment
+    ).stdout
 
 
 def wait_for_results(out: Path, count: int, process: subprocess.Popen[str]) -> None:
@@ -69,16 +71,24 @@ def wait_for_results(out: Path, count: int, process: subprocess.Popen[str]) -> N
 
 
 @pytest.fixture
-def submitted(tmp_path: Path) -> Path:
+def submissions_folder(tmp_path: Path) -> Path:
     return hand_in(tmp_path / "submitted", CLASS)
 
 
 def test_only_what_changed_is_graded_again(
-    run_course: Run, tiny_copy: Path, submitted: Path, tmp_path: Path
+    run_course: Run, tiny_copy: Path, submissions_folder: Path, tmp_path: Path
 ) -> None:
     def grade(*options: str) -> str:
         completed = run_course(
-            "grade", submitted, "--out", out, "--course", tiny_copy, "--jobs", "1", *options
+            "grade",
+            submissions_folder,
+            "--out",
+            out,
+            "--course",
+            tiny_copy,
+            "--jobs",
+            "1",
+            *options,
         )
         assert completed.returncode == 0, completed.stdout + completed.stderr
         return completed.stdout
@@ -88,7 +98,7 @@ def test_only_what_changed_is_graded_again(
     first_results = results_in(out)
     assert "5 submissions (5 as before) in" in grade()
     assert results_in(out) == first_results
-    hand_in(submitted, {"ben": RIGHT})
+    hand_in(submissions_folder, {"ben": RIGHT})
     (out / "cat" / "averages.json").unlink()
     output = grade()
     assert "5 submissions (3 as before) in" in output
@@ -102,7 +112,7 @@ def test_only_what_changed_is_graded_again(
 
 
 def test_what_is_new_or_changed_is_graded_and_nothing_else_again(
-    run_course, tiny_copy, submitted, tmp_path
+    run_course, tiny_copy, submissions_folder, tmp_path
 ):
     out = tmp_path / "out"
 
@@ -112,22 +122,32 @@ def test_what_is_new_or_changed_is_graded_and_nothing_else_again(
         """
         earlier = noted_in(out)
         completed = run_course(
-            "grade", submitted, "--out", out, "--course", tiny_copy, "--jobs", "1", *options
+            "grade",
+            submissions_folder,
+            "--out",
+            out,
+            "--course",
+            tiny_copy,
+            "--jobs",
+            "1",
+            *options,
         )
         assert completed.returncode == 0, completed.stdout + completed.stderr
         return re.split(r" in \d", completed.stdout.splitlines()[-2])[0], noted_in(out)[
             len(earlier) :
         ]
 
-    shutil.rmtree(submitted)
-    hand_in(submitted, {"ada": RIGHT, "ben": RIGHT})
+    shutil.rmtree(submissions_folder)
+    hand_in(submissions_folder, {"ada": RIGHT, "ben": RIGHT})
     for folder, stem in (("averages", "02_other_mean"), ("sums", "01_last_mean")):
         for student in ("ada", "ben"):
-            hand_in_one(submitted / student / folder / f"{stem}.py", RIGHT, student)
+            hand_in_one(submissions_folder / student / folder / f"{stem}.py", RIGHT, student)
     write_exercises(tiny_copy, {"averages": ["running_mean"]})
-    (submitted / "ada" / "averages" / "02_other_mean.py").rename(tmp_path / "later.py")
+    (submissions_folder / "ada" / "averages" / "02_other_mean.py").rename(tmp_path / "later.py")
     # files of no exercise
-    assert run_course("grade", submitted, "--out", out, "--course", tiny_copy).returncode == 1
+    assert (
+        run_course("grade", submissions_folder, "--out", out, "--course", tiny_copy).returncode == 1
+    )
     first_exercises = {
         path: json.loads(path.read_bytes())["exercises"] for path in out.glob("*/averages.json")
     }
@@ -155,7 +175,7 @@ def test_what_is_new_or_changed_is_graded_and_nothing_else_again(
     checks = json.loads((out / "ada" / "averages.json").read_bytes())["exercises"][1]["checks"]
     assert [check["title"] for check in checks][-1] == "is there"
 
-    (tmp_path / "later.py").rename(submitted / "ada" / "averages" / "02_other_mean.py")
+    (tmp_path / "later.py").rename(submissions_folder / "ada" / "averages" / "02_other_mean.py")
     summary, graded = grade()
     assert (summary, graded) == (
         "4 submissions (3 as before, 1 in part)",
@@ -163,10 +183,10 @@ def test_what_is_new_or_changed_is_graded_and_nothing_else_again(
     )
     assert json.loads((out / "ada" / "averages.json").read_bytes())["score"] == 8
     write_exercises(tiny_copy, {"averages": ["running_mean"], "sums": ["last_mean"]})
-    for path in submitted.glob("*/averages/02_*"):
+    for path in submissions_folder.glob("*/averages/02_*"):
         path.unlink()
     assert grade() == ("4 submissions (4 as before)", [])
-    (submitted / "ada" / "averages" / "notes.txt").write_text(
+    (submissions_folder / "ada" / "averages" / "notes.txt").write_text(
         "not of the assignment that is graded now"
     )
     assert grade("--assignment", "Sums") == ("2 submissions (2 as before)", [])
@@ -209,9 +229,11 @@ def row(id_: str) -> dict[str, object]:
     return {"id": id_, "title": id_.replace("_", " "), "points": 4, "hint": "?"}
 
 
-def test_an_entry_is_good_for_the_result_that_it_was_written_with(tiny_copy, submitted, tmp_path):
+def test_an_entry_is_good_for_the_result_that_it_was_written_with(
+    tiny_copy, submissions_folder, tmp_path
+):
     course = load_course(tiny_copy)
-    (submission, *_), _ = find_submissions(course, submitted)
+    (submission, *_), _ = find_submissions(course, submissions_folder)
     (exercise,) = submission.assignment.exercises
     result = make.result(submission.student, make.exercise("running_mean", score=4, max_score=4))
     keys = Keys(course, GradePlan(b"secret", course=tiny_copy))
@@ -226,11 +248,11 @@ def test_an_entry_is_good_for_the_result_that_it_was_written_with(tiny_copy, sub
 
 
 def test_ctrl_c_stops_at_once_and_the_next_run_goes_on(
-    tiny_copy: Path, submitted: Path, tmp_path: Path
+    tiny_copy: Path, submissions_folder: Path, tmp_path: Path
 ) -> None:
     out = tmp_path / "out"
-    hand_in(submitted, {"zoe": LOOP})
-    process = start(tiny_copy, submitted, out)
+    hand_in(submissions_folder, {"zoe": LOOP})
+    process = start(tiny_copy, submissions_folder, out)
     wait_for_results(out, 5, process)  # the sixth loops
     os.killpg(process.pid, signal.SIGINT)
     output, _ = process.communicate(timeout=60)
@@ -240,41 +262,43 @@ def test_ctrl_c_stops_at_once_and_the_next_run_goes_on(
     )
     assert "Traceback" not in output
     wait_until_gone(process.pid)
-    hand_in(submitted, {"zoe": RIGHT})
-    assert re.search(r"6 submissions \([45] as before\)", grade_all_of(tiny_copy, submitted, out))
+    hand_in(submissions_folder, {"zoe": RIGHT})
+    assert re.search(
+        r"6 submissions \([45] as before\)", grade_all_of(tiny_copy, submissions_folder, out)
+    )
 
 
 @pytest.mark.parametrize("moment", [1])  # `make soak` tries fifty
 def test_a_run_that_is_killed_is_completed_by_the_next(
-    tiny_copy, submitted, tmp_path, undisturbed, moment
+    tiny_copy, submissions_folder, tmp_path, undisturbed_results, moment
 ):
     out = tmp_path / "out"
-    process = start(tiny_copy, submitted, out, jobs=2)
+    process = start(tiny_copy, submissions_folder, out, jobs=2)
     wait_for_results(out, moment, process)
     os.killpg(process.pid, signal.SIGKILL)
     process.communicate()
-    grade_all_of(tiny_copy, submitted, out)
-    assert results_in(out) == undisturbed
+    grade_all_of(tiny_copy, submissions_folder, out)
+    assert results_in(out) == undisturbed_results
 
 
 @pytest.mark.soak
 def test_a_run_that_is_killed_fifty_times_ends_with_the_same_results(
-    tiny_copy, submitted, tmp_path, undisturbed
+    tiny_copy, submissions_folder, tmp_path, undisturbed_results
 ):
     draw, out = random.Random(0), tmp_path / "out"
     for _ in range(50):
-        process = start(tiny_copy, submitted, out, jobs=2)
+        process = start(tiny_copy, submissions_folder, out, jobs=2)
         time.sleep(draw.uniform(0.0, 6.0))
         os.killpg(process.pid, signal.SIGKILL)
         process.communicate()
         if draw.random() < 0.3:  # so that there is always something to grade
             (out / JOURNAL).unlink(missing_ok=True)
-    start(tiny_copy, submitted, out).communicate(timeout=120)
-    assert results_in(out) == undisturbed
+    start(tiny_copy, submissions_folder, out).communicate(timeout=120)
+    assert results_in(out) == undisturbed_results
 
 
 @pytest.fixture(scope="module")
-def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Results:
+def undisturbed_results(tmp_path_factory: pytest.TempPathFactory) -> Results:
     """What the class earns where nobody interferes, with the secret that every copy below is
     given.
     """

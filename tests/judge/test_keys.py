@@ -80,7 +80,7 @@ def keys(root: Path, plan: GradePlan | None = None) -> dict[str, str]:
     return by_exercise
 
 
-def changed(root: Path, change: Callable[[], object]) -> set[str]:
+def changed_exercises(root: Path, change: Callable[[], object]) -> set[str]:
     """The exercises whose keys a change has changed."""
     before = keys(root)
     assert keys(root) == before
@@ -115,7 +115,7 @@ def test_a_file_is_in_the_keys_of_what_depends_on_it(
         with (course / path).open("a") as file:
             file.write("# changed\n")
 
-    assert changed(course, change) == graded_again
+    assert changed_exercises(course, change) == graded_again
 
 
 @pytest.mark.parametrize(
@@ -133,7 +133,8 @@ def test_a_file_is_in_the_keys_of_what_depends_on_it(
 def test_the_words_of_what_a_result_names_are_in_its_key(course, old, new, graded_again):
     path = course / "grader" / "texts.yaml"
     assert (
-        changed(course, lambda: path.write_text(path.read_text().replace(old, new))) == graded_again
+        changed_exercises(course, lambda: path.write_text(path.read_text().replace(old, new)))
+        == graded_again
     )
 
 
@@ -161,7 +162,8 @@ def test_the_words_of_what_a_result_names_are_in_its_key(course, old, new, grade
 def test_dates_and_titles_are_no_reason_to_grade_again(course, old, new, graded_again):
     path = course / "course.yaml"
     assert (
-        changed(course, lambda: path.write_text(path.read_text().replace(old, new))) == graded_again
+        changed_exercises(course, lambda: path.write_text(path.read_text().replace(old, new)))
+        == graded_again
     )
 
 
@@ -176,18 +178,20 @@ def test_an_exercises_row_and_its_number_are_in_its_key_alone(course: Path) -> N
 
         return apply
 
-    assert changed(course, edit(lambda rows: rows[1].update(hint="!"))) == {"median"}
-    assert changed(course, edit(lambda rows: rows[1].update(title="!", why="!"))) == set()
-    assert changed(course, edit(lambda rows: rows.append(row("mode")))) == set()
+    assert changed_exercises(course, edit(lambda rows: rows[1].update(hint="!"))) == {"median"}
+    assert changed_exercises(course, edit(lambda rows: rows[1].update(title="!", why="!"))) == set()
+    assert changed_exercises(course, edit(lambda rows: rows.append(row("mode")))) == set()
     # its file is 04_mode now
-    assert changed(course, edit(lambda rows: rows.insert(2, row("middle")))) == {"mode"}
+    assert changed_exercises(course, edit(lambda rows: rows.insert(2, row("middle")))) == {"mode"}
 
 
 def test_data_beside_the_sources_are_in_every_key(course: Path) -> None:
     data = course / "grader/checks/numbers.txt"
-    assert changed(course, lambda: write(data, "1\n")) == {"mean", "median", "total"}
+    assert changed_exercises(course, lambda: write(data, "1\n")) == {"mean", "median", "total"}
     assert (
-        changed(course, lambda: write(course / "solutions/averages/figures/mean.svg", "<svg/>"))
+        changed_exercises(
+            course, lambda: write(course / "solutions/averages/figures/mean.svg", "<svg/>")
+        )
         == set()
     )
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests import witness
-from tests.witness import Witnessed, below, cgroups, loops, named, witnessed
+from tests.witness import Witnessed, below, cgroups, loops, pids_with_text, start_with_witness
 
 pytestmark = pytest.mark.journey
 
@@ -72,7 +72,7 @@ def command(course: Path, submitted: Path, *options: str) -> list[str]:
 
 
 def kill(run: Witnessed, victim: str, ending: signal.Signals) -> None:
-    os.kill(run.named(victim)[0], ending)
+    os.kill(run.pids_with_text(victim)[0], ending)
 
 
 @SOAK
@@ -83,8 +83,8 @@ def test_nothing_is_left_of_a_run_that_is_killed_while_it_starts(
     tiny_copy, tmp_path, beginning, victim, ending
 ):
     grading = command(tiny_copy, a_class(tmp_path / "submitted", LOOP))
-    with witnessed(grading, tmp_path / "log") as run:
-        run.wait_for(lambda: run.named(beginning))
+    with start_with_witness(grading, tmp_path / "log") as run:
+        run.wait_for(lambda: run.pids_with_text(beginning))
         kill(run, victim, ending)
         assert run.leftovers() == []
 
@@ -104,7 +104,7 @@ def test_nothing_is_left_of_a_run_that_is_killed_while_it_starts(
         pytest.param(
             SLEEP,
             ("--isolation", "process"),
-            lambda run: run.named(STANDALONE),
+            lambda run: run.pids_with_text(STANDALONE),
             signal.SIGKILL,
             id="in none",
         ),
@@ -114,7 +114,7 @@ def test_nothing_is_left_of_a_run_that_is_killed_at_work(
     tiny_copy, tmp_path, source, options, at_work, ending
 ):
     grading = command(patient(tiny_copy), a_class(tmp_path / "submitted", source), *options)
-    with witnessed(grading, tmp_path / "log") as run:
+    with start_with_witness(grading, tmp_path / "log") as run:
         run.wait_for(lambda: at_work(run))
         kill(run, COMMAND, ending)
         assert run.leftovers() == []
@@ -129,7 +129,7 @@ def test_nothing_is_left_of_a_run_that_is_killed_at_work(
         pytest.param(
             SLEEP,
             ("--isolation", "process"),
-            lambda judge: named(below(judge), STANDALONE),
+            lambda judge: pids_with_text(below(judge), STANDALONE),
             id="without one",
         ),
     ],
@@ -139,9 +139,11 @@ def test_another_judge_takes_the_place_of_one_that_is_killed(
 ):
     """What the killed one was grading is tried again."""
     grading = command(patient(tiny_copy), a_class(tmp_path / "submitted", source), *options)
-    with witnessed(grading, tmp_path / "log") as run:
-        run.wait_for(lambda: len([judge for judge in run.named(JUDGE) if at_work(judge)]) == 2)
-        killed, survivor = run.named(JUDGE)
+    with start_with_witness(grading, tmp_path / "log") as run:
+        run.wait_for(
+            lambda: len([judge for judge in run.pids_with_text(JUDGE) if at_work(judge)]) == 2
+        )
+        killed, survivor = run.pids_with_text(JUDGE)
         of_the_killed = set(below(killed))
         os.kill(killed, ending)
         run.wait_for(lambda: not of_the_killed & set(run.kin()))
@@ -149,7 +151,9 @@ def test_another_judge_takes_the_place_of_one_that_is_killed(
             folder.name for folder in cgroups() if folder.name.split("-")[1] == str(killed)
         ] == []
         run.wait_for(
-            lambda: [judge for judge in run.named(JUDGE) if judge != survivor and at_work(judge)]
+            lambda: [
+                judge for judge in run.pids_with_text(JUDGE) if judge != survivor and at_work(judge)
+            ]
         )
         kill(run, COMMAND, signal.SIGKILL)
         assert run.leftovers() == []
@@ -163,7 +167,7 @@ def test_nothing_is_left_where_all_that_shares_the_commands_session_is_killed_at
     reapers can.
     """
     grading = command(patient(tiny_copy), a_class(tmp_path / "submitted", LOOP))
-    with witnessed(grading, tmp_path / "log") as run:
+    with start_with_witness(grading, tmp_path / "log") as run:
         run.wait_for(lambda: loops(run.kin()))
         for pid in [pid for pid in run.kin() if os.getsid(pid) == run.process.pid]:
             # who sees the end of another may be quicker than we are
@@ -174,7 +178,7 @@ def test_nothing_is_left_where_all_that_shares_the_commands_session_is_killed_at
 
 def test_what_is_left_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(witness, "PATIENCE", 0.1)
-    with witnessed(["sleep", "1000"], tmp_path / "log") as run:
+    with start_with_witness(["sleep", "1000"], tmp_path / "log") as run:
         run.wait_for(
             lambda: [witness.command_line(pid).strip() for pid in run.kin()] == ["sleep 1000"]
         )
@@ -226,13 +230,15 @@ def graded_on_a_cluster(course: Path, folder: Path, moment: str) -> Iterator[Wit
         "--out",
         str(folder / "out"),
     ]
-    with witnessed(begin, folder / "log") as run:
-        run.wait_for(lambda: run.named(MOMENTS[moment]) if MOMENTS[moment] else loops(run.kin()))
+    with start_with_witness(begin, folder / "log") as run:
+        run.wait_for(
+            lambda: run.pids_with_text(MOMENTS[moment]) if MOMENTS[moment] else loops(run.kin())
+        )
         yield run
 
 
 def end(run: Witnessed, name: str, ending: signal.Signals) -> None:
-    for pid in run.named(name):
+    for pid in run.pids_with_text(name):
         os.kill(pid, ending)
 
 
@@ -241,7 +247,7 @@ def end(run: Witnessed, name: str, ending: signal.Signals) -> None:
 def test_a_worker_takes_its_judge_and_its_box_along(tiny_copy, tmp_path, moment, ending):
     with graded_on_a_cluster(tiny_copy, tmp_path, moment) as run:
         end(run, WORKER, ending)
-        run.wait_for(lambda: not run.named(JUDGE) and not run.named(REAPER))
+        run.wait_for(lambda: not run.pids_with_text(JUDGE) and not run.pids_with_text(REAPER))
         end(run, COMMAND, signal.SIGKILL)  # which would wait for another worker
         end(run, SCHEDULER, signal.SIGKILL)
         assert run.leftovers() == []
@@ -275,9 +281,9 @@ def test_a_command_that_is_killed_leaves_a_worker_that_can_be_ended(
 ) -> None:
     with graded_on_a_cluster(tiny_copy, tmp_path, "an attempt loops") as run:
         end(run, COMMAND, signal.SIGKILL)
-        run.wait_for(lambda: not run.named(COMMAND))
-        assert run.named(WORKER), "the cluster is not the command's"
+        run.wait_for(lambda: not run.pids_with_text(COMMAND))
+        assert run.pids_with_text(WORKER), "the cluster is not the command's"
         end(run, WORKER, signal.SIGTERM)
-        run.wait_for(lambda: not run.named(JUDGE) and not run.named(REAPER))
+        run.wait_for(lambda: not run.pids_with_text(JUDGE) and not run.pids_with_text(REAPER))
         end(run, SCHEDULER, signal.SIGTERM)
         assert run.leftovers() == []

@@ -39,7 +39,7 @@ Judged = Callable[..., CheckOutcome]
 
 
 @pytest.fixture
-def judged(tmp_path: Path) -> Judged:
+def check_outcome(tmp_path: Path) -> Judged:
     """What becomes of the check that asks for form alone."""
 
     def outcome(
@@ -59,7 +59,7 @@ def judged(tmp_path: Path) -> Judged:
     return outcome
 
 
-def cumulated(x: torch.Tensor) -> torch.Tensor:
+def cumulate(x: torch.Tensor) -> torch.Tensor:
     """Each number with those before it; of a single column, the argument itself."""
     return x.cumsum(-1)
 
@@ -135,15 +135,17 @@ GIVEN = "f gives back numbers of the first argument, and has computed nothing"
         ),
     ],
 )
-def test_an_answer_that_says_nothing_does_not_pass(judged: Judged, f: object, says: str) -> None:
-    result = judged(OF_NUMBERS, {"f": cumulated}, {"f": f})
+def test_an_answer_that_says_nothing_does_not_pass(
+    check_outcome: Judged, f: object, says: str
+) -> None:
+    result = check_outcome(OF_NUMBERS, {"f": cumulate}, {"f": f})
     assert (result.outcome, result.evidence, result.fault) == ("failed", says, "")
 
 
 @pytest.mark.parametrize(
     "f",
     [
-        pytest.param(cumulated, id="right"),
+        pytest.param(cumulate, id="right"),
         pytest.param(lambda x: x.cumsum(-1).float(), id="right in float32"),
         pytest.param(lambda x: x.cumsum(-1) * 3, id="a wrong scale"),
         pytest.param(lambda x: x.cumsum(0), id="the wrong axis"),
@@ -154,29 +156,29 @@ def test_an_answer_that_says_nothing_does_not_pass(judged: Judged, f: object, sa
         ),
     ],
 )
-def test_a_wrong_answer_keeps_its_points_of_form(judged: Judged, f: object) -> None:
-    assert judged(OF_NUMBERS, {"f": cumulated}, {"f": f}).outcome == "passed"
+def test_a_wrong_answer_keeps_its_points_of_form(check_outcome: Judged, f: object) -> None:
+    assert check_outcome(OF_NUMBERS, {"f": cumulate}, {"f": f}).outcome == "passed"
 
 
-def test_a_copy_of_ones_is_a_copy(judged: Judged) -> None:
+def test_a_copy_of_ones_is_a_copy(check_outcome: Judged) -> None:
     for copy in (lambda x: x, lambda x: x.flatten()[:3]):
-        assert judged(OF_ONES, {"f": cumulated}, {"f": copy}).outcome == "failed"
+        assert check_outcome(OF_ONES, {"f": cumulate}, {"f": copy}).outcome == "failed"
 
 
-def test_ones_are_no_right_answer_where_ones_are_moved(judged: Judged) -> None:
+def test_ones_are_no_right_answer_where_ones_are_moved(check_outcome: Judged) -> None:
     flat = {"f": lambda x: x.T.flatten()}
-    assert judged(OF_ONES, flat, {"f": lambda x: torch.ones(x.numel())}).outcome == "failed"
-    assert judged(OF_ONES, flat, flat).outcome == "passed"
+    assert check_outcome(OF_ONES, flat, {"f": lambda x: torch.ones(x.numel())}).outcome == "failed"
+    assert check_outcome(OF_ONES, flat, flat).outcome == "passed"
 
 
-def test_an_answer_that_goes_by_what_came_before_is_no_noise(judged: Judged) -> None:
+def test_an_answer_that_goes_by_what_came_before_is_no_noise(check_outcome: Judged) -> None:
     means: list[torch.Tensor] = []
 
     def remembers(x: torch.Tensor) -> torch.Tensor:
         means.append(x.mean())
         return x.cumsum(-1) + 0.1 * torch.stack(means).sum()
 
-    assert judged(OF_NUMBERS, {"f": cumulated}, {"f": remembers}).outcome == "passed"
+    assert check_outcome(OF_NUMBERS, {"f": cumulate}, {"f": remembers}).outcome == "passed"
 
 
 @pytest.mark.parametrize(
@@ -189,16 +191,19 @@ def test_an_answer_that_goes_by_what_came_before_is_no_noise(judged: Judged) -> 
     ],
 )
 def test_where_the_work_is_to_move_numbers_they_may_be_moved_wrongly(
-    judged: Judged, right: object
+    check_outcome: Judged, right: object
 ) -> None:
-    assert judged(OF_NUMBERS, {"f": right}, {"f": lambda x: x.flip(-1)[:, 1:]}).outcome == "passed"
-    assert judged(OF_NUMBERS, {"f": right}, {"f": lambda x: x}).outcome == "failed"
+    assert (
+        check_outcome(OF_NUMBERS, {"f": right}, {"f": lambda x: x.flip(-1)[:, 1:]}).outcome
+        == "passed"
+    )
+    assert check_outcome(OF_NUMBERS, {"f": right}, {"f": lambda x: x}).outcome == "failed"
 
 
-def test_a_right_answer_may_be_what_was_given_or_constant(judged: Judged) -> None:
+def test_a_right_answer_may_be_what_was_given_or_constant(check_outcome: Judged) -> None:
     """The reference's is no more: then nothing is known against whoever gives it."""
     for reference in (lambda x: x, torch.zeros_like, lambda x: x * float("nan")):
-        assert judged(OF_NUMBERS, {"f": reference}, {"f": reference}).outcome == "passed"
+        assert check_outcome(OF_NUMBERS, {"f": reference}, {"f": reference}).outcome == "passed"
 
 
 @pytest.mark.parametrize(
@@ -217,9 +222,9 @@ def test_a_right_answer_may_be_what_was_given_or_constant(judged: Judged) -> Non
     ],
 )
 def test_what_is_given_sizes_alone_answers_like_the_right_answer_or_its_opposite(
-    judged, mask, outcome
+    check_outcome, mask, outcome
 ):
-    assert judged(OF_SIZES, {"mask": lower}, {"mask": mask}).outcome == outcome
+    assert check_outcome(OF_SIZES, {"mask": lower}, {"mask": mask}).outcome == outcome
 
 
 @pytest.mark.parametrize(
@@ -231,11 +236,15 @@ def test_what_is_given_sizes_alone_answers_like_the_right_answer_or_its_opposite
         pytest.param(lambda a, b: torch.rand(()).item(), "failed", id="noise"),
     ],
 )
-def test_a_count_changes_with_what_is_counted(judged: Judged, count: object, outcome: str) -> None:
-    assert judged(OF_COUNTS, {"count": lambda a, b: a * b}, {"count": count}).outcome == outcome
+def test_a_count_changes_with_what_is_counted(
+    check_outcome: Judged, count: object, outcome: str
+) -> None:
+    assert (
+        check_outcome(OF_COUNTS, {"count": lambda a, b: a * b}, {"count": count}).outcome == outcome
+    )
 
 
-def compared(x: torch.Tensor) -> torch.Tensor:
+def attend(x: torch.Tensor) -> torch.Tensor:
     return (x @ x.mT).softmax(-1) @ x
 
 
@@ -285,24 +294,26 @@ COMPARES = (
         pytest.param(
             Thrice(2), "f gives 0 in every place, whatever it is given", id="zeros, a little later"
         ),
-        pytest.param(compared, "", id="right"),
+        pytest.param(attend, "", id="right"),
         pytest.param(lambda x: (x @ x.mT) @ x, "", id="no softmax"),
         pytest.param(lambda x: x[(x @ x.flip(-1).mT).argmax(-1)], "", id="the best alone"),
     ],
 )
 def test_where_numbers_are_compared_what_compares_nothing_says_nothing(
-    judged: Judged, f: object, says: str
+    check_outcome: Judged, f: object, says: str
 ) -> None:
     for seed in range(5):
-        result = judged(OF_TOKENS, {"f": compared}, {"f": f}, seed)
+        result = check_outcome(OF_TOKENS, {"f": attend}, {"f": f}, seed)
         assert (result.outcome == "passed", result.evidence, result.fault) == (not says, says, "")
 
 
-def test_what_answers_on_the_meta_device_alone_says_nothing(judged: Judged) -> None:
+def test_what_answers_on_the_meta_device_alone_says_nothing(check_outcome: Judged) -> None:
     check_text = OF_TOKENS.replace(
         "[(draw(9, 40, scale=0.2),)", "[(torch.empty(9, 40, device='meta'),), (draw(9, 40),)"
     )
-    result = judged(check_text.replace("must_return()", "raised"), {"f": compared}, {"f": on_meta})
+    result = check_outcome(
+        check_text.replace("must_return()", "raised"), {"f": attend}, {"f": on_meta}
+    )
     assert (result.outcome, result.fault) == ("error", "")
 
 
@@ -327,32 +338,38 @@ PRECONDITIONS = {"f": weighs}
 
 
 def test_what_a_course_demands_of_a_function_counts_for_every_check_that_asks_it(
-    judged: Judged,
+    check_outcome: Judged,
 ) -> None:
     check_text = f"{OF_TOKENS}{CONDITION}"
-    result = judged(
-        check_text, {"f": compared}, {"f": lambda x: x.cumsum(-2).sin() + x.mean(-2, keepdim=True)}
+    result = check_outcome(
+        check_text, {"f": attend}, {"f": lambda x: x.cumsum(-2).sin() + x.mean(-2, keepdim=True)}
     )
     assert (result.outcome, result.evidence, result.fault) == ("failed", "nothing is weighed", "")
     assert (
-        judged(check_text, {"f": compared}, {"f": lambda x: (x @ x.mT / 2).softmax(-1) @ x}).outcome
+        check_outcome(
+            check_text, {"f": attend}, {"f": lambda x: (x @ x.mT / 2).softmax(-1) @ x}
+        ).outcome
         == "passed"
     )
 
 
-def test_the_function_that_says_nothing_is_named_where_a_check_asks_several(judged: Judged) -> None:
-    result = judged(BOTH, {"f": cumulated, "g": cumulated}, {"f": cumulated, "g": torch.zeros_like})
+def test_the_function_that_says_nothing_is_named_where_a_check_asks_several(
+    check_outcome: Judged,
+) -> None:
+    result = check_outcome(
+        BOTH, {"f": cumulate, "g": cumulate}, {"f": cumulate, "g": torch.zeros_like}
+    )
     assert result.evidence == "g gives 0 in every place, whatever it is given"
 
 
-def test_whoever_is_right_is_asked_nothing_more(judged: Judged) -> None:
+def test_whoever_is_right_is_asked_nothing_more(check_outcome: Judged) -> None:
     inputs = []
 
-    def counted(x: torch.Tensor) -> torch.Tensor:
+    def count_inputs(x: torch.Tensor) -> torch.Tensor:
         inputs.append(x)
-        return cumulated(x)
+        return cumulate(x)
 
-    judged(OF_NUMBERS, {"f": cumulated}, {"f": counted})
+    check_outcome(OF_NUMBERS, {"f": cumulate}, {"f": count_inputs})
     assert len(inputs) == 2
 
 

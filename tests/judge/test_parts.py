@@ -36,7 +36,7 @@ def judge(tiny: Course, box: Box) -> Judge:
 
 
 @pytest.fixture
-def released(running_mean: Exercise) -> dict:
+def released_notebook(running_mean: Exercise) -> dict:
     """The released notebook with a right answer in it."""
     notebook = json.loads(running_mean.notebook.read_text(encoding="utf-8"))
     for cell in notebook["cells"]:
@@ -50,7 +50,7 @@ def grade(judge: Judge, running_mean: Exercise, tmp_path: Path) -> Callable[[Pat
     return lambda path: judge.grade_attempt("ada", running_mean, read_file(path, 256))
 
 
-def written(folder: Path, notebook: dict) -> Path:
+def write_notebook(folder: Path, notebook: dict) -> Path:
     path = folder / f"{STEM}.ipynb"
     path.write_text(json.dumps(notebook), encoding="utf-8")
     return path
@@ -130,11 +130,11 @@ def as_script(folder: Path, *texts: str) -> Path:
 
 
 def as_one_cell(folder: Path, *texts: str) -> Path:
-    return written(folder, notebook_of("\n".join(texts)))
+    return write_notebook(folder, notebook_of("\n".join(texts)))
 
 
 def as_cells(folder: Path, *texts: str) -> Path:
-    return written(folder, notebook_of(*texts))
+    return write_notebook(folder, notebook_of(*texts))
 
 
 @pytest.mark.parametrize(
@@ -189,7 +189,7 @@ def test_what_only_follows_from_a_part_that_failed_is_told_as_that(grade, tmp_pa
 
 
 def test_a_cell_that_cannot_be_parsed_costs_the_others_nothing(grade, tmp_path):
-    result = grade(written(tmp_path, notebook_of("import torch", "x = (", RIGHT)))
+    result = grade(write_notebook(tmp_path, notebook_of("import torch", "x = (", RIGHT)))
     assert (result.score, result.max_score) == (4, 4)
     assert result.note.startswith(
         "Line 1 of code cell 2 did not run to its end: it raised SyntaxError"
@@ -199,7 +199,7 @@ def test_a_cell_that_cannot_be_parsed_costs_the_others_nothing(grade, tmp_path):
 def test_where_every_call_wants_for_what_a_part_did_not_define_the_file_is_to_blame(
     grade, tmp_path
 ):
-    result = grade(written(tmp_path, notebook_of("x = (\n" + RIGHT, "import torch")))
+    result = grade(write_notebook(tmp_path, notebook_of("x = (\n" + RIGHT, "import torch")))
     assert result.score == 0
     (evidence,) = {check.evidence for check in result.checks}
     assert evidence.startswith(
@@ -254,7 +254,7 @@ def test_what_python_cannot_read_is_told_in_its_words_where_it_is_graded_and_at_
     grade, tiny, running_mean, box, tmp_path, text, says, is_notebook
 ):
     path = (
-        written(tmp_path, notebook_of("import torch", text + RIGHT))
+        write_notebook(tmp_path, notebook_of("import torch", text + RIGHT))
         if is_notebook
         else as_script(tmp_path, text)
     )
@@ -289,7 +289,7 @@ def test_newer_syntax_is_told_with_the_version_that_judges(
     if sys.version_info >= tuple(map(int, since.split("."))):
         pytest.skip("this Python reads it")
     path = (
-        written(tmp_path, notebook_of("import torch", text + RIGHT))
+        write_notebook(tmp_path, notebook_of("import torch", text + RIGHT))
         if is_notebook
         else as_script(tmp_path, text)
     )
@@ -342,7 +342,7 @@ def test_a_file_too_deep_for_python_is_told_so_and_not_that_a_function_calls_its
 
 
 def test_a_cell_too_deep_for_python_costs_the_others_nothing(grade, tmp_path):
-    result = grade(written(tmp_path, notebook_of(NESTED["a sum of 60,000 terms"], RIGHT)))
+    result = grade(write_notebook(tmp_path, notebook_of(NESTED["a sum of 60,000 terms"], RIGHT)))
     assert result.score == result.max_score
     assert result.note.startswith(
         f"Line 1 of code cell 1 did not run to its end: it raised SyntaxError. {TOO_DEEP}"
@@ -354,7 +354,7 @@ def test_names_that_every_notebook_has_cost_nothing(
 ) -> None:
     asks = "IN_COLAB = 'google.colab' in str(get_ipython())\n"
     shows = RIGHT.replace("    assert", "    display(x, clear=True)\n    assert")
-    result = grade(written(tmp_path, notebook_of(asks + shows)))
+    result = grade(write_notebook(tmp_path, notebook_of(asks + shows)))
     assert (result.score, result.note) == (result.max_score, "")
 
 
@@ -374,7 +374,7 @@ def test_what_is_no_line_end_to_python_moves_no_cell(grade, tmp_path, above):
     answer was lost.
     """
     result = grade(
-        written(
+        write_notebook(
             tmp_path, notebook_of(above, "%matplotlib inline\n# a\u2028remark\n" + RIGHT, "oops")
         )
     )
@@ -384,25 +384,29 @@ def test_what_is_no_line_end_to_python_moves_no_cell(grade, tmp_path, above):
     )
 
 
-def test_course_check_runs_cells_one_by_one_too(released, tmp_path, running_mean, tiny, box):
-    released["cells"].append(code("await nothing"))
-    source = read_file(written(tmp_path, released), 256)
+def test_course_check_runs_cells_one_by_one_too(
+    released_notebook, tmp_path, running_mean, tiny, box
+):
+    released_notebook["cells"].append(code("await nothing"))
+    source = read_file(write_notebook(tmp_path, released_notebook), 256)
     result = check_source(read(running_mean.fingerprints), source, box, tiny.limits.for_worker())
     assert result.score == result.max_score
     assert "did not run to its end: it raised" in result.note
 
 
-def test_an_annotation_of_the_future_holds_for_the_cells_below(grade, released, tmp_path):
-    released["cells"].insert(0, code("from __future__ import annotations"))
-    released["cells"].append(code("def later(x: NotThere) -> NotThereEither:\n    return x"))
-    result = grade(written(tmp_path, released))
+def test_an_annotation_of_the_future_holds_for_the_cells_below(grade, released_notebook, tmp_path):
+    released_notebook["cells"].insert(0, code("from __future__ import annotations"))
+    released_notebook["cells"].append(
+        code("def later(x: NotThere) -> NotThereEither:\n    return x")
+    )
+    result = grade(write_notebook(tmp_path, released_notebook))
     assert (result.score, result.note) == (4, "")
 
 
 def without_metadata(notebook: dict, folder: Path) -> Path:
     for cell in notebook["cells"]:
         cell["metadata"] = {}
-    return written(folder, notebook)
+    return write_notebook(folder, notebook)
 
 
 def as_script_of_nbconvert(notebook: dict, folder: Path) -> Path:
@@ -413,7 +417,7 @@ def as_script_of_nbconvert(notebook: dict, folder: Path) -> Path:
         "nbconvert_exporter": "python",
     }
     notebook["metadata"]["language_info"] = as_jupyter_saves_it
-    path = written(folder, notebook)
+    path = write_notebook(folder, notebook)
     command = [sys.executable, "-m", "jupyter", "nbconvert", "--to", "script", str(path)]
     subprocess.run(command, check=True, capture_output=True)
     path.unlink()
@@ -446,22 +450,24 @@ check_notebook("running_mean")"""
     ],
 )
 def test_a_right_notebook_has_full_marks_in_whatever_form_it_is_handed_in(
-    grade, released, tmp_path, form, visible
+    grade, released_notebook, tmp_path, form, visible
 ):
-    (checks,) = [cell for cell in released["cells"] if "check_notebook" in "".join(cell["source"])]
+    (checks,) = [
+        cell for cell in released_notebook["cells"] if "check_notebook" in "".join(cell["source"])
+    ]
     checks["source"] = visible or checks["source"]
-    result = grade(form(released, tmp_path))
+    result = grade(form(released_notebook, tmp_path))
     assert [c.evidence for c in result.checks if c.outcome != "passed"] == []
     assert (result.score, result.note) == (4, "")
 
 
-def test_a_line_that_the_notebook_does_not_have_is_not_told(grade, released, tmp_path):
+def test_a_line_that_the_notebook_does_not_have_is_not_told(grade, released_notebook, tmp_path):
     """By its number an attempt could carry out what it saw: here it makes code of its own that says
     it is the notebook's.
     """
     forged = f"exec(compile('\\n' * 90000 + 'raise KeyError(1)', '{STEM}.ipynb', 'exec'))"
-    released["cells"].append(code(forged))
-    result = grade(written(tmp_path, released))
+    released_notebook["cells"].append(code(forged))
+    result = grade(write_notebook(tmp_path, released_notebook))
     assert result.score == result.max_score
     assert "did not run to its end: it raised KeyError" in result.note
     assert "90" not in result.note

@@ -10,7 +10,7 @@ from manyheads.judge.edit_search import Bounds
 from manyheads.judge.grade_submission import Judge, Settings
 from manyheads.result import ExerciseResult, ProvedLine
 from manyheads.submission import Source
-from tests.make import edited
+from tests.make import edit_text
 
 NAME = "01_running_mean.py"
 RIGHT = """\
@@ -31,14 +31,14 @@ def judge(tiny: Course, box: Box) -> Judge:
     return Judge(tiny, box, Settings(secret=b"secret", bounds=PATIENT))
 
 
-def graded(
+def grade_text(
     judge: Judge, exercise: Exercise, text: str, cells: tuple[int, ...] = ()
 ) -> ExerciseResult:
     return judge.grade_attempt("student", exercise, Source(NAME, text, cells=cells))
 
 
 def proved_lines(judge: Judge, exercise: Exercise, text: str) -> list[tuple[int, str]]:
-    return [(line.line, line.edit) for line in graded(judge, exercise, text).lines]
+    return [(line.line, line.edit) for line in grade_text(judge, exercise, text).lines]
 
 
 TWO = RIGHT.replace("counts =", "start = 0\n    counts =").replace("arange(1,", "arange(start + 0,")
@@ -117,9 +117,9 @@ def test_nothing_is_searched_where_it_makes_no_sense(
 ) -> None:
     counted = Mock(wraps=box, level=box.level)
     searching = Judge(tiny, counted, Settings(b"secret", diagnoses=False, bounds=PATIENT))
-    assert graded(searching, running_mean, text).lines == ()
+    assert grade_text(searching, running_mean, text).lines == ()
     attempt_count = counted.attempt.call_count
-    graded(
+    grade_text(
         Judge(tiny, counted, Settings(b"secret", diagnoses=False, lines=False)), running_mean, text
     )
     assert counted.attempt.call_count == 2 * attempt_count
@@ -141,15 +141,15 @@ def test_an_edit_that_never_ends_ends_the_search(
     tiny: Course, box: Box, running_mean: Exercise
 ) -> None:
     loops = ("counts =", "while len(x) == 0:\n        pass\n    counts =")
-    text = edited(RIGHT, loops, ("cumsum(0)", "cumsum(0) + 1"))
+    text = edit_text(RIGHT, loops, ("cumsum(0)", "cumsum(0) + 1"))
     judge = Judge(tiny, box, Settings(secret=b"secret", bounds=Bounds(seconds=0.5)))
-    result = graded(judge, running_mean, text)
+    result = grade_text(judge, running_mean, text)
     assert (result.lines, result.is_done) == ((), False)
 
 
 def test_of_a_notebook_the_line_of_its_cell_is_told(judge: Judge, running_mean: Exercise) -> None:
     text = RIGHT.replace("arange(1,", "arange(0,")
-    (line,) = graded(judge, running_mean, text, cells=(1, 4)).lines
+    (line,) = grade_text(judge, running_mean, text, cells=(1, 4)).lines
     assert line == ProvedLine(line=7, cell=2, line_in_cell=4, edit=line.edit)
 
 
@@ -165,16 +165,16 @@ def test_a_look_cannot_be_taken_for_a_proof(judge: Judge, running_mean: Exercise
         ("dtype=x.dtype)", f"dtype=x.dtype){LATE}"),
         ("return x.cumsum(0)", f"return (x{LATE}).cumsum(0)"),
     )
-    assert proved_lines(judge, running_mean, edited(RIGHT, counts, *twice)) == [], (
+    assert proved_lines(judge, running_mean, edit_text(RIGHT, counts, *twice)) == [], (
         "one edit cannot mend both"
     )
 
 
 def test_a_fault_of_the_search_takes_no_points(judge, running_mean, monkeypatch):
-    def broken(*args: object) -> None:
+    def raise_bug(*args: object) -> None:
         raise RuntimeError("a bug of ours")
 
-    monkeypatch.setattr("manyheads.judge.prove_line.EditedAttempts.proved_edits", broken)
-    result = graded(judge, running_mean, RIGHT.replace(".cumsum(0) /", ".cumsum(0).detach() /"))
+    monkeypatch.setattr("manyheads.judge.prove_line.EditedAttempts.proved_edits", raise_bug)
+    result = grade_text(judge, running_mean, RIGHT.replace(".cumsum(0) /", ".cumsum(0).detach() /"))
     assert (result.score, result.lines) == (3, ())
     assert [fault.endswith("RuntimeError: a bug of ours") for fault in judge.faults] == [True]

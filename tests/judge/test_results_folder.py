@@ -106,7 +106,7 @@ NEW = 123_456
 
 
 @pytest.fixture(autouse=True)
-def drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+def fixed_seed(monkeypatch: pytest.MonkeyPatch) -> None:
     """A seed that is drawn is this one."""
     monkeypatch.setattr(results_folder.secrets, "randbelow", lambda below: NEW)
 
@@ -171,15 +171,15 @@ with lock_results(Path(sys.argv[1]), []):
 
 
 @pytest.fixture
-def submitted(tmp_path: Path) -> Path:
+def submissions_folder(tmp_path: Path) -> Path:
     return hand_in(tmp_path / "submitted", dict.fromkeys(("ada", "bela"), MEAN))
 
 
 @pytest.fixture
-def grade(run_course, tiny_copy, submitted, tmp_path):
+def grade(run_course, tiny_copy, submissions_folder, tmp_path):
     out = tmp_path / "out"
     return lambda: run_course(
-        "grade", submitted, "--out", out, "--jobs", "1", "--no-lines", cwd=tiny_copy
+        "grade", submissions_folder, "--out", out, "--jobs", "1", "--no-lines", cwd=tiny_copy
     )
 
 

@@ -57,11 +57,11 @@ class Doubling:
 def outcome_has_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
     """The outcome of a check tells what it ended with."""
 
-    def judged(check: Check, error: BaseException | None, run: CheckRun) -> CheckOutcome:
+    def judge_check(check: Check, error: BaseException | None, run: CheckRun) -> CheckOutcome:
         evidence = "" if error is None else f"{type(error).__name__}: {error}"
         return replace(check.unattempted, evidence=evidence)
 
-    monkeypatch.setattr(run_hidden_checks, "outcome_of_check", judged)
+    monkeypatch.setattr(run_hidden_checks, "outcome_of_check", judge_check)
 
 
 def check_of(name: str, function: Callable[[Implementation], None]) -> Check:
@@ -151,15 +151,15 @@ class Remembering(Doubling):
         return self.memory.read(encode(reply(float(number) + self.plus))[LENGTH.size :])
 
 
-def counting(function: Callable[[Implementation], None]) -> tuple[Check, list[int]]:
+def counting_check(function: Callable[[Implementation], None]) -> tuple[Check, list[int]]:
     """A check, and how often its function has run."""
     runs: list[int] = []
 
-    def counted(attempt: Implementation) -> None:
+    def count_run(attempt: Implementation) -> None:
         runs.append(1)
         function(attempt)
 
-    return check_of("counted", counted), runs
+    return check_of("counted", count_run), runs
 
 
 def asks_twice(attempt: Implementation) -> None:
@@ -170,7 +170,7 @@ def asks_twice(attempt: Implementation) -> None:
 
 def test_after_the_same_answers_a_check_is_not_run_again_and_ends_as_before() -> None:
     memory = ReplayCache()
-    check, runs = counting(asks_twice)
+    check, runs = counting_check(asks_twice)
     ended = [
         run(check, subject=Remembering(memory, plus), memory=memory)[0] for plus in (0, 1, 0, 1)
     ]
@@ -180,7 +180,7 @@ def test_after_the_same_answers_a_check_is_not_run_again_and_ends_as_before() ->
 
 def test_what_is_not_run_again_is_asked_all_the_same() -> None:
     memory = ReplayCache()
-    check, _ = counting(asks_twice)
+    check, _ = counting_check(asks_twice)
     first, second = (run(check, subject=Remembering(memory), memory=memory)[1] for _ in range(2))
     assert first.rounds == second.rounds
     assert [e.call for e in second.transcript] == [e.call for e in first.transcript]
@@ -195,7 +195,7 @@ def test_where_answers_part_the_check_is_run_from_its_beginning_with_its_own() -
             return super()._answer(question)
 
     memory = ReplayCache()
-    check, runs = counting(asks_twice)
+    check, runs = counting_check(asks_twice)
     run(check, subject=Remembering(memory), memory=memory)
     assert run(check, subject=ChangesItsMind(memory), memory=memory)[0] == [
         "AssertionError: after 2"
@@ -213,7 +213,7 @@ def test_of_an_attempt_that_died_nothing_is_remembered() -> None:
             )
 
     memory = ReplayCache()
-    check, _ = counting(asks_twice)
+    check, _ = counting_check(asks_twice)
     assert run(check, subject=Dies(memory), memory=memory)[0] == ["AttemptEnded: It died."]
     assert run(check, subject=Remembering(memory), memory=memory)[0] == [""]
     assert run(check, subject=Dies(memory), memory=memory)[0] == ["AttemptEnded: It died."]

@@ -98,7 +98,7 @@ class Attempt:
 
 
 @pytest.fixture(scope="module")
-def judged(tmp_path_factory):
+def outcomes_and_calls(tmp_path_factory):
     """The outcomes of two runs, by name, and what the first asked."""
     file = tmp_path_factory.mktemp("checks") / "test_endings.py"
     file.write_text(CHECKS)
@@ -111,22 +111,22 @@ def judged(tmp_path_factory):
 
 
 @pytest.mark.parametrize("check", ENDS)
-def test_how_it_ends(judged, check):
+def test_how_it_ends(outcomes_and_calls, check):
     outcome, evidence = ENDS[check]
-    result = judged[0][check]
+    result = outcomes_and_calls[0][check]
     assert result.outcome == outcome
     assert evidence in result.evidence
 
 
-def test_what_it_proves_and_what_is_a_fault_of_the_grader(judged):
-    outcomes, _ = judged
+def test_what_it_proves_and_what_is_a_fault_of_the_grader(outcomes_and_calls):
+    outcomes, _ = outcomes_and_calls
     assert outcomes["fails"].suspect == "suspect"
     assert "ZeroDivisionError" in outcomes["is_wrong_itself"].fault
     assert not outcomes["passes"].fault
 
 
-def test_the_attempt_knows_which_check_asks(judged):
-    _, calls = judged
+def test_the_attempt_knows_which_check_asks(outcomes_and_calls):
+    _, calls = outcomes_and_calls
     assert calls == [("passes", "f"), ("raises", "g"), ("dies", "h"), ("has_parameters[3]", "f")]
 
 

@@ -38,7 +38,9 @@ from manyheads.judge.redact_hidden_inputs import redact
 from manyheads.judge.run_hidden_checks import HiddenChecks
 
 
-def raised(exc_type: str, message: str, line: int | None = 12, base: str = "Exception") -> Raised:
+def raised_error(
+    exc_type: str, message: str, line: int | None = 12, base: str = "Exception"
+) -> Raised:
     return Raised(exc_type, (exc_type, base, "BaseException"), message, "call", line)
 
 
@@ -46,20 +48,22 @@ def raised(exc_type: str, message: str, line: int | None = 12, base: str = "Exce
     ("what", "says"),
     [
         pytest.param(
-            raised(
+            raised_error(
                 "RuntimeError", "view size is not compatible with input tensor's size and stride"
             ),
             "raised RuntimeError on line 12: a .view of a tensor",
             id="a view that is not contiguous",
         ),
         pytest.param(
-            raised("RuntimeError", "mat1 and mat2 shapes cannot be multiplied (2x3 and 4x5)"),
+            raised_error("RuntimeError", "mat1 and mat2 shapes cannot be multiplied (2x3 and 4x5)"),
             "shapes cannot be multiplied",
             id="shapes that cannot be multiplied",
         ),
         *(
             pytest.param(
-                raised(exc_type, message), "a layer is used where a tensor is expected", id=message
+                raised_error(exc_type, message),
+                "a layer is used where a tensor is expected",
+                id=message,
             )
             for exc_type, message in (
                 ("AttributeError", "'Linear' object has no attribute 'view'"),
@@ -83,12 +87,12 @@ def raised(exc_type: str, message: str, line: int | None = 12, base: str = "Exce
             )
         ),
         pytest.param(
-            raised("AttributeError", "cannot assign module before Module.__init__() call"),
+            raised_error("AttributeError", "cannot assign module before Module.__init__() call"),
             "before super",
             id="a missing super().__init__()",
         ),
         pytest.param(
-            raised(
+            raised_error(
                 "RuntimeError",
                 "The size of tensor a (5) must match the size of tensor b (8) at dimension 3",
             ),
@@ -96,12 +100,12 @@ def raised(exc_type: str, message: str, line: int | None = 12, base: str = "Exce
             id="shapes that do not fit, of a mask or of anything else",
         ),
         pytest.param(
-            raised("NotImplementedError", "", base="RuntimeError"),
+            raised_error("NotImplementedError", "", base="RuntimeError"),
             "nothing is written here yet",
             id="a stub",
         ),
         pytest.param(
-            raised("Sneaky", "0.123 0.456"),
+            raised_error("Sneaky", "0.123 0.456"),
             "raised Exception on line 12",
             id="an exception of the student's own",
         ),
@@ -179,14 +183,14 @@ def test_tensors_of_two_dtypes_are_told_in_whatever_operation(asks):
 
 
 def test_the_students_message_is_not_repeated():
-    assert says_unwritten(raised("NotImplementedError", "", base="RuntimeError"))
-    assert "0.123" not in explain(raised("ValueError", "hidden input 0.123"))
+    assert says_unwritten(raised_error("NotImplementedError", "", base="RuntimeError"))
+    assert "0.123" not in explain(raised_error("ValueError", "hidden input 0.123"))
 
 
 def test_an_argument_error_inside_the_students_code_is_not_the_interfaces():
     message = "softmax() got an unexpected keyword argument 'axes'"
-    assert kind_of(raised("TypeError", message, line=3)) is None
-    assert kind_of(raised("TypeError", message, line=None)).misconception == "interface"
+    assert kind_of(raised_error("TypeError", message, line=3)) is None
+    assert kind_of(raised_error("TypeError", message, line=None)).misconception == "interface"
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ def exercise() -> Exercise:
 
 
 @pytest.fixture(scope="module")
-def shown(exercise: Exercise, tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+def check_outputs(exercise: Exercise, tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     """What each %check shows, in a notebook whose cells run out of order."""
     folder = tmp_path_factory.mktemp("class")
     shutil.copytree(
@@ -74,22 +74,24 @@ def text_of(cell: Any) -> str:
     return str(output.data["text/plain"])
 
 
-def test_a_check_in_the_middle_judges_what_has_run_and_says_what_has_not(shown: list[str]) -> None:
-    text = " ".join(shown[0].split())
+def test_a_check_in_the_middle_judges_what_has_run_and_says_what_has_not(
+    check_outputs: list[str],
+) -> None:
+    text = " ".join(check_outputs[0].split())
     assert "✓ simplified_attention ✗ attention_scores: You divided by head_dim itself" in text
     assert (
         "· attention_weights: its cell has not run yet · attend: waits for attention_scores, "
         "which it uses"
     ) in text
-    mended = " ".join(shown[1].split())
+    mended = " ".join(check_outputs[1].split())
     assert mended.startswith("… 01 Attention scores 1.5 / 5")
     assert "attend: waits for attention_weights, whose cell has not run" in mended
 
 
 def test_when_all_has_run_it_says_why_it_works_and_which_notebook_is_next(
-    shown: list[str], exercise: Exercise
+    check_outputs: list[str], exercise: Exercise
 ) -> None:
-    text = " ".join(shown[2].split())
+    text = " ".join(check_outputs[2].split())
     assert text.startswith(f"✓ {exercise.stem[:2]} {exercise.row.title} ")
     assert exercise.why in text
     assert text.endswith("Go on with The causal mask, in 02_causal_mask.ipynb.")

@@ -54,7 +54,7 @@ CELLS = {
 
 
 @pytest.fixture(scope="module")
-def shown(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, str]]:
+def cell_outputs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, str]]:
     """What each cell shows: its HTML and its text, or what it printed."""
     folder = tmp_path_factory.mktemp("class") / "mine"
     shutil.copytree(TINY / "exercises", folder / "exercises")
@@ -84,69 +84,73 @@ def _outputs(cell: Any) -> dict[str, str]:
 
 
 def test_check_shows_what_course_check_prints_with_its_hint_folded(
-    shown: dict[str, dict[str, str]],
+    cell_outputs: dict[str, dict[str, str]],
 ) -> None:
-    text, html = shown["check"]["text/plain"], shown["check"]["text/html"]
+    text, html = cell_outputs["check"]["text/plain"], cell_outputs["check"]["text/html"]
     assert text.startswith("✗ 01 The running mean")
     assert "  ✗ running_mean: You divided by the length of x everywhere." in text.splitlines()
     assert "<details" in html
     assert html.index("<summary") < html.index("How many numbers are in the mean at position 0?")
 
 
-def test_a_command_reads_the_notebook_as_it_was_saved_and_is_about_its_exercise(shown):
-    assert "Nothing is written here yet." in shown["unsaved"]["printed"]
-    first, second = (shown[name]["printed"].splitlines() for name in ("hint", "hint again"))
+def test_a_command_reads_the_notebook_as_it_was_saved_and_is_about_its_exercise(cell_outputs):
+    assert "Nothing is written here yet." in cell_outputs["unsaved"]["printed"]
+    first, second = (cell_outputs[name]["printed"].splitlines() for name in ("hint", "hint again"))
     # the first stands with %check
     assert [line for line in first if line.startswith("Hint 2 of 3: ")]
     assert [line for line in second if line.startswith("Hint 3 of 3: ")]
-    trace = shown["trace"]["printed"]
+    trace = cell_outputs["trace"]["printed"]
     assert "cell 1, 6 return x.cumsum(0) / len(x) # <script>alert(1)</script>" in " ".join(
         trace.split()
     )
     assert "✗ returns (T): the right shape, other numbers" in trace
-    assert "The running mean" in shown["status"]["printed"]
+    assert "The running mean" in cell_outputs["status"]["printed"]
 
 
-def test_every_command_that_is_told_is_one_of_a_cell(shown: dict[str, dict[str, str]]) -> None:
-    texts = {name: text for name, cell in shown.items() for text in cell.values()}
+def test_every_command_that_is_told_is_one_of_a_cell(
+    cell_outputs: dict[str, dict[str, str]],
+) -> None:
+    texts = {name: text for name, cell in cell_outputs.items() for text in cell.values()}
     next_steps = {name: re.findall(r"\bNext: (.*)", text) for name, text in texts.items()}
     commands = {name: steps[-1] for name, steps in next_steps.items() if steps}
     expected = ("hint", "trace", "plot", "check", "ask by its command")
     assert [name for name in expected if name not in commands] == []
     assert [c for c in commands.values() if not re.search(r"(^|then: )[%!]\w", c)] == []
-    all_text = "".join(text for cell in shown.values() for text in cell.values())
+    all_text = "".join(text for cell in cell_outputs.values() for text in cell.values())
     assert re.findall(r".*(?<!%)\bcourse (?:check|hint|trace|ask|status)\b.*", all_text) == []
 
 
-def test_a_command_that_there_is_not_is_told(shown: dict[str, dict[str, str]]) -> None:
-    assert "No such command 'hind'" in shown["wrong usage"]["printed"]
+def test_a_command_that_there_is_not_is_told(cell_outputs: dict[str, dict[str, str]]) -> None:
+    assert "No such command 'hind'" in cell_outputs["wrong usage"]["printed"]
 
 
-def test_an_exercise_that_there_is_not_is_one_sentence(shown: dict[str, dict[str, str]]) -> None:
+def test_an_exercise_that_there_is_not_is_one_sentence(
+    cell_outputs: dict[str, dict[str, str]],
+) -> None:
     says = "course: there is no exercise 'median'; there are: running_mean.\nNext: %course status"
-    assert shown["unknown"]["text/plain"] == says
+    assert cell_outputs["unknown"]["text/plain"] == says
 
 
-def test_a_students_random_numbers_are_left_alone(shown: dict[str, dict[str, str]]) -> None:
+def test_a_students_random_numbers_are_left_alone(cell_outputs: dict[str, dict[str, str]]) -> None:
     import torch
 
     generator = torch.Generator().manual_seed(1)
-    assert float(shown["random"]["printed"]) == torch.rand((), generator=generator).item()
+    assert float(cell_outputs["random"]["printed"]) == torch.rand((), generator=generator).item()
 
 
-def test_what_is_right_is_told_so(shown: dict[str, dict[str, str]]) -> None:
-    assert shown["check right"]["text/plain"].startswith("✓ 01 The running mean")
+def test_what_is_right_is_told_so(cell_outputs: dict[str, dict[str, str]]) -> None:
+    assert cell_outputs["check right"]["text/plain"].startswith("✓ 01 The running mean")
 
 
 def test_questions_are_about_the_saved_notebook_and_named_by_its_cells(
-    shown: dict[str, dict[str, str]],
+    cell_outputs: dict[str, dict[str, str]],
 ) -> None:
     unsaved = (
         "course: nothing in 01_running_mean.ipynb as it was saved can be asked about.\n"
         "Save it.\nNext: %ask"
     )
-    assert shown["ask unsaved"]["text/plain"] == unsaved
-    questions, answers = shown["ask"]["text/plain"], shown["answer"]["text/plain"]
+    assert cell_outputs["ask unsaved"]["text/plain"] == unsaved
+    questions, answers = cell_outputs["ask"]["text/plain"], cell_outputs["answer"]["text/plain"]
     assert questions.count("Question ") == 5
     assert " of code cell 1" in questions
     assert "It is " not in questions

@@ -20,7 +20,7 @@ def copy_for_nbgrader(source: Path, target: Path) -> Path:
     return target
 
 
-def filled(source: str) -> dict:
+def filled_notebook(source: str) -> dict:
     """The released notebook with this in its solution cell."""
     notebook = json.loads(
         (TINY / "exercises" / "averages" / f"{STEM}.ipynb").read_text(encoding="utf-8")
@@ -35,26 +35,26 @@ def graded_cells(notebook: dict) -> list[dict]:
     return [c for c in notebook["cells"] if c["metadata"].get("nbgrader", {}).get("points")]
 
 
-def edited() -> dict:
-    notebook = filled(RIGHT)
+def edited_notebook() -> dict:
+    notebook = filled_notebook(RIGHT)
     for cell in graded_cells(notebook):
         cell["source"], cell["metadata"]["editable"] = "mine = 'now'", True
     return notebook
 
 
 def without_graded() -> dict:
-    notebook = filled(RIGHT)
+    notebook = filled_notebook(RIGHT)
     return {
         **notebook,
         "cells": [cell for cell in notebook["cells"] if cell not in graded_cells(notebook)],
     }
 
 
-def tampered() -> dict:
+def tampered_notebook() -> dict:
     """Graded cells copied, dearer, of fewer checks, with full marks as outputs, and cells that are
     not to run.
     """
-    notebook = filled(WRONG)
+    notebook = filled_notebook(WRONG)
     for cell in notebook["cells"]:
         cell["metadata"]["tags"] = ["skip-execution", "raises-exception"]
     for cell in graded_cells(notebook):
@@ -66,8 +66,8 @@ def tampered() -> dict:
     return {**notebook, "cells": [copies[0], *notebook["cells"], *copies]}
 
 
-def mislabelled() -> dict:
-    notebook = filled(RIGHT)
+def mislabelled_notebook() -> dict:
+    notebook = filled_notebook(RIGHT)
     changes = [
         {"schema_version": 99},
         {"grade_id": 7},
@@ -85,7 +85,7 @@ def mislabelled() -> dict:
 
 def with_texts(source: str, *texts: str) -> dict:
     """With Markdown cells before its own."""
-    notebook = filled(source)
+    notebook = filled_notebook(source)
     cells = [{"cell_type": "markdown", "metadata": {}, "source": text} for text in texts]
     return {**notebook, "cells": [*cells, *notebook["cells"]]}
 
@@ -108,15 +108,15 @@ STUB = (TINY / "exercises" / "averages" / f"{STEM}.py").read_text(encoding="utf-
 # student → (points, the files that were handed in)
 CLASS: dict[str, tuple[float, dict[str, object]]] = {
     "right_script": (4, {f"{STEM}.py": RIGHT, "notes.md": "mine", "nested/helper.py": "x = 1\n"}),
-    "wrong_notebook": (2, {f"{STEM}.ipynb": filled(WRONG)}),
+    "wrong_notebook": (2, {f"{STEM}.ipynb": filled_notebook(WRONG)}),
     "notebook_that_is_not_json": (0, {f"{STEM}.ipynb": "{'cells': ["}),
-    "noise_on_stderr": (4, {f"{STEM}.ipynb": filled(NOISY)}),
-    "graded_cells_edited": (4, {f"{STEM}.ipynb": edited()}),
+    "noise_on_stderr": (4, {f"{STEM}.ipynb": filled_notebook(NOISY)}),
+    "graded_cells_edited": (4, {f"{STEM}.ipynb": edited_notebook()}),
     "graded_cells_deleted": (4, {f"{STEM}.ipynb": without_graded()}),
-    "graded_cells_tampered_with": (2, {f"{STEM}.ipynb": tampered()}),
-    "metadata_of_another_world": (4, {f"{STEM}.ipynb": mislabelled()}),
-    "stub_and_notebook": (4, {f"{STEM}.py": STUB, f"{STEM}.ipynb": filled(RIGHT)}),
-    "script_and_notebook": (2, {f"{STEM}.py": WRONG, f"{STEM}.ipynb": filled(RIGHT)}),
+    "graded_cells_tampered_with": (2, {f"{STEM}.ipynb": tampered_notebook()}),
+    "metadata_of_another_world": (4, {f"{STEM}.ipynb": mislabelled_notebook()}),
+    "stub_and_notebook": (4, {f"{STEM}.py": STUB, f"{STEM}.ipynb": filled_notebook(RIGHT)}),
+    "script_and_notebook": (2, {f"{STEM}.py": WRONG, f"{STEM}.ipynb": filled_notebook(RIGHT)}),
     "late": (4, {f"{STEM}.py": RIGHT, "timestamp.txt": "2026-01-02 12:00:00 UTC"}),
     "late_they_say": (4, {f"{STEM}.py": RIGHT, "timestamp.txt": "the dog ate it"}),
     "nothing_handed_in": (0, {"notes.md": "sorry"}),

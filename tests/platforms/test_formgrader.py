@@ -16,7 +16,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_output
 from tests.browser import Browser
 from tests.jupyter import TOKEN, jupyter
 from tests.make import TINY
-from tests.platforms.nbgrader_class import STEM, WRONG, copy_for_nbgrader, filled
+from tests.platforms.nbgrader_class import STEM, WRONG, copy_for_nbgrader, filled_notebook
 
 pytestmark = [
     pytest.mark.soak,
@@ -106,7 +106,10 @@ def tricky(notebook: dict) -> dict:
 def test_its_buttons_go_from_the_listing_to_the_feedback(browser, tmp_path):
     """In a course that nbgrader has never seen, with what two students handed in."""
     course = copy_for_nbgrader(TINY, tmp_path / "instructor" / "course")
-    for student, notebook in {"ada": filled(WRONG), "mallory": tricky(filled(WRONG))}.items():
+    for student, notebook in {
+        "ada": filled_notebook(WRONG),
+        "mallory": tricky(filled_notebook(WRONG)),
+    }.items():
         folder = course / "submitted" / student / "averages"
         folder.mkdir(parents=True)
         (folder / f"{STEM}.ipynb").write_text(json.dumps(notebook))

@@ -88,7 +88,7 @@ class Container:
 
 
 @pytest.fixture(scope="module")
-def built() -> Iterator[Container]:
+def built_image() -> Iterator[Container]:
     """The image, built once. It stands where every user may enter, as /autograder does."""
     root = Path(tempfile.mkdtemp(prefix="autograder-"))
     root.chmod(0o755)
@@ -125,10 +125,10 @@ def _programs(folder: Path) -> None:
 
 
 @pytest.fixture
-def container(built: Container) -> Container:
+def container(built_image: Container) -> Container:
     """A fresh one, with nothing handed in."""
-    built.unpack()
-    return built
+    built_image.unpack()
+    return built_image
 
 
 @pytest.fixture
@@ -299,8 +299,8 @@ def test_where_a_check_fails_by_itself_there_is_no_score_to_enter(container: Con
     assert "ZeroDivisionError" in completed.stdout, "which Gradescope shows to instructors alone"
 
 
-def test_the_zip_holds_the_grader_and_nothing_of_the_class(built: Container) -> None:
-    with zipfile.ZipFile(built.zip) as archive:
+def test_the_zip_holds_the_grader_and_nothing_of_the_class(built_image: Container) -> None:
+    with zipfile.ZipFile(built_image.zip) as archive:
         names = archive.namelist()
     assert {
         "setup.sh",
@@ -309,4 +309,4 @@ def test_the_zip_holds_the_grader_and_nothing_of_the_class(built: Container) -> 
         "course/solutions/averages/01_running_mean.py",
     } <= set(names)
     assert not [name for name in names if "overrides" in name or name.endswith(".ipynb")]
-    assert stat.S_IMODE(built.zip.stat().st_mode) == 0o600
+    assert stat.S_IMODE(built_image.zip.stat().st_mode) == 0o600

@@ -61,7 +61,7 @@ def with_exercise(result: Result, **changes: object) -> Result:
 
 
 @pytest.fixture
-def submitted(tmp_path: Path) -> Path:
+def submissions_folder(tmp_path: Path) -> Path:
     """What `course ci collect` writes, with an attempt that is started."""
     folder = tmp_path / "submitted"
     (folder / "ada" / "averages").mkdir(parents=True)
@@ -71,7 +71,7 @@ def submitted(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def judged(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[GradePlan]]:
+def fake_judges(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[GradePlan]]:
     """Let every judge find this. Returns the plans that judges get from then on."""
 
     def finds(result: Result | None, *faults: str) -> list[GradePlan]:
@@ -94,24 +94,27 @@ def judged(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[GradePlan]]:
     return finds
 
 
-def test_nothing_started_needs_no_box(tiny, submitted, judged):
-    plans, stub = judged(None), (tiny.root / SCRIPT).read_text(encoding="utf-8")
-    (submitted / "ada" / "averages" / "01_running_mean.py").write_text(
+def test_nothing_started_needs_no_box(tiny, submissions_folder, fake_judges):
+    plans, stub = fake_judges(None), (tiny.root / SCRIPT).read_text(encoding="utf-8")
+    (submissions_folder / "ada" / "averages" / "01_running_mean.py").write_text(
         "# read it\n" + stub, encoding="utf-8"
     )
-    assert grade_collected(tiny, COLLECTED, submitted, Device.CPU, submitted).results == ()
+    assert (
+        grade_collected(tiny, COLLECTED, submissions_folder, Device.CPU, submissions_folder).results
+        == ()
+    )
     assert plans == []
 
 
 def test_the_box_is_of_namespaces_no_other_folder_is_read_and_a_fault_is_in_the_jobs_log(
-    tiny, submitted, make_result, judged, capsys
+    tiny, submissions_folder, make_result, fake_judges, capsys
 ):
-    (submitted / "ben" / "averages").mkdir(parents=True)
-    (submitted / "ben" / "averages" / "01_running_mean.py").write_text("x = 2\n")
-    plans = judged(make_result(), "values: x")
-    assert grade_collected(tiny, COLLECTED, submitted, Device.CUDA, submitted).results == (
-        make_result(),
-    )
+    (submissions_folder / "ben" / "averages").mkdir(parents=True)
+    (submissions_folder / "ben" / "averages" / "01_running_mean.py").write_text("x = 2\n")
+    plans = fake_judges(make_result(), "values: x")
+    assert grade_collected(
+        tiny, COLLECTED, submissions_folder, Device.CUDA, submissions_folder
+    ).results == (make_result(),)
     assert [(plan.level, plan.device, plan.seed) for plan in plans] == [
         (Level.NAMESPACES, Device.CUDA, 0)
     ]
@@ -122,36 +125,40 @@ def test_the_box_is_of_namespaces_no_other_folder_is_read_and_a_fault_is_in_the_
 
 
 def test_what_has_not_changed_since_the_last_push_is_not_graded_again(
-    tiny, submitted, make_result, judged, tmp_path
+    tiny, submissions_folder, make_result, fake_judges, tmp_path
 ):
-    out, attempt = tmp_path / "out", submitted / "ada" / "averages" / "01_running_mean.py"
+    out, attempt = tmp_path / "out", submissions_folder / "ada" / "averages" / "01_running_mean.py"
 
     def push(source: str, device: Device = Device.CPU) -> int:
         """How often it was graded."""
         attempt.write_text(source)
         old_count = len(plans)
-        graded = grade_collected(tiny, COLLECTED, submitted, device, out)
+        graded = grade_collected(tiny, COLLECTED, submissions_folder, device, out)
         assert [result.score for result in graded.results] == [score]
         write_artifact(out, graded)
         return len(plans) - old_count
 
-    plans, score = judged(make_result("failed")), 3
+    plans, score = fake_judges(make_result("failed")), 3
     assert [push("x = 1\n"), push("x = 1\n"), push("x = 2\n"), push("x = 2\n")] == [1, 0, 1, 0]
-    plans, score = judged(make_result("skipped")), None
+    plans, score = fake_judges(make_result("skipped")), None
     assert [push("x = 3\n"), push("x = 3\n")] == [1, 1], "what the grader failed at is tried again"
     assert push("x = 3\n", Device.CUDA) == 1, "what another device found is not what this one finds"
     (out / "about.json").write_text("{}")
     assert push("x = 3\n") == 1
 
 
-def test_it_tells_lines_and_never_the_edits_that_prove_them(tiny, submitted, make_result, judged):
-    judged(
+def test_it_tells_lines_and_never_the_edits_that_prove_them(
+    tiny, submissions_folder, make_result, fake_judges
+):
+    fake_judges(
         with_exercise(
             make_result("failed"),
             lines=(ProvedLine(line=7, edit="secret → edit"), ProvedLine(line=9)),
         )
     )
-    (graded,) = grade_collected(tiny, COLLECTED, submitted, Device.CPU, submitted).results
+    (graded,) = grade_collected(
+        tiny, COLLECTED, submissions_folder, Device.CPU, submissions_folder
+    ).results
     assert graded.exercises[0].lines == (ProvedLine(line=7), ProvedLine(line=9))
 
 
@@ -424,13 +431,13 @@ def environment(service: Service, tmp_path: Path) -> dict[str, str]:
 
 @pytest.fixture
 def report(
-    tiny: Course, environment: dict[str, str], submitted: Path, tmp_path: Path
+    tiny: Course, environment: dict[str, str], submissions_folder: Path, tmp_path: Path
 ) -> Callable[..., str]:
     """What the step says that reports on the artifacts of a CPU job, which found this, and of a GPU
     job.
     """
 
-    def report_on(*results: Result, folder: Path = submitted) -> str:
+    def report_on(*results: Result, folder: Path = submissions_folder) -> str:
         write_artifact(tmp_path / "cpu", artifact_of(*results))
         return write_report(tiny, environment, folder, tmp_path / "cpu", tmp_path / "gpu")
 
@@ -498,8 +505,8 @@ def test_a_check_run_that_is_refused_does_not_cost_the_comment(
     assert "## Averages: 4 / 4" in service.comments_on(7)[0]
 
 
-def test_files_of_another_commit_are_not_reported_on(service, submitted, report):
-    (submitted / "collected.json").write_text(
+def test_files_of_another_commit_are_not_reported_on(service, submissions_folder, report):
+    (submissions_folder / "collected.json").write_text(
         COLLECTED.model_copy(update={"head": "b" * 40}).model_dump_json()
     )
     with pytest.raises(CourseFault, match="is of another commit"):

@@ -21,7 +21,14 @@ from manyheads.result import write_result
 from tests import make
 from tests.conftest import Run
 from tests.make import REPOSITORY, TINY
-from tests.platforms.nbgrader_class import CLASS, RIGHT, STEM, WRONG, copy_for_nbgrader, filled
+from tests.platforms.nbgrader_class import (
+    CLASS,
+    RIGHT,
+    STEM,
+    WRONG,
+    copy_for_nbgrader,
+    filled_notebook,
+)
 from tests.warm import run_warm
 
 pytestmark = pytest.mark.journey
@@ -49,7 +56,7 @@ def test_feedback_comes_back_to_the_student(course, tmp_path, nbgrader, run_cour
     nbgrader(course, "release_assignment", "averages", root)
     assert "manyheads averages" in nbgrader(course, "list", root).stderr
     nbgrader(student_folder, "fetch_assignment", "averages", "--course", "manyheads", root)
-    (student_folder / "averages" / f"{STEM}.ipynb").write_text(json.dumps(filled(WRONG)))
+    (student_folder / "averages" / f"{STEM}.ipynb").write_text(json.dumps(filled_notebook(WRONG)))
     nbgrader(student_folder, "submit", "averages", "--course", "manyheads", root)
     linking = exchange / "manyheads" / "inbound" / f"linking+averages+{TIME}+abc"
     linking.mkdir()
@@ -119,7 +126,7 @@ def test_what_the_grader_could_not_do_waits_and_the_command_says_so(tmp_path, nb
     original = checks.read_text(encoding="utf-8")
     folder = course / "submitted" / "ada" / "averages"
     folder.mkdir(parents=True)
-    (folder / f"{STEM}.ipynb").write_text(json.dumps(filled(RIGHT)))
+    (folder / f"{STEM}.ipynb").write_text(json.dumps(filled_notebook(RIGHT)))
     nbgrader(course, "generate_assignment", "averages", "--force")
     checks.write_text(
         original.replace("x = draw(draw.integer(5, 9))", "x = 1 / 0"), encoding="utf-8"
@@ -216,7 +223,7 @@ def test_validate_runs_the_visible_checks_and_names_the_misconception(tmp_path, 
     """Of notebooks where a student has them: no configuration, nothing hidden."""
     folder = shutil.copytree(tiny.root / "exercises" / "averages", tmp_path / "mine")
     for name, answer in {"right": RIGHT, "wrong": WRONG}.items():
-        (folder / f"{name}.ipynb").write_text(json.dumps(filled(answer)), encoding="utf-8")
+        (folder / f"{name}.ipynb").write_text(json.dumps(filled_notebook(answer)), encoding="utf-8")
     output = nbgrader(folder, "validate", "right.ipynb", "wrong.ipynb", f"{STEM}.ipynb").stdout
     passed, failure, stub = re.split("(?=VALIDATION FAILED)", output)
     assert passed == "Success! Your notebook passes all the tests.\n"
@@ -457,7 +464,7 @@ DECIDED["orally"] = 2  # handed in nothing
 
 
 @pytest.fixture(scope="module")
-def graded(once: Callable, nbgrader: Callable) -> Path:
+def graded_class(once: Callable, nbgrader: Callable) -> Path:
     """The class, by nbgrader's own command, whose late plugin would take everything. To look at:
     other workers do, too.
     """
@@ -477,7 +484,7 @@ def graded(once: Callable, nbgrader: Callable) -> Path:
         for student, stamp in STAMPS.items():
             folder = course / "submitted" / student / "averages"
             folder.mkdir(parents=True)
-            (folder / f"{STEM}.ipynb").write_text(json.dumps(filled(RIGHT)))
+            (folder / f"{STEM}.ipynb").write_text(json.dumps(filled_notebook(RIGHT)))
             if stamp:
                 (folder / "timestamp.txt").write_text(stamp)
         nbgrader(course, "generate_assignment", "averages", "--force")
@@ -505,20 +512,24 @@ def scores_in(folder: Path, name: str = "gradebook.db") -> dict[str, float]:
         }
 
 
-def test_nbgraders_own_commands_count_what_is_decided_and_take_one_penalty(graded: Path) -> None:
-    assert scores_in(graded) == DECIDED
-    with (graded / "grades.csv").open(newline="") as table:
+def test_nbgraders_own_commands_count_what_is_decided_and_take_one_penalty(
+    graded_class: Path,
+) -> None:
+    assert scores_in(graded_class) == DECIDED
+    with (graded_class / "grades.csv").open(newline="") as table:
         rows = {
             row["student_id"]: (row["score"], row["duedate"][:16]) for row in csv.DictReader(table)
         }
     assert rows["late"] == ("3.2", "2026-03-01 09:00")
-    log = (graded / "autograde.log").read_text()
+    log = (graded_class / "autograde.log").read_text()
     assert "there is no student" not in log, "course.yaml names the roster"
     assert "excused: excused from all of it, for which nbgrader has no word: no points" in log
 
 
-def test_the_feedback_page_says_which_rule(graded: Path) -> None:
-    pages = {s: (graded / "feedback" / s / "averages" / f"{STEM}.html").read_text() for s in STAMPS}
+def test_the_feedback_page_says_which_rule(graded_class: Path) -> None:
+    pages = {
+        s: (graded_class / "feedback" / s / "averages" / f"{STEM}.html").read_text() for s in STAMPS
+    }
     assert (
         "1 day 30 minutes after 09:00: 2 days late, −20% (10% a day, at most 50%) (4 → 3.2)"
         in pages["late"]
@@ -529,11 +540,11 @@ def test_the_feedback_page_says_which_rule(graded: Path) -> None:
 
 
 def test_course_grade_fills_a_gradebook_with_the_same(
-    graded: Path, tmp_path: Path, run_course: Run
+    graded_class: Path, tmp_path: Path, run_course: Run
 ) -> None:
     url = f"sqlite:///{tmp_path / 'other.db'}"
     completed = run_course(
-        "grade", "submitted", "--out", tmp_path / "out", "--gradebook", url, cwd=graded
+        "grade", "submitted", "--out", tmp_path / "out", "--gradebook", url, cwd=graded_class
     )
     assert completed.returncode == 0, completed.stdout + completed.stderr
     assert scores_in(tmp_path, "other.db") == DECIDED
@@ -542,7 +553,7 @@ def test_course_grade_fills_a_gradebook_with_the_same(
         "overrides.yaml for whoever was late; of downloads from Moodle or Canvas, course collect "
         "DOWNLOAD --times LIST" in completed.stdout
     )
-    completed = run_course("export", "--gradebook", url, "--format", "canvas", cwd=graded)
+    completed = run_course("export", "--gradebook", url, "--format", "canvas", cwd=graded_class)
     rows = {row[0]: row[-1] for row in csv.reader(completed.stdout.splitlines())}
     assert rows["excused"] == "EX"  # for which nbgrader has no word
     assert {student: float(rows[student].replace("EX", "0")) for student in DECIDED} == DECIDED

@@ -205,7 +205,7 @@ def test_a_run_that_dies_within_a_student_leaves_nothing_of_that_student(
     old_counts = counts(book())
     with monkeypatch.context() as patched:
         # after all of the scores
-        patched.setattr("manyheads.platforms.nbgrader_gradebook.comment", interrupted)
+        patched.setattr("manyheads.platforms.nbgrader_gradebook.comment", raise_interrupt)
         with pytest.raises(KeyboardInterrupt):
             write(tiny, url, result("ben", 1))
     assert counts(book()) == old_counts
@@ -213,7 +213,7 @@ def test_a_run_that_dies_within_a_student_leaves_nothing_of_that_student(
     assert {s.id: s.score for s in book().students} == {"ada": 3, "ben": 4}
 
 
-def interrupted(*_: object, **__: object) -> str:
+def raise_interrupt(*_: object, **__: object) -> str:
     raise KeyboardInterrupt
 
 
@@ -455,7 +455,7 @@ def exercise(score: float, *adjustments: Adjustment, excused: bool = False) -> E
     return make.exercise("dance", *checks, score=score, adjustments=adjustments, excused=excused)
 
 
-def counted(exercise_result: ExerciseResult, score: float, most: float) -> Result:
+def result_with_score(exercise_result: ExerciseResult, score: float, most: float) -> Result:
     return make.result("ada", exercise_result, assignment="heads", score=score, max_score=most)
 
 
@@ -477,6 +477,8 @@ BY_HAND = Adjustment(rule="score", words="by hand", before=2, after=3)
     ],
 )
 def test_cells_add_up_to_what_counts(own: ExerciseResult, scores: list[float], late: float) -> None:
-    assignment_result = counted(own, 5, 10) if own.excused else counted(own, own.score, 4)
+    assignment_result = (
+        result_with_score(own, 5, 10) if own.excused else result_with_score(own, own.score, 4)
+    )
     assert cell_scores(own, assignment_result, CELLS) == pytest.approx(scores)
     assert late_share(own) == pytest.approx(late)

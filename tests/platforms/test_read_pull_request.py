@@ -44,7 +44,9 @@ def no_time_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def taken(tiny: Course, service: Service, tmp_path: Path) -> Callable[..., CollectedCommits]:
+def push_and_collect(
+    tiny: Course, service: Service, tmp_path: Path
+) -> Callable[..., CollectedCommits]:
     """Push a pull request's commit, both exercise files and what a test changes, and collect it or
     another commit.
     """
@@ -78,7 +80,7 @@ def taken(tiny: Course, service: Service, tmp_path: Path) -> Callable[..., Colle
 
 
 def test_only_the_exercise_files_are_asked_for(
-    tiny: Course, service: Service, taken, tmp_path: Path
+    tiny: Course, service: Service, push_and_collect, tmp_path: Path
 ) -> None:
     released = (tiny.root / NOTEBOOK).read_bytes()
 
@@ -94,7 +96,7 @@ def test_only_the_exercise_files_are_asked_for(
             (work / name).write_text("raise SystemExit\n")
         (work / NOTEBOOK).write_bytes(released)
 
-    collected = taken(add_files)
+    collected = push_and_collect(add_files)
     assert collected == CollectedCommits(
         repository="school/class", student="ada", number=7, head=collected.head, refused=()
     )
@@ -109,14 +111,14 @@ def test_only_the_exercise_files_are_asked_for(
     assert endpoints == ["trees"] * 3 + ["blobs"], "what is as it was released is not asked for"
 
 
-def test_a_file_is_taken_byte_by_byte_and_never_as_a_program(taken, tmp_path):
+def test_a_file_is_taken_byte_by_byte_and_never_as_a_program(push_and_collect, tmp_path):
     odd = b"\xef\xbb\xbfx = 1\r\n$Id$ \xff\n" + os.urandom(1024 * 1024 - 18)
 
     def program(work: Path) -> None:
         (work / SCRIPT).write_bytes(odd)
         (work / SCRIPT).chmod(0o755)
 
-    assert taken(program).refused == ()
+    assert push_and_collect(program).refused == ()
     path = tmp_path / "out" / "ada" / "averages" / "01_running_mean.py"
     assert path.read_bytes() == odd
     assert not path.stat().st_mode & stat.S_IXUSR
@@ -158,9 +160,9 @@ LINK = "is a symbolic link: hand in the file itself."
     ],
 )
 def test_what_is_no_small_regular_file_is_refused_with_a_sentence(
-    service, taken, tmp_path, make, what
+    service, push_and_collect, tmp_path, make, what
 ):
-    collected = taken(lambda work: ((work / SCRIPT).unlink(), make(work / SCRIPT)))
+    collected = push_and_collect(lambda work: ((work / SCRIPT).unlink(), make(work / SCRIPT)))
     assert collected.refused == (f"{SCRIPT} {what}",)
     assert content(tmp_path / "out").keys() == {
         "collected.json",
@@ -189,29 +191,31 @@ def test_what_is_no_small_regular_file_is_refused_with_a_sentence(
         ),
     ],
 )
-def test_nothing_handed_in_is_an_empty_submission(taken, tmp_path, change):
-    assert taken(change).refused == ()
+def test_nothing_handed_in_is_an_empty_submission(push_and_collect, tmp_path, change):
+    assert push_and_collect(change).refused == ()
     assert content(tmp_path / "out").keys() == {"collected.json"}
     assert (tmp_path / "out" / "ada" / "averages").is_dir()
 
 
-def test_what_cannot_be_read_is_an_error_that_says_where_to_look(service, taken, tmp_path):
+def test_what_cannot_be_read_is_an_error_that_says_where_to_look(
+    service, push_and_collect, tmp_path
+):
     # it was pushed away
     with pytest.raises(ServiceError, match=r"GET …/git/trees/b{40} was refused \(404\)"):
-        taken(commit="b" * 40)
+        push_and_collect(commit="b" * 40)
     with pytest.raises(
         ServiceError, match=r"was refused \(401\)\. Next: look at this job's permissions"
     ):
-        taken(token="another token")
+        push_and_collect(token="another token")
     service.tokens["t"] = {}
     with pytest.raises(
         ServiceError, match=r"was refused \(403\)\. Next: look at this job's permissions"
     ):
-        taken()
+        push_and_collect()
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "forged.py").touch()
     with pytest.raises(CourseFault, match="is not empty"):
-        taken()
+        push_and_collect()
 
 
 TREES = [
@@ -225,10 +229,10 @@ TREES = [
 
 
 @pytest.mark.parametrize("answer", TREES)
-def test_an_answer_that_is_no_tree_is_an_error(taken, monkeypatch, answer):
+def test_an_answer_that_is_no_tree_is_an_error(push_and_collect, monkeypatch, answer):
     monkeypatch.setattr(Api, "call", lambda *_: answer)
     with pytest.raises(ServiceError, match=r"is malformed\. Next"):
-        taken()
+        push_and_collect()
 
 
 @pytest.mark.parametrize(
@@ -327,7 +331,7 @@ def dispatch(number: str) -> dict[str, Any]:
     }
 
 
-def written(folder: Path, payload: object, service: Service) -> dict[str, str]:
+def event_environment(folder: Path, payload: object, service: Service) -> dict[str, str]:
     (folder / "event.json").write_text(json.dumps(payload))
     address = {"GITHUB_API_URL": f"{service.address}/api", "GITHUB_TOKEN": "t"}
     return {"GITHUB_EVENT_PATH": str(folder / "event.json"), **address}
@@ -339,7 +343,7 @@ def test_the_pull_request_is_what_the_event_says_or_of_a_dispatch_the_service(
     expected = PullRequest(
         repository="school/class.2026", number=7, head="a" * 40, student="ada-L_1"
     )
-    assert pull_request(written(tmp_path, event(), service)) == expected
+    assert pull_request(event_environment(tmp_path, event(), service)) == expected
     service.tokens["t"], service.heads[7], service.authors[7] = (
         {"pull-requests": "read"},
         "b" * 40,
@@ -347,7 +351,7 @@ def test_the_pull_request_is_what_the_event_says_or_of_a_dispatch_the_service(
     )
     payload = dispatch("7") | {"student": "mallory", "head": {"sha": "c" * 40}}
     expected = PullRequest(repository="school/class", number=7, head="b" * 40, student="ben")
-    assert pull_request(written(tmp_path, payload, service)) == expected
+    assert pull_request(event_environment(tmp_path, payload, service)) == expected
 
 
 @pytest.mark.parametrize(
@@ -375,11 +379,11 @@ def test_an_event_of_another_kind_is_refused_and_the_service_asked_nothing(
     with pytest.raises(
         CourseFault, match=r"the event is not that of a pull request\. Next: look at the `on:`"
     ):
-        pull_request(written(tmp_path, about, service))
+        pull_request(event_environment(tmp_path, about, service))
     assert service.requests == []
 
 
 @pytest.mark.parametrize("login", ["dependabot[bot]", "", "..", "a/b", "a\nb", "-x", "a" * 65])
 def test_whoever_is_no_student_is_not_graded(service: Service, tmp_path: Path, login: str) -> None:
     with pytest.raises(CourseFault, match="is not a student's account: nothing is graded"):
-        pull_request(written(tmp_path, event(user={"login": login}), service))
+        pull_request(event_environment(tmp_path, event(user={"login": login}), service))

@@ -45,7 +45,7 @@ def exercise(
     return make.exercise(id_, make.check("split", score, 4, outcome), diagnosis=named, **fields)
 
 
-def graded(student: str, *exercises: ExerciseResult, assignment: str = "heads") -> Result:
+def graded_result(student: str, *exercises: ExerciseResult, assignment: str = "heads") -> Result:
     return make.result(student, *exercises, assignment=assignment)
 
 
@@ -57,14 +57,14 @@ def part_of(*results: Result, roster: tuple[str, ...] = (), zero: bool = False) 
 
 def column_of(*exercises: ExerciseResult) -> Column:
     (column,) = part_of(
-        *(graded(f"student{i}", attempt) for i, attempt in enumerate(exercises))
+        *(graded_result(f"student{i}", attempt) for i, attempt in enumerate(exercises))
     ).columns
     return column
 
 
 def table(*results: Result, **options: Any) -> list[list[str]]:
     """The words of every line that has a total."""
-    lines = make.printed(class_table(ClassView(results, labels=LABELS, **options)), 80)
+    lines = make.printed_lines(class_table(ClassView(results, labels=LABELS, **options)), 80)
     return [line.split() for line in lines if "/" in line]
 
 
@@ -138,10 +138,10 @@ def test_a_score_counts_among_the_shares_that_it_reaches(score: float, where: in
 
 
 def test_totals_are_those_that_there_are_of_who_counts() -> None:
-    half, lost = graded("ben", exercise("a", score=2)), graded("cat", LOST)
-    excused, stranger = graded("dan", EXCUSED), graded("eve", FAILED)
+    half, lost = graded_result("ben", exercise("a", score=2)), graded_result("cat", LOST)
+    excused, stranger = graded_result("dan", EXCUSED), graded_result("eve", FAILED)
     assignment = part_of(
-        graded("ada", RIGHT),
+        graded_result("ada", RIGHT),
         half,
         lost,
         excused,
@@ -157,7 +157,7 @@ def test_totals_are_those_that_there_are_of_who_counts() -> None:
     assert (assignment.strangers, assignment.absent) == (["eve"], ["zoe"])
     assert (assignment.columns[0].attempts, assignment.columns[0].mean) == (3, 3)
     assert assignment.not_graded == [("cat", "01 A: the grader failed")]
-    assert part_of(graded("dan", UNREAD)).not_graded == [
+    assert part_of(graded_result("dan", UNREAD)).not_graded == [
         ("dan", "handed in, not readable: work.rar (every exercise)")
     ]
     nobody = part_of(lost)
@@ -166,24 +166,26 @@ def test_totals_are_those_that_there_are_of_who_counts() -> None:
 
 def test_more_students_come_first_then_more_attempts() -> None:
     rare, common = (VIEW.model_copy(update={"id": id_}) for id_ in ("rare", "common"))
-    ada = graded("ada", exercise("a", rare), exercise("b", AXIS), exercise("c", AXIS))
+    ada = graded_result("ada", exercise("a", rare), exercise("b", AXIS), exercise("c", AXIS))
     assignment = part_of(
-        ada, graded("ben", exercise("a", common)), graded("cat", exercise("a", common))
+        ada,
+        graded_result("ben", exercise("a", common)),
+        graded_result("cat", exercise("a", common)),
     )
     counts = [
         (misconception.id, len(misconception.names), misconception.attempts)
         for misconception in assignment.misconceptions
     ]
     assert counts == [("common", 2, 2), ("axis", 1, 2), ("rare", 1, 1)]
-    assert part_of(graded("ada", RIGHT)).misconceptions == []
+    assert part_of(graded_result("ada", RIGHT)).misconceptions == []
 
 
 def test_a_misconception_lists_its_titles_its_alternatives_and_those_named_with_it() -> None:
     either = VIEW.model_copy(update={"alternative_titles": ("You mixed.",), "title": "You viewed."})
     assignment = part_of(
-        graded("ada", exercise("a", either), exercise("b", VIEW)),
-        graded("ben", exercise("a", either, AXIS)),
-        graded("cat", exercise("a", VIEW)),
+        graded_result("ada", exercise("a", either), exercise("b", VIEW)),
+        graded_result("ben", exercise("a", either, AXIS)),
+        graded_result("cat", exercise("a", VIEW)),
     )
     view, axis = assignment.misconceptions
     exercises, alternatives, together = {"a": 3, "b": 1}, [("You mixed.", 2)], [(AXIS.title, 1)]
@@ -197,13 +199,15 @@ def test_a_misconception_lists_its_titles_its_alternatives_and_those_named_with_
 def test_what_is_named_again_in_a_later_exercise_came_back() -> None:
     untouched = VIEW.model_copy(update={"id": UNTOUCHED})
     results = [
-        graded("ada", exercise("c", AXIS), assignment="tails"),  # in whichever order results come
-        graded("ada", exercise("a", AXIS), exercise("b")),
-        graded("ben", exercise("a", AXIS), exercise("b", AXIS)),
-        graded("ben", exercise("c", AXIS), assignment="tails"),
-        graded("cat", exercise("a", AXIS), exercise("b", VIEW)),
-        graded("dan", exercise("b", AXIS)),
-        graded("eve", exercise("a", untouched), exercise("b", untouched)),
+        graded_result(
+            "ada", exercise("c", AXIS), assignment="tails"
+        ),  # in whichever order results come
+        graded_result("ada", exercise("a", AXIS), exercise("b")),
+        graded_result("ben", exercise("a", AXIS), exercise("b", AXIS)),
+        graded_result("ben", exercise("c", AXIS), assignment="tails"),
+        graded_result("cat", exercise("a", AXIS), exercise("b", VIEW)),
+        graded_result("dan", exercise("b", AXIS)),
+        graded_result("eve", exercise("a", untouched), exercise("b", untouched)),
     ]
     assert ClassView(results, labels=LABELS).came_back == [
         (AXIS.title, "a", "c", ["ada", "ben"]),
@@ -213,7 +217,7 @@ def test_what_is_named_again_in_a_later_exercise_came_back() -> None:
 
 def test_attempts_that_nothing_explains_and_that_answer_alike_are_one_group(tmp_path: Path) -> None:
     def wrong_result(student: str, answers: str, *named: Diagnosed) -> Result:
-        return graded(student, exercise("a", *named, answers=answers))
+        return graded_result(student, exercise("a", *named, answers=answers))
 
     results = [
         wrong_result("ada", "f00"),
@@ -235,22 +239,22 @@ def test_attempts_that_nothing_explains_and_that_answer_alike_are_one_group(tmp_
 def test_the_class_is_listed_by_name_with_scores_and_first_misconceptions() -> None:
     wrong_exercise = exercise("b", VIEW, score=1)
     assert table(
-        graded("mia", RIGHT, wrong_exercise),
-        graded("ada", RIGHT),
-        graded("ben", LOST, wrong_exercise),
+        graded_result("mia", RIGHT, wrong_exercise),
+        graded_result("ada", RIGHT),
+        graded_result("ben", LOST, wrong_exercise),
     ) == [
         ["ada", "4", "4/4"],
         ["ben", "?", "1", "?/8", "02:", *VIEW.title.split()],
         ["mia", "4", "1", "5/8", "02:", *VIEW.title.split()],
     ]
-    lines = make.printed(
-        class_table(ClassView([graded("mia", RIGHT, wrong_exercise)], labels=LABELS))
+    lines = make.printed_lines(
+        class_table(ClassView([graded_result("mia", RIGHT, wrong_exercise)], labels=LABELS))
     )
     assert lines[-2:] == ["Misconceptions in this class", f" 1  {VIEW.title}"]
-    assert "Misconceptions in this class" not in make.printed(
-        class_table(ClassView([graded("ada", RIGHT)]))
+    assert "Misconceptions in this class" not in make.printed_lines(
+        class_table(ClassView([graded_result("ada", RIGHT)]))
     )
-    assert make.printed(class_table(ClassView([]))) == []
+    assert make.printed_lines(class_table(ClassView([]))) == []
 
 
 @pytest.mark.parametrize(
@@ -271,7 +275,7 @@ def test_the_class_is_listed_by_name_with_scores_and_first_misconceptions() -> N
 def test_a_score_says_how_an_attempt_ended_and_what_has_none_has_a_mark(
     attempt: ExerciseResult, cell: str
 ) -> None:
-    (row,) = table(graded("ada", attempt))
+    (row,) = table(graded_result("ada", attempt))
     assert row[:2] == ["ada", cell]
 
 
@@ -280,7 +284,7 @@ def test_a_score_says_how_an_attempt_ended_and_what_has_none_has_a_mark(
 )
 def test_who_handed_in_nothing_has_a_row(zero: bool, cells: list[str]) -> None:
     members = ClassList(Roster((Student("ada"), Student("zoe"))), zero)
-    assert table(graded("ada", RIGHT), members=members) == [["ada", "4", "4/4"], cells]
+    assert table(graded_result("ada", RIGHT), members=members) == [["ada", "4", "4/4"], cells]
 
 
 @pytest.mark.parametrize(
@@ -297,10 +301,10 @@ def test_on_a_narrow_terminal_a_misconception_is_cut_and_no_score_nor_an_exercis
         for i, title in enumerate(["One", "The second part of all there is"] * 4)
     }
     exercises = [exercise(id_, long, score=2.25) for id_ in titles]
-    output = make.printed(
+    output = make.printed_lines(
         class_table(
             ClassView(
-                [graded("ada", *exercises), graded(name, *exercises)],
+                [graded_result("ada", *exercises), graded_result(name, *exercises)],
                 labels=Labels(exercises=titles),
             )
         ),
@@ -324,9 +328,9 @@ def test_of_many_misconceptions_the_rest_is_counted_with_the_command_that_shows_
         exercise(f"part_{i}", VIEW.model_copy(update={"id": f"m{i}"})) for i in range(count)
     ]
     assert (
-        make.printed(class_table(ClassView([graded("ada", *exercises)]), "course report there"))[
-            -1:
-        ]
+        make.printed_lines(
+            class_table(ClassView([graded_result("ada", *exercises)]), "course report there")
+        )[-1:]
         == last
     )
 
@@ -364,9 +368,9 @@ EITHER = VIEW.model_copy(update={"alternative_titles": ("You mixed.",)})
 )
 def test_an_exercise_over_the_class_says(attempts: list[ExerciseResult], lines: list[str]) -> None:
     view = ClassView(
-        [graded(f"student{i}", attempt) for i, attempt in enumerate(attempts)], labels=LABELS
+        [graded_result(f"student{i}", attempt) for i, attempt in enumerate(attempts)], labels=LABELS
     )
-    assert [" ".join(line.split()) for line in make.printed(class_exercises(view), 80)] == [
+    assert [" ".join(line.split()) for line in make.printed_lines(class_exercises(view), 80)] == [
         "Heads",
         *lines,
     ]
@@ -384,13 +388,13 @@ def two_checks(id_: str, score: float | None = 2) -> ExerciseResult:
     return make.exercise(id_, make.check("split", 1), late, score=score)
 
 
-def ungraded(student: str, dance: float | None, mask: float | None) -> Result:
+def ungraded_result(student: str, dance: float | None, mask: float | None) -> Result:
     return make.result(
         student, two_checks("dance", dance), two_checks("mask", mask), assignment="heads", seed=7
     )
 
 
-ADA, BEN = ungraded("ada", 2, None), ungraded("ben", 2, 1)
+ADA, BEN = ungraded_result("ada", 2, None), ungraded_result("ben", 2, 1)
 
 
 def test_a_result_with_such_an_exercise_has_no_total() -> None:
@@ -411,7 +415,7 @@ def test_a_result_with_such_an_exercise_has_no_total() -> None:
 def test_exercises_of_one_reason_are_told_in_one_sentence() -> None:
     reason = "the grader itself failed here"
     assert [*not_graded(ADA)] == [f"mask: {reason}"]
-    assert [*not_graded(ungraded("ada", None, None))] == [f"every exercise: {reason}"]
+    assert [*not_graded(ungraded_result("ada", None, None))] == [f"every exercise: {reason}"]
     three = make.result("ada", *(two_checks(id_, None) for id_ in "ab"), two_checks("c"))
     assert [*not_graded(three)] == [f"a, b: {reason}"]
 
@@ -438,7 +442,7 @@ def test_a_student_reads_that_it_is_not_graded_and_not_why() -> None:
     assert "heads not graded: 1 of 2" in text
     assert f"mask not graded {SAID}" in text
     assert "does" not in text.partition("? mask")[2]
-    report = " ".join(" ".join(make.printed(exercise_report(ADA.exercises[1]), 80)).split())
+    report = " ".join(" ".join(make.printed_lines(exercise_report(ADA.exercises[1]), 80)).split())
     assert report.startswith(f"? mask ? / 2 {SAID}")
     markdown = results_section("Heads", [ADA])
     assert markdown.startswith("## Heads: not graded: 1 of 2\n")
@@ -452,7 +456,10 @@ def test_a_student_reads_that_it_is_not_graded_and_not_why() -> None:
     [
         pytest.param(ADA, set(), ("neutral", "not graded: 1 of 2"), id="nor right"),
         pytest.param(
-            ungraded("ada", 1, None), set(), ("failure", "not graded: 1 of 2"), id="wrong beside it"
+            ungraded_result("ada", 1, None),
+            set(),
+            ("failure", "not graded: 1 of 2"),
+            id="wrong beside it",
         ),
         pytest.param(ADA, {("heads", "mask")}, ("success", "not graded: 1 of 2"), id="not started"),
     ],

@@ -54,7 +54,7 @@ HOSTILE = [
 ]
 
 
-def graded(student: str) -> Result:
+def graded_result(student: str) -> Result:
     passing_check = make.check("values", 4, 4, title="has the values")
     failing_check = make.check(
         "odd", 0, 6, title="odd lengths", evidence="the middle is missed", hint="Sort."
@@ -84,7 +84,7 @@ def send(
         collect(load_course(here), [here / "download.zip"], here / "submitted")
         students = tuple(path.name for path in (here / "submitted").iterdir() if path.is_dir())
     for student in students:
-        write_result(graded(student), here / "results")
+        write_result(graded_result(student), here / "results")
     completed = run_course("feedback", "results", "--out", "home")
     assert completed.returncode == 0, completed.stderr
     return completed.stdout
@@ -284,11 +284,11 @@ def test_canvas_finds_each_attachment_and_gets_the_feedback_in_the_form_of_its_f
 
 
 def test_again_writes_the_same_bytes(run_course: Run, here: Path) -> None:
-    def written() -> dict[str, bytes]:
+    def send_and_read() -> dict[str, bytes]:
         send(run_course, here, files={"ada_1_10_01_mean.py": MEAN, "bela_2_20_01_mean.py": MEAN})
         return make.content(here / "home")
 
-    assert written() == written()
+    assert send_and_read() == send_and_read()
 
 
 ROSTER = """\
@@ -320,7 +320,7 @@ def send_to_groups(
     )
     for student in ("ada", "bela", "chen"):
         if (here / "submitted" / student).is_dir():
-            write_result(graded(student), here / "results")
+            write_result(graded_result(student), here / "results")
     completed = run_course(
         "feedback", "results", "--out", "home", "--roster", "roster.csv", *options
     )

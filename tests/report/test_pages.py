@@ -96,7 +96,7 @@ def exercise(
     return make.exercise(id_, *checks, diagnosis=named, **fields)
 
 
-def graded(student: str, *exercises: ExerciseResult, **changed: object) -> Result:
+def graded_result(student: str, *exercises: ExerciseResult, **changed: object) -> Result:
     defaults = {"assignment": "heads", "seed": 3, "versions": {"torch": "2.13.0"}}
     return make.result(student, *exercises, **defaults | changed)
 
@@ -166,11 +166,11 @@ CAME = HandedIn(source="clones", time=moment("2026-11-26T12:00Z"))
 def test_a_students_page_has_every_word_that_a_terminal_has(
     tmp_path: Path, result: ExerciseResult
 ) -> None:
-    write(tmp_path, graded("ada", result))
+    write(tmp_path, graded_result("ada", result))
     text = Seen(tmp_path / "students" / "ada.html").text
     fragments = (
         fragment
-        for line in make.printed(exercise_report(result), 400)
+        for line in make.printed_lines(exercise_report(result), 400)
         for fragment in re.split(r"\s{3,}|hint: ", line)
     )
     assert [fragment for fragment in fragments if fragment.strip() not in text] == []
@@ -218,7 +218,7 @@ def test_a_students_page_has_every_word_that_a_terminal_has(
 def test_on_a_students_page_stands(
     tmp_path: Path, exercises: list[ExerciseResult], says: list[str], silent: str
 ) -> None:
-    results = [graded("u1", *exercises, handed_in=CAME), graded("u2", GOOD)]
+    results = [graded_result("u1", *exercises, handed_in=CAME), graded_result("u2", GOOD)]
     write(tmp_path, *results, members=PEOPLE, labels=LABELS, day=date(2026, 11, 27))
     page = Seen(tmp_path / "students" / "u1.html")
     assert [phrase for phrase in says if phrase not in page.text] == []
@@ -227,7 +227,7 @@ def test_on_a_students_page_stands(
     assert page.links() == ["#main"], "and leads nowhere"
 
 
-WEAK = graded("ben", GOOD, isolation="process")
+WEAK = graded_result("ben", GOOD, isolation="process")
 CHANGED = [ChangedPoints("ada", "heads", 31, 33.5), ChangedPoints(HOSTILE, "heads", 2, None)]
 
 
@@ -235,7 +235,7 @@ CHANGED = [ChangedPoints("ada", "heads", 31, 33.5), ChangedPoints(HOSTILE, "head
     ("results", "more", "says", "silent"),
     [
         pytest.param(
-            [graded("ada", GOOD)],
+            [graded_result("ada", GOOD)],
             {},
             ["1 submission"],
             ["can be forged", "#lines-1"],
@@ -249,14 +249,14 @@ CHANGED = [ChangedPoints("ada", "heads", 31, 33.5), ChangedPoints(HOSTILE, "head
             id="a weak level",
         ),
         pytest.param(
-            [graded("ada", GOOD), WEAK],
+            [graded_result("ada", GOOD), WEAK],
             {},
             ["Graded below the isolation level namespaces: 1 of 2 (process)."],
             [],
             id="for one",
         ),
         pytest.param(
-            [graded("ada", GOOD)],
+            [graded_result("ada", GOOD)],
             {"left_out": ["results/ben/heads.json is not a result."]},
             [
                 (
@@ -268,7 +268,7 @@ CHANGED = [ChangedPoints("ada", "heads", 31, 33.5), ChangedPoints(HOSTILE, "head
             id="what cannot be read",
         ),
         pytest.param(
-            [graded("ada", GOOD)],
+            [graded_result("ada", GOOD)],
             {"not_graded": [NotGraded(path="ben/work.zip", reason="is an archive. Next: open it")]},
             [
                 (
@@ -280,7 +280,7 @@ CHANGED = [ChangedPoints("ada", "heads", 31, 33.5), ChangedPoints(HOSTILE, "head
             id="what is not graded",
         ),
         pytest.param(
-            [graded("ada", GOOD)],
+            [graded_result("ada", GOOD)],
             {"changed": CHANGED},
             [
                 (
@@ -292,7 +292,7 @@ CHANGED = [ChangedPoints("ada", "heads", 31, 33.5), ChangedPoints(HOSTILE, "head
             id="whose points changed",
         ),
         pytest.param(
-            [graded("ada", LINED), graded("ben", GOOD)],
+            [graded_result("ada", LINED), graded_result("ben", GOOD)],
             {},
             [
                 "ada | dance | line 23 | q <b> → k",
@@ -303,7 +303,7 @@ CHANGED = [ChangedPoints("ada", "heads", 31, 33.5), ChangedPoints(HOSTILE, "head
             id="the edits",
         ),
         pytest.param(
-            [graded("u1", GOOD), graded("u2", BAD)],
+            [graded_result("u1", GOOD), graded_result("u2", BAD)],
             {"members": PEOPLE},
             [
                 "Ada Lovelace u1 | Tuesday | 4",
@@ -314,7 +314,7 @@ CHANGED = [ChangedPoints("ada", "heads", 31, 33.5), ChangedPoints(HOSTILE, "head
             id="names and sections",
         ),
         pytest.param(
-            [graded("u1", GOOD)],
+            [graded_result("u1", GOOD)],
             {"members": PEOPLE},
             [
                 "2 on the roster handed in nothing: u2, u3",
@@ -325,7 +325,7 @@ CHANGED = [ChangedPoints("ada", "heads", 31, 33.5), ChangedPoints(HOSTILE, "head
             id="who handed in nothing, in the table of scores and in that of checks",
         ),
         pytest.param(
-            [graded("u1", GOOD), graded("zoe", BAD)],
+            [graded_result("u1", GOOD), graded_result("zoe", BAD)],
             {"members": PEOPLE},
             ["1 not on the roster, in no mean and no histogram: zoe"],
             [],
@@ -357,7 +357,7 @@ def test_whatever_a_student_or_an_exception_wrote_is_text(tmp_path: Path) -> Non
         bad.model_copy(update={"adjustments": decided}),
         {"isolation": HOSTILE, "device": HOSTILE},
     )
-    result = graded(
+    result = graded_result(
         HOSTILE, bad, assignment=HOSTILE, versions={HOSTILE: HOSTILE}, adjustments=decided, **fields
     )
     page = write(
@@ -382,7 +382,7 @@ def test_whatever_a_student_or_an_exception_wrote_is_text(tmp_path: Path) -> Non
 def test_the_class_page_leads_to_a_students_page_whatever_the_name(
     tmp_path: Path, name: str
 ) -> None:
-    page = write(tmp_path, graded(name, GOOD))
+    page = write(tmp_path, graded_result(name, GOOD))
     (link,) = [link for link in Seen(page).links() if not link.startswith("#")]
     assert re.fullmatch("[!-~]+", link)
     target = tmp_path / unquote(link)
@@ -413,10 +413,10 @@ def test_no_two_names_share_a_page() -> None:
 
 
 def test_the_page_of_a_student_who_is_gone_goes_too_and_no_other_file(tmp_path: Path) -> None:
-    write(tmp_path, graded("ada", GOOD), graded("ben", GOOD))
+    write(tmp_path, graded_result("ada", GOOD), graded_result("ben", GOOD))
     unrelated_page = tmp_path / "students" / "mine.html"
     unrelated_page.write_text("<p>my own page</p>")
-    write(tmp_path, graded("ada", GOOD))
+    write(tmp_path, graded_result("ada", GOOD))
     assert sorted(path.name for path in (tmp_path / "students").iterdir()) == [
         "ada.html",
         "mine.html",
@@ -427,7 +427,10 @@ def test_pictures_stand_with_the_attempt_they_are_of_and_on_no_other_page(tmp_pa
     picture = compare_tables(
         "weights, head 1", torch.eye(2), torch.eye(2) * 0.5, "query", "key", "weights"
     )
-    results = [graded("ada", BAD, CRASHED.model_copy(update={"id": "other"})), graded("ben", BAD)]
+    results = [
+        graded_result("ada", BAD, CRASHED.model_copy(update={"id": "other"})),
+        graded_result("ben", BAD),
+    ]
     write(
         tmp_path,
         *results,

@@ -34,7 +34,7 @@ def small(
     results = made_up_class(12)
     results[0] = results[0].model_copy(update={"student": SCRIPT, "isolation": "process"})
     for i in (0, 4):
-        results[i] = decided(results[i])
+        results[i] = add_adjustments(results[i])
     folder = tmp_path_factory.mktemp("small")
     scores = compare_tables("scores, head 0", torch.eye(7).log(), torch.randn(7, 7), "query", "key")
     wide = compare_tables("output", torch.zeros(9, 24), torch.ones(9, 24), "token", "channel")
@@ -45,7 +45,7 @@ def small(
     return folder
 
 
-def decided(result: Result) -> Result:
+def add_adjustments(result: Result) -> Result:
     """Late, with an exercise that is excused by somebody whose comment is a script."""
     late = Adjustment(
         rule="late", words="1 day after 18:00: 1 day late, −20% (20% a day)", before=50, after=40

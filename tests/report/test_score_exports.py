@@ -305,7 +305,7 @@ def score_of(name: str, assignment: str) -> float:
     return NAMES.index(name) + list(TITLES).index(assignment) / 4
 
 
-def graded(name: str, assignment: str, outcome: Outcome = "failed") -> Result:
+def graded_result(name: str, assignment: str, outcome: Outcome = "failed") -> Result:
     check = make.check(
         "c", score_of(name, assignment), 1000, outcome, title="has the values", evidence=name
     )
@@ -313,7 +313,9 @@ def graded(name: str, assignment: str, outcome: Outcome = "failed") -> Result:
 
 
 CLASS = [
-    graded(name, assignment) for name in NAMES for assignment in ("means", "sums", "two", "maxima")
+    graded_result(name, assignment)
+    for name in NAMES
+    for assignment in ("means", "sums", "two", "maxima")
 ]
 ROSTER = Roster(
     tuple(
@@ -323,7 +325,7 @@ ROSTER = Roster(
 )
 
 
-def exported(format_: str, members: ClassList) -> str:
+def export_scores(format_: str, members: ClassList) -> str:
     return FORMATS[format_](ClassView(CLASS, members, LABELS))
 
 
@@ -356,7 +358,7 @@ def is_formula(cell: str) -> bool:
 def test_a_spreadsheet_finds_no_formula_whatever_separates_its_cells(
     format_: str, members: ClassList
 ) -> None:
-    assert [cell for cell in cells_in(exported(format_, members)) if is_formula(cell)] == []
+    assert [cell for cell in cells_in(export_scores(format_, members)) if is_formula(cell)] == []
 
 
 @pytest.mark.parametrize(
@@ -366,7 +368,7 @@ def test_a_spreadsheet_finds_no_formula_whatever_separates_its_cells(
 def test_nothing_in_a_table_moves_a_cursor_or_turns_a_line_around(
     format_: str, members: ClassList
 ) -> None:
-    assert unseen_in(exported(format_, members)) == set()
+    assert unseen_in(export_scores(format_, members)) == set()
 
 
 def test_nothing_in_gradescopes_files_moves_a_cursor_or_turns_a_line_around() -> None:
@@ -393,7 +395,7 @@ def unseen_in(text: str) -> set[str]:
 
 
 def test_csv_has_everybodys_score() -> None:
-    rows = list(csv.DictReader(io.StringIO(exported("csv", ClassList()), newline="")))
+    rows = list(csv.DictReader(io.StringIO(export_scores("csv", ClassList()), newline="")))
     assert {(as_typed(row["student"]), row["assignment"]): float(row["score"]) for row in rows} == {
         (as_typed(r.student), r.assignment): r.score for r in CLASS
     }
@@ -472,7 +474,7 @@ CANVAS_TITLES = {
 def test_canvas_gives_everybody_the_own_scores() -> None:
     student_ids = {student.canvas_id: student.id for student in ROSTER.students}
     grades = as_canvas_reads(
-        exported("canvas", ClassList(ROSTER)), lambda row: student_ids.get(row[1])
+        export_scores("canvas", ClassList(ROSTER)), lambda row: student_ids.get(row[1])
     )
     scores = {
         (name, title): score_of(name, id_) for name in NAMES for id_, title in CANVAS_TITLES.items()
@@ -490,7 +492,7 @@ def test_moodle_gives_everybody_the_own_scores(column: str, field: str) -> None:
     """As in grade/import/csv/classes/load_data.php: the instructor says which column identifies,
     and which is whose grade.
     """
-    header, *rows = csv.reader(io.StringIO(exported("moodle", ClassList(ROSTER)), newline=""))
+    header, *rows = csv.reader(io.StringIO(export_scores("moodle", ClassList(ROSTER)), newline=""))
     header = [title.strip() for title in header]
     assert len(set(header)) == len(header) == 3 + len(TITLES)
     assert {len(row) for row in rows} == {len(header)}

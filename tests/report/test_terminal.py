@@ -38,7 +38,7 @@ from tests.make import TINY
 
 
 def report_of(result: ExerciseResult, width: int = 100) -> list[str]:
-    return make.printed(exercise_report(result), width)
+    return make.printed_lines(exercise_report(result), width)
 
 
 def check(
@@ -289,16 +289,16 @@ MASKED, LEFT = make.check("masks", 1), make.check("gives no NaN")
 MASKS = [(check.id, check.title) for check in (MASKED, LEFT)]
 
 
-def started(**changes: object) -> ExerciseResult:
+def started_result(**changes: object) -> ExerciseResult:
     return make.exercise("e1", MASKED, LEFT, **{"score": 1.5, **changes})
 
 
 DONE = Rung(SCORES, [("scales", "scales")], make.exercise("e0", make.check("scales", 5, 5)))
-STARTED, UNTOUCHED = Rung(MASK, MASKS, started()), Rung(HEADS_ROW, [("splits", "splits")])
+STARTED, UNTOUCHED = Rung(MASK, MASKS, started_result()), Rung(HEADS_ROW, [("splits", "splits")])
 
 
 def ladder_text(*rungs: Rung, width: int = 80) -> list[str]:
-    return make.printed(ladder(rungs), width)
+    return make.printed_lines(ladder(rungs), width)
 
 
 def test_the_ladder_and_the_checklist_of_the_first_that_is_not_done() -> None:
@@ -348,7 +348,7 @@ def test_a_narrow_terminal_has_shorter_lines_and_folds_the_checklist_below_itsel
 
 
 def test_what_grading_asks_more_is_no_promise() -> None:
-    lines = ladder_text(DONE, STARTED._replace(result=started(unseen=0.5)))
+    lines = ladder_text(DONE, STARTED._replace(result=started_result(unseen=0.5)))
     assert lines[2:4] == [
         "…  02 The mask  1.5 / 4  1 of 2 checks",
         "1 of 2 done, 6.5 of 9 points by the visible checks; only grading can give 0.5 of",
@@ -385,8 +385,8 @@ VIEWED = Operation("view", "(B, T, C)", "(B, T, nh, hd)", "view")
 TURN = Operation("transpose", "(B, T, nh, hd)", "(B, nh, T, hd)", "view, not contiguous")
 
 
-def traced(explained: Explained, **options: object) -> list[str]:
-    return make.printed(trace_report(explained), soft_wrap=True, color_system=None, **options)
+def trace_lines(explained: Explained, **options: object) -> list[str]:
+    return make.printed_lines(trace_report(explained), soft_wrap=True, color_system=None, **options)
 
 
 def test_the_usual_lines_and_the_legend_fit_into_80_columns() -> None:
@@ -394,7 +394,7 @@ def test_the_usual_lines_and_the_legend_fit_into_80_columns() -> None:
     explanation = Explained(
         "f(x)", "", (TraceLine(0, "134", "k.transpose(-2, -1)", (VIEWED, turn)),)
     )
-    assert max(map(len, [*traced(explanation), LEGEND])) <= 80
+    assert max(map(len, [*trace_lines(explanation), LEGEND])) <= 80
 
 
 def explained_call(*entries: TraceLine | Repeated, sizes: str = "", **fields: Any) -> Explained:
@@ -529,12 +529,12 @@ STRAYED = OriginTable(
     ],
 )
 def test_a_call_is_told(told: Explained, lines: list[str]) -> None:
-    assert traced(told) == ["f(x)", *lines]
+    assert trace_lines(told) == ["f(x)", *lines]
 
 
 def test_of_a_wide_table_the_part_that_is_wrong_is_shown() -> None:
     table = OriginTable("", (("token 0", [*range(38), 5, 39], [*range(40)]),))
-    *_, row = traced(explained_call(tables=(table,)))
+    *_, row = trace_lines(explained_call(tables=(table,)))
     assert " 37  5 39  ✗ " in row
 
 
@@ -569,12 +569,12 @@ def words(text: str, *, folded: bool) -> str:
     return html.unescape(re.sub(r"<[^>]+>", "", "".join(fragments)))
 
 
-def reshaped(*diagnosis: Diagnosed) -> ExerciseResult:
+def reshape_result(*diagnosis: Diagnosed) -> ExerciseResult:
     return make.exercise("reshape_dance", CHECK, diagnosis=diagnosis)
 
 
 def test_a_hint_is_folded_away_and_nothing_is_markup() -> None:
-    view = combine_views(report_view(reshaped(WRONG)))
+    view = combine_views(report_view(reshape_result(WRONG)))
     assert set(re.findall(r"<(\w+)", view.html)) == {"div", "pre", "span", "details", "summary"}
     assert words(view.html, folded=True) == "hintview <never> moves"
     visible_text = words(view.html, folded=False)
@@ -582,7 +582,7 @@ def test_a_hint_is_folded_away_and_nothing_is_markup() -> None:
     assert "splits <b>channels</b>" in visible_text
     assert "a & b" in visible_text
     assert "moves" not in visible_text
-    assert "<details" not in report_view(reshaped()).html, (
+    assert "<details" not in report_view(reshape_result()).html, (
         "without a misconception there is no hint"
     )
     lines = view.text.splitlines()  # what a terminal shows
@@ -605,7 +605,7 @@ def test_a_hint_says_which_function_it_is_about_and_stands_below_it() -> None:
         WRONG.model_copy(update={"function": name, "hint": f"see {name}"})
         for name in ("split", "merge")
     )
-    view = report_view(reshaped(*named).model_copy(update={"functions": functions}))
+    view = report_view(reshape_result(*named).model_copy(update={"functions": functions}))
     assert words(view.html, folded=True) == "hint for splitsee splithint for mergesee merge"
     order = ["split: You", "hint for split", "merge: You", "hint for merge"]
     assert sorted(order, key=view.html.index) == order

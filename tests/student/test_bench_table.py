@@ -23,7 +23,7 @@ def bench_lines(missing: str = "") -> list[str]:
         for s in settings(FULL[0])
     ]
     bench = Bench("cpu: Some Processor, threads: 2; torch 2.13.0", tuple(rows), {"float32": 4.8e-7})
-    return make.printed(bench_report(bench), 80)
+    return make.printed_lines(bench_report(bench), 80)
 
 
 def test_it_fits_and_says_on_what_and_how_it_was_measured() -> None:

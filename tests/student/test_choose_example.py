@@ -28,7 +28,7 @@ SHAPES = {
 }
 
 
-def split(
+def split_call(
     batch: int, tokens: int, channels: int, heads: int, **options: Any
 ) -> tuple[Call, Tensor]:
     """A call and its answer."""
@@ -42,7 +42,7 @@ def module(**attributes: bool) -> tuple[Call, Tensor]:
     ), torch.ones(2, 7, 20)
 
 
-def chosen(
+def chosen_examples(
     *recorded: tuple[Call, Tensor],
     layers: Sequence[int] = (),
     refused: Sequence[int] = (),
@@ -91,13 +91,13 @@ def sizes(example: Example) -> tuple[int, ...]:
 
 
 def test_sizes_that_differ_come_before_sizes_that_do_not() -> None:
-    (example,) = chosen(split(2, 3, 12, 3), split(2, 5, 12, 3))
+    (example,) = chosen_examples(split_call(2, 3, 12, 3), split_call(2, 5, 12, 3))
     assert sizes(example) == (2, 5, 12, 3)
 
 
 def test_a_smaller_batch_may_be_easier_to_tell_apart() -> None:
     """B·nh = 8 is T as well; with one sequence less it is not."""
-    (example,) = chosen(split(4, 8, 14, 2))
+    (example,) = chosen_examples(split_call(4, 8, 14, 2))
     assert sizes(example) == (3, 8, 14, 2)
     x = example.call.args[0]
     assert isinstance(x, Tensor)
@@ -106,43 +106,49 @@ def test_a_smaller_batch_may_be_easier_to_tell_apart() -> None:
 
 def test_an_argument_that_is_left_out_has_no_batch_to_cut() -> None:
     x = torch.rand(4, 5, 7)
-    (example,) = chosen((Call("shown", (x, None)), x))
+    (example,) = chosen_examples((Call("shown", (x, None)), x))
     assert (example.call.args[1], example.expected.shape) == (None, (2, 5, 7))
 
 
 def test_one_number_of_all_sequences_is_asked_of_all_and_compared_where_it_is_no_rounding() -> None:
     x = torch.rand(4, 5, 7)
-    (example,) = chosen((Call("largest", (x,), random=True, around="around = open"), x.max()))
+    (example,) = chosen_examples(
+        (Call("largest", (x,), random=True, around="around = open"), x.max())
+    )
     assert (example.compares_values, example.call.args[0]) == (True, x)
 
 
 def test_a_call_with_all_its_tensors_comes_before_one_that_leaves_one_out() -> None:
     x = torch.rand(4, 5, 7)
-    (example,) = chosen((Call("shown", (x,)), x), (Call("shown", (x, torch.ones(4, 5) > 0)), x))
+    (example,) = chosen_examples(
+        (Call("shown", (x,)), x), (Call("shown", (x, torch.ones(4, 5) > 0)), x)
+    )
     assert len(example.call.args) == 2
 
 
 @pytest.mark.parametrize(
     ("other", "options"),
     [
-        pytest.param(split(2, 5, 12, 4, random=True), {}, id="one at random"),
-        pytest.param(split(2, 5, 12, 4), {"refused": [0]}, id="one that is refused"),
-        pytest.param(split(2, 5, 12, 4, runs=2), {}, id="one that runs twice"),
-        pytest.param(split(2, 5, 12, 4, only_build=True), {}, id="one that is not called"),
+        pytest.param(split_call(2, 5, 12, 4, random=True), {}, id="one at random"),
+        pytest.param(split_call(2, 5, 12, 4), {"refused": [0]}, id="one that is refused"),
+        pytest.param(split_call(2, 5, 12, 4, runs=2), {}, id="one that runs twice"),
+        pytest.param(split_call(2, 5, 12, 4, only_build=True), {}, id="one that is not called"),
         pytest.param(
-            split(2, 5, 12, 4), {"layers": [Layer.HYGIENE, Layer.VALUES]}, id="one of another layer"
+            split_call(2, 5, 12, 4),
+            {"layers": [Layer.HYGIENE, Layer.VALUES]},
+            id="one of another layer",
         ),
     ],
 )
 def test_what_is_out_of_the_ordinary_comes_last(
     other: tuple[Call, Tensor], options: dict[str, Any]
 ) -> None:
-    (example,) = chosen(other, split(2, 5, 24, 4), **options)
+    (example,) = chosen_examples(other, split_call(2, 5, 24, 4), **options)
     assert sizes(example) == (2, 5, 24, 4)
 
 
 def test_each_setting_of_a_module_is_looked_at_in_the_order_of_the_course() -> None:
-    selected = chosen(module(flash=True), module(flash=False), split(2, 5, 12, 4))
+    selected = chosen_examples(module(flash=True), module(flash=False), split_call(2, 5, 12, 4))
     assert [example.title for example in selected] == [
         "split(x, n_head=4)",
         "Module(n_embd=20, n_head=4, flash=False)(x)",
@@ -151,7 +157,7 @@ def test_each_setting_of_a_module_is_looked_at_in_the_order_of_the_course() -> N
 
 
 def test_without_shapes_calls_are_looked_at_without_names() -> None:
-    call, answer = split(2, 5, 12, 4)
+    call, answer = split_call(2, 5, 12, 4)
     recording = FaultDictionary(
         "e", "", (), (call,), ((answer,),), ((ReplyFingerprint(),),), mutants=(), words={}
     )

@@ -252,10 +252,10 @@ def test_numbers_are_kept_on_demand(explain: Explain) -> None:
     assert all(op.crop is None for line in lines(explain("fused_qkv")[0]) for op in line.operations)
 
 
-def unrolled(items: tuple[Item, ...]) -> list[int]:
+def unroll_steps(items: tuple[Item, ...]) -> list[int]:
     steps: list[int] = []
     for item in items:
-        steps += unrolled(item.body) * item.times if isinstance(item, Loop) else [item]
+        steps += unroll_steps(item.body) * item.times if isinstance(item, Loop) else [item]
     return steps
 
 
@@ -323,7 +323,7 @@ def test_nothing_is_lost_and_nothing_added(order: list[int]) -> None:
     assert all(step in remaining for step in visible_steps)  # in their order
     assert set(visible_steps) == set(order)
     if all_alike(folded):
-        assert unrolled(folded) == order
+        assert unroll_steps(folded) == order
 
 
 AXES = Axes({"B": 2, "T": 5, "C": 12, "nh": 3, "hd": 4})

@@ -62,7 +62,7 @@ def weights_of(body: str) -> Tensor | None:
     return weights_by_call(Example(call, Q, True, None, AXES), traced)[0]
 
 
-def expected() -> Tensor:
+def expected_weights() -> Tensor:
     past = torch.arange(T)[:, None] >= torch.arange(T)
     return (Q[0] @ Q[0].mT).masked_fill(~past, float("-inf")).softmax(-1)
 
@@ -71,7 +71,7 @@ def expected() -> Tensor:
 def test_the_weights_of_the_first_sequence_head_by_head(way: str) -> None:
     weights = weights_of(WAYS[way])
     assert weights.shape == (NH, T, T)
-    assert torch.allclose(weights, expected(), atol=1e-5)
+    assert torch.allclose(weights, expected_weights(), atol=1e-5)
 
 
 def test_a_mask_after_the_softmax_is_part_of_the_weights() -> None:
@@ -157,7 +157,7 @@ def example() -> Example:
     return replace(examples[0], further_outputs=tuple(examples[1:]))
 
 
-def grown(example: Example, source: str) -> list[Picture]:
+def call_pictures(example: Example, source: str) -> list[Picture]:
     return [
         picture
         for picture in pictures_of(example, follow_calls(source))
@@ -190,7 +190,7 @@ def test_a_table_for_each_call_with_the_triangle_at_the_lower_right(example: Exa
     "source", [KEEPS, AGAIN], ids=["keys are kept", "all rows are computed again"]
 )
 def test_the_weights_of_each_call_are_drawn(example: Example, source: str) -> None:
-    pictures = grown(example, source)
+    pictures = call_pictures(example, source)
     assert [picture.title for picture in pictures] == [
         f"your weights in Cached, call {n}" for n in range(1, 5)
     ]
@@ -213,7 +213,7 @@ def with_shares(example: Example) -> Example:
 
 
 def test_right_weights_of_a_recorded_call_are_shown_alone(example: Example) -> None:
-    pictures = grown(with_shares(example), KEEPS)
+    pictures = call_pictures(with_shares(example), KEEPS)
     assert [picture.words for picture in pictures] == ["2 heads, as expected"] * 4
     assert not any(picture.differs for picture in pictures)
 
@@ -221,7 +221,7 @@ def test_right_weights_of_a_recorded_call_are_shown_alone(example: Example) -> N
 def test_wrong_weights_of_a_recorded_call_stand_beside_the_expected_ones(example: Example) -> None:
     wrong_source = KEEPS.replace("tril(keys - new)", "tril()")
     with_expected = with_shares(example)
-    without_past, *with_past = grown(with_expected, wrong_source)
+    without_past, *with_past = call_pictures(with_expected, wrong_source)
     assert without_past.words == "2 heads, as expected", "without a past both masks are equal"
     for picture, expected in zip(with_past, with_expected.shares[1:], strict=True):
         assert picture.words == "the weights of 2 of 2 heads are not as expected"
@@ -242,9 +242,9 @@ def test_weights_that_a_right_attempt_computes_in_another_way_are_not_called_wro
 ) -> None:
     with_expected = with_shares(example)
     mirrored = tuple(None if table is None else table.flip(-1) for table in with_expected.shares)
-    assert {picture.words for picture in grown(replace(with_expected, shares=mirrored), KEEPS)} == {
-        "2 heads"
-    }
+    assert {
+        picture.words for picture in call_pictures(replace(with_expected, shares=mirrored), KEEPS)
+    } == {"2 heads"}
 
 
 ONE_CALL = parse_signature("(q: (B, nh, T, hd)) -> (B, nh, T, hd)")
@@ -263,7 +263,7 @@ def test_a_head_that_was_not_computed_is_expected(heads: int, words: str) -> Non
     body = "return (q[:, 0] @ q[:, 0].mT).masked_fill(hidden, -math.inf).softmax(-1) @ q[:, 0]"
     exec(compile(f"{HEAD}    {body}\n", "a.py", "exec"), namespace)
     traced = trace(namespace, TraceCall(Call("f", (Q,)), TABLES, TIMES), "a.py")
-    with_expected = Example(Call("f", (Q,)), Q, True, ONE_CALL, axes, shares=(expected(),))
+    with_expected = Example(Call("f", (Q,)), Q, True, ONE_CALL, axes, shares=(expected_weights(),))
     picture = pictures_of(with_expected, traced)[0]
     assert picture.words == words
     titles = [f"head {h}, expected, and none of yours" for h in (1, 2)]
@@ -284,7 +284,7 @@ def test_sequences_are_chosen_that_show_the_triangle(sizes: tuple[int, ...], sho
 
 
 def test_where_no_weights_are_seen_nothing_is_drawn(example: Example) -> None:
-    assert grown(example, FUSED) == []
+    assert call_pictures(example, FUSED) == []
 
 
 def test_keys_as_many_as_channels_are_not_taken_for_weights(example: Example) -> None:

@@ -107,9 +107,9 @@ def test_another_kind_of_one_mistake_has_texts_of_its_own_and_begins_with_the_fi
     tmp_path: Path,
 ) -> None:
     for _ in range(4):
-        hint_on(unnamed("the output differs", named="interface"), tmp_path)
+        hint_on(failed_result("the output differs", named="interface"), tmp_path)
     hint = hint_on(
-        unnamed("a tensor was expected; yours returned None", named="interface"), tmp_path
+        failed_result("a tensor was expected; yours returned None", named="interface"), tmp_path
     )
     assert hint.sentence.startswith("Hint 1 of 3: ")
 
@@ -130,7 +130,7 @@ def test_the_hint_that_a_check_shows_is_the_first(tmp_path: Path) -> None:
 
 def test_of_a_function_under_another_name_it_asks_for_the_name(tmp_path: Path) -> None:
     gone = FunctionResult(name="split", state="undefined", near="splits")
-    result = unnamed("", named="interface").model_copy(update={"functions": (gone,)})
+    result = failed_result("", named="interface").model_copy(update={"functions": (gone,)})
     assert hint_on(result, tmp_path).title == "split: the file has no such name; is splits meant?"
 
 
@@ -144,7 +144,7 @@ def test_of_what_is_begun_it_is_about_what_the_stub_has_left(tmp_path: Path) -> 
     assert hint_on(result, tmp_path).title == "merge: its forward is not written yet"
 
 
-def unnamed(evidence: str, *, named: str = "") -> ExerciseResult:
+def failed_result(evidence: str, *, named: str = "") -> ExerciseResult:
     checks = (make.check("split", outcome="error", evidence=evidence, function="split"),)
     functions = (FunctionResult(name="split", state="wrong", check="split", evidence=evidence),)
     diagnosis = (
@@ -172,7 +172,7 @@ def unnamed(evidence: str, *, named: str = "") -> ExerciseResult:
     ],
 )
 def test_a_hint_about_shapes_stands_beside_no_exception_of_another_kind(tmp_path, evidence, hint):
-    assert hint in hint_on(unnamed(evidence), tmp_path).sentence
+    assert hint in hint_on(failed_result(evidence), tmp_path).sentence
 
 
 def test_another_exception_in_the_same_check_has_steps_of_its_own(tmp_path: Path) -> None:
@@ -181,7 +181,7 @@ def test_another_exception_in_the_same_check_has_steps_of_its_own(tmp_path: Path
         "raised TypeError on line 3: it",
         "raised TypeError on line 5: it",
     )
-    steps = [hint_on(unnamed(message), tmp_path).sentence[:11] for message in messages]
+    steps = [hint_on(failed_result(message), tmp_path).sentence[:11] for message in messages]
     assert steps == ["Hint 1 of 2", "Hint 1 of 2", "Hint 2 of 2"]
 
 
@@ -302,7 +302,7 @@ def test_another_exception_in_the_same_check_has_steps_of_its_own(tmp_path: Path
 )
 def test_a_mistake_is_told_in_the_words_of_its_kind(tmp_path, named, evidence, title, hint):
     """In check, in status and in hint."""
-    result = unnamed(evidence, named=named)
+    result = failed_result(evidence, named=named)
     shown_hint, (report,) = hint_on(result, tmp_path), function_reports(result)
     assert shown_hint.title.startswith(title)
     assert report.says.startswith(title)

@@ -202,7 +202,7 @@ STUB = (make.REPOSITORY / "tests/tiny_course/exercises/averages" / SCRIPT).read_
 NO_DIVISION = "def running_mean(x):\n    return x.cumsum(0) / len(x)\n"
 
 
-def graded(student: str, *outcomes: Outcome) -> Result:
+def graded_result(student: str, *outcomes: Outcome) -> Result:
     checks = [make.check(f"c{i}", outcome=end) for i, end in enumerate(outcomes)]
     return make.result(student, make.exercise("running_mean", *checks, max_score=4))
 
@@ -221,7 +221,9 @@ def draw_sources(
         for folder, source in zip(folders.values(), sources, strict=True):
             folder.mkdir()
             (folder / SCRIPT).write_text(source, encoding="utf-8")
-        targets = drawable(tiny, [graded(student, "failed") for student, _ in folders], folders)
+        targets = drawable(
+            tiny, [graded_result(student, "failed") for student, _ in folders], folders
+        )
         return [pictures for _, pictures in draw_wrong(tiny, box, targets)]
 
     return draw
@@ -277,7 +279,7 @@ def test_where_nothing_was_written_nothing_is_run(
 ) -> None:
     if content is not None:
         (tmp_path / SCRIPT).write_bytes(content)
-    (target,) = drawable(tiny, [graded("a", "error")], {("a", "averages"): tmp_path})
+    (target,) = drawable(tiny, [graded_result("a", "error")], {("a", "averages"): tmp_path})
     monkeypatch.setattr(type(box), "attempt", None)
     assert list(draw_wrong(tiny, box, [target])) == [(target.key, ())]
 
@@ -295,12 +297,12 @@ def test_where_nothing_was_written_nothing_is_run(
 )
 def test_only_what_failed_and_ended_well_is_run_again(tiny, outcomes, is_drawn):
     assert (
-        bool(drawable(tiny, [graded("a", *outcomes)], {("a", "averages"): Path("here")}))
+        bool(drawable(tiny, [graded_result("a", *outcomes)], {("a", "averages"): Path("here")}))
         is is_drawn
     )
 
 
 def test_who_is_not_in_the_folder_or_not_in_the_course_is_not_drawn(tiny: Course) -> None:
-    elsewhere = graded("a", "failed").model_copy(update={"assignment": "other"})
+    elsewhere = graded_result("a", "failed").model_copy(update={"assignment": "other"})
     folders = {("a", "other"): Path("here"), ("b", "averages"): Path("here")}
-    assert drawable(tiny, [graded("a", "failed"), elsewhere], folders) == []
+    assert drawable(tiny, [graded_result("a", "failed"), elsewhere], folders) == []

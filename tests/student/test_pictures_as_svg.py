@@ -33,18 +33,18 @@ def picture_of(*values: list[float], kind: str = "numbers") -> Picture:
     return Picture("f(x)", "", (Panel("yours", torch.tensor(values), kind),), *SIDES)
 
 
-def drawn(picture: Picture, panel: int = 0) -> ElementTree.Element:
+def svg_root(picture: Picture, panel: int = 0) -> ElementTree.Element:
     """The SVG, read as XML: every browser reads it."""
     return ElementTree.fromstring(svg(picture, picture.panels[panel]))
 
 
 def texts(picture: Picture, panel: int = 0) -> list[str]:
-    return [element.text or "" for element in drawn(picture, panel).iter("text")]
+    return [element.text or "" for element in svg_root(picture, panel).iter("text")]
 
 
 def inks(picture: Picture, panel: int = 0) -> dict[tuple[str, str], int]:
     """How many cells have each colour, with its opacity; hatched ones under "none"."""
-    paths = [path for path in drawn(picture, panel).iter("path") if path.get("d")]
+    paths = [path for path in svg_root(picture, panel).iter("path") if path.get("d")]
     return {
         (str(p.get("fill")), str(p.get("fill-opacity"))): str(p.get("d")).count("M") for p in paths
     }
@@ -149,7 +149,7 @@ def test_a_picture_has_a_name_and_nothing_gets_out_of_it() -> None:
     title = """"><script>alert('x')</script>&"""
     picture = compare_tables(title, torch.eye(2), torch.eye(2) * 3, *SIDES)
     assert "<script" not in "".join(svg(picture, panel) for panel in picture.panels)
-    assert (drawn(picture).get("role"), drawn(picture).get("aria-label")) == (
+    assert (svg_root(picture).get("role"), svg_root(picture).get("aria-label")) == (
         "img",
         f"{title}: expected",
     )

@@ -46,7 +46,7 @@ SHAPES, AXES, ORIGINS, EDITS = (
 
 
 @pytest.fixture
-def asked(box: Box) -> Ask:
+def questions_of_source(box: Box) -> Ask:
     """Questions about a source, all that there are; by default about the solution of the reshape
     dance.
     """
@@ -76,19 +76,19 @@ def of_kind(phrase: str, questions: list[Question]) -> list[Question]:
 
 @pytest.mark.parametrize("exercise", EXERCISES.values(), ids=EXERCISES)
 def test_a_right_attempt_gives_five_questions_and_the_same_in_another_run(
-    asked: Ask, exercise: Exercise
+    questions_of_source: Ask, exercise: Exercise
 ) -> None:
     attempt = exercise.right_attempts()[-1].read_text()
-    questions = asked(exercise.id, attempt, ASKED)
+    questions = questions_of_source(exercise.id, attempt, ASKED)
     assert len(questions) == ASKED
     for question_ in questions:
         assert len({option.text for option in question_.options}) == len(LETTERS)
     assert all(option.cause for question_ in questions for option in question_.options)
-    assert asked(exercise.id, attempt, ASKED) == questions
-    assert asked(exercise.id, attempt, ASKED, seed=4) != questions
+    assert questions_of_source(exercise.id, attempt, ASKED) == questions
+    assert questions_of_source(exercise.id, attempt, ASKED, seed=4) != questions
 
 
-def returned(number: int, line: str, call: str, sizes: dict[str, int]) -> object:
+def returned_value(number: int, line: str, call: str, sizes: dict[str, int]) -> object:
     """What a call of the solution returns with another line in place of this one; the exception
     that it raises.
     """
@@ -125,12 +125,14 @@ def right_option(question_: Question) -> str:
     )
     number, code = question_.code.removeprefix("Line ").split(": ", 1)
     edit = re.findall(r" becomes `(.*)`\. ", question_.text)
-    original = returned(int(number), re.sub(r"^(return|\w+ =) ", "return ", code), call, sizes)
+    original = returned_value(
+        int(number), re.sub(r"^(return|\w+ =) ", "return ", code), call, sizes
+    )
     assert edit or isinstance(original, torch.Tensor)
     if edit:
         original, edited = (
-            returned(int(number), code, call, sizes),
-            returned(int(number), edit[0], call, sizes),
+            returned_value(int(number), code, call, sizes),
+            returned_value(int(number), edit[0], call, sizes),
         )
         assert isinstance(original, torch.Tensor)
         return effect_of_edit(original, edited)
@@ -152,12 +154,14 @@ def right_option(question_: Question) -> str:
 
 
 @pytest.mark.parametrize("kind", [SHAPES, AXES, ORIGINS, EDITS])
-def test_the_right_option_is_what_the_code_does_and_stands_anywhere(asked: Ask, kind: str) -> None:
-    questions = of_kind(kind, asked())
+def test_the_right_option_is_what_the_code_does_and_stands_anywhere(
+    questions_of_source: Ask, kind: str
+) -> None:
+    questions = of_kind(kind, questions_of_source())
     assert [question_.options[question_.correct_index].text for question_ in questions] == list(
         map(right_option, questions)
     )
-    assert len({question_.correct_index for question_ in asked()}) == len(LETTERS)
+    assert len({question_.correct_index for question_ in questions_of_source()}) == len(LETTERS)
 
 
 def test_two_options_that_are_equal_count_once_and_too_few_make_no_question() -> None:
@@ -172,10 +176,10 @@ def test_two_options_that_are_equal_count_once_and_too_few_make_no_question() ->
 
 @pytest.mark.parametrize("id_", ["reshape_dance", "attention_scores"])
 def test_nothing_that_is_told_before_a_second_try_gives_the_answer_away(
-    asked: Ask, id_: str
+    questions_of_source: Ask, id_: str
 ) -> None:
     compares = re.compile(r"one axis more|gone|other way round|joined|[Ii]ts size is|comes to")
-    for question_ in asked(id_):
+    for question_ in questions_of_source(id_):
         correct = question_.options[question_.correct_index].text
         for letter in LETTERS.replace(LETTERS[question_.correct_index], ""):
             (feedback,) = answer_lines(question_, letter, shows_right=False)
@@ -189,10 +193,10 @@ def test_nothing_that_is_told_before_a_second_try_gives_the_answer_away(
             )
 
 
-def test_a_comment_that_may_say_what_is_asked_is_not_shown(asked: Ask) -> None:
+def test_a_comment_that_may_say_what_is_asked_is_not_shown(questions_of_source: Ask) -> None:
     assert [
         text
-        for question_ in asked("attention_scores")
+        for question_ in questions_of_source("attention_scores")
         for text in (question_.code, question_.text)
         if "  #" in text
     ] == []
@@ -240,9 +244,9 @@ def codes_of_kind(phrase: str, questions: list[Question]) -> set[str]:
 
 
 def test_a_line_is_asked_about_only_where_it_has_one_result_and_the_same_in_each_visit(
-    asked: Ask,
+    questions_of_source: Ask,
 ) -> None:
-    questions = asked(text=UNCLEAR)
+    questions = questions_of_source(text=UNCLEAR)
     shapes, axes, origins = (codes_of_kind(k, questions) for k in (SHAPES, AXES, ORIGINS))
     assert (
         shapes
@@ -288,15 +292,17 @@ def test_what_is_no_tensor_or_has_another_dtype_is_called_neither_the_same_nor_a
     assert outcome(Reply(raised=Raised("NameError", (), "", "call", None)), original) == ""
 
 
-def test_of_several_results_the_first_is_asked_about_and_said_to_be(asked: Ask) -> None:
+def test_of_several_results_the_first_is_asked_about_and_said_to_be(
+    questions_of_source: Ask,
+) -> None:
     assert all(
         question_.text.endswith(" Only its first result counts.")
-        for question_ in of_kind(EDITS, asked("kv_cache"))
+        for question_ in of_kind(EDITS, questions_of_source("kv_cache"))
     )
 
 
-def test_edits_can_be_read_and_name_no_self_where_no_class_is(asked: Ask) -> None:
-    edits = of_kind(EDITS, [*asked(), *asked("mha_by_loop")])
+def test_edits_can_be_read_and_name_no_self_where_no_class_is(questions_of_source: Ask) -> None:
+    edits = of_kind(EDITS, [*questions_of_source(), *questions_of_source("mha_by_loop")])
     assert [
         line
         for question_ in edits
@@ -305,9 +311,11 @@ def test_edits_can_be_read_and_name_no_self_where_no_class_is(asked: Ask) -> Non
     ] == []
 
 
-def test_lines_of_a_notebook_are_called_by_their_cells(asked: Ask) -> None:
+def test_lines_of_a_notebook_are_called_by_their_cells(questions_of_source: Ask) -> None:
     text = solution("reshape_dance")
-    questions = asked(cells=(1, text[: text.index("def merge_heads")].count("\n") + 1))
+    questions = questions_of_source(
+        cells=(1, text[: text.index("def merge_heads")].count("\n") + 1)
+    )
     assert all(re.match(r"Line \d+ of code cell [12]: ", question_.code) for question_ in questions)
     sentences = []
     for question_ in questions:
@@ -317,7 +325,7 @@ def test_lines_of_a_notebook_are_called_by_their_cells(asked: Ask) -> None:
     ] == []
 
 
-def test_an_edit_that_never_ends_is_left_out(asked: Ask) -> None:
+def test_an_edit_that_never_ends_is_left_out(questions_of_source: Ask) -> None:
     source, mask = (
         solution("causal_mask"),
         "return torch.ones(T, T, dtype=torch.bool, device=device).tril()",
@@ -326,10 +334,12 @@ def test_an_edit_that_never_ends_is_left_out(asked: Ask) -> None:
     loops = source.replace(
         mask, f"n = 0\n    while n < T:\n        n = n + 1\n    {mask.replace('T, T', 'n, n')}"
     )
-    assert len(asked("causal_mask", loops, ASKED)) == ASKED
+    assert len(questions_of_source("causal_mask", loops, ASKED)) == ASKED
 
 
-def test_no_line_of_the_reference_is_shown_where_the_code_is_another(asked: Ask) -> None:
+def test_no_line_of_the_reference_is_shown_where_the_code_is_another(
+    questions_of_source: Ask,
+) -> None:
     reference = exercise_of("reshape_dance")
     attempt = next(
         path for path in reference.right_attempts() if "einops" in path.read_text()
@@ -339,7 +349,7 @@ def test_no_line_of_the_reference_is_shown_where_the_code_is_another(asked: Ask)
         line.strip() for line in solution("reshape_dance").splitlines() if len(line.strip()) > 20
     } - written
     texts = []
-    for question_ in asked(text=attempt):
+    for question_ in questions_of_source(text=attempt):
         options = [option.text for option in question_.options]
         texts += [question_.code, question_.text, *options]
     assert texts

@@ -20,7 +20,7 @@ SENTENCE = "The keys to the cabinet were on the table"
 TRAINED = [exercise.id for exercise in course().assignments[0].exercises if exercise.train]
 
 
-def drawn(id_: str, source: str, monkeypatch: pytest.MonkeyPatch) -> list[Picture]:
+def draw_pictures(id_: str, source: str, monkeypatch: pytest.MonkeyPatch) -> list[Picture]:
     module = types.ModuleType("attempt")
     monkeypatch.setitem(sys.modules, "attempt", module)
     exec(compile(source, "a.py", "exec", dont_inherit=True), vars(module))
@@ -42,7 +42,7 @@ def drawn(id_: str, source: str, monkeypatch: pytest.MonkeyPatch) -> list[Pictur
 def test_the_sentence_comes_first_and_the_solutions_heads_are_the_references(
     id_: str, monkeypatch
 ) -> None:
-    first, second, *_ = drawn(id_, solution(id_), monkeypatch)
+    first, second, *_ = draw_pictures(id_, solution(id_), monkeypatch)
     for block, picture in enumerate((first, second), 1):
         verdict = "4 heads, and the output is as expected"
         assert picture.caption == f"“{SENTENCE}”, block {block} of a trained model: {verdict}"
@@ -59,7 +59,7 @@ def test_the_sentence_comes_first_and_the_solutions_heads_are_the_references(
 def test_wrong_heads_are_not_the_references(monkeypatch: pytest.MonkeyPatch) -> None:
     wrong_source = solution("fused_qkv").replace("math.sqrt(self.head_dim)", "math.sqrt(C)")
     assert wrong_source != solution("fused_qkv")
-    for picture in drawn("fused_qkv", wrong_source, monkeypatch)[:2]:
+    for picture in draw_pictures("fused_qkv", wrong_source, monkeypatch)[:2]:
         assert picture.words == "the weights of 4 of 4 heads are not as expected"
         assert picture.differs
         titles = [panel.title for panel in picture.panels]
@@ -73,13 +73,15 @@ def test_right_weights_that_mix_wrong_values_are_shown_alone(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     wrong_source = solution("fused_qkv").replace("y = weights @ v", "y = weights @ k")
-    verdicts = [picture.words for picture in drawn("fused_qkv", wrong_source, monkeypatch)[:2]]
+    verdicts = [
+        picture.words for picture in draw_pictures("fused_qkv", wrong_source, monkeypatch)[:2]
+    ]
     assert verdicts == ["4 heads, and the output is not as expected"] * 2
 
 
 def test_an_attempt_that_raises_has_no_heads(monkeypatch: pytest.MonkeyPatch) -> None:
     source = "from torch import nn\nclass CausalSelfAttention(nn.Module):\n    pass\n"
-    assert [picture.tokens for picture in drawn("fused_qkv", source, monkeypatch)] == [()]
+    assert [picture.tokens for picture in draw_pictures("fused_qkv", source, monkeypatch)] == [()]
 
 
 def test_an_exercise_without_a_module_has_no_sentence() -> None:

@@ -100,7 +100,7 @@ class CausalSelfAttention(nn.Module):
         """
 
 
-def learned(box: Box, attention: Build, source: str) -> list[float]:
+def training_losses(box: Box, attention: Build, source: str) -> list[float]:
     """The losses of the first steps."""
     limits = Limits(seconds_per_call=3)
     attempt = Source("07_fused_qkv.py", source)
@@ -118,7 +118,9 @@ def test_random_numbers_of_the_attempts_own_do_not_change_what_is_read(
         "        B, T, C = x.shape", "        torch.randn(5)\n        B, T, C = x.shape"
     )
     assert "randn(5)" in restless
-    assert learned(box, attention, restless) == learned(box, attention, solution(FUSED))
+    assert training_losses(box, attention, restless) == training_losses(
+        box, attention, solution(FUSED)
+    )
 
 
 @pytest.mark.parametrize(
@@ -197,7 +199,7 @@ def test_what_goes_wrong_is_one_sentence(
     box: Box, attention: Build, body: str, sentence: str
 ) -> None:
     with pytest.raises(TrainingStopped) as stopped:
-        learned(box, attention, HEAD + body)
+        training_losses(box, attention, HEAD + body)
     assert str(stopped.value).startswith(sentence)
     assert str(stopped.value).count("\n") == 1
 

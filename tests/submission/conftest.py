@@ -76,7 +76,7 @@ def course(repository: Path) -> Course:
 
 
 @pytest.fixture
-def zipped(tmp_path: Path) -> Callable[..., Path]:
+def write_zip(tmp_path: Path) -> Callable[..., Path]:
     """Write a zip archive; a list of names stands for files that begin the reshape dance."""
 
     def write(
@@ -90,23 +90,23 @@ def zipped(tmp_path: Path) -> Callable[..., Path]:
 
 
 @pytest.fixture
-def out(tmp_path: Path) -> Path:
+def out_folder(tmp_path: Path) -> Path:
     """The folder that is filled."""
     return tmp_path / "submitted"
 
 
 @pytest.fixture
-def run(course: Course, out: Path) -> Callable[..., Collected]:
+def run(course: Course, out_folder: Path) -> Callable[..., Collected]:
     """Collect downloads."""
 
-    return lambda *downloads, roster=None: collect(course, downloads, out, roster)
+    return lambda *downloads, roster=None: collect(course, downloads, out_folder, roster)
 
 
 @pytest.fixture
-def there(out: Path) -> Callable[[], list[str]]:
+def there(out_folder: Path) -> Callable[[], list[str]]:
     """The files that were laid out."""
     return lambda: sorted(
-        str(path.relative_to(out))
-        for path in out.rglob("*")
+        str(path.relative_to(out_folder))
+        for path in out_folder.rglob("*")
         if path.is_file() and path.name != ".collected.jsonl"
     )

@@ -87,8 +87,8 @@ def test_a_hostile_member_is_refused_and_the_others_are_taken(run, tmp_path, the
     assert {file for file in tmp_path.rglob("*") if "submitted" not in file.parts} == original_paths
 
 
-def test_an_encrypted_member_is_refused(run, zipped, there):
-    path = zipped([GOOD])
+def test_an_encrypted_member_is_refused(run, write_zip, there):
+    path = write_zip([GOOD])
     data = bytearray(path.read_bytes())
     for signature, offset in ((b"PK\3\4", 6), (b"PK\1\2", 8)):
         data[data.find(signature) + offset] |= 1
@@ -97,19 +97,19 @@ def test_an_encrypted_member_is_refused(run, zipped, there):
     assert there() == []
 
 
-def test_of_equal_names_the_last_counts(run, tmp_path, out):
+def test_of_equal_names_the_last_counts(run, tmp_path, out_folder):
     path = tmp_path / "download.zip"
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr(GOOD, "def split_heads(): ...  # first")
         with pytest.warns(UserWarning, match="Duplicate name"):
             archive.writestr(GOOD, "def split_heads(): ...  # last")
     assert "stands in the archive once more, and the last one counts" in run(path).not_taken[0]
-    assert "last" in (out / PLACED).read_text()
+    assert "last" in (out_folder / PLACED).read_text()
 
 
-def test_names_that_differ_in_their_unicode_form_are_one(run, zipped, there):
+def test_names_that_differ_in_their_unicode_form_are_one(run, write_zip, there):
     run(
-        zipped(
+        write_zip(
             [
                 "Zoe\u0308/04_reshape_dance.py",
                 "Zo\u00eb/05_weight_split.py",
@@ -137,8 +137,8 @@ def test_names_that_differ_in_their_unicode_form_are_one(run, zipped, there):
         "...",
     ],
 )
-def test_an_odd_name_is_a_folder_or_refused_in_a_sentence(run, zipped, there, name):
-    collected = run(zipped([f"{name}/04_reshape_dance.py", "x/04_reshape_dance.py"]))
+def test_an_odd_name_is_a_folder_or_refused_in_a_sentence(run, write_zip, there, name):
+    collected = run(write_zip([f"{name}/04_reshape_dance.py", "x/04_reshape_dance.py"]))
     students = {path.split("/")[0] for path in there()}
     assert name.replace(":", "_") in students or "cannot be a folder's" in collected.not_taken[0]
     assert "x" in students
@@ -193,22 +193,24 @@ SMALL = IntakeLimits(attempt=10_000, size=50_000, members=20)
     ],
 )
 def test_a_students_archive_that_is_too_much_is_not_opened(
-    course, zipped, out, there, inner, reason
+    course, write_zip, out_folder, there, inner, reason
 ):
-    download = zipped({GOOD: DANCE, "b_1_3_work.zip": inner})
-    collected = collect(course, [download], out, limits=SMALL)
+    download = write_zip({GOOD: DANCE, "b_1_3_work.zip": inner})
+    collected = collect(course, [download], out_folder, limits=SMALL)
     assert len(collected.not_taken) == 1
     assert reason in collected.not_taken[0]
     assert there() == [PLACED]
-    assert list(read_memory(out).not_readable) == ["b_1"], "and it is no 0 of whoever handed it in"
+    assert list(read_memory(out_folder).not_readable) == ["b_1"], (
+        "and it is no 0 of whoever handed it in"
+    )
 
 
-def test_a_long_list_of_members_is_not_read_whatever_they_are(course, zipped, out):
+def test_a_long_list_of_members_is_not_read_whatever_they_are(course, write_zip, out_folder):
     noise = zip_bytes({f"__MACOSX/{i:0200}": b"" for i in range(5_000)})
     collected = collect(
         course,
-        [zipped({GOOD: DANCE, "b_1_3_work.zip": noise})],
-        out,
+        [write_zip({GOOD: DANCE, "b_1_3_work.zip": noise})],
+        out_folder,
         limits=IntakeLimits(members=20),
     )
     assert "work.zip is not opened: it has more files than are read here" in collected.not_taken[0]
@@ -217,13 +219,15 @@ def test_a_long_list_of_members_is_not_read_whatever_they_are(course, zipped, ou
 @pytest.mark.parametrize(
     "environment", [".venv/lib", "venv/lib/python3.11/site-packages", "env/Lib/site-packages"]
 )
-def test_a_virtual_environment_counts_for_no_limit(course, zipped, out, there, environment):
+def test_a_virtual_environment_counts_for_no_limit(
+    course, write_zip, out_folder, there, environment
+):
     modules = {f"work/{environment}/torch/{i}.py": "import os" for i in range(60)}
     work = zip_bytes({f"work/exercises/{PLACED.partition('/')[2]}": DANCE, **modules})
     collected = collect(
         course,
-        [zipped({"b_1_3_work.zip": work, "c_1_4_04_reshape_dance.py": DANCE})],
-        out,
+        [write_zip({"b_1_3_work.zip": work, "c_1_4_04_reshape_dance.py": DANCE})],
+        out_folder,
         limits=SMALL,
     )
     assert collected.not_taken == []
@@ -231,12 +235,14 @@ def test_a_virtual_environment_counts_for_no_limit(course, zipped, out, there, e
 
 
 @pytest.mark.parametrize("is_zip", [True, False])
-def test_whoever_handed_in_what_an_editor_left_alone_is_named(run, zipped, tmp_path, there, is_zip):
+def test_whoever_handed_in_what_an_editor_left_alone_is_named(
+    run, write_zip, tmp_path, there, is_zip
+):
     files = {
         "ada/04_reshape_dance.py": DANCE,
         "ben/.ipynb_checkpoints/04_reshape_dance-checkpoint.ipynb": "{}",
     }
-    download = zipped(files)
+    download = write_zip(files)
     if not is_zip:
         zipfile.ZipFile(download).extractall(download := tmp_path / "class")
     assert [
@@ -249,17 +255,17 @@ def test_whoever_handed_in_what_an_editor_left_alone_is_named(run, zipped, tmp_p
 
 @pytest.mark.parametrize("names", ["late.zip", "late.tgz"])
 def test_an_archive_that_cannot_be_opened_makes_no_student_of_a_class(
-    run, zipped, tmp_path, there, names
+    run, write_zip, tmp_path, there, names
 ):
     (damaged := tmp_path / names).write_bytes(b"PKbroken")
-    class_download = zipped({GOOD: DANCE, GOOD.replace("a_1", "b_1"): DANCE}, "canvas.zip")
+    class_download = write_zip({GOOD: DANCE, GOOD.replace("a_1", "b_1"): DANCE}, "canvas.zip")
     assert "is not opened" in run(damaged, class_download).not_taken[0]
     assert there() == [PLACED, PLACED.replace("a_1", "b_1")]
 
 
-def test_an_archive_that_is_too_much_stops_nobody_else(course, zipped, out, there):
-    many = zipped({f"{i}.txt": "" for i in range(600)}, "mallory.zip")
-    collected = collect(course, [zipped([PLACED], "ada.zip"), many], out, limits=SMALL)
+def test_an_archive_that_is_too_much_stops_nobody_else(course, write_zip, out_folder, there):
+    many = write_zip({f"{i}.txt": "" for i in range(600)}, "mallory.zip")
+    collected = collect(course, [write_zip([PLACED], "ada.zip"), many], out_folder, limits=SMALL)
     assert (
         "mallory.zip is not opened: it has more files than are read here" in collected.not_taken[0]
     )
@@ -267,12 +273,12 @@ def test_an_archive_that_is_too_much_stops_nobody_else(course, zipped, out, ther
 
 
 def test_many_archives_of_one_student_leave_room_for_everybody_elses_files(
-    course, zipped, out, there
+    course, write_zip, out_folder, there
 ):
     two = zip_bytes({f"{i}/04_reshape_dance.py": "#" * 9_000 for i in range(2)})
     members = zip_bytes({f"{i}.txt": "" for i in range(9)})
     many = {f"b_1_{i}_work{i}.zip": inner for i, inner in enumerate([two] * 8 + [members] * 8)}
-    collected = collect(course, [zipped({**many, GOOD: DANCE})], out, limits=SMALL)
+    collected = collect(course, [write_zip({**many, GOOD: DANCE})], out_folder, limits=SMALL)
     assert "b_1_7_work7.zip is not opened: it unpacks to more than is read here" in "".join(
         collected.not_taken
     )
@@ -280,8 +286,8 @@ def test_many_archives_of_one_student_leave_room_for_everybody_elses_files(
 
 
 @pytest.mark.parametrize("where", [28, 10])
-def test_a_damaged_member_is_refused(run, zipped, where):
-    path = zipped({GOOD: DANCE * 9, "c_1_2_04_reshape_dance.py": DANCE})
+def test_a_damaged_member_is_refused(run, write_zip, where):
+    path = write_zip({GOOD: DANCE * 9, "c_1_2_04_reshape_dance.py": DANCE})
     data = bytearray(path.read_bytes())
     data[data.find(GOOD.encode()) + len(GOOD) + where] ^= 0xFF
     path.write_bytes(data)
@@ -320,7 +326,7 @@ def test_a_tar_that_leads_back_to_its_beginning_ends(run, tmp_path, there):
     assert there() == [PLACED]
 
 
-def test_a_tar_bomb_is_not_unpacked(course, tmp_path, out):
+def test_a_tar_bomb_is_not_unpacked(course, tmp_path, out_folder):
     for name in ("ada", "ben"):
         (tmp_path / "all" / name).mkdir(parents=True)
     (tmp_path / "all" / "ada" / "04_reshape_dance.py").write_text(DANCE)
@@ -328,7 +334,7 @@ def test_a_tar_bomb_is_not_unpacked(course, tmp_path, out):
     info.size = 30_000_000
     with tarfile.open(tmp_path / "all" / "ben" / "b.tar.gz", "w:gz") as archive:
         archive.addfile(info, io.BytesIO(bytes(info.size)))
-    collected = collect(course, [tmp_path / "all"], out, limits=SMALL)
+    collected = collect(course, [tmp_path / "all"], out_folder, limits=SMALL)
     assert "unpacks to more than is read here" in collected.not_taken[0]
 
 
@@ -383,8 +389,8 @@ def test_links_and_devices_in_a_folder_are_named_and_not_followed(run, tmp_path,
     assert there() == []
 
 
-def test_a_link_that_stands_alone_in_a_folder_is_not_followed(run, zipped, tmp_path, there):
+def test_a_link_that_stands_alone_in_a_folder_is_not_followed(run, write_zip, tmp_path, there):
     (tmp_path / "all").mkdir()
-    (tmp_path / "all" / "submissions.zip").symlink_to(zipped([GOOD], "elsewhere.zip"))
+    (tmp_path / "all" / "submissions.zip").symlink_to(write_zip([GOOD], "elsewhere.zip"))
     assert "submissions.zip is a link. Next: " in run(tmp_path / "all").not_taken[0]
     assert there() == []

@@ -21,17 +21,17 @@ platforms = pytest.mark.parametrize("platform", PLATFORMS)
 
 
 @platforms
-def test_who_is_on_the_roster_is_found(run, zipped, there, out, platform):
-    collected = run(zipped(download(platform, ADA, BEN)), roster=CLASS)
+def test_who_is_on_the_roster_is_found(run, write_zip, there, out_folder, platform):
+    collected = run(write_zip(download(platform, ADA, BEN)), roster=CLASS)
     assert (collected.platforms, collected.not_taken) == ({"download.zip": [platform]}, [])
-    assert {path: (out / path).read_text()[-1] for path in there()} == {
+    assert {path: (out_folder / path).read_text()[-1] for path in there()} == {
         f"ada/{DANCED}": "1",
         f"ben/{DANCED}": "2",
     }
 
 
 @platforms
-def test_of_two_whom_the_roster_takes_for_one_none_is_taken(run, zipped, there, platform):
+def test_of_two_whom_the_roster_takes_for_one_none_is_taken(run, write_zip, there, platform):
     """Where the platform shows a login, two ids of one row; else somebody who has taken the
     name.
     """
@@ -40,7 +40,7 @@ def test_of_two_whom_the_roster_takes_for_one_none_is_taken(run, zipped, there, 
         CLASS.students[1],
     )
     impostor = (3, "ada" if platform == "clones" else "x3", "Ada Lovelace")
-    collected = run(zipped(download(platform, ADA, BEN, impostor)), roster=Roster(rows))
+    collected = run(write_zip(download(platform, ADA, BEN, impostor)), roster=Roster(rows))
     assert there() == [f"ben/{DANCED}"]
     (message,) = collected.not_taken
     assert all(PLATFORMS[platform](*person) in message for person in (ADA, impostor))
@@ -48,9 +48,11 @@ def test_of_two_whom_the_roster_takes_for_one_none_is_taken(run, zipped, there, 
 
 
 @platforms
-def test_a_login_that_ends_in_another_is_another(run, zipped, there, platform):
+def test_a_login_that_ends_in_another_is_another(run, write_zip, there, platform):
     collected = run(
-        zipped(download(platform, (3, "m_al1", "Eve Mallory"), (4, "x-al1", "Max Mallory"), BEN)),
+        write_zip(
+            download(platform, (3, "m_al1", "Eve Mallory"), (4, "x-al1", "Max Mallory"), BEN)
+        ),
         roster=CLASS,
     )
     assert f"ben/{DANCED}" in there()
@@ -61,7 +63,7 @@ def test_a_login_that_ends_in_another_is_another(run, zipped, there, platform):
 
 @platforms
 @pytest.mark.parametrize("within", ["an archive", "a folder"])
-def test_what_a_hand_in_holds_is_its_owners(run, zipped, out, platform, within):
+def test_what_a_hand_in_holds_is_its_owners(run, write_zip, out_folder, platform, within):
     """Eve hands in what looks like a newer download of the same platform, with Ada's and Ben's
     files.
     """
@@ -78,40 +80,53 @@ def test_what_a_hand_in_holds_is_its_owners(run, zipped, out, platform, within):
     files = download(platform, ADA, BEN, EVE)
     del files[eve_file]
     roster = Roster((*CLASS.students, Student("eve", "Eve Mallory", login="m_al1", github="m_al1")))
-    run(zipped({**files, **(archive if within == "an archive" else folder)}), roster=roster)
-    assert [(out / student / DANCED).read_text()[-1] for student in ("ada", "ben")] == ["1", "2"]
-    assert {path.name for path in out.iterdir() if path.is_dir()} <= {"ada", "ben", "eve"}
+    run(write_zip({**files, **(archive if within == "an archive" else folder)}), roster=roster)
+    assert [(out_folder / student / DANCED).read_text()[-1] for student in ("ada", "ben")] == [
+        "1",
+        "2",
+    ]
+    assert {path.name for path in out_folder.iterdir() if path.is_dir()} <= {"ada", "ben", "eve"}
 
 
 @platforms
 @pytest.mark.parametrize("roster", [None, CLASS], ids=["no roster", "a roster"])
 def test_an_archive_among_several_is_its_senders_whatever_it_holds(
-    run, zipped, there, out, platform, roster
+    run, write_zip, there, out_folder, platform, roster
 ):
     """mallory.zip is laid out like a download of the platform, and newer."""
-    honest = [zipped({f"hw/{FILE}": f"{DANCE}# {name}"}, f"{name}.zip") for name in ("ada", "ben")]
-    run(*honest, zipped(download(platform, ADA, BEN), "mallory.zip", year=2030), roster=roster)
-    assert [(out / student / DANCED).read_text().split()[-1] for student in ("ada", "ben")] == [
+    honest = [
+        write_zip({f"hw/{FILE}": f"{DANCE}# {name}"}, f"{name}.zip") for name in ("ada", "ben")
+    ]
+    run(*honest, write_zip(download(platform, ADA, BEN), "mallory.zip", year=2030), roster=roster)
+    assert [
+        (out_folder / student / DANCED).read_text().split()[-1] for student in ("ada", "ben")
+    ] == [
         "ada",
         "ben",
     ]
-    assert {path.name for path in out.iterdir() if path.is_dir()} <= {"ada", "ben", "mallory"}
+    assert {path.name for path in out_folder.iterdir() if path.is_dir()} <= {
+        "ada",
+        "ben",
+        "mallory",
+    }
 
 
 @platforms
-def test_who_stands_beside_tables_alone_is_no_class(run, zipped, out, platform):
+def test_who_stands_beside_tables_alone_is_no_class(run, write_zip, out_folder, platform):
     """All but Eve handed in a table, and beside those no folder is the first in which paths
     part.
     """
     forged = {f"m_al1/{name}": text for name, text in download(platform, ADA).items()}
-    run(zipped({**forged, "al1/data.csv": "1", "bo2/data.csv": "2"}), roster=CLASS)
-    assert not list(out.glob("ada/*/*.py"))
+    run(write_zip({**forged, "al1/data.csv": "1", "bo2/data.csv": "2"}), roster=CLASS)
+    assert not list(out_folder.glob("ada/*/*.py"))
 
 
 @platforms
-def test_one_archive_whose_name_the_roster_knows_is_that_students(run, zipped, out, platform):
-    run(zipped(download(platform, ADA, EVE), "bo2.zip"), roster=CLASS)
-    assert {path.name for path in out.iterdir() if path.is_dir()} <= {"ben"}
+def test_one_archive_whose_name_the_roster_knows_is_that_students(
+    run, write_zip, out_folder, platform
+):
+    run(write_zip(download(platform, ADA, EVE), "bo2.zip"), roster=CLASS)
+    assert {path.name for path in out_folder.iterdir() if path.is_dir()} <= {"ben"}
 
 
 ROLL = Roster(
@@ -129,37 +144,39 @@ def text(value: int) -> str:
 
 @pytest.mark.parametrize("folder", ["homework", "homework/multi_head_attention", "a/b"])
 def test_several_archives_with_one_folder_are_of_whom_they_are_named_after(
-    run, zipped, there, out, folder
+    run, write_zip, there, out_folder, folder
 ):
     names = ["ada", "bela", "cleo"]
-    zips = [zipped({f"{folder}/{FILE}": text(i)}, f"{name}.zip") for i, name in enumerate(names)]
+    zips = [write_zip({f"{folder}/{FILE}": text(i)}, f"{name}.zip") for i, name in enumerate(names)]
     collected = run(*zips)
     assert collected.not_taken == []
     assert there() == [f"{name}/{DANCED}" for name in names]
-    assert [(out / name / DANCED).read_text() for name in names] == [text(i) for i in range(3)]
+    assert [(out_folder / name / DANCED).read_text() for name in names] == [
+        text(i) for i in range(3)
+    ]
     assert {file.state.name for file in run(*zips).candidates} == {"SAME"}
 
 
 def test_an_archive_of_somebody_else_with_the_same_folder_takes_nobodys_place(
-    run, zipped, there, out
+    run, write_zip, there, out_folder
 ):
     first, second = (
-        zipped({f"homework/{FILE}": text(i)}, f"{name}.zip")
+        write_zip({f"homework/{FILE}": text(i)}, f"{name}.zip")
         for i, name in enumerate(("ada", "bela"))
     )
     run(first)
     (message,) = run(second).not_taken
     assert "would go to 'homework', where the files of somebody else are" in message
-    assert (out / "homework" / DANCED).read_text() == text(0)
+    assert (out_folder / "homework" / DANCED).read_text() == text(0)
     assert run(first, second).not_taken == []
     assert there() == [f"{name}/{DANCED}" for name in ("ada", "bela", "homework")]
 
 
-def test_downloads_of_classes_stay_the_students_that_are_in_them(run, zipped, there):
+def test_downloads_of_classes_stay_the_students_that_are_in_them(run, write_zip, there):
     zips = []
     for homework in ("hw1", "hw2"):
         files = {f"{homework}/{name}/{FILE}": text(0) for name in ("ada", "bela")}
-        zips.append(zipped(files, f"{homework}.zip"))
+        zips.append(write_zip(files, f"{homework}.zip"))
     run(*zips)
     assert there() == [f"ada/{DANCED}", f"bela/{DANCED}"]
 
@@ -170,11 +187,11 @@ def test_downloads_of_classes_stay_the_students_that_are_in_them(run, zipped, th
     ids=["one name", "both on the roster"],
 )
 def test_two_archives_that_claim_one_student_are_both_named_and_none_is_taken(
-    run, zipped, there, out, tmp_path, names
+    run, write_zip, there, out_folder, tmp_path, names
 ):
     (tmp_path / "late").mkdir()
-    first = zipped({f"homework/{FILE}": text(0)}, names[0], year=2025)
-    second = zipped({f"homework/{FILE}": text(1)}, names[1], year=2026)
+    first = write_zip({f"homework/{FILE}": text(0)}, names[0], year=2025)
+    second = write_zip({f"homework/{FILE}": text(1)}, names[1], year=2026)
     roster = ROLL if names[0] == "s1.zip" else None
     collected = run(first, second, roster=roster)
     assert there() == []
@@ -191,23 +208,23 @@ def test_two_archives_that_claim_one_student_are_both_named_and_none_is_taken(
 
 
 def test_archives_that_are_named_after_assignments_are_of_whom_their_folders_say(
-    run, zipped, there
+    run, write_zip, there
 ):
     script = "01_cross_attention.py"
     zips = [
-        zipped([f"ada/{FILE}"], "multi-head-attention.zip"),
-        zipped([f"ada/{script}"], "attention_in_practice.zip"),
+        write_zip([f"ada/{FILE}"], "multi-head-attention.zip"),
+        write_zip([f"ada/{script}"], "attention_in_practice.zip"),
     ]
     assert run(*zips).not_taken == []
     assert there() == [f"ada/attention_in_practice/{script}", f"ada/{DANCED}"]
 
 
 def test_a_folder_around_a_download_is_seen_through_and_what_comes_after_it_is_read(
-    run, zipped, there, tmp_path
+    run, write_zip, there, tmp_path
 ):
     (tmp_path / "hw1").mkdir()
-    zipped([f"ada_1_10_{FILE}", f"ben_2_11_{FILE}"], "hw1/submissions.zip")
-    run(tmp_path / "hw1", zipped([f"cat_3_12_{FILE}", f"dan_4_13_{FILE}"], "more.zip"))
+    write_zip([f"ada_1_10_{FILE}", f"ben_2_11_{FILE}"], "hw1/submissions.zip")
+    run(tmp_path / "hw1", write_zip([f"cat_3_12_{FILE}", f"dan_4_13_{FILE}"], "more.zip"))
     assert there() == [f"{student}/{DANCED}" for student in ("ada_1", "ben_2", "cat_3", "dan_4")]
 
 

@@ -59,8 +59,8 @@ from .conftest import DANCE, DANCED, FILE, zip_bytes
         ),
     ],
 )
-def test_files_are_of_whom_the_names_say(run, zipped, there, platform, names, students):
-    collected = run(zipped(names))
+def test_files_are_of_whom_the_names_say(run, write_zip, there, platform, names, students):
+    collected = run(write_zip(names))
     assert (collected.platforms, collected.not_taken) == ({"download.zip": [platform]}, [])
     assert there() == [f"{student}/{DANCED}" for student in students]
     assert all(file.origin.late is ("LATE" in file.origin.path) for file in collected.candidates)
@@ -159,12 +159,12 @@ def test_files_are_of_whom_the_names_say(run, zipped, there, platform, names, st
     ],
 )
 def test_names_with_times_are_of_as_many_students_as_they_name(
-    run, zipped, there, out, names, students
+    run, write_zip, there, out_folder, names, students
 ):
     """Two attempts are one student's; the first in the archive is the older one."""
-    collected = run(zipped({name: f"{DANCE}# {i}" for i, name in enumerate(names)}))
+    collected = run(write_zip({name: f"{DANCE}# {i}" for i, name in enumerate(names)}))
     assert there() == [f"{student}/{DANCED}" for student in students]
-    assert "# 1" in (out / students[0] / DANCED).read_text()
+    assert "# 1" in (out_folder / students[0] / DANCED).read_text()
     assert sorted(file.state.name for file in collected.candidates) == ["NEW", "NEW", "OLDER"]
 
 
@@ -181,9 +181,9 @@ def test_names_with_times_are_of_as_many_students_as_they_name(
     ],
 )
 def test_an_ending_that_browsers_and_mail_put_behind_is_seen_through(
-    run, zipped, there, name, path
+    run, write_zip, there, name, path
 ):
-    collected = run(zipped([name, name.replace("ada", "bo").replace("_1_2_", "_2_3_")]))
+    collected = run(write_zip([name, name.replace("ada", "bo").replace("_1_2_", "_2_3_")]))
     assert collected.not_taken == []
     assert path in there()
     assert len(there()) == 2
@@ -211,10 +211,10 @@ submission_987655:
 """
 
 
-def test_gradescope_says_in_a_list_whose_a_folder_is(run, zipped, there):
+def test_gradescope_says_in_a_list_whose_a_folder_is(run, write_zip, there):
     folders = ("submission_987654", "submission_987655/deep", "submission_1")
     files = {f"export/{folder}/04_reshape_dance.py": DANCE for folder in folders}
-    collected = run(zipped({"export/submission_metadata.yml": METADATA, **files}))
+    collected = run(write_zip({"export/submission_metadata.yml": METADATA, **files}))
     assert collected.platforms == {"download.zip": ["Gradescope"]}
     assert there() == [f"{name}/{DANCED}" for name in ("100", "102", "bela@example.org")]
     (message,) = collected.not_taken
@@ -224,12 +224,12 @@ def test_gradescope_says_in_a_list_whose_a_folder_is(run, zipped, there):
     )
 
 
-def test_of_two_gradescope_submissions_of_one_student_the_later_wins(run, zipped, out):
+def test_of_two_gradescope_submissions_of_one_student_the_later_wins(run, write_zip, out_folder):
     row = "\n  :submitters:\n  - :sid: '100'\n  :created_at: 2026-11-"
     listed = f"submission_9:{row}20 10:00:00 Z\nsubmission_10:{row}19 23:00:00 -08:00\n"
     files = {f"submission_{i}/04_reshape_dance.py": f"{DANCE}# {i}" for i in (9, 10)}
-    run(zipped({"submission_metadata.yml": listed, **files}))
-    assert (out / "100" / DANCED).read_text().endswith("# 9")
+    run(write_zip({"submission_metadata.yml": listed, **files}))
+    assert (out_folder / "100" / DANCED).read_text().endswith("# 9")
 
 
 ALIASES = "".join(
@@ -249,9 +249,9 @@ ALIASES = "".join(
     ],
     ids=["deep", "wide", "an object", "no text", "no YAML"],
 )
-def test_a_list_that_is_hostile_is_read_as_none(run, zipped, there, bomb):
+def test_a_list_that_is_hostile_is_read_as_none(run, write_zip, there, bomb):
     collected = run(
-        zipped({"submission_metadata.yml": bomb, "submission_1/04_reshape_dance.py": DANCE})
+        write_zip({"submission_metadata.yml": bomb, "submission_1/04_reshape_dance.py": DANCE})
     )
     assert (there(), bool(collected.not_taken)) == ([], True)
 
@@ -377,10 +377,10 @@ ROSTER = Roster(
         ),
     ],
 )
-def test_a_roster_says_whose_a_file_is(run, zipped, there, name, student):
+def test_a_roster_says_whose_a_file_is(run, write_zip, there, name, student):
     # a roster that knows nobody stops the command
-    enrolled_zip = zipped(["x_12345_8_02_causal_mask.py"], "known.zip")
-    collected = run(zipped([name]), enrolled_zip, roster=ROSTER)
+    enrolled_zip = write_zip(["x_12345_8_02_causal_mask.py"], "known.zip")
+    collected = run(write_zip([name]), enrolled_zip, roster=ROSTER)
     assert [path for path in there() if path.endswith(DANCED)] == [f"{student}/{DANCED}"]
     is_a_stranger = student not in {"al", "bb", "dd"}
     assert any("is not on the roster" in note for note in collected.notes) is is_a_stranger
@@ -395,13 +395,13 @@ def test_a_roster_says_whose_a_file_is(run, zipped, there, name, student):
         "project-group-3/04_reshape_dance.py",
     ],
 )
-def test_what_a_group_hands_in_is_of_each_member(run, zipped, there, name):
+def test_what_a_group_hands_in_is_of_each_member(run, write_zip, there, name):
     rows = [
         Student(student, group="Project Group 3" if student < "c" else "")
         for student in ("ada", "ben", "cat")
     ]
     collected = run(
-        zipped(
+        write_zip(
             [
                 name,
                 name.replace("roup 3", "roup 4")
@@ -463,28 +463,28 @@ OTHER = Student(
         pytest.param("{name}/04_reshape_dance.py", id="folders"),
     ],
 )
-def test_a_full_roster_gives_what_a_group_hands_in_to_each_member(run, zipped, there, name):
+def test_a_full_roster_gives_what_a_group_hands_in_to_each_member(run, write_zip, there, name):
     groups = [
         {"name": "Red team", "compact": "redteam", "slug": "red-team", "number": 50020},
         {"name": "Blue team", "compact": "blueteam", "slug": "blue-team", "number": 50022},
     ]
     collected = run(
-        zipped([name.format(**group) for group in groups]), roster=Roster((*TEAM, OTHER))
+        write_zip([name.format(**group) for group in groups]), roster=Roster((*TEAM, OTHER))
     )
     assert there() == [f"s{number}/{DANCED}" for number in range(3)]
     assert (collected.not_taken, collected.notes) == ([], [])
 
 
-def test_a_member_who_hands_in_alone_is_not_the_group(run, zipped, there):
-    run(zipped([f"lovelaceada_50020_1_{FILE}"]), roster=Roster(TEAM))
+def test_a_member_who_hands_in_alone_is_not_the_group(run, write_zip, there):
+    run(write_zip([f"lovelaceada_50020_1_{FILE}"]), roster=Roster(TEAM))
     assert there() == [f"s0/{DANCED}"]
 
 
-def test_the_number_of_a_stranger_to_the_group_is_that_students(run, zipped, there):
+def test_the_number_of_a_stranger_to_the_group_is_that_students(run, write_zip, there):
     """Students choose the name that Canvas shows: nobody hands in for a group by taking its
     name.
     """
-    run(zipped([f"redteam_50022_1_{FILE}"]), roster=Roster((*TEAM, OTHER)))
+    run(write_zip([f"redteam_50022_1_{FILE}"]), roster=Roster((*TEAM, OTHER)))
     assert there() == [f"s2/{DANCED}"]
 
 
@@ -499,9 +499,11 @@ NO_GROUPS = Roster(tuple(replace(student, group="") for student in TEAM))
         pytest.param("kinglovelaceaugusta", False, id="a part of the name"),
     ],
 )
-def test_where_the_roster_has_no_groups_a_name_that_may_be_one_is_told(run, zipped, name, is_told):
+def test_where_the_roster_has_no_groups_a_name_that_may_be_one_is_told(
+    run, write_zip, name, is_told
+):
     """Canvas' own gradebook, as a roster, says nothing of groups."""
-    collected = run(zipped([f"{name}_50020_1_{FILE}"]), roster=NO_GROUPS)
+    collected = run(write_zip([f"{name}_50020_1_{FILE}"]), roster=NO_GROUPS)
     next_step = (
         "Next: if a group handed in, give --roster a file that has its members in a column `group`"
     )
@@ -511,12 +513,12 @@ def test_where_the_roster_has_no_groups_a_name_that_may_be_one_is_told(run, zipp
     assert collected.notes == [f"{sentence}{next_step}"] * is_told
 
 
-def test_moodles_name_of_a_group_before_a_members_is_that_member(run, zipped, there):
+def test_moodles_name_of_a_group_before_a_members_is_that_member(run, write_zip, there):
     names = [
         f"Red team-{student.name}_{number}_assignsubmission_file_/{FILE}"
         for number, student in enumerate(TEAM)
     ]
-    collected = run(zipped(names), roster=Roster((*TEAM, OTHER)))
+    collected = run(write_zip(names), roster=Roster((*TEAM, OTHER)))
     assert there() == [f"s0/{DANCED}", f"s1/{DANCED}"]
     assert (collected.not_taken, collected.notes) == ([], [])
 
@@ -587,16 +589,18 @@ STUDENTS = [
 
 
 @pytest.mark.parametrize(("handed_in", "returned", "own", "students"), STUDENTS)
-def test_what_went_back_never_competes(run, zipped, there, out, handed_in, returned, own, students):
+def test_what_went_back_never_competes(
+    run, write_zip, there, out_folder, handed_in, returned, own, students
+):
     """What went back stands last in the archive, and so is the newest file."""
     attempts = dict.fromkeys(handed_in, f"{DANCE}# handed in")
     collected = run(
-        zipped(
+        write_zip(
             {**attempts, **dict.fromkeys(returned, f"{DANCE}# went back"), **dict.fromkeys(own, "")}
         )
     )
     assert there() == [f"{student}/{DANCED}" for student in students]
-    assert all("# handed in" in (out / path).read_text() for path in there())
+    assert all("# handed in" in (out_folder / path).read_text() for path in there())
     assert collected.not_taken == []
     notes = [f"download.zip: left out as feedback that went back to students: {len(returned)}"]
     assert [sentence for sentence in collected.notes if "went back" in sentence] == (
@@ -625,8 +629,8 @@ def test_what_went_back_never_competes(run, zipped, there, out, handed_in, retur
         ),
     ],
 )
-def test_what_nobody_handed_in_as_a_file_is_named(run, zipped, there, platform, names):
-    collected = run(zipped(names))
+def test_what_nobody_handed_in_as_a_file_is_named(run, write_zip, there, platform, names):
+    collected = run(write_zip(names))
     reason = (
         f"is text or a link typed into {platform}, or a note, and no file. Next: ask for the file"
     )
@@ -710,8 +714,10 @@ MIXED += ["04_loose.py"]
         ),
     ],
 )
-def test_nobodys_files_are_told_and_nobodys_place_is_taken(run, zipped, there, names, laid, told):
-    collected = run(zipped(names))
+def test_nobodys_files_are_told_and_nobodys_place_is_taken(
+    run, write_zip, there, names, laid, told
+):
+    collected = run(write_zip(names))
     assert there() == laid
     assert [told in message for message in collected.not_taken] == [True] * bool(told)
     assert (BESIDE in collected.notes) is any("onlinetext" in name for name in names)

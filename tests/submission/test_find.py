@@ -35,7 +35,7 @@ def hand_in(submitted: Path, *paths: str) -> None:
 
 
 @pytest.fixture
-def named(tiny: Course, tmp_path: Path) -> Callable[..., dict[str, str]]:
+def reasons_by_path(tiny: Course, tmp_path: Path) -> Callable[..., dict[str, str]]:
     """Hand in files beside a good attempt; what is named of them, by its path."""
 
     def look(*paths: str) -> dict[str, str]:
@@ -77,8 +77,10 @@ def named(tiny: Course, tmp_path: Path) -> Callable[..., dict[str, str]]:
         ("ada/averages/01-running-mean (1).ipynb", "", OTHER),
     ],
 )
-def test_what_is_not_graded_is_named_with_what_to_do(named, tmp_path, handed_in, path, reason):
-    assert named(handed_in) == {path or handed_in: reason.format(tmp_path)}
+def test_what_is_not_graded_is_named_with_what_to_do(
+    reasons_by_path, tmp_path, handed_in, path, reason
+):
+    assert reasons_by_path(handed_in) == {path or handed_in: reason.format(tmp_path)}
 
 
 @pytest.mark.parametrize(
@@ -126,9 +128,9 @@ NOISE = (
 )
 
 
-def test_what_systems_and_editors_and_nbgrader_and_the_release_leave_is_nothing(named):
+def test_what_systems_and_editors_and_nbgrader_and_the_release_leave_is_nothing(reasons_by_path):
     noise = [where + name for where in ("", "good/", "good/averages/") for name in NOISE]
-    assert named(*noise, "good/averages/fingerprints/01_running_mean.safetensors") == {}
+    assert reasons_by_path(*noise, "good/averages/fingerprints/01_running_mean.safetensors") == {}
 
 
 @pytest.mark.parametrize(
@@ -209,8 +211,8 @@ def test_a_name_that_could_break_something_is_refused_and_the_rest_is_graded(tin
     assert str(refused).isprintable()
 
 
-def test_names_that_could_break_a_terminal_or_a_log_are_shown_harmlessly(named):
-    (path,) = named("ada/averages/running_mean\n::error::\x1b[2J\u202e.py")
+def test_names_that_could_break_a_terminal_or_a_log_are_shown_harmlessly(reasons_by_path):
+    (path,) = reasons_by_path("ada/averages/running_mean\n::error::\x1b[2J\u202e.py")
     assert path.isascii()
     assert path.isprintable()
     assert r"\x1b[2J" in path

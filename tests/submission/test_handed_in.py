@@ -40,11 +40,11 @@ def course(course: Course) -> Course:
 
 
 @pytest.fixture
-def when(course: Course, out: Path) -> Callable[..., dict[str, tuple[str, str]]]:
+def submission_times(course: Course, out_folder: Path) -> Callable[..., dict[str, tuple[str, str]]]:
     """The time of each student's submission, and who says so."""
 
     def look() -> dict[str, tuple[str, str]]:
-        times = handed_in(find_submissions(course, out)[0], read_memory(out))
+        times = handed_in(find_submissions(course, out_folder)[0], read_memory(out_folder))
         return {submission.student: _time_and_source(time) for submission, time in times.items()}
 
     return look
@@ -65,9 +65,9 @@ def hand_in(out: Path, student: str, stamp: str = "") -> Path:
     return folder
 
 
-def test_a_files_own_time_is_never_taken(out, when):
-    os.utime(hand_in(out, "ada") / "04_reshape_dance.py", (0, 0))
-    assert when() == {}
+def test_a_files_own_time_is_never_taken(out_folder, submission_times):
+    os.utime(hand_in(out_folder, "ada") / "04_reshape_dance.py", (0, 0))
+    assert submission_times() == {}
 
 
 @pytest.mark.parametrize(
@@ -82,27 +82,29 @@ def test_a_files_own_time_is_never_taken(out, when):
         ("9999-99-99", None),
     ],
 )
-def test_nbgraders_timestamp_counts(out, when, stamp, time):
-    hand_in(out, "ada", stamp)
-    assert when() == ({} if time is None else {"ada": (time, "timestamp.txt")})
+def test_nbgraders_timestamp_counts(out_folder, submission_times, stamp, time):
+    hand_in(out_folder, "ada", stamp)
+    assert submission_times() == ({} if time is None else {"ada": (time, "timestamp.txt")})
 
 
-def test_gradescopes_time_counts_where_it_has_a_zone(run, zipped, when):
+def test_gradescopes_time_counts_where_it_has_a_zone(run, write_zip, submission_times):
     files = {f"submission_{i}/04_reshape_dance.py": DANCE for i in (1, 2, 3)}
-    run(zipped({"submission_metadata.yml": GRADESCOPE, **files}))
+    run(write_zip({"submission_metadata.yml": GRADESCOPE, **files}))
     same = ("2026-11-20T18:11:12", "Gradescope")
-    assert when() == {"ada": same, "chen": same}, "Ruby writes UTC as a Z after a blank"
+    assert submission_times() == {"ada": same, "chen": same}, "Ruby writes UTC as a Z after a blank"
 
 
-def test_canvas_says_late_and_not_when_and_of_all_others_that_they_are_in_time(run, zipped, when):
-    run(zipped(["ada_LATE_1_10_04_reshape_dance.py", "bela_2_11_04_reshape_dance.py"]))
-    assert when() == {"ada_1": ("late", "Canvas"), "bela_2": ("in time", "Canvas")}
+def test_canvas_says_late_and_not_when_and_of_all_others_that_they_are_in_time(
+    run, write_zip, submission_times
+):
+    run(write_zip(["ada_LATE_1_10_04_reshape_dance.py", "bela_2_11_04_reshape_dance.py"]))
+    assert submission_times() == {"ada_1": ("late", "Canvas"), "bela_2": ("in time", "Canvas")}
 
 
 TEN, ELEVEN = "2026-11-20T10:00:00+01:00", "2026-11-20T11:00:00+01:00"
 
 
-def forged(clone: Path, commit: str, change: Callable[[str], str]) -> None:
+def forge_commit(clone: Path, commit: str, change: Callable[[str], str]) -> None:
     """Make this commit anew, with another text, and check it out."""
     text = change(git(clone, "cat-file", "commit", commit))
     command = ["git", "hash-object", "-t", "commit", "-w", "--stdin", "--literally"]
@@ -130,27 +132,33 @@ def clone(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("packed", [False, True])
-def test_of_a_clone_the_last_commit_of_the_attempts_counts(run, clone, tmp_path, when, packed):
+def test_of_a_clone_the_last_commit_of_the_attempts_counts(
+    run, clone, tmp_path, submission_times, packed
+):
     if packed:
         git(clone, "gc")
         git(clone, "pack-refs", "--all")
     run(clone.parent)
-    assert when() == {"hw-ada": ("2026-11-20T09:00:00", "clones")}
+    assert submission_times() == {"hw-ada": ("2026-11-20T09:00:00", "clones")}
 
 
-def test_of_a_clone_without_its_history_the_commit_that_there_is_counts(run, clone, tmp_path, when):
+def test_of_a_clone_without_its_history_the_commit_that_there_is_counts(
+    run, clone, tmp_path, submission_times
+):
     (tmp_path / "shallow").mkdir()
     git(tmp_path, "clone", "--depth", "1", f"file://{clone}", str(tmp_path / "shallow" / "hw-ada"))
     run(tmp_path / "shallow")
-    assert when() == {"hw-ada": ("2026-11-20T10:00:00", "clones")}
+    assert submission_times() == {"hw-ada": ("2026-11-20T10:00:00", "clones")}
 
 
-def test_what_a_clones_configuration_tells_git_to_start_is_not_started(run, clone, tmp_path, when):
+def test_what_a_clones_configuration_tells_git_to_start_is_not_started(
+    run, clone, tmp_path, submission_times
+):
     witness, program = tmp_path / "witness", tmp_path / "program"
     program.write_text(f"#!/bin/sh\ntouch {witness}\n")
     program.chmod(0o755)
     signed = "\ngpgsig -----BEGIN PGP SIGNATURE-----\n \n x\n -----END PGP SIGNATURE-----\n\n"
-    forged(clone, "HEAD", lambda text: text.replace("\n\n", signed, 1))
+    forge_commit(clone, "HEAD", lambda text: text.replace("\n\n", signed, 1))
     starts = (
         f"[log]\n showSignature = true\n[gpg]\n program = {program}\n[core]\n"
         f" fsmonitor = {program}\n"
@@ -161,20 +169,20 @@ def test_what_a_clones_configuration_tells_git_to_start_is_not_started(run, clon
     assert witness.exists()  # so much for git's own way
     witness.unlink()
     run(clone.parent)
-    assert when() == {"hw-ada": ("2026-11-20T09:00:00", "clones")}
+    assert submission_times() == {"hw-ada": ("2026-11-20T09:00:00", "clones")}
     assert not witness.exists()
 
 
 @pytest.mark.parametrize(
     "head", ["", "ref: refs/heads/../../../secret", "ref: refs/heads/none", "0" * 40, "x" * 5000]
 )
-def test_of_what_is_no_clone_no_time_is_known(run, tmp_path, when, head):
+def test_of_what_is_no_clone_no_time_is_known(run, tmp_path, submission_times, head):
     folder = tmp_path / "all" / "hw-ada"
     hand_in(folder, "exercises")
     (folder / ".git" / "objects").mkdir(parents=True)
     (folder / ".git" / "HEAD").write_text(head)
     run(tmp_path / "all")
-    assert when() == {}
+    assert submission_times() == {}
 
 
 def test_of_a_clone_of_many_folders_some_are_asked_for_and_no_more(clone, monkeypatch):
@@ -214,11 +222,13 @@ def test_of_a_clone_of_many_folders_some_are_asked_for_and_no_more(clone, monkey
     ids=["Blackboard", "Brightspace", "nbgrader", "no time"],
 )
 def test_a_time_that_stands_in_a_name_counts_in_the_courses_zone(
-    course, zipped, out, when, names, time
+    course, write_zip, out_folder, submission_times, names, time
 ):
     here = replace(course, file=course.file.model_copy(update={"time_zone": "Europe/Berlin"}))
-    collected = collect(here, [zipped([name.format("04_reshape_dance.py") for name in names])], out)
-    times = {student[:3]: stamp[0] for student, stamp in when().items()}
+    collected = collect(
+        here, [write_zip([name.format("04_reshape_dance.py") for name in names])], out_folder
+    )
+    times = {student[:3]: stamp[0] for student, stamp in submission_times().items()}
     assert times.get("ada") == time, collected
     assert len(times) == (0 if time is None else 2)
 
@@ -226,13 +236,15 @@ def test_a_time_that_stands_in_a_name_counts_in_the_courses_zone(
 @pytest.mark.parametrize(
     "date", ["253402300800 +0000", "1795175000 +9999", "-1 +0000", "99999999999999 +0000"]
 )
-def test_a_committers_date_that_is_none_stops_nobody(run, clone, when, date):
-    forged(clone, "HEAD~", lambda text: re.sub(r"(?m)^(committer .*>) .*$", rf"\1 {date}", text))
+def test_a_committers_date_that_is_none_stops_nobody(run, clone, submission_times, date):
+    forge_commit(
+        clone, "HEAD~", lambda text: re.sub(r"(?m)^(committer .*>) .*$", rf"\1 {date}", text)
+    )
     assert run(clone.parent).not_taken == []
-    assert when() == {}
+    assert submission_times() == {}
 
 
-def test_nbgraders_times_stay_where_its_tree_is_collected(run, tmp_path, when):
+def test_nbgraders_times_stay_where_its_tree_is_collected(run, tmp_path, submission_times):
     """As `course grade` says where an archive lies beside what was handed in."""
     folder = hand_in(tmp_path / "tree", "ada", "2026-12-01 19:00:00 UTC")
     (folder / "work.zip").write_bytes(
@@ -240,7 +252,7 @@ def test_nbgraders_times_stay_where_its_tree_is_collected(run, tmp_path, when):
     )
     hand_in(tmp_path / "tree", "bela")
     run(tmp_path / "tree")
-    assert when() == {"ada": ("2026-12-01T19:00:00", "folders")}
+    assert submission_times() == {"ada": ("2026-12-01T19:00:00", "folders")}
 
 
 @pytest.mark.parametrize(
@@ -255,24 +267,24 @@ def test_nbgraders_times_stay_where_its_tree_is_collected(run, tmp_path, when):
     ],
 )
 def test_what_was_collected_keeps_its_time_when_it_is_collected_again(
-    course, run, zipped, tmp_path, out, when, name, said
+    course, run, write_zip, tmp_path, out_folder, submission_times, name, said
 ):
     collect(
         course,
-        [zipped([name, name.replace("ada", "eve").replace("_1_11", "_2_12")])],
+        [write_zip([name, name.replace("ada", "eve").replace("_1_11", "_2_12")])],
         tmp_path / "first",
     )
     run(tmp_path / "first")
-    assert set(when().values()) == {said}
+    assert set(submission_times().values()) == {said}
     named = {path: origin.named for path, origin in read_memory(tmp_path / "first").files.items()}
-    assert {path: origin.named for path, origin in read_memory(out).files.items()} == named
+    assert {path: origin.named for path, origin in read_memory(out_folder).files.items()} == named
 
 
 def test_what_could_not_be_read_is_not_forgotten_when_the_folder_is_collected_again(
-    course, run, zipped, tmp_path, out
+    course, run, write_zip, tmp_path, out_folder
 ):
     files = {f"lovelaceada_1_11_{FILE}": DANCE, "bartokbela_2_12_work.rar": b"Rar!"}
-    collect(course, [zipped(files)], tmp_path / "first")
+    collect(course, [write_zip(files)], tmp_path / "first")
     run(tmp_path / "first")
-    not_readable = read_memory(out).not_readable
+    not_readable = read_memory(out_folder).not_readable
     assert not_readable == {"bartokbela_2": {"multi_head_attention": ["bartokbela_2_12_work.rar"]}}

@@ -141,29 +141,36 @@ DANCE_IN_TAR = member("04_reshape_dance.py", tarfile.REGTYPE, DANCE.encode())
         ),
     ],
 )
-def test_every_header_counts_and_no_map_is_read(course, zipped, out, there, name, inner, reason):
-    download = zipped({GOOD: DANCE, f"b_1_3_{name}": inner})
+def test_every_header_counts_and_no_map_is_read(
+    course, write_zip, out_folder, there, name, inner, reason
+):
+    download = write_zip({GOOD: DANCE, f"b_1_3_{name}": inner})
     tracemalloc.start()
-    collected = collect(course, [download], out, limits=LIMITS)
+    collected = collect(course, [download], out_folder, limits=LIMITS)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert [reason in message for message in collected.not_taken] == [True]
     assert there() == [PLACED]
-    assert list(read_memory(out).not_readable) == ["b_1"], "and it is no 0 of whoever handed it in"
+    assert list(read_memory(out_folder).not_readable) == ["b_1"], (
+        "and it is no 0 of whoever handed it in"
+    )
     assert peak < 16 * MIB
 
 
 @pytest.mark.parametrize("sparse", [sparse_map(2_000), old_sparse(3)], ids=["1.0", "old"])
-def test_behind_a_sparse_file_the_others_are_read(course, zipped, out, there, sparse):
+def test_behind_a_sparse_file_the_others_are_read(course, write_zip, out_folder, there, sparse):
     script = member("05_weight_split.py", tarfile.REGTYPE, b"def split_weights(): ...\n")
     collected = collect(
-        course, [zipped({GOOD: DANCE, "b_1_3_work.tar": sparse + script + END})], out, limits=LIMITS
+        course,
+        [write_zip({GOOD: DANCE, "b_1_3_work.tar": sparse + script + END})],
+        out_folder,
+        limits=LIMITS,
     )
     assert ["is no regular file" in message for message in collected.not_taken] == [True]
     assert there() == [PLACED, "b_1/multi_head_attention/05_weight_split.py"]
 
 
-def test_a_long_name_and_a_large_time_in_headers_are_read(run, zipped, there):
+def test_a_long_name_and_a_large_time_in_headers_are_read(run, write_zip, there):
     folder = "x" * 120
     as_gnu = member("x", tarfile.GNUTYPE_LONGNAME, f"{folder}/04_reshape_dance.py\0".encode())
     as_pax = pax(path=f"{folder}/05_weight_split.py", mtime="1764000000.5", size=str(len(DANCE)))
@@ -171,7 +178,7 @@ def test_a_long_name_and_a_large_time_in_headers_are_read(run, zipped, there):
     first = member("short", tarfile.REGTYPE, DANCE.encode())
     assert (
         run(
-            zipped({"b_1_3_work.tar": as_gnu + first + as_pax + second + END, GOOD: DANCE})
+            write_zip({"b_1_3_work.tar": as_gnu + first + as_pax + second + END, GOOD: DANCE})
         ).not_taken
         == []
     )
@@ -209,8 +216,10 @@ def empty_streams(compress: Callable[[bytes], bytes]) -> bytes:
         ),
     ],
 )
-def test_the_clock_is_looked_at_within_an_archive(course, zipped, out, there, name, packed):
-    collected = collect(course, [zipped({GOOD: DANCE, f"b_1_3_{name}": packed})], out)
+def test_the_clock_is_looked_at_within_an_archive(
+    course, write_zip, out_folder, there, name, packed
+):
+    collected = collect(course, [write_zip({GOOD: DANCE, f"b_1_3_{name}": packed})], out_folder)
     assert ["it takes longer than is read here" in message for message in collected.not_taken] == [
         True
     ]
@@ -225,9 +234,11 @@ def with_large_dictionary(packed: bytes) -> bytes:
     return packed[:12] + bytes(block) + packed[12 + len(block) :]
 
 
-def test_an_archive_that_asks_for_too_much_memory_is_closed_alone(repository, zipped, out, there):
+def test_an_archive_that_asks_for_too_much_memory_is_closed_alone(
+    repository, write_zip, out_folder, there
+):
     work = with_large_dictionary(lzma.compress(DANCE_IN_TAR + END, check=lzma.CHECK_CRC32))
-    download = zipped({GOOD: DANCE, "b_1_3_work.tar.xz": work})
+    download = write_zip({GOOD: DANCE, "b_1_3_work.tar.xz": work})
     command = [
         sys.executable,
         "-m",
@@ -235,7 +246,7 @@ def test_an_archive_that_asks_for_too_much_memory_is_closed_alone(repository, zi
         "collect",
         download,
         "--out",
-        out,
+        out_folder,
         "--course",
         repository,
     ]
@@ -280,10 +291,10 @@ def class_tar(path: Path, files: Iterable[tuple[str, bytes]]) -> Path:
 
 
 @pytest.mark.parametrize("packed", [class_zip, class_tar])
-def test_copies_of_one_exercise_are_not_held_in_memory(course, tmp_path, out, there, packed):
+def test_copies_of_one_exercise_are_not_held_in_memory(course, tmp_path, out_folder, there, packed):
     download = packed(tmp_path / "class", copies(150, MIB // 2))
     tracemalloc.start()
-    collect(course, [download], out)
+    collect(course, [download], out_folder)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 16 * MIB
@@ -299,10 +310,10 @@ def test_copies_of_one_exercise_are_not_held_in_memory(course, tmp_path, out, th
     ],
 )
 def test_what_one_person_hands_in_counts_against_that_person(
-    course, tmp_path, out, there, packed, limits, most
+    course, tmp_path, out_folder, there, packed, limits, most
 ):
     download = packed(tmp_path / "class", copies(100, 100_000))
-    collected = collect(course, [download], out, limits=limits)
+    collected = collect(course, [download], out_folder, limits=limits)
     (message,) = [
         message
         for message in collected.not_taken
@@ -316,21 +327,23 @@ def test_what_one_person_hands_in_counts_against_that_person(
     assert len(collected.not_taken) < 10
 
 
-def test_of_too_many_files_the_newest_is_read(course, tmp_path, out):
+def test_of_too_many_files_the_newest_is_read(course, tmp_path, out_folder):
     path = tmp_path / "class.zip"
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("ada/04_reshape_dance.py", DANCE)
         for i in range(60):
             info = zipfile.ZipInfo(f"ben/{i:03}/04_reshape_dance.py", (2026, 11, 20, 12, i, 0))
             archive.writestr(info, f"{DANCE}# {i}\n")
-    collect(course, [path], out, limits=IntakeLimits(members=20))
-    assert (out / "ben/multi_head_attention/04_reshape_dance.py").read_text().endswith("# 59\n")
+    collect(course, [path], out_folder, limits=IntakeLimits(members=20))
+    assert (
+        (out_folder / "ben/multi_head_attention/04_reshape_dance.py").read_text().endswith("# 59\n")
+    )
 
 
-def test_the_large_files_of_one_person_close_no_class(course, tmp_path, out, there):
+def test_the_large_files_of_one_person_close_no_class(course, tmp_path, out_folder, there):
     files = [*copies(60, 900_000), ("dan/04_reshape_dance.py", DANCE.encode())]
     collected = collect(
-        course, [class_tar(tmp_path / "class", files)], out, limits=IntakeLimits(size=MIB)
+        course, [class_tar(tmp_path / "class", files)], out_folder, limits=IntakeLimits(size=MIB)
     )
     assert "ben/" in "".join(collected.not_taken)
     assert {path.split("/")[0] for path in there()} >= {"ada", "ben", "dan"}

@@ -27,18 +27,18 @@ def states(collected: object) -> list[str]:
     return [file.state.name for file in collected.candidates]  # type: ignore[attr-defined]
 
 
-def test_again_changes_nothing(run, zipped, out):
-    download = zipped([FIRST, "ben_2_11_05_weight_split.py"])
+def test_again_changes_nothing(run, write_zip, out_folder):
+    download = write_zip([FIRST, "ben_2_11_05_weight_split.py"])
     assert states(run(download)) == ["NEW", "NEW"]
     snapshot = {
         path: (path.read_bytes(), path.stat().st_mtime_ns)
-        for path in out.rglob("*")
+        for path in out_folder.rglob("*")
         if path.is_file()
     }
     assert states(run(download)) == ["SAME", "SAME"]
     assert {
         path: (path.read_bytes(), path.stat().st_mtime_ns)
-        for path in out.rglob("*")
+        for path in out_folder.rglob("*")
         if path.is_file()
     } == snapshot
 
@@ -53,11 +53,11 @@ def test_again_changes_nothing(run, zipped, out):
     ],
 )
 def test_a_newer_attempt_replaces_and_an_older_one_does_not(
-    run, zipped, out, monday, friday, others
+    run, write_zip, out_folder, monday, friday, others
 ):
     old, new = (
-        zipped(monday, "monday.zip", year=2025),
-        zipped({friday: f"{DANCE}# new"}, "friday.zip"),
+        write_zip(monday, "monday.zip", year=2025),
+        write_zip({friday: f"{DANCE}# new"}, "friday.zip"),
     )
     assert states(run(old)) == ["NEW"] * len(monday)
     assert [states(run(download)) for download in (new, old, new)] == [
@@ -65,30 +65,30 @@ def test_a_newer_attempt_replaces_and_an_older_one_does_not(
         ["OLDER", *others],
         ["SAME"],
     ]
-    assert "# new" in (out / f"{DANCED}.py").read_text()
+    assert "# new" in (out_folder / f"{DANCED}.py").read_text()
 
 
-def test_what_a_person_changed_or_put_there_stays(run, zipped, out):
-    by_hand = out / f"{DANCED}.py"
+def test_what_a_person_changed_or_put_there_stays(run, write_zip, out_folder):
+    by_hand = out_folder / f"{DANCED}.py"
     by_hand.parent.mkdir(parents=True)
     by_hand.write_text("by hand")
-    assert states(run(zipped([FIRST]))) == ["BY_HAND"]
+    assert states(run(write_zip([FIRST]))) == ["BY_HAND"]
     by_hand.unlink()
-    run(zipped([FIRST]))
+    run(write_zip([FIRST]))
     by_hand.write_text("changed")
-    assert states(run(zipped({SECOND: f"{DANCE}# new"}))) == ["BY_HAND"]
+    assert states(run(write_zip({SECOND: f"{DANCE}# new"}))) == ["BY_HAND"]
     assert by_hand.read_text() == "changed"
 
 
-def test_a_script_and_a_notebook_of_one_download_both_stay(run, zipped, there):
-    run(zipped([FIRST, "ada_1_11_04_reshape_dance.ipynb"]))
+def test_a_script_and_a_notebook_of_one_download_both_stay(run, write_zip, there):
+    run(write_zip([FIRST, "ada_1_11_04_reshape_dance.ipynb"]))
     assert there() == [f"{DANCED}.ipynb", f"{DANCED}.py"]
 
 
-def test_a_notebook_of_a_later_download_takes_the_place_of_a_script(run, zipped, there):
+def test_a_notebook_of_a_later_download_takes_the_place_of_a_script(run, write_zip, there):
     script, notebook = (
-        zipped([FIRST], "monday.zip"),
-        zipped(["ada_1_11_04_reshape_dance.ipynb"], "friday.zip"),
+        write_zip([FIRST], "monday.zip"),
+        write_zip(["ada_1_11_04_reshape_dance.ipynb"], "friday.zip"),
     )
     run(script)
     assert states(run(notebook)) == ["SUPERSEDED", "NEW"]
@@ -98,33 +98,33 @@ def test_a_notebook_of_a_later_download_takes_the_place_of_a_script(run, zipped,
 
 
 @pytest.mark.parametrize("where", ["ada_1", "ada_1/multi_head_attention", f"{DANCED}.py"])
-def test_nothing_is_written_through_a_link(run, zipped, out, tmp_path, where):
+def test_nothing_is_written_through_a_link(run, write_zip, out_folder, tmp_path, where):
     (tmp_path / "elsewhere").mkdir()
-    (out / where).parent.mkdir(parents=True)
-    (out / where).symlink_to(tmp_path / "elsewhere" / "x")
+    (out_folder / where).parent.mkdir(parents=True)
+    (out_folder / where).symlink_to(tmp_path / "elsewhere" / "x")
     with pytest.raises(CourseFault, match=r"is a link, and nothing is written through it\. Next: "):
-        run(zipped([FIRST]))
+        run(write_zip([FIRST]))
     assert not list((tmp_path / "elsewhere").iterdir())
 
 
-def test_two_runs_do_not_mix_two_persons(run, zipped, there):
-    run(zipped(["Ada/04_reshape_dance.py", "x/04_reshape_dance.py"]))
-    collected = run(zipped({"ada/05_weight_split.py": DANCE, "y/05_weight_split.py": DANCE}))
+def test_two_runs_do_not_mix_two_persons(run, write_zip, there):
+    run(write_zip(["Ada/04_reshape_dance.py", "x/04_reshape_dance.py"]))
+    collected = run(write_zip({"ada/05_weight_split.py": DANCE, "y/05_weight_split.py": DANCE}))
     assert "would go to 'ada', where the files of somebody else are" in collected.not_taken[0]
     assert [path.split("/")[0] for path in there()] == ["Ada", "x", "y"]
 
 
-def test_with_a_roster_what_was_collected_before_is_nobody_elses(run, zipped):
-    download = zipped(["ada/04_reshape_dance.py", "x/04_reshape_dance.py"])
+def test_with_a_roster_what_was_collected_before_is_nobody_elses(run, write_zip):
+    download = write_zip(["ada/04_reshape_dance.py", "x/04_reshape_dance.py"])
     run(download)
     assert run(download, roster=Roster((Student("ada"), Student("x")))).not_taken == []
 
 
 @pytest.mark.parametrize("inside", ["", "deep/submitted"])
-def test_the_folder_that_is_filled_is_not_read(run, course, out, inside):
-    (out / inside).mkdir(parents=True)
+def test_the_folder_that_is_filled_is_not_read(run, course, out_folder, inside):
+    (out_folder / inside).mkdir(parents=True)
     with pytest.raises(CourseFault, match=r"which is read\. Next: give --out a folder elsewhere"):
-        collect(course, [out], out / inside)
+        collect(course, [out_folder], out_folder / inside)
 
 
 OF_ADA = "multi_head_attention/04_reshape_dance.py"
@@ -142,20 +142,20 @@ WRITTEN, OTHER = (
         pytest.param(["ada/one.py", "ada/two.py"], id="of no name"),
     ],
 )
-def test_where_no_rule_says_which_counts_none_is_taken(run, zipped, there, out, names):
+def test_where_no_rule_says_which_counts_none_is_taken(run, write_zip, there, out_folder, names):
     bela = names[0].replace("ada", "bela")
-    download = zipped({names[0]: WRITTEN, names[1]: OTHER, bela: WRITTEN})
+    download = write_zip({names[0]: WRITTEN, names[1]: OTHER, bela: WRITTEN})
     collected = run(download)
     assert there() == [f"bela/{OF_ADA}"]
     reason = (
         f"{' and '.join(sorted(names))} are of the same exercise, and nothing says which of "
         "them counts"
     )
-    next_ = f"copy that one to {out / 'ada' / OF_ADA}, then the same command again"
+    next_ = f"copy that one to {out_folder / 'ada' / OF_ADA}, then the same command again"
     assert collected.not_taken == [f"download.zip: {reason}. Next: {next_}"]
 
-    (out / "ada" / OF_ADA).parent.mkdir(parents=True)
-    (out / "ada" / OF_ADA).write_text(OTHER)  # as it says; and it holds, however often
+    (out_folder / "ada" / OF_ADA).parent.mkdir(parents=True)
+    (out_folder / "ada" / OF_ADA).write_text(OTHER)  # as it says; and it holds, however often
     for _ in range(2):
         collected = run(download)
         assert collected.not_taken == []
@@ -165,7 +165,7 @@ def test_where_no_rule_says_which_counts_none_is_taken(run, zipped, there, out, 
             "BY_HAND",
             "SAME",
         ]
-        assert (out / "ada" / OF_ADA).read_text() == OTHER
+        assert (out_folder / "ada" / OF_ADA).read_text() == OTHER
 
 
 @pytest.mark.parametrize(
@@ -183,9 +183,9 @@ def test_where_no_rule_says_which_counts_none_is_taken(run, zipped, there, out, 
         ),
     ],
 )
-def test_of_files_of_one_time_that_one_is_taken(run, zipped, out, files, counts):
-    assert run(zipped({**files, f"bela/{FILE}": OTHER})).not_taken == []
-    assert (out / "ada" / OF_ADA).read_text() == counts
+def test_of_files_of_one_time_that_one_is_taken(run, write_zip, out_folder, files, counts):
+    assert run(write_zip({**files, f"bela/{FILE}": OTHER})).not_taken == []
+    assert (out_folder / "ada" / OF_ADA).read_text() == counts
 
 
 @pytest.mark.parametrize(
@@ -235,9 +235,9 @@ def test_loose_files_of_several_students_are_not_taken_for_one(
     ]
 
 
-def test_beside_files_of_several_students_no_name_with_other_words_is_taken(run, zipped):
+def test_beside_files_of_several_students_no_name_with_other_words_is_taken(run, write_zip):
     names = [f"hw/ada_{FILE}", f"hw/bela_{FILE}", "hw/01_attention_scores_chen.py"]
-    collected = run(zipped(names))
+    collected = run(write_zip(names))
     assert collected.candidates == []
     assert sorted(message.partition(": ")[2] for message in collected.not_taken) == [
         "hw/01_attention_scores_chen.py may be of one of several students, as the files beside "
@@ -257,7 +257,7 @@ def class_of(text: str) -> dict[str, str]:
     }
 
 
-def killed(do: Callable[[], object], moment: int) -> bool:
+def was_killed(do: Callable[[], object], moment: int) -> bool:
     """Do it in a process that is killed at the nth time that a file is opened, renamed or removed;
     whether it was.
     """
@@ -279,29 +279,36 @@ def killed(do: Callable[[], object], moment: int) -> bool:
 
 @pytest.mark.parametrize("moment", range(20))
 def test_killed_at_any_moment_it_is_finished_by_the_next_one(
-    course, run, zipped, out, there, moment
+    course, run, write_zip, out_folder, there, moment
 ):
-    monday, friday = zipped(class_of("old"), "monday.zip"), zipped(class_of("later"), "friday.zip")
+    monday, friday = (
+        write_zip(class_of("old"), "monday.zip"),
+        write_zip(class_of("later"), "friday.zip"),
+    )
     of_events = 6 + moment * (7 * STUDENTS // 20)
-    assert killed(lambda: collect(course, [monday], out), of_events), "it had ended before"
-    assert killed(lambda: collect(course, [friday], out), of_events), "it had ended before"
+    assert was_killed(lambda: collect(course, [monday], out_folder), of_events), (
+        "it had ended before"
+    )
+    assert was_killed(lambda: collect(course, [friday], out_folder), of_events), (
+        "it had ended before"
+    )
     collected = run(friday)
     assert {file.state.name for file in collected.candidates} <= {"NEW", "REPLACED", "SAME"}
     assert collected.not_taken == []
     assert len(there()) == STUDENTS
-    assert all("# later" in (out / path).read_text() for path in there())
+    assert all("# later" in (out_folder / path).read_text() for path in there())
     assert {file.state.name for file in run(monday).candidates} == {"OLDER"}
 
 
-def test_two_at_once_do_not_write_to_one_folder(run, zipped, out):
+def test_two_at_once_do_not_write_to_one_folder(run, write_zip, out_folder):
     message = rf"another course collect \(process {os.getpid()}\) is writing to .* Next: wait"
-    with folder_lock(out / LOCK, "{}"), pytest.raises(CourseFault, match=message):
-        run(zipped(class_of("old")))
+    with folder_lock(out_folder / LOCK, "{}"), pytest.raises(CourseFault, match=message):
+        run(write_zip(class_of("old")))
     with (
-        folder_lock(out / LOCK, "{}"),
+        folder_lock(out_folder / LOCK, "{}"),
         pytest.raises(CourseFault, match=r"^process \d+ writes to results\{1\}$"),
     ):
-        folder_lock(out / LOCK, "{} writes to results{1}").__enter__()
+        folder_lock(out_folder / LOCK, "{} writes to results{1}").__enter__()
 
 
 @pytest.mark.parametrize(
@@ -318,15 +325,15 @@ def test_two_at_once_do_not_write_to_one_folder(run, zipped, out):
     ],
 )
 def test_a_journal_is_read_without_what_is_incomplete_or_not_at_all(
-    run, zipped, out, line, is_read
+    run, write_zip, out_folder, line, is_read
 ):
-    run(zipped(class_of("old")))
-    with (out / intake_journal.NAME).open("a") as journal:
+    run(write_zip(class_of("old")))
+    with (out_folder / intake_journal.NAME).open("a") as journal:
         journal.write(f"\n{line}\n")
     if is_read:
-        assert {file.state.name for file in run(zipped(class_of("old"))).candidates} == {"SAME"}
+        assert {file.state.name for file in run(write_zip(class_of("old"))).candidates} == {"SAME"}
         return
     with pytest.raises(
         CourseFault, match=r"is of another version\. Next: course collect DOWNLOAD --out NEW"
     ):
-        run(zipped(class_of("old")))
+        run(write_zip(class_of("old")))

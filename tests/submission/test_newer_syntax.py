@@ -48,7 +48,7 @@ NO_PYTHON = {
 }
 
 
-def refused(folder: Path, text: str, version: str) -> list[str]:
+def ruff_messages(folder: Path, text: str, version: str) -> list[str]:
     """What ruff says that this version of Python cannot read."""
     (folder / "attempt.py").write_text(text, encoding="utf-8")
     options = ["--isolated", "--no-cache", "--select", "F822", "--output-format", "concise"]
@@ -72,17 +72,17 @@ def is_newer(version: str) -> bool:
 
 @pytest.mark.parametrize(("text", "since"), NEWER.values(), ids=NEWER)
 def test_newer_syntax_is_known_by_the_version_it_came_with(tmp_path, text, since):
-    messages = refused(tmp_path, text, OLDEST)
+    messages = ruff_messages(tmp_path, text, OLDEST)
     assert {since} == set(re.findall(r"syntax was added in Python ([\d.]+)", " ".join(messages))), (
         messages
     )
-    assert refused(tmp_path, text, NEWEST) == []
+    assert ruff_messages(tmp_path, text, NEWEST) == []
     assert [feature.since for feature in newer_syntax(text)] == [since] * is_newer(since)
 
 
 @pytest.mark.parametrize("text", NO_PYTHON.values(), ids=NO_PYTHON)
 def test_of_what_is_no_python_nothing_is_called_newer(tmp_path, text):
-    assert refused(tmp_path, text, NEWEST)
+    assert ruff_messages(tmp_path, text, NEWEST)
     assert newer_syntax(text) == ()
     assert said_of_newer_syntax(text) == ""
 

@@ -24,17 +24,18 @@ def unreadable_files(out: Path) -> dict[str, dict[str, list[str]]]:
 
 
 @pytest.mark.parametrize("platform", PLATFORMS)
-def test_it_is_of_the_student_who_handed_it_in(run, zipped, out, platform):
+def test_it_is_of_the_student_who_handed_it_in(run, write_zip, out_folder, platform):
     unread = PLATFORMS[platform](*BEN).replace(FILE, "work.rar")
     files = download(platform, ADA, BEN, **{unread: b"Rar!"})
     del files[PLATFORMS[platform](*BEN)]
-    (message,) = run(zipped(files), roster=CLASS).not_taken
-    assert unreadable_files(out) == {"ben": {ONE: [unread]}}
+    (message,) = run(write_zip(files), roster=CLASS).not_taken
+    assert unreadable_files(out_folder) == {"ben": {ONE: [unread]}}
     assert message.startswith(
         f"ben: handed in, not readable: download.zip: {unread} is not opened: it is"
     )
     assert message.endswith(
-        f"Next: open it by hand, and put the files into {out}/ben/{ONE}/; or ask for the files"
+        f"Next: open it by hand, and put the files into {out_folder}/ben/{ONE}/; "
+        f"or ask for the files"
     )
 
 
@@ -80,9 +81,9 @@ MANY = {f"bela_2_{i}_work.rar": b"Rar!" for i in range(100, 130)}
         ),
     ],
 )
-def test_what_a_roster_knows_is_its_students(run, zipped, out, files, names, why):
-    collected = run(zipped(files), roster=ROSTER)
-    assert unreadable_files(out) == {"B": {ONE: names}}
+def test_what_a_roster_knows_is_its_students(run, write_zip, out_folder, files, names, why):
+    collected = run(write_zip(files), roster=ROSTER)
+    assert unreadable_files(out_folder) == {"B": {ONE: names}}
     assert why in collected.not_taken[0]
 
 
@@ -97,22 +98,22 @@ OTHER = "attention_in_practice"
         pytest.param("x.txt", 0, [ONE], id="of the one that is asked for"),
     ],
 )
-def test_it_is_of_an_assignment(course, zipped, out, beside, only, assignments):
+def test_it_is_of_an_assignment(course, write_zip, out_folder, beside, only, assignments):
     assignment = None if only is None else course.assignments[only]
-    download = zipped({f"ada_1_10_{beside}": DANCE, "bela_2_11_work.rar": b"Rar!"})
-    collected = collect(course, [download], out, ROSTER, only=assignment)
-    assert list(unreadable_files(out)["B"]) == assignments
-    into = "/".join([str(out), "B", *assignments[: len(assignments) == 1]])
+    download = write_zip({f"ada_1_10_{beside}": DANCE, "bela_2_11_work.rar": b"Rar!"})
+    collected = collect(course, [download], out_folder, ROSTER, only=assignment)
+    assert list(unreadable_files(out_folder)["B"]) == assignments
+    into = "/".join([str(out_folder), "B", *assignments[: len(assignments) == 1]])
     assert any(f"put the files into {into}/; or" in message for message in collected.not_taken)
 
 
 def test_a_download_that_cannot_be_opened_is_a_students_where_the_roster_knows_its_name(
-    run, tmp_path, out
+    run, tmp_path, out_folder
 ):
     for name in ("Bela.rar", "class.rar"):
         (tmp_path / name).write_bytes(b"Rar!")
     collected: Collected = run(tmp_path / "Bela.rar", tmp_path / "class.rar", roster=ROSTER)
-    assert list(unreadable_files(out)) == ["B"]
+    assert list(unreadable_files(out_folder)) == ["B"]
     assert sorted(message.partition(":")[0] for message in collected.not_taken) == [
         "B",
         "class.rar",
@@ -198,11 +199,13 @@ def test_what_is_closed_is_named_with_the_student(course, tmp_path, place, mode,
     ],
 )
 @pytest.mark.parametrize("only", ["", "ada"])
-def test_what_is_named_and_not_graded_in_a_folder_is_handed_in(course, out, entry, names, only):
+def test_what_is_named_and_not_graded_in_a_folder_is_handed_in(
+    course, out_folder, entry, names, only
+):
     for path in (f"ada/{entry}", f"bela/{DANCED}"):
-        (out / path).parent.mkdir(parents=True)
-        (out / path).write_text(DANCE)
-    work = to_grade(course, out, course.assignments, (), only)
+        (out_folder / path).parent.mkdir(parents=True)
+        (out_folder / path).write_text(DANCE)
+    work = to_grade(course, out_folder, course.assignments, (), only)
     unread = {
         (submission.student, submission.assignment.id): kept_names
         for submission, kept_names in work.not_readable.items()
@@ -216,23 +219,27 @@ def test_what_is_named_and_not_graded_in_a_folder_is_handed_in(course, out, entr
     assert [file.path for file in work.not_graded] == ([] if only else names)
 
 
-def test_an_empty_folder_is_nothing_that_was_handed_in(course, out):
-    (out / "ada" / ONE / "src").mkdir(parents=True)
-    (out / "bela" / ONE).mkdir(parents=True)
-    assert to_grade(course, out, course.assignments, ()).not_readable == {}
+def test_an_empty_folder_is_nothing_that_was_handed_in(course, out_folder):
+    (out_folder / "ada" / ONE / "src").mkdir(parents=True)
+    (out_folder / "bela" / ONE).mkdir(parents=True)
+    assert to_grade(course, out_folder, course.assignments, ()).not_readable == {}
 
 
 @pytest.mark.parametrize("name", ["solution.py", "Untitled12.ipynb", "04_reshape_dance.docx"])
-def test_what_collect_does_not_take_is_handed_in_all_the_same(course, run, zipped, out, name):
+def test_what_collect_does_not_take_is_handed_in_all_the_same(
+    course, run, write_zip, out_folder, name
+):
     files = {f"ada_1_11_{FILE}": DANCE, f"bela_2_12_{name}": "x = 1\n"}
-    (message,) = run(zipped(files), roster=ROSTER).not_taken
+    (message,) = run(write_zip(files), roster=ROSTER).not_taken
     assert f"download.zip: bela_2_12_{name} " in message
-    work = to_grade(course, out, course.assignments, ())
+    work = to_grade(course, out_folder, course.assignments, ())
     unread = {submission.student: names for submission, names in work.not_readable.items()}
     assert unread == {"B": (f"bela_2_12_{name}, which is not graded as it is",)}
 
 
-def test_what_came_with_the_exercises_is_nothing_that_was_handed_in(course, run, zipped, out):
+def test_what_came_with_the_exercises_is_nothing_that_was_handed_in(
+    course, run, write_zip, out_folder
+):
     """Who zipped the whole folder had no points, and no 0, for an exercise that was not in it: its
     figure was.
     """
@@ -245,8 +252,8 @@ def test_what_came_with_the_exercises_is_nothing_that_was_handed_in(course, run,
         {f"{ONE}/{name}": DANCE for name in ("01_attention_scores.py", *course_files)}
     )
     collected = run(
-        zipped({"ada_1_11_work.zip": folder, f"bela_2_12_{FILE}": DANCE}), roster=ROSTER
+        write_zip({"ada_1_11_work.zip": folder, f"bela_2_12_{FILE}": DANCE}), roster=ROSTER
     )
     assert collected.not_taken == []
     assert "left out as what came with the exercises: 3" in collected.notes
-    assert to_grade(course, out, course.assignments, ()).not_readable == {}
+    assert to_grade(course, out_folder, course.assignments, ()).not_readable == {}

@@ -122,16 +122,16 @@ def test_nothing_of_it_is_run(course, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["04_reshape_dance.py", "homework.py"])
-def test_of_one_student_so_much_code_is_parsed_and_no_more(run, zipped, monkeypatch, name):
+def test_of_one_student_so_much_code_is_parsed_and_no_more(run, write_zip, monkeypatch, name):
     parsed = list[int]()
 
-    def counted(data: bytes) -> str:
+    def count_and_decode(data: bytes) -> str:
         parsed.append(len(data))
         return decode_text(data)
 
-    monkeypatch.setattr(find, "decode_text", counted)
+    monkeypatch.setattr(find, "decode_text", count_and_decode)
     many = {f"{i}/{name}": f"{DANCE}# {i}{'x' * 150_000}\n" for i in range(40)}
-    download = zipped(
+    download = write_zip(
         {"lovelaceada_1_2_all.zip": zip_bytes(many), "hopperbela_3_4_homework.py": DANCE}
     )
     collected = run(download)
@@ -185,7 +185,7 @@ ENDS_AS_COPIES_DO = [
 
 
 def test_names_that_end_in_suffixes_without_end_take_no_more_time_than_an_archive_may(
-    run, zipped
+    run, write_zip
 ) -> None:
     """Each took up to 14 ms, and the clock is looked at between archives: 5,000 of one student took
     70 seconds of 30.
@@ -194,7 +194,7 @@ def test_names_that_end_in_suffixes_without_end_take_no_more_time_than_an_archiv
         f"{number:04}{ENDS_AS_COPIES_DO[number % len(ENDS_AS_COPIES_DO)]}.py"
         for number in range(1000)
     ]
-    archive = zipped(
+    archive = write_zip(
         {
             "ada/work.zip": zip_bytes(dict.fromkeys(many, "x = 1\n")),
             "ben/04_reshape_dance.py": DANCE,

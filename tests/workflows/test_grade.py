@@ -115,7 +115,7 @@ class School:
 
     def run(self, event: Mapping[str, Any], name: str = "pull_request_target") -> dict[str, Job]:
         """A run of the workflow that stands on the default branch."""
-        return self.begun(event, name).run_jobs()
+        return self.begin_run(event, name).run_jobs()
 
     def dispatch(self, number: int) -> dict[str, Job]:
         """A run that somebody asked for, to grade a pull request again."""
@@ -124,7 +124,7 @@ class School:
             {"inputs": {"pull_request": str(number)}, "repository": repository}, "workflow_dispatch"
         )
 
-    def begun(self, event: Mapping[str, Any], name: str = "pull_request_target") -> Run:
+    def begin_run(self, event: Mapping[str, Any], name: str = "pull_request_target") -> Run:
         """A run that has a folder of its own, and no job yet."""
         workflow = load_workflow(git(self.bare, "show", f"main:{WORKFLOW}"))
         assert name in workflow["on"]
@@ -148,19 +148,24 @@ TO_THE_RUNNER = re.compile(r"(?m)^\s*::|##\[")  # what a step may say to it thro
 
 
 @pytest.fixture(scope="session")
-def founded(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+def original_repositories(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     """Both repositories as they are at first, and the course's commit: to copy from."""
     folder = tmp_path_factory.mktemp("founded")
     return folder / "repositories", create_repositories(folder)
 
 
 @pytest.fixture
-def school(founded: tuple[Path, str], tmp_path: Path) -> Iterator[School]:
+def school(original_repositories: tuple[Path, str], tmp_path: Path) -> Iterator[School]:
     """A class repository and a private course, on a service of their own."""
-    shutil.copytree(founded[0], tmp_path / "repositories")
+    shutil.copytree(original_repositories[0], tmp_path / "repositories")
     (tmp_path / "school").mkdir()
     with Service(tmp_path / "repositories") as service:
-        yield School(tmp_path / "school", service, founded[1], options={"look": nothing_is_left})
+        yield School(
+            tmp_path / "school",
+            service,
+            original_repositories[1],
+            options={"look": nothing_is_left},
+        )
 
 
 def nothing_is_left(job: Job) -> None:

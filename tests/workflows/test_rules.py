@@ -29,7 +29,7 @@ RIGHTS: Mapping[str, Mapping[str, Mapping[str, str]]] = {  # where they are othe
 LONGEST = 120  # characters of a `run:` step: logic lives in commands with tests of their own
 
 
-def broken(name: str, workflow: Mapping[str, Any], text: str) -> Iterator[str]:
+def broken_rules(name: str, workflow: Mapping[str, Any], text: str) -> Iterator[str]:
     """Every rule that this workflow breaks."""
     if workflow.get("permissions") != {}:
         yield "the workflow has rights of its own"
@@ -86,7 +86,11 @@ def test_every_rule_holds_for_every_workflow() -> None:
     assert {path.name for path in WORKFLOWS.iterdir()} == RIGHTS.keys()
     for name in RIGHTS:
         assert (
-            list(broken(name, workflow_of(name), (WORKFLOWS / name).read_text(encoding="utf-8")))
+            list(
+                broken_rules(
+                    name, workflow_of(name), (WORKFLOWS / name).read_text(encoding="utf-8")
+                )
+            )
             == []
         )
 
@@ -185,7 +189,7 @@ def step(workflow: dict[str, Any], action: str) -> dict[str, Any]:
 def test_each_rule_can_be_broken(spoil: Callable[[Workflow], object], says: str) -> None:
     workflow = workflow_of("grade.yml")
     spoil(workflow)
-    assert says in list(broken("grade.yml", workflow, ""))
+    assert says in list(broken_rules("grade.yml", workflow, ""))
 
 
 @pytest.mark.parametrize(
@@ -198,7 +202,7 @@ def test_each_rule_can_be_broken(spoil: Callable[[Workflow], object], says: str)
     ],
 )
 def test_an_action_without_a_commit_or_without_its_release_is_not_pinned(pin: str) -> None:
-    assert list(broken("ci.yml", {"permissions": {}, "jobs": {}}, f"      - uses: {pin}\n"))
+    assert list(broken_rules("ci.yml", {"permissions": {}, "jobs": {}}, f"      - uses: {pin}\n"))
 
 
 @pytest.fixture
