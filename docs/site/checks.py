@@ -60,9 +60,12 @@ from the file's `SIZES`), and
 NOT_ASKED = {"subject", "args", "kwargs", "only_build", "arrays", "returns", "then"}
 ASSERTS = [name for name in checks.__all__ if name.startswith(("assert_", "expect"))]
 OTHERS = [
+    "ComparedWithModule",
     "Evidence",
     "Mutant",
     "Number",
+    "OperationLimit",
+    "PlantedDifference",
     "Sizes",
     "agrees",
     "replace_sizes",
@@ -72,6 +75,7 @@ OTHERS = [
     "function_contract",
     "module_contract",
     "relative_change",
+    "moved_after_a_call",
 ]
 
 

@@ -5,7 +5,9 @@ from functools import partial
 import torch
 
 from manyheads.checks import (
+    ComparedWithModule,
     Entries,
+    OperationLimit,
     Sizes,
     agrees,
     assert_finite,
@@ -22,12 +24,13 @@ from manyheads.checks.asserts import TOLERANCE, difference
 from . import _causal_attention as shared
 from . import _modules
 from ._conditions import of_module
-from ._made_as import STILL_AT_WORK, WHAT, made_as
 from ._modules import width_of_heads
 
 SIZES = Sizes(B=[7], T=[9, 11], nh=[5], hd=[6], block=[13, 17], C=width_of_heads)
 GPT2 = {"small": (768, 12), "medium": (1024, 16), "large": (1280, 20), "xl": (1600, 25)}
 GPT2_BLOCK = 1024
+COMPARISON = "what it makes"  # the attribute that reports whether two modules are the same
+STILL_AT_WORK = OperationLimit(20_000)
 
 
 def layer(implementation, s, weights, **options):
@@ -234,15 +237,16 @@ def test_gpt2_sizes(attempt):
         arguments = C, nh, GPT2_BLOCK
         attention = single.module("gpt2_attention", size).without_init()
         twin = single.CausalSelfAttention(*arguments).without_init()
-        expected, code = made_as("CausalSelfAttention", *arguments)
+        expected = f"CausalSelfAttention{arguments}"
+        compared = ComparedWithModule("CausalSelfAttention", arguments, COMPARISON, expected)
         built = (
-            attention.with_options(around=code)
+            attention.with_options(around=compared)
             .on_device("meta")
-            .reporting_attributes(WHAT)
+            .reporting_attributes(COMPARISON)
             .build_only()
         )
         # if it is the same module, other checks judge its answers
-        alike = built.raised is None and built.module.attributes[WHAT] == expected
+        alike = built.raised is None and built.module.attributes[COMPARISON] == expected
         if not alike or size == "small":  # large weights cost time
             expect_heads(attention, twin, size, C, nh)
         if not alike:

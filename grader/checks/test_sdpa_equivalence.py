@@ -8,6 +8,7 @@ import torch
 
 from manyheads.checks import (
     CheckFailed,
+    PlantedDifference,
     Sizes,
     assert_finite,
     assert_matches,
@@ -25,11 +26,11 @@ from . import _causal_attention as shared
 from . import _modules
 from ._conditions import of_module
 from ._modules import width_of_heads
-from ._planted import planting
 
 SIZES = Sizes(B=[7], T=[9, 11], nh=[5], hd=[6], block=[13, 17], C=width_of_heads)
 PATHS = {"flash=True": {"flash": True}, "flash=False": {"flash": False}}
-PLANTED = ((8.0, 0.3), (-8.0, 0.3), (8.0, 0.77))  # either sign, and two sequences
+# amount and position: either sign, and two sequences
+PLANTED = ((8.0, 0.3), (-8.0, 0.3), (8.0, 0.77))
 # as a part of the largest number: planting changes one number in thousands by its size or more
 PLANT_SHOWS = 1e-3
 PARTED = 0.1  # planting alone makes the paths differ by more, rounding by far less
@@ -233,7 +234,7 @@ def expect_fused(module, x, block, when):
         when: the evidence's words for the mode of the module.
     """
     T, subject = x.shape[1], f"flash=True{when}"
-    answer, planted = module(x), module.with_options(around=planting(*PLANTED[0]))(x)
+    answer, planted = module(x), module.with_options(around=PlantedDifference(*PLANTED[0]))(x)
     assert_shape(answer, x.shape)
     operations = answer.reply.operations
     evidence = f"{subject} does not go through F.scaled_dot_product_attention"
@@ -261,9 +262,10 @@ def test_measures(attempt, draw, sizes):
     """max_path_difference gives the largest absolute difference, with dropout off"""
     weights = MODULE.weights(draw, sizes)
     for planted in PLANTED:
-        # the second hook is for a fast path that does without SDPA, which another check judges
-        for hook in ("InFused", "in_forward"):
-            planting_attempt = attempt.with_options(random=True, around=planting(*planted, hook))
+        # the flag is for a fast path that does without SDPA, which another check judges
+        for flag in ("", "flash"):
+            difference_planted = PlantedDifference(*planted, flag)
+            planting_attempt = attempt.with_options(random=True, around=difference_planted)
             build = partial(layer, planting_attempt, sizes, weights)
             x = draw(sizes.B, sizes.T, sizes.C)  # forward has not seen it before
             answer = planting_attempt.max_path_difference(build(dropout=0.5).in_training_mode(), x)

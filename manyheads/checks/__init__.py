@@ -4,7 +4,13 @@ The other modules of this package define how calls are put to an implementation 
 are compared.
 """
 
-from ..box.worker.messages import Entries, StandIn
+from ..box.worker.messages import (
+    ComparedWithModule,
+    Entries,
+    OperationLimit,
+    PlantedDifference,
+    StandIn,
+)
 from .asserts import (
     HALF_PRECISION,
     CheckFailed,
@@ -26,12 +32,14 @@ from .asserts import (
 )
 from .contract import function_contract, module_contract
 from .hidden_check import Evidence, Layer, Mutant, Number, Sizes, check, edit, replace_sizes
+from .module_expectations import moved_after_a_call
 from .preconditions import Condition
 from .runner import ImplementationModule
 
 __all__ = [
     "HALF_PRECISION",
     "CheckFailed",
+    "ComparedWithModule",
     "Condition",
     "Entries",
     "Evidence",
@@ -39,6 +47,8 @@ __all__ = [
     "Layer",
     "Mutant",
     "Number",
+    "OperationLimit",
+    "PlantedDifference",
     "Sizes",
     "StandIn",
     "agrees",
@@ -59,6 +69,7 @@ __all__ = [
     "expect",
     "function_contract",
     "module_contract",
+    "moved_after_a_call",
     "relative_change",
     "replace_sizes",
 ]

@@ -20,6 +20,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from ..box.worker.messages import MovedAfterACall, Ones, dtype_name
 from .answer import Answer
 from .asserts import agrees, assert_finite, assert_gradients_match, assert_shape, expect
 from .hidden_check import CheckFailed
@@ -352,28 +353,14 @@ def judge_modes_again(module: ImplementationModule, token: Tensor, heads: int) -
     )
 
 
-_SOURCE = """
-from contextlib import nullcontext
-
-import torch
-
-def around(subject, build):
-    of_weights = next((each.dtype for each in subject.parameters()), torch.float32)
-    dtypes = {"float": of_weights, "bool": torch.bool}
-    subject(*(torch.ones(shape, dtype=dtypes[kind]) for shape, kind in INPUTS))
-    subject.to("meta")
-    return nullcontext()
-"""
-
-
-def moved_after_a_call(inputs: Sequence[Tensor]) -> str:
-    """Return code to put around a call: the module first answers once, and is then moved to "meta".
+def moved_after_a_call(inputs: Sequence[Tensor]) -> MovedAfterACall:
+    """Return what to put around a call: the module first answers once, and then moves to "meta".
 
     Args:
-        inputs: tensors of the shapes of the first call's arguments.
+        inputs: tensors of the shapes of the first call's arguments. A floating-point one is
+            replaced by ones in the dtype of the module's weights, any other by ones in its own.
     """
-    input_specs = [
-        (tuple(tensor.shape), "float" if tensor.is_floating_point() else "bool")
-        for tensor in inputs
+    args = [
+        Ones(tuple(t.shape), None if t.is_floating_point() else dtype_name(t.dtype)) for t in inputs
     ]
-    return f"INPUTS = {input_specs!r}\n{_SOURCE}"
+    return MovedAfterACall(tuple(args))

@@ -13,7 +13,7 @@ from operator import attrgetter
 import torch
 from torch import Tensor
 
-from ..box.worker.messages import Build
+from ..box.worker.messages import Around, Build
 from ..box.worker.result_form import OPAQUE
 from .fault_dictionary import Response
 from .observed_reply import ObservedReply, first_of, is_of_copies
@@ -277,7 +277,7 @@ _settings = attrgetter("target", "args", "kwargs", "training", "attributes")
 def are_alike(a: object, b: object) -> bool:
     """Return whether two arguments of calls are the same.
 
-    Only tensors, modules to build, numbers, texts and None can be.
+    Only tensors, modules to build, numbers, texts, `Call.around` and None can be.
     """
     if isinstance(a, Tensor) and isinstance(b, Tensor):
         if a.is_meta and b.is_meta:  # there are no numbers
@@ -288,4 +288,4 @@ def are_alike(a: object, b: object) -> bool:
         if _settings(a) != _settings(b) or state_a.keys() != state_b.keys():
             return False
         return all(are_alike(state_a[name], state_b[name]) for name in state_a)
-    return type(a) is type(b) and isinstance(a, int | float | str | None) and a == b
+    return type(a) is type(b) and isinstance(a, int | float | str | Around | None) and a == b

@@ -17,7 +17,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from ..box.worker.messages import Build, Call, Output, Reply
+from ..box.worker.messages import Build, Call, MovedAfterACall, Output, Reply
 from ..checks.explain import kind_of
 from ..checks.runner import target_of
 from .fingerprint import ReplyFingerprint, comparable_fingerprint, has_no_numbers
@@ -204,13 +204,8 @@ def _may_be_a_mask(shape: Sequence[int]) -> bool:
 
 
 def is_moved_after_a_call(call: Call) -> bool:
-    """Return whether a module answers a first call before it moves to the meta device.
-
-    It is built without a device, and the call has a meta tensor.
-    """
-    if not call.around or not isinstance(call.subject, Build) or call.subject.device is not None:
-        return False
-    return any(isinstance(value, Tensor) and value.device.type == "meta" for value in call.args)
+    """Return whether a module answers a first call before it moves to the meta device."""
+    return isinstance(call.around, MovedAfterACall)
 
 
 Direction = Literal["moved rows", "missing"]  # how the wrong answers of a misconception look

@@ -51,7 +51,7 @@ from .fault_dictionary import (
 from .fingerprint import PLAIN, PROJECTIONS, ReplyFingerprint, TensorFingerprint
 from .observed_reply import Expected
 
-FORMAT = 11  # increase it if the format or the recorded values change
+FORMAT = 12  # increase it if the format or the recorded values change
 _LENGTH_BYTES = 8  # a safetensors file begins with the length of its JSON header
 _RANDOM = -1  # stands for the index of a reply that is nondeterministic
 

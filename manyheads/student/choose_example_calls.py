@@ -14,7 +14,15 @@ from dataclasses import dataclass, field, replace
 import torch
 from torch import Tensor
 
-from ..box.worker.messages import Build, Call, Reply, Returned, Step, Traced
+from ..box.worker.messages import (
+    Build,
+    Call,
+    PlantedDifference,
+    Reply,
+    Returned,
+    Step,
+    Traced,
+)
 from ..checks.answer import answers_of
 from ..checks.hidden_check import Layer
 from ..checks.runner import cast, target_of
@@ -568,7 +576,7 @@ def _examples_by_call(
         if not _can_be_shown(call) or output is None or is_refusal:
             continue
         # A scalar that the check's own code computes counts: planted differences exceed rounding.
-        is_planted = bool(call.around) and not output.dim()
+        is_planted = isinstance(call.around, PlantedDifference) and not output.dim()
         is_compared = any(index in check.calls for check in recording.checks)
         compares_values = is_planted or (is_compared and not call.random)
         if not signatures:

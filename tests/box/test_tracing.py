@@ -23,6 +23,7 @@ from manyheads.box.worker.messages import (
     Call,
     InitModel,
     Operations,
+    PlantedDifference,
     Reply,
     Slice,
     Step,
@@ -309,23 +310,9 @@ def test_following_changes_no_answer(follow: Follow) -> None:
     assert torch.equal(executed, followed)
 
 
-AROUND = """
-import torch.nn.functional as F
-from torch.overrides import TorchFunctionMode
-
-class Doubling(TorchFunctionMode):
-    def __torch_function__(self, func, types, args=(), kwargs=None):
-        out = func(*args, **(kwargs or {}))
-        return out * 2 if func is F.scaled_dot_product_attention else out
-
-around = lambda subject, build: Doubling()
-"""
-
-
 def test_what_a_check_puts_around_a_call_is_no_step_of_the_students(follow: Follow) -> None:
-    traced = follow(
-        "def f(x):\n    return F.scaled_dot_product_attention(x, x, x).abs()\n", around=AROUND
-    )
+    source = "def f(x):\n    return F.scaled_dot_product_attention(x, x, x).abs()\n"
+    traced = follow(source, around=PlantedDifference(8.0, 0.3))
     assert names(traced) == ["scaled_dot_product_attention", "abs"]
 
 

@@ -19,6 +19,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from .around_call import context_of
 from .messages import (
     BASES_LIMIT,
     NAME_LIMIT,
@@ -41,7 +42,6 @@ from .nn_modules import (
     build_module,
     is_same,
     lookup,
-    make_module,
     parameters_of,
     plain_argument,
 )
@@ -267,7 +267,7 @@ def execute(
             around or nullcontext(),
             monitor or nullcontext(),
             _peak_memory(peak) if call.memory else nullcontext(),
-            _around(call.around, subject, namespace),
+            context_of(call.around, subject, namespace),
             lower,
             torch.set_grad_enabled(grad),
         ):
@@ -299,23 +299,6 @@ def execute(
         operations=monitor.operations() if monitor else None,
         peak=next(iter(peak), None),
     )
-
-
-def _around(
-    source: str, subject: Any, namespace: Mapping[str, object]
-) -> AbstractContextManager[object]:
-    """Return the context manager of `Call.around`, a source text from the check."""
-    if not source:
-        return nullcontext()
-
-    def build(target: str, *args: object) -> object:
-        return make_module(namespace, Build(target, args, skip_init=True))
-
-    names: dict[str, Any] = {"is_same": is_same}
-    # With the name of this file, the trace does not show these lines as the student's.
-    exec(compile(source, __file__, "exec"), names)
-    context: AbstractContextManager[object] = names["around"](subject, build)
-    return context
 
 
 def _seed(seed: int) -> None:

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple, get_args
 
 import torch
 from torch import Tensor
@@ -137,6 +137,95 @@ class FollowUp:
 
 
 @dataclass(frozen=True)
+class Ones:
+    """A tensor of ones, as an argument of the first call in `MovedAfterACall`.
+
+    Attributes:
+        shape: the shape of the tensor.
+        dtype: the name of its dtype. None: the dtype of the module's weights.
+    """
+
+    shape: tuple[int, ...]
+    dtype: str | None = None
+
+
+@dataclass(frozen=True)
+class MovedAfterACall:
+    """Call the module once, and move it to the meta device, before the call itself is made.
+
+    A tensor that the module keeps from the first call has to move, too. `moved_after_a_call` in
+    manyheads/checks/module_expectations.py makes one from tensors.
+
+    Attributes:
+        args: the arguments of the first call.
+    """
+
+    args: tuple[Ones, ...]
+
+
+@dataclass(frozen=True)
+class ComparedWithModule:
+    """Compare the module with another one, and report the result as an attribute of the module.
+
+    The subject must be built on the meta device, and its Build must report the attribute. The two
+    are the same if one class makes them with the same attributes, apart from their weights. The
+    subject may have further attributes. It may also be an instance of a subclass that replaces only
+    `__init__` and the printed form. Attributes that cannot be compared count as equal.
+
+    Attributes:
+        target: the name of the class or function that makes the other module, without random
+            weights.
+        args: the arguments of `target`.
+        attribute: the name of the attribute that reports the result.
+        report: the value of this attribute if the modules are the same; "something else" if not.
+    """
+
+    target: str
+    args: tuple[object, ...]
+    attribute: str
+    report: str
+
+
+@dataclass(frozen=True)
+class OperationLimit:
+    """Raise GeneratorExit, which no `except Exception` catches, at one call of a torch function.
+
+    A call that takes too long ends in this way.
+
+    Attributes:
+        count: the number of the torch function that raises, counted from 1. The worker itself calls
+            a few before the attempt does.
+    """
+
+    count: int
+
+
+@dataclass(frozen=True)
+class PlantedDifference:
+    """Add a known difference to each result of PyTorch's fused attention.
+
+    The difference is another at every position, and depends on the result. An attempt that compares
+    fused attention with a written-out path must report exactly this difference. An attempt that
+    guesses a rounding error, looks at one sequence only, or computes with another input reports
+    another number.
+
+    Attributes:
+        amount: one number of the result gets this amount times 1 to 3, the others at most a
+            fortieth of that.
+        position: the index of this number as a share of all numbers, from 0 (the first) to below 1.
+        flag: the name of an attribute. If given, the difference is added to the output of each
+            module while this attribute is true, and not to fused attention.
+    """
+
+    amount: float
+    position: float
+    flag: str = ""
+
+
+Around = MovedAfterACall | ComparedWithModule | OperationLimit | PlantedDifference
+
+
+@dataclass(frozen=True)
 class Call:
     """Call a function or a module once or more, and report the results.
 
@@ -151,9 +240,8 @@ class Call:
             call, or None for an output that does not count.
         second: also report the gradient of the sum of squares of the arguments' gradients
             ("second.args.0"), which a fused kernel cannot compute.
-        around: a source text from the check that defines `around(subject, build)`, and may use
-            `is_same`. The function returns a context manager, in which the call is made.
-            `build(target, *args)` makes another module of the attempt, without random weights.
+        around: a `MovedAfterACall`, a `ComparedWithModule`, an `OperationLimit` or a
+            `PlantedDifference`, each of which does something just before or during the call.
         returns: the form of each step's result, or None for one tensor. The reply has an output for
             each leaf of the form.
         then: the steps after the first. An argument may be the result of an earlier step.
@@ -175,11 +263,18 @@ class Call:
     autocast: str | None = None  # "float16" or "bfloat16": the dtype of torch.autocast
     arrays: bool = False  # the attempt is given an ndarray in place of each tensor
     memory: bool = False  # report the call's peak memory
-    around: str = ""
+    around: Around | None = None
     # The tensors are sent as CPU tensors, and moved to this device before the call.
     device: str | None = None
     returns: Form | None = None
     then: tuple[FollowUp, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Raise TypeError if `around` is an instance of any other class."""
+        if self.around is None or isinstance(self.around, Around):
+            return
+        names = ", ".join(allowed.__name__ for allowed in get_args(Around))
+        raise TypeError(f"around must be None or one of {names}; it is {self.around!r}")
 
     @property
     def form(self) -> Form:

@@ -216,7 +216,7 @@ def _without_values(side: tuple[TensorInfo, ...]) -> tuple[TensorInfo, ...]:
     return tuple(replace(tensor_info, value=None) for tensor_info in side)
 
 
-# The worker's folder belongs here because a check's source text (`Call.around`) has a name in it.
+# The worker's folder belongs here because of the modes in around_call.py, which run operations.
 _TORCH = (torch.__file__.removesuffix("__init__.py"), __file__.removesuffix("tracing.py"))
 
 
