@@ -33,7 +33,7 @@ from ..report.report_content import (
     said_of_not_graded,
 )
 from ..result import Adjustment, CheckResult, ExerciseResult, Result, total_of
-from ..submission import Submission, code_digest, largest, read_exercise, read_text
+from ..submission import Source, Submission, largest, read_exercise, read_text
 from ..submission.read import METADATA_KEY
 
 COURSE_ID = "manyheads"  # the course in nbgrader's database
@@ -138,11 +138,9 @@ def attempt_notebook(submission: Submission, exercise: Exercise, limit_kib: int)
     pages render a student's Markdown with the scripts in it.
     """
     release = released(exercise)
-    untouched = (
-        code_digest(exercise.script.read_text(encoding="utf-8"))
-        if exercise.script.exists()
-        else None
-    )
+    untouched = None
+    if exercise.script.exists():
+        untouched = Source("", exercise.script.read_text(encoding="utf-8")).code_digest
     attempt = read_exercise(submission.folder, exercise, untouched, limit_kib)
     cells = [dict(cell) for cell in release.content]
     solution_cells = [

@@ -26,7 +26,7 @@ from .find import (
     write_not_graded,
 )
 from .read import largest, read_attempt, read_bytes, read_exercise, read_file, read_text, too_large
-from .source import Source, Unreadable, code_digest, lines_of, proved_line
+from .source import Source, Unreadable, lines_of, proved_line
 
 __all__ = [
     "ENDINGS",
@@ -34,7 +34,6 @@ __all__ = [
     "Source",
     "Submission",
     "Unreadable",
-    "code_digest",
     "find_submissions",
     "is_archive",
     "is_reserved",

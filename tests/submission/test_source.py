@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from manyheads.submission import Source, code_digest, largest, read_attempt
+from manyheads.submission import Source, largest, read_attempt
 from manyheads.submission import source as source_text
 from manyheads.submission.read import LINE_LIMIT, NotebookError, read_notebook, without_engine
 from manyheads.submission.source import (
@@ -30,7 +30,7 @@ KIB = 16
 
 
 def read(folder: Path, stub: str | None = STUB) -> Source:
-    return read_attempt(folder, STEM, None if stub is None else code_digest(stub), KIB)
+    return read_attempt(folder, STEM, None if stub is None else Source("", stub).code_digest, KIB)
 
 
 def test_a_file_that_is_not_there_is_missing_and_no_fault(tmp_path):
@@ -85,8 +85,8 @@ def test_a_script_is_the_same_attempt_as_the_notebook_that_it_was_made_of(tmp_pa
     from_notebook = read(tmp_path)
     (tmp_path / f"{STEM}.ipynb").unlink()
     (tmp_path / f"{STEM}.py").write_text(text)
-    expected = code_digest(f"pass\npass\n{RIGHT}")
-    assert code_digest(read(tmp_path).text) == code_digest(from_notebook.text) == expected
+    expected = Source("", f"pass\npass\n{RIGHT}").code_digest
+    assert read(tmp_path).code_digest == from_notebook.code_digest == expected
 
 
 WEB = '<!DOCTYPE html>\n<html lang="en">\n<head><title>01_running_mean.py at main</title></head>\n'
@@ -319,9 +319,7 @@ def test_who_loses_a_race_of_two_parsers_asks_again(monkeypatch):
         return parse(*arguments)
 
     monkeypatch.setattr(source_text.ast, "parse", once_wrong)
-    assert [ast.unparse(statement) for statement in source_text.read_statements("x = 1")] == [
-        "x = 1"
-    ]
+    assert [ast.unparse(statement) for statement in Source("", "x = 1").tree] == ["x = 1"]
     assert not faults
 
 
@@ -486,7 +484,8 @@ def test_a_hostile_cell_does_not_break_the_reader(cell):
 
 def test_remarks_however_long_do_not_keep_a_script_from_losing_its_visible_checks():
     picture = "# ![](data:image/png;base64," + "A" * CODE_LIMIT + ")\n"
-    assert without_engine(picture + "import manyheads\nx = 1\n") == picture + "\nx = 1\n"
+    script = Source("a.py", picture + "import manyheads\nx = 1\n")
+    assert without_engine(script) == Source("a.py", picture + "\nx = 1\n")
 
 
 def cells(*pairs: tuple[str, object]) -> str:
