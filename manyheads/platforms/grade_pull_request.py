@@ -502,10 +502,9 @@ def _line(course: Course, exercise: Exercise, result: ExerciseResult, file: Path
     candidate_lines = [proved.line for proved in result.lines]
     if first_failure:
         candidate_lines.append(named_line(first_failure.evidence, source))
-    statements = source.statements
     candidate_lines += [
         statement.lineno
-        for statement in statements
+        for statement in source.statements
         if isinstance(statement, DEFINITIONS) and statement.name in names
     ]
     line = next((line for line in candidate_lines if 1 <= line <= len(lines)), 1)

@@ -138,9 +138,11 @@ def attempt_notebook(submission: Submission, exercise: Exercise, limit_kib: int)
     pages render a student's Markdown with the scripts in it.
     """
     release = released(exercise)
-    untouched = None
-    if exercise.script.exists():
-        untouched = Source("", exercise.script.read_text(encoding="utf-8")).code_digest
+    untouched = (
+        Source("", exercise.script.read_text(encoding="utf-8")).code_digest
+        if exercise.script.exists()
+        else None
+    )
     attempt = read_exercise(submission.folder, exercise, untouched, limit_kib)
     cells = [dict(cell) for cell in release.content]
     solution_cells = [
