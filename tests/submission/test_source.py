@@ -20,6 +20,7 @@ from manyheads.submission.source import (
     LeftOver,
     location_of,
     where_it_is_written,
+    with_fields,
 )
 from tests.make import REPOSITORY, notebook
 
@@ -287,6 +288,25 @@ def test_the_digest_tells_attempts_apart_and_nothing_else():
         Source("a.py", missing=True),
     ]
     assert len({attempt.digest, *(variant.digest for variant in variants)}) == 7
+
+
+def test_a_copy_with_the_same_text_is_not_parsed_again():
+    attempt = Source("a.py", "x = 1\n")
+    statements = attempt.tree
+    assert with_fields(attempt, note="a note").tree is statements
+    assert with_fields(attempt, text="x = 2\n").tree is not statements
+
+
+def test_a_cell_is_a_source_of_its_own_with_the_lines_of_the_notebook():
+    two_cells = read_notebook(notebook("x = 1\ny = (", "def f():\n    return 1"))
+    first_cell, second_cell = two_cells.cell_sources
+    assert [two_cells.cell_around(line) for line in (1, 2, 3, 4, 5)] == (
+        [first_cell] * 3 + [second_cell] * 2
+    )
+    assert two_cells.tree == first_cell.tree == ()
+    assert second_cell.definition("f").lineno == 4
+    assert first_cell.python_message() == "'(' was never closed"
+    assert second_cell.python_message() == ""
 
 
 @pytest.mark.parametrize("ending", [".py", ".ipynb"])
