@@ -129,8 +129,8 @@ class _Attempts:
     def _two(self, chance: random.Random) -> File:
         while True:
             first, second = chance.sample(self._bank.mutants, 2)
-            if not first.faults.keys() & second.faults.keys() and bool(first.source) == bool(
-                second.source
+            if not first.faults.keys() & second.faults.keys() and bool(first.edited_text) == bool(
+                second.edited_text
             ):
                 text = text_of_pair(self._exercise, self._bank, first, second)
                 if text is not None:

@@ -110,7 +110,10 @@ def _complete_attempts(course: Course, box: Box, exercise: Exercise) -> Iterator
     faults = FaultBench(course, box, exercise).faults()
     for fault in itertools.islice(faults, EDITS):
         yield SampledAttempt(
-            "edit", f"{fault.attempt} {fault.edit.description}", fault.edit.after, has_lines=True
+            "edit",
+            f"{fault.attempt} {fault.edit.description}",
+            fault.edit.after.text,
+            has_lines=True,
         )
 
 
@@ -135,7 +138,7 @@ def pairs_of(bank: Bank) -> Sequence[tuple[BuiltMutant, BuiltMutant]]:
         for first, second in itertools.combinations(bank.mutants, 2)
         if first.id != second.id
         and not first.faults.keys() & second.faults.keys()
-        and bool(first.source) == bool(second.source)
+        and bool(first.edited_text) == bool(second.edited_text)
     ]
     codes = {id(mutant): code_of(mutant) for mutant in bank.mutants}
     pairs.sort(key=lambda pair: digest(*(codes[id(mutant)] for mutant in pair)))
@@ -144,7 +147,7 @@ def pairs_of(bank: Bank) -> Sequence[tuple[BuiltMutant, BuiltMutant]]:
 
 def text_of(exercise: Exercise, mutant: BuiltMutant) -> str:
     """Return a mutant's text: the edited reference, or the bank with a call of its `make`."""
-    return mutant.source or _text_from_bank(exercise, mutant.faults)
+    return mutant.edited_text or _text_from_bank(exercise, mutant.faults)
 
 
 def text_of_pair(

@@ -15,7 +15,7 @@ import random
 import re
 import sys
 import textwrap
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import redirect_stdout, suppress
 from dataclasses import dataclass
 from itertools import groupby
@@ -77,7 +77,7 @@ def check_notebook(exercise: str, namespace: Mapping[str, object] | None = None)
         )
     names = vars(modules["__main__"]) if namespace is None else namespace
     attempt = LocalRecordingRunner(names)
-    result = check_attempt(read(recorded[0]), attempt, _attempt_source(source_of(names)))
+    result = check_attempt(read(recorded[0]), attempt, source_of(names))
     # The label does not depend on a course, because the notebook may be in any folder.
     view = report_view(result, recorded[0].stem.replace("_", " "))
     next_step = attempt_words(result).next_command
@@ -87,12 +87,8 @@ def check_notebook(exercise: str, namespace: Mapping[str, object] | None = None)
     print(text)
 
 
-def _attempt_source(text: str) -> Source:
-    return Source("", text, from_kernel=True) if text else NO_TEXT
-
-
-def source_of(namespace: Mapping[str, object]) -> str:
-    """Return the source text of the functions and classes that this kernel defines.
+def source_of(namespace: Mapping[str, object], stubs: Sequence[str] = ()) -> Source:
+    """Return the functions and classes that this kernel defines, and these stubs below.
 
     Those without a source text are left out.
     """
@@ -106,7 +102,8 @@ def source_of(namespace: Mapping[str, object]) -> str:
                     if value.__module__ == "__main__"
                     else ""
                 )
-    return "\n".join(texts)
+    text = "\n".join(["\n".join(texts), *stubs])
+    return Source("", text, from_kernel=True) if text else NO_TEXT
 
 
 def load_magics(exercise: str) -> None:
@@ -117,7 +114,7 @@ def load_magics(exercise: str) -> None:
     from IPython.core.getipython import get_ipython
 
     if (shell := get_ipython()) is not None:
-        Magics(shell, exercise, source_of)
+        Magics(shell, exercise)
 
 
 # commands about one exercise; in a notebook, this is the notebook's exercise
@@ -127,17 +124,14 @@ _OF_ONE = {"check", "hint", "trace", "plot", "ask", "train"}
 class Magics:
     """The magics, registered with one shell."""
 
-    def __init__(
-        self, shell: InteractiveShell, exercise: str, source_of: Callable[[dict[str, object]], str]
-    ) -> None:
+    def __init__(self, shell: InteractiveShell, exercise: str) -> None:
         """Register the magics.
 
         Args:
             shell: the shell of the kernel.
             exercise: the id of the notebook's exercise.
-            source_of: returns the source text of a namespace.
         """
-        self._shell, self._exercise, self._source_of = shell, exercise, source_of
+        self._shell, self._exercise = shell, exercise
         # chooses the questions; it stays the same until an %ask with letters has answered them
         self._seed = random.randrange(1000)
         for name, answer in (("check", self._check), ("ask", self._ask), ("course", self._course)):
@@ -254,14 +248,13 @@ class Magics:
             for name in exercise.shapes
             if name not in names
         ]
-        text = "\n".join([self._source_of(names), *stubs])
         # A call sets torch's seed, but the student's random state must stay. A function is called
         # dozens of times, so its output is discarded.
         with torch.random.fork_rng(devices=[]), redirect_stdout(io.StringIO()):
             return check_attempt(
                 read(exercise.fingerprints),
                 LocalRecordingRunner(names),
-                _attempt_source(text),
+                source_of(names, stubs),
                 exercise,
             )
 

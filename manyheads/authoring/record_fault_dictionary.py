@@ -53,7 +53,7 @@ from ..judge.attempt_runner import ReplayCache
 from ..judge.run_hidden_checks import Catalogue
 from ..student.choose_example_calls import examples, weights_by_call
 from ..student.trace import TABLES, TIMES
-from ..submission.source import code_digest
+from ..submission import Source
 from .choose_recorded_calls import (
     PUBLIC,
     RecordedCall,
@@ -358,7 +358,7 @@ def recorded_file(catalogue: Catalogue, exercise: Exercise) -> bytes:
     replies = tuple(tuple(call_replies.every) for call_replies in stored_replies)
     recording = FaultDictionary(
         exercise=exercise.id,
-        stub=code_digest(stub_of(exercise)),
+        stub=Source("", stub_of(exercise)).code_digest,
         checks=_checks(recorded, replies, disputed, subjects),
         calls=recorded.calls,
         expected=recorded.expected,

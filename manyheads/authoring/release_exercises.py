@@ -41,7 +41,7 @@ from ..student.train_model import (
     read_text,
     save_blocks,
 )
-from ..submission.source import code_digest
+from ..submission import Source
 from .choose_recorded_calls import right_answers
 from .record_fault_dictionary import recorded_file, shares_of, words_of
 from .stub import stub_notebook, stub_of
@@ -110,7 +110,8 @@ def is_current(exercise: Exercise) -> bool:
         words = words_of(load_bank(exercise))
     except CourseFault:  # recording the exercise reports the fault of its bank
         return False
-    return recording.words == words and recording.stub == code_digest(stub_of(exercise))
+    stub = Source("", stub_of(exercise))
+    return recording.words == words and recording.stub == stub.code_digest
 
 
 def texts_of(catalogue: Catalogue, exercise: Exercise) -> Files:

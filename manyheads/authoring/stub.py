@@ -85,9 +85,9 @@ def stub_of(exercise: Exercise) -> str:
     return strip(source, name)
 
 
-def _demand_tags(source: str, name: str) -> None:
+def _demand_tags(solution: str, name: str) -> None:
     """Raise CourseFault for tags that jupytext would lose, or that look like a misspelt one."""
-    for number, line in enumerate(source.splitlines(), 1):
+    for number, line in enumerate(solution.splitlines(), 1):
         written = _TAGS.match(line)
         if written is None:
             continue
@@ -104,21 +104,21 @@ def _demand_tags(source: str, name: str) -> None:
                 )
 
 
-def strip(source: str, name: str) -> str:
-    """Replace every solution part of the source by the stub, in scripts and notebooks alike.
+def strip(solution: str, name: str) -> str:
+    """Replace every solution part of the file by the stub, in scripts and notebooks alike.
 
     Raises CourseFault.
     """
-    return "\n".join(_parts_of(source, name)[0]) + "\n"
+    return "\n".join(_parts_of(solution, name)[0]) + "\n"
 
 
-def _parts_of(source: str, name: str) -> tuple[list[str], list[str]]:
+def _parts_of(solution: str, name: str) -> tuple[list[str], list[str]]:
     """Return the lines of the stub, and the hidden lines without indentation.
 
     Raises CourseFault.
     """
     stub_lines, hidden, opened = list[str](), list[str](), 0
-    for number, line in enumerate(source.splitlines(), 1):
+    for number, line in enumerate(solution.splitlines(), 1):
         marker = line.strip()
         if marker == BEGIN and not opened:
             opened = number

@@ -264,30 +264,32 @@ class Edit:
 
     changes: Mapping[str, str]  # text of the reference -> its replacement
 
-    def apply(self, source: str) -> str:
-        """Return the edited source.
+    def apply(self, reference_text: str) -> str:
+        """Return the edited text of the reference.
 
-        Raises EditError unless each text occurs exactly once, in the source or between the
+        Raises EditError unless each text occurs exactly once, in the reference or between the
         solution's marks.
         """
+        edited_text = reference_text
         for old, new in self.changes.items():
-            offset = _offset(source, old)
-            source = source[:offset] + new + source[offset + len(old) :]
-        return source
+            offset = _offset(edited_text, old)
+            edited_text = edited_text[:offset] + new + edited_text[offset + len(old) :]
+        return edited_text
 
 
-def _offset(source: str, old: str) -> int:
-    """Return the offset of the text in the source.
+def _offset(reference_text: str, old: str) -> int:
+    """Return the offset of the text `old` in the reference.
 
     The text may also occur in the explanations of the lesson. Then the occurrence between the
     solution's marks counts.
     """
-    spans = [(0, len(source)), *(match.span() for match in _SOLUTIONS.finditer(source))]
-    counts = [source.count(old, *span) for span in spans]
+    solutions = [match.span() for match in _SOLUTIONS.finditer(reference_text)]
+    spans = [(0, len(reference_text)), *solutions]
+    counts = [reference_text.count(old, *span) for span in spans]
     if counts[0] == 1:
-        return source.index(old)
+        return reference_text.index(old)
     if sum(counts[1:]) == 1:
-        return source.index(old, *spans[1 + counts[1:].index(1)])
+        return reference_text.index(old, *spans[1 + counts[1:].index(1)])
     raise EditError(f"{old!r} occurs {counts[0]} times, and an edit needs it exactly once")
 
 

@@ -480,8 +480,8 @@ def namespace_of(path: Path) -> Mapping[str, object]:
     return namespace_of_source(path.read_text(encoding="utf-8"), path)
 
 
-def namespace_of_source(source: str, path: Path) -> Mapping[str, object]:
-    """Return the names that this source would define as the file at `path`.
+def namespace_of_source(trusted_text: str, path: Path) -> Mapping[str, object]:
+    """Return the names that this text would define as the file at `path`.
 
     Raises BrokenReference.
     """
@@ -490,7 +490,7 @@ def namespace_of_source(source: str, path: Path) -> Mapping[str, object]:
     module.__package__ = module.__name__.rpartition(".")[0]
     sys.modules[module.__name__] = module  # dataclasses look up their module here
     try:
-        exec(compile(source, str(path), "exec", dont_inherit=True), vars(module))
+        exec(compile(trusted_text, str(path), "exec", dont_inherit=True), vars(module))
     except (Exception, SystemExit) as error:
         raise BrokenReference(_why_broken(path, error)) from error
     return vars(module)

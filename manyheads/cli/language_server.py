@@ -25,7 +25,6 @@ from ..report.report_content import Problem, problems
 from ..student.check_and_keep_result import Checks, Own, read_own
 from ..student.hints import next_hint
 from ..student.trace import Explained, TraceLine, explain_example, follow_own
-from ..submission import lines_of
 from .student import result_with_hint
 
 HINT, SOURCE = "course.hint", "course"
@@ -135,7 +134,7 @@ class Editor:
                 explain_example(*call, attempt.source) for call in followed.traced_examples
             ]
         line_numbers = range(lines.start.line + 1, lines.end.line + 2)
-        return list(shapes_of(self._traces[attempt], lines_of(attempt.source.text), line_numbers))
+        return list(shapes_of(self._traces[attempt], attempt.source.lines, line_numbers))
 
     def say(self, text: str, message_type: types.MessageType = types.MessageType.Info) -> None:
         """Show a message."""

@@ -189,13 +189,13 @@ class BuiltMutant:
         id: the misconception.
         change: an edit of the reference, or arguments for the bank's `make`.
         namespace: the names that the changed code defines.
-        source: the changed source text, or "" for a mutant that `make` makes.
+        edited_text: the changed text of the reference, or "" for a mutant that `make` makes.
     """
 
     id: str
     change: Edit | Mapping[str, object]
     namespace: Namespace = field(repr=False, compare=False)
-    source: str = field(default="", repr=False, compare=False)
+    edited_text: str = field(default="", repr=False, compare=False)
 
     @property
     def faults(self) -> Mapping[str, object]:
@@ -242,8 +242,8 @@ class Bank:
         return self.make(**first.change, **second.change)
 
 
-def with_both_edits(source: str, edit_a: Edit, edit_b: Edit) -> str | None:
-    """Return the source with two edits, or None if they change the same text.
+def with_both_edits(reference_text: str, edit_a: Edit, edit_b: Edit) -> str | None:
+    """Return the reference with two edits, or None if they change the same text.
 
     One edit may keep the text that the other one changes, as it does if it inserts a line. Then the
     order matters, so both orders are tried.
@@ -252,7 +252,7 @@ def with_both_edits(source: str, edit_a: Edit, edit_b: Edit) -> str | None:
         return None
     for earlier, later in ((edit_a, edit_b), (edit_b, edit_a)):
         try:
-            return later.apply(earlier.apply(source))
+            return later.apply(earlier.apply(reference_text))
         except EditError:
             continue
     return None
@@ -383,18 +383,18 @@ def _mutant(
     return BuiltMutant(id_, change, _edited_namespace(exercise, id_, source, change), edited)
 
 
-def _edited_namespace(exercise: Exercise, id_: str, source: str, edit: Edit) -> Namespace:
+def _edited_namespace(exercise: Exercise, id_: str, reference_text: str, edit: Edit) -> Namespace:
     """Return the namespace of the edited reference.
 
     Raises CourseError, which blames the mutant, if the edited text cannot be imported. Raises
     BrokenReference, which blames the reference, if the text cannot be imported without the edit,
     either. Raises EditError if the edit cannot be made.
     """
-    reference, edited = exercise.solution, edit.apply(source)
+    reference, edited = exercise.solution, edit.apply(reference_text)
     try:
         return namespace_of_source(edited, reference)
     except BrokenReference as broken:
-        namespace_of_source(source, reference)  # raises if the reference is to blame
+        namespace_of_source(reference_text, reference)  # raises if the reference is to blame
         cause = broken.__cause__
         _, line = place_of(cause, lambda file: file == reference) or (reference, 0)
         lines = edited.splitlines()

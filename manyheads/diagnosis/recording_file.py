@@ -27,7 +27,7 @@ from ..checks.hidden_check import Drawn
 from ..checks.preconditions import LeftOut
 from ..course import CourseError, Exercise
 from ..course_fault import restore
-from ..submission.source import code_digest
+from ..submission import Source
 from .bank import MisconceptionText, sweeps_from_columns, sweeps_to_columns
 from .compact_storage import (
     TensorColumns,
@@ -62,8 +62,8 @@ def key_of(exercise: Exercise) -> str:
     The only parts of the engine in it are the format's number and the known kinds of exceptions.
     """
     paths = [path for path in exercise.recorded_from() if path.exists()]
-    digests = [(path.name, code_digest(path.read_text(encoding="utf-8"))) for path in paths]
-    texts = [f"{name} {digest}" for name, digest in digests]
+    sources = [Source(path.name, path.read_text(encoding="utf-8")) for path in paths]
+    texts = [f"{source.name} {source.code_digest}" for source in sources]
     texts += [exercise.row.model_dump_json(include={"hint", "shapes"})]
     texts += [
         f"{error_kind.type} {error_kind.pattern.pattern} {error_kind.meaning}"

@@ -24,6 +24,7 @@ from ..checks.explain import is_dtype_fault, is_refusal
 from ..checks.hidden_check import CheckOutcome
 from ..checks.runner import CheckQuestion, Exchange, LocalRunner, Runner, bytes_of, cast, changes_in
 from ..submission import Source
+from ..submission.source import with_fields
 from .nontrivial_answers import four_like
 from .redact_hidden_inputs import (
     builds_in,
@@ -360,8 +361,8 @@ class AttemptRunner:
         self._connection = loaded.connection
         if not self.source.skipped:  # otherwise an earlier process has reported the skipped parts
             self.stopped = loaded.stopped
-            if loaded.skipped:  # otherwise the same Source stays, and keeps its syntax tree
-                self.source = replace(self.source, skipped=loaded.skipped)
+            if loaded.skipped:
+                self.source = with_fields(self.source, skipped=loaded.skipped)
         return loaded.raised
 
     def load_into(self, connection: Connection) -> Raised | None:

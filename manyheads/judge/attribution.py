@@ -42,7 +42,6 @@ from ..submission.source import (
     UNTOUCHED,
     Source,
     in_cells,
-    lines_of,
     location_of,
     where_it_is_written,
 )
@@ -446,7 +445,7 @@ def function_result(verdict: FunctionVerdict, source: Source) -> FunctionResult:
     if source.name and state == "undefined":
         if location := location_of(source, verdict.name):
             evidence = f"{verdict.name} {location}"
-        elif all(line.strip()[:1] in ("", "#") for line in lines_of(source.text)):
+        elif all(line.strip()[:1] in ("", "#") for line in source.lines):
             state, near = "unwritten", ""
     elif source.name and state == "unwritten" and not evidence:
         evidence = where_it_is_written(source, verdict.name)

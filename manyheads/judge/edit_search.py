@@ -50,8 +50,9 @@ def candidates(
     for edit in islice(_edits(source, targets), max_edits):
         if not edit.line:  # it changes nothing
             continue
-        if edit.after not in edits or edit.tier < edits[edit.after].tier:
-            edits[edit.after] = edit
+        text = edit.after.text
+        if text not in edits or edit.tier < edits[text].tier:
+            edits[text] = edit
 
     def tier_and_line(edit: LineEdit) -> tuple[int, int]:
         tier = edit.tier - TIERS_SOONER if edit.line in raised_on else edit.tier
@@ -92,8 +93,8 @@ class Bounds:
 
 def find_lines(
     edits: Sequence[LineEdit],
-    screen: Callable[[Sequence[str]], list[bool]],
-    passes: Callable[[str], bool],
+    screen: Callable[[Sequence[Source]], list[bool]],
+    passes: Callable[[Source], bool],
     bounds: Bounds,
 ) -> tuple[LineEdit, ...]:
     """Return an edit for each proved line, in the order of lines.
@@ -104,9 +105,10 @@ def find_lines(
 
     Args:
         edits: The edits, likely ones first.
-        screen: Returns for each text whether it is worth a proof: a quick test with some of the
-            failed calls.
-        passes: Returns whether a text passes every check, in a process that has run nothing else.
+        screen: Returns for each edited attempt whether it is worth a proof: a quick test with some
+            of the failed calls.
+        passes: Returns whether an edited attempt passes every check, in a process that has run
+            nothing else.
         bounds: The limits. `screen` and `passes` watch the time, and raise OutOfTime.
     """
     proved: dict[int, LineEdit] = {}  # by line

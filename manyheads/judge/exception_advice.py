@@ -25,7 +25,7 @@ from ..box.worker.messages import Raised
 from ..checks.explain import is_shape_fault
 from ..submission import Source
 from ..submission.newer_python import PYTHON, said_of_newer_syntax
-from ..submission.source import DEFINITIONS, TEXT_ERRORS, has_no_content, lines_of
+from ..submission.source import DEFINITIONS, TEXT_ERRORS, has_no_content
 from .definition_faults import wrong_length
 from .slips_in_function_text import slip_behind_exception
 
@@ -74,30 +74,30 @@ def suggest(source: Source, raised: Raised) -> str:
     (`slip_behind_exception`), then the rules of `_RULES`.
     """
     file = _file(source, raised.line or 0)
-    text = f"{raised.type}: {raised.message[:MAX_MESSAGE]}".replace("\n", " ")
-    forward = _NO_FORWARD.match(text)
+    exception_text = f"{raised.type}: {raised.message[:MAX_MESSAGE]}".replace("\n", " ")
+    forward = _NO_FORWARD.match(exception_text)
     suggestion = _advise_forward(file, forward[1]) if forward else ""
     suggestion = suggestion or _exchanged_arguments(file) or loop_fault(source, raised)
     if not suggestion and is_shape_fault(raised):
         suggestion = wrong_length(file.function_nodes)
     suggestion = suggestion or slip_behind_exception(
-        file.function_nodes, file.nodes, file.line, text
+        file.function_nodes, file.nodes, file.line, exception_text
     )
     for pattern, advise in _RULES:
-        match = re.match(pattern, text)
+        match = re.match(pattern, exception_text)
         if match and not suggestion:
             suggestion = advise(file, *match.groups())
     return suggestion
 
 
-def _advice_from_table(file: _File, text: str) -> str:
+def _advice_from_table(file: _File, exception_text: str) -> str:
     """Return the suggestion of the first row of cures.txt that fits; "" if none does.
 
     A pattern is matched with the exception's text, the code of the line, and the code above it. It
     may capture a `name`, which the file must not define, and a `method`, which must lack `self`
     there. The suggestion may repeat the name.
     """
-    text_and_code = f"{text}\n{file.code}\n{file.code_above}"
+    text_and_code = f"{exception_text}\n{file.code}\n{file.code_above}"
     for pattern, suggestion in table().items():
         match = pattern.match(text_and_code)
         if match is None:
@@ -128,7 +128,7 @@ class _File:
         around_line = (s.lineno for s in source.statements if self.line_is_in(s))
         first_line = next(around_line, line)  # the start of the top-level statement
         last_line = max([line, *(node.end_lineno or 0 for node in self.expressions)])
-        lines = lines_of(source.text)
+        lines = source.lines
         index = max(line - 1, 0)  # in `lines`; an unknown line is 0
         code_lines = lines[index:last_line]
         lines_above = lines[max(first_line - 1, 0) : index]
@@ -758,7 +758,7 @@ def _similar_name(word: str, vocabulary: Iterable[str]) -> str:
 # Rules by the type and the message of an exception. The first that has a suggestion counts. A
 # function gets the file, and the groups of the pattern.
 _RULES: Sequence[tuple[str, Callable[..., str]]] = (
-    (rf"(?:{'|'.join(TEXT_ERRORS)}): ", lambda file: said_of_newer_syntax(file.source.text)),
+    (rf"(?:{'|'.join(TEXT_ERRORS)}): ", lambda file: said_of_newer_syntax(file.source)),
     (rf"UnboundLocalError: cannot access local variable {_NAME} where", _unbound_variable),
     (
         rf"ImportError: cannot import name {_NAME} from '([\w.]{{1,{MAX_NAME}}})'",

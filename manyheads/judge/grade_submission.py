@@ -22,8 +22,8 @@ from ..diagnosis.fault_dictionary import FaultDictionary
 from ..diagnosis.fingerprint import is_comparable, replies_agree
 from ..diagnosis.recording_file import current
 from ..result import ExerciseResult, Outcome, ProvedLine, Result, total_of
-from ..submission import Source, Submission, code_digest, proved_line, read_exercise
-from ..submission.source import LOAD_ERROR, NO_TEXT, CellNotRun
+from ..submission import Source, Submission, proved_line, read_exercise
+from ..submission.source import LOAD_ERROR, NO_TEXT
 from .attempt_runner import AttemptRunner, RememberingRunner, ReplayCache
 from .attribution import HiddenRun, assemble, assemble_uncalled
 from .collect_checks import CheckRun, GraderFault, points_fault
@@ -43,7 +43,7 @@ MAX_CACHE_BYTES = 192 * MIB
 # This machine may be the cause of such an outcome, and another run may give another one.
 UNCERTAIN = ("timeout", "crashed", "skipped")
 # the id of an exercise and a seed; then the digest, the note and the cells not run of an attempt
-ResultKey = tuple[str, int, str, str, tuple[CellNotRun, ...]]
+ResultKey = tuple[str, int, str, str, tuple[tuple[str, str], ...]]
 
 
 class Judge:
@@ -117,7 +117,9 @@ class Judge:
     def _grade_exercise(self, submission: Submission, exercise: Exercise) -> ExerciseResult:
         """Read the attempt at an exercise, and grade it. Raises CourseFault."""
         stub = exercise.script
-        stub_digest = code_digest(stub.read_text(encoding="utf-8")) if stub.exists() else None
+        stub_digest = None
+        if stub.exists():
+            stub_digest = Source("", stub.read_text(encoding="utf-8")).code_digest
         with cpu_budget():  # after the limit, another judge replaces this process
             source = read_exercise(
                 submission.folder, exercise, stub_digest, self._course.limits.source_kib
@@ -140,7 +142,9 @@ class Judge:
             seed: The seed of its inputs. None means the seed of the run.
         """
         run_seed = self._settings.seed if seed is None else seed
-        key = (exercise.id, run_seed, source.digest, source.note, source.not_run)
+        # texts, because a Source would keep its syntax tree as long as the result
+        not_run = tuple((cell.source.text, cell.why) for cell in source.not_run)
+        key = (exercise.id, run_seed, source.digest, source.note, not_run)
         if key in self._results:
             return self._results[key]
         try:

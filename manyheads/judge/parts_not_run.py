@@ -12,7 +12,7 @@ from ..box.worker.messages import Raised
 from ..checks.explain import explain, is_undefined, join_sentences, missing_name, sanitize
 from ..checks.runner import Exchange
 from ..submission import Source, proved_line
-from ..submission.source import DEFINITIONS, TEXT_ERRORS, lines_of, pythons_words, texts_of_cells
+from ..submission.source import DEFINITIONS, TEXT_ERRORS
 from .exception_advice import suggest
 
 _MAX_PARTS_SHOWN = 3  # the rest is only counted
@@ -29,23 +29,11 @@ def explain_text(source: Source, raised: Raised) -> str:
     sentence = explain(raised)
     if raised.type not in TEXT_ERRORS:
         return sentence
-    cell = _cell_around(source, raised.line or raised.part or 1)
-    python_message = sanitize(pythons_words(cell, raised.line or 0))
+    cell = source.cell_around(raised.line or raised.part or 1)
+    python_message = sanitize(cell.python_message(raised.line or 0))
     if not python_message:
         return sentence
     return join_sentences(sentence, f"Python says: {python_message}".removesuffix("."))
-
-
-def _cell_around(source: Source, line: int) -> str:
-    """Return the cell around a line, below blank lines, so that line numbers stay the same.
-
-    A script has no cells: its whole text is returned.
-    """
-    if not source.cells:
-        return source.text
-    begun_cells = [cell for cell in texts_of_cells(source) if cell[0] <= line]
-    first_line, text = begun_cells[-1]
-    return "\n" * (first_line - 1) + text
 
 
 def stopped_parts(
@@ -104,7 +92,7 @@ def _reason(stopped: Stopped, describe: Callable[[Raised], str], source: Source)
         near = get_close_matches(module[1], _MODULES, 1)
         return f"{problem} Did you mean {near[0]}?" if near else problem
     if raised.type in TEXT_ERRORS:  # the other cells may be correct
-        source = Source(source.name, _cell_around(source, stopped.line))
+        source = source.cell_around(stopped.line)
     sentence = f"did not run to its end: it {describe(raised)}"
     return join_sentences(sentence, suggest(source, raised) or " ").rstrip()
 
@@ -137,7 +125,7 @@ def _words_of_parts(source: Source, part_lines: Iterable[int]) -> set[str]:
     A part is a statement. In a cell that cannot be parsed, it goes from the line to the end of the
     cell.
     """
-    lines = lines_of(source.text)
+    lines = source.lines
     first_lines = [statement.lineno for statement in source.statements]
     # a part that is no statement ends above the next cell
     ends_of_cells = [*(first_line - 1 for first_line in source.cells), len(lines)]

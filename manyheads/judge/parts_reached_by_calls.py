@@ -33,21 +33,21 @@ Changes = Iterator[Change]  # the edits that a rule makes of one node
 
 @dataclass(frozen=True)
 class LineEdit:
-    """A small change of a text.
+    """A small change of an attempt.
 
     Attributes:
         category: The group of similar edits to which it belongs.
         tier: How late it is tried: edits of tier 0 come first.
         line: The first line of the text that it changes, or 0 if it changes nothing.
-        before: The text before the edit.
-        after: The text after it.
+        before: The attempt before the edit.
+        after: The attempt after it.
     """
 
     category: str
     tier: int
     line: int
-    before: str
-    after: str
+    before: Source
+    after: Source
 
     @property
     def description(self) -> str:
@@ -56,13 +56,13 @@ class LineEdit:
         return f"{old_lines} → {_changed_lines(self.after, self.before)}"
 
 
-def _changed_lines(text: str, other_text: str) -> str:
-    """Return the lines of `text` from its first to its last difference from the other text.
+def _changed_lines(source: Source, other_source: Source) -> str:
+    """Return the lines of `source` from its first to its last difference from the other text.
 
     The lines are joined to one, which is cut to MAX_SHOWN characters. The result is "" if the other
     text only has additional lines.
     """
-    lines, other_lines = text.split("\n"), other_text.split("\n")
+    lines, other_lines = source.text.split("\n"), other_source.text.split("\n")
     start = _equal_at_start(lines, other_lines)
     # The line at `start` differs: only the lines after it may be equal at the end.
     equal_at_end = _equal_at_start(lines[start + 1 :][::-1], other_lines[start + 1 :][::-1])
@@ -130,7 +130,7 @@ class CodePart:
                 data = data[:start] + new + data[end:]
                 unchanged = _equal_at_start(old.splitlines(True), new.splitlines(True))
                 line = node.lineno + unchanged  # type: ignore[attr-defined]
-        return LineEdit(category, tier, line, self.source.text, data.decode())
+        return LineEdit(category, tier, line, self.source, replace(self.source, text=data.decode()))
 
     @cached_property
     def parents(self) -> dict[ast.AST, ast.AST]:

@@ -22,6 +22,7 @@ from ..checks.explain import is_left_open, says_unwritten
 from ..checks.hidden_check import CheckOutcome
 from ..checks.runner import Exchange, target_of
 from ..result import CheckResult
+from ..submission import Source
 from .attempt_runner import AttemptRunner
 from .edit_search import Bounds, OutOfTime, candidates, find_lines
 from .parts_reached_by_calls import LineEdit
@@ -79,7 +80,8 @@ class EditedAttempts:
         targets = {target_of(exchange.call) for exchange in exchanges}
         edits = candidates(source, targets, raised_on)
         if source.cells:  # the lines at which cells begin must stay
-            edits = [edit for edit in edits if edit.after.count("\n") == edit.before.count("\n")]
+            newlines = source.text.count("\n")
+            edits = [edit for edit in edits if edit.after.text.count("\n") == newlines]
         try:
             return find_lines(edits, self._screen, self._passes, bounds)
         except (OutOfTime, AttemptEnded):
@@ -115,38 +117,38 @@ class EditedAttempts:
             if is_right is not None and not is_right(exchange.reply):
                 yield message, is_right
 
-    def _screen(self, texts: Sequence[str]) -> list[bool]:
-        """Return for each text whether it is right in the calls that the attempt answers wrongly.
+    def _screen(self, edited_sources: Sequence[Source]) -> list[bool]:
+        """Return for each edited attempt whether the wrongly answered calls are right with it.
 
-        At most SCREEN_CALLS calls are made. If there are no such calls, return whether the text
-        passes the failed checks.
+        At most SCREEN_CALLS calls are made. If there are no such calls, return whether the edited
+        attempt passes the failed checks.
         """
         if not self._wrong_calls:
-            return [self._passes(text, self._failed_checks) for text in texts]
-        # The first call rules out most texts, and all texts answer it in one batch.
-        first_results = self._answer_rightly(texts, self._wrong_calls[:1])
+            return [self._passes(source, self._failed_checks) for source in edited_sources]
+        # One call rules out most attempts, and all attempts answer it in one batch.
+        first_results = self._answer_rightly(edited_sources, self._wrong_calls[:1])
         return [
-            is_promising and all(self._answer_rightly([text], self._wrong_calls))
-            for is_promising, text in zip(first_results, texts, strict=True)
+            is_promising and all(self._answer_rightly([source], self._wrong_calls))
+            for is_promising, source in zip(first_results, edited_sources, strict=True)
         ]
 
     def _answer_rightly(
-        self, texts: Sequence[str], calls: Sequence[tuple[bytes, IsRight]]
+        self, edited_sources: Sequence[Source], calls: Sequence[tuple[bytes, IsRight]]
     ) -> list[bool]:
-        """Return for each text whether it loads and answers all these calls rightly.
+        """Return for each edited attempt whether it loads and answers all these calls rightly.
 
-        The calls to all texts are sent together. If the process ends, they are sent text by text; a
-        single text that ends it is not right. Raises AttemptEnded if a text takes too long, and
+        All attempts get the calls together. If the process ends, each attempt gets them alone; one
+        that ends its process is not right. Raises AttemptEnded if an attempt takes too long, and
         OutOfTime.
 
         Args:
-            texts: The edited texts.
+            edited_sources: The edited attempts.
             calls: Packed calls, each with the function that judges a reply to it.
         """
-        packed_calls, source = [message for message, _ in calls], self.attempt.source
+        packed_calls = [message for message, _ in calls]
         packed = []
-        for text in texts:
-            packed += [wire.encode(replace(source, text=text).load()), *packed_calls]
+        for source in edited_sources:
+            packed += [wire.encode(source.load()), *packed_calls]
         seconds_left = self._seconds_left()
         try:
             connection = self._connection or self.attempt.box.attempt(self.attempt.limits)
@@ -155,13 +157,13 @@ class EditedAttempts:
         except AttemptEnded as ended:
             if ended.end is End.TIMEOUT:
                 raise
-            if len(texts) == 1:
+            if len(edited_sources) == 1:
                 return [False]
-            return [all(self._answer_rightly([text], calls)) for text in texts]
+            return [all(self._answer_rightly([source], calls)) for source in edited_sources]
         connection.spent = Spent()
         self._connection = connection
         results = []
-        for _ in texts:
+        for _ in edited_sources:
             loaded, call_replies = next(replies), [next(replies) for _ in calls]
             verdicts = (
                 is_right(reply) for (_, is_right), reply in zip(calls, call_replies, strict=True)
@@ -169,13 +171,13 @@ class EditedAttempts:
             results.append(loaded.raised is None and all(verdicts))
         return results
 
-    def _passes(self, text: str, only: Sequence[str] = ()) -> bool:
-        """Return whether the text loads and passes every check, in a new process.
+    def _passes(self, source: Source, only: Sequence[str] = ()) -> bool:
+        """Return whether an edited attempt loads and passes every check, in a new process.
 
-        Raises AttemptEnded if the text takes too long, and OutOfTime.
+        Raises AttemptEnded if it takes too long, and OutOfTime.
 
         Args:
-            text: The edited text.
+            source: The edited attempt.
             only: If not empty, only the checks with these ids are run, in the process of the
                 screen.
         """
@@ -185,9 +187,10 @@ class EditedAttempts:
         limits = replace(
             original.limits, seconds_per_call=per_call, seconds_per_attempt=per_attempt
         )
-        source = replace(original.source, text=text)
+        # A copy, because the search keeps every edit, and their syntax trees need much memory.
+        copy = replace(source)
         attempt = AttemptRunner(
-            original.box, source, limits, dtype=original.dtype, memory=original.memory
+            original.box, copy, limits, dtype=original.dtype, memory=original.memory
         )
         try:
             if only:

@@ -37,8 +37,8 @@ from ..report.report_content import (
 from ..result import MOST_LINES, ExerciseResult, Result, with_total, write_result
 from ..submission import (
     ENDINGS,
+    Source,
     Unreadable,
-    code_digest,
     find_submissions,
     lines_of,
     read_attempt,
@@ -159,11 +159,11 @@ def grade_collected(
         artifact = read_artifact(out, course, collected.student)
         previous = artifact if artifact.device is device else previous
     for exercise in course.exercises:
-        stub = code_digest(exercise.script.read_text(encoding="utf-8"))
+        stub = Source("", exercise.script.read_text(encoding="utf-8")).code_digest
         folder = submitted / collected.student / exercise.assignment.id
         attempt = read_attempt(folder, exercise.stem, stub, course.limits.source_kib)
         digests[exercise.id] = attempt.digest
-        if not attempt.missing and (attempt.problem or code_digest(attempt.text) != stub):
+        if not attempt.missing and (attempt.problem or attempt.code_digest != stub):
             started[exercise.id] = attempt.name
             assignment_ids.add(exercise.assignment.id)
     earlier = {result.assignment: result for result in previous.results}
@@ -497,16 +497,15 @@ def _line(course: Course, exercise: Exercise, result: ExerciseResult, file: Path
     first failed check names, or the line of a definition.
     """
     source = read_file(file, course.limits.source_kib)
-    lines = lines_of(source.text)
+    lines = source.lines
     first_failure = attempt_words(result).first_wrong
     names = asked_of(exercise)
     candidate_lines = [proved.line for proved in result.lines]
     if first_failure:
         candidate_lines.append(named_line(first_failure.evidence, source))
-    statements = source.statements
     candidate_lines += [
         statement.lineno
-        for statement in statements
+        for statement in source.statements
         if isinstance(statement, DEFINITIONS) and statement.name in names
     ]
     line = next((line for line in candidate_lines if 1 <= line <= len(lines)), 1)

@@ -33,7 +33,7 @@ from ..report.report_content import (
     said_of_not_graded,
 )
 from ..result import Adjustment, CheckResult, ExerciseResult, Result, total_of
-from ..submission import Submission, code_digest, read_exercise, read_text, size_limit
+from ..submission import Source, Submission, read_exercise, read_text, size_limit
 from ..submission.read import METADATA_KEY
 
 COURSE_ID = "manyheads"  # the course in nbgrader's database
@@ -139,7 +139,7 @@ def attempt_notebook(submission: Submission, exercise: Exercise, limit_kib: int)
     """
     release = read_released(exercise)
     untouched = (
-        code_digest(exercise.script.read_text(encoding="utf-8"))
+        Source("", exercise.script.read_text(encoding="utf-8")).code_digest
         if exercise.script.exists()
         else None
     )

@@ -27,7 +27,7 @@ from ..result import (
 )
 from ..student.check_and_keep_result import Own
 from ..student.hints import which_of
-from ..submission import Source, is_reserved, lines_of
+from ..submission import Source, is_reserved
 from ..submission.roster_and_times import fold_case
 from ..submission.source import DEFINITIONS, UNTOUCHED, named_line
 
@@ -593,7 +593,7 @@ def problems(result: ExerciseResult, source: Source) -> Iterator[Problem]:
     ):
         named_in_text = named_line(report.evidence, source) or named_line(report.says, source)
         line = report.line or named_in_text or defined_on(source, report.name) or 1
-        text = next(iter(lines_of(source.text)[line - 1 : line]), "").rstrip()
+        text = next(iter(source.lines[line - 1 : line]), "").rstrip()
         yield Problem(report, line, 1 + len(text) - len(text.lstrip()), 1 + len(text))
 
 

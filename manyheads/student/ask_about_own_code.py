@@ -33,7 +33,7 @@ from ..judge.edit_search import candidates
 from ..judge.parts_reached_by_calls import LineEdit
 from ..judge.redact_hidden_inputs import Axes
 from ..judge.single_edits import name_of
-from ..submission import Source, lines_of, proved_line
+from ..submission import Source, proved_line
 from ..submission.source import DEFINITIONS, printable
 from .choose_example_calls import Example, examples, with_twin
 from .question import ASKED, Option, Question, question
@@ -44,7 +44,7 @@ FEW = 24  # numbers that a question can list
 
 
 class Runs:
-    """An attempt in one process of the box, and edits of its text in another.
+    """An attempt in one process of the box, and edited attempts in another.
 
     The edits are loaded one after the other.
     """
@@ -53,8 +53,8 @@ class Runs:
         self._box, self._limits, self._source = box, limits, source
         self._own: Connection | None = None
         self._edited: Connection | None = None
-        # edits that ended their process, for example by an endless loop
-        self._ended: set[str] = set()
+        # edited attempts that ended their process, for example by an endless loop
+        self._ended: set[Source] = set()
 
     def trace_of(self, call: Call) -> Traced | None:
         """Return the trace of the attempt in a call.
@@ -70,36 +70,34 @@ class Runs:
             self._own = None
             return None
 
-    def replies(self, call: Call, texts: Sequence[str]) -> list[Reply | None]:
-        """Return the reply of each edited text to a call.
+    def replies(self, call: Call, edited_sources: Sequence[Source]) -> list[Reply | None]:
+        """Return the reply of each edited attempt to a call.
 
-        None for a text that cannot be loaded, or whose call does not come back.
+        None for one that cannot be loaded, or whose call does not come back.
         """
-        pending = [text for text in texts if text not in self._ended]
+        pending = [source for source in edited_sources if source not in self._ended]
         try:
-            by_text = (
+            replies = (
                 dict(zip(pending, self._ask_together(call, pending, SECONDS), strict=True))
                 if pending
                 else {}
             )
         except AttemptEnded:
-            by_text = {text: self._ask_alone(call, text) for text in pending}
-        return [by_text.get(text) for text in texts]
+            replies = {source: self._ask_alone(call, source) for source in pending}
+        return [replies.get(source) for source in edited_sources]
 
-    def _ask_alone(self, call: Call, text: str) -> Reply | None:
+    def _ask_alone(self, call: Call, source: Source) -> Reply | None:
         try:
-            return self._ask_together(call, [text], SECONDS / 2)[0]
+            return self._ask_together(call, [source], SECONDS / 2)[0]
         except AttemptEnded:
-            self._ended.add(text)
+            self._ended.add(source)
             return None
 
-    def _ask_together(self, call: Call, texts: Sequence[str], seconds: float) -> list[Reply | None]:
+    def _ask_together(
+        self, call: Call, edited_sources: Sequence[Source], seconds: float
+    ) -> list[Reply | None]:
         message = wire.encode(call)
-        packed = [
-            p
-            for text in texts
-            for p in (wire.encode(replace(self._source, text=text).load()), message)
-        ]
+        packed = [p for source in edited_sources for p in (wire.encode(source.load()), message)]
         connection, self._edited = self._edited, None
         connection = connection or self._box.attempt(self._limits)
         connection.spent = Spent()
@@ -228,7 +226,7 @@ def questions_about(
 
 @dataclass(frozen=True)
 class _ChangedLine:
-    text: str
+    edited_source: Source
     number: int
     line: str
 
@@ -281,8 +279,9 @@ def _has_plain_result(node: ast.stmt, excluded_names: set[str]) -> bool:
 
 
 def _changed_line(edit: LineEdit) -> _ChangedLine | None:
-    old_lines, new_lines = edit.before.split("\n"), edit.after.split("\n")
-    if len(old_lines) != len(new_lines) or ("self." in edit.after and "self." not in edit.before):
+    old_text, new_text = edit.before.text, edit.after.text
+    old_lines, new_lines = old_text.split("\n"), new_text.split("\n")
+    if len(old_lines) != len(new_lines) or ("self." in new_text and "self." not in old_text):
         return None
     pairs = zip(old_lines, new_lines, strict=True)
     indices = [index for index, (old, new) in enumerate(pairs) if old != new]
@@ -326,8 +325,7 @@ class _QuestionContext:
         self, number: int, text: str, correct: Option, distractors: Iterator[Option] | list[Option]
     ) -> Question | None:
         code = (
-            f"{self.location_of(number).capitalize()}: "
-            f"{shown_code(lines_of(self.source.text)[number - 1])}"
+            f"{self.location_of(number).capitalize()}: {shown_code(self.source.lines[number - 1])}"
         )
         return question(self.rng, f"{self.small.runs} {text}", code, correct, distractors)
 
@@ -565,7 +563,7 @@ def edit_outcome(context: _QuestionContext) -> Iterator[Question | None]:
     unseen = {"", NUMBERS, NOTHING} if is_unset else {""}
     note = " Only its first result counts." if len(small.traced.reply.outputs) > 1 else ""
     counts: Counter[str] = Counter()
-    replies = context.runs.replies(small.example.call, [line.text for line in changed])
+    replies = context.runs.replies(small.example.call, [line.edited_source for line in changed])
     for line, reply in zip(changed, replies, strict=True):
         result = outcome(reply, small.traced.reply)
         counts[result] += 1

@@ -32,7 +32,6 @@ from ..submission import (
     ENDINGS,
     Source,
     Unreadable,
-    code_digest,
     read_attempt,
     read_bytes,
     read_file,
@@ -170,7 +169,7 @@ def read_own(course: Course, exercise: Exercise) -> Own:
     """
     script, kib, (stub, _) = exercise.script, course.limits.source_kib, recorded_stub(exercise)
     source = read_attempt(script.parent, exercise.stem, stub, kib)
-    if not source.missing and code_digest(source.text) != stub:
+    if not source.missing and source.code_digest != stub:
         return Own(course, exercise, source, True)
     if misnamed := _other_name(course, exercise):
         expected_path = script.with_suffix(Path(misnamed).suffix)

@@ -28,7 +28,7 @@ from ..checks.explain import explain, is_undefined, says_unwritten
 from ..course import Course, Exercise
 from ..diagnosis.recording_file import read
 from ..result import Result
-from ..submission import Source, code_digest, read_exercise
+from ..submission import Source, read_exercise
 from .choose_example_calls import Addresses, Example, addresses, examples, weights_by_call
 from .trace import follow
 
@@ -408,7 +408,7 @@ def draw_wrong(
         source = read_exercise(
             attempt.folder, attempt.exercise, untouched, course.limits.source_kib
         )
-        if source.missing or source.problem or code_digest(source.text) == untouched:
+        if source.missing or source.problem or source.code_digest == untouched:
             yield attempt.key, ()
             continue
         if (id_, source.digest) not in drawn:

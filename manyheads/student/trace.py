@@ -44,7 +44,7 @@ from ..judge.exception_advice import suggest
 from ..judge.parts_not_run import stopped_parts
 from ..judge.redact_hidden_inputs import Axes
 from ..result import ExerciseResult
-from ..submission import Source, lines_of, proved_line
+from ..submission import Source, proved_line
 from ..submission.source import in_cells, printable
 from .check_and_keep_result import Own
 from .choose_example_calls import Example, OriginTable, examples_named, origins, with_twin
@@ -537,7 +537,7 @@ def _entries(
     source: Source,
     proved: Collection[int],
 ) -> Iterator[TraceLine | Repeated]:
-    previous, texts = tuple[int, ...](), lines_of(source.text)
+    previous, texts = tuple[int, ...](), source.lines
 
     def label(number: int) -> str:
         location = proved_line(source, number)

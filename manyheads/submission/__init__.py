@@ -34,7 +34,7 @@ from .read import (
     size_limit,
     too_large,
 )
-from .source import Source, Unreadable, code_digest, lines_of, proved_line
+from .source import Source, Unreadable, lines_of, proved_line
 
 __all__ = [
     "ENDINGS",
@@ -42,7 +42,6 @@ __all__ = [
     "Source",
     "Submission",
     "Unreadable",
-    "code_digest",
     "find_submissions",
     "is_archive",
     "is_reserved",

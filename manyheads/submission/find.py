@@ -24,7 +24,7 @@ from ..course import Assignment, Course, Exercise
 from ..course_fault import CourseFault
 from ..files import told_where, write_whole
 from .read import IntakeLimits, NotebookError, asked_of, defined_in, read_notebook, without_magics
-from .source import decode_text
+from .source import NO_TEXT, Source, decode_text
 
 NAME = "not-graded.json"
 ENDINGS = (".py", ".ipynb")
@@ -337,8 +337,8 @@ class Exercises:
                 "has no exercise's name, and so much code of one student is not looked into. "
                 f"{_RENAME}"
             )
-        source = _source(name, content) if is_promising else ""
-        budget.code -= len(source)
+        source = _source(name, content) if is_promising else NO_TEXT
+        budget.code -= len(source.text)
         # Only functions and classes that one exercise alone asks for show the exercise.
         owners = {
             self._owners[defined_name].id: self._owners[defined_name]
@@ -449,12 +449,13 @@ def place_of(target: Exercise | Assignment) -> tuple[Assignment, str]:
     )
 
 
-def _source(name: str, content: bytes) -> str:
+def _source(name: str, content: bytes) -> Source:
     try:
         text = decode_text(content)
-        return read_notebook(text).text if name.lower().endswith(".ipynb") else without_magics(text)
+        is_notebook = name.lower().endswith(".ipynb")
+        return read_notebook(text) if is_notebook else without_magics(Source(name, text))
     except (UnicodeDecodeError, NotebookError):
-        return ""
+        return NO_TEXT
 
 
 def _plain(stem: str) -> str:

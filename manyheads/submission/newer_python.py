@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from .source import CODE_LIMIT, read_statements
+from .source import CODE_LIMIT, Source
 
 PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"  # reads and runs attempts here
 # lists the released files, so that the next release recognises them
@@ -49,7 +49,8 @@ class NewerSyntax(NamedTuple):
         since: that version.
         subject: the subject of a sentence.
         instead: the advice that replaces the syntax.
-        rewritten: returns a text without the syntax.
+        rewritten: returns a text without the syntax. It takes a text and no Source, because the
+            rewritings of several features follow one another before Python reads the result.
     """
 
     since: str
@@ -101,7 +102,7 @@ def _without_parameters(text: str) -> str:
     """
 
     def plain_header(match: re.Match[str]) -> str:
-        return match[1] if read_statements(f"def _({match[2]}): pass") else match[0]
+        return match[1] if Source("", f"def _({match[2]}): pass").tree else match[0]
 
     return _PARAMETERS.sub(plain_header, text)
 
@@ -154,25 +155,25 @@ KINDS = (
 )
 
 
-def newer_syntax(source: str) -> tuple[NewerSyntax, ...]:
+def newer_syntax(source: Source) -> tuple[NewerSyntax, ...]:
     """Return the newer syntax that keeps this Python from reading a text.
 
     Return () if the text has other errors, too.
     """
-    if len(source) > CODE_LIMIT or read_statements(source):
+    if len(source.text) > CODE_LIMIT or source.tree:
         return ()
-    if not read_statements(_without_newer_syntax(source, KINDS)):
+    if not _without_newer_syntax(source, KINDS).tree:
         return ()
     return tuple(feature for feature in KINDS if _is_needed(feature, source))
 
 
-def _is_needed(feature: NewerSyntax, source: str) -> bool:
+def _is_needed(feature: NewerSyntax, source: Source) -> bool:
     """Return whether a text cannot be read if all newer syntax but this is rewritten."""
     other_features = [k for k in KINDS if k is not feature]
-    return not read_statements(_without_newer_syntax(source, other_features))
+    return not _without_newer_syntax(source, other_features).tree
 
 
-def said_of_newer_syntax(source: str) -> str:
+def said_of_newer_syntax(source: Source) -> str:
     """Return what to write in place of newer syntax; "" if the text has other errors."""
     return " ".join(
         f"{feature.subject} came with Python {feature.since}, and attempts are run with {PYTHON}"
@@ -181,7 +182,8 @@ def said_of_newer_syntax(source: str) -> str:
     )
 
 
-def _without_newer_syntax(source: str, features: Sequence[NewerSyntax]) -> str:
+def _without_newer_syntax(source: Source, features: Sequence[NewerSyntax]) -> Source:
+    text = source.text
     for feature in features:
-        source = feature.rewritten(source)
-    return source
+        text = feature.rewritten(text)
+    return Source("", text)

@@ -27,9 +27,8 @@ from .source import (
     CellNotRun,
     Source,
     Unreadable,
-    code_digest,
     decode_text,
-    read_statements,
+    with_fields,
     with_newlines,
 )
 
@@ -115,17 +114,18 @@ class NotebookError(Unreadable):
     """The notebook cannot be read. The message is a sentence for the student."""
 
 
-def without_magics(source: str) -> str:
-    """Return the text without lines of IPython's syntax: a magic, a `!` or a `?`.
+def without_magics(source: Source) -> Source:
+    """Return the source without lines of IPython's syntax: a magic, a `!` or a `?`.
 
-    Line numbers do not change. If the text is valid Python, it is returned unchanged.
+    Line numbers do not change. If the text is valid Python, the source is returned unchanged.
     """
-    if not _MAGIC.search(source) or read_statements(source):
+    whole_text = source.text
+    if not _MAGIC.search(whole_text) or source.tree:
         return source
     pieces, at, depth, begins = list[str](), 0, 0, True
-    while at < len(source):
-        magic = _MAGIC.match(source, at) if begins and not depth else None
-        piece = magic or _PIECE.match(source, at)
+    while at < len(whole_text):
+        magic = _MAGIC.match(whole_text, at) if begins and not depth else None
+        piece = magic or _PIECE.match(whole_text, at)
         assert piece is not None  # _PIECE matches any character
         at, text = piece.end(), piece[0]
         if magic is not None:
@@ -136,22 +136,22 @@ def without_magics(source: str) -> str:
             depth = max(0, depth + (text in "([{") - (text in ")]}"))
         begins = text == "\n"
         pieces.append(text)
-    return "".join(pieces)
+    return with_fields(source, text="".join(pieces))
 
 
-def without_engine(source: str) -> str:
+def without_engine(source: Source) -> Source:
     """Return the source without statements that need the engine's package or Jupyter.
 
     These run the visible checks, and are left in the code if a notebook was converted to a script
     or lost its metadata. Their lines become blank, so line numbers do not change.
     """
-    if PACKAGE not in source and _IN_JUPYTER not in source:
+    if PACKAGE not in source.text and _IN_JUPYTER not in source.text:
         return source
-    lines = source.split("\n")
-    for statement in filter(_needs_engine, read_statements(source)):
+    lines = source.text.split("\n")
+    for statement in filter(_needs_engine, source.tree):
         start, end = statement.lineno - 1, statement.end_lineno or statement.lineno
         lines[start:end] = [""] * (end - start)
-    return "\n".join(lines)
+    return with_fields(source, text="\n".join(lines))
 
 
 def _needs_engine(statement: ast.stmt) -> bool:
@@ -174,7 +174,7 @@ def _needs_engine(statement: ast.stmt) -> bool:
     return False
 
 
-def read_notebook(text: str) -> Source:
+def read_notebook(notebook_json: str) -> Source:
     """Join the code cells of a notebook, in their order.
 
     Lines with a magic or a `!` are replaced, so line numbers do not change.
@@ -183,20 +183,20 @@ def read_notebook(text: str) -> Source:
         NotebookError: it is no notebook, or is too large.
     """
     try:
-        cells = json.loads(text)["cells"]
+        cells = json.loads(notebook_json)["cells"]
         code = [
             cell for cell in cells if cell["cell_type"] == "code" and not _is_visible_check(cell)
         ]
-        sources = [_text_of(cell) for cell in code]
+        cell_texts = [_text_of(cell) for cell in code]
         not_run = tuple(filter(None, map(_not_run, cells)))
         # encode() also fails on a lone surrogate, which JSON can contain
-        if b"\0" in "".join(sources).encode():
+        if b"\0" in "".join(cell_texts).encode():
             raise ValueError("not text")
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise NotebookError(
             "This is not a notebook that can be read: save it again from Jupyter."
         ) from None
-    if sum(map(len, sources)) > CODE_LIMIT:
+    if sum(map(len, cell_texts)) > CODE_LIMIT:
         raise NotebookError(
             f"This notebook has more than {CODE_LIMIT:,} characters of code: take out what is not "
             "yours."
@@ -204,7 +204,8 @@ def read_notebook(text: str) -> Source:
     if len(cells) > CELL_LIMIT:
         raise NotebookError(f"This notebook has {len(cells)} cells; at most {CELL_LIMIT} are read.")
     cell_codes, starts, line = list[str](), list[int](), 1
-    for cell_code in map(_cell_as_python, sources):
+    for cell_text in cell_texts:
+        cell_code = _cell_as_python(Source("", cell_text)).text
         starts += [line] * bool(cell_code.strip())
         cell_codes.append(cell_code)
         line += cell_code.count("\n") + 2
@@ -228,28 +229,30 @@ def _not_run(cell: Mapping[str, Any]) -> CellNotRun | None:
     if not isinstance(text, str) or not _DEFINITION.search(text):
         return None
     if cell_type in _NOT_CODE:
-        return CellNotRun(text, f"stands in a {_NOT_CODE[cell_type]} cell: make it a code cell.")
+        why = f"stands in a {_NOT_CODE[cell_type]} cell: make it a code cell."
+        return CellNotRun(Source("", text), why)
     if cell_type == "code" and (magic := _OTHER_LANGUAGE.match(text)):
         why = (
             f"stands in a cell that begins with %%{magic[1]}, which does not run it: take "
             "that line out."
         )
-        return CellNotRun(text[magic.end() :].partition("\n")[2], why)
+        return CellNotRun(Source("", text[magic.end() :].partition("\n")[2]), why)
     return None
 
 
-def _cell_as_python(source: str) -> str:
+def _cell_as_python(cell: Source) -> Source:
     """Return the code of a cell without magics and without a common indent.
 
     IPython also removes the indent, for example of code that was pasted.
     """
-    if _OTHER_LANGUAGE.match(source):
-        return "\n" * source.count("\n")
-    first_line = next((line for line in source.split("\n") if line.strip()), "")
+    lines = cell.text.split("\n")
+    if _OTHER_LANGUAGE.match(cell.text):
+        return Source("", "\n" * (len(lines) - 1))
+    first_line = next((line for line in lines if line.strip()), "")
     indent = first_line[: len(first_line) - len(first_line.lstrip())]
-    if indent and not read_statements(source):
-        source = "\n".join(line.removeprefix(indent) for line in source.split("\n"))
-    return without_engine(without_magics(source))
+    if indent and not cell.tree:
+        cell = Source("", "\n".join(line.removeprefix(indent) for line in lines))
+    return without_engine(without_magics(cell))
 
 
 def _is_visible_check(cell: Mapping[str, Any]) -> bool:
@@ -275,7 +278,7 @@ def read_attempt(folder: Path, stem: str, untouched: str | None, limit_kib: int)
     attempts = [read_file(path, limit_kib) for path in readable]
     worked_on = [attempt for attempt in attempts if _is_worked_on(attempt, untouched)]
     if len(worked_on) == len(paths):
-        return replace(worked_on[0], note=BOTH.format(*(path.name for path in paths)))
+        return with_fields(worked_on[0], note=BOTH.format(*(path.name for path in paths)))
     return (worked_on or attempts[::-1] or [Source(paths[0].name, missing=True)])[0]
 
 
@@ -295,22 +298,18 @@ def read_exercise(
     earlier = exercise.stems[1:] if attempt.missing else ()
     for stem, note in (*((stem, EARLIER) for stem in earlier), (exercise.assignment.id, WHOLE)):
         fallback = read_attempt(folder, stem, None, limit_kib)
-        is_of = (
-            note == EARLIER or fallback.problem or defined_in(fallback.text) & asked_of(exercise)
-        )
+        is_of = note == EARLIER or fallback.problem or defined_in(fallback) & asked_of(exercise)
         if is_of and not fallback.missing:
-            return replace(
-                fallback,
-                note=f"{note.format(fallback.name, exercise.stem)} {fallback.note}".strip(),
-            )
+            why = note.format(fallback.name, exercise.stem)
+            return with_fields(fallback, note=f"{why} {fallback.note}".strip())
     return attempt
 
 
-def defined_in(source: str) -> frozenset[str]:
+def defined_in(source: Source) -> frozenset[str]:
     """Return the names of functions and classes at the top level of a text, if it is Python."""
     return frozenset(
         statement.name
-        for statement in Source("", source).statements
+        for statement in source.statements
         if isinstance(statement, ast.FunctionDef | ast.ClassDef)
     )
 
@@ -318,13 +317,14 @@ def defined_in(source: str) -> frozenset[str]:
 def asked_of(exercise: Exercise) -> frozenset[str]:
     """Return the functions and classes of an exercise, from its stub or else from course.yaml."""
     try:
-        return defined_in(exercise.script.read_text(encoding="utf-8")) or frozenset(exercise.shapes)
+        stub = Source("", exercise.script.read_text(encoding="utf-8"))
+        return defined_in(stub) or frozenset(exercise.shapes)
     except (OSError, UnicodeDecodeError):
         return frozenset(exercise.shapes)
 
 
 def _is_worked_on(attempt: Source, untouched: str | None) -> bool:
-    return bool(attempt.problem) or code_digest(attempt.text) != untouched
+    return bool(attempt.problem) or attempt.code_digest != untouched
 
 
 def size_limit(name: str, limit_kib: int) -> int:
@@ -345,28 +345,26 @@ def too_large(name: str, limit_kib: int) -> str:
 def read_file(path: Path, limit_kib: int) -> Source:
     """Read the attempt in this file, a .py or a notebook."""
     try:
-        text = read_text(path, size_limit(path.name, limit_kib))
-        _refuse_other_files(path, text)
-        is_script = path.suffix != ".ipynb"
-        attempt = (
-            Source(path.name, without_engine(without_magics(text)))
-            if is_script
-            else read_notebook(text)
-        )
+        attempt = Source(path.name, read_text(path, size_limit(path.name, limit_kib)))
+        _refuse_other_files(path, attempt)
+        if path.suffix == ".ipynb":
+            attempt = replace(read_notebook(attempt.text), name=path.name)
+        else:
+            attempt = without_engine(without_magics(attempt))
         if (lines := attempt.text.count("\n") + 1) > LINE_LIMIT:
             raise Unreadable(
                 f"{path.name} has {lines:,} lines, and at most {LINE_LIMIT:,} are read: feedback "
                 "tells the line of a mistake, which in a longer file could carry out what is "
                 "hidden. Take out what is not part of the exercise."
             )
-        return replace(attempt, name=path.name)
+        return attempt
     except Unreadable as error:
         return Source(path.name, problem=str(error))
 
 
-def _refuse_other_files(path: Path, text: str) -> None:
+def _refuse_other_files(path: Path, content: Source) -> None:
     """Raise Unreadable if the file is of another type, such as a web page."""
-    code = _TEXTS.sub(lambda match: "\n" * match[0].count("\n"), text)
+    code = _TEXTS.sub(lambda match: "\n" * match[0].count("\n"), content.text)
     for pattern, sentence in (
         _NO_PYTHON | (_NO_NOTEBOOK if path.suffix == ".ipynb" else _NO_SCRIPT)
     ).items():
@@ -375,7 +373,7 @@ def _refuse_other_files(path: Path, text: str) -> None:
         # expression.
         if mark and (
             path.suffix == ".ipynb"
-            or all(isinstance(statement, ast.Expr) for statement in read_statements(text))
+            or all(isinstance(statement, ast.Expr) for statement in content.tree)
         ):
             line = code.count("\n", 0, mark.end()) + 1
             raise Unreadable(f"{path.name} {sentence.format(stem=path.stem, line=line)}")
@@ -404,7 +402,7 @@ def read_bytes(path: Path, limit_kib: int) -> bytes:
             raise Unreadable(f"{path.name} is a hard link: hand in the file itself.")
         data = file.read(limit_kib * 1024 + 1)
     if len(data) > limit_kib * 1024:
-        _refuse_other_files(path, data[:HEAD].decode("utf-8-sig", "replace"))
+        _refuse_other_files(path, Source("", data[:HEAD].decode("utf-8-sig", "replace")))
         raise Unreadable(too_large(path.name, limit_kib))
     return data
 

@@ -18,10 +18,10 @@ import warnings
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain, pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..result import ProvedLine
 
@@ -49,11 +49,11 @@ class CellNotRun(NamedTuple):
     """A cell of a notebook whose text no kernel runs as Python.
 
     Attributes:
-        text: the text of the cell.
+        source: the text of the cell.
         why: the end of a sentence that begins with the name of a function in the cell.
     """
 
-    text: str
+    source: Source
     why: str
 
 
@@ -72,11 +72,19 @@ class _FunctionSpan(NamedTuple):
     content_line: float
 
 
+class _Parsed(NamedTuple):
+    """The statements of a text, and Python's message if it cannot parse the text."""
+
+    statements: tuple[ast.stmt, ...] = ()
+    message: str = ""
+
+
 @dataclass(frozen=True)
 class Source:
     """The text of a student's attempt at one exercise, with its statements and definitions.
 
-    The text is parsed once, when it is first needed.
+    The text is parsed once, when it is first needed. So a function that works on the code of an
+    attempt takes a Source. A stub, an edited attempt and a single cell are also held as a Source.
 
     Attributes:
         name: the name of the file.
@@ -115,12 +123,97 @@ class Source:
         return hashlib.sha256("\0".join(fields).encode()).hexdigest()
 
     @cached_property
-    def tree(self) -> tuple[ast.stmt, ...]:
-        """All statements of the file, read within bounds; () if Python cannot read it.
+    def code_digest(self) -> str:
+        """A hash of the code without comments and blank lines.
 
+        A script and its notebook have the same.
+        """
+        lines = (line.rstrip() for line in self.text.splitlines())
+        code = "\n".join(line for line in lines if line and not line.lstrip().startswith("#"))
+        return hashlib.sha256(code.encode()).hexdigest()
+
+    @cached_property
+    def lines(self) -> tuple[str, ...]:
+        """The lines of the text as Python counts them."""
+        return tuple(lines_of(self.text))
+
+    @cached_property
+    def cell_sources(self) -> tuple[Source, ...]:
+        """Each cell of a notebook, below blank lines, so that line numbers stay the same."""
+        cells = list[Source]()
+        for first_line, end in pairwise((*self.cells, len(self.lines) + 1)):
+            cell_text = "\n".join(self.lines[first_line - 1 : end - 1])
+            cells.append(Source(self.name, "\n" * (first_line - 1) + cell_text))
+        return tuple(cells)
+
+    def cell_around(self, line: int) -> Source:
+        """Return the cell around a line, with the same line numbers; a script as a whole."""
+        if not self.cells:
+            return self
+        begun_cells = bisect_right(self.cells, line)
+        return self.cell_sources[max(begun_cells - 1, 0)]
+
+    @cached_property
+    def _parsed(self) -> _Parsed:
+        """The statements of the text, read within bounds, and Python's message.
+
+        There are no statements if the code has more than CODE_LIMIT characters without comments, if
+        Python cannot parse it, or if it is nested deeper than DEEPEST. The attempt is then graded
+        only by its replies. Before 3.11.8, a parse in one thread can end with a SystemError if
+        another thread parses at the same time (https://github.com/python/cpython/issues/106905). It
+        is then repeated.
+        """
+        if (
+            len(self.text)
+            > CODE_LIMIT
+            < sum(len(line) for line in self.text.split("\n") if not line.startswith("#"))
+        ):
+            return _Parsed()
+        for _ in range(TRIES):
+            try:
+                statements = ast.parse(self.text).body
+                return _Parsed(() if _is_too_deep(statements) else tuple(statements))
+            except SystemError:
+                continue
+            except SyntaxError as error:
+                return _Parsed(message=error.msg)
+            except (ValueError, RecursionError, MemoryError):
+                break
+        return _Parsed()
+
+    @property
+    def tree(self) -> tuple[ast.stmt, ...]:
+        """All statements of the file, also below its main guard; () if they cannot be read.
+
+        Every analysis of a student's text uses this tree, so none has to walk one that is too deep.
         All readers share the nodes, so none may change them.
         """
-        return read_statements(self.text)
+        return self._parsed.statements
+
+    def python_message(self, line: int = 0) -> str:
+        """Return Python's message if it cannot compile the text; otherwise "", also if it is long.
+
+        The message depends only on the text, so it cannot contain anything that a judge hides.
+
+        Args:
+            line: If the whole text can be parsed, only the statement at this line is compiled,
+                which finds a `return` outside a function. 0 compiles none.
+        """
+        if len(self.text) > CODE_LIMIT:
+            return ""
+        line_statements = [
+            statement
+            for statement in self.tree
+            if statement.lineno <= line <= (statement.end_lineno or 0)
+        ]
+        try:
+            with warnings.catch_warnings(action="ignore"):
+                compile(ast.Module(line_statements, []), "attempt", "exec", dont_inherit=True)
+        except SyntaxError as error:
+            return error.msg
+        except (ValueError, RecursionError, MemoryError, SystemError):
+            return ""
+        return self._parsed.message
 
     @cached_property
     def statements(self) -> tuple[ast.stmt, ...]:
@@ -237,6 +330,14 @@ class Source:
 NO_TEXT = Source("", missing=True)  # for an attempt whose text is not available
 
 
+def with_fields(source: Source, **fields: Any) -> Source:
+    """Return a copy with these fields. If the text is the same, it is not parsed again."""
+    copy = replace(source, **fields)
+    if copy.text == source.text and "_parsed" in vars(source):
+        vars(copy)["_parsed"] = vars(source)["_parsed"]
+    return copy
+
+
 class Unreadable(Exception):
     """The file cannot be an attempt. The message is a sentence for the student."""
 
@@ -275,73 +376,6 @@ def decode_text(data: bytes) -> str:
         if _TABLES.fullmatch(name):
             return data.decode(name)
     return data.decode("utf-8-sig")
-
-
-def code_digest(source: str) -> str:
-    """Return a hash of the code without comments and blank lines.
-
-    A script and its notebook have the same.
-    """
-    lines = (line.rstrip() for line in source.splitlines())
-    code = "\n".join(line for line in lines if line and not line.lstrip().startswith("#"))
-    return hashlib.sha256(code.encode()).hexdigest()
-
-
-def read_statements(source: str) -> tuple[ast.stmt, ...]:
-    """Return all statements of the module, including those below its main guard.
-
-    Every analysis of a student's text uses this function, so none has to walk a tree that is too
-    deep. Return () if the code has more than CODE_LIMIT characters without comments, if Python
-    cannot parse it, or if it is nested deeper than DEEPEST. The attempt is then graded only by its
-    replies. Before 3.11.8, a parse in one thread can end with a SystemError if another thread
-    parses at the same time (https://github.com/python/cpython/issues/106905). It is then repeated.
-    """
-    if (
-        len(source)
-        > CODE_LIMIT
-        < sum(len(line) for line in source.split("\n") if not line.startswith("#"))
-    ):
-        return ()
-    for _ in range(TRIES):
-        try:
-            statements = ast.parse(source).body
-            return () if _is_too_deep(statements) else tuple(statements)
-        except SystemError:
-            continue
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
-            break
-    return ()
-
-
-def pythons_words(source: str, line: int = 0) -> str:
-    """Return Python's message if it cannot compile a text; otherwise "", also if it is too long.
-
-    The message depends only on the text, so it cannot contain anything that a judge hides.
-
-    Args:
-        source: The text of a script, or of one cell.
-        line: If the whole text can be parsed, only the statement at this line is compiled, which
-            finds a `return` outside a function. 0 compiles none.
-    """
-    if len(source) > CODE_LIMIT:
-        return ""
-    statements = read_statements(source)
-    line_statements = [
-        statement
-        for statement in statements
-        if statement.lineno <= line <= (statement.end_lineno or 0)
-    ]
-    try:
-        with warnings.catch_warnings(action="ignore"):
-            if statements:
-                compile(ast.Module(line_statements, []), "attempt", "exec", dont_inherit=True)
-            else:
-                ast.parse(source)
-    except SyntaxError as error:
-        return error.msg
-    except (ValueError, RecursionError, MemoryError, SystemError):
-        pass
-    return ""
 
 
 def _is_too_deep(statements: list[ast.stmt]) -> bool:
@@ -435,19 +469,21 @@ def proved_line(source: Source, line: int, edit: str = "") -> ProvedLine:
     return ProvedLine(line=line, cell=cell, line_in_cell=line - first_line + 1, edit=edit)
 
 
-def in_cells(text: str, source: Source) -> str:
+def in_cells(sentence: str, source: Source) -> str:
     """Return the sentence with the cell for each line of a notebook that it names.
 
     A student never sees the cells joined into one text. For a script the sentence is unchanged.
     """
     if not source.cells:
-        return text
-    return _NAMED.sub(lambda match: f"{match[1]} {proved_line(source, int(match[2])).place}", text)
+        return sentence
+    return _NAMED.sub(
+        lambda match: f"{match[1]} {proved_line(source, int(match[2])).place}", sentence
+    )
 
 
-def named_line(text: str, source: Source) -> int:
+def named_line(sentence: str, source: Source) -> int:
     """Return the line of the attempt's text that a sentence names, with or without cell; or 0."""
-    match = _PLACED.search(text)
+    match = _PLACED.search(sentence)
     if match is None or int(match[3] or 0) > len(source.cells):
         return 0
     return int(match[2]) + (source.cells[int(match[3]) - 1] - 1 if match[3] else 0)
@@ -495,20 +531,9 @@ def where_it_is_written(source: Source, name: str) -> str:
 
 def _statements(source: Source) -> Sequence[ast.stmt]:
     """Return the statements of the file. A cell that is no Python does not hide the other cells."""
-    if (statements := source.tree) or not source.cells:
-        return statements
-    return [
-        ast.increment_lineno(statement, first_line - 1)
-        for first_line, text in texts_of_cells(source)
-        for statement in read_statements(text)
-    ]
-
-
-def texts_of_cells(source: Source) -> list[tuple[int, str]]:
-    """Return the first line of each cell, and its text."""
-    lines = lines_of(source.text)
-    ends = pairwise((*source.cells, len(lines) + 1))
-    return [(first_line, "\n".join(lines[first_line - 1 : end - 1])) for first_line, end in ends]
+    if source.tree or not source.cells:
+        return source.tree
+    return [statement for cell in source.cell_sources for statement in cell.tree]
 
 
 def _definitions(source: Source, name: str) -> list[tuple[ast.stmt, ast.stmt | None]]:
@@ -544,11 +569,13 @@ def _as_text(source: Source, name: str) -> str:
                 f"stands inside the string that begins on {at}: that is text, not code. Take "
                 "it out of the quotes."
             )
-    for number, (_, text) in enumerate(texts_of_cells(source), 1):
-        if header.search(text) and not read_statements(text):
+    cells = zip(source.cells, source.cell_sources, strict=True)
+    for number, (first_line, cell) in enumerate(cells, 1):
+        # the blank lines above the cell are not searched
+        if header.search(cell.text, first_line - 1) and not cell.tree:
             return f"stands in code cell {number}, which Python cannot read. Mend that cell first."
-    for number, text in enumerate(lines_of(source.text), 1):
-        if text.lstrip().startswith("#") and header.search(text.lstrip(" \t#")):
+    for number, line in enumerate(source.lines, 1):
+        if line.lstrip().startswith("#") and header.search(line.lstrip(" \t#")):
             at = proved_line(source, number).place
             return f"is commented out on {at}: take the # away, there and on the lines below."
     return ""
@@ -559,13 +586,7 @@ def _in_a_cell_that_is_not_run(source: Source, name: str) -> str:
 
     The whole cell must be Python, because the text of a lesson may have a definition as an example.
     """
-    for cell in source.not_run:
-        if any(
-            isinstance(statement, DEFINITIONS) and statement.name == name
-            for statement in read_statements(cell.text)
-        ):
-            return cell.why
-    return ""
+    return next((cell.why for cell in source.not_run if name in cell.source.definitions), "")
 
 
 def _line(source: Source, node: ast.AST) -> str:

@@ -106,7 +106,7 @@ def test_every_mutant_is_handed_in_with_all_that_its_bank_shares_with_others():
         for mutant in load_bank(exercise).mutants[::25]:
             names: dict[str, object] = {}
             exec(text_of(exercise, mutant), names)
-            assert mutant.source or names.keys() >= mutant.namespace.keys()
+            assert mutant.edited_text or names.keys() >= mutant.namespace.keys()
 
 
 @pytest.mark.recorded

@@ -9,7 +9,7 @@ import pytest
 from manyheads.judge.edit_search import candidates
 from manyheads.judge.grade_submission import Judge, Settings
 from manyheads.submission import Source
-from manyheads.submission.source import DEEPEST, read_statements
+from manyheads.submission.source import DEEPEST
 
 from .test_long_texts import ANALYSES
 
@@ -102,7 +102,7 @@ def deepest_that_is_read(construct: str) -> int:
     least, most = 1, DEEPEST
     while least < most:
         middle = (least + most + 1) // 2
-        is_read = all(map(read_statements, texts_of(construct, middle)))
+        is_read = all(Source("", text).tree for text in texts_of(construct, middle))
         least, most = (middle, most) if is_read else (least, middle - 1)
     return least
 

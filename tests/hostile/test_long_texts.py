@@ -190,7 +190,6 @@ GIVEN = {
     "outcome": CheckOutcome("check", "a check", Layer.VALUES, 1, "", "failed"),
     "function": "f",
 }
-KINDS_OF_TEXT: Mapping[str, Callable[[str], str]] = {"": str}
 KINDS_OF_SOURCE: Mapping[str, Callable[[str], Source]] = {
     " of a script": script,
     " of a notebook": notebook,
@@ -226,15 +225,14 @@ def takes_a_source() -> Iterator[tuple[str, Callable[[str], object]]]:
             )  # as guards_of takes
             if "source" in parameters and GIVEN.keys() >= set(needed) and not is_more:
                 arguments = {name: GIVEN[name] for name in needed}
-                is_text = parameters["source"].annotation in ("str", str)
-                for ending, source_of in (KINDS_OF_TEXT if is_text else KINDS_OF_SOURCE).items():
+                for ending, source_of in KINDS_OF_SOURCE.items():
                     ask = partial(run_analysis, function, source_of, arguments)
                     yield f"{info.name}.{name}{ending}", ask
 
 
 def run_analysis(
     function: Callable[..., object],
-    source_of: Callable[[str], object],
+    source_of: Callable[[str], Source],
     arguments: Mapping[str, object],
     text: str,
 ) -> None:
@@ -270,8 +268,11 @@ ANALYSES: dict[str, tuple[int, Callable[[str], object]]] = {
     "cures": (2 * WORK, suggest_all),
     "guards": (WORK, guards),
     "parts that did not run": (WORK, find_causes),
-    "lines of IPython's": (WORK, lambda text: without_magics(f"{text}\n!ls")),
-    "the engine's lines": (WORK, lambda text: without_engine(f"{text}\nimport manyheads")),
+    "lines of IPython's": (WORK, lambda text: without_magics(Source("", f"{text}\n!ls"))),
+    "the engine's lines": (
+        WORK,
+        lambda text: without_engine(Source("", f"{text}\nimport manyheads")),
+    ),
 }
 SOON = (
     "a ring of functions",

@@ -2,7 +2,6 @@
 of them is proved.
 """
 
-import ast
 import sys
 from collections.abc import Sequence
 
@@ -34,7 +33,7 @@ def edits(text: str, *targets: str) -> list[LineEdit]:
     """What is tried, each a text that Python can parse."""
     result = candidates(Source("attempt.py", text), targets)
     for edit in result:
-        ast.parse(edit.after)
+        assert edit.after.tree
     return result
 
 
@@ -43,8 +42,8 @@ def changed_to(text: str, *targets: str) -> set[str]:
     return {
         new
         for edit in edits(text, *targets)
-        for new in edit.after.split("\n")
-        if new not in edit.before.split("\n")
+        for new in edit.after.lines
+        if new not in edit.before.lines
     }
 
 
@@ -118,13 +117,13 @@ def changed_to(text: str, *targets: str) -> set[str]:
 def test_a_mistake_is_among_what_is_undone(wrong: str, right: str) -> None:
     source = f"import torch\ndef attend(q, k, f):\n    {wrong}\n"
     assert f"    {right}" in changed_to(source)
-    assert {edit.line for edit in edits(source) if f"    {right}\n" in edit.after} == {3}
+    assert {edit.line for edit in edits(source) if f"    {right}\n" in edit.after.text} == {3}
 
 
 def test_a_line_too_many_is_taken_out() -> None:
     source = "def attend(q):\n    q = q.mT\n    q = q.mT\n    return q\n"
     assert "def attend(q):\n    pass\n    q = q.mT\n    return q\n" in {
-        edit.after for edit in edits(source)
+        edit.after.text for edit in edits(source)
     }
 
 
@@ -132,7 +131,7 @@ def test_a_forgotten_super_is_put_before_the_first_statement() -> None:
     source = MODULE.format(body="        return x").replace("        super().__init__()\n", "")
     edit = edits(source)[0]
     assert (edit.category, edit.line) == ("super", 7)
-    assert "        super().__init__(); self.width = width\n" in edit.after
+    assert "        super().__init__(); self.width = width\n" in edit.after.text
 
 
 def test_a_layer_is_tried_in_place_of_another_and_a_size_in_place_of_another() -> None:
@@ -174,9 +173,9 @@ def test_only_what_the_failed_calls_reach_is_edited(
 
 def test_what_is_no_code_stays() -> None:
     source = 'def f(q: "Tensor[1]" = 2):\n    """1 and 2."""\n    raise ValueError(f"{q} is 3")\n'
-    assert {edit.after.count('"""1 and 2."""') for edit in edits(source)} == {1}
+    assert {edit.after.text.count('"""1 and 2."""') for edit in edits(source)} == {1}
     assert all(
-        'raise ValueError(f"{q} is 3")' in edit.after and '"Tensor[1]"' in edit.after
+        'raise ValueError(f"{q} is 3")' in edit.after.text and '"Tensor[1]"' in edit.after.text
         for edit in edits(source)
     )
 
@@ -185,7 +184,7 @@ def test_an_edit_tells_its_line_of_the_file_as_it_was_handed_in() -> None:
     source = "é = 1\n\ndef f(ü, b):\n    return g(\n        ü,\n        b - 1,\n    )\n"
     lines = {edit.description: edit.line for edit in edits(source)}
     assert lines["b - 1, → (b + 1),"] == 6
-    assert {edit.line for edit in edits(source) if ").transpose(1, 2)" in edit.after} == {7}
+    assert {edit.line for edit in edits(source) if ").transpose(1, 2)" in edit.after.text} == {7}
     assert all(1 <= edit.line <= 7 for edit in edits(source))
 
 
@@ -225,7 +224,7 @@ def test_an_integer_that_cannot_be_written_down_again_is_left_alone() -> None:
     text = f"def f(x):\n    return x + 1 + 0x{'f' * 5000}\n"
     result = candidates(Source("attempt.py", text), ())
     assert result
-    assert all("f" * 5000 in edit.after for edit in result if edit.category == "number")
+    assert all("f" * 5000 in edit.after.text for edit in result if edit.category == "number")
 
 
 NAMES = [f"n{i}" for i in range(300)]
@@ -248,11 +247,11 @@ LONG = (
 def test_a_long_text_has_bounded_edits(text: str) -> None:
     result = candidates(Source("attempt.py", text), ())
     assert 0 < len(result) <= MAX_EDITS
-    assert sum(sys.getsizeof(edit.after) for edit in result) <= 80_000_000
+    assert sum(sys.getsizeof(edit.after.text) for edit in result) <= 80_000_000
 
 
 def edit_of(line: int, kind: str = "number", number: int = 0) -> LineEdit:
-    return LineEdit(kind, 1, line, "", f"{kind} {line} {number}")
+    return LineEdit(kind, 1, line, Source(""), Source("", f"{kind} {line} {number}"))
 
 
 EDITS = [edit_of(line) for line in range(1, 101)]
@@ -327,16 +326,16 @@ SIGN, SWAP = edit_of(3, "sign"), edit_of(9, "swap")
 def test_lines_are_told_where_edits_of_them_are_proved(
     edits, right, looks_well, bounds, lines, looks, proofs
 ):
-    looked, proved = list[str](), list[str]()
+    looked, proved = list[Source](), list[Source]()
 
-    def look(texts: Sequence[str]) -> list[bool]:
-        looked.extend(texts)
+    def look(edited: Sequence[Source]) -> list[bool]:
+        looked.extend(edited)
         accepted = {e.after for e in (*right, *looks_well)}
-        return [text in accepted for text in texts]
+        return [source in accepted for source in edited]
 
-    def passes(text: str) -> bool:
-        proved.append(text)
-        return text in {e.after for e in right}
+    def passes(edited: Source) -> bool:
+        proved.append(edited)
+        return edited in {e.after for e in right}
 
     assert [
         proved_line.line for proved_line in find_lines(edits, look, passes, Bounds(**bounds))
@@ -345,10 +344,10 @@ def test_lines_are_told_where_edits_of_them_are_proved(
 
 
 def test_a_search_whose_time_is_over_raises_whatever_it_has_found() -> None:
-    def look(texts: Sequence[str]) -> list[bool]:
-        if EDITS[50].after in texts:
+    def look(edited: Sequence[Source]) -> list[bool]:
+        if EDITS[50].after in edited:
             raise OutOfTime
-        return [text == EDITS[0].after for text in texts]
+        return [source == EDITS[0].after for source in edited]
 
     with pytest.raises(OutOfTime):
         find_lines(EDITS, look, lambda _: True, Bounds())

@@ -80,4 +80,4 @@ def test_the_text_of_a_class_below_an_expression_without_end_is_left_out(
     names: dict[str, object] = {"__name__": "__main__"}
     exec(compile(cell.read_text(), str(cell), "exec"), names)
     monkeypatch.setattr(sys.modules["__main__"], "__file__", str(cell), raising=False)
-    assert "def never" in source_of(names)
+    assert "def never" in source_of(names).text

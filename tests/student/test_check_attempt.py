@@ -22,7 +22,7 @@ from manyheads.diagnosis.recording_file import read, save
 from manyheads.judge.attempt_runner import AttemptRunner
 from manyheads.result import ExerciseResult
 from manyheads.student.check_attempt import check_attempt
-from manyheads.submission import Source, code_digest
+from manyheads.submission import Source
 from tests.make import TINY
 
 pytestmark = pytest.mark.recorded
@@ -197,7 +197,7 @@ def test_the_untouched_stub_is_known_as_script_and_as_notebook(
     script = read_attempt(folder, stem, None, 1024)
     notebook = read_attempt(folder, stem, recording.stub, 1024)
     assert (script.name, notebook.name) == (f"{stem}.py", f"{stem}.ipynb")
-    assert code_digest(script.text) == code_digest(notebook.text) == recording.stub
+    assert script.code_digest == notebook.code_digest == recording.stub
 
 
 def texts_in(value: object) -> Iterator[str]:

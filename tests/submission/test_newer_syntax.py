@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from manyheads.submission import Source
 from manyheads.submission.newer_python import KINDS, PYTHON, newer_syntax, said_of_newer_syntax
 
 OLDEST, NEWEST = "py311", "py315"
@@ -77,26 +78,28 @@ def test_newer_syntax_is_known_by_the_version_it_came_with(tmp_path, text, since
         messages
     )
     assert ruff_messages(tmp_path, text, NEWEST) == []
-    assert [feature.since for feature in newer_syntax(text)] == [since] * is_newer(since)
+    assert [feature.since for feature in newer_syntax(Source("", text))] == [since] * is_newer(
+        since
+    )
 
 
 @pytest.mark.parametrize("text", NO_PYTHON.values(), ids=NO_PYTHON)
 def test_of_what_is_no_python_nothing_is_called_newer(tmp_path, text):
     assert ruff_messages(tmp_path, text, NEWEST)
-    assert newer_syntax(text) == ()
-    assert said_of_newer_syntax(text) == ""
+    assert newer_syntax(Source("", text)) == ()
+    assert said_of_newer_syntax(Source("", text)) == ""
 
 
 @pytest.mark.parametrize(
     "text", ["x = f'{1}'\n", "def f(x):\n    return x\n", "", "# nothing\n", "type = 1\nlazy = 2\n"]
 )
 def test_of_what_this_python_reads_nothing_is_called_newer(text):
-    assert newer_syntax(text) == ()
+    assert newer_syntax(Source("", text)) == ()
 
 
 @pytest.mark.skipif(not is_newer("3.12"), reason="this Python reads it")
 def test_it_is_said_what_to_write_instead():
-    assert said_of_newer_syntax("type X = int\ndef f[T](x): return x\n") == (
+    assert said_of_newer_syntax(Source("", "type X = int\ndef f[T](x): return x\n")) == (
         "Parameters in square brackets behind a name came with Python 3.12, and attempts are run "
         f"with {PYTHON} here: leave them out. The statement `type` came with Python 3.12, and "
         f"attempts are run with {PYTHON} here: leave out the word."
@@ -126,6 +129,6 @@ def test_every_kind_has_a_row():
 )
 def test_no_text_keeps_the_judge_busy(piece):
     start = time.process_time()
-    newer_syntax((piece * 200_000)[:190_000])
-    newer_syntax('f"""{except ' + (piece * 200_000)[:190_000])
+    newer_syntax(Source("", (piece * 200_000)[:190_000]))
+    newer_syntax(Source("", 'f"""{except ' + (piece * 200_000)[:190_000]))
     assert time.process_time() - start < 5

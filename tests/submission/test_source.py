@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from manyheads.submission import Source, code_digest, read_attempt, size_limit
+from manyheads.submission import Source, read_attempt, size_limit
 from manyheads.submission import source as source_text
 from manyheads.submission.read import LINE_LIMIT, NotebookError, read_notebook, without_engine
 from manyheads.submission.source import (
@@ -20,6 +20,7 @@ from manyheads.submission.source import (
     LeftOver,
     location_of,
     where_it_is_written,
+    with_fields,
 )
 from tests.make import REPOSITORY, notebook
 
@@ -30,7 +31,7 @@ KIB = 16
 
 
 def read(folder: Path, stub: str | None = STUB) -> Source:
-    return read_attempt(folder, STEM, None if stub is None else code_digest(stub), KIB)
+    return read_attempt(folder, STEM, None if stub is None else Source("", stub).code_digest, KIB)
 
 
 def test_a_file_that_is_not_there_is_missing_and_no_fault(tmp_path):
@@ -85,8 +86,8 @@ def test_a_script_is_the_same_attempt_as_the_notebook_that_it_was_made_of(tmp_pa
     from_notebook = read(tmp_path)
     (tmp_path / f"{STEM}.ipynb").unlink()
     (tmp_path / f"{STEM}.py").write_text(text)
-    expected = code_digest(f"pass\npass\n{RIGHT}")
-    assert code_digest(read(tmp_path).text) == code_digest(from_notebook.text) == expected
+    expected = Source("", f"pass\npass\n{RIGHT}").code_digest
+    assert read(tmp_path).code_digest == from_notebook.code_digest == expected
 
 
 WEB = '<!DOCTYPE html>\n<html lang="en">\n<head><title>01_running_mean.py at main</title></head>\n'
@@ -289,6 +290,25 @@ def test_the_digest_tells_attempts_apart_and_nothing_else():
     assert len({attempt.digest, *(variant.digest for variant in variants)}) == 7
 
 
+def test_a_copy_with_the_same_text_is_not_parsed_again():
+    attempt = Source("a.py", "x = 1\n")
+    statements = attempt.tree
+    assert with_fields(attempt, note="a note").tree is statements
+    assert with_fields(attempt, text="x = 2\n").tree is not statements
+
+
+def test_a_cell_is_a_source_of_its_own_with_the_lines_of_the_notebook():
+    two_cells = read_notebook(notebook("x = 1\ny = (", "def f():\n    return 1"))
+    first_cell, second_cell = two_cells.cell_sources
+    assert [two_cells.cell_around(line) for line in (1, 2, 3, 4, 5)] == (
+        [first_cell] * 3 + [second_cell] * 2
+    )
+    assert two_cells.tree == first_cell.tree == ()
+    assert second_cell.definition("f").lineno == 4
+    assert first_cell.python_message() == "'(' was never closed"
+    assert second_cell.python_message() == ""
+
+
 @pytest.mark.parametrize("ending", [".py", ".ipynb"])
 def test_a_line_beyond_any_honest_one_is_not_read_and_the_student_is_told_why(tmp_path, ending):
     """A line number is told: over 90,000 lines an attempt could choose one that spells a hidden
@@ -319,9 +339,7 @@ def test_who_loses_a_race_of_two_parsers_asks_again(monkeypatch):
         return parse(*arguments)
 
     monkeypatch.setattr(source_text.ast, "parse", once_wrong)
-    assert [ast.unparse(statement) for statement in source_text.read_statements("x = 1")] == [
-        "x = 1"
-    ]
+    assert [ast.unparse(statement) for statement in Source("", "x = 1").tree] == ["x = 1"]
     assert not faults
 
 
@@ -486,7 +504,8 @@ def test_a_hostile_cell_does_not_break_the_reader(cell):
 
 def test_remarks_however_long_do_not_keep_a_script_from_losing_its_visible_checks():
     picture = "# ![](data:image/png;base64," + "A" * CODE_LIMIT + ")\n"
-    assert without_engine(picture + "import manyheads\nx = 1\n") == picture + "\nx = 1\n"
+    script = Source("a.py", picture + "import manyheads\nx = 1\n")
+    assert without_engine(script) == Source("a.py", picture + "\nx = 1\n")
 
 
 def cells(*pairs: tuple[str, object]) -> str:

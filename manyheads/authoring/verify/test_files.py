@@ -285,12 +285,14 @@ def _cell_runs(exercise: Exercise, tag: str) -> list[tuple[CellRun, CellRun]]:
     return list(zip(with_stub, with_solution, strict=True))
 
 
-def _run_cells(exercise: Exercise, origin: str, source: str, tag: str) -> list[CellRun]:
+def _run_cells(exercise: Exercise, origin: str, written_text: str, tag: str) -> list[CellRun]:
     """Run the check and prediction cells in their order, and return the runs with this tag.
 
     As in a notebook, a cell may use the names that earlier cells define.
     """
-    namespace = dict(namespace_of_source(source, exercise.solution)) | {"__name__": "__main__"}
+    namespace = dict(namespace_of_source(written_text, exercise.solution)) | {
+        "__name__": "__main__"
+    }
     runs = []
     for cell in _cells(exercise):
         tags = cell.metadata.get("tags", [])

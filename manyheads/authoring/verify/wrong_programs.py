@@ -312,12 +312,15 @@ class FaultBench:
         """
         drawn = random.Random(self._exercise.id)
         paths = [self._exercise.solution, *self._exercise.right_attempts()]
-        texts = {path.stem: path.read_text(encoding="utf-8") for path in paths}
-        by_kind: dict[str, dict[str, list[LineEdit]]] = {name: {} for name in texts}
-        for name, text in texts.items():
-            for edit in _edits_of(text):
+        right_attempts = {
+            path.stem: Source(f"{self._exercise.stem}.py", path.read_text(encoding="utf-8"))
+            for path in paths
+        }
+        by_kind: dict[str, dict[str, list[LineEdit]]] = {name: {} for name in right_attempts}
+        for name, right_attempt in right_attempts.items():
+            for edit in candidates(right_attempt, ()):
                 by_kind[name].setdefault(edit.category, []).append(edit)
-        tried: set[str] = set()
+        tried: set[Source] = set()
         for _ in range(_SAMPLED):
             name = drawn.choice(sorted(by_kind))
             if not by_kind[name]:
@@ -325,10 +328,12 @@ class FaultBench:
             edit = drawn.choice(by_kind[name][drawn.choice(sorted(by_kind[name]))])
             is_new = edit.after not in tried
             tried.add(edit.after)
+            # A copy, because the edits are kept, and their syntax trees need much memory.
+            copy = replace(edit.after)
             is_wanted = is_new and (
-                not only_undone or texts[name] in (e.after for e in _edits_of(edit.after))
+                not only_undone or right_attempts[name] in (e.after for e in candidates(copy, ()))
             )
-            if is_wanted and self._fails(edit.after):
+            if is_wanted and self._fails(copy):
                 yield SampledFault(name, edit)
 
     @cached_property
@@ -349,27 +354,25 @@ class FaultBench:
             return "wrong"
         return "there" if fault.edit.line in {line.line for line in lines} else "elsewhere"
 
-    def lines(self, text: str) -> tuple[ProvedLine, ...]:
+    def lines(self, faulty: Source) -> tuple[ProvedLine, ...]:
         """Return the lines that a search finds."""
-        return self._grade(self._searching, text).lines
+        return self._grade(self._searching, faulty).lines
 
-    def _mends(self, text: str, line: ProvedLine) -> bool:
+    def _mends(self, faulty: Source, line: ProvedLine) -> bool:
         """Return whether the edit passes every check on inputs that the search did not use."""
-        edits = [e for e in _edits_of(text) if (e.line, e.description) == (line.line, line.edit)]
+        edits = [
+            edit
+            for edit in candidates(faulty, ())
+            if (edit.line, edit.description) == (line.line, line.edit)
+        ]
         return any(self._grade(self._judge, e.after, ANOTHER_SEED).is_done for e in edits)
 
-    def _fails(self, text: str) -> bool:
+    def _fails(self, attempt: Source) -> bool:
         """Return whether the attempt can be imported, and fails a check because of its replies."""
-        result = self._grade(self._judge, text)
+        result = self._grade(self._judge, attempt)
         ends = {check.outcome for check in result.checks}
         imported = ends != {"error"} or len({check.evidence for check in result.checks}) > 1
         return imported and not result.is_done and not ends & _LOST
 
-    def _grade(self, judge: Judge, text: str, seed: int | None = None) -> ExerciseResult:
-        return judge.grade_attempt(
-            "fault", self._exercise, Source(f"{self._exercise.stem}.py", text), seed
-        )
-
-
-def _edits_of(text: str) -> list[LineEdit]:
-    return candidates(Source("", text), ())
+    def _grade(self, judge: Judge, attempt: Source, seed: int | None = None) -> ExerciseResult:
+        return judge.grade_attempt("fault", self._exercise, attempt, seed)

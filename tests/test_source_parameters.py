@@ -1,0 +1,55 @@
+"""A function that works on an attempt's code takes a Source, so that the code is parsed once."""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ENGINE = Path(__file__).parents[1] / "manyheads"
+# it gets the text of an attempt over the wire, and must not import the package submission
+WORKER = ENGINE / "box" / "worker"
+ADVICE = (
+    "for an attempt's code, take a Source (manyheads/submission/source.py), which is parsed once. "
+    "Name another text after what it is: solution, reference_text, notebook_json."
+)
+
+
+def bare_sources(text: str) -> Iterator[int]:
+    """The lines of parameters that are named `source` and annotated with `str`."""
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.arg) and node.arg == "source" and node.annotation:
+            words = re.findall(r"\w+", ast.unparse(node.annotation))
+            yield from [node.lineno] * ("str" in words)
+
+
+def test_no_function_takes_the_bare_text_of_an_attempt() -> None:
+    paths = [
+        path
+        for path in sorted(ENGINE.rglob("*.py"))
+        if WORKER not in path.parents and "templates" not in path.parts
+    ]
+    assert len(paths) > 100
+    sentences = [
+        f"{path.relative_to(ENGINE.parent)}:{line}: {ADVICE}"
+        for path in paths
+        for line in bare_sources(path.read_text(encoding="utf-8"))
+    ]
+    if sentences:
+        pytest.fail("\n".join(sentences), pytrace=False)
+
+
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        pytest.param("def f(source: str): ...", [1], id="a parameter"),
+        pytest.param("class A:\n    def f(self, *, source: str = ''): ...", [2], id="of a method"),
+        pytest.param("async def f(source: str | None): ...", [1], id="or None"),
+        pytest.param("def f(source: Source, text: str): ...", [], id="a Source"),
+        pytest.param("def f(cell_text: str) -> str: ...", [], id="another name"),
+        pytest.param("class Bind:\n    source: str", [], id="a field"),
+    ],
+)
+def test_a_parameter_is_found(text: str, lines: list[int]) -> None:
+    assert [*bare_sources(text)] == lines
