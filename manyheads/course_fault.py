@@ -20,7 +20,7 @@ def restore(path: object, released_by: str = "an instructor") -> str:
     return f"As {released_by}, make it with course release. Next: git checkout {quote(str(path))}"
 
 
-def place_of(
+def location_of_error(
     error: BaseException | None, is_ours: Callable[[Path], bool]
 ) -> tuple[Path, int] | None:
     """Return the file and the line at which an error was raised, or that Python cannot parse.

@@ -59,7 +59,7 @@ def name_in_error(path: Path) -> Iterator[None]:
 
 
 @contextmanager
-def told_where(path: Path, next_step: str) -> Iterator[None]:
+def os_error_as_fault(path: Path, next_step: str) -> Iterator[None]:
     """Turn an OSError into a CourseFault that names the path, the cause and the next step."""
     try:
         yield
@@ -86,7 +86,7 @@ class KeptContents:
     def __init__(self, folder: Path) -> None:
         """Keep contents on the disk of this folder. Raises CourseFault."""
         self._folder = folder
-        with told_where(folder, _ROOM):
+        with os_error_as_fault(folder, _ROOM):
             self._file: IO[bytes] = TemporaryFile(dir=folder)  # noqa: SIM115, __exit__ closes it
         # digest -> (offset, length)
         self._spans: dict[str, tuple[int, int]] = {}
@@ -101,7 +101,7 @@ class KeptContents:
         """Keep a content, and return its digest. Raises CourseFault if the disk is full."""
         digest = digest_of(content)
         if digest not in self._spans:
-            with told_where(self._folder, _ROOM):
+            with os_error_as_fault(self._folder, _ROOM):
                 start = self._file.seek(0, os.SEEK_END)
                 self._file.write(content)
                 self._file.flush()

@@ -87,7 +87,7 @@ class FusedProjection(_modules.Subject):
         weights, x = self.weights(draw, s), draw(s.B, s.T, s.C)
         for path, options in self.paths.items():
             build = partial(self.module, attempt.with_options(random=True), s, weights, **options)
-            expect_calm(build, weights, x, s.nh, path)
+            expect_no_dropout_in_eval(build, weights, x, s.nh, path)
 
 
 def attention_oracle(weights, x, n_head):
@@ -154,7 +154,7 @@ def expect_independent(subject, attempt, draw, s, weights, x):
         expect(moved == [*channels], with_path_name(path, evidence))
 
 
-def expect_calm(build, weights, x, heads, path):
+def expect_no_dropout_in_eval(build, weights, x, heads, path):
     """Fail unless dropout sleeps in eval mode, and in training mode if no rate is given.
 
     Args:

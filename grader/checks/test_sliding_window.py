@@ -54,7 +54,7 @@ def qkv(draw, s, queries, keys, *leading, hd=None, hv=None):
     return [draw(*leading, *shape) for shape in shapes]
 
 
-def deep_qkv(draw, s, queries, keys, loud=0):
+def qkv_of_low_scores(draw, s, queries, keys, loud=0):
     """Return q, k and v whose scores lie around DEEP.
 
     A constant channel of the queries meets one of the keys.
@@ -228,9 +228,9 @@ def test_local_attention(attempt, draw, sizes):
     s, T, U, W, hd = sizes, sizes.T, sizes.U, sizes.W, sizes.hd
     cases = {
         "the answers": (*qkv(draw, s, T, T), W),
-        "the answers to low scores": (*deep_qkv(draw, s, T, T), W + 1),
+        "the answers to low scores": (*qkv_of_low_scores(draw, s, T, T), W + 1),
         "the answers beside louder keys that slid out": (
-            *deep_qkv(draw, s, 2, T, T - W - 2),
+            *qkv_of_low_scores(draw, s, 2, T, T - W - 2),
             W,
         ),
         "the answers under a window of 1": (*qkv(draw, s, U, U), 1),

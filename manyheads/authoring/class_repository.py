@@ -34,7 +34,7 @@ from ..course import Assignment, Course, CourseError, Exercise
 from ..course.model import FOLDER, course_secret
 from ..course_fault import CourseFault
 from ..diagnosis.recording_file import read
-from ..files import told_where, write_whole
+from ..files import os_error_as_fault, write_whole
 from ..judge.run_hidden_checks import Catalogue
 from ..report.report_content import points
 from ..student.check_attempt import check_attempt
@@ -503,7 +503,7 @@ def autograder_of(
 
 def write_autograder(files: dict[str, bytes], out: Path) -> None:
     """Write the zip so that only its owner can read it. Raises CourseFault."""
-    with told_where(out, "name another file"):
+    with os_error_as_fault(out, "name another file"):
         write_whole(out, zip_files(files, PROGRAMS))
         out.chmod(0o600)
 

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from ..box.worker.execute import output_of
 from .answer import Answer, answers_of, plain, wide
-from .hidden_check import REFUSAL_DUE, AttemptRaised, CheckFailed, Evidence
+from .hidden_check import REFUSAL_EXPECTED, AttemptRaised, CheckFailed, Evidence
 
 # A fraction of the largest expected value. It leaves room for rounding in any order of operations.
 TOLERANCE = 1e-5
@@ -291,7 +291,7 @@ def assert_refused(
             f"{subject} is accepted in silence: raise a ValueError that names the numbers", suspect
         )
     if "NotImplementedError" in raised.bases or not set(raised.bases) & {*REFUSALS, *also}:
-        raise AttemptRaised(raised, REFUSAL_DUE)
+        raise AttemptRaised(raised, REFUSAL_EXPECTED)
 
 
 def assert_unmutated(got: Answer, suspect: str = "") -> None:

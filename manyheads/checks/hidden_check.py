@@ -138,8 +138,8 @@ class CheckFailed(AssertionError):
         suspect: the misconception that this failure proves by itself, even if the attempt has other
             mistakes.
         expected: sizes that the evidence states as right.
-        place: the function that caused the failure, if the check itself passed.
-        unmet: whether the check itself passed, but its function gives trivial answers.
+        function: the function that caused the failure, if the check itself passed.
+        is_trivial_answer: whether the check itself passed, but its function gives trivial answers.
     """
 
     def __init__(
@@ -149,11 +149,11 @@ class CheckFailed(AssertionError):
         self.evidence = Evidence("{}", evidence) if isinstance(evidence, str) else evidence
         self.suspect = suspect
         self.expected = tuple(expected)
-        self.place = ""
-        self.unmet = False
+        self.function = ""
+        self.is_trivial_answer = False
 
 
-REFUSAL_DUE = "A refusal is expected here: a ValueError that says why"
+REFUSAL_EXPECTED = "A refusal is expected here: a ValueError that says why"
 
 
 class AttemptRaised(CheckFailed):
@@ -161,13 +161,13 @@ class AttemptRaised(CheckFailed):
 
     Attributes:
         raised: the exception.
-        due: a sentence about the required behaviour, or "" if that is an answer.
+        requirement: a sentence about the required behaviour, or "" if that is an answer.
     """
 
     def __init__(self, raised: Raised, requirement: str = "") -> None:
         super().__init__(raised.type)
         self.raised = raised
-        self.due = "" if is_unfinished(raised) else requirement
+        self.requirement = "" if is_unfinished(raised) else requirement
 
 
 def input_seed(secret: bytes, *labels: str) -> int:

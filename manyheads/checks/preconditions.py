@@ -86,7 +86,7 @@ class Judged:
     least: float = LEAST
 
 
-def first_unmet(conditions: Iterable[Judged]) -> str:
+def first_failed_condition(conditions: Iterable[Judged]) -> str:
     """Return the message of the first condition that is not met, or "" if all are met.
 
     One met condition with the rule "interaction" or "weighing" is enough, because each of these

@@ -39,7 +39,7 @@ from ..box.worker.messages import (
     tensors_of,
 )
 from ..box.worker.result_form import Form, PartPath
-from ..course_fault import CourseFault, describe_error, place_of
+from ..course_fault import CourseFault, describe_error, location_of_error
 from .answer import Answer, plain
 from .explain import is_dtype_fault, is_refusal, kind_of
 
@@ -498,7 +498,7 @@ def namespace_of_source(trusted_text: str, path: Path) -> Mapping[str, object]:
 
 def _why_broken(path: Path, error: BaseException) -> str:
     # The error may be in another file of the folder, which this one imports.
-    location = place_of(error, lambda file: file.parent == path.parent)
+    location = location_of_error(error, lambda file: file.parent == path.parent)
     if location is None:
         return f"{path}: {describe_error(error)}. Next: python {quote(str(path))}"
     file, line = location

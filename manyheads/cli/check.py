@@ -20,7 +20,7 @@ from ..report.report_content import as_json, as_lines, label_of
 from ..report.terminal import fitted_report, next_of, to_write
 from ..student.check_and_keep_result import Checks, Own, done_exercises, read_own, state_of
 from ..student.hints import ALL_DONE, after_done, going_on, next_exercise, note_shown, welcome
-from ..submission.newer_python import said_of_a_newer_python
+from ..submission.newer_python import note_on_newer_python
 from . import options
 from .options import Console, exercises_named
 from .student import desk_of, result_with_hint
@@ -136,7 +136,7 @@ def show(
         else:
             next_step = next_step or next_of(attempt, result)
     console.tell(class_news(course), style="dim")
-    console.tell(said_of_a_newer_python(course.root), style="dim")
+    console.tell(note_on_newer_python(course.root), style="dim")
     if finished:
         recorded = done_exercises(course)
         if finished - recorded:

@@ -23,7 +23,7 @@ from ..course import Course, CourseError, find_course, load_course
 from ..course.course_yaml import shown_moment
 from ..course.final_scores import NAME, UNKNOWN_TIME, Decision, Decisions, final, of_the_absent
 from ..course_fault import CourseFault
-from ..files import told_where, write_whole
+from ..files import os_error_as_fault, write_whole
 from ..judge.results_folder import ChangedPoints, read_changed_points
 from ..printable_text import visible_line
 from ..report.class_summary import NOBODY, ClassList, ClassView, sentences
@@ -533,7 +533,7 @@ def export(
     if out is None:
         sys.stdout.write(texts[Path()])
     else:
-        with told_where(out, "give --out another path"):
+        with os_error_as_fault(out, "give --out another path"):
             for path, text in texts.items():
                 encoding = "utf-8-sig" if format == "csv" else "utf-8"  # Excel wants the mark
                 write_whole(out / path, text.encode(encoding))
@@ -578,7 +578,7 @@ def feedback(
         class_of(read_results(results), loaded, roster, assignment, section),
         open_console(),
     )
-    with told_where(out, "give --out another folder"):
+    with os_error_as_fault(out, "give --out another folder"):
         for path, content in folders(view, loaded, submitted):
             write_whole(out / path, content)
         archives, in_none = zips(view, read_memory(submitted))

@@ -22,7 +22,7 @@ from ..checks.hidden_check import Edit, EditError, Mutant
 from ..checks.runner import BrokenReference, namespace_of, namespace_of_source
 from ..course import CourseError, Exercise
 from ..course.model import read_model
-from ..course_fault import CourseFault, describe_error, place_of
+from ..course_fault import CourseFault, describe_error, location_of_error
 from ..result import Diagnosed
 from .compact_storage import from_rows, frozen, to_rows
 from .fingerprint import PROJECTIONS, ReplyFingerprint
@@ -396,7 +396,7 @@ def _edited_namespace(exercise: Exercise, id_: str, reference_text: str, edit: E
     except BrokenReference as broken:
         namespace_of_source(reference_text, reference)  # raises if the reference is to blame
         cause = broken.__cause__
-        _, line = place_of(cause, lambda file: file == reference) or (reference, 0)
+        _, line = location_of_error(cause, lambda file: file == reference) or (reference, 0)
         lines = edited.splitlines()
         location = (
             f" (line {line}: {lines[line - 1].strip()!r})" if line and line <= len(lines) else ""

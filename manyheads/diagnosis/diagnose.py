@@ -26,10 +26,10 @@ from .evidence import (
     are_rounded,
     can_cause,
     guards_of,
-    proven_by_answer,
-    proven_by_exceptions,
+    misconception_of_answer,
+    misconceptions_of_exceptions,
 )
-from .explain_nondeterminism import proven_by_nondeterminism
+from .explain_nondeterminism import misconceptions_of_nondeterminism
 from .fault_dictionary import (
     BASES,
     DIRECT,
@@ -77,12 +77,12 @@ from .pass_fail import (
 
 def nondeterminism(response: Response) -> list[Candidate]:
     """Return the misconception that explains several replies to one call, or none."""
-    return evidence("nondeterminism", proven_by_nondeterminism(response))
+    return evidence("nondeterminism", misconceptions_of_nondeterminism(response))
 
 
 def exceptions(response: Response) -> list[Candidate]:
     """Return the misconceptions that exceptions prove, or none if mutants explain the syndrome."""
-    names = proven_by_exceptions(response.written, response.mutates)
+    names = misconceptions_of_exceptions(response.written, response.mutates)
     if names and smallest_cover(response):
         return []
     return evidence("exception", names)
@@ -94,13 +94,13 @@ def answers(response: Response) -> list[Candidate]:
     A call with an exception that proves one is left out. So is a call that must be refused if its
     function never returns a tensor: it cannot be said to accept an invalid input.
     """
-    raised = proven_by_exceptions(response.written, response.mutates)
+    raised = misconceptions_of_exceptions(response.written, response.mutates)
     names = dict[int, str]()
     for i, observation in response.written.items():
         is_refused = observation.expected.raised == "refused"
         if i in raised or (is_refused and observation.function not in response.answering_functions):
             continue
-        if name := proven_by_answer(response.recording, i, observation):
+        if name := misconception_of_answer(response.recording, i, observation):
             names[i] = name
     return evidence("reply", names)
 
@@ -424,7 +424,7 @@ def _misconceptions_of_unwritten(response: Response) -> list[str]:
     It is what their exceptions prove, and UNTOUCHED for calls of an empty function. An id may be
     repeated.
     """
-    names = proven_by_exceptions(response.unfinished, response.mutates)
+    names = misconceptions_of_exceptions(response.unfinished, response.mutates)
     empty = response.source.unwritten_names
     names |= {i: UNTOUCHED for i, e in response.unfinished.items() if e.function in empty}
     return [names[i] for i in response.unfinished if i in names]

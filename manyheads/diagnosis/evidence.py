@@ -28,7 +28,7 @@ ROUNDING = 1e-6  # the relative rounding error of a number in float32
 UNREGISTERED = "params_not_registered"
 
 
-def proven_by(raised: Raised | None, mutates: bool) -> str:
+def misconception_of_exception(raised: Raised | None, mutates: bool) -> str:
     """Return the misconception that an exception proves by itself, or "".
 
     Args:
@@ -43,7 +43,7 @@ def proven_by(raised: Raised | None, mutates: bool) -> str:
     return "" if name == MUTATED and not mutates else name
 
 
-def proven_by_exceptions(
+def misconceptions_of_exceptions(
     observations: Mapping[int, ObservedReply], mutates: bool
 ) -> dict[int, str]:
     """Return the misconception that an exception proves, by call.
@@ -52,17 +52,19 @@ def proven_by_exceptions(
 
     Args:
         observations: the replies, by call.
-        mutates: as for `proven_by`.
+        mutates: as for `misconception_of_exception`.
     """
     names = dict[int, str]()
     for i, observation in observations.items():
-        name = proven_by(observation.reply.raised, mutates)
+        name = misconception_of_exception(observation.reply.raised, mutates)
         if name and observation.is_allowed:
             names[i] = name
     return names
 
 
-def proven_by_answer(recording: FaultDictionary, index: int, observation: ObservedReply) -> str:
+def misconception_of_answer(
+    recording: FaultDictionary, index: int, observation: ObservedReply
+) -> str:
     """Return the id of the misconception that an answer proves by itself, or "".
 
     The evidence is the first of these: a changed argument; a missing refusal; a module with other
@@ -208,7 +210,7 @@ def can_cause(
     return not failures_by_name or reached.issuperset(unexplained)
 
 
-def proven_by_parameters(response: Response) -> dict[int, str]:
+def misconceptions_of_parameters(response: Response) -> dict[int, str]:
     """Return the misconception that other parameters prove, by call with other parameters.
 
     Only the names of parameters are compared, in the calls to which a visible check applies the

@@ -23,7 +23,7 @@ WIDTH = 1e-3  # relative range of a ratio that is the same for all numbers
 _MINIMUM, _MAXIMUM = 0, 1  # the first rows of an answer to many copies (`summarise_copies`)
 
 
-def proven_by_nondeterminism(response: Response) -> dict[int, str]:
+def misconceptions_of_nondeterminism(response: Response) -> dict[int, str]:
     """Return the misconception that explains nondeterminism, by nondeterministic call.
 
     It is the misconception of all mutants that fail in the same calls as the attempt

@@ -18,7 +18,7 @@ from torch import Tensor
 
 from ..checks.runner import target_of
 from .bank import Sweep, form_of, projections_of
-from .evidence import proven_by_parameters, without_extra_parameters
+from .evidence import misconceptions_of_parameters, without_extra_parameters
 from .explain_nondeterminism import explained_nondeterminism
 from .fault_dictionary import (
     Candidate,
@@ -132,7 +132,7 @@ def other_parameters(response: Response) -> list[Candidate]:
     The values are compared as though the extra parameters were not there. Return none if other
     parameters show no misconception.
     """
-    names = proven_by_parameters(response)
+    names = misconceptions_of_parameters(response)
     if not names:
         return []
     observations = without_extra_parameters(response.written)

@@ -16,7 +16,7 @@ from torch import Tensor
 from ..box.worker.messages import Output
 from ..checks.answer import Answer, answers_of
 from ..checks.asserts import NONE, assert_finite, assert_matches, assert_shape, label
-from ..checks.hidden_check import REFUSAL_DUE, AttemptRaised, CheckFailed
+from ..checks.hidden_check import REFUSAL_EXPECTED, AttemptRaised, CheckFailed
 from .fault_dictionary import (
     Candidate,
     FaultDictionary,
@@ -197,7 +197,7 @@ def _require_refusal(observation: ObservedReply) -> None:
             "the numbers"
         )
     if observation.actual.raised != "refused":
-        raise AttemptRaised(observation.reply.raised, REFUSAL_DUE)
+        raise AttemptRaised(observation.reply.raised, REFUSAL_EXPECTED)
 
 
 def _require_kinds(observation: ObservedReply) -> None:

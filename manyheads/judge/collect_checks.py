@@ -19,7 +19,7 @@ from ..checks.contract import CONTRACT
 from ..checks.hidden_check import CheckOutcome, Draw, Drawn, Mark, input_seed
 from ..checks.runner import Exchange, Implementation, RecordingRunner, Runner
 from ..course import Exercise
-from ..course_fault import CourseFault, describe_error, place_of
+from ..course_fault import CourseFault, describe_error, location_of_error
 from .attempt_runner import ReplayCache
 
 FIXTURES = ("attempt", "reference", "draw")
@@ -202,7 +202,7 @@ class _Collector:
         if call.excinfo is None or self.problem:
             return
         for error in (call.excinfo.value, call.excinfo.value.__cause__):
-            location = place_of(error, is_of_checks)
+            location = location_of_error(error, is_of_checks)
             if location is not None:
                 file, line = location
                 self.problem = f"{'/'.join(file.parts[-3:])}:{line}: {describe_error(error)}"

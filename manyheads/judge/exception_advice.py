@@ -1,9 +1,9 @@
 """Suggest the usual repair for an exception.
 
-Most suggestions are in a table, cures.txt, keyed by the messages of Python and PyTorch. The others
-are found in the attempt's text, which is read and never run: `_RULES` says by which function. An
-attempt chooses its exceptions: a pattern meets only a bounded text, and a word of a message is
-repeated only if the line has it.
+Most suggestions are in a table, suggestions.txt, keyed by the messages of Python and PyTorch. The
+others are found in the attempt's text, which is read and never run: `_RULES` says by which
+function. An attempt chooses its exceptions: a pattern meets only a bounded text, and a word of a
+message is repeated only if the line has it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ import torch
 from ..box.worker.messages import Raised
 from ..checks.explain import is_shape_fault
 from ..submission import Source
-from ..submission.newer_python import PYTHON, said_of_newer_syntax
+from ..submission.newer_python import PYTHON, note_on_newer_syntax
 from ..submission.source import DEFINITIONS, TEXT_ERRORS, has_no_content
 from .definition_faults import wrong_length
 from .slips_in_function_text import slip_behind_exception
@@ -55,8 +55,8 @@ _OWNERS: dict[str, object] = {
 
 @cache
 def table() -> dict[re.Pattern[str], str]:
-    """Return the suggestion for each pattern of cures.txt, in its order."""
-    text = Path(__file__).with_name("cures.txt").read_text(encoding="utf-8")
+    """Return the suggestion for each pattern of suggestions.txt, in its order."""
+    text = Path(__file__).with_name("suggestions.txt").read_text(encoding="utf-8")
     _, *rows = text.split("\n\n")  # the first paragraph explains the format
     suggestions = {}
     for row in rows:
@@ -91,7 +91,7 @@ def suggest(source: Source, raised: Raised) -> str:
 
 
 def _advice_from_table(file: _File, exception_text: str) -> str:
-    """Return the suggestion of the first row of cures.txt that fits; "" if none does.
+    """Return the suggestion of the first row of suggestions.txt that fits; "" if none does.
 
     A pattern is matched with the exception's text, the code of the line, and the code above it. It
     may capture a `name`, which the file must not define, and a `method`, which must lack `self`
@@ -758,7 +758,7 @@ def _similar_name(word: str, vocabulary: Iterable[str]) -> str:
 # Rules by the type and the message of an exception. The first that has a suggestion counts. A
 # function gets the file, and the groups of the pattern.
 _RULES: Sequence[tuple[str, Callable[..., str]]] = (
-    (rf"(?:{'|'.join(TEXT_ERRORS)}): ", lambda file: said_of_newer_syntax(file.source)),
+    (rf"(?:{'|'.join(TEXT_ERRORS)}): ", lambda file: note_on_newer_syntax(file.source)),
     (rf"UnboundLocalError: cannot access local variable {_NAME} where", _unbound_variable),
     (
         rf"ImportError: cannot import name {_NAME} from '([\w.]{{1,{MAX_NAME}}})'",

@@ -16,8 +16,8 @@ from itertools import chain
 from ..checks.explain import kind_of
 from ..checks.runner import target_of
 from ..diagnosis.bank import Diagnosis
-from ..diagnosis.evidence import UNREGISTERED, proven_by_answer
-from ..diagnosis.explain_nondeterminism import proven_by_nondeterminism
+from ..diagnosis.evidence import UNREGISTERED, misconception_of_answer
+from ..diagnosis.explain_nondeterminism import misconceptions_of_nondeterminism
 from ..diagnosis.fault_dictionary import Response, differs
 from ..diagnosis.observed_reply import ObservedReply
 from ..result import Diagnosed
@@ -99,19 +99,20 @@ class RepliesByFunction:
     def functions_with_evidence(self) -> Mapping[str, Set[str]]:
         """For each misconception, the functions whose replies prove it.
 
-        A single reply proves it (`proven_by`), or replies that vary (`proven_by_nondeterminism`).
+        A single reply proves it (`misconceptions_shown_by`), or replies that vary
+        (`misconceptions_of_nondeterminism`).
         """
         proven = defaultdict[str, set[str]](set)
         for i, observation in self.replies.observations.items():
-            for id_ in self.proven_by(i):
+            for id_ in self.misconceptions_shown_by(i):
                 proven[id_].add(target_of(observation.call))
         wrong_calls = {i: self._compared[i] for calls in self.wrong.values() for i in calls}
         response = replace(self._response, syndrome=wrong_calls)
-        for i, id_ in proven_by_nondeterminism(response).items():
+        for i, id_ in misconceptions_of_nondeterminism(response).items():
             proven[id_].add(target_of(self._compared[i].call))
         return proven
 
-    def proven_by(self, call: int) -> Iterator[str]:
+    def misconceptions_shown_by(self, call: int) -> Iterator[str]:
         """Yield the misconceptions that the exception or the answer of a call proves by itself.
 
         An exception proves nothing if the reference raises, too.
@@ -121,7 +122,7 @@ class RepliesByFunction:
         error_kind = kind_of(raised) if raised and observation.expected.raised is None else None
         if error_kind and error_kind.misconception:
             yield error_kind.misconception
-        if id_ := proven_by_answer(self._dictionary, call, observation):
+        if id_ := misconception_of_answer(self._dictionary, call, observation):
             yield id_
 
     def observations_of(self, function: str) -> list[ObservedReply]:

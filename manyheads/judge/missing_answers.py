@@ -72,7 +72,7 @@ def missing_reply(
         try:
             demand(exchange)
         except CheckFailed as failed:
-            failed.place = target_of(exchange.call)
+            failed.function = target_of(exchange.call)
             return failed
     return None
 

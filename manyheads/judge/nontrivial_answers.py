@@ -21,7 +21,7 @@ from ..checks.answer import has_numbers, numbers_of
 from ..checks.asserts import TOLERANCE, difference, expect, label
 from ..checks.explain import describe_exception
 from ..checks.hidden_check import AttemptRaised, CheckFailed, Evidence, Number
-from ..checks.preconditions import Condition, first_unmet, judged_beside_numbers
+from ..checks.preconditions import Condition, first_failed_condition, judged_beside_numbers
 from ..checks.runner import Exchange, Implementation, Runner, target_of
 from ..diagnosis.fault_dictionary import FaultDictionary, RecordedCondition
 from ..diagnosis.observed_reply import ObservedReply, first_of
@@ -265,8 +265,8 @@ def _expect_dependence_on_numbers(
        kind. Moved numbers are a copy only if the answers add up.
     2. The second answer must differ from the first.
     3. If the reference compares numbers, the four answers must not add up; this CheckFailed is
-       marked `unmet`. Nothing is demanded if an argument repeats few numbers, if the first answer
-       has a NaN, or if its numbers change one by one (`_changes_number_by_number`).
+       marked `is_trivial_answer`. Nothing is demanded if an argument repeats few numbers, if the
+       first answer has a NaN, or if its numbers change one by one (`_changes_number_by_number`).
 
     Args:
         attempt: The attempt.
@@ -293,7 +293,7 @@ def _expect_dependence_on_numbers(
             f"{target} compares nothing: each number that it is given adds the same to its answer, "
             "whatever the others are"
         )
-        failed.unmet = True
+        failed.is_trivial_answer = True
         raise failed
 
 
@@ -499,7 +499,7 @@ def _is_selected(row: Tensor, source: Tensor) -> bool:
     return bool((source == row[0]).any()) and bool(torch.isin(row, source).all())
 
 
-def unmet_condition(
+def failed_precondition(
     dictionary: FaultDictionary,
     attempt: Runner,
     function: str,
@@ -530,9 +530,9 @@ def unmet_condition(
                 condition.rule, answer, condition.message, condition.left_out, condition.least
             )
             judgements.append(judged_beside_numbers(actual, condition.expected[0]))
-        return first_unmet(judgements)
+        return first_failed_condition(judgements)
     except AttemptRaised as error:
-        return describe_exception(error.raised, error.due)
+        return describe_exception(error.raised, error.requirement)
     except (CheckFailed, AttemptEnded) as error:
         return str(error)
 

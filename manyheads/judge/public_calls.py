@@ -28,7 +28,7 @@ from ..result import Outcome
 from ..submission.source import INTERFACE, UNTOUCHED, Source
 from .attempt_runner import AttemptRunner
 from .definition_faults import in_another_order
-from .nontrivial_answers import unmet_condition
+from .nontrivial_answers import failed_precondition
 from .redact_hidden_inputs import Signatures
 
 Attempt = AttemptRunner | LocalRecordingRunner
@@ -54,7 +54,7 @@ class VisibleCheck:
 
     @property
     def passes(self) -> bool:
-        """Whether the replies violate no oracle. A precondition may still be unmet."""
+        """Whether the replies violate no oracle. A precondition may still fail."""
         return self.violation is None and self.ended is None
 
 
@@ -73,7 +73,7 @@ class PublicReplies:
             is written.
         right_by_name: Replies of functions that take their arguments in another order, and are
             right if the arguments are passed by name.
-        unmet: For each function that does not meet its preconditions, the reason.
+        failed_preconditions: For each function that does not meet its preconditions, the reason.
         in_single: Calls that were made in float32 although any dtype would do. Their dtype shows
             nothing.
         seed_dependent: Calls that return another number with another seed.
@@ -87,7 +87,7 @@ class PublicReplies:
     is_graded: bool
     is_complete: bool
     right_by_name: Mapping[int, ObservedReply]
-    unmet: Mapping[str, str]
+    failed_preconditions: Mapping[str, str]
     in_single: Set[int]
     seed_dependent: Set[int]
     signatures: Signatures
@@ -126,8 +126,10 @@ class PublicReplies:
             outcome = "failed" if raised is None else "error"
             return public_outcome(visible.check, outcome, evidence, function)
         for function in self._functions_of(visible.check.all_calls):
-            if function in self.unmet:
-                return public_outcome(visible.check, "failed", self.unmet[function], function)
+            if function in self.failed_preconditions:
+                return public_outcome(
+                    visible.check, "failed", self.failed_preconditions[function], function
+                )
         functions = self._functions_of(visible.check.calls)
         function = functions[0] if len(functions) == 1 else ""
         return public_outcome(visible.check, "passed", "", function)
@@ -165,7 +167,7 @@ def evidence_of(error: CheckFailed, *, is_shown: bool = True) -> tuple[str, Rais
         is_shown: Whether the message of an exception may be shown.
     """
     if isinstance(error, AttemptRaised):
-        return describe_exception(error.raised, error.due, is_shown=is_shown), error.raised
+        return describe_exception(error.raised, error.requirement, is_shown=is_shown), error.raised
     return str(error), None
 
 
@@ -262,7 +264,7 @@ class PublicCalls:
         if isinstance(self.attempt, AttemptRunner):
             self.attempt.ask_ahead([self.dictionary.calls[i] for i in dict.fromkeys(indices)])
 
-    def unmet_conditions(self, visible: Sequence[VisibleCheck]) -> dict[str, str]:
+    def find_failed_preconditions(self, visible: Sequence[VisibleCheck]) -> dict[str, str]:
         """Return the reasons why functions do not meet their preconditions, by function.
 
         A function is tested if it has a wrong reply and a check that calls it passes. One that
@@ -276,31 +278,35 @@ class PublicCalls:
         passed = [check.check for check in visible if check.passes]
         called = {target_of(self.dictionary.calls[i]) for check in passed for i in check.all_calls}
         reasons = {
-            function: unmet_condition(self.dictionary, self.attempt, function, self.observations)
+            function: failed_precondition(
+                self.dictionary, self.attempt, function, self.observations
+            )
             for function in sorted(called & wrong_functions)
         }
         return {function: reason for function, reason in reasons.items() if reason}
 
     def seed_dependent_calls(
-        self, visible: Sequence[VisibleCheck], unmet: Container[str]
+        self, visible: Sequence[VisibleCheck], failed_preconditions: Container[str]
     ) -> frozenset[int]:
         """Return the calls of failed checks that return another number with another seed.
 
         Calls that return one number are made once more with another seed. This is done for checks
         with a violated oracle, unless the attempt raised, and for checks without one that call a
-        function with an unmet precondition. If a repeated call ends the process, it does not count.
+        function with a failed precondition. If a repeated call ends the process, it does not count.
 
         Args:
             visible: The visible checks.
-            unmet: The functions that do not meet their preconditions.
+            failed_preconditions: The functions that do not meet their preconditions.
         """
         calls = set[int]()
         for check in visible:
             functions = (target_of(self.dictionary.calls[i]) for i in check.check.all_calls)
-            is_unmet = check.passes and any(function in unmet for function in functions)
+            is_trivial = check.passes and any(
+                function in failed_preconditions for function in functions
+            )
             error = None if check.violation is None else check.violation.error
             is_wrong_answer = error is not None and not isinstance(error, AttemptRaised)
-            if is_unmet or is_wrong_answer:
+            if is_trivial or is_wrong_answer:
                 calls.update(check.check.all_calls)
         seed_dependent = set[int]()
         for i in calls & self.observations.keys():
@@ -390,7 +396,7 @@ def ask_public_calls(
             list(calls.observe_other_calls())
         right_by_name = calls.replies_right_by_name(source, signatures)
     # in grading, hidden checks test the preconditions
-    unmet = {} if is_graded else calls.unmet_conditions(visible)
+    failed_preconditions = {} if is_graded else calls.find_failed_preconditions(visible)
     indices = calls.observations.keys()
     return PublicReplies(
         dictionary=calls.dictionary,
@@ -400,9 +406,9 @@ def ask_public_calls(
         is_graded=is_graded,
         is_complete=is_complete,
         right_by_name=right_by_name,
-        unmet=unmet,
+        failed_preconditions=failed_preconditions,
         in_single={i for i in indices if id(calls.dictionary.calls[i]) in calls.attempt.in_single},
-        seed_dependent=calls.seed_dependent_calls(visible, unmet),
+        seed_dependent=calls.seed_dependent_calls(visible, failed_preconditions),
         signatures=signatures,
     )
 

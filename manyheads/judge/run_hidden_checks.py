@@ -36,7 +36,7 @@ from ..checks.hidden_check import (
     Drawn,
     Layer,
 )
-from ..checks.preconditions import Condition, first_unmet, judged_beside
+from ..checks.preconditions import Condition, first_failed_condition, judged_beside
 from ..checks.runner import (
     CheckQuestion,
     Implementation,
@@ -47,7 +47,7 @@ from ..checks.runner import (
     target_of,
 )
 from ..course import Course, Exercise
-from ..course_fault import place_of
+from ..course_fault import location_of_error
 from .attempt_runner import RememberingRunner, ReplayCache, ReplayNode
 from .collect_checks import Check, CheckRun, collect_checks, is_of_checks
 from .missing_answers import compare_with_reference, missing_reply, wrong_type
@@ -182,9 +182,9 @@ def run_checks(checks: Sequence[Check], run: CheckRun) -> list[CheckOutcome]:
     each check in the order of the checks.
     """
     outcomes = run_concurrently(checks, run)
-    unmet = _unmet_requirements(outcomes, checks[0].conditions if checks else {}, run)
+    unmet_requirements = _unmet_requirements(outcomes, checks[0].conditions if checks else {}, run)
     decided = [
-        _final_outcome(check, outcome, unmet, run)
+        _final_outcome(check, outcome, unmet_requirements, run)
         for check, outcome in zip(checks, outcomes, strict=True)
     ]
     order = {check.id: position for position, check in enumerate(checks)}
@@ -229,9 +229,9 @@ def outcome_of(check: CheckOutcome, error: BaseException | None, run: CheckRun) 
     if error is None:
         return replace(check, outcome="passed")
     if isinstance(error, AttemptRaised):
-        evidence = ". ".join(filter(None, (explain(error.raised), error.due)))
+        evidence = ". ".join(filter(None, (explain(error.raised), error.requirement)))
         return replace(
-            check, outcome="error", evidence=evidence, raised=error.raised, function=error.place
+            check, outcome="error", evidence=evidence, raised=error.raised, function=error.function
         )
     if isinstance(error, CheckFailed):
         evidence = redact(error.evidence, run.exchanges_of(check.id), error.expected)
@@ -240,8 +240,8 @@ def outcome_of(check: CheckOutcome, error: BaseException | None, run: CheckRun) 
             outcome="failed",
             evidence=evidence,
             suspect=error.suspect,
-            function=error.place,
-            trivial_answer=check.trivial_answer or error.unmet,
+            function=error.function,
+            trivial_answer=check.trivial_answer or error.is_trivial_answer,
         )
     if isinstance(error, AttemptEnded):
         is_timeout = error.end is End.TIMEOUT
@@ -260,7 +260,7 @@ def _line_in_checks(error: BaseException) -> str:
     The text of the line is left out: students may read a log of `course grade`, and a hidden check
     must stay hidden.
     """
-    location = place_of(error, is_of_checks)
+    location = location_of_error(error, is_of_checks)
     if location is None:
         return ""
     file, line = location
@@ -293,15 +293,18 @@ def _unmet_requirements(
         demands += _demands(name, conditions.get(name), all_passed, run)
     outcomes = run_concurrently(demands, run)
     run.attempt.transcript[:] = transcript
-    unmet: dict[str, CheckOutcome] = {}
+    unmet_requirements: dict[str, CheckOutcome] = {}
     for outcome in outcomes:  # its id is the name of the function
         if outcome.outcome != "passed":
-            unmet.setdefault(outcome.id, outcome)
-    return unmet
+            unmet_requirements.setdefault(outcome.id, outcome)
+    return unmet_requirements
 
 
 def _final_outcome(
-    check: Check, outcome: CheckOutcome, unmet: Mapping[str, CheckOutcome], run: CheckRun
+    check: Check,
+    outcome: CheckOutcome,
+    unmet_requirements: Mapping[str, CheckOutcome],
+    run: CheckRun,
 ) -> CheckOutcome:
     """Return the check's final outcome: a pass counts only if its functions meet all requirements.
 
@@ -311,16 +314,16 @@ def _final_outcome(
     Args:
         check: The check.
         outcome: Its outcome without requirements.
-        unmet: The outcome of the first unmet requirement, by function.
+        unmet_requirements: The outcome of the first unmet requirement, by function.
         run: The data that the checks share.
     """
-    if outcome.outcome != "passed" or not unmet:
+    if outcome.outcome != "passed" or not unmet_requirements:
         return outcome
     targets = (target_of(exchange.call) for exchange in run.exchanges_of(check.id))
-    function = next((target for target in targets if target in unmet), "")
+    function = next((target for target in targets if target in unmet_requirements), "")
     if not function:
         return outcome
-    requirement = unmet[function]
+    requirement = unmet_requirements[function]
     return replace(
         check.unattempted,
         outcome=requirement.outcome,
@@ -348,7 +351,7 @@ def expect_conditions(
         judged_beside(condition, reference.ask(condition.answer.call))
         for condition in condition_list
     ]
-    message = first_unmet(conditions_with_reference)
+    message = first_failed_condition(conditions_with_reference)
     expect(not message, message)
 
 

@@ -181,7 +181,7 @@ def choose_failure(
 
     def shows(id_: str, failure: Failure) -> bool:
         is_proven = id_ == failure.implied_misconception or any(
-            id_ in replies_by_function.proven_by(i) for i in failure.calls
+            id_ in replies_by_function.misconceptions_shown_by(i) for i in failure.calls
         )
         return is_proven or replies_by_function.is_seen(id_, failure.calls)
 

@@ -181,7 +181,7 @@ def _autograde(
         staged = Path(
             stack.enter_context(TemporaryDirectory(prefix="submitted-", dir=root / ".course"))
         )
-        _lay_out(course, work, staged, log)
+        _stage_submissions(course, work, staged, log)
         writer = stack.enter_context(GradebookWriter(course, directory.db_url, [assignment]))
         judge = stack.enter_context(closing(SteadyJudge(plan)))
         judge.wait()
@@ -213,7 +213,7 @@ def _autograde(
         )
 
 
-def _lay_out(course: Course, work: ToGrade, folder: Path, log: Any) -> None:
+def _stage_submissions(course: Course, work: ToGrade, folder: Path, log: Any) -> None:
     """Write the folder that nbgrader reads instead of submitted/.
 
     From submitted/ itself, nbgrader would drop a student if one file is missing or is not JSON. If

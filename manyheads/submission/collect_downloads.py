@@ -37,12 +37,12 @@ from .download_layouts import (
     name_without_suffix,
     person_called,
 )
-from .find import Exercises, NotPlaced, place_of, plain
+from .find import Exercises, NotPlaced, location_of_error, plain
 from .intake_journal import (
     TIMESTAMP,
     IntakeCandidate,
     IntakeJournal,
-    LayingOut,
+    IntakeWriter,
     Origin,
     folder_lock,
     is_opened,
@@ -389,7 +389,7 @@ class _Run:
                 "is no script and no notebook. Next: ask for it as .py or .ipynb, if it was to be "
                 "graded"
             )
-        assignment, stem = place_of(self.exercises.exercise_of(name, content, budget))
+        assignment, stem = location_of_error(self.exercises.exercise_of(name, content, budget))
         roster = self.people.roster
         members = [] if roster is None else roster.students_of(person)
         changes: dict[str, object] = {
@@ -459,13 +459,16 @@ class _Run:
                 if memory.folders.get(f) != key
             )
         )
-        readable, laying = set[tuple[str, str]](), LayingOut(self.out, memory, self.reader.contents)
+        readable, writer = (
+            set[tuple[str, str]](),
+            IntakeWriter(self.out, memory, self.reader.contents),
+        )
         for student in sorted(self.claims):
             candidates = _of_one_claimant(self.claims[student], collected)
-            laying.lay_out(candidates)
+            writer.write_candidates(candidates)
             readable |= {(student, candidate.assignment.id) for candidate in candidates}
-        collected.candidates = laying.candidates
-        for download_name, files, target in laying.unclear:
+        collected.candidates = writer.candidates
+        for download_name, files, target in writer.unclear:
             next_step = f"Next: copy that one to {target}, then the same command again"
             collected.not_taken.append(f"{download_name}: {files} {UNCLEAR}. {next_step}")
             collected.refusals.append(

@@ -22,7 +22,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from ..course import Assignment, Course, Exercise
 from ..course_fault import CourseFault
-from ..files import told_where, write_whole
+from ..files import os_error_as_fault, write_whole
 from .read import IntakeLimits, NotebookError, asked_of, defined_in, read_notebook, without_magics
 from .source import NO_TEXT, Source, decode_text
 
@@ -124,7 +124,7 @@ _LIST = TypeAdapter(list[NotGraded])
 
 def write_not_graded(not_graded: Sequence[NotGraded], results: Path) -> None:
     """Write the list into a folder of results. Raises CourseFault."""
-    with told_where(results / NAME, "give --out another folder"):
+    with os_error_as_fault(results / NAME, "give --out another folder"):
         write_whole(results / NAME, _LIST.dump_json(list(not_graded), indent=1) + b"\n")
 
 
@@ -442,7 +442,7 @@ class Exercises:
         return {name: exercise for name, exercise in pairs if times[name] == 1}
 
 
-def place_of(target: Exercise | Assignment) -> tuple[Assignment, str]:
+def location_of_error(target: Exercise | Assignment) -> tuple[Assignment, str]:
     """Return the assignment of a file, and the file's name there without its ending."""
     return (
         (target, target.id) if isinstance(target, Assignment) else (target.assignment, target.stem)

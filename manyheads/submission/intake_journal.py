@@ -36,7 +36,7 @@ from .find import (
     closed_in,
     find_submissions,
     is_student,
-    place_of,
+    location_of_error,
     plain,
     printable_name,
 )
@@ -268,7 +268,7 @@ class IntakeCandidate:
 
 
 @dataclass
-class LayingOut:
+class IntakeWriter:
     """Writes the attempts of students, and collects the outcome for each file.
 
     Attributes:
@@ -283,7 +283,7 @@ class LayingOut:
     candidates: list[IntakeCandidate] = field(default_factory=list)
     unclear: list[tuple[str, str, Path]] = field(default_factory=list)
 
-    def lay_out(self, candidates: Iterable[IntakeCandidate]) -> None:
+    def write_candidates(self, candidates: Iterable[IntakeCandidate]) -> None:
         """Write one student's attempts.
 
         The newest attempt wins. A script and a notebook of one exercise are both kept if they come
@@ -566,7 +566,7 @@ def _misplaced_work(
         elif plain(folder) in by_name:
             ids = {by_name[plain(folder)]}
         elif exercise is not None:
-            ids = {place_of(exercise)[0].id}
+            ids = {location_of_error(exercise)[0].id}
         else:
             ids = submitted_ids
         for id_ in ids:

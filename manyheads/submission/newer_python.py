@@ -31,7 +31,7 @@ def judges_python(root: Path) -> str:
     return version if isinstance(version, str) and re.fullmatch(r"3\.\d{1,3}", version) else ""
 
 
-def said_of_a_newer_python(root: Path) -> str:
+def note_on_newer_python(root: Path) -> str:
     """Return one sentence if this Python is newer than the judge's; otherwise ""."""
     version = judges_python(root)
     if not version or tuple(map(int, version.split("."))) >= sys.version_info[:2]:
@@ -173,7 +173,7 @@ def _is_needed(feature: NewerSyntax, source: Source) -> bool:
     return not _without_newer_syntax(source, other_features).tree
 
 
-def said_of_newer_syntax(source: Source) -> str:
+def note_on_newer_syntax(source: Source) -> str:
     """Return what to write in place of newer syntax; "" if the text has other errors."""
     return " ".join(
         f"{feature.subject} came with Python {feature.since}, and attempts are run with {PYTHON}"

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from manyheads.checks.preconditions import LIMIT_FACTORS, Judged, LeftOut, first_unmet
+from manyheads.checks.preconditions import LIMIT_FACTORS, Judged, LeftOut, first_failed_condition
 
 QUERIES, KEYS = 5, 4
 FIRST, SECOND = 0, 1
@@ -54,7 +54,7 @@ WEIGHED = {
 @pytest.mark.parametrize("weights", WEIGHED)
 def test_a_share_has_to_change_with_its_key(weights: str) -> None:
     weigh, is_met = WEIGHED[weights]
-    message = first_unmet(
+    message = first_failed_condition(
         [Judged("weighing", answers(weigh), answers(WEIGHED["softmax"][0]), "nothing is weighed")]
     )
     assert message == ("" if is_met else "nothing is weighed")
@@ -66,22 +66,25 @@ def test_one_magnitude_is_enough() -> None:
         Judged("weighing", actual, expected, "unmet")
         for actual in (answers(even_weights), expected)
     )
-    assert first_unmet([unmet, met]) == ""
-    assert first_unmet([unmet, unmet]) == "unmet"
+    assert first_failed_condition([unmet, met]) == ""
+    assert first_failed_condition([unmet, unmet]) == "unmet"
 
 
 def test_numbers_that_are_nan_everywhere_are_given_the_benefit_of_the_doubt() -> None:
     expected = answers(WEIGHED["softmax"][0])
-    assert first_unmet([Judged("weighing", expected * torch.nan, expected, "unmet")]) == ""
+    assert (
+        first_failed_condition([Judged("weighing", expected * torch.nan, expected, "unmet")]) == ""
+    )
 
 
 def test_what_a_call_changes_itself_is_left_out() -> None:
     expected = answers(WEIGHED["softmax"][0])
     actual = answers(even_weights)
     actual[1, 0], actual[5, 0] = 7.0, 9.0  # the first query alone
-    assert first_unmet([Judged("weighing", actual, expected, "unmet")]) == ""
+    assert first_failed_condition([Judged("weighing", actual, expected, "unmet")]) == ""
     assert (
-        first_unmet([Judged("weighing", actual, expected, "unmet", LeftOut(rows=(0,)))]) == "unmet"
+        first_failed_condition([Judged("weighing", actual, expected, "unmet", LeftOut(rows=(0,)))])
+        == "unmet"
     )
 
 
@@ -119,4 +122,4 @@ def test_equal_keys_share_one_unit(weigh, is_met: bool) -> None:
         of_equal_keys(lambda scores: scores.softmax(-1)),
         "more than one",
     )
-    assert first_unmet([judged]) == ("" if is_met else "more than one")
+    assert first_failed_condition([judged]) == ("" if is_met else "more than one")

@@ -446,7 +446,7 @@ def test_it_is_collected_and_each_exercise_says_from_what_it_is_graded(
     assert "Graded from averages.ipynb, which holds the whole assignment." in pages
 
 
-def lay_out(tmp_path: Path, **files: str) -> Path:
+def write_submission(tmp_path: Path, **files: str) -> Path:
     folder = tmp_path / "in" / "ada" / "averages"
     folder.mkdir(parents=True)
     for name, text in files.items():
@@ -463,7 +463,7 @@ def test_an_exercises_own_file_counts_where_it_is_worked_on(
         "01_running_mean__py": MEAN,
         "02_last_mean__py": stub,
     }
-    exercises = exercises_of(run_course, two_means, lay_out(tmp_path, **files))
+    exercises = exercises_of(run_course, two_means, write_submission(tmp_path, **files))
     assert {id_: exercise["score"] for id_, exercise in exercises.items()} == {
         "running_mean": 4,
         "last_mean": 4,
@@ -475,7 +475,7 @@ def test_lines_are_those_of_the_notebook_and_what_it_lacks_is_missing(
     run_course, two_means, tmp_path
 ):
     exercises = exercises_of(
-        run_course, two_means, lay_out(tmp_path, averages__ipynb=notebook("x = 1", RAISES))
+        run_course, two_means, write_submission(tmp_path, averages__ipynb=notebook("x = 1", RAISES))
     )
     evidence = " ".join(check["evidence"] for check in exercises["running_mean"]["checks"])
     assert "line 4 of code cell 2" in evidence

@@ -3,7 +3,7 @@
 import pytest
 
 from manyheads.box.worker.messages import Raised
-from manyheads.diagnosis.evidence import can_cause, proven_by
+from manyheads.diagnosis.evidence import can_cause, misconception_of_exception
 
 REACHED = {
     "unused": [{"use"}],
@@ -65,5 +65,5 @@ def test_a_complaint_of_autograd_is_no_changed_argument_where_none_changed() -> 
         "operation"
     )
     raised = Raised("RuntimeError", ("RuntimeError", "Exception"), message, "gradient", None)
-    assert proven_by(raised, mutates=True) == "input_mutated"
-    assert proven_by(raised, mutates=False) == ""
+    assert misconception_of_exception(raised, mutates=True) == "input_mutated"
+    assert misconception_of_exception(raised, mutates=False) == ""

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from manyheads.submission import Source
-from manyheads.submission.newer_python import KINDS, PYTHON, newer_syntax, said_of_newer_syntax
+from manyheads.submission.newer_python import KINDS, PYTHON, newer_syntax, note_on_newer_syntax
 
 OLDEST, NEWEST = "py311", "py315"
 NEWER = {
@@ -87,7 +87,7 @@ def test_newer_syntax_is_known_by_the_version_it_came_with(tmp_path, text, since
 def test_of_what_is_no_python_nothing_is_called_newer(tmp_path, text):
     assert ruff_messages(tmp_path, text, NEWEST)
     assert newer_syntax(Source("", text)) == ()
-    assert said_of_newer_syntax(Source("", text)) == ""
+    assert note_on_newer_syntax(Source("", text)) == ""
 
 
 @pytest.mark.parametrize(
@@ -99,7 +99,7 @@ def test_of_what_this_python_reads_nothing_is_called_newer(text):
 
 @pytest.mark.skipif(not is_newer("3.12"), reason="this Python reads it")
 def test_it_is_said_what_to_write_instead():
-    assert said_of_newer_syntax(Source("", "type X = int\ndef f[T](x): return x\n")) == (
+    assert note_on_newer_syntax(Source("", "type X = int\ndef f[T](x): return x\n")) == (
         "Parameters in square brackets behind a name came with Python 3.12, and attempts are run "
         f"with {PYTHON} here: leave them out. The statement `type` came with Python 3.12, and "
         f"attempts are run with {PYTHON} here: leave out the word."

@@ -13,7 +13,7 @@ from datetime import UTC
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ...files import told_where, write_whole
+from ...files import os_error_as_fault, write_whole
 from ...printable_text import visible
 from ...result import Result
 from ...submission import NotGraded
@@ -66,7 +66,7 @@ def write_pages(
     }
     # only a page with this mark was written by this program, and may be deleted
     mark = f'<meta name="generator" content="{GENERATOR}">'.encode()
-    with told_where(folder, "course report --html ANOTHER_FOLDER"):
+    with os_error_as_fault(folder, "course report --html ANOTHER_FOLDER"):
         for student, results in view.by_student.items():
             write_whole(folder / STUDENTS / names[student], _of_student(pages, results).encode())
         write_whole(folder / CLASS, pages.get_template("class.html.j2").render(context).encode())

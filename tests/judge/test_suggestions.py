@@ -32,7 +32,7 @@ GIVEN = {
     "w": nn.Parameter(torch.ones(3, 3)),
     "heads": nn.ModuleList([nn.Linear(12, 3)]),
 }
-TABLE = yaml.safe_load(Path(__file__).with_name("cures.yaml").read_text(encoding="utf-8"))
+TABLE = yaml.safe_load(Path(__file__).with_name("suggestions.yaml").read_text(encoding="utf-8"))
 
 
 def source_of(text: str) -> Source:
